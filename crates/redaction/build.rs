@@ -1,4 +1,5 @@
-//! Turns the rule files into static tables, so that a program that hides nothing reads no rule.
+//! Compiles the rule files into static tables, so that a program with nothing to redact parses no
+//! rule.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -11,7 +12,7 @@ use serde::Deserialize;
 #[expect(dead_code, reason = "the library reads the map")]
 mod trigram;
 
-/// Rules of gitleaks that are not taken, and why.
+/// Rules of gitleaks that are not used, and why.
 const SKIPPED_RULES: &[(&str, &str)] = &[
     (
         "curl-auth-header",
@@ -37,9 +38,10 @@ const SKIPPED_RULES: &[(&str, &str)] = &[
         "takes every commit id beside its keyword",
     ),
 ];
-/// The first group of this pattern is not its secret.
+/// Rules whose secret is the whole match, not the first group.
 const WHOLE_MATCH: &[&str] = &["microsoft-teams-webhook"];
-/// Keywords that ordinary text is full of, and the least number of token characters after them.
+/// Keywords that are frequent in ordinary text, with the least number of token characters that must
+/// follow them.
 const TAIL_LENGTHS: &[(&str, &str, u8)] = &[
     ("airtable-personnal-access-token", "pat", 79),
     ("authress-service-client-access-key", "ext_", 5),
@@ -108,7 +110,9 @@ struct SecretRuleKeyword {
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=rules");
+    // Included below with `#[path]`, which Cargo does not track.
     println!("cargo::rerun-if-changed=src/trigram.rs");
+    // Our own rules come first: rules are applied in the order of the table.
     let mut rules: Vec<SecretRuleEntry> =
         serde_json::from_str(&std::fs::read_to_string("rules/checkrein.json")?)?;
     let kept: Vec<SecretRuleEntry> =
@@ -131,9 +135,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A rule of gitleaks finds a secret in a file. Here a secret also stands in JSON and in prose:
-/// quotes may be escaped, and any sign of punctuation ends it. What stands before a name decides
-/// nothing and is not read.
+/// Widens a pattern of gitleaks, which is made for files. Here secrets also occur in JSON and in
+/// prose: quotes may be escaped, and any punctuation ends a secret. The part of a name before the
+/// keyword does not matter and is dropped from the pattern.
 fn widen_gitleaks_rule_pattern(mut rule: SecretRuleEntry) -> SecretRuleEntry {
     rule.pattern = rule
         .pattern
@@ -164,6 +168,8 @@ fn write_redaction_rules_code(
             Some("value") => "Value",
             Some("not_a_path") => "NotAPath",
             Some("token") => "Token",
+            // A misspelled check fails the build: ignored, it would widen or narrow the rule
+            // silently.
             Some(other) => return Err(format!("{}: no check is named {other}", rule.id).into()),
         };
         writeln!(
@@ -192,10 +198,12 @@ fn generate_keyword_table(
                 .map_or(entry.tail, |(_, _, tail)| *tail);
             match text.len() {
                 0 | 1 => return Err(format!("{}: {text:?} is no keyword", entry.id).into()),
-                // What is looked for is three bytes long.
+                // The map is indexed by three bytes, so a keyword of two gets every byte that can
+                // follow it in a token.
                 2 => keywords.extend("abcdefghijklmnopqrstuvwxyz0123456789_-.~".chars().map(
                     |next| SecretRuleKeyword {
                         text: format!("{text}{next}"),
+                        // The added byte is the first one of the tail.
                         tail: tail.saturating_sub(1),
                         assigned: entry.assigned,
                         rule,
@@ -220,7 +228,7 @@ fn generate_keyword_table(
     }
     let mut names: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
     for name in programs.iter().flat_map(|entry| &entry.programs) {
-        // Two letters and the blank after them.
+        // As above: a program of two letters is found with the blank after it.
         let word = if name.len() < 3 {
             format!("{name} ")
         } else {
@@ -245,6 +253,7 @@ fn generate_keyword_table(
         out,
         "pub(crate) static KEYWORDS: [(u16, SecretMatchKeyword); {count}] = ["
     )?;
+    // Sorted by hash: the library searches the table with `partition_point`.
     for (hash, keywords) in &by_hash {
         for SecretRuleKeyword {
             text,
@@ -260,6 +269,7 @@ fn generate_keyword_table(
         }
     }
     writeln!(out, "];")?;
+    // A program can have several entries in the table, but is looked up by its name once.
     for found in names.values_mut() {
         found.sort_unstable();
         found.dedup();
@@ -288,6 +298,7 @@ fn generate_program_secrets_table(
         "pub(crate) static PROGRAMS: [ProgramSecretOption; {count}] = ["
     )?;
     for entry in programs {
+        // Exactly one place per entry; the first one that is given counts.
         let place = if let Some(options) = &entry.attached {
             format!("SecretArgumentPlace::Attached(&{options:?})")
         } else if let Some(options) = &entry.value {

@@ -1,48 +1,50 @@
-//! What came in: the input it means to the core, what the runtime needs to find out the
-//! facts, and the form of answer the agent waits for.
+//! Defines what an adapter makes of an agent's message: the input that it means to the core, what
+//! the runtime needs in order to find out the facts, and the form of answer that the agent waits
+//! for.
 
 use checkrein_core::ids::{ScopeId, SessionId};
 use checkrein_core::input::Input;
 use checkrein_core::tool_action::ToolAction;
 
-/// An agent's message, translated. What only the runtime can know is empty in the inputs:
-/// facts of a tool, the tree, token use.
+/// An agent's message, translated. Fields that only the runtime can fill (a tool's facts, the tree,
+/// token use) are empty in the inputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentEvent {
     /// The conversation it belongs to.
     pub session: SessionId,
-    /// The folder the session is about: the project's, or where the agent says that it works.
+    /// The folder that the session is about: the project's, or the one that the agent names as its
+    /// own.
     pub cwd: Option<String>,
     /// What kind of event it is.
     pub event: AgentEventKind,
     /// The agent's own name of the event.
     pub native_event: String,
-    /// Native id with the event's name, where there is one. Stops and prompts never have one:
-    /// they are counted per installed entry, and the two ways of telling must not be mixed.
+    /// The native id with the event's name, where there is one. Stops and prompts never have one:
+    /// they are counted per installed entry, and the two ways of counting must not be mixed.
     pub key: Option<String>,
-    /// What it means; `None` = nothing that we take an interest in.
+    /// The input it means to the core; `None` for events that the core does not need.
     pub input: Option<Input>,
-    /// What it means as well, after `input`: a call that came with its result.
+    /// A second input after `input`, for a call that came with its result.
     pub result_input: Option<Input>,
-    /// The key of `then`.
+    /// The key of `result_input`.
     pub result_key: Option<String>,
-    /// What a tool call does.
+    /// The classified action of a tool call.
     pub action: ToolAction,
     /// The folder in which its tools work at the moment, if the agent says so.
     pub working_folder: Option<String>,
-    /// Where token use can be read.
+    /// The file in which token use can be read.
     pub transcript: Option<TranscriptFile>,
-    /// What the agent waits for.
+    /// The form of answer that the agent waits for.
     pub reply_form: ExpectedHookReplyKind,
-    /// At a stop: whether the agent says that it is the first of its turn. Without a store
-    /// nothing else bounds the continuations (law 2).
+    /// At a stop, whether the agent says that it is the first of its turn. Without a store nothing
+    /// else bounds the continuations (law 2).
     pub first_stop: Option<bool>,
     /// A person can answer a question of the agent's.
     pub can_ask: bool,
 }
 
 impl AgentEvent {
-    /// A message that means nothing to the core.
+    /// Creates an event that means nothing to the core. The adapter then fills in what it finds.
     pub(crate) fn new(session: SessionId, event: AgentEventKind, native: &str) -> Self {
         Self {
             session,
@@ -56,6 +58,8 @@ impl AgentEvent {
             action: ToolAction::default(),
             working_folder: None,
             transcript: None,
+            // The form depends on the event alone, so that a message with missing fields is still
+            // answered rightly.
             reply_form: ExpectedHookReplyKind::reply_form_for_event(event),
             first_stop: None,
             can_ask: false,
@@ -68,11 +72,11 @@ impl AgentEvent {
 pub struct TranscriptFile {
     /// Where it is.
     pub path: String,
-    /// Whose tokens it tells.
+    /// The scope whose tokens it reports.
     pub scope: ScopeId,
 }
 
-/// What kind of event an agent's message is.
+/// The kind of an agent's message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AgentEventKind {
     /// A conversation begins.
@@ -95,7 +99,7 @@ pub enum AgentEventKind {
     Other,
 }
 
-/// What the agent waits for.
+/// The form of answer that an agent waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ExpectedHookReplyKind {
     /// The answer to a tool request.
@@ -117,11 +121,12 @@ impl ExpectedHookReplyKind {
         ExpectedHookReplyKind::Unknown,
     ];
 
-    /// The form that goes with this kind of event.
+    /// Returns the form of answer that this kind of event waits for.
     pub(crate) fn reply_form_for_event(event: AgentEventKind) -> Self {
         match event {
             AgentEventKind::ToolRequest => ExpectedHookReplyKind::Tool,
             AgentEventKind::Stop => ExpectedHookReplyKind::Stop,
+            // Listed one by one, so that a new kind of event has to be decided about here.
             AgentEventKind::SessionStart
             | AgentEventKind::Prompt
             | AgentEventKind::ToolResult
@@ -133,11 +138,12 @@ impl ExpectedHookReplyKind {
     }
 }
 
-/// A message that cannot be judged. It carries what is needed to answer all the same.
+/// A message that cannot be judged. It carries what is needed to answer it all the same, by a
+/// stance.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read the message of {agent}: {what} ({place})")]
 pub struct AgentEventError {
-    /// Whose message it is.
+    /// The agent whose message it is.
     pub agent: &'static str,
     /// What kind of event it seems to be.
     pub event: Option<AgentEventKind>,
@@ -147,6 +153,6 @@ pub struct AgentEventError {
     pub place: String,
     /// What to do about it.
     pub hint: &'static str,
-    /// What the agent seems to wait for.
+    /// The form of answer that the agent seems to wait for.
     pub reply_form: ExpectedHookReplyKind,
 }

@@ -1,39 +1,39 @@
-//! What an agent can be told. Other crates ask here instead of asking for a name.
+//! Describes what an agent can be told. Other crates ask here instead of comparing agents' names.
 
 use crate::agent_event::AgentEventKind;
 
-/// What an agent obeys and shows.
+/// The answers that an agent obeys, and the facts that it reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentCapabilities {
     /// A stop can be refused, with a text that the model reads.
     pub block_stop: bool,
     /// A tool call can be refused, with a text that the model reads.
     pub deny_tool: bool,
-    /// It can put a question of ours to a person.
+    /// It can pass a question of Checkrein's to a person.
     pub ask_person: bool,
     /// A word can be put beside an allowed call.
     pub add_context: bool,
-    /// It can be stopped there and then from a hook.
+    /// A hook can stop it at once.
     pub halt: bool,
     /// It can show one line to the person.
     pub system_message: bool,
     /// After this many refused stops in a row it stops anyway, unless its environment says otherwise.
     pub block_cap: Option<u32>,
-    /// It makes up the ids of its sessions itself, and no two are alike.
+    /// It chooses the ids of its sessions itself, and no two are alike.
     pub own_session_ids: bool,
     /// It shows where a round ends.
     pub rounds: bool,
     /// Sub-agents are told apart from the main conversation.
     pub subagents: bool,
-    /// It tells every call before it runs, whatever tool it is of.
+    /// It reports every call of every tool before the call runs.
     pub tool_requests: bool,
-    /// It tells what came of each call that ran, so one without an outcome is still running.
+    /// It reports the outcome of each call that ran, so a call without an outcome is still running.
     pub tool_outcomes: bool,
     /// A tool's result says whether the tool failed.
     pub tool_errors: bool,
-    /// Its transcript tells token use.
+    /// Its transcript reports token use.
     pub transcript_usage: bool,
-    /// How long it waits for a hook that names no deadline of its own.
+    /// How long it waits for a hook without a deadline of its own.
     pub deadlines: ReplyDeadlines,
 }
 
@@ -53,13 +53,14 @@ pub struct ReplyDeadlines {
 }
 
 impl ReplyDeadlines {
-    /// The default for this kind of event.
+    /// Returns the default deadline for this kind of event.
     pub fn default_hook_deadline_for_event(&self, event: AgentEventKind) -> u32 {
         match event {
             AgentEventKind::Stop => self.stop,
             AgentEventKind::ToolRequest => self.tool,
             AgentEventKind::Prompt => self.prompt,
             AgentEventKind::SessionEnd => self.session_end,
+            // Exhaustive on purpose: a new kind of event needs a decision here.
             AgentEventKind::SessionStart
             | AgentEventKind::ToolResult
             | AgentEventKind::Round

@@ -1,5 +1,6 @@
-//! Tolerant access to a message's fields: unknown ones are ignored, an optional one of the
-//! wrong type is a missing one, and what cannot be judged without is an [`AgentEventError`].
+//! Reads a message's fields tolerantly: unknown fields are ignored, an optional field of the wrong
+//! type counts as missing, and a missing field without which nothing can be judged is an
+//! [`AgentEventError`].
 
 use serde_json::{Map, Value};
 
@@ -16,15 +17,16 @@ pub(crate) struct HookMessageFields {
 }
 
 impl HookMessageFields {
-    /// Reads one JSON object; `kind` translates the agent's name of the event, which stands
-    /// in the field `name`.
+    /// Parses one JSON object. The field `name` holds the agent's name of the event, which `kind`
+    /// translates.
     pub(crate) fn parse_hook_message(
         agent: &'static str,
         name: &'static str,
         kind: fn(&str) -> AgentEventKind,
         bytes: &[u8],
     ) -> Result<Self, AgentEventError> {
-        // What cannot be parsed often still shows which event it is.
+        // A broken message often still shows which event it is, and so which form of answer the
+        // agent waits for.
         let guess = || find_field_in_broken_json(bytes, name).map(|native| kind(&native));
         let unreadable = |what: String, place: String, hint: &'static str| {
             let event = guess();
@@ -43,6 +45,8 @@ impl HookMessageFields {
         };
         let value = lenient_json::parse_json_leniently(bytes).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
+            // The hints differ by cause: a person who types the command, a wrapper that cuts, a
+            // wrapper that prints.
             let (what, hint) = if bytes.iter().all(u8::is_ascii_whitespace) {
                 (
                     "empty input",
@@ -134,7 +138,7 @@ impl HookMessageFields {
     }
 }
 
-/// The first text value of this field anywhere in the bytes, however broken they are.
+/// Returns the first text value of this field anywhere in the bytes, however broken they are.
 fn find_field_in_broken_json(bytes: &[u8], field: &str) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let (_, after) = text.split_once(&format!("\"{field}\""))?;
@@ -144,6 +148,7 @@ fn find_field_in_broken_json(bytes: &[u8], field: &str) -> Option<String> {
         .trim_start()
         .strip_prefix('"')?;
     let (name, _) = value.split_once('"')?;
+    // No event has a name that long; more is other text behind a lost quotation mark.
     (name.len() <= 64).then(|| name.to_owned())
 }
 

@@ -1,32 +1,32 @@
-//! An agent that works without a person, for `run --agent`: how it is started with hooks that
-//! are for that one run, and what its output says about how it went. Pure as everything here:
-//! arguments and file contents are made, lines are read; nobody is started.
+//! Defines what an agent needs to work without a person, for `run --agent`: how it is started with
+//! hooks for that one run, and what its output says about how it went. The module makes arguments
+//! and file contents and reads lines; it starts nobody.
 
 use checkrein_core::transition::{Reason, Transition};
 
-/// What an agent can be started with.
+/// How one agent is started without a person, and how its output is read.
 pub trait HeadlessAgent: Sync {
     /// The program's usual name.
     fn agent_program_name(&self) -> &'static str;
 
-    /// Whether a new conversation can be given an id by us.
+    /// Whether Checkrein can choose the id of a new conversation.
     fn agent_accepts_our_session_id(&self) -> bool;
 
-    /// How it is started. What it is asked to do comes on its stdin.
+    /// Returns how it is started. The prompt comes on its stdin.
     fn launch_plan(&self, launch: &AgentLaunchRequest<'_>) -> LaunchPlan;
 
-    /// The first of these arguments that would get in the way: those that `run` needs for
-    /// itself, or with which hooks do not fire.
+    /// Returns the first of these arguments that conflicts with `run`: `run` sets it itself, or
+    /// hooks do not fire with it.
     fn argument_conflicting_with_run<'a>(&self, arguments: &'a [String]) -> Option<&'a str>;
 
-    /// Reads what it prints, line by line.
+    /// Returns a reader of what it prints, line by line.
     fn agent_output_reader(&self) -> Box<dyn AgentOutputReader + Send>;
 
-    /// Where it keeps its conversations, if one has to be read before it is taken up.
+    /// Returns where it keeps its conversations, if one has to be read before it is resumed.
     fn agent_transcripts_folder(&self) -> Option<TranscriptLocation>;
 
-    /// What a conversation had used so far, by its transcript; `None` where the output of a
-    /// resumed one says what was used since.
+    /// Returns what a conversation had used so far, by its transcript. `None` where the output of a
+    /// resumed one tells only what was used since.
     fn prior_usage(&self, transcript: &[u8]) -> Option<AgentTokensAndCost>;
 }
 
@@ -35,13 +35,13 @@ pub trait HeadlessAgent: Sync {
 pub struct TranscriptLocation {
     /// The variable that names the agent's own folder.
     pub home_variable: &'static str,
-    /// That folder, below the home folder, without the variable.
+    /// That folder, below the home folder, if the variable is not set.
     pub default_home: &'static str,
     /// The conversations, below it.
     pub subfolder: &'static str,
 }
 
-/// What to start it with.
+/// What an agent is started with.
 #[derive(Debug)]
 pub struct AgentLaunchRequest<'a> {
     /// Which conversation.
@@ -50,9 +50,9 @@ pub struct AgentLaunchRequest<'a> {
     pub hook: &'a str,
     /// Its arguments, without the deadline.
     pub arguments: &'a [String],
-    /// Where [`LaunchPlan::settings`] will be.
+    /// The path at which [`LaunchPlan::settings`] will be written.
     pub settings: &'a str,
-    /// What the person wants the agent to get as well.
+    /// Further arguments that the person wants to pass to the agent.
     pub extra: &'a [String],
 }
 
@@ -65,7 +65,7 @@ pub enum LaunchConversation<'a> {
     Resumed(&'a str),
 }
 
-/// How it is started.
+/// How an agent is started.
 #[derive(Debug)]
 pub struct LaunchPlan {
     /// The arguments.
@@ -76,10 +76,10 @@ pub struct LaunchPlan {
 
 /// Reads an agent's output.
 pub trait AgentOutputReader {
-    /// Takes a line in. Whatever it is, this never fails.
+    /// Takes a line in. A line that cannot be read is skipped.
     fn read_agent_output_line(&mut self, line: &[u8]) -> Option<AgentOutputItem>;
 
-    /// What is known so far.
+    /// Returns what is known so far.
     fn agent_output_facts(&self) -> &AgentOutputSummary;
 }
 
@@ -92,7 +92,7 @@ pub enum AgentOutputItem {
     Call(String),
 }
 
-/// What an agent's output has told.
+/// What an agent's output has reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentOutputSummary {
     /// The agent's id of the conversation.
@@ -101,9 +101,9 @@ pub struct AgentOutputSummary {
     pub message: Option<String>,
     /// Tool calls seen.
     pub calls: u64,
-    /// What was used, if it said.
+    /// The use that it reported.
     pub usage: Option<RunOrConversationUsage>,
-    /// How it ended, if it said.
+    /// The ending that it reported.
     pub ending: Option<ReportedAgentEnding>,
 }
 
@@ -124,22 +124,24 @@ pub enum RunOrConversationUsage {
 /// Tokens and money.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AgentTokensAndCost {
-    /// Everything that went in, what was cached included.
+    /// All input, what was cached included.
     pub input: u64,
     /// The part of it that came from a cache.
     pub cached: u64,
     /// The part of it that was written to a cache.
     pub cache_write: u64,
-    /// What came out, thinking included.
+    /// All output, thinking included.
     pub output: u64,
     /// Billionths of a dollar, where the agent says what it cost.
     pub cost: Option<u64>,
 }
 
 impl AgentTokensAndCost {
-    /// Both together.
+    /// Returns the sum of both.
     #[must_use]
     pub fn saturating_add_usage(self, other: Self) -> Self {
+        // A cost that is known on one side only stays: it is a lower bound, and dropping it would
+        // lift a cap.
         let cost = match (self.cost, other.cost) {
             (Some(one), Some(two)) => Some(one.saturating_add(two)),
             (one, two) => one.or(two),
@@ -153,10 +155,12 @@ impl AgentTokensAndCost {
         }
     }
 
-    /// What is left of it without `before`.
+    /// Returns what was used since `before`.
     #[must_use]
     pub fn subtract_earlier_usage(self, before: Self) -> Self {
         Self {
+            // A total that is smaller than before was begun anew; it must not wrap around to a huge
+            // use.
             input: self.input.saturating_sub(before.input),
             cached: self.cached.saturating_sub(before.cached),
             cache_write: self.cache_write.saturating_sub(before.cache_write),
@@ -171,17 +175,18 @@ impl AgentTokensAndCost {
 /// How an agent's program says that it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReportedAgentEnding {
-    /// In order: a claim of done, no more.
+    /// It ended in order, which is a claim of done and no more.
     Claimed,
-    /// Something failed that may work the next time; this if it does not.
+    /// Something failed that may work the next time. The transition is how the task ends if it does
+    /// not.
     Failed(Transition),
-    /// For good: it would end so again, or somebody wants it so.
+    /// It ended for good: it would end so again, or somebody wants it so.
     Final(Transition),
     /// A person interrupted it.
     Interrupted(Transition),
 }
 
-/// An ending with the vendor's word for it.
+/// Creates a transition with the vendor's word for it.
 pub(crate) fn transition_with_vendor_word(
     reason: Reason,
     detail: Option<&str>,
@@ -194,22 +199,26 @@ pub(crate) fn transition_with_vendor_word(
     }
 }
 
-/// A decimal number in billionths. The text is what JSON has for a number.
+/// Parses a decimal number, as JSON writes it, into billionths. It uses no floats, so no digit is
+/// lost.
 pub(crate) fn parse_billionths(text: &str) -> Option<u64> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
         None => (text, 0),
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    // A minus sign is no digit, so a negative cost is refused here.
     let digits: String = [whole, fraction].concat();
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    // What stands before the point, once the number is counted in billionths.
+    // The number of digits before the point, once the number is counted in billionths.
     let point = i32::try_from(whole.len())
         .ok()?
         .checked_add(exponent)?
         .checked_add(9)?;
+    // Bounded before it becomes a length: an exponent of a million must not allocate. A number with
+    // 40 digits overflows the parse below in any case.
     let point = usize::try_from(point.clamp(0, 40)).ok()?;
     let kept: String = digits
         .chars()
@@ -221,6 +230,7 @@ pub(crate) fn parse_billionths(text: &str) -> Option<u64> {
     } else {
         kept.parse::<u64>().ok()?
     };
+    // The first digit that was dropped rounds the result.
     let next = digits.as_bytes().get(point).copied();
     Some(value.saturating_add(u64::from(next.is_some_and(|digit| digit >= b'5'))))
 }

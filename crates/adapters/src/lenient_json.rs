@@ -1,20 +1,22 @@
-//! Reads JSON that is damaged in the two ways agents damage it: half of a character cut off
-//! by a length limit (a lone surrogate escape, or broken UTF-8). Anything else is an error.
+//! Reads JSON that is damaged in the two ways in which agents damage it: a length limit cuts a
+//! character in half and leaves a lone surrogate escape, or broken UTF-8. Anything else is an
+//! error.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// A JSON value of these bytes. `serde_json` limits the nesting depth, so nothing recurses
-/// without bound.
+/// Parses a JSON value. `serde_json` limits the nesting depth, so nothing recurses without bound.
 pub(crate) fn parse_json_leniently(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     match serde_json::from_slice(bytes) {
         Ok(value) => Ok(value),
+        // The repair is tried only after a failure: the usual message costs one parse and no copy.
         Err(first) => {
             let text = String::from_utf8_lossy(bytes);
             let mended = replace_lone_surrogates(&text);
             if let (Cow::Borrowed(_), Cow::Borrowed(_)) = (&text, &mended) {
+                // Nothing was mended, so the first error has the right place.
                 return Err(first);
             }
             serde_json::from_str(&mended)
@@ -28,6 +30,8 @@ fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
         let (before, escape) = rest.split_at(at);
+        // A pair is 12 bytes, one escape 6. `\\u` is consumed as an escaped backslash by the last
+        // arm, so that the `u` behind it is not read as an escape.
         let (keep, len) = match escaped_code_unit(escape) {
             Some(0xD800..=0xDBFF)
                 if matches!(

@@ -68,14 +68,14 @@ pub trait Adapter: Sync {
         env: EnvLookup<'_>,
     ) -> Result<AgentEvent, AgentEventError>;
 
-    /// What to say for a decision.
+    /// Renders the answer for a decision.
     fn render_decision_reply(
         &self,
         form: ExpectedHookReplyKind,
         answer: &HookDecisionWithTexts,
     ) -> HookReply;
 
-    /// What to say when Checkrein itself cannot judge.
+    /// Renders the answer for when Checkrein itself cannot judge.
     fn stance_as_hook_reply(
         &self,
         form: ExpectedHookReplyKind,
@@ -83,35 +83,35 @@ pub trait Adapter: Sync {
         text: &str,
     ) -> HookReply;
 
-    /// What the agent would make of a file with hooks. `None` if it has no such file.
+    /// Reads a file with hooks as the agent would. `None` if the agent has no such file.
     fn parse_hook_settings(&self, _bytes: &[u8]) -> Option<settings::ParsedHookSettings> {
         None
     }
 
-    /// Where in the transcript the next reading begins, in bytes.
+    /// Returns the byte of the transcript at which the next reading begins.
     fn transcript_offset(&self, cursor: &str) -> u64 {
         usage_cursor::parse_transcript_read_offset(cursor)
     }
 
-    /// Token use in `bytes`, which begin at [`Adapter::transcript_offset`] of `cursor` (empty at first).
-    /// `None` if it is not known: no transcript, or not one row in it that tells. A last line
-    /// without its newline is left for the next reading.
+    /// Returns the token use in `bytes`, which begin at [`Adapter::transcript_offset`] of `cursor`
+    /// (empty at first). `None` if it is not known: there is no transcript, or no row in it reports
+    /// a use. A last line without its newline is left for the next reading.
     fn transcript_usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUsage>;
 
-    /// How it works without a person, if `run` can start it.
+    /// Returns how it works without a person, if `run` can start it.
     fn headless_agent_if_supported(&self) -> Option<&dyn HeadlessAgent> {
         None
     }
 }
 
-/// Every agent we speak with, by name.
+/// All adapters. `tests/conformance.rs` walks this list.
 pub const ALL: &[&dyn Adapter] = &[
     &claude_code::ClaudeCodeAdapter,
     &codex::CodexAdapter,
     &generic::GenericAdapter,
 ];
 
-/// The adapter of this name.
+/// Returns the adapter of this name.
 pub fn find_adapter(name: &str) -> Option<&'static dyn Adapter> {
     ALL.iter()
         .copied()

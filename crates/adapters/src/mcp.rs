@@ -1,6 +1,6 @@
-//! Tool calls of the Model Context Protocol, as whoever stands between a client and a server sees
-//! them: arguments → [`McpInputAndAction`], decision → the text that the model reads. Not in [`crate::ALL`]:
-//! nobody hooks this, the messages themselves pass by.
+//! Translates tool calls of the Model Context Protocol for a proxy between a client and a server:
+//! arguments become [`McpInputAndAction`], a decision becomes the text that the model reads. It is
+//! not in [`crate::ALL`], since no hook is involved: the proxy sees the messages themselves.
 
 use checkrein_core::decision::ToolDecision;
 use checkrein_core::digest::{Digest, EightByteDigest};
@@ -12,10 +12,10 @@ use serde_json::{Map, Value};
 use crate::tool_call::{AgentToolCall, tool_outcome_digest};
 use crate::wording::{awaiting_approval_text, refusal_with_rewritten_call};
 
-/// The agent's name of such sessions: who is behind the client is not told.
+/// The agent's name of such sessions. The protocol does not say which agent is behind the client.
 pub const AGENT: &str = "mcp";
 
-/// Goes with the reason of a halt.
+/// Follows the reason of a halt.
 const HALT_NOTE: &str = "checkrein: this task is over and no further tool of this server will run. Stop now and say what is left to do.";
 
 /// One call of a server's tool.
@@ -23,15 +23,15 @@ const HALT_NOTE: &str = "checkrein: this task is over and no further tool of thi
 pub struct McpToolCall {
     /// The tool as logs, rules and approvals know it.
     tool: String,
-    /// What this call is known by: a number of whoever counts, not the client's own.
+    /// Identifies this call: the proxy's own number, not the client's id.
     id: String,
     args: Value,
 }
 
-/// What it means to the core, and what the runtime needs to find out the facts.
+/// What a message means to the core, and what the runtime needs in order to find out the facts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpInputAndAction {
-    /// The same for everyone who tells of it.
+    /// Identifies the event, so that a repeated delivery counts once.
     pub key: Option<String>,
     /// What happened.
     pub input: Input,
@@ -40,7 +40,7 @@ pub struct McpInputAndAction {
 }
 
 impl McpInputAndAction {
-    /// With nothing to find out.
+    /// Wraps an input about which there is nothing to find out.
     pub fn mcp_event_from_input(input: Input) -> Self {
         Self {
             key: None,
@@ -50,12 +50,13 @@ impl McpInputAndAction {
     }
 }
 
-/// `mcp__SERVER__TOOL`, as Claude Code and Codex call the tool of a server.
+/// Returns `mcp__SERVER__TOOL`, as Claude Code and Codex call the tool of a server.
 pub fn qualify_tool_name_with_server(server: &str, tool: &str) -> String {
     let plain = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,
         _ => '_',
     };
+    // Only the server's name is made plain: the tool's name stays as the server gives it.
     let server: String = server.chars().map(plain).collect();
     format!("mcp__{server}__{tool}")
 }
@@ -79,12 +80,12 @@ impl McpToolCall {
         }
     }
 
-    /// That it is asked for.
+    /// Returns the event that the call is requested.
     pub fn mcp_call_request_event(&self) -> McpInputAndAction {
         let action = self.as_agent_call().classify_tool_call_action();
         let mut input = self.as_agent_call().into_tool_request_input(&action);
         if let Input::ToolRequested(request) = &mut input {
-            // Each answer of the server passes by, and that it gave none is told, too.
+            // The proxy sees each answer of the server, and also reports that there was none.
             request.reports_outcome = true;
         }
         McpInputAndAction {
@@ -99,17 +100,17 @@ impl McpToolCall {
         &self.tool
     }
 
-    /// Its tool and arguments, as detectors tell calls apart.
+    /// Returns the digest of tool and arguments, by which detectors tell calls apart.
     pub fn call_digest(&self) -> EightByteDigest {
         self.as_agent_call().call_digest()
     }
 
-    /// What it was called with.
+    /// Returns the call's arguments.
     pub fn tool_call_arguments(&self) -> &Value {
         &self.args
     }
 
-    /// What came back: the `result` of the answer, or its `error`.
+    /// Returns the event of what came back: the `result` of the answer, or its `error`.
     pub fn mcp_call_result_event(&self, answer: Result<&Value, &Value>) -> McpInputAndAction {
         match answer {
             Ok(result) => {
@@ -123,7 +124,7 @@ impl McpToolCall {
         }
     }
 
-    /// That it came to nothing, for this reason.
+    /// Returns the event that the call failed, for this reason.
     pub fn failed_tool_call_event(&self, why: &str) -> McpInputAndAction {
         self.tool_call_outcome_event(Digest::hash_bytes(why.as_bytes()).to_short_digest(), true)
     }
@@ -139,11 +140,11 @@ impl McpToolCall {
     }
 }
 
-/// What the model is told of a call that must not run; `None` if it may.
+/// Returns the text for the model about a call that must not run; `None` if it may run.
 pub fn refused_call_message(decision: &ToolDecision) -> Option<String> {
     match decision {
         ToolDecision::Allow | ToolDecision::Nudge { .. } => None,
-        // The client sent these arguments: others would be ours, not the agent's.
+        // The client sent these arguments. Other arguments would be Checkrein's, not the agent's.
         ToolDecision::Rewrite { args, reason } => Some(refusal_with_rewritten_call(reason, args)),
         ToolDecision::Ask {
             reason, approval, ..
@@ -153,10 +154,12 @@ pub fn refused_call_message(decision: &ToolDecision) -> Option<String> {
     }
 }
 
-/// A result that says this and nothing else, for a request with these `_meta`.
+/// Returns a result that says only this, for a request with these `_meta`.
 pub fn refusal_result(text: &str, meta: &Value) -> Value {
     let mut result = serde_json::json!({
         "content": [{ "type": "text", "text": text }],
+        // A refusal is a failed result and no protocol error, so that the model reads it
+        // (docs/mcp.md).
         "isError": true,
     });
     // Since 2026-07-28 every request says its version, and every result its kind.
@@ -170,12 +173,14 @@ pub fn refusal_result(text: &str, meta: &Value) -> Value {
     result
 }
 
-/// Puts a word of advice behind what a tool said.
+/// Appends a word of advice to what a tool said.
 pub fn append_nudge_to_tool_result(result: &mut Value, text: &str) {
     let word = serde_json::json!({ "type": "text", "text": text });
     let Value::Object(result) = result else {
         return;
     };
+    // Content that is no list is left as it is: the result is the server's, and advice is not worth
+    // breaking it.
     if let Value::Array(content) = result
         .entry("content")
         .or_insert_with(|| Value::Array(Vec::new()))
@@ -184,8 +189,8 @@ pub fn append_nudge_to_tool_result(result: &mut Value, text: &str) {
     }
 }
 
-/// A result in whose place this comes: a text takes the place of all that it says, whatever its
-/// form, and nothing else of it stays but whether it failed; an object is the result itself.
+/// Returns the result that middleware gives in place of `result`. A text replaces all content,
+/// whatever its form, and only the error flag stays; an object is the result itself.
 pub fn rewrite_tool_result(result: &Value, given: &Value) -> Value {
     if given.is_object() {
         return given.clone();
@@ -207,7 +212,8 @@ pub fn rewrite_tool_result(result: &Value, given: &Value) -> Value {
     made
 }
 
-/// What a result says: without what is new in each answer.
+/// Returns a result without `_meta`, which may be new in each answer. The digest of the same result
+/// twice must be the same, or loops would not be seen.
 fn mcp_result_without_meta(result: &Value) -> Value {
     let Value::Object(result) = result else {
         return result.clone();

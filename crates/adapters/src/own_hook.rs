@@ -1,17 +1,17 @@
-//! Which hook entries are ours: exactly one call of `checkrein hook AGENT`, alone or behind one
-//! of the guards that we write ourselves. Whatever else stands in the line makes it somebody
-//! else's: what is ours is taken out again, reviewed in a person's name, and tried out.
+//! Recognises our own hook entries: exactly one call of `checkrein hook AGENT`, alone or behind one
+//! of the guards that `init` writes. Anything else in the line makes the entry somebody else's,
+//! because our entries are removed, reviewed in a person's name, and tried out.
 
 use crate::settings::HookHandlerAction;
 
-/// In front of an entry that is committed: where there is no checkrein, the agent goes on.
+/// The guard of a committed entry: on a machine without checkrein the agent goes on.
 pub const SKIP_IF_MISSING: &str = "command -v checkrein >/dev/null 2>&1 || exit 0; exec ";
-/// In front of `hook ...`; `$0` is the program, `$1` what is said if it is gone. What was asked
-/// is refused then.
+/// The guard that stands before `hook ...`: `$0` is the program, `$1` the message if the program is
+/// gone. The agent's request is refused then.
 pub const REFUSE_IF_MISSING: &str = "test -x \"$0\" || { echo \"$1\" >&2; exit 2; }; exec \"$0\" ";
 
-/// [`SKIP_IF_MISSING`] for the beginning of a session, at which a person is told that it is missing.
-/// `None` if the message could be more than a message to a shell.
+/// Returns [`SKIP_IF_MISSING`] for the beginning of a session, where a person is told that
+/// checkrein is missing. `None` if the message could be more than a message to a shell.
 pub fn missing_checkrein_warning_script(message: &str) -> Option<String> {
     let plain = |c: char| !c.is_control() && !"\"'$`\\!".contains(c);
     message
@@ -31,7 +31,7 @@ pub struct CheckreinHook {
     wrapper: HookWrapper,
 }
 
-/// What a call stands in.
+/// The shell code around a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum HookWrapper {
     Bare,
@@ -48,7 +48,7 @@ enum HookWrapper {
 }
 
 impl CheckreinHook {
-    /// `None` if this is anything else, or anything more.
+    /// Recognises an entry of ours. `None` if this is anything else, or anything more.
     pub fn recognize_hook_command(call: &HookHandlerAction) -> Option<Self> {
         let words = match call {
             HookHandlerAction::Command {
@@ -59,10 +59,13 @@ impl CheckreinHook {
                 command,
                 args: None,
             } => split_simple_command(command)?,
+            // Handlers that are no commands (HTTP, MCP, prompts) are never written by `init`.
             HookHandlerAction::Other(_) => return None,
         };
         match words.as_slice() {
             [shell, flag, script, rest @ ..]
+                // Only the shells that `init` writes. Another shell may read the same script
+                // differently.
                 if flag == "-c" && matches!(shell.as_str(), "sh" | "/bin/sh") =>
             {
                 parse_guarded_hook_script(shell, script, rest)
@@ -74,7 +77,7 @@ impl CheckreinHook {
         }
     }
 
-    /// The same entry with these words in the place of its own, in the form of `like`.
+    /// Returns the same entry with these words in place of its own, in the form of `like`.
     pub fn hook_with_replaced_command(
         &self,
         words: &[String],
@@ -94,6 +97,8 @@ impl CheckreinHook {
                 ]
             }
             HookWrapper::Note { shell, note } => {
+                // The program stays outside of the script, as `$0`: the guard tests it before it is
+                // started.
                 let (program, rest) = words
                     .split_first()
                     .map_or((String::new(), &[][..]), |(program, rest)| {
@@ -138,11 +143,14 @@ fn parse_guarded_hook_script(shell: &str, script: &str, rest: &[String]) -> Opti
             wrapper: around,
         });
     }
+    // The guard is rebuilt from its message and compared as a whole: a prefix alone could be
+    // followed by other commands.
     let guard = match script.strip_prefix(NOTICE_GUARD_START) {
         Some(told) => missing_checkrein_warning_script(told.split_once(NOTICE_GUARD_END)?.0)?,
         None => SKIP_IF_MISSING.to_owned(),
     };
     let words = split_simple_command(script.strip_prefix(&guard)?)?;
+    // These guards look for `checkrein` on the PATH, so a path here was not written by `init`.
     let named = words.first().is_some_and(|program| program == "checkrein");
     (rest.is_empty() && named && is_hook_command(&words)).then_some(CheckreinHook {
         words,
@@ -150,7 +158,8 @@ fn parse_guarded_hook_script(shell: &str, script: &str, rest: &[String]) -> Opti
     })
 }
 
-/// `checkrein hook AGENT ...`. A binary by another name is known by what `init` writes behind it.
+/// Returns whether the words are `checkrein hook AGENT ...`. A binary by another name is recognised
+/// by the arguments that `init` writes behind it.
 fn is_hook_command(words: &[String]) -> bool {
     let [program, hook, agent, rest @ ..] = words else {
         return false;
@@ -159,13 +168,14 @@ fn is_hook_command(words: &[String]) -> bool {
     let named = name == "checkrein" || name.eq_ignore_ascii_case("checkrein.exe");
     let written = || {
         matches!(rest, [source, _, deadline, ..] if source == "--source" && deadline == "--deadline")
+            // Such a binary has to be named by a path: a bare name could be any program.
             && program.len() > name.len()
     };
     let agent_named = agent.starts_with(|c: char| c.is_ascii_alphabetic());
     hook == "hook" && agent_named && (named || written()) && !is_assignment(program)
 }
 
-/// `NAME=...` before a command is no program.
+/// Returns whether a word is `NAME=...`, which sets a variable for a command and is no program.
 fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
@@ -175,19 +185,23 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-/// The words of one simple command in which a shell has nothing to expand; `None` for all else.
+/// Splits one simple command in which a shell has nothing to expand; `None` for all else.
 fn split_simple_command(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let (mut word, mut begun, mut quote) = (String::new(), false, None);
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
+        // A line break separates commands, and no entry of ours holds any other control.
         if c.is_control() {
             return None;
         }
         match (quote, c) {
             (Some(open), c) if c == open => quote = None,
+            // Within single quotes everything is literal, so this arm is before the expansions.
             (Some('\''), c) => word.push(c),
+            // These expand within double quotes; `!` is history expansion in interactive shells.
             (Some(_), '$' | '`' | '!') => return None,
+            // POSIX: within double quotes a backslash escapes only `"`, `\`, `$` and a backquote.
             (Some(_), '\\') => match chars.next_if(|next| "\"\\$`".contains(*next)) {
                 Some(next) => word.push(next),
                 None => word.push('\\'),
@@ -208,16 +222,18 @@ fn split_simple_command(text: &str) -> Option<Vec<String>> {
                 word.push(c);
                 begun = true;
             }
+            // Anything else may be an operator, a glob or an expansion to some shell.
             (None, _) => return None,
         }
     }
     if begun {
         words.push(word);
     }
+    // A quote that is still open is a syntax error to a shell.
     quote.is_none().then_some(words)
 }
 
-/// Nothing to any shell, wherever it stands in a word.
+/// Returns whether a character has no meaning to any shell, wherever it stands in a word.
 fn is_shell_plain_char(c: char) -> bool {
     c.is_alphanumeric() || "/._-+:=@%,".contains(c)
 }

@@ -1,11 +1,11 @@
-//! What the front door must emit, and what it is made from.
+//! Defines what the front door emits for an agent, and the decision that it is made from.
 
 use checkrein_core::decision::Decision;
 
 /// A decision with the words that go with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookDecisionWithTexts {
-    /// What was decided.
+    /// The decision.
     pub decision: Decision,
     /// The rendered feedback of a refused stop.
     pub text: Option<String>,
@@ -39,12 +39,12 @@ pub struct HookReply {
 }
 
 impl HookReply {
-    /// No opinion.
+    /// Returns the answer without an opinion: nothing printed, exit status 0.
     pub fn empty_reply() -> Self {
         Self::default()
     }
 
-    /// One JSON object and exit status 0.
+    /// Returns an answer of one JSON object with exit status 0.
     pub(crate) fn printing_json(value: &serde_json::Value) -> Self {
         Self {
             stdout: format!("{value}\n").into_bytes(),
@@ -52,7 +52,7 @@ impl HookReply {
         }
     }
 
-    /// A text on stderr with exit status 2, which both agents take for "no".
+    /// Returns a text on stderr with exit status 2, which both agents read as "no".
     pub(crate) fn refusal_on_stderr(text: &str) -> Self {
         Self {
             stderr: text.as_bytes().to_vec(),

@@ -1,15 +1,15 @@
-//! What an agent makes of a settings file with hooks: which handlers it takes over, and what
-//! is wrong with the rest, with the effect that the mistake really has. Agents mostly drop
-//! what they cannot read without a word, so nothing but a reader as strict as they are tells.
+//! Describes what an agent makes of a settings file with hooks: which handlers it takes over, and
+//! what is wrong with the rest, with the effect that each mistake really has. Agents mostly drop
+//! what they cannot read without a message, so only a reader as strict as they are can tell.
 
 use serde_json::Value;
 
 use crate::own_hook::CheckreinHook;
 
-/// What an agent makes of one settings file.
+/// The contents of one settings file, as an agent takes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ParsedHookSettings {
-    /// Handlers of the right form, in the file's order, whatever becomes of the file.
+    /// Handlers of the right form, in the file's order, even if the agent ignores the file.
     pub hooks: Vec<HookHandler>,
     /// What is wrong.
     pub faults: Vec<SettingsFault>,
@@ -18,16 +18,18 @@ pub struct ParsedHookSettings {
 }
 
 impl ParsedHookSettings {
-    /// The agent ignores the file as a whole.
+    /// Returns whether the agent ignores the file as a whole.
     pub fn agent_ignores_settings_file(&self) -> bool {
         self.faults
             .iter()
             .any(|fault| fault.effect == SettingsLostByFault::File)
     }
 
-    /// Handlers that the agent would call, as far as this file is concerned.
+    /// Returns the handlers that the agent would call, as far as this file is concerned.
     pub fn active_hooks(&self) -> impl Iterator<Item = &HookHandler> {
         let dropped = self.agent_ignores_settings_file();
+        // Handlers of an ignored file stay in `hooks`, so that they can be shown, but none of them
+        // is active.
         self.hooks.iter().filter(move |hook| !dropped && hook.fires)
     }
 }
@@ -43,11 +45,11 @@ pub struct HookHandler {
     pub handler: usize,
     /// Which tools or sources it is for; none = all.
     pub matcher: Option<String>,
-    /// What is called.
+    /// What the handler calls.
     pub call: HookHandlerAction,
     /// Seconds that the agent waits for it, its own default included.
     pub timeout: u64,
-    /// A failure of the hook blocks what it was asked about.
+    /// Whether a failure of the hook blocks the action.
     pub blocks_on_failure: bool,
     /// The agent does not wait for it.
     pub detached: bool,
@@ -74,7 +76,7 @@ pub enum HookHandlerAction {
 }
 
 impl HookHandlerAction {
-    /// Whether this is an entry of ours, and nothing else beside it.
+    /// Returns whether this is an entry of ours and nothing more.
     pub fn is_checkrein_hook(&self) -> bool {
         CheckreinHook::recognize_hook_command(self).is_some()
     }
@@ -87,7 +89,7 @@ pub struct SettingsFault {
     pub kind: SettingsFaultKind,
     /// Where: `hooks.PreToolUse[0].matcher`, or line and column of what is no JSON.
     pub place: String,
-    /// What becomes of it.
+    /// How much is lost by it.
     pub effect: SettingsLostByFault,
     /// The mistake, in words.
     pub what: String,
@@ -95,7 +97,7 @@ pub struct SettingsFault {
     pub fix: String,
 }
 
-/// See [`SettingsFault`].
+/// The kind of a mistake in a settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SettingsFaultKind {
     /// No JSON, or no TOML.
@@ -106,7 +108,7 @@ pub enum SettingsFaultKind {
     WrongShape,
     /// A handler outside of a group's `hooks` list.
     FlatHandler,
-    /// A handler without what it is to call.
+    /// A handler without a command or another target.
     NoCommand,
     /// A kind of handler the agent does not know.
     UnknownType,
@@ -128,7 +130,7 @@ pub enum SettingsFaultKind {
     HooksOff,
 }
 
-/// How much a mistake takes with it. None of it is reliably said by the agent.
+/// How much is lost by a mistake. The agent says none of it reliably.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SettingsLostByFault {
     /// Nothing is lost.
@@ -141,7 +143,7 @@ pub enum SettingsLostByFault {
     File,
 }
 
-/// Gathers what a reader finds.
+/// Collects what a reader finds.
 #[derive(Debug, Default)]
 pub(crate) struct HookSettingsCollector {
     pub(crate) settings: ParsedHookSettings,
@@ -165,10 +167,11 @@ impl HookSettingsCollector {
         });
     }
 
-    /// What is no JSON at all.
+    /// Reports a text that is no JSON.
     pub(crate) fn add_invalid_json_fault(&mut self, bytes: &[u8], error: &serde_json::Error) {
         let place = format!("line {}, column {}", error.line(), error.column());
         let text = String::from_utf8_lossy(bytes);
+        // The parser stops at the first byte of a comment, which tells it from other mistakes.
         let at = text
             .lines()
             .nth(error.line().saturating_sub(1))
@@ -196,7 +199,7 @@ impl HookSettingsCollector {
     }
 }
 
-/// What kind of JSON value this is, in words.
+/// Returns the kind of a JSON value in words.
 pub(crate) fn json_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -208,9 +211,12 @@ pub(crate) fn json_kind(value: &Value) -> &'static str {
     }
 }
 
-/// Only exact names, split at `|` and, where the agent does, at commas.
+/// Returns the names of a matcher that holds only exact names, split at `|` and, where the agent
+/// does so, at commas. `None` if the matcher is a pattern.
 pub(crate) fn exact_matcher_names(matcher: &str, commas: bool) -> Option<Vec<&str>> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '|');
+    // Claude Code allows blanks around names, and `-` because tools of MCP servers have it. Codex
+    // reads a matcher with either as a regular expression.
     let plain = |c: char| plain(c) || (commas && matches!(c, ',' | ' ' | '-'));
     matcher.chars().all(plain).then(|| {
         matcher

@@ -1,4 +1,4 @@
-//! What identifies a call and its outcome: digests over canonical JSON, so that key order
+//! Computes what identifies a call and its outcome: digests over canonical JSON, so that key order
 //! and blanks make no difference.
 
 use checkrein_core::digest::{Digest, EightByteDigest};
@@ -7,13 +7,13 @@ use checkrein_core::input::{Input, ToolKind, ToolRequestFacts, ToolRequested, To
 use checkrein_core::tool_action::{ToolAction, classify_call};
 use serde_json::Value;
 
-/// Digest of a tool's name and canonical arguments.
+/// Returns the digest of a tool's name and canonical arguments.
 pub(crate) fn tool_call_digest(tool: &str, args: &Digest) -> EightByteDigest {
     Digest::hash_parts([tool.as_bytes(), args.as_bytes().as_slice()]).to_short_digest()
 }
 
-/// Digest of what came back. Fields that only tell how long it took are left out: the same
-/// answer in another time is the same answer.
+/// Returns the digest of what came back. Fields that only tell how long it took are left out: the
+/// same answer in another time is the same answer.
 pub(crate) fn tool_outcome_digest(result: &Value) -> EightByteDigest {
     const TIMES: [&str; 6] = [
         "durationMs",
@@ -24,6 +24,8 @@ pub(crate) fn tool_outcome_digest(result: &Value) -> EightByteDigest {
         "wall_time",
     ];
     match result {
+        // Only the top level is searched: a field of that name deeper down may be the tool's real
+        // answer.
         Value::Object(map) if TIMES.iter().any(|key| map.contains_key(*key)) => {
             let mut map = map.clone();
             map.retain(|key, _| !TIMES.contains(&key.as_str()));
@@ -47,12 +49,12 @@ impl AgentToolCall<'_> {
         tool_call_digest(self.tool, &Digest::hash_json(self.args))
     }
 
-    /// What it does.
+    /// Classifies what the call does.
     pub(crate) fn classify_tool_call_action(&self) -> ToolAction {
         classify_call(self.tool, self.args)
     }
 
-    /// The request, without facts.
+    /// Returns the request, without facts.
     pub(crate) fn into_tool_request_input(self, action: &ToolAction) -> Input {
         Input::ToolRequested(ToolRequested {
             call: self.call_digest(),
@@ -61,6 +63,8 @@ impl AgentToolCall<'_> {
             tool: self.tool.to_owned(),
             kind: action.kind,
             args: self.args.to_string(),
+            // The runtime finds out the facts, and the adapter overrides the next field where the
+            // agent can ask.
             facts: ToolRequestFacts::default(),
             can_ask: false,
             may_act: action.call_may_have_unknown_effects(),
@@ -69,10 +73,11 @@ impl AgentToolCall<'_> {
         })
     }
 
-    /// What came back from it.
+    /// Returns the input for the call's result.
     pub(crate) fn into_tool_returned_input(self, outcome: EightByteDigest, error: bool) -> Input {
         Input::ToolReturned(ToolReturned {
             call: self.call_digest(),
+            // A write that failed is not counted as one.
             wrote: self.classify_tool_call_action().kind == ToolKind::Write && !error,
             scope: self.scope,
             call_id: self.id,

@@ -1,12 +1,12 @@
-//! The cursor of a token reading: where the next one begins and what was last counted.
-//! A message's rows may be split over two readings and still count once.
+//! Implements the cursor of a token reading: where the next reading begins and what was counted
+//! last. A message's rows may be split over two readings and still count once.
 
 use serde::{Deserialize, Serialize};
 
-/// How many messages are remembered: rows of one message may stand apart, but not far.
+/// Messages that are remembered. Rows of one message may stand apart, but not far.
 const MAX_COUNTED_MESSAGES: usize = 4;
 
-/// What a cursor holds.
+/// The contents of a cursor.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UsageCursor {
     /// Bytes read so far, complete lines only.
@@ -18,18 +18,18 @@ pub(crate) struct UsageCursor {
 }
 
 impl UsageCursor {
-    /// Reads a cursor; an unknown one begins anew.
+    /// Parses a cursor. One that cannot be parsed begins anew.
     pub(crate) fn parse_cursor(cursor: &str) -> Self {
         serde_json::from_str(cursor).unwrap_or_default()
     }
 
-    /// The cursor as text.
+    /// Returns the cursor as text.
     pub(crate) fn cursor_to_text(&self) -> String {
         // Strings and integers only: serialising cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Whether anything was ever counted.
+    /// Returns whether nothing was ever counted.
     pub(crate) fn is_empty(&self) -> bool {
         self.counted.is_empty()
     }
@@ -41,6 +41,7 @@ impl UsageCursor {
         mut row: impl FnMut(&mut Self, &[u8]),
     ) {
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            // The agent may be in the middle of writing this line: the next reading takes it whole.
             if !line.ends_with(b"\n") {
                 break;
             }
@@ -49,10 +50,12 @@ impl UsageCursor {
         }
     }
 
-    /// Notes what a message has used by now; the answer is what that adds.
+    /// Records what a message has used by now and returns what that adds.
     pub(crate) fn record_message_usage(&mut self, id: &str, output: u64, input: u64) -> (u64, u64) {
         if let Some((_, out, inp)) = self.counted.iter_mut().find(|(known, ..)| known == id) {
             let added = (output.saturating_sub(*out), input.saturating_sub(*inp));
+            // The larger count stays, so that an older snapshot of the message is not subtracted
+            // and added again.
             *out = output.max(*out);
             *inp = input.max(*inp);
             return added;
@@ -64,7 +67,7 @@ impl UsageCursor {
         (output, input)
     }
 
-    /// What was last noted for this id.
+    /// Returns what was recorded last for this id.
     pub(crate) fn noted_usage_for_message(&self, id: &str) -> Option<(u64, u64)> {
         self.counted
             .iter()
@@ -72,13 +75,13 @@ impl UsageCursor {
             .map(|(_, out, inp)| (*out, *inp))
     }
 
-    /// Forgets what was noted for this id.
+    /// Forgets what was recorded for this id.
     pub(crate) fn forget_usage(&mut self, id: &str) {
         self.counted.retain(|(known, ..)| known != id);
     }
 }
 
-/// Where the next reading begins.
+/// Returns the offset at which the next reading begins.
 pub(crate) fn parse_transcript_read_offset(cursor: &str) -> u64 {
     UsageCursor::parse_cursor(cursor).offset
 }

@@ -1,14 +1,14 @@
-//! Words of our own that more than one adapter needs. Short: every one of them is paid for
-//! by the agent in tokens.
+//! Holds texts that more than one adapter needs. They are short: the agent pays for each of them in
+//! tokens.
 
 use checkrein_core::decision::StopFeedback;
 use checkrein_core::evidence::Verdict;
 use checkrein_core::transition::Transition;
 
-/// Said where no other text was given; an empty refusal is taken for a broken hook.
+/// The fallback where no other text was given. Agents take an empty refusal for a broken hook.
 pub(crate) const CANNOT_JUDGE: &str = "checkrein: cannot judge this";
 
-/// The text itself, or a fixed line if there is none.
+/// Returns the text itself, or a fixed line if there is none.
 pub(crate) fn text_or_cannot_judge_line(text: &str) -> &str {
     if text.trim().is_empty() {
         CANNOT_JUDGE
@@ -17,19 +17,19 @@ pub(crate) fn text_or_cannot_judge_line(text: &str) -> &str {
     }
 }
 
-/// A refusal that waits for a person, naming the approval.
+/// Returns a refusal that waits for a person and names the approval.
 pub(crate) fn awaiting_approval_text(reason: &str, approval: &str) -> String {
     format!(
         "{reason}\ncheckrein: refused until a person approves exactly this call in a terminal of their own: checkrein approve {approval}. Say so and go on with what does not need it; do not try another way to the same end. Once it is approved, make the same call again."
     )
 }
 
-/// A refusal with the call to make instead.
+/// Returns a refusal with the call to make instead.
 pub(crate) fn refusal_with_rewritten_call(reason: &str, args: &str) -> String {
     format!("{reason}\ncheckrein: call the tool with these arguments instead: {args}")
 }
 
-/// Which checks did not pass, in one line.
+/// Returns in one line which checks did not pass.
 pub(crate) fn unmet_checks_line(feedback: &StopFeedback) -> String {
     let names = |wanted: fn(Verdict) -> bool| {
         let names: Vec<&str> = feedback
@@ -46,11 +46,12 @@ pub(crate) fn unmet_checks_line(feedback: &StopFeedback) -> String {
         (false, true) => format!("checkrein: not done: failing: {failed}"),
         (true, false) => format!("checkrein: not done: no verdict: {open}"),
         (false, false) => format!("checkrein: not done: failing: {failed}; no verdict: {open}"),
+        // A refusal without a failing check happens, for example when only a layer refuses.
         (true, true) => "checkrein: not done".to_owned(),
     }
 }
 
-/// How a task ended, in one line.
+/// Returns in one line how a task ended.
 pub(crate) fn ending_line(transition: &Transition) -> String {
     match &transition.detail {
         Some(detail) => format!("checkrein: {} ({detail})", transition.reason.as_str()),

@@ -1,4 +1,4 @@
-//! What waits for a person, for a host that has its own way of asking them.
+//! Lists and answers pending approvals, for hosts that ask people in their own way.
 
 use checkrein_core::input::PersonAnswer;
 use checkrein_runtime::{Deadline, RuntimeError};

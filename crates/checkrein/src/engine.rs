@@ -1,4 +1,4 @@
-//! One engine over one folder; it hands out sessions.
+//! Provides [`Engine`], which judges agents that work in one folder and opens their sessions.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use checkrein_store::{MemoryStore, Store};
 
 use crate::Session;
 
-/// What a host may want to see while checks run.
+/// Called with the progress of checks that run.
 pub(crate) type ProgressHandler = dyn Fn(VerificationProgress) + Send + Sync;
 
 /// Judges agents that work in one folder. Cheap to share; see the crate's example.
@@ -28,13 +28,13 @@ pub struct Engine {
     layers: MiddlewareRegistry,
 }
 
-/// Whoever sets it wants checks to end.
+/// A flag that cancels running checks when it is set.
 enum CancelFlag {
     OfProcess(&'static AtomicBool),
     Shared(Arc<AtomicBool>),
 }
 
-/// Nobody cancels an engine that was not told how.
+/// The flag of an engine that was given none; it is never set.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 impl Engine {
@@ -56,8 +56,8 @@ impl Engine {
         }
     }
 
-    /// An engine that forgets everything with the process. `config` is the text of a
-    /// `checkrein.toml`; a mistake in it is told when the first session begins.
+    /// Creates an engine whose store lives in memory. `config` is the text of a `checkrein.toml`; a
+    /// mistake in it is reported when the first session begins.
     pub fn in_memory(root: &Path, config: Option<&str>) -> Self {
         let place = TreeAndStateFolder::workspace_for_folder(root);
         let root = place.root.clone();
@@ -86,7 +86,7 @@ impl Engine {
         self
     }
 
-    /// What is promised while it judges, as listings say it.
+    /// Sets the protection level that listings show.
     #[must_use]
     pub fn with_protection_level(mut self, level: &'static str) -> Self {
         self.runtime = self.runtime.with_protection_level(level);
@@ -100,7 +100,7 @@ impl Engine {
         self
     }
 
-    /// The same for a part of a process.
+    /// Like [`Self::with_cancel_flag`], for a flag that does not live as long as the process.
     #[must_use]
     pub fn with_shared_cancel_flag(mut self, flag: Arc<AtomicBool>) -> Self {
         self.cancel_flag = CancelFlag::Shared(flag);
@@ -120,14 +120,15 @@ impl Engine {
         &self.layers
     }
 
-    /// Asks those of this list, too.
+    /// Adds the layers of this registry.
     #[must_use]
     pub fn with_middleware(mut self, layers: MiddlewareRegistry) -> Self {
         self.runtime = self.runtime.with_middleware(layers);
         self
     }
 
-    /// The stages at which layers are asked, for a host that cannot do what is said at all of them.
+    /// Sets the stages at which layers are asked, for a host that cannot carry out their answers at
+    /// every stage.
     #[must_use]
     pub fn with_middleware_stages(mut self, stages: FrontEndMiddlewareStages) -> Self {
         self.runtime = self.runtime.with_middleware_stages(stages);
@@ -147,7 +148,7 @@ impl Engine {
         self.begin_or_resume_session_by_id(agent, self.new_session_id(), SessionStartKind::Startup)
     }
 
-    /// The session that an agent knows by an id of its own: begun, or taken up again.
+    /// Begins or resumes the session that an agent knows by an id of its own.
     ///
     /// # Errors
     /// If the config has a mistake, or the store cannot be written.
@@ -161,6 +162,8 @@ impl Engine {
             due_at: None,
             cancelled: self.cancel_flag(),
         };
+        // Edits of guarded files during open tasks must be found before the new session seals its
+        // policy.
         self.runtime
             .make_other_sessions_detect_edits(&id, patience)?;
         let session = Session::new(self, id);
@@ -190,12 +193,15 @@ impl Engine {
 
     fn new_session_id(&self) -> SessionId {
         let nth = self.sessions.fetch_add(1, Ordering::Relaxed);
+        // Unique among processes and engines: time, process id, counter and the address of this
+        // engine.
         let seed = format!(
             "{} {} {nth} {self:p}",
             checkrein_runtime::now_millis().0,
             std::process::id()
         );
         let mut id = Digest::hash_bytes(seed.as_bytes()).to_hex();
+        // 80 bits: short enough for people, and enough to be unique in a store.
         id.truncate(20);
         SessionId::new(id)
     }

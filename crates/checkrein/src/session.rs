@@ -1,4 +1,5 @@
-//! One conversation with an agent: prompts, tool calls, stops.
+//! Provides [`Session`], one conversation with an agent: prompts, tool calls and stops. Each method
+//! turns its arguments into one event for the runtime and returns what the runtime decided.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +28,8 @@ use crate::Engine;
 pub struct Session<'a> {
     engine: &'a Engine,
     id: SessionId,
-    /// Since when: claims of an earlier process in the same session are others.
+    /// When this process opened the session. It distinguishes stops from those of an earlier
+    /// process in the same session.
     started_ms: u64,
     claims: AtomicU64,
 }
@@ -43,39 +45,40 @@ pub struct ToolCall {
     pub kind: ToolKind,
     /// Its arguments.
     pub args: Value,
-    /// The script, if it is a shell tool: judged by the exec policy.
+    /// The script, if the tool is a shell; the exec policy judges it.
     pub script: Option<String>,
-    /// The patch, if it applies one: judged by what it would write.
+    /// The patch, if the tool applies one; it is judged by what it would write.
     pub patch: Option<String>,
 }
 
-/// What is told of a result that came before, and of which nobody knows what middleware made.
+/// Text given in place of a result that was delivered before: what middleware made of it then is
+/// not stored.
 const WITHHELD: &str = "withheld: it came back before, and what middleware made of it then is not known; \
     if you need it, ask for it again";
 
-/// What middleware made of a result, as text; `None` of what it left alone.
+/// A result as middleware rewrote it, as text; `None` for what it left unchanged.
 pub(crate) struct RewrittenResultTexts {
     pub(crate) for_agent: Option<String>,
     pub(crate) for_history: Option<String>,
 }
 
-/// What an answer of a model took, as far as that is known.
+/// Tokens and cost of a model's answer, as far as they are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AnswerUsage {
     /// Output tokens, thinking included.
     pub output_tokens: Option<u64>,
-    /// All of it, in millionths of a dollar.
+    /// The cost of the whole answer, in millionths of a dollar.
     pub cost: Option<u64>,
 }
 
-/// What is known of an answer in which an agent says it is done.
+/// Facts about the answer in which an agent claims to be done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FinalAnswer {
-    /// What it took.
+    /// Its tokens and cost.
     pub usage: AnswerUsage,
-    /// Its output limit cut it.
+    /// Whether its output limit cut it.
     pub truncated: bool,
-    /// Tool calls of the same answer did not run.
+    /// Whether tool calls of the same answer did not run.
     pub calls_pending: bool,
 }
 
@@ -92,9 +95,12 @@ impl ToolCall {
         }
     }
 
-    /// What it does: as its host says, else as for any agent's tool of this name.
+    /// Classifies the call: by the host's declaration, or else by the tool's name, as for any
+    /// agent.
     fn classify_tool_action(&self) -> ToolAction {
         match (&self.script, &self.patch) {
+            // The host's declaration counts more than the tool's name, which the host is free to
+            // choose.
             (Some(script), _) => ToolAction::shell_action_from_script(script),
             (None, Some(patch)) => ToolAction::action_from_patch_text(patch),
             (None, None) => classify_call(&self.tool, &self.args),
@@ -112,6 +118,7 @@ impl<'a> Session<'a> {
         Self {
             engine,
             id,
+            // See `next_stop_key`: the counter below starts at 0 in each process.
             started_ms: checkrein_runtime::now_millis().0,
             claims: AtomicU64::new(0),
         }
@@ -122,7 +129,7 @@ impl<'a> Session<'a> {
         &self.id
     }
 
-    /// A person's request: opens the task.
+    /// Submits a person's request, which opens a task.
     ///
     /// # Errors
     /// If Checkrein itself cannot judge.
@@ -138,7 +145,8 @@ impl<'a> Session<'a> {
             .map(drop)
     }
 
-    /// The same; what comes again after so many answers is known already.
+    /// Like [`Self::prompt`], keyed by the number of answers before it: a repeated prompt has no
+    /// effect.
     pub(crate) fn submit_prompt_keyed(
         &self,
         answers: usize,
@@ -156,8 +164,8 @@ impl<'a> Session<'a> {
             .map(drop)
     }
 
-    /// The agent wants to use a tool. With the answer: every [`ToolDecision`] but `Allow`
-    /// and `Nudge` means that it must not run as it is.
+    /// Asks whether a tool call may run. Every [`ToolDecision`] but `Allow` and `Nudge` means that
+    /// it must not run as it is.
     ///
     /// # Errors
     /// If Checkrein itself cannot judge; do not run the tool then.
@@ -171,11 +179,15 @@ impl<'a> Session<'a> {
             call: call.call_digest(),
             facts: ToolRequestFacts::default(),
             can_ask: false,
+            // The effects of an unknown tool are unknown, so its calls count as acts that may void
+            // evidence.
             may_act: call.kind == ToolKind::Other,
             reports_outcome: false,
             tokens: None,
         });
         let key = Some(format!("tool:{}", call.id));
+        // Keyed by the call's id: a repeated request, such as that of a resumed run, gets the
+        // recorded decision and counts once.
         let decided = self.deliver_input_to_runtime(input, key, Some(call), None)?;
         let decision = match &decided.decision {
             Decision::Tool(decision) => decision.clone(),
@@ -184,8 +196,8 @@ impl<'a> Session<'a> {
         Ok((decision, decided))
     }
 
-    /// What came of a call that ran. With the answer: what layers of middleware made of the result,
-    /// which the agent is given in its place.
+    /// Reports the result of a call that ran. Returns the result as layers of middleware rewrote
+    /// it, which the agent is given in its place.
     ///
     /// # Errors
     /// If Checkrein itself cannot judge; where there is middleware, the result has then not been
@@ -200,6 +212,8 @@ impl<'a> Session<'a> {
         let looked = self.has_result_middleware()?;
         let decided = self.submit_tool_result(call, result, error)?;
         Ok(match looked && decided.repeated {
+            // Without the text that middleware made of it, the original must not be given out: a
+            // layer may have removed a secret from it.
             true => RewrittenResult {
                 for_agent: Some(Value::String(WITHHELD.to_owned())),
                 for_history: None,
@@ -208,7 +222,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Whether any middleware looks at results.
+    /// Returns whether any middleware looks at results.
     fn has_result_middleware(&self) -> Result<bool, RuntimeError> {
         let stages = [MiddlewareStage::AfterTool, MiddlewareStage::PersistResult];
         self.engine
@@ -226,11 +240,15 @@ impl<'a> Session<'a> {
             scope: ScopeId::main_scope(),
             call_id: Some(call.id.clone()),
             call: call.call_digest(),
+            // The digest is of the result as it was: redaction and middleware must not hide a
+            // repeated result from the loop detectors.
             outcome: Digest::hash_json(result).to_short_digest(),
             error,
             wrote: call.kind == ToolKind::Write && !error,
             tokens: None,
         });
+        // A request and its result are different events of the same call id, so their keys have
+        // prefixes.
         let key = Some(format!("returned:{}", call.id));
         let returned = ToolResponse {
             tool: &call.tool,
@@ -240,7 +258,8 @@ impl<'a> Session<'a> {
         self.deliver_input_to_runtime(input, key, None, Some(returned))
     }
 
-    /// The same as text, for our own loop; `None` if no middleware looks at results.
+    /// Like [`Self::returned`], as text for the built-in loop; `None` if no middleware looks at
+    /// results.
     pub(crate) fn tool_result_text_after_middleware(
         &self,
         call: &ToolCall,
@@ -258,7 +277,7 @@ impl<'a> Session<'a> {
         }))
     }
 
-    /// A model response and its calls are over.
+    /// Reports the end of a round: a model response and its calls.
     ///
     /// # Errors
     /// If Checkrein itself cannot judge.
@@ -266,7 +285,7 @@ impl<'a> Session<'a> {
         self.end_round_keyed(spent, None)
     }
 
-    /// The same; what comes again with this key is known already.
+    /// Like [`Self::end_round`], with a key: a repeated report has no effect.
     pub(crate) fn end_round_keyed(
         &self,
         spent: AnswerUsage,
@@ -280,7 +299,8 @@ impl<'a> Session<'a> {
             .map(drop)
     }
 
-    /// The agent says it is done. With a `Continue` comes, as [`DeliveryOutcome::feedback_text`], what to send back.
+    /// Judges a claim of done. With `Continue`, [`DeliveryOutcome::feedback_text`] holds what to
+    /// send back.
     ///
     /// # Errors
     /// If Checkrein itself cannot judge.
@@ -288,7 +308,7 @@ impl<'a> Session<'a> {
         self.deliver_stop(message, FinalAnswer::default(), None, self.next_stop_key())
     }
 
-    /// The same, with what is known of the answer in which it says so.
+    /// Like [`Self::stop`], with facts about the answer that holds the claim.
     ///
     /// # Errors
     /// If Checkrein itself cannot judge.
@@ -300,7 +320,8 @@ impl<'a> Session<'a> {
         self.deliver_stop(message, answer, None, self.next_stop_key())
     }
 
-    /// The same; what comes again with this key is answered as it was.
+    /// Like [`Self::request_stop_with_answer`], with a key: a repeated claim gets the recorded
+    /// decision.
     pub(crate) fn request_stop_keyed(
         &self,
         key: String,
@@ -310,9 +331,9 @@ impl<'a> Session<'a> {
         self.deliver_stop(message, answer, None, key)
     }
 
-    /// The agent's program is gone without a word that counts: its work is judged as at a
-    /// stop. With `over` nobody is there any more to send back, and if the work is not
-    /// accepted the task ends so.
+    /// Reports that the agent's program ended without a claim of done. Its work is judged as at a
+    /// stop. With `over` there is no agent left to send back, and the task ends with that
+    /// transition unless the work is accepted.
     ///
     /// # Errors
     /// If Checkrein itself cannot judge.
@@ -324,8 +345,9 @@ impl<'a> Session<'a> {
         self.deliver_stop(message, FinalAnswer::default(), over, self.next_stop_key())
     }
 
-    /// Whether the required checks of the newest task were about the tree as it is now. What an agent
-    /// left running may have changed it after its last stop: then it is judged anew by [`Self::report_agent_exit`].
+    /// Returns whether the required checks of the newest task were about the current tree.
+    /// Processes that an agent left running may have changed it after the last stop;
+    /// [`Self::report_agent_exit`] then judges it again.
     ///
     /// # Errors
     /// If the store or the log cannot be read.
@@ -339,7 +361,8 @@ impl<'a> Session<'a> {
             .is_accepted_tree_current(&self.id, patience)
     }
 
-    /// A claim of its own: never the same event as a hook's stop in this session.
+    /// Returns a new key for each claim, so that it is never taken for a hook's stop in this
+    /// session.
     fn next_stop_key(&self) -> String {
         let nth = self.claims.fetch_add(1, Ordering::Relaxed);
         format!("{}:{nth}", self.started_ms)
@@ -356,6 +379,7 @@ impl<'a> Session<'a> {
             scope: ScopeId::main_scope(),
             message: message.to_owned(),
             message_digest: Digest::hash_bytes(message.as_bytes()),
+            // The runtime reads the tree itself before it judges the stop.
             tree: Err(TreeReadError {
                 why: "not read".to_owned(),
                 cut: false,
@@ -371,12 +395,15 @@ impl<'a> Session<'a> {
             judges: Box::default(),
             tokens: to_token_usage(answer.usage),
         });
+        // The prefix separates claims from the keys of prompts, calls and rounds in the same
+        // session.
         let mut decided =
             self.deliver_input_to_runtime(input, Some(format!("claim:{key}")), None, None)?;
         match decided.decision.clone() {
             Decision::Stop(decision) => {
                 if let (true, StopDecision::Continue { feedback }) = (decided.repeated, &decision) {
-                    // Whoever asks again was not told.
+                    // A repeated claim means that the first answer did not arrive. The decision is
+                    // stored, its text is not, so the text is rendered again.
                     decided.feedback_text = Some(
                         self.engine
                             .inner_runtime()
@@ -390,7 +417,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The text without secrets; `None` if it has none.
+    /// Returns the text without its secrets; `None` if it contains none.
     pub(crate) fn redact_secrets(&self, text: &str) -> Option<String> {
         match self.engine.inner_runtime().redact_text(text) {
             Cow::Borrowed(_) => None,
@@ -398,30 +425,32 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Adds to the conversation that is kept for an agent of our own.
+    /// Appends an entry to the stored conversation of the built-in loop.
     pub(crate) fn append_conversation_message(&self, body: &[u8]) -> Result<(), RuntimeError> {
         self.engine
             .inner_runtime()
             .append_conversation_message(&self.id, body)
     }
 
-    /// That conversation so far.
+    /// Returns the entries of that conversation so far.
     pub(crate) fn messages(&self) -> Result<Vec<Vec<u8>>, RuntimeError> {
         self.engine.inner_runtime().conversation_messages(&self.id)
     }
 
-    /// The conversation is over, if a layer of middleware wants to know.
+    /// Delivers the end of the conversation, if a layer of middleware listens for it.
     pub(crate) fn deliver_session_end(&self, ended: SessionEnded) -> Result<(), RuntimeError> {
         let runtime = self.engine.inner_runtime();
         match runtime.has_layers_at_stages(&self.id, &[MiddlewareStage::SessionEnd])? {
             true => self
                 .submit_agent_event(Input::SessionEnded(ended))
                 .map(drop),
+            // Without such a layer no event is recorded: a session of the library has no end of its
+            // own.
             false => Ok(()),
         }
     }
 
-    /// Takes any other news in.
+    /// Submits any other event.
     ///
     /// # Errors
     /// If Checkrein itself cannot judge.
@@ -429,7 +458,7 @@ impl<'a> Session<'a> {
         self.deliver_input_to_runtime(input, None, None, None)
     }
 
-    /// The session as it is now, with its sealed policy.
+    /// Returns the current state of the session, with its sealed policy.
     ///
     /// # Errors
     /// If the store or the log cannot be read.
@@ -439,7 +468,8 @@ impl<'a> Session<'a> {
             .load_session_state_and_policy(&self.id)
     }
 
-    /// Whether something could be recorded now: for who watches an agent that would work on unrecorded.
+    /// Checks that an event could be recorded now, so that a host can stop an agent that would
+    /// otherwise go on unrecorded.
     ///
     /// # Errors
     /// If the store cannot be written, or somebody else has been writing it for too long.
@@ -484,6 +514,7 @@ impl<'a> Session<'a> {
 fn to_token_usage(spent: AnswerUsage) -> Option<TokenUsage> {
     spent.output_tokens.map(|output| TokenUsage {
         output,
+        // The library reports output tokens only.
         input: 0,
         cost: spent.cost,
         cursor: String::new(),

@@ -1,4 +1,4 @@
-//! A tool that an agent can call, as a host gives it to us.
+//! Defines [`Tool`], the interface of tools that a host gives to an agent.
 
 use std::sync::Arc;
 
@@ -7,24 +7,24 @@ use serde_json::Value;
 
 use crate::supervisor::PreToolDecision;
 
-/// A tool. What else a host's tools can do stays reachable when they are wrapped: a wrapper derefs to
-/// what it wraps.
+/// A tool. A wrapper dereferences to the tool it wraps, so the other methods of a host's tool stay
+/// reachable.
 pub trait Tool: Send + Sync {
     /// Its name.
     fn name(&self) -> &str;
 
-    /// What it is for, as the model is told.
+    /// Its description for the model.
     fn tool_description(&self) -> &str;
 
     /// JSON Schema of its arguments.
     fn input_schema(&self) -> Arc<Value>;
 
-    /// Whether it only looks.
+    /// Returns whether it only reads.
     fn is_read_only_tool(&self) -> bool {
         false
     }
 
-    /// What a call with these arguments comes to, as far as the gates have to know it.
+    /// Classifies a call with these arguments for the gates.
     fn classify_tool_call<'a>(&self, _arguments: &'a Value) -> DeclaredToolAction<'a> {
         DeclaredToolAction::Other
     }
@@ -33,14 +33,15 @@ pub trait Tool: Send + Sync {
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutput>;
 }
 
-/// What a call comes to.
+/// What a call does, as declared by its tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeclaredToolAction<'a> {
     /// It runs this script in a shell: the exec policy judges it.
     Script(&'a str),
     /// It applies this patch: what that would write is judged.
     Patch(&'a str),
-    /// It asks for the state of something that runs: to repeat it is no loop while the answer changes.
+    /// It asks for the state of something that runs. Repeating it is no loop while the answer
+    /// changes.
     Poll,
     /// Anything else.
     Other,
@@ -51,18 +52,18 @@ pub enum DeclaredToolAction<'a> {
 pub struct ToolInvocation<'a> {
     /// The arguments.
     pub arguments: &'a Value,
-    /// The conversation so far, oldest first: whoever judges the call is shown its end.
+    /// The conversation so far, oldest first. The judge of the call sees its end.
     pub history: &'a [ChatMessage],
 }
 
-/// What came of it.
+/// The output of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutput {
-    /// What the agent is told.
+    /// The text for the agent.
     pub text: String,
     /// How it ended.
     pub outcome: ToolOutcome,
-    /// What the supervisor said of the call, if one was asked.
+    /// The supervisor's decision about the call, if there is one.
     pub decision: Option<Box<PreToolDecision>>,
 }
 
@@ -78,7 +79,7 @@ pub enum ToolOutcome {
 }
 
 impl ToolOutput {
-    /// Of a tool that did what it is for.
+    /// Returns the output of a tool that succeeded.
     pub fn from_success(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -87,7 +88,7 @@ impl ToolOutput {
         }
     }
 
-    /// Of a tool that could not.
+    /// Returns the output of a tool that failed.
     pub fn failed(text: impl Into<String>) -> Self {
         Self {
             outcome: ToolOutcome::Failed,
@@ -96,7 +97,7 @@ impl ToolOutput {
     }
 }
 
-/// A tool as a model is told of it.
+/// Returns the definition of a tool that a model is sent.
 pub(crate) fn model_tool_definition(
     tool: &(impl Tool + ?Sized),
 ) -> checkrein_models::ToolDefinition {
@@ -107,6 +108,8 @@ pub(crate) fn model_tool_definition(
     }
 }
 
+// Every method is forwarded, defaults included: a pointer that fell back to a default would declare
+// a shell tool as `Other`, and the exec policy would not see its script.
 macro_rules! tool_behind {
     ($($pointer:ty),*) => {$(
         impl<T: Tool + ?Sized> Tool for $pointer {

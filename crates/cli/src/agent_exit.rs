@@ -1,4 +1,5 @@
-//! A hook whose agent is gone: nobody waits for its answer, and what it started must not go on.
+//! Ends a hook whose agent is gone: nobody waits for its answer, and what it started must not go
+//! on.
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::Ordering;
@@ -10,19 +11,22 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::signals::CANCELLED;
 
-/// From here on the end of the agent above this process cancels what it does, as a signal would. The agent has ended
-/// if nobody reads our output any more and its process is gone: a helper that starts hooks may end before them, and an
-/// agent may want the exit status only. Kernels before 5.3 cannot tell.
+/// Makes the end of the agent above this process cancel what it does, as a signal would. The agent
+/// has ended if nobody reads our output any more and its process is gone: a helper that starts
+/// hooks may end before them, and an agent may want the exit status only. Kernels before 5.3 cannot
+/// tell.
 pub(crate) fn cancel_when_agent_exits() {
     let agent = RealSystem.find_agent_process_above_hook();
     let pid = agent.and_then(|agent| Pid::from_raw(i32::try_from(agent.pid()).ok()?));
     let process = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-    // Its number may have become another's before it was opened.
+    // The process id may have been reused before it was opened.
     let process = process.filter(|_| agent.is_some_and(|agent| RealSystem.is_process_alive(agent)));
     let Some(process) = process else { return };
-    // It ends with this process. Where no thread can be had, the answer's deadline ends it.
+    // The thread ends with this process. If none can be started, the answer's deadline ends the
+    // work.
     let _ = std::thread::Builder::new().spawn(move || {
-        // Of a pipe without a reader there is an error, of a socket without a peer a hang-up; both are told unasked.
+        // A pipe without a reader reports an error, a socket without a peer a hang-up; poll(2)
+        // reports both unasked.
         let heard = wait_for_poll_event(std::io::stdout().as_fd(), PollFlags::empty())
             .and_then(|()| wait_for_poll_event(process.as_fd(), PollFlags::IN));
         if heard.is_ok() {

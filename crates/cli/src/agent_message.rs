@@ -1,20 +1,20 @@
-//! An agent's message on stdin: read to its end, but not beyond a size, nor beyond a moment.
+//! Reads an agent's message from stdin to its end, but not beyond a size, nor beyond a deadline.
 
 use std::io::{self, Read};
 use std::time::Instant;
 
-/// More is not read.
+/// Largest message that is read, in bytes.
 pub(crate) const MAX_INPUT: u64 = 8 * 1024 * 1024;
 
 /// A message that was not read to its end.
 pub(crate) struct HookMessageReadError {
     pub(crate) head: Vec<u8>,
-    /// For people.
+    /// Why, for people.
     pub(crate) why: String,
 }
 
-/// Reads it. Who has not closed it by `due` is not waited for: the agent would take our silence
-/// for consent.
+/// Reads the message. An agent that has not closed stdin by `due` is not waited for: it would take
+/// our silence for consent.
 pub(crate) fn read_hook_stdin_message(
     due: Option<Instant>,
 ) -> Result<Vec<u8>, HookMessageReadError> {
@@ -41,9 +41,9 @@ pub(crate) fn read_hook_stdin_message(
     Ok(bytes)
 }
 
-/// All of it, or a piece more than may be.
+/// Reads all of it, or one piece more than is allowed.
 fn read_bounded_message(from: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<()> {
-    // As large as the buffer of stdin, which then keeps nothing back from who waits for more.
+    // As large as the buffer of stdin, so that no bytes stay in it while `poll` waits for more.
     let mut piece = [0; 8 * 1024];
     while bytes.len() as u64 <= MAX_INPUT {
         match from.read(&mut piece) {
@@ -56,7 +56,7 @@ fn read_bounded_message(from: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result
     Ok(())
 }
 
-/// Stdin until a moment.
+/// Stdin with a deadline.
 struct DeadlineStdin {
     from: io::StdinLock<'static>,
     due: Option<Instant>,
@@ -78,7 +78,7 @@ fn wait_readable(from: &io::StdinLock<'_>, due: Instant) -> io::Result<()> {
 
     loop {
         let left = due.saturating_duration_since(Instant::now());
-        // Longer than any wait of ours if it does not fit.
+        // A time that does not fit is longer than any wait of ours, so there is no timeout.
         let left = Timespec::try_from(left).ok();
         match poll(&mut [PollFd::new(from, PollFlags::IN)], left.as_ref()) {
             Ok(0) => {

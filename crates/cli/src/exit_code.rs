@@ -1,4 +1,4 @@
-//! Exit codes, documented in `docs/transitions.md`. `run` has those of its transition
+//! Defines the exit codes, which `docs/transitions.md` documents. `run` has those of its transition
 //! reasons; `hook` has the agent's own and never these.
 
 use std::process::ExitCode;
@@ -12,13 +12,13 @@ pub(crate) const USAGE: u8 = 2;
 /// Inconclusive.
 pub(crate) const INCONCLUSIVE: u8 = 3;
 
-/// Not for whoever asked.
+/// The caller is not allowed to do this.
 pub(crate) const FORBIDDEN: u8 = 4;
 
 /// Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// As the process's own.
+/// Returns the code as the process's own.
 pub(crate) fn to_exit_code(code: u8) -> ExitCode {
     ExitCode::from(code)
 }

@@ -1,5 +1,5 @@
-//! Which files are guarded (law 10), and what counts of each: config, rules, schemas and what
-//! middleware runs as they are, an agent's settings as far as they are about hooks, ignore files.
+//! Finds the guarded files (law 10) and what counts of each: config, rules, schemas and middleware
+//! programs as they are, an agent's settings as far as they are about hooks, ignore files.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::locate::{self, ProjectLocation};
 
-/// The keys of Claude Code's settings by which hooks are set, silenced or led astray. The rest
-/// it writes itself while it works, as when a person allows a command for good.
+/// The keys of Claude Code's settings by which hooks are set, silenced or misled. Claude Code
+/// writes the other keys itself while it works, as when a person allows a command for good.
 const HOOK_SETTINGS_KEYS: &[&str] = &[
     "allowManagedHooksOnly",
     "disableAllHooks",
@@ -22,8 +22,9 @@ const HOOK_SETTINGS_KEYS: &[&str] = &[
     "hooks",
 ];
 
-/// How they are now for who is judged in `root`.
+/// Reads the digests that guarded files have now, for a session that is judged in `root`.
 pub(crate) fn read_guarded_files(located: &ProjectLocation, root: &Path) -> GuardedFileDigests {
+    // A session is judged in the folder that it was sealed for, which may be another one by now.
     if root != located.place.root {
         return read_guarded_files(&located.with_project_root(root), root);
     }
@@ -34,11 +35,14 @@ pub(crate) fn read_guarded_files(located: &ProjectLocation, root: &Path) -> Guar
         located.person_config.as_deref(),
     ];
     for config in configs.into_iter().flatten() {
+        // A file that is missing has no entry, so that creating or deleting one is seen as an edit.
         let Some(digest) = file_digest(config) else {
             continue;
         };
         seen.policy
             .insert(path_text_from_checkout_or_home(located, config), digest);
+        // Policy files and others are kept apart: only an edit of the former means that an older
+        // policy is held.
         let gathered = load_config_bundle(config);
         for named in gathered
             .iter()
@@ -73,15 +77,16 @@ pub(crate) fn read_guarded_files(located: &ProjectLocation, root: &Path) -> Guar
     seen
 }
 
-/// A config with the files it names, as they are now.
+/// Returns a config with the files it names, as they are now.
 pub(crate) fn load_config_bundle(config: &Path) -> Option<ConfigWithNamedFiles> {
     let source = locate::read_config_source(config).ok().flatten()?;
     ConfigWithNamedFiles::gather_files_named_by_config(source).ok()
 }
 
-/// Settings in which hooks of agents are installed: of this repo, and of the person.
+/// Returns the settings in which hooks of agents are installed: of this repo, and of the person.
 pub(crate) fn hook_settings_files(located: &ProjectLocation) -> Vec<PathBuf> {
     let mut found = Vec::new();
+    // The tree's root may be a folder of the checkout with agent settings of its own.
     for folder in [&located.top, &located.place.root] {
         found.push(folder.join(".claude/settings.json"));
         found.push(folder.join(".claude/settings.local.json"));
@@ -100,8 +105,8 @@ pub(crate) fn hook_settings_files(located: &ProjectLocation) -> Vec<PathBuf> {
     found
 }
 
-/// What no tool call may write: our state, settings with hooks that lie elsewhere than usual,
-/// the rules and schemas in force, and files that middleware runs.
+/// Returns the paths that no tool call may write: our state, settings with hooks that lie elsewhere
+/// than usual, the rules and schemas in force, and files that middleware runs.
 pub(crate) fn protected_paths(located: &ProjectLocation, sources: &PolicySources) -> Vec<String> {
     let mut paths: Vec<PathBuf> = hook_settings_files(located);
     paths.extend(located.place.state.parent().map(Path::to_owned));
@@ -125,16 +130,16 @@ fn git_ignore_files(located: &ProjectLocation) -> Vec<PathBuf> {
     found
 }
 
-/// Digest of the whole file, if there is one.
+/// Returns the digest of the whole file, if there is one.
 fn file_digest(file: &Path) -> Option<Digest> {
     guarded_file_bytes(file).map(|bytes| Digest::hash_bytes(&bytes))
 }
 
-/// More of a guarded file is not read.
+/// Bytes of a guarded file that are read.
 const MAX_FILE: u64 = 8 * 1024 * 1024;
 
-/// What is no file could keep a hook waiting for ever, or feed it for ever: it counts by its
-/// kind alone.
+/// Reads a guarded file. What is no regular file could block a hook for ever, or feed it for ever,
+/// so it counts by its kind alone.
 fn guarded_file_bytes(file: &Path) -> Option<Vec<u8>> {
     let opened = match durable_file::open_regular_file(file) {
         Ok(opened) => opened,
@@ -146,13 +151,15 @@ fn guarded_file_bytes(file: &Path) -> Option<Vec<u8>> {
     let length = opened.metadata().ok()?.len();
     let mut bytes = Vec::new();
     opened.take(MAX_FILE).read_to_end(&mut bytes).ok()?;
+    // What lies beyond the bound still shows by its length.
     if length > MAX_FILE {
         bytes.extend(length.to_le_bytes());
     }
     Some(bytes)
 }
 
-/// What cannot be read as settings counts as it is: so may the agent take it.
+/// Returns the digest of settings. Those that cannot be read count byte by byte: the agent may read
+/// them.
 fn hook_settings_digest(file: &Path) -> Option<Digest> {
     let bytes = guarded_file_bytes(file)?;
     let settings = file.file_name().is_some_and(|name| {
@@ -161,6 +168,7 @@ fn hook_settings_digest(file: &Path) -> Option<Digest> {
     });
     match serde_json::from_slice::<Value>(&bytes) {
         Ok(Value::Object(mut object)) if settings => {
+            // Canonical JSON of the kept keys: a reformatted file is no edit.
             object.retain(|key, _| HOOK_SETTINGS_KEYS.contains(&key.as_str()));
             Some(Digest::hash_json(&Value::Object(object)))
         }
@@ -168,7 +176,7 @@ fn hook_settings_digest(file: &Path) -> Option<Digest> {
     }
 }
 
-/// As a person is told: from the checkout on, or from home on.
+/// Returns a path as a person sees it: from the checkout on, or from home on.
 fn path_text_from_checkout_or_home(located: &ProjectLocation, file: &Path) -> String {
     if let Ok(below) = file.strip_prefix(&located.top) {
         return below.display().to_string();

@@ -21,7 +21,7 @@ use crate::{guarded_files, policy_sources};
 /// The config's file name.
 pub(crate) const CONFIG: &str = "checkrein.toml";
 
-/// Where we are.
+/// The result of the search: where a command works.
 #[derive(Debug, Clone)]
 pub(crate) struct ProjectLocation {
     /// The tree that is judged.
@@ -34,13 +34,13 @@ pub(crate) struct ProjectLocation {
     pub(crate) top: PathBuf,
     /// The folder that was looked from.
     pub(crate) start_folder: PathBuf,
-    /// Nothing of the repo counts until a person has approved it.
+    /// Nothing of the repo counts until a person has approved it (`--require-trust`).
     pub(crate) require_trust: bool,
-    /// Which profile is asked for.
+    /// The profile that is asked for.
     profile: ConfigProfileChoice,
 }
 
-/// A profile by its name.
+/// A profile, by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ConfigProfileChoice {
     Plain,
@@ -48,25 +48,26 @@ enum ConfigProfileChoice {
     IfThere(String),
 }
 
-/// What was said on the command line about where things are.
+/// What the command line says about where things are.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct StateAndProfileArgs<'a> {
     /// The state folder.
     pub(crate) state: Option<&'a Path>,
     /// The profile.
     pub(crate) profile: Option<&'a str>,
-    /// Only arguments count, and the account's own folder: the environment is the agent's, and
-    /// a clone's own agent settings can set it.
+    /// Only arguments and the account's own folder count: the environment is the agent's, and a
+    /// clone's own agent settings can set it.
     pub(crate) require_trust: bool,
 }
 
 impl ProjectLocation {
-    /// What goes on here although it was edited.
+    /// Returns the config that stays in force here although it was edited.
     pub(crate) fn config_held_despite_edit(&self) -> io::Result<Option<ConfigHeldDespiteEdit>> {
         held_config::read_held_config(&self.place.state, &self.place.root)
     }
 
-    /// The same for who begins here, which may be in a folder whose config was taken away.
+    /// Returns the same for a session that begins here, which may be in a folder whose config was
+    /// taken away.
     pub(crate) fn nearest_config_held_despite_edit(
         &self,
     ) -> io::Result<Option<ConfigHeldDespiteEdit>> {
@@ -77,7 +78,7 @@ impl ProjectLocation {
         )
     }
 
-    /// What is held cannot be read, or not be written.
+    /// Returns the error that the held config cannot be read or written.
     pub(crate) fn held_config_io_error(&self, source: io::Error) -> ConfigError {
         ConfigError::StateFile {
             name: self.place.state.join("held.json"),
@@ -85,7 +86,7 @@ impl ProjectLocation {
         }
     }
 
-    /// Lets go of it.
+    /// Removes the held config.
     pub(crate) fn drop_config_held_despite_edit(&self) -> io::Result<()> {
         held_config::remove_configs_held_despite_edit(
             &self.place.state,
@@ -94,7 +95,8 @@ impl ProjectLocation {
         )
     }
 
-    /// Under the profile that a session was sealed with, whatever is asked for here.
+    /// Returns this place under the profile that a session was sealed with, whatever is asked for
+    /// here.
     pub(crate) fn with_sealed_profile(&self, profile: &RequestedConfigProfile) -> Self {
         Self {
             profile: match profile {
@@ -105,8 +107,10 @@ impl ProjectLocation {
         }
     }
 
-    /// For who is judged in this folder.
+    /// Returns this place for a session that is judged in this folder.
     pub(crate) fn with_project_root(&self, root: &Path) -> Self {
+        // The config is looked for in this folder only: a session stays with the folder that it was
+        // sealed for.
         let config = Some(root.join(CONFIG)).filter(|file| durable_file::is_path_present(file));
         let mut place = self.place.clone();
         place.root = root.to_owned();
@@ -118,8 +122,8 @@ impl ProjectLocation {
         }
     }
 
-    /// Where a session that begins here is judged: where the nearest config lies, or lay before
-    /// it was taken away while a task was open.
+    /// Returns where a session that begins here is judged: where the nearest config lies, or lay
+    /// before it was taken away while a task was open.
     pub(crate) fn for_new_session(self) -> Result<Self, ConfigError> {
         match self
             .nearest_config_held_despite_edit()
@@ -130,11 +134,11 @@ impl ProjectLocation {
         }
     }
 
-    /// Compiles the policy that a session beginning here is sealed with: from the texts that
-    /// are held, if any are, and under `require_trust` from nothing that is not approved.
+    /// Compiles the policy that a session beginning here is sealed with: from the texts that are
+    /// held, if there are any, and under `require_trust` only from what a person approved.
     pub(crate) fn compile_policy(&self, driver: TaskDriver) -> Result<CompiledPolicy, ConfigError> {
         let sources = policy_sources::effective_policy_sources(self)?;
-        // A mistake in what was edited is told, although older texts go on.
+        // A mistake in the edited texts is reported, although the older texts stay in force.
         if let Some(edited) = &sources.edited {
             self.compile_policy_sans_local_paths(edited, driver)?;
         }
@@ -143,13 +147,15 @@ impl ProjectLocation {
         Ok(compiled)
     }
 
-    /// The same from these texts, whatever is held or approved.
+    /// Compiles a policy from these texts, whatever is held or approved.
     pub(crate) fn compile_policy_from(
         &self,
         sources: &PolicySources,
         driver: TaskDriver,
     ) -> Result<CompiledPolicy, ConfigError> {
         let mut compiled = self.compile_policy_sans_local_paths(sources, driver)?;
+        // Paths come last: they differ between machines, and the policy without them has to be the
+        // same on each.
         config::protect_paths_in_policy(
             &mut compiled.policy,
             guarded_files::protected_paths(self, sources),
@@ -158,7 +164,7 @@ impl ProjectLocation {
         Ok(compiled)
     }
 
-    /// The same without the paths of this machine, so that it is the same on every one.
+    /// Compiles a policy without the paths of this machine, so that it is the same on every one.
     pub(crate) fn compile_policy_sans_local_paths(
         &self,
         sources: &PolicySources,
@@ -168,7 +174,7 @@ impl ProjectLocation {
         config::compile_config_bundles(repo, person, driver, self.config_profile_choice())
     }
 
-    /// Name and text of the rules files that would be compiled.
+    /// Returns name and text of the rules files that would be compiled.
     pub(crate) fn rules_files_to_compile(
         &self,
         sources: &PolicySources,
@@ -185,7 +191,7 @@ impl ProjectLocation {
         }
     }
 
-    /// The same under this profile, whatever was asked for.
+    /// Compiles a policy under this profile, whatever was asked for.
     pub(crate) fn compile_with_profile(
         &self,
         sources: &PolicySources,
@@ -197,14 +203,15 @@ impl ProjectLocation {
         config::compile_config_bundles(repo, person, driver, profile)
     }
 
-    /// Which profile a session that begins here is sealed with.
+    /// Returns the profile that a session beginning here is sealed with.
     pub(crate) fn profile_for_new_session(&self) -> RequestedConfigProfile {
         self.config_profile_choice().into()
     }
 
-    /// What is held here, compiled, if it may count.
+    /// Compiles the held config, if it may count.
     pub(crate) fn compile_config_held_despite_edit(&self) -> Option<CompiledPolicy> {
         let held = self.config_held_despite_edit().ok().flatten()?;
+        // Held texts need a person's approval as well (law 10).
         if !policy_sources::are_config_sources_trusted(self, &held.sources) {
             return None;
         }
@@ -212,7 +219,8 @@ impl ProjectLocation {
             .ok()
     }
 
-    /// Without git only the folder itself counts; a config further up is passed over.
+    /// Returns the folder of a config further up that is ignored: without git only the folder
+    /// itself counts.
     pub(crate) fn ignored_config_folder(&self) -> Option<PathBuf> {
         let no_git = !self.top.join(".git").exists();
         let mut above = self.top.ancestors().skip(1).filter(|_| no_git);
@@ -221,7 +229,7 @@ impl ProjectLocation {
             .map(Path::to_owned)
     }
 
-    /// Where the config is from the top of the checkout on: `.` if it is there.
+    /// Returns where the config is, from the top of the checkout on: `.` if it is there.
     pub(crate) fn root_relative_to_top(&self) -> String {
         match self.place.root.strip_prefix(&self.top) {
             Ok(below) if below.as_os_str().is_empty() => ".".to_owned(),
@@ -231,13 +239,13 @@ impl ProjectLocation {
     }
 }
 
-/// Looks from `from` upwards. `state` overrides the state folder.
+/// Searches from `from` upwards. `state` overrides the state folder.
 pub(crate) fn locate_project(from: &Path, state: Option<&Path>) -> ProjectLocation {
     let folder = state.map_or_else(default_state_folder, absolute_path);
     locate_project_with_state(from, &folder, StateAndProfileArgs::default())
 }
 
-/// The same under this profile, if one is named.
+/// Searches from `from` upwards, under this profile if one is named.
 pub(crate) fn locate_project_with_profile(from: &Path, profile: Option<&str>) -> ProjectLocation {
     let given = StateAndProfileArgs {
         profile,
@@ -246,7 +254,7 @@ pub(crate) fn locate_project_with_profile(from: &Path, profile: Option<&str>) ->
     locate_project_with_state(from, &default_state_folder(), given)
 }
 
-/// The same with all that was said to a hook.
+/// Searches from `from` upwards with all that a hook's command line says.
 pub(crate) fn locate_project_for_hook(
     from: &Path,
     given: StateAndProfileArgs<'_>,
@@ -263,23 +271,29 @@ fn locate_project_with_state(
     state: &Path,
     given: StateAndProfileArgs<'_>,
 ) -> ProjectLocation {
+    // Resolved first: a path through a link has other folders above it.
     let from = from.canonicalize().unwrap_or_else(|_| from.to_owned());
     let git = git_top(&from);
-    // Without a repo only the folder itself counts: what lies above may be anybody's.
+    // Without a repo only the folder itself counts: a config further up may be anybody's, for
+    // example one that another user put into `/tmp`.
     let top = git.unwrap_or(&from);
     let config = from
         .ancestors()
         .take_while(|folder| folder.starts_with(top))
         .map(|folder| folder.join(CONFIG))
-        // Also what is no file: a pipe in its place, or a link that leads nowhere, is a mistake to tell
-        // and no missing config.
+        // Also what is no file: a pipe in its place, or a link that leads nowhere, is a mistake to
+        // report and no missing config.
         .find(|file| durable_file::is_path_present(file));
+    // The folder of the config is the tree that is judged; without a config it is the whole
+    // checkout.
     let root = config
         .as_deref()
         .and_then(Path::parent)
         .or(git)
         .unwrap_or(&from)
         .to_owned();
+    // The state belongs to the repo and not to the config's folder, so that sub-projects and
+    // worktrees share one store.
     let repo_id = repo_id(git.unwrap_or(&root));
     let place = TreeAndStateFolder {
         root,
@@ -304,7 +318,7 @@ fn locate_project_with_state(
     }
 }
 
-/// Top of the checkout that a folder is in.
+/// Returns the top of the checkout that a folder is in.
 fn git_top(folder: &Path) -> Option<&Path> {
     folder
         .ancestors()
@@ -313,6 +327,8 @@ fn git_top(folder: &Path) -> Option<&Path> {
 
 fn choose_profile(given: StateAndProfileArgs<'_>) -> ConfigProfileChoice {
     let said = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    // The order is: argument, `CHECKREIN_PROFILE`, `CI`. Under `--require-trust` the variables do
+    // not count, since the environment may be the agent's.
     if let Some(name) = given.profile {
         return ConfigProfileChoice::Named(name.to_owned());
     }
@@ -324,6 +340,8 @@ fn choose_profile(given: StateAndProfileArgs<'_>) -> ConfigProfileChoice {
     }
     match said("CI").as_deref() {
         None | Some("false" | "0") => ConfigProfileChoice::Plain,
+        // A config without a `ci` profile is used as it is, since nobody asked for the profile by
+        // name.
         Some(_) => ConfigProfileChoice::IfThere("ci".to_owned()),
     }
 }
@@ -341,11 +359,13 @@ pub(crate) fn read_config_source(file: &Path) -> Result<Option<ConfigSource>, Co
     }))
 }
 
-/// The folder in which git keeps what all worktrees of a repo share.
+/// Returns the folder in which git keeps what all worktrees of a repo share.
 pub(crate) fn git_common_dir(top: &Path) -> Option<PathBuf> {
     let dot_git = top.join(".git");
     match linked_git_dir(top) {
         Some(folder) => match read_git_pointer(&folder.join("commondir")) {
+            // `commondir` is relative to the folder of the worktree, which `join` leaves alone if
+            // it is absolute.
             Some(common) => Some(folder.join(common.trim())),
             None => Some(folder),
         },
@@ -353,19 +373,20 @@ pub(crate) fn git_common_dir(top: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Where the `.git` of a linked worktree or submodule points to.
+/// Returns the folder that the `.git` file of a linked worktree or submodule points to.
 fn linked_git_dir(top: &Path) -> Option<PathBuf> {
     let pointer = read_git_pointer(&top.join(".git"))?;
     let folder = pointer.trim().strip_prefix("gitdir: ")?;
     Some(top.join(folder))
 }
 
-/// The text of a file of git's that names a folder.
+/// Reads a file of git's that names a folder.
 fn read_git_pointer(file: &Path) -> Option<String> {
     durable_file::read_limited_text_file(file, durable_file::MAX_SMALL_BYTES).ok()?
 }
 
-/// Whether the repo that this linked worktree points to knows of it: anybody can point.
+/// Returns whether the repo that this linked worktree points to knows of it: anybody can write a
+/// pointer.
 pub(crate) fn is_linked_worktree(top: &Path) -> bool {
     let known = linked_git_dir(top)
         .and_then(|folder| read_git_pointer(&folder.join("gitdir")))
@@ -373,14 +394,15 @@ pub(crate) fn is_linked_worktree(top: &Path) -> bool {
     known.is_some() && known == top.join(".git").canonicalize().ok()
 }
 
-/// This place with each state folder, other than its own, that this folder and those above have
-/// or had: as a repo, and without git.
+/// Returns this place with each state folder, other than its own, that this folder and those above
+/// it have or had: as a repo, and without git.
 pub(crate) fn ancestor_state_locations(located: &ProjectLocation) -> Vec<ProjectLocation> {
     let Some(all) = located.place.state.parent() else {
         return Vec::new();
     };
     let mut ids = Vec::new();
     for folder in located.start_folder.ancestors() {
+        // A `.git` that was deleted still gives the id under which its state lies.
         let repo = git_common_dir(folder).unwrap_or_else(|| folder.join(".git"));
         ids.push(folder_id_from_path_digest(repo));
         ids.push(folder_id_from_path_digest(folder.to_owned()));
@@ -395,13 +417,15 @@ pub(crate) fn ancestor_state_locations(located: &ProjectLocation) -> Vec<Project
     others.map(with).collect()
 }
 
-/// All worktrees of a repo share one id: that of its common git folder.
+/// Returns the id of a repo. All its worktrees share the id of the common git folder.
 fn repo_id(top: &Path) -> String {
     folder_id_from_path_digest(git_common_dir(top).unwrap_or_else(|| top.to_owned()))
 }
 
 fn folder_id_from_path_digest(identity: PathBuf) -> String {
     let identity = identity.canonicalize().unwrap_or(identity);
+    // 16 hex digits of the path's digest make the name unique; the readable part is for people who
+    // look into the folder.
     let mut id = Digest::hash_bytes(identity.as_os_str().as_encoded_bytes()).to_hex();
     id.truncate(16);
     let folder = if identity.ends_with(".git") {
@@ -420,7 +444,7 @@ fn folder_id_from_path_digest(identity: PathBuf) -> String {
     format!("{readable}-{id}")
 }
 
-/// The state folder of all repos. Always absolute: agents change their folder.
+/// Returns the state folder of all repos. It is always absolute, since agents change their folder.
 pub(crate) fn state_folder(given: StateAndProfileArgs<'_>) -> Result<PathBuf, String> {
     match given.state {
         Some(folder) => Ok(absolute_path(folder)),
@@ -438,7 +462,7 @@ fn absolute_path(folder: &Path) -> PathBuf {
     std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
 }
 
-/// The state folder of all repos as the environment names it.
+/// Returns the state folder of all repos as the environment names it.
 pub(crate) fn default_state_folder() -> PathBuf {
     let named = |name: &str| {
         env::var_os(name)
@@ -453,7 +477,8 @@ pub(crate) fn default_state_folder() -> PathBuf {
     absolute_path(&folder)
 }
 
-/// For what may be thrown away; not the system's folder for temporary files.
+/// Returns the folder for data that may be deleted at any time. It is not the system's folder for
+/// temporary files.
 pub(crate) fn cache_folder() -> PathBuf {
     let named = |name: &str| {
         env::var_os(name)
@@ -478,8 +503,8 @@ fn xdg_config_folder() -> Option<PathBuf> {
         .or_else(|| home_folder().map(|home| home.join(".config")))
 }
 
-/// The person's folder. Linked statically, the C library must not be asked who they are: it
-/// would load parts of itself that may be of another version.
+/// Returns the person's home folder. In a static build the C library must not be asked for the
+/// account: it would load parts of itself that may be of another version.
 pub(crate) fn home_folder() -> Option<PathBuf> {
     #[cfg(all(target_os = "linux", target_feature = "crt-static"))]
     if env::var_os("HOME").is_none() {
@@ -488,7 +513,8 @@ pub(crate) fn home_folder() -> Option<PathBuf> {
     env::home_dir()
 }
 
-/// A person's folder of an agent: what this variable names, or the usual one in their own.
+/// Returns a person's folder of an agent: the one that this variable names, or the usual one in
+/// their home.
 pub(crate) fn agent_home_folder(variable: &str, usual: &str) -> Option<PathBuf> {
     env::var_os(variable)
         .filter(|value| !value.is_empty())
@@ -496,8 +522,8 @@ pub(crate) fn agent_home_folder(variable: &str, usual: &str) -> Option<PathBuf> 
         .or_else(|| home_folder().map(|home| home.join(usual)))
 }
 
-/// The person's folder by their account, whatever the environment says. `None` where only the
-/// environment tells: there `--require-trust` needs `--state`.
+/// Returns the person's home folder by their account, whatever the environment says. `None` where
+/// only the environment tells: there `--require-trust` needs `--state`.
 pub(crate) fn account_home() -> Option<PathBuf> {
     #[cfg(target_os = "linux")]
     {
@@ -508,7 +534,7 @@ pub(crate) fn account_home() -> Option<PathBuf> {
             let fields: Vec<&str> = line.split(':').collect();
             (fields.get(2) == Some(&me.as_str())).then(|| fields.get(5).map(PathBuf::from))?
         });
-        // An empty one would be a folder of the tree that is judged.
+        // A relative or empty folder would be a folder of the tree that is judged.
         home.filter(|home| home.is_absolute())
     }
     #[cfg(not(target_os = "linux"))]

@@ -1,5 +1,5 @@
-//! The `checkrein` command: parse, run, exit code. `hook` is on agents' hot path and
-//! skips the argument parser of the rest.
+//! The `checkrein` command: parses, runs, and returns an exit code. `hook` is on agents' hot path
+//! and skips the argument parser of the other commands.
 
 #[cfg(target_os = "linux")]
 mod agent_exit;
@@ -28,12 +28,14 @@ mod ui;
 
 use std::process::ExitCode;
 
-/// musl's own takes pages from the system one by one and gives them back as it goes.
+/// The allocator. musl's own takes pages from the system one by one and gives them back as it goes.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static MEMORY: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
+    // The internal commands come first. They are no part of the help, and the confinement must
+    // start before any thread does.
     let mut words = std::env::args_os().skip(1);
     #[cfg(target_os = "linux")]
     if std::env::args_os()
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
     {
         return check_owner::main();
     }
+    // Help for `hook` comes from the argument parser like all other help.
     if words.next().is_some_and(|word| word == "hook")
         && !std::env::args_os().any(|word| word == "--help" || word == "-h")
     {

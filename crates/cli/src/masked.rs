@@ -1,5 +1,5 @@
-//! Checks whose command hides an exit status: what a person is told of them, and how such a
-//! command is written so that it hides nothing.
+//! Finds checks whose command hides an exit status: what a person is told about them, and how to
+//! write such a command so that it hides nothing.
 
 use std::path::Path;
 
@@ -11,19 +11,19 @@ use checkrein_runtime::exit_statuses;
 
 use crate::programs::find_program_on_path;
 
-/// A check that can pass although what it runs fails.
+/// A check that can pass although a command in it fails.
 pub(crate) struct MaskedCheck {
-    /// What hides what.
+    /// The command, and what hides its status.
     pub(crate) what: String,
-    /// How to write it instead.
+    /// How to write the check instead.
     pub(crate) fix: String,
 }
 
-/// What follows from it, unless it is mended.
+/// The consequence for a check that is not fixed.
 pub(crate) const MASKED_CONSEQUENCE: &str =
     "it passes only where its output shows that tests ran and none failed";
 
-/// The checks of this policy that hide a status, each with the first one that it hides.
+/// Returns the checks of this policy that hide a status, each with the first one that it hides.
 pub(crate) fn masked_checks(root: &Path, policy: &Policy) -> Vec<MaskedCheck> {
     let env = std::env::vars_os().collect();
     let checks = policy.verifiers.iter().filter_map(|spec| {
@@ -31,6 +31,8 @@ pub(crate) fn masked_checks(root: &Path, policy: &Policy) -> Vec<MaskedCheck> {
         let hidden = |command: &'_ VerdictRelevantCommand| {
             Some((command.clone(), command.masked_by.clone()?))
         };
+        // Only a hidden status that can change the verdict is worth a warning: `grep -q x || true`
+        // in a script is not.
         let matters = |(command, _): &(VerdictRelevantCommand, ExitStatusMask)| match command.kind {
             CheckScriptCommandKind::Tests(_) | CheckScriptCommandKind::Checker => true,
             CheckScriptCommandKind::ProjectScript => false,
@@ -38,6 +40,8 @@ pub(crate) fn masked_checks(root: &Path, policy: &Policy) -> Vec<MaskedCheck> {
             CheckScriptCommandKind::Utility
             | CheckScriptCommandKind::Question
             | CheckScriptCommandKind::Program => {
+                // A utility matters only if it is missing: then the hidden status is 127, and the
+                // check tests nothing.
                 let plain = !command.program.contains(['/', '$', '`', '~']);
                 plain && !reading.changes_path && find_program_on_path(&command.program).is_none()
             }

@@ -1,6 +1,6 @@
-//! Switched off for a while: `off.json` in the repo's state folder, apart from the store, so
-//! that it works when the store does not. Nothing of it is silent: tools get no opinion, stops
-//! are let through by a recorded stance, and every ending says so.
+//! Switches Checkrein off for a while: `off.json` in the repo's state folder, apart from the store,
+//! so that it works when the store does not. None of it is silent: tools get no opinion, stops are
+//! let through by a recorded stance, and every ending says so.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,15 @@ use crate::person::PersonCallerCheck;
 use crate::signals::CANCELLED;
 use crate::ui::style;
 
-/// How often a hook looks whether it is still to judge. No event tells of a file on all systems, and an owner looks as often.
+/// How often a hook checks whether it is still to judge. No event reports a changed file on all
+/// systems, and an owner polls as often.
 const OFF_POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// What [`cancel_when_switched_off`] heard.
+/// The period that [`cancel_when_switched_off`] found.
 static CANCELLED_BY: OnceLock<OffPeriod> = OnceLock::new();
-/// How the reason of such a stance begins, in the log too.
+/// The prefix of the reason of such a stance, in the log too.
 const OFF_REASON_PREFIX: &str = "is switched off until ";
 
-/// Until when, why, and by whom.
+/// A period for which Checkrein is off: until when, why, and by whom.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OffPeriod {
     /// When it was switched off.
@@ -34,12 +35,12 @@ pub(crate) struct OffPeriod {
     pub(crate) until: UnixMillis,
     /// Why.
     pub(crate) reason: String,
-    /// How it was told that a person asked.
+    /// The check that a person asked for it.
     pub(crate) by: PersonCallerCheck,
 }
 
 impl OffPeriod {
-    /// In one line.
+    /// Describes the period in one line.
     pub(crate) fn off_summary_line(&self) -> String {
         format!(
             "checkrein is switched off until {}: {}",
@@ -48,13 +49,13 @@ impl OffPeriod {
         )
     }
 
-    /// In a few words.
+    /// Describes the period in a few words.
     pub(crate) fn switched_off_until_text(&self) -> String {
         let until = style::format_clock(self.until, checkrein_runtime::now_millis());
         format!("OFF until {until}")
     }
 
-    /// The stance that lets a stop of this scope through.
+    /// Returns the stance that lets a stop of this scope through.
     pub(crate) fn stance_used_input(&self, scope: ScopeId) -> Input {
         Input::StanceUsed(StanceUsed {
             scope,
@@ -70,7 +71,7 @@ impl OffPeriod {
     }
 }
 
-/// What a recorded stance says of this, if it was used because Checkrein was off.
+/// Returns what a recorded stance says about it, if it was used because Checkrein was off.
 pub(crate) fn off_reason_in_stance_text(why: &str) -> Option<&str> {
     why.strip_prefix("it ")
         .filter(|told| told.starts_with(OFF_REASON_PREFIX))
@@ -80,12 +81,13 @@ fn off_file(state: &Path) -> PathBuf {
     state.join("off.json")
 }
 
-/// What is in force in this state folder. What cannot be read switches nothing off.
+/// Returns the period that is in force in this state folder. A file that cannot be read switches
+/// nothing off.
 pub(crate) fn active_off_period(state: &Path) -> Option<OffPeriod> {
     read_off_period(state).ok().flatten()
 }
 
-/// The same for who has to say why nothing is.
+/// Returns the same, or why the file switches nothing off.
 pub(crate) fn read_off_period(state: &Path) -> Result<Option<OffPeriod>, String> {
     let wrong = |why: String| {
         format!(
@@ -98,12 +100,13 @@ pub(crate) fn read_off_period(state: &Path) -> Result<Option<OffPeriod>, String>
     let Some(bytes) = bytes else { return Ok(None) };
     let off: OffPeriod =
         serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+    // An expired period is no error: the file may lie there until it is written again or removed.
     Ok((checkrein_runtime::now_millis() < off.until).then_some(off))
 }
 
-/// From here on switching off cancels what this process does, as a signal would.
+/// Makes switching off cancel what this process does, as a signal would.
 pub(crate) fn cancel_when_switched_off(state: PathBuf) {
-    // It ends with this process. Where no thread can be had, the stop is judged to its end.
+    // The thread ends with this process. If none can be started, the stop is judged to its end.
     let _ = std::thread::Builder::new().spawn(move || {
         let off = loop {
             match active_off_period(&state) {
@@ -111,13 +114,14 @@ pub(crate) fn cancel_when_switched_off(state: PathBuf) {
                 None => std::thread::sleep(OFF_POLL_INTERVAL),
             }
         };
-        // Nobody else sets it.
+        // Only this thread sets it, so the result cannot be an error.
         let _ = CANCELLED_BY.set(off);
+        // Set after the period, which a thread that sees the flag will ask for.
         CANCELLED.store(true, Ordering::Relaxed);
     });
 }
 
-/// What cancelled this process, if it was this.
+/// Returns the period that cancelled this process, if one did.
 pub(crate) fn cancelling_off_period() -> Option<&'static OffPeriod> {
     CANCELLED_BY.get()
 }

@@ -1,6 +1,6 @@
-//! Who is asking? What loosens something is for a person at a terminal: two terminals, no
-//! agent's mark in the environment, no agent among the ancestors. Under one account this is a
-//! hurdle and a record, not a wall: see docs/threat-model.md.
+//! Finds out whether a person is asking. What loosens something is for a person at a terminal: two
+//! terminals, no agent's mark in the environment, no agent among the ancestors. Under one account
+//! this is a hurdle and a record, not a wall: see docs/threat-model.md.
 
 use std::ffi::OsStr;
 use std::io::IsTerminal as _;
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::ui::errors::CommandError;
 
-/// What was looked at before an act was taken for a person's. Recorded with the act.
+/// What was checked before an act was taken for a person's. It is recorded with the act.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PersonCallerCheck {
-    /// What their account is called, as the environment has it.
+    /// The account's name, as the environment has it.
     #[serde(default)]
     pub(crate) who: String,
     /// stdin and stderr are terminals.
@@ -25,7 +25,7 @@ pub(crate) struct PersonCallerCheck {
 }
 
 impl PersonCallerCheck {
-    /// In one line, for logs.
+    /// Summarises the check in one line, for logs.
     pub(crate) fn person_at_terminal_summary(&self) -> String {
         let who = self.person_display_name();
         match &self.ancestors {
@@ -37,7 +37,7 @@ impl PersonCallerCheck {
         }
     }
 
-    /// Who, in a word or two.
+    /// Returns the person's name in a word or two.
     pub(crate) fn person_display_name(&self) -> &str {
         match self.who.as_str() {
             "" => "a person",
@@ -46,8 +46,8 @@ impl PersonCallerCheck {
     }
 }
 
-/// Agents by the names of their processes. A check or agent that we started is under one of
-/// our own.
+/// Agents by the names of their processes. `checkrein` is among them because a check or an agent
+/// that we started runs under one of our own processes.
 const AGENT_PROCESS_NAMES: &[&str] = &[
     "checkrein",
     "claude",
@@ -58,7 +58,7 @@ const AGENT_PROCESS_NAMES: &[&str] = &[
     "opencode",
 ];
 
-/// Packages that agents come in, as their paths say when an interpreter runs them.
+/// Packages that agents come in, as their paths show when an interpreter runs them.
 const AGENT_PACKAGE_PATHS: &[&str] = &[
     "/claude-code/",
     "/@openai/codex/",
@@ -69,16 +69,17 @@ const AGENT_PACKAGE_PATHS: &[&str] = &[
 /// Programs that run a script named by their first plain argument.
 const INTERPRETERS: &[&str] = &["node", "nodejs", "bun", "deno", "python", "python3"];
 
-/// Ancestors that are looked at; nobody's terminal is deeper than that.
+/// Ancestors that are examined; no terminal is deeper than that.
 #[cfg(target_os = "linux")]
 const MAX_ANCESTORS: usize = 64;
 
-/// Lets a person go on with `act`, and says how that was told.
+/// Lets a person go on with `act`, and returns what was checked.
 ///
 /// # Errors
-/// If whoever asks is no person, as far as one can tell.
+/// If the caller is no person, as far as one can tell.
 pub(crate) fn require_person(act: &str) -> Result<PersonCallerCheck, CommandError> {
     let (checked, agent) = identify_person_or_agent();
+    // The mark is named first: it is what a person can see and unset in a terminal of their own.
     let why = if let Some(mark) = checked.marks.first() {
         format!("{mark} is set, as it is for what an agent or CI runs")
     } else if let Some(agent) = agent {
@@ -97,9 +98,10 @@ pub(crate) fn require_person(act: &str) -> Result<PersonCallerCheck, CommandErro
 /// Lets `act` go on unless an agent asks: a person, cron and CI may.
 ///
 /// # Errors
-/// If whoever asks is an agent, as far as one can tell.
+/// If the caller is an agent, as far as one can tell.
 pub(crate) fn forbid_agent_callers(act: &str) -> Result<(), CommandError> {
     let (checked, agent) = identify_person_or_agent();
+    // No terminal is needed here, since cron has none.
     let why = if let Some(mark) = checked.marks.iter().find(|mark| *mark != "CI") {
         format!("{mark} is set, as it is for what an agent runs")
     } else if let Some(agent) = agent {
@@ -113,7 +115,7 @@ pub(crate) fn forbid_agent_callers(act: &str) -> Result<(), CommandError> {
     ))
 }
 
-/// What can be told, and the name of an agent above us.
+/// Returns what can be found out, and the name of an agent above this process.
 fn identify_person_or_agent() -> (PersonCallerCheck, Option<String>) {
     let marks = agent_env_markers(std::env::vars_os().filter_map(|(name, value)| {
         let name = name.into_string().ok()?;
@@ -128,6 +130,7 @@ fn identify_person_or_agent() -> (PersonCallerCheck, Option<String>) {
         }
         None => (None, None),
     };
+    // For the record only. The environment can claim any name, so nothing is decided by it.
     let who = ["USER", "LOGNAME", "USERNAME"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
@@ -140,7 +143,7 @@ fn identify_person_or_agent() -> (PersonCallerCheck, Option<String>) {
     (checked, agent)
 }
 
-/// Which of these variables say that an agent or CI is at work.
+/// Returns the variables that say that an agent or CI is at work.
 fn agent_env_markers(env: impl Iterator<Item = (String, String)>) -> Vec<String> {
     // Settings that people export for good, in the shell's profile.
     let setting = |name: &str| {
@@ -151,7 +154,9 @@ fn agent_env_markers(env: impl Iterator<Item = (String, String)>) -> Vec<String>
     };
     let mut found: Vec<String> = env
         .filter(|(name, value)| match name.as_str() {
+            // Some people export `CI=false`, which says that this is no CI.
             "CI" => value != "false" && value != "0",
+            // The settings come before the prefixes, which they have in common.
             name if setting(name) => false,
             name => {
                 withheld::AGENT_MARKS.contains(&name)
@@ -166,8 +171,8 @@ fn agent_env_markers(env: impl Iterator<Item = (String, String)>) -> Vec<String>
     found
 }
 
-/// What Claude Code 2.1.330 sets for what it starts. It reads hundreds of other variables of that
-/// beginning, which people export in their profile: those say nothing of who asks.
+/// Variables that Claude Code 2.1.330 sets for what it starts. It reads hundreds of other variables
+/// with that prefix, which people export in their profile: those say nothing about who asks.
 const CLAUDE_CODE_CHILD_VARIABLES: &[&str] = &[
     "CLAUDE_CODE_BRIDGE_SESSION_ID",
     "CLAUDE_CODE_CHILD_SESSION",
@@ -197,6 +202,8 @@ fn ancestor_processes() -> Option<Vec<AncestorProcess>> {
         let Ok(name) = std::fs::read_to_string(format!("{folder}/comm")) else {
             break;
         };
+        // `comm` is at most 15 characters and may be set by the process; the command line shows a
+        // script that an interpreter runs.
         let line = std::fs::read(format!("{folder}/cmdline")).unwrap_or_default();
         let words: Vec<String> = line
             .split(|byte| *byte == 0)
@@ -221,12 +228,13 @@ fn ancestor_processes() -> Option<Vec<AncestorProcess>> {
 #[cfg(target_os = "linux")]
 fn parent_pid(pid: &str) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // A name may hold brackets and blanks: what counts stands behind the last bracket.
+    // A process's name may hold brackets and blanks, so the fields begin behind the last bracket
+    // (proc(5)).
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Whether a process of this name, started by these words, is an agent.
+/// Returns whether a process of this name, started by these words, is an agent.
 #[cfg_attr(
     not(target_os = "linux"),
     expect(dead_code, reason = "only Linux tells")
@@ -234,6 +242,7 @@ fn parent_pid(pid: &str) -> Option<u32> {
 fn is_agent_process(name: &str, words: &[String]) -> bool {
     let base = |word: &str| {
         let path = std::path::Path::new(word);
+        // The stem, so that `claude.exe` and `codex.js` are recognised too.
         let stem = path.file_stem().unwrap_or(OsStr::new(word));
         stem.to_string_lossy().into_owned()
     };
@@ -246,6 +255,8 @@ fn is_agent_process(name: &str, words: &[String]) -> bool {
     let Some((program, arguments)) = words.split_first() else {
         return agent(name);
     };
+    // Only the first plain argument is the script. Later ones are data: an editor that opens
+    // `claude.md` is no agent.
     let script = arguments.iter().find(|word| !word.starts_with('-'));
     let interprets = INTERPRETERS.contains(&base(program).as_str());
     agent(name) || agent(program) || (interprets && script.is_some_and(|script| agent(script)))

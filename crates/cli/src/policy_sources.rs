@@ -1,4 +1,4 @@
-//! The texts that a new session's policy is compiled from: what lies in the repo, what a
+//! Chooses the texts that a new session's policy is compiled from: what lies in the repo, what a
 //! person approved, or what is held since it was edited while a task was open.
 
 use checkrein_runtime::config::{ConfigError, ConfigSource, ConfigWithNamedFiles, PolicySources};
@@ -7,15 +7,15 @@ use checkrein_runtime::held_config;
 use crate::locate::{self, CONFIG, ProjectLocation};
 use crate::trust;
 
-/// Texts, and what a person should know about where they come from.
+/// Texts, and notes for a person about where they come from.
 pub(crate) struct EffectivePolicySources {
     pub(crate) sources: PolicySources,
-    /// What lies there now, where older texts go on in its place.
+    /// What lies there now, if older texts stay in force in its place.
     pub(crate) edited: Option<PolicySources>,
     pub(crate) notes: Vec<String>,
 }
 
-/// What lies there now, whether or not anybody has approved it.
+/// Returns what lies there now, whether or not anybody has approved it.
 pub(crate) fn policy_sources_on_disk(
     located: &ProjectLocation,
 ) -> Result<PolicySources, ConfigError> {
@@ -25,11 +25,13 @@ pub(crate) fn policy_sources_on_disk(
     })
 }
 
-/// What a session that begins now is sealed with.
+/// Returns what a session that begins now is sealed with.
 pub(crate) fn effective_policy_sources(
     located: &ProjectLocation,
 ) -> Result<EffectivePolicySources, ConfigError> {
     let mut notes = Vec::new();
+    // Three cases: no trust is needed (`None`), nothing is approved (`Some(None)`), a digest is
+    // approved.
     let approved = located
         .require_trust
         .then(|| trust::approved_config_digest(located));
@@ -41,9 +43,9 @@ pub(crate) fn effective_policy_sources(
     let repo = match repo_or_approved_config(located) {
         Ok(Some(repo)) if trusted(&repo) => Some(repo),
         Ok(None) => None,
-        // What a person approved and what is broken now does not make a session looser.
+        // A config that a person approved and that is broken now must not make a session looser.
         Err(error) if matches!(approved, Some(Some(_))) => return Err(error),
-        // What nobody approved may be as broken as it likes.
+        // A config that nobody approved is not used, so its mistakes do not matter.
         Ok(Some(_)) | Err(_) if located.require_trust => {
             notes.push(trust::config_not_approved_notice(located));
             None
@@ -62,7 +64,7 @@ pub(crate) fn effective_policy_sources(
         });
     };
     if held.sources == sources {
-        // Taken back: nothing is different any more.
+        // The edit was taken back, so nothing is held any more.
         held_config::remove_configs_held_despite_edit(state, &held.root, &held.root)
             .map_err(kept)?;
         return Ok(EffectivePolicySources {
@@ -71,6 +73,7 @@ pub(crate) fn effective_policy_sources(
             notes,
         });
     }
+    // Held texts that nobody approved do not come back by being held.
     if !held.sources.repo.as_ref().is_none_or(trusted) {
         return Ok(EffectivePolicySources {
             sources,
@@ -89,7 +92,7 @@ pub(crate) fn effective_policy_sources(
     })
 }
 
-/// Whether a session that begins here may be sealed with texts that counted before.
+/// Returns whether a session that begins here may be sealed with texts that counted before.
 pub(crate) fn are_config_sources_trusted(located: &ProjectLocation, texts: &PolicySources) -> bool {
     let approved = |repo: &ConfigWithNamedFiles| {
         trust::approved_config_digest(located) == Some(repo.config_digest())
@@ -97,7 +100,8 @@ pub(crate) fn are_config_sources_trusted(located: &ProjectLocation, texts: &Poli
     !located.require_trust || texts.repo.as_ref().is_some_and(approved)
 }
 
-/// Whether what lies in the repo is what a person approved; `None` if nothing does.
+/// Returns whether what lies in the repo is what a person approved; `None` if the repo has no
+/// config.
 pub(crate) fn is_repo_approved(located: &ProjectLocation) -> Option<bool> {
     match repo_or_approved_config(located) {
         Ok(repo) => {
@@ -113,7 +117,7 @@ fn paths_with_was_or_were(paths: &[String]) -> String {
     format!("{} {verb}", paths.join(", "))
 }
 
-/// The repo's config; the one that a person approved for a repo that has none.
+/// Returns the repo's config, or the one that a person approved for a repo that has none.
 fn repo_or_approved_config(
     located: &ProjectLocation,
 ) -> Result<Option<ConfigWithNamedFiles>, ConfigError> {
@@ -128,7 +132,7 @@ fn repo_or_approved_config(
     }))
 }
 
-/// The person's own config.
+/// Returns the person's own config.
 fn load_personal_config(
     located: &ProjectLocation,
 ) -> Result<Option<ConfigWithNamedFiles>, ConfigError> {

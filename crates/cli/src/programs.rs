@@ -1,31 +1,32 @@
-//! Programs of the search path.
+//! Finds programs on the search path.
 
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The program of this name on the PATH.
+/// Returns the program of this name on the PATH.
 pub(crate) fn find_program_on_path(name: &str) -> Option<PathBuf> {
     find_program_in_folders(name, env::split_paths(&env::var_os("PATH")?))
 }
 
-/// The same, but never one that lies in the repo: a clone's own settings, or a person's habit
-/// of taking a folder of it into the PATH, must not choose what we start.
+/// Returns the same, but never one in the repo: a clone's own settings, or a person's habit of
+/// having one of its folders on the PATH, must not choose what we start.
 pub(crate) fn find_program_outside_repo(name: &str, root: &Path) -> Option<PathBuf> {
     let path = search_path_outside_repo(&env::var_os("PATH")?, root);
     find_program_in_folders(name, env::split_paths(&path))
+        // The file is checked as well: a link outside of the repo may lead into it.
         .filter(|file| !is_file_in_repo(file, root))
 }
 
-/// A search path without what is relative or in the repo.
+/// Returns a search path without relative folders and folders of the repo.
 pub(crate) fn search_path_outside_repo(path: &std::ffi::OsStr, root: &Path) -> OsString {
     let kept = env::split_paths(path)
         .filter(|folder| folder.is_absolute() && !is_file_in_repo(folder, root));
     env::join_paths(kept).unwrap_or_default()
 }
 
-/// Whether a file is the repo's. Where the repo is the home folder, or all there is, nothing is:
-/// what is there is the person's.
+/// Returns whether a file is the repo's. If the repo is the home folder or contains it, nothing is:
+/// what lies there is the person's.
 pub(crate) fn is_file_in_repo(file: &Path, root: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let root = real(root);
@@ -33,6 +34,8 @@ pub(crate) fn is_file_in_repo(file: &Path, root: &Path) -> bool {
     if home.is_some_and(|home| real(&home).starts_with(&root)) {
         return false;
     }
+    // Both the path and what it leads to: a link in the repo to a program outside is the repo's
+    // choice.
     file.starts_with(&root) || real(file).starts_with(&root)
 }
 

@@ -1,6 +1,7 @@
-//! Which state folder knows a session, by the session's id: its agent may work in any other folder by
-//! now. One small file a session, beside the state folders. A file that is lost or wrong costs nothing but
-//! that: the store that it names has the last word.
+//! Records which state folder knows a session, by the session's id: its agent may work in any other
+//! folder by now. There is one small file per session, beside the state folders. A file that is
+//! lost or wrong only means that the session is not found by its id: the store that it names has
+//! the last word.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +10,11 @@ use checkrein_core::ids::SessionId;
 use checkrein_runtime::durable_file;
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
 
-/// Beside the state folders; no repo's folder is named so, since those end with a digest.
+/// A folder beside the state folders. No repo's folder has this name, since those end with a
+/// digest.
 const FOLDER: &str = "sessions";
 
-/// Takes down that the session begins in this state folder. The first entry stays.
+/// Records that the session begins in this state folder. The first entry stays.
 pub(crate) fn add_session_index_entry(state: &Path, session: &SessionId) {
     let (Some(file), Some(name)) = (session_index_entry_path(state, session), state.file_name())
     else {
@@ -26,19 +28,20 @@ pub(crate) fn add_session_index_entry(state: &Path, session: &SessionId) {
     let _ = write_private_file(&file, name.as_encoded_bytes());
 }
 
-/// The state folder that this session began in, if it is another than `state`.
+/// Returns the state folder that this session began in, if it is another one than `state`.
 pub(crate) fn find_session_state_folder(state: &Path, session: &SessionId) -> Option<PathBuf> {
     let name = durable_file::read_limited_text_file(
         &session_index_entry_path(state, session)?,
         durable_file::MAX_SMALL_BYTES,
     )
     .ok()??;
+    // The name becomes part of a path: it must not lead out of the folder of all states.
     let is_plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
     let other = state.parent()?.join(name);
     (is_plain && other != state && other.is_dir()).then_some(other)
 }
 
-/// Forgets a session of this state folder.
+/// Removes the entry of a session of this state folder.
 pub(crate) fn remove_session_index_entry(state: &Path, session: &SessionId) {
     let ours = |name: String| state.file_name().is_some_and(|own| own == name.as_str());
     let Some(file) = session_index_entry_path(state, session) else {

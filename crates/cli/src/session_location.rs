@@ -1,6 +1,6 @@
-//! Which folder a session is judged in: that in which its policy was sealed, wherever its agent
-//! works by now and whatever configs and repos are made there. One that begins is judged where
-//! the nearest config lies.
+//! Decides which folder a session is judged in: the one in which its policy was sealed, wherever
+//! its agent works by now and whatever configs and repos are created there. A session that begins
+//! is judged where the nearest config lies.
 //!
 //! A session is looked for in the folder that its agent works in, further up, and then by its id.
 
@@ -17,7 +17,7 @@ use crate::commands::engine;
 use crate::locate::{self, ProjectLocation};
 use crate::session_index;
 
-/// A place, and its store.
+/// A place with its store.
 pub(crate) struct LocatedProjectWithStore {
     pub(crate) located: ProjectLocation,
     pub(crate) store: Arc<SqliteStore>,
@@ -32,8 +32,8 @@ impl LocatedProjectWithStore {
     }
 }
 
-/// Where a session is judged whose agent works in this place. `quick`: what its newest row says
-/// is enough. `by_id`: its id is no other session's, in whatever folder.
+/// Returns where a session is judged whose agent works in this place. `quick`: its newest row is
+/// enough. `by_id`: no other session, in whatever folder, has its id.
 pub(crate) fn locate_session_store(
     located: ProjectLocation,
     session: &SessionId,
@@ -41,9 +41,11 @@ pub(crate) fn locate_session_store(
     busy: Duration,
     patience: Deadline<'_>,
 ) -> Result<LocatedProjectWithStore, RuntimeError> {
-    // Nobody has begun here where there is no state: it is made for one that does.
+    // Without a state folder no session has begun here. It is created only for one that does.
     let mut here = None;
     if located.place.state.is_dir() {
+        // The usual case first: the session is known here. `quick` spares a hook the reading of its
+        // events.
         let store = engine::open_store_with_timeout(&located.place, busy)?;
         if quick && is_newest_task_at_root(&located, &store, session)? {
             return Ok(LocatedProjectWithStore { located, store });
@@ -64,6 +66,8 @@ pub(crate) fn locate_session_store(
     if by_id && let Some(settled) = locate_session_in_other_folder(&located, session, busy)? {
         return Ok(settled);
     }
+    // No place knows the session, so it begins here. The index is written first: a second hook of
+    // the same session then finds this place.
     session_index::add_session_index_entry(&located.place.state, session);
     let store = match here {
         Some(store) => store,
@@ -71,11 +75,12 @@ pub(crate) fn locate_session_store(
     };
     engine::build_runtime(&located, store.clone(), TaskDriver::Hook)
         .make_other_sessions_detect_edits(session, patience)?;
+    // Only now, since open sessions have just recorded the edits that this depends on.
     let located = located.for_new_session()?;
     Ok(LocatedProjectWithStore { located, store })
 }
 
-/// Where a session is judged that begins in this place without a hook.
+/// Returns where a session is judged that begins in this place without a hook.
 pub(crate) fn locate_new_session_folder(
     located: ProjectLocation,
     session: &SessionId,
@@ -106,13 +111,14 @@ fn is_newest_task_at_root(
         .is_some_and(|row| Path::new(&row.root) == located.place.root))
 }
 
-/// Whoever goes on in another checkout is judged in that one.
+/// Returns whether a root belongs to this checkout. A session that goes on in another checkout is
+/// judged there.
 fn is_same_checkout(located: &ProjectLocation, root: &Path) -> bool {
     located.start_folder.starts_with(root) || root.starts_with(&located.top)
 }
 
-/// A session that is known further up, or here without git, of whose folder this one is a part:
-/// a repo that was made of it or inside of it, or taken away above it, is no way to a new policy.
+/// Finds a session that is known further up, or here without git, and in whose folder this one
+/// lies: creating a repo in it, or removing the one above it, is no way to a new policy.
 fn find_session_in_parent_folders(
     located: &ProjectLocation,
     session: &SessionId,
@@ -129,7 +135,7 @@ fn find_session_in_parent_folders(
     Ok(None)
 }
 
-/// A session that began in a folder which this one is no part of: its agent has moved.
+/// Finds a session, by its id, that began in another folder: its agent has moved.
 fn locate_session_in_other_folder(
     located: &ProjectLocation,
     session: &SessionId,
@@ -142,13 +148,13 @@ fn locate_session_in_other_folder(
     let mut other = located.clone();
     other.place.state = state;
     let known = find_session_in_state(other, session, busy)?;
-    // A folder that is gone cannot be judged.
+    // A folder that is gone cannot be judged, so the session begins anew here.
     let there = known.filter(|(_, root)| root.is_dir());
     Ok(there.map(|(known, root)| known.with_project_root(&root)))
 }
 
-/// The session in this state folder, and the folder that its policy was sealed for, if both are
-/// known.
+/// Returns the session in this state folder and the folder that its policy was sealed for, if both
+/// are known.
 fn find_session_in_state(
     located: ProjectLocation,
     session: &SessionId,
@@ -156,6 +162,8 @@ fn find_session_in_state(
 ) -> Result<Option<(LocatedProjectWithStore, PathBuf)>, RuntimeError> {
     let knows = match SqliteStore::open_store_read_only(&located.place.state) {
         Ok(store) => store.has_session(session)?,
+        // A store that cannot be opened knows nobody. An error here would stop a session that is
+        // not its own.
         Err(_) => false,
     };
     if !knows {

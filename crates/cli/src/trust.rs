@@ -1,5 +1,5 @@
-//! `trust.json`: which config of this repo a person has approved. Under `--require-trust`
-//! nothing of the repo runs without it.
+//! Reads and writes `trust.json`: which config of this repo a person has approved. Under
+//! `--require-trust` nothing of the repo runs without it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,23 +13,23 @@ use serde::{Deserialize, Serialize};
 use crate::locate::{self, ProjectLocation};
 use crate::person::PersonCallerCheck;
 
-/// What was approved, and how it was told that a person did.
+/// An approval: what was approved, and the check that a person did it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TrustApproval {
-    /// Of the config and the rules files it names.
+    /// The digest of the config and the rules files it names.
     pub(crate) digest: Digest,
     /// The checkout. Its linked worktrees are meant as well.
     pub(crate) top: PathBuf,
     /// When.
     pub(crate) at: UnixMillis,
-    /// By whom.
+    /// The check of who approved it.
     pub(crate) by: PersonCallerCheck,
     /// The config itself, for a repo that has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
 }
 
-/// By the config's folder, from the top of the checkout on: all worktrees share the file.
+/// Approvals by the config's folder, from the top of the checkout on: all worktrees share the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct ApprovedConfigsFile {
     approved: BTreeMap<String, TrustApproval>,
@@ -39,7 +39,7 @@ fn trust_file(state: &Path) -> PathBuf {
     state.join("trust.json")
 }
 
-/// What cannot be read approves nothing.
+/// Reads the file. One that cannot be read approves nothing.
 fn read_trust_file_or_default(state: &Path) -> ApprovedConfigsFile {
     read_trust_file(state).unwrap_or_default()
 }
@@ -60,16 +60,18 @@ fn write_trust_file(state: &Path, approvals: &ApprovedConfigsFile) -> io::Result
 fn find_config_approval(located: &ProjectLocation) -> Option<TrustApproval> {
     let mut approvals = read_trust_file_or_default(&located.place.state).approved;
     let approval = approvals.remove(&located.root_relative_to_top())?;
+    // A folder can claim to be a worktree of an approved repo; only one that the repo knows of is
+    // believed.
     let here = approval.top == located.top || locate::is_linked_worktree(&located.top);
     here.then_some(approval)
 }
 
-/// The digest that a person approved here.
+/// Returns the digest that a person approved here.
 pub(crate) fn approved_config_digest(located: &ProjectLocation) -> Option<Digest> {
     find_config_approval(located).map(|approval| approval.digest)
 }
 
-/// The config that a person approved for a repo that has none.
+/// Returns the config that a person approved for a repo that has none.
 pub(crate) fn approved_config_text(located: &ProjectLocation) -> Option<String> {
     find_config_approval(located)?.text
 }
@@ -80,6 +82,8 @@ pub(crate) fn record_trust_approval(
     approval: TrustApproval,
 ) -> io::Result<()> {
     let state = &located.place.state;
+    // The file is shared by all worktrees: without the lock, one of two approvals at the same time
+    // would be lost.
     let _lock = durable_file::lock_file(&trust_file(state))?;
     let mut approvals = read_trust_file_or_default(state);
     approvals
@@ -88,7 +92,7 @@ pub(crate) fn record_trust_approval(
     write_trust_file(state, &approvals)
 }
 
-/// Takes an approval back; says whether there was one.
+/// Removes an approval; returns whether there was one.
 pub(crate) fn revoke_trust_approval(located: &ProjectLocation) -> io::Result<bool> {
     let state = &located.place.state;
     let _lock = durable_file::lock_file(&trust_file(state))?;
@@ -103,9 +107,11 @@ pub(crate) fn revoke_trust_approval(located: &ProjectLocation) -> io::Result<boo
     Ok(was)
 }
 
-/// What is said where the repo's config is not approved.
+/// Returns the notice that the repo's config is not approved.
 pub(crate) fn config_not_approved_notice(located: &ProjectLocation) -> String {
     let state = &located.place.state;
+    // A damaged file is named as such, since "not approved" would send a person into approving
+    // again and again.
     let why = match (read_trust_file(state), approved_config_digest(located)) {
         (Err(error), _) => format!(
             "is not approved, since {} cannot be read ({error})",

@@ -1,8 +1,8 @@
-//! What is required: `tests and (lint or typecheck) and 2 of (a, b, c)`.
+//! The `accept` expression: which verifiers must pass, as in `tests and (lint or typecheck) and 2
+//! of (a, b, c)`.
 //!
-//! `and` binds tighter than `or`; there is no `not`. Evaluated in three values
-//! (Kleene's strong logic): a verdict that is still open stays open until it can no
-//! longer matter.
+//! `and` binds tighter than `or`, and there is no `not`. The expression is evaluated in three
+//! values (Kleene's strong logic): an open verdict stays open until it can no longer matter.
 
 use std::collections::BTreeSet;
 
@@ -62,6 +62,8 @@ impl AcceptExpr {
                     .filter(|value| **value != TruthValue::False)
                     .count();
                 let needed = *needed as usize;
+                // Enough terms hold already, or too few can still hold. In between it depends on
+                // the open ones.
                 if sure >= needed {
                     TruthValue::True
                 } else if possible < needed {
@@ -73,7 +75,7 @@ impl AcceptExpr {
         }
     }
 
-    /// The same with its terms in an order of their own, each once.
+    /// Returns the expression with its terms sorted and duplicates removed.
     fn normalized(&self) -> Self {
         let all = |terms: &[AcceptExpr]| {
             let mut terms: Vec<AcceptExpr> = terms.iter().map(AcceptExpr::normalized).collect();
@@ -87,8 +89,10 @@ impl AcceptExpr {
         };
         match self {
             AcceptExpr::Verifier(name) => AcceptExpr::Verifier(name.clone()),
+            // `a and a` is `a`, so duplicates are dropped before expressions are compared.
             AcceptExpr::All(terms) => wrap_accept_terms_unless_single(once(terms), AcceptExpr::All),
             AcceptExpr::Any(terms) => wrap_accept_terms_unless_single(once(terms), AcceptExpr::Any),
+            // Duplicates count in an `N of`, so they are kept here.
             AcceptExpr::AtLeast(needed, terms) => AcceptExpr::AtLeast(*needed, all(terms)),
         }
     }
@@ -113,10 +117,10 @@ impl AcceptExpr {
         }
     }
 
-    /// Reads the text of `accept`.
+    /// Parses the text of `accept`.
     ///
     /// # Errors
-    /// A syntax error, a name that is not in `known`, or an `N of` that can never hold.
+    /// Returns a syntax error, a name that is not in `known`, or an `N of` that can never hold.
     pub fn parse(
         text: &str,
         known: &BTreeSet<VerifierName>,
@@ -128,6 +132,7 @@ impl AcceptExpr {
             depth: 0,
         };
         let accept = parser.parse_disjunction()?;
+        // Tokens that are left over are an error: `a b` must not be read as `a`.
         match parser.tokens.first() {
             None => Ok(accept),
             Some(token) => Err(AcceptExpressionError::Unexpected(token.to_string())),
@@ -168,6 +173,7 @@ fn tokenize_accept_expression(text: &str) -> Result<Vec<String>, AcceptExpressio
     let mut tokens = Vec::new();
     let mut word = String::new();
     for c in text.chars() {
+        // These characters make up a verifier's name. Numbers of `N of` are words, too.
         if c.is_alphanumeric() || matches!(c, '_' | '-' | '.') {
             word.push(c);
             continue;
@@ -233,6 +239,7 @@ impl AcceptParser<'_> {
     }
 
     fn parse_accept_term(&mut self) -> Result<AcceptExpr, AcceptExpressionError> {
+        // The parser is recursive. The bound keeps a hostile config from overflowing the stack.
         self.depth += 1;
         if self.depth > 64 {
             return Err(AcceptExpressionError::TooDeep);
@@ -243,6 +250,7 @@ impl AcceptParser<'_> {
     }
 
     fn parse_accept_primary(&mut self) -> Result<AcceptExpr, AcceptExpressionError> {
+        // Copied out, because the token borrows `self` mutably.
         let known = self.known;
         let token = self
             .next_accept_expression_token()
@@ -254,8 +262,10 @@ impl AcceptParser<'_> {
                 self.expect_token(")")?;
                 Ok(inner)
             }
+            // Keywords cannot be names, not even where a verifier is called so.
             ")" | "," | "and" | "or" | "of" => Err(AcceptExpressionError::Unexpected(token)),
             "not" => Err(AcceptExpressionError::Not),
+            // A word is a number only if `of` follows, so a verifier may be named `2`.
             _ if self.peek_token() == Some("of") => {
                 let needed: u32 = token
                     .parse()
@@ -293,7 +303,7 @@ impl AcceptParser<'_> {
     }
 }
 
-/// A term that stands before one just like it, in whatever order its own terms are.
+/// Returns a term that occurs again later, whatever the order of its own terms.
 fn find_duplicate_accept_term(terms: &[AcceptExpr]) -> Option<&AcceptExpr> {
     let sorted: Vec<AcceptExpr> = terms.iter().map(AcceptExpr::normalized).collect();
     let again = |at: usize| {

@@ -1,27 +1,27 @@
-//! Is a person to be asked about a tool request, and can they be? Approval mode x what the
-//! rules say x whether the agent can put a question: the table of `docs/approvals.md`.
+//! Decides whether a person is asked about a tool request and how: approval mode x rule decision x
+//! whether the agent can put a question. This is the table of `docs/approvals.md`.
 
 use crate::input::{RuleDecision, ToolKind, ToolRequested};
 use crate::middleware::{MiddlewareAnswerFact, approval_question};
 use crate::policy::ApprovalMode;
 
-/// What becomes of a request, before anybody was asked.
+/// How a request is handled before anybody was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalHandling {
-    /// Nobody is asked: as far as the rules go, it may run.
+    /// Nobody is asked: the rules do not object.
     NotRequired,
     /// The agent asks its person.
     AskInAgent,
     /// It is refused until a person approves it.
     Park,
-    /// It would have to be asked about, and nobody is to be asked: refused.
+    /// A person would have to be asked, and the policy asks nobody: refused.
     RefuseUnasked,
     /// The rules forbid it. No mode and no person's approval changes that (law 11).
     Forbid,
 }
 
-/// What becomes of `request` in this mode. A layer of middleware that would have a person asked
-/// counts as a rule that says `prompt`.
+/// Returns how `request` is handled in this mode. A middleware layer that wants a person asked
+/// counts as a `prompt` rule.
 pub fn approval_handling(
     mode: ApprovalMode,
     request: &ToolRequested,
@@ -30,6 +30,8 @@ pub fn approval_handling(
     let all = matches!(mode, ApprovalMode::Always | ApprovalMode::Both);
     let nobody = matches!(mode, ApprovalMode::Never | ApprovalMode::Both);
     let prompt = approval_question(layers).map(|_| RuleDecision::Prompt);
+    // The order of `RuleDecision` is by severity, and `None` is below all of them, so a layer only
+    // tightens.
     match request.facts.rule.max(prompt) {
         Some(RuleDecision::Forbidden) => ApprovalHandling::Forbid,
         Some(RuleDecision::Prompt) if nobody => ApprovalHandling::RefuseUnasked,
@@ -41,7 +43,7 @@ pub fn approval_handling(
     }
 }
 
-/// Looking is nobody's business: `always` is about everything else.
+/// Returns whether the request may have effects. `always` does not ask about calls that only read.
 fn tool_request_may_have_effects(request: &ToolRequested) -> bool {
     request.may_act || matches!(request.kind, ToolKind::Shell | ToolKind::Write)
 }

@@ -1,4 +1,5 @@
-//! Caps: integers that run out. Unknown use never reaches one.
+//! Caps on calls, rounds, tokens, cost and time of a task and a session. Unknown use never reaches
+//! a cap.
 
 use crate::event::CapKind;
 use crate::explain::DecisionFactor;
@@ -17,7 +18,7 @@ pub struct ReachedCap {
 }
 
 impl ReachedCap {
-    /// As a fact behind a decision.
+    /// Returns it as a factor of a decision.
     pub fn reached_cap_decision_factor(self) -> DecisionFactor {
         DecisionFactor::Cap {
             cap: self.cap,
@@ -27,12 +28,12 @@ impl ReachedCap {
     }
 }
 
-/// When a cap counts as reached.
+/// How usage is compared with a cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CapExceededOrUsedUp {
-    /// The request being judged, already counted, is the one too many.
+    /// The request being judged, which is already counted, goes over the limit.
     AboveLimit,
-    /// What was allowed is used.
+    /// The limit is used up.
     AtLimit,
 }
 
@@ -46,10 +47,11 @@ pub fn reached_cap_at_stop(policy: &Policy, state: &SessionState) -> Option<Reac
     first_reached_cap(policy, state, CapExceededOrUsedUp::AtLimit)
 }
 
-/// The wall-clock cap, for whoever wakes up without news.
+/// Returns the wall-clock cap if it is reached. Also used when time passes without any other input.
 pub fn reached_wall_clock_cap(policy: &Policy, state: &SessionState) -> Option<ReachedCap> {
     let task = state.task.as_ref()?;
     let busy = state.agent_busy_ms();
+    // The session total holds finished spans only, so the running span is added to it.
     let unfinished = busy.saturating_sub(task.totals.busy_ms);
     let session_busy = state.totals.busy_ms.saturating_add(unfinished);
     check_budget_cap(
@@ -76,7 +78,11 @@ fn first_reached_cap(
     let task = state.task.as_ref()?;
     let (caps, session) = (&policy.caps, &policy.session_caps);
     let of = |totals: &TaskOrSessionTotals, calls, rounds, tokens, cost| {
+        // For an agent that does not show its rounds, only stops are counted, and a cap on rounds
+        // must not apply to those.
         let shown = state.shows_rounds.then_some(totals.rounds);
+        // Only tool calls depend on `when`: the request being judged is counted already, so `N`
+        // calls are allowed and the next one is too many. The other totals describe finished work.
         check_budget_cap(CapKind::ToolCalls, Some(totals.tool_calls), calls, when)
             .or_else(|| {
                 check_budget_cap(
@@ -112,6 +118,8 @@ fn first_reached_cap(
     )
     .or_else(|| {
         of(
+            // The task's caps come before the session's, and elapsed time last, so that the ending
+            // names the most specific one.
             &state.totals,
             session.tool_calls,
             session.max_iterations,

@@ -1,9 +1,10 @@
-//! When the agent asks to stop: middleware → hard → soft → judges and people → lazy.
+//! Decides a stop request: middleware, then hard checks, the soft tier, judges and persons, and
+//! last the lazy tier.
 //!
-//! The stop waits as `PendingStop` in the state; every piece of evidence that comes back
-//! brings the cascade forward, in whatever order it comes (law 4). Nothing is accepted
-//! but on gate verdicts for exactly the subjects being accepted, and the tree is read
-//! once more before the answer (law 1).
+//! The stop waits as a `PendingStop` in the state. Every piece of evidence that comes back advances
+//! the cascade, and the order of arrival does not matter (law 4). A stop is accepted as verified
+//! only on gate verdicts for exactly the subjects being accepted, and the tree is read once more
+//! before the answer (law 1).
 
 mod evaluation;
 mod soft_tier;
@@ -34,10 +35,11 @@ use crate::state::{PendingApproval, PendingStop, RefusalSource, Task};
 use crate::step::StepBuilder;
 use crate::transition::{PARKED_DETAIL, Reason, Transition};
 
-/// Stops that the same moving paths hold up, and nothing else, before the task ends unverified.
+/// How many stops the same moving paths may hold up, with nothing else against the work, before the
+/// task ends unverified.
 const MAX_HELD_UP_STOPS: u32 = 3;
 
-/// A stop was asked for.
+/// Handles a stop request. Answers it at once where nothing needs to be verified.
 pub(crate) fn begin_stop_evaluation(
     draft: &mut StepBuilder<'_>,
     seq: EventSeq,
@@ -48,10 +50,13 @@ pub(crate) fn begin_stop_evaluation(
         return;
     };
     let scope = &stop.scope;
+    // The order of these cases matters: a halted task or sub-agent never runs a check.
     if task.halted {
         return decide_stop_of_halted_task(draft, seq, scope, layers);
     }
     if task.scope_by_id(scope).is_some_and(|scope| scope.halted) {
+        // A halted sub-agent may always stop. Refusing would send it back to calls that are all
+        // denied.
         let accept = Decision::Stop(StopDecision::Accept { transition: None });
         return draft.answer_input_with_decision(seq, scope, accept, vec![DecisionFactor::Halted]);
     }
@@ -62,8 +67,9 @@ pub(crate) fn begin_stop_evaluation(
     match &task.pending_approval {
         _ if against.is_empty() => request_verifications_or_conclude(draft, scope),
         None => refuse_stop_by_middleware(draft, scope, &against, layers),
-        // Who waits for a person is not sent back. Nor is anything run: the person may answer
-        // meanwhile, and the stop would be accepted past who is against it (law 11).
+        // An agent that waits for a person is not sent back. No check is run either: the person may
+        // answer meanwhile, and the stop would then be accepted past the layer that refused it (law
+        // 11).
         Some(asked) => {
             let mut why: DecisionExplanation =
                 layers.iter().cloned().map(DecisionFactor::Layer).collect();
@@ -73,8 +79,8 @@ pub(crate) fn begin_stop_evaluation(
     }
 }
 
-/// Layers of middleware refuse the stop: the agent hears that first, and no check is run for it.
-/// As often as any other refusal, and no oftener (law 2).
+/// Refuses the stop on behalf of middleware layers. The agent is told before any check runs. Such
+/// refusals count against the same limits as any other refusal (law 2).
 fn refuse_stop_by_middleware(
     draft: &mut StepBuilder<'_>,
     scope: &ScopeId,
@@ -86,6 +92,8 @@ fn refuse_stop_by_middleware(
         return;
     };
     let mut why: DecisionExplanation = layers.iter().cloned().map(DecisionFactor::Layer).collect();
+    // The failure set of a middleware refusal is its layers, answers and reasons, so that the same
+    // words again are an attempt. The leading tag keeps it apart from the sets of checks.
     let members = against.iter().flat_map(|fact| {
         let says = fact.says.middleware_answer_digest_tag().to_owned();
         [fact.layer.to_string(), says, fact.reason.clone()]
@@ -96,6 +104,7 @@ fn refuse_stop_by_middleware(
     let set = Digest::hash_parts(members.iter().map(String::as_bytes)).to_short_digest();
     let subjects = pending.message_and_tree_digest().to_short_digest();
     let main = scope.is_main_scope();
+    // `repeat` must be read before the event below is folded in, which overwrites `last_failure`.
     let repeat = main && task.last_failure == Some((subjects, set));
     if main {
         draft.apply_and_record_event(Event::FailureSetMet { set, subjects });
@@ -116,6 +125,7 @@ fn refuse_stop_by_middleware(
         return accept_stop_and_end_task(draft, pending.stop, scope, transition, why);
     }
     let told = RefusalCounters {
+        // A sub-agent's refusals are not attempts, but the feedback counts from one.
         met: met.max(1),
         attempts: draft.policy.caps.attempts,
         repeat,
@@ -135,25 +145,27 @@ fn refuse_stop_by_middleware(
     );
 }
 
-/// Evidence came back, or the tree was read once more.
+/// Advances the pending stop of `scope` after evidence came back or the tree was read again.
 pub(crate) fn advance_stop_evaluation(draft: &mut StepBuilder<'_>, scope: &ScopeId) {
     match draft.state.pending_stop(scope) {
-        // Evidence that nobody waits for is recorded and decides nothing.
+        // Evidence for a stop that is no longer pending is recorded and decides nothing.
         None => draft.decide_nothing_to_answer(),
+        // Something is still outstanding. No decision is made until all of it has arrived, so that
+        // the order of arrival cannot change the answer (law 4).
         Some(pending)
             if !pending.awaited_verifiers.is_empty() || pending.recheck.is_tree_being_reread() => {}
         Some(_) => request_verifications_or_conclude(draft, scope),
     }
 }
 
-/// Checkrein itself could not judge the stop, and its stance was not to refuse it. What
-/// was being judged is given up; that it was let through says nothing about the work.
+/// Accepts a stop that Checkrein itself could not judge, under a stance other than `block`. The
+/// pending evaluation is dropped. Such an ending says nothing about the work.
 pub(crate) fn accept_stop_by_stance(draft: &mut StepBuilder<'_>, seq: EventSeq, used: StanceUsed) {
     let transition = match used.stance {
         Stance::Ask => Transition::new(Reason::AwaitingHuman, "stance"),
         Stance::Allow | Stance::Block => Transition::new(Reason::Unverified, "passed_over"),
     };
-    // Nothing was found out, so it is no better than what the task was spent by.
+    // Nothing was learned about the work, so an earlier bad ending stands.
     let task = draft.state.task.as_ref();
     let spent = task.and_then(|task| task.bad_ending.clone());
     let transition = spent.unwrap_or(transition);
@@ -164,7 +176,8 @@ pub(crate) fn accept_stop_by_stance(draft: &mut StepBuilder<'_>, seq: EventSeq, 
     accept_stop_and_end_task(draft, seq, &used.scope, transition, why);
 }
 
-/// Who is asked at this stop. Judges that something calls for are, also where nothing else is.
+/// Returns which kinds of verifiers are asked at this stop. Triggered judges are asked even where
+/// nothing else is.
 fn select_verifiers_for_stop(
     policy: &Policy,
     task: &Task,
@@ -188,8 +201,9 @@ fn should_verify_subagent(policy: &Policy, task: &Task, scope: &ScopeId) -> bool
     }
 }
 
-/// Step 0: a question must not run the test suite. What a person thinks of a tree is not told by
-/// the tree: they may have said yes to it since, and the prompt is how the agent hears of that.
+/// Returns whether the stop ends a task that changed nothing: a plain question must not run the
+/// test suite. With `ask_person_without_change`, a required person counts as a change, because
+/// their opinion of a tree can change while the tree does not.
 fn is_no_change_stop(policy: &Policy, task: &Task, pending: &PendingStop) -> bool {
     let is_view =
         |spec: &VerifierSpec| policy.ask_person_without_change && spec.tier == VerifierTier::Person;
@@ -197,17 +211,21 @@ fn is_no_change_stop(policy: &Policy, task: &Task, pending: &PendingStop) -> boo
         .verifiers
         .iter()
         .filter(|spec| policy.is_required_verifier(&spec.name))
+        // A verifier of the final message has something new to judge even on an unchanged tree.
         .all(|spec| spec.subject == VerdictSubjectKind::Tree && !is_view(spec));
     let unchanged = match (&task.start, &pending.tree) {
         (Some(start), Ok(now)) => start.tree == now.tree && start.subjects == now.subjects,
-        // The start tree was too large to be read in time.
+        // The start tree is unknown, for example because it was too large to be read in time. The
+        // act counters then stand in for it.
         (None, Ok(now)) => task.acts_at_start.is_some() && task.acts_at_start == now.acts,
         (_, Err(_)) => false,
     };
-    // Judges may have sent it back since: that is no reason to run anything else.
+    // Refusals by judges do not count as earlier stops: they are no reason to run other verifiers.
     let sent_back = task
         .scope_by_id(&ScopeId::main_scope())
         .map_or(0, |main| main.judge_refusals);
+    // Only the first stop of a task can be a plain question. A later one may follow a refusal,
+    // which must not be lifted by skipping the checks.
     task.stops == 1 + sent_back
         && task.opened_by == TaskOrigin::Prompt
         && unchanged
@@ -217,7 +235,7 @@ fn is_no_change_stop(policy: &Policy, task: &Task, pending: &PendingStop) -> boo
         && !policy.verifiers.is_empty()
 }
 
-/// Nothing but judges was asked, and they let it stand.
+/// Accepts a stop at which only judges were asked and none of them sent it back.
 fn accept_unverified_stop(
     draft: &mut StepBuilder<'_>,
     scope: &ScopeId,
@@ -243,6 +261,8 @@ fn accept_unverified_stop(
     if draft
         .state
         .last_judged
+        // The checks are not run for a question, but a failure that is known for this very tree is
+        // reported with the ending.
         .is_some_and(|(judged, failed)| failed && Some(judged) == tree)
     {
         why.push(DecisionFactor::KnownFailing);
@@ -256,6 +276,8 @@ fn accept_unverified_stop(
     let task = draft.state.task.as_ref();
     let asked = task.and_then(|task| task.pending_approval.as_ref());
     let refused = task.and_then(|task| task.refused);
+    // A person who was asked comes before a refusal, and both come before `no_change`: an agent
+    // that could not act has changed nothing either.
     let transition = if let Some(asked) = asked {
         awaiting_human_transition(asked, draft.state.now, &mut why)
     } else if let Some(refused) = refused {
@@ -267,8 +289,8 @@ fn accept_unverified_stop(
     accept_stop_and_end_task(draft, pending.stop, scope, transition, why);
 }
 
-/// The agent stopped while a person was to be asked. That they did not answer in time is no
-/// denial, and not the same as that they still can.
+/// Returns the ending of a stop that came while a person's approval was pending. An expired
+/// approval is not a denial, and differs from one that can still be given.
 fn awaiting_human_transition(
     asked: &PendingApproval,
     now: UnixMillis,
@@ -288,7 +310,7 @@ fn awaiting_human_transition(
     }
 }
 
-/// The agent stopped right after a refusal.
+/// Returns the ending of a stop that came right after a refused tool call.
 fn stopped_after_denial_transition(refusal: RefusalSource) -> Transition {
     match refusal {
         RefusalSource::Rule => Transition::from_reason(Reason::PermissionDenied),
@@ -297,7 +319,8 @@ fn stopped_after_denial_transition(refusal: RefusalSource) -> Transition {
     }
 }
 
-/// A stop of a halted task runs nothing; evidence that is already there may still save it.
+/// Answers a stop of a halted task. Runs no check, but gate evidence that already exists may still
+/// turn the ending into `task_complete`.
 fn decide_stop_of_halted_task(
     draft: &mut StepBuilder<'_>,
     seq: EventSeq,
@@ -313,8 +336,8 @@ fn decide_stop_of_halted_task(
         || layers
             .iter()
             .any(MiddlewareAnswerFact::is_middleware_refusal);
-    // What ended it, and not how it stands now: that a fresh pass saved an earlier stop
-    // says nothing about the tree of this one.
+    // The base is the transition that ended the task badly, not the newest one: a fresh pass that
+    // saved an earlier stop says nothing about the tree of this one.
     let halt = task
         .bad_ending
         .clone()
@@ -326,6 +349,8 @@ fn decide_stop_of_halted_task(
         .filter(|_| scope.is_main_scope())
     {
         let judged = evaluate_stop(draft.policy, task, pending, VerifierKindsAtStop::All);
+        // Only evidence that is fresh for this stop's own tree can save it (law 1), and only where
+        // no layer of middleware was against it or passed over.
         if judged.stale_verifiers.is_empty() && judged.has_necessary_hard_evidence() && !refused {
             why.extend(explain_stop(draft.policy, pending, &judged));
             transition = Transition {
@@ -338,7 +363,9 @@ fn decide_stop_of_halted_task(
     accept_stop_and_end_task(draft, seq, scope, transition, why);
 }
 
-/// Asks for what is missing; concludes when nothing is.
+/// Requests the verifications that are missing, or concludes if none are. The phases are: hard
+/// verifiers, then persons and judges that `accept` names, then advisory judges, then the last tree
+/// reading.
 fn request_verifications_or_conclude(draft: &mut StepBuilder<'_>, scope: &ScopeId) {
     let (Some(task), Some(pending)) = (&draft.state.task, draft.state.pending_stop(scope)) else {
         return;
@@ -348,7 +375,8 @@ fn request_verifications_or_conclude(draft: &mut StepBuilder<'_>, scope: &ScopeI
     let judged = evaluate_stop(draft.policy, task, pending, asks);
 
     if !judged.stale_verifiers.is_empty() {
-        // Evidence about another tree than the stop's came back: the tree moved meanwhile.
+        // Evidence about another tree than this stop's came back, so the tree moved while the check
+        // ran. Running the check again on the old subject could not settle anything.
         let moved = judged
             .stale_verifiers
             .iter()
@@ -360,19 +388,22 @@ fn request_verifications_or_conclude(draft: &mut StepBuilder<'_>, scope: &ScopeI
         };
         return draft.request_effects_for_stop(stop, scope, effects);
     }
-    // Persons and judges are asked only if the rest does not say no already.
+    // Persons and judges are slow and cost money or attention. They are asked only if the hard
+    // verdicts leave the question open.
     if judged.accept_value == TruthValue::Open && !judged.unasked_verifiers.is_empty() {
         let effects = verifier_run_requests(scope, &judged.unasked_verifiers);
         return draft.request_effects_for_stop(stop, scope, effects);
     }
     if judged.accept_value != TruthValue::False
         && !judged.unasked_judges.is_empty()
+        // An agent that waits for a person is not sent back, so a judge could change nothing here.
         && task.pending_approval.is_none()
     {
         let effects = verifier_run_requests(scope, &judged.unasked_judges);
         return draft.request_effects_for_stop(stop, scope, effects);
     }
-    // The last look before an accepting answer.
+    // The last tree reading comes right before an accepting answer. Without it, an edit made while
+    // the checks ran would be accepted unseen (law 1). A refusal needs none.
     let sends_back = matches!(
         judge_consequence(draft, scope, pending, &judged),
         JudgeConsequence::SendBack(..)
@@ -424,6 +455,8 @@ fn conclude_stop_evaluation(
             explain_stop(draft.policy, &pending, &judged)
         }
     };
+    // Advisory judges come first: a judge that sends the agent back overrides an `accept` that
+    // holds.
     match judge_consequence(draft, scope, &pending, &judged) {
         JudgeConsequence::NoConsequence(because) => why.extend(because),
         JudgeConsequence::AwaitPerson(line) => {
@@ -431,7 +464,8 @@ fn conclude_stop_evaluation(
             return accept_stop_and_end_task(draft, pending.stop, scope, transition, why);
         }
         JudgeConsequence::SendBack(against, told) => {
-            // Kept so that the same words about the same answer are not said twice.
+            // Recorded so that the same words about the same answer are not repeated at the next
+            // stop.
             let task = draft.state.task.as_ref().filter(|_| scope.is_main_scope());
             let of =
                 task.map(|task| judge_failure_identity(draft.policy, task, &pending, &against));
@@ -462,10 +496,13 @@ fn conclude_stop_evaluation(
         return accept_stop_and_end_task(draft, pending.stop, scope, transition, why);
     }
     match judged.accept_value {
+        // The work could be accepted. Only an unmet token target keeps it going.
         TruthValue::True => match soft_tier::unmet_token_target(draft, &judged, &pending) {
             Some(target) => continue_toward_token_target(draft, scope, &pending, target, why),
             None => {
                 let mut transition = accepted_transition(draft.policy, task, &judged);
+                // The agent's process is over already. Its own name for that is kept beside our
+                // reason.
                 if let Some(over) = &pending.agent_ending {
                     transition.native_reason.clone_from(&over.native_reason);
                 }
@@ -477,6 +514,8 @@ fn conclude_stop_evaluation(
                 .outcomes
                 .iter()
                 .find(|line| line.is_verifier_awaiting_person());
+            // `accept` is open either because a person has not answered or because of an `ask`
+            // stance. The detail of the ending names the verifier in the first case.
             let detail = waits.map_or("stance", |line| line.verifier.as_str());
             let transition = Transition::new(Reason::AwaitingHuman, detail);
             accept_stop_and_end_task(draft, pending.stop, scope, transition, why);
@@ -485,9 +524,8 @@ fn conclude_stop_evaluation(
     }
 }
 
-/// What follows from judges that `accept` does not name. What they say weighs less than evidence:
-/// where going on is not worth it, or they have had their say, the answer stands as evidence
-/// makes it.
+/// What follows from judges that `accept` does not name. Their verdicts weigh less than evidence:
+/// where the soft tier ends the task, or their attempts are used up, the evidence alone decides.
 enum JudgeConsequence<'a> {
     /// Nothing.
     NoConsequence(DecisionExplanation),
@@ -506,7 +544,7 @@ fn judge_consequence<'a>(
     let policy = draft.policy;
     let spec = |line: &&VerifierOutcome| policy.verifier_spec(&line.verifier);
     let counts = |line: &&VerifierOutcome| spec(line).is_some_and(VerifierSpec::is_enforced_judge);
-    // Who waits for a person is not sent back.
+    // An agent that waits for a person is not sent back by a judge.
     let waits = draft
         .state
         .task
@@ -516,6 +554,9 @@ fn judge_consequence<'a>(
     let said: Vec<&VerifierOutcome> = said.filter(counts).collect();
     let says_no = |line: &&VerifierOutcome| line.truth == TruthValue::False;
     let against: Vec<&VerifierOutcome> = said.iter().copied().filter(says_no).collect();
+    // Where `accept` is false already, the refusal comes from the verifiers that it names. A judge
+    // that is inconclusive under the stance `ask` matters only if the stop would otherwise be
+    // accepted.
     if judged.accept_value == TruthValue::False || against.is_empty() {
         let leaves = said.into_iter().find(|line| line.truth == TruthValue::Open);
         let leaves =
@@ -529,6 +570,7 @@ fn judge_consequence<'a>(
         soft_tier::count_answers_seen_by_judges(draft, scope),
         judge_attempt_limit(policy, &against),
     );
+    // Law 2: a judge, too, may refuse only a bounded number of answers.
     if seen >= attempts {
         return JudgeConsequence::NoConsequence(vec![DecisionFactor::JudgesSpent {
             seen,
@@ -551,7 +593,7 @@ fn judge_consequence<'a>(
     JudgeConsequence::SendBack(against, told)
 }
 
-/// Identity of the subjects that these judges are about, and of what they have against them.
+/// Returns the identities of the subjects that these judges are about and of their objections.
 fn judge_failure_identity(
     policy: &Policy,
     task: &Task,
@@ -563,14 +605,15 @@ fn judge_failure_identity(
     (subjects_digest(policy, task, pending, named), set)
 }
 
-/// How many answers these judges may see.
+/// Returns how many answers these judges may see. The most lenient of them counts.
 fn judge_attempt_limit(policy: &Policy, judges: &[&VerifierOutcome]) -> u32 {
     let terms = |line: &&VerifierOutcome| policy.verifier_spec(&line.verifier)?.judge;
     let attempts = judges.iter().filter_map(terms);
     attempts.map(|terms| terms.max_attempts).max().unwrap_or(1)
 }
 
-/// How an accepted stop is called.
+/// Returns the ending of an accepted stop. It is `task_complete` only where hard evidence was
+/// necessary and is there (law 1).
 fn accepted_transition(policy: &Policy, task: &Task, judged: &StopEvaluation) -> Transition {
     if judged.has_necessary_hard_evidence() && !task.passed_over {
         return Transition::from_reason(Reason::TaskComplete);
@@ -585,9 +628,9 @@ fn accepted_transition(policy: &Policy, task: &Task, judged: &StopEvaluation) ->
     Transition::new(Reason::Unverified, detail)
 }
 
-/// `accept` is false whatever anybody says: is going on worth it? A sub-agent's stop is a
-/// continuation as any other, but no attempt of the task: attempts, and what was told, are
-/// about the main conversation, which does not hear what is said to a sub-agent.
+/// Refuses a stop for which `accept` is false, or ends the task if another round is not worth it. A
+/// sub-agent's stop counts as a continuation but not as an attempt: attempts and told findings
+/// belong to the main conversation, which does not see what a sub-agent is told.
 fn continue_or_give_up(
     draft: &mut StepBuilder<'_>,
     scope: &ScopeId,
@@ -605,13 +648,18 @@ fn continue_or_give_up(
     let Some(task) = &draft.state.task else {
         return;
     };
+    // A stop that is held up is counted under what holds it up, so that a check that never finishes
+    // is bounded as well.
     let failures = failure_set_digest(judged.outcomes.iter());
     let (set, subjects) = (
         held_up.as_ref().map_or(failures, |held| held.by),
         judged.subjects,
     );
+    // The failure set is recorded further below, hence the `+ 1`.
     let is_last = task.failure_set_seen_count(set) + 1 >= policy.caps.attempts
         || soft_tier::reached_continuation_limit(draft, scope, pending).is_some();
+    // Before the task is given up, failures that rest on earlier runs are checked once more: the
+    // cause may have been mended outside the tree.
     if main && held_up.is_none() && is_last {
         let again = last_chance_rerun_effects(policy, task, pending, judged);
         if !again.is_empty() {
@@ -619,6 +667,7 @@ fn continue_or_give_up(
         }
     }
     let repeat = main && held_up.is_none() && task.last_failure == Some((subjects, set));
+    // A check that was cut says nothing about the work, so its set is not an attempt.
     if main && (held_up.is_some() || !cut) {
         draft.apply_and_record_event(Event::FailureSetMet { set, subjects });
     }
@@ -634,7 +683,8 @@ fn continue_or_give_up(
 
     let verdict =
         soft_tier::transition_if_not_worth_continuing(draft, scope, judged, pending, met, &mut why);
-    // Whatever writes there does not end while the agent waits for it.
+    // A process that keeps writing to the tree does not end while the agent waits for it. Without
+    // this bound, the agent would be sent back until the continuations are used up.
     let stuck = held_up.filter(|held| held.detail == "tree_moving" && times >= MAX_HELD_UP_STOPS);
     let stuck = stuck.map(|held| Transition::new(Reason::Unverified, held.detail));
     if let Some(transition) = verdict.or(stuck) {
@@ -642,7 +692,8 @@ fn continue_or_give_up(
     }
     let refused = |line: &&VerifierOutcome| line.is_verifier_refusing();
     let against: Vec<&VerifierOutcome> = judged.outcomes.iter().filter(refused).collect();
-    // What judges alone have against it is counted by the answers that they have seen.
+    // If only judges are against it, the counters shown are the answers that they have seen, not
+    // the attempts.
     let testimony = against.iter().all(|line| line.tier == VerifierTier::Judge);
     let told = RefusalCounters {
         met: match testimony {
@@ -665,15 +716,18 @@ fn continue_or_give_up(
     );
 }
 
-/// What fails by what was found at an earlier stop, or by somebody else's run, where the task would be given up
-/// for it: who mended it may have done so where nobody looks. Once for what earlier stops have counted, since what
-/// runs longer than its hook comes back at a later stop.
+/// Returns reruns of checks that fail only by an earlier stop's result or by a kept run, where the
+/// task would otherwise be given up: the failure may have been mended outside the tree. Each check
+/// is rerun once for each result that was counted at earlier stops, because a check that outlives
+/// its hook reports at a later stop.
 fn last_chance_rerun_effects(
     policy: &Policy,
     task: &Task,
     pending: &PendingStop,
     judged: &StopEvaluation,
 ) -> Vec<Effect> {
+    // The reruns are requested once per stop. Inputs that carry no newest runs, as in older logs,
+    // get none.
     if pending.newest_runs.is_none()
         || !pending.final_reruns.is_empty()
         || task.bad_ending.is_some()
@@ -687,6 +741,8 @@ fn last_chance_rerun_effects(
         let spec = policy.verifier_spec(&line.verifier)?;
         let tree = pending.tree.as_ref().ok();
         let about = tree
+            // Only a check of the tree can be mended outside the tree. Judges and persons are not
+            // asked again here.
             .filter(|_| spec.is_tree_check())?
             .verdict_subject_digest(spec);
         if task.was_last_chance_rerun(&spec.name, about.to_short_digest(), line.began) {
@@ -702,7 +758,7 @@ fn last_chance_rerun_effects(
     effects.collect()
 }
 
-/// What a refused stop has against it.
+/// The objections to a refused stop.
 enum StopObjections<'a> {
     /// Checks, persons, judges.
     Verifiers(Vec<&'a VerifierOutcome>),
@@ -710,14 +766,14 @@ enum StopObjections<'a> {
     Layers(Vec<MiddlewareStopObjection>),
 }
 
-/// How often what a refused stop says was said.
+/// The counters that feedback of a refused stop shows.
 struct RefusalCounters {
     met: u32,
     attempts: u32,
     repeat: bool,
 }
 
-/// Answers that it goes on, with what these have against it.
+/// Answers `continue`, with feedback built from these objections.
 fn refuse_with_feedback(
     draft: &mut StepBuilder<'_>,
     scope: &ScopeId,
@@ -739,7 +795,8 @@ fn refuse_with_feedback(
     let mut checks: Vec<FailedCheckFeedback> = against
         .iter()
         .map(|line| {
-            // A judge's findings are categories: what it says of another answer is news.
+            // A judge's findings are categories. The same category about another answer is new to
+            // the agent, so it is not compared with earlier findings.
             let news = line.tier == VerifierTier::Judge && line.is_from_this_stop;
             let known = if main && !news {
                 task.findings_told_to_agent(&line.verifier)
@@ -749,7 +806,8 @@ fn refuse_with_feedback(
             build_check_feedback(known, line)
         })
         .collect();
-    // What the text has no room to name is not told now, but at a later stop.
+    // Findings that do not fit into the text are not marked as told. They stay new for a later
+    // stop.
     let mut room = if told.repeat {
         0
     } else {
@@ -763,6 +821,7 @@ fn refuse_with_feedback(
         stop: if main { task.stops } else { 0 },
         met: told.met,
         attempts: told.attempts,
+        // This refusal itself uses one continuation.
         continues_left: limit.saturating_sub(given + 1),
         repeat: told.repeat,
         layers,
@@ -774,6 +833,7 @@ fn refuse_with_feedback(
         background: pending.background,
         target: None,
         edited: match draft.state.task.as_ref() {
+            // Edited guarded files are told once, and only to the main conversation.
             Some(task) if main && !task.edited_told => task.edited.clone(),
             _ => Vec::new(),
         },
@@ -784,7 +844,8 @@ fn refuse_with_feedback(
     draft.answer_input_with_decision(pending.stop, scope, Decision::Stop(decision), why);
 }
 
-/// It could be accepted, but its budget is a target and going on is worth it.
+/// Sends the agent back although the stop could be accepted: its token budget is a target that is
+/// not reached yet.
 fn continue_toward_token_target(
     draft: &mut StepBuilder<'_>,
     scope: &ScopeId,
@@ -831,10 +892,13 @@ fn accept_stop_and_end_task(
         let accept = Decision::Stop(StopDecision::Accept { transition: None });
         return draft.answer_input_with_decision(stop, scope, accept, why);
     }
+    // Edits of guarded files do not stop the ending. They are part of its explanation, so that a
+    // person sees them.
     let edited = draft.state.task.as_ref().map(|task| task.edited.clone());
     if let Some(paths) = edited.filter(|paths| !paths.is_empty()) {
         why.push(DecisionFactor::ConfigEdited { paths });
     }
+    // A task that ended badly before keeps that ending unless the new one may replace it.
     let transition = draft.prevailing_transition(transition);
     let accept = StopDecision::Accept {
         transition: Some(transition.clone()),

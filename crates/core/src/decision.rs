@@ -1,5 +1,5 @@
-//! What is answered, ordered by severity. A severe decision contains its reason:
-//! a block without one cannot be written.
+//! Decisions, ordered by severity. A severe decision contains its reason, so a block without one
+//! cannot be expressed.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub enum Decision {
     Tool(ToolDecision),
     /// The answer to a stop.
     Stop(StopDecision),
-    /// Nothing to answer: the input was taken note of.
+    /// Nothing to answer: the input was recorded.
     Noted,
 }
 
@@ -24,14 +24,14 @@ pub enum Decision {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolDecision {
-    /// No opinion: whoever else has a say goes on having it (law 11).
+    /// No opinion: the agent's own permissions still apply (law 11).
     Allow,
     /// It may run; a word of advice goes with it.
     Nudge {
         /// The advice.
         text: String,
     },
-    /// It should run otherwise.
+    /// It should run with other arguments.
     Rewrite {
         /// The suggested arguments, as JSON.
         args: String,
@@ -69,19 +69,20 @@ pub enum StopDecision {
         /// How the task ended.
         transition: Option<Transition>,
     },
-    /// It goes on, with this feedback.
+    /// The agent continues, with this feedback.
     Continue {
-        /// What to say, as data; `feedback::render` makes the text.
+        /// What to say, as data; `feedback::render_feedback` makes the text.
         feedback: Box<StopFeedback>,
     },
-    /// It stops there and then.
+    /// The agent is stopped at once.
     Halt {
         /// How the task ended.
         transition: Transition,
     },
 }
 
-/// What a refused stop tells the agent, as data: texts are looked up in the evidence.
+/// What a refused stop tells the agent, as data. The texts of findings are looked up in the
+/// evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopFeedback {
     /// Which stop of the task this answers, from 1; 0 for a sub-agent's, which is none.
@@ -107,7 +108,7 @@ pub struct StopFeedback {
     /// How many of the checks are judges.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub judges: u32,
-    /// The checks pass; what is left is a budget that is to be used.
+    /// The checks pass, and the agent continues only because its token target is not reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<TokenBudgetUsage>,
 }
@@ -117,7 +118,7 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// What a layer of middleware has against a stop.
+/// The objection of a middleware layer to a stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MiddlewareStopObjection {
     /// Which.
@@ -153,6 +154,6 @@ pub struct FailedCheckFeedback {
     pub new: Vec<EightByteDigest>,
     /// Findings sent before that are still there.
     pub still: Vec<EightByteDigest>,
-    /// How many that were there at the last attempt are gone.
+    /// How many findings of the last attempt are gone.
     pub fixed: u32,
 }

@@ -1,5 +1,5 @@
-//! Canonical bytes and their hash (BLAKE3). JSON is hashed in a canonical form of
-//! our own, keys sorted, because a sibling crate can switch `serde_json`'s map order.
+//! Digests (BLAKE3) of bytes, parts and JSON. JSON is hashed in a canonical form with sorted keys,
+//! because another crate in the build can change the map order of `serde_json` by a feature flag.
 
 use std::fmt;
 
@@ -21,6 +21,7 @@ impl Digest {
     pub fn hash_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut hasher = blake3::Hasher::new();
         for part in parts {
+            // Without the length, ("ab", "c") and ("a", "bc") would have the same digest.
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);
         }
@@ -63,7 +64,7 @@ impl Digest {
             })
     }
 
-    /// Reads what [`Digest::to_hex`] wrote.
+    /// Parses the output of [`Digest::to_hex`].
     pub fn from_hex(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
         if bytes.len() != 64 {
@@ -117,7 +118,8 @@ impl<'de> Deserialize<'de> for Digest {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EightByteDigest(pub u64);
 
-// A number in JSON; in the state cache eight plain bytes, as a varint takes ten.
+// A number in JSON. The state cache takes eight plain bytes, because a varint of a random number
+// takes up to ten.
 impl Serialize for EightByteDigest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
@@ -153,6 +155,8 @@ fn write_canonical_json(value: &Value, out: &mut String) {
         }
         Value::Object(map) => {
             let mut entries: Vec<_> = map.iter().collect();
+            // `serde_json` keeps insertion order if any crate in the build enables
+            // `preserve_order`.
             entries.sort_by(|a, b| a.0.cmp(b.0));
             out.push('{');
             for (key, item) in entries {

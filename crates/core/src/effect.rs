@@ -1,12 +1,12 @@
-//! What the core wants done. Effects are emitted only if not yet asked for the
-//! pending stop, and are appended together with the events that ask for them.
+//! Effects: what the core asks the runtime to do. An effect is emitted only if it was not yet
+//! requested for the pending stop, and is appended together with the events that request it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::ids::{EventSeq, ScopeId, VerifierName};
 
-/// A wish.
+/// A request to the runtime.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
@@ -18,7 +18,7 @@ pub enum Effect {
         verifier: VerifierName,
         /// The subject it should be about.
         subject: Digest,
-        /// What is known of it is not taken: it is to run.
+        /// Run it even if a result is known.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         #[serde(rename = "again")]
         force_run: bool,

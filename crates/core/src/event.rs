@@ -1,5 +1,5 @@
-//! The durable vocabulary: facts, past tense, appended to the log. State is their
-//! fold, so nothing that decides may be kept anywhere else.
+//! Events: facts in the past tense, appended to the log. State is their fold, so nothing that
+//! decisions depend on may be kept anywhere else.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         equipped: Vec<VerifierName>,
     },
-    /// A person sealed the session anew in its middle.
+    /// A person sealed another policy during the session.
     PolicyRenewed {
         /// Digest of the policy blob.
         policy: Digest,
@@ -44,9 +44,9 @@ pub enum Event {
         /// How it was told that a person asked.
         by: String,
     },
-    /// News came in.
+    /// An input came in.
     Input(StampedInput),
-    /// The same news came in by another installed entry: counted once.
+    /// Another installed entry delivered the same input, which is counted once.
     Repeated {
         /// The input it repeats.
         of: EventSeq,
@@ -69,7 +69,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         acts: Option<NewestActNumbers>,
     },
-    /// Work went on after its transition, without a new prompt.
+    /// Work went on after the task's transition, without a new prompt.
     TaskReopened {
         /// Its ordinal.
         task: TaskId,
@@ -80,7 +80,7 @@ pub enum Event {
     CapReached {
         /// Which cap.
         cap: CapKind,
-        /// Where.
+        /// The scope that reached it.
         scope: ScopeId,
     },
     /// Verification for a stop was asked for.
@@ -89,7 +89,7 @@ pub enum Event {
         stop: EventSeq,
         /// Its scope.
         scope: ScopeId,
-        /// What was asked for.
+        /// The requested effects.
         effects: Vec<Effect>,
     },
     /// A stop met this set of failures, or was held up by the same as others.
@@ -234,9 +234,9 @@ impl CapKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopSeverity {
-    /// Worth a word.
+    /// The agent is told.
     Warning,
-    /// Must not go on.
+    /// The call must not run.
     Critical,
 }
 
@@ -244,7 +244,7 @@ pub enum LoopSeverity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DetectorOrCapResponse {
-    /// Recorded only: this multiple of ten was already spoken about.
+    /// Recorded only: the agent was already told at this multiple of ten.
     Observe,
     /// The agent was told.
     Nudge,
@@ -267,9 +267,9 @@ pub struct LoopPatternDetected {
     pub level: LoopSeverity,
     /// How often the pattern was seen in the window.
     pub count: u32,
-    /// What the pattern is about, so that it is spoken of once per multiple of ten.
+    /// Identity of the pattern. The agent is told once per key and multiple of ten.
     pub key: EightByteDigest,
-    /// What was done.
+    /// The response.
     pub action: DetectorOrCapResponse,
 }
 
@@ -297,7 +297,7 @@ pub struct RecordedEvent {
 
 /// One event as one line of JSON.
 pub fn encode_event(event: &Event) -> Vec<u8> {
-    // Strings, integers and enums only: serialising cannot fail.
+    // Events hold strings, integers and enums only, so serialising cannot fail.
     serde_json::to_vec(event).unwrap_or_default()
 }
 

@@ -1,5 +1,5 @@
-//! What a verifier found out. A verifier always returns evidence: its own crash,
-//! hang or garbage is an inconclusive verdict with a cause (law 5).
+//! Evidence: the result of a verifier run. A verifier always returns evidence. Its own crash, hang
+//! or unreadable output is an inconclusive verdict with a cause (law 5).
 
 use serde::{Deserialize, Serialize};
 
@@ -41,9 +41,9 @@ pub enum InconclusiveCause {
     MissingProgram,
     /// Nothing ran, or its exit code was masked.
     VacuousPass,
-    /// The tree would not hold still while it was checked.
+    /// The tree kept changing while it was checked.
     TreeMoving,
-    /// Cut so that the agent still gets an answer in time; not an attempt.
+    /// Cut off so that the agent still gets an answer in time. Not an attempt.
     ReplyDeadline,
     /// Another process holds the claim and did not finish before our own deadline.
     ClaimedElsewhere,
@@ -53,27 +53,27 @@ pub enum InconclusiveCause {
     Internal,
     /// A file that it judges by is not there. Never retried: it can never succeed.
     MissingFile,
-    /// The person has not answered yet: no stance stands in as long as they can.
+    /// The person has not answered yet. No stance applies as long as they still can.
     Unanswered,
     /// The person did not answer in time.
     Expired,
-    /// A judge was not asked: there was nothing to judge, or nothing that could be taken back.
+    /// A judge was not asked: there was nothing to judge, or the answer could not be taken back.
     NotAsked,
     /// The model that was to be asked did not answer.
     ModelUnavailable,
-    /// What the model answered cannot be read as a verdict.
+    /// The model's answer cannot be read as a verdict.
     Unreadable,
     /// Asked twice in another order, a judge said yes and no.
     #[serde(rename = "wavering")]
     InconsistentJudge,
     /// It ended with status 0, but its command hides the status of what it runs.
     Masked,
-    /// It takes files away while it runs and brings them back: what it saw is not the tree.
+    /// It removes files while it runs and restores them, so what it saw is not the tree.
     CheckRestores,
 }
 
 impl InconclusiveCause {
-    /// Whether there was no time to find out: cut, or run by another process.
+    /// Returns whether the run was not finished: it was cut off, or another process runs it.
     pub fn is_unfinished_run(self) -> bool {
         matches!(self, Self::ReplyDeadline | Self::ClaimedElsewhere)
     }
@@ -103,8 +103,9 @@ impl InconclusiveCause {
     }
 }
 
-/// Of a verdict and why it is inconclusive, the text in digests.
+/// Returns the text of a verdict and its cause for digests.
 pub fn verdict_text_for_digest(verdict: Verdict, cause: Option<InconclusiveCause>) -> String {
+    // The `Some(..)` and `None` are part of recorded digests and must stay as they are.
     match cause {
         Some(cause) => format!(
             "{} Some({})",
@@ -115,7 +116,7 @@ pub fn verdict_text_for_digest(verdict: Verdict, cause: Option<InconclusiveCause
     }
 }
 
-/// Whether a later try could come out differently without anybody changing a thing outside the tree.
+/// Whether a later try could give another result without a change outside the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Retryability {
@@ -143,7 +144,7 @@ pub enum FindingBaselineState {
     New,
     /// There before the task began.
     PreExisting,
-    /// Comes and goes on one and the same tree.
+    /// It comes and goes on the same tree.
     Flaky,
     /// Was there at the last attempt and is gone.
     Fixed,
@@ -194,7 +195,7 @@ impl TestCounts {
         self.passed.saturating_add(self.failed)
     }
 
-    /// Those of two runs.
+    /// Returns the sums of two runs.
     #[must_use]
     pub fn add_test_counts(self, other: Self) -> Self {
         Self {
@@ -205,13 +206,15 @@ impl TestCounts {
     }
 }
 
-/// Milliseconds from the beginning of a run after which what it found is asked again, unless the verifier
-/// declares its `inputs`.
+/// Milliseconds from the start of a run after which its result is no longer used, unless the
+/// verifier declares its `inputs`.
 pub const MAX_RUN_AGE_MS: u64 = 15 * 60 * 1000;
 
-/// Whether what a run found is to be asked again when it began so long ago. A run that takes longer than
-/// [`MAX_RUN_AGE_MS`] is believed by whoever waits for its end, or comes within a minute of it.
+/// Returns whether a result is too old to be used. A run that takes longer than [`MAX_RUN_AGE_MS`]
+/// is still used by those who wait for its end or ask within a minute of it.
 pub fn is_evidence_too_old(age_ms: u64, duration_ms: u64) -> bool {
+    // A check that runs longer than the limit would otherwise be too old before it ends, and be
+    // rerun for ever.
     age_ms >= MAX_RUN_AGE_MS.max(duration_ms.saturating_add(MIN_AGE_AFTER_END_MS))
 }
 
@@ -220,7 +223,7 @@ const MIN_AGE_AFTER_END_MS: u64 = 60 * 1000;
 /// At most this many findings are named per verifier; the rest are counted.
 pub const MAX_FINDINGS: usize = 50;
 
-/// What a run of a verifier left behind; kept as a blob under its content key.
+/// The full result of a verifier run. Kept as a blob under its content key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     /// Which verifier.
@@ -248,8 +251,8 @@ pub struct Evidence {
     /// The check wrote into its own inputs, but came to rest (finding `check_writes`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub check_writes: bool,
-    /// It ran with nothing else running, since files that it depends on were written while it ran
-    /// before. Older evidence does not say.
+    /// It ran with no other check running, because files that it depends on were written during its
+    /// previous run. Not set in older evidence.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub alone: bool,
     /// The command that reproduces it.
@@ -267,7 +270,7 @@ pub struct Evidence {
     /// Tests by outcome, where its output tells them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<TestCounts>,
-    /// What a reader must know beside the output: which program is missing, what hides a status.
+    /// A note beside the output: which program is missing, what hides an exit status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Head and tail of its output, bounded.
@@ -279,7 +282,7 @@ pub struct Evidence {
     pub output_bytes: u64,
     /// How often it was run for this verdict.
     pub tries: u32,
-    /// Variables stripped from its environment whose names its output mentions.
+    /// Names of variables that were stripped from its environment and that its output mentions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stripped: Vec<String>,
     /// Versions of the tools that its command names, as they call themselves.
@@ -309,7 +312,7 @@ pub struct JudgeUsage {
     pub cost: Option<u64>,
 }
 
-/// What the core keeps of evidence: no text, only what decides.
+/// The part of evidence that the core keeps: no text, only what decides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EvidenceSummary {
     /// Which verifier.
@@ -341,11 +344,13 @@ pub struct EvidenceSummary {
 }
 
 impl EvidenceSummary {
-    /// The deciding part of `evidence`, kept under `key`.
+    /// Returns the deciding part of `evidence`, which is stored under `key`.
     pub fn deciding_part_of_evidence(evidence: &Evidence, key: Digest, cached: bool) -> Self {
         let mut findings: Vec<EightByteDigest> = evidence
             .findings
             .iter()
+            // Pre-existing and flaky findings do not count against the agent, so they are not part
+            // of the failure set.
             .filter(|finding| matches!(finding.state, FindingBaselineState::New))
             .take(MAX_FINDINGS)
             .map(Finding::failure_key)
@@ -371,12 +376,14 @@ impl EvidenceSummary {
 }
 
 impl Evidence {
-    /// What kept the check from a verdict that says anything about the work: identity of the paths
-    /// that moved while it ran, or of nothing if it was cut or is run elsewhere.
+    /// Returns what kept the check from a verdict about the work: the identity of the paths that
+    /// moved while it ran, or of no paths if it was cut off or runs elsewhere.
     pub fn paths_changed_during_run_digest(&self) -> Option<EightByteDigest> {
         let moved =
             self.subject != self.subject_after || self.cause == Some(InconclusiveCause::TreeMoving);
         let mut paths: Vec<&str> = match self.cause {
+            // Moved paths come first: a run that was cut while files moved is held up by the moving
+            // files.
             _ if moved => self.moved.iter().map(String::as_str).collect(),
             Some(cause) if cause.is_unfinished_run() => Vec::new(),
             _ => return None,

@@ -1,29 +1,31 @@
-//! What becomes of the exit statuses inside a check's command: which commands it runs,
-//! and which of them can fail without the check failing. Found out by the exec policy's
-//! shell grammar, believed or not by the verifier that ran the check.
+//! What happens to exit statuses inside a check's command: which commands it runs, and which of
+//! them can fail without the check failing. The exec policy's shell grammar produces this analysis,
+//! and the verifier that ran the check decides whether to trust a status.
 
 /// What a check's command runs, as far as its exit status is concerned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExitStatusAnalysis {
-    /// The commands that could matter, in the order of the text.
+    /// The commands that could matter, in source order.
     pub commands: Vec<VerdictRelevantCommand>,
     /// Whether it changes where programs are looked for: `PATH=...`, `. venv/bin/activate`.
     pub changes_path: bool,
 }
 
 impl ExitStatusAnalysis {
-    /// Whether the status of another program decides, so that this one may fail.
+    /// Returns whether the status of another program decides, so that this one may fail.
     pub fn other_command_decides_status(&self, command: &VerdictRelevantCommand) -> bool {
         self.commands.iter().any(|other| {
+            // A utility such as `git` or `curl` judges no project, so its status cannot decide in
+            // place of another.
             other.masked_by.is_none()
                 && other.kind != CheckScriptCommandKind::Utility
                 && other.program != command.program
         })
     }
 
-    /// Whether the failure of this hidden program, which nobody knows, is what the check is about.
+    /// Returns whether the failure of this masked, unknown program is what the check is about.
     pub fn masks_relevant_failure(&self, command: &VerdictRelevantCommand) -> bool {
-        // What is printed or turned round is looked at in another way.
+        // A substituted output or a negated status is still examined by the command around it.
         let looked_at = command.masked_by.as_ref().is_some_and(|hider| {
             matches!(
                 hider.form,
@@ -39,23 +41,23 @@ impl ExitStatusAnalysis {
 /// A command of a check that could matter to its verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerdictRelevantCommand {
-    /// Its words, as they are written, shortened.
+    /// Its words as written, shortened.
     pub text: String,
     /// The program, as it is called.
     pub program: String,
     /// The folder in which it runs, relative to the root; empty for the root.
     pub folder: String,
-    /// What it is known to be.
+    /// What kind of command it is.
     pub kind: CheckScriptCommandKind,
     /// The file in which it stands; `None` for the check's own `run`.
     pub place: Option<String>,
-    /// What keeps its failure from becoming the check's.
+    /// What hides its failure from the check.
     pub masked_by: Option<ExitStatusMask>,
     /// How often it runs, as far as that is written.
     pub times: u32,
     /// The check can end well without having run it.
     pub may_not_run: bool,
-    /// What it prints goes to a file, and what the check prints of tests may be another's.
+    /// Its output goes to a file, so test counts in the check's output may be another command's.
     pub prints_elsewhere: bool,
 }
 
@@ -91,12 +93,12 @@ pub enum ExitStatusMaskKind {
     Trap,
     /// An option or mark of the tool that runs it: `make -i`, `-pytest` in a recipe.
     Tool,
-    /// It may be hidden: what stands around it could not be read. The text says why.
+    /// It may be hidden: the context could not be read. The text says why.
     Unreadable,
 }
 
 impl ExitStatusMask {
-    /// What stands around a command could not be read, and why.
+    /// Returns a mask for a command whose context could not be read, with the reason.
     pub fn mask_from_unreadable_context(why: impl Into<String>) -> Self {
         Self {
             form: ExitStatusMaskKind::Unreadable,
@@ -104,7 +106,7 @@ impl ExitStatusMask {
         }
     }
 
-    /// What it does to this command, as one says it.
+    /// Describes for people what the mask does to this command.
     pub fn describe_exit_mask(&self, command: &VerdictRelevantCommand) -> String {
         let place = match &command.place {
             Some(place) => format!(" in {place}"),
@@ -132,11 +134,11 @@ pub enum CheckScriptCommandKind {
     Checker,
     /// Runs a script of the project that cannot be read.
     ProjectScript,
-    /// A program of the system that judges no project: `git`, `curl`. It matters only if it is missing.
+    /// A system program that judges no project: `git`, `curl`. It matters only if it is missing.
     Utility,
-    /// One that answers a question about files: `grep`, `diff`. The same, but its answer decides.
+    /// Answers a question about files: `grep`, `diff`. Like `Utility`, but its answer decides.
     Question,
-    /// Any other program. It is what the check is about where nothing else decides.
+    /// Any other program. It is the subject of the check where nothing else decides.
     Program,
 }
 

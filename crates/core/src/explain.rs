@@ -1,5 +1,5 @@
-//! Explanation as data: the chain of facts behind a decision. `show --why` turns it
-//! into sentences; here are no sentences.
+//! Explanations as data: the chain of facts behind a decision. This module writes no sentences;
+//! `show --why` does.
 
 mod check_runs;
 
@@ -35,14 +35,14 @@ pub enum DecisionFactor {
         /// Allowed.
         limit: u64,
     },
-    /// A detector spoke.
+    /// A detector found a pattern.
     Detector {
         /// Which.
         detector: DetectorName,
         /// How often the pattern was seen.
         count: u32,
     },
-    /// An exec-policy rule spoke.
+    /// An exec-policy rule matched.
     Rule {
         /// The rule's own words, or its prefix.
         reason: String,
@@ -51,7 +51,7 @@ pub enum DecisionFactor {
     NobodyAsked,
     /// A person approved exactly this.
     Approved {
-        /// What, as a person types it.
+        /// The approval's id, as a person types it.
         approval: String,
         /// Who, and how it was told.
         by: String,
@@ -60,22 +60,22 @@ pub enum DecisionFactor {
     },
     /// A person said no to exactly this.
     Denied {
-        /// What, as a person types it.
+        /// The approval's id, as a person types it.
         approval: String,
         /// What the agent is told.
         reason: String,
     },
     /// It waits for a person.
     Parked {
-        /// What, as a person types it.
+        /// The approval's id, as a person types it.
         approval: String,
-        /// When it runs out.
+        /// When it expires.
         until: UnixMillis,
     },
     /// Nobody answered in time.
     #[serde(rename = "ran_out")]
     ApprovalExpired {
-        /// What, as a person types it.
+        /// The approval's id, as a person types it.
         approval: String,
     },
     /// A model was asked about the call.
@@ -93,17 +93,17 @@ pub enum DecisionFactor {
     Progress {
         /// How much the last steps brought, in thousandths.
         score: Option<u32>,
-        /// What they were, or why there is no score.
+        /// The reason for the score, or why there is none.
         reason: String,
     },
-    /// So many times in a row it was too little.
+    /// The rating was too low this many times in a row.
     Stalled {
         /// Times.
         window: u32,
     },
     /// A layer of middleware was asked.
     Layer(MiddlewareAnswerFact),
-    /// Somewhere in the task a layer could not say, and its stance let that pass.
+    /// At some point in the task a layer could not answer, and its stance let that pass.
     LayerPassedOver,
     /// The patch would not apply, or must not.
     Patch {
@@ -112,7 +112,7 @@ pub enum DecisionFactor {
     },
     /// Something in the command could not be read.
     Unresolved {
-        /// What.
+        /// The parts that could not be read.
         what: Vec<String>,
     },
     /// Nothing changed since the prompt.
@@ -148,14 +148,14 @@ pub enum DecisionFactor {
         #[serde(rename = "calling")]
         trigger: JudgeTrigger,
     },
-    /// A judge in shadow was asked; this is what would have followed had its word counted.
+    /// A judge in shadow mode was asked. This is the consequence it would have had.
     Shadow {
         /// Which.
         verifier: VerifierName,
         /// The agent would have been sent back.
         sends_back: bool,
     },
-    /// Judges have sent this conversation back as often as they may: the answer stands.
+    /// Judges have used up their attempts in this conversation, so the answer stands.
     JudgesSpent {
         /// Answers they saw.
         seen: u32,
@@ -169,25 +169,25 @@ pub enum DecisionFactor {
     },
     /// The tree was read again before the answer and had moved.
     TreeMoved,
-    /// The failure set was met so often.
+    /// The same failure set was met too often.
     SameFailures {
         /// Times met.
         met: u32,
         /// Times allowed.
         attempts: u32,
     },
-    /// So many continuations were given.
+    /// The limit of continuations was reached.
     Continues {
         /// Given.
         given: u32,
         /// Allowed.
         limit: u32,
     },
-    /// The token budget's line was reached.
+    /// The threshold of the token budget was reached.
     TokenBudget {
         /// Output tokens used.
         used: u64,
-        /// The line.
+        /// The threshold.
         #[serde(rename = "line")]
         threshold: u64,
     },
@@ -198,9 +198,9 @@ pub enum DecisionFactor {
         /// Between the two before.
         previous: u64,
     },
-    /// The task had already ended otherwise than well.
+    /// The task already had a bad ending.
     AlreadyEnded,
-    /// The agent's own program had ended for good: there is nobody to send back.
+    /// The agent's own process had ended for good, so nobody can be sent back.
     #[serde(rename = "left")]
     AgentExited,
     /// It was a sub-agent's stop: the main stop is verified.
@@ -226,7 +226,7 @@ pub enum DecisionFactor {
     Truncated,
     /// A person interrupted.
     Interrupted,
-    /// Checkrein itself could not judge; its stance stood in.
+    /// Checkrein itself could not judge, and its stance was applied.
     StanceUsed {
         /// What was answered.
         stance: Stance,

@@ -1,6 +1,6 @@
-//! The text that a refused stop sends back: which checks fail, their findings, how to
-//! reproduce each, what changed since the last attempt. Findings are sent once; the
-//! same failures on the same subjects get one line (law 7).
+//! Renders the text that a refused stop sends back: which checks fail, their findings, how to
+//! reproduce each, and what changed since the last attempt. Findings are sent once. The same
+//! failures on the same subjects get one line (law 7).
 
 mod check_section;
 
@@ -12,25 +12,25 @@ use crate::digest::{Digest, EightByteDigest};
 use crate::evidence::{Evidence, Finding, FindingBaselineState, InconclusiveCause, Verdict};
 use crate::explain::StopHoldupCause;
 
-/// Longest text, in bytes: about 1,500 tokens. What must be named is named all the same.
+/// Longest text in bytes, about 1,500 tokens. Findings that must be named are named even beyond it.
 const MAX_BYTES: usize = 6_000;
 /// Longest message of one finding, and longest command, in characters.
 const MAX_MESSAGE: usize = 240;
 /// Lines of output shown of a check without findings.
 const TAIL_LINES: usize = 20;
-/// Bytes of paths named of a tree that moved, at least one of them.
+/// Bytes of paths named for a tree that moved. At least one path is named.
 const MAX_PATHS: usize = 300;
-/// Variables named that a check may have missed.
+/// Stripped variables named per check.
 const MAX_STRIPPED: usize = 3;
 
-/// How many findings one text can name as new: what it does not name must not count as
-/// told. Each check takes room of its own.
+/// Returns how many findings one text can name as new. Findings that are not named must not count
+/// as told. Each check takes space of its own.
 pub(crate) fn new_findings_limit(checks: usize) -> usize {
     400usize.saturating_sub(20 * checks).min(250)
 }
 
-/// Writes the text. `held_up_by`: what kept its stop from being judged, which the log says and the
-/// decision does not. `evidence` looks a blob up by its content key.
+/// Renders the text. `held_up_by` says what kept the stop from being judged, which the log holds
+/// and the decision does not. `evidence` looks up a blob by its content key.
 pub fn render_feedback(
     feedback: &StopFeedback,
     held_up_by: Option<StopHoldupCause>,
@@ -38,6 +38,7 @@ pub fn render_feedback(
 ) -> String {
     let mut text = String::new();
     let ends = TaskEndForecast::forecast_end_from_feedback(feedback);
+    // Nothing fails here, so there are no sections.
     if let Some(target) = feedback.target {
         let _ = write!(
             text,
@@ -46,6 +47,7 @@ pub fn render_feedback(
         );
         return text;
     }
+    // One line is enough: the agent has the full text from the last stop (law 7).
     if feedback.repeat {
         let checks = feedback.checks.iter().map(|check| check.verifier.as_str());
         let layers = feedback.layers.iter().map(|layer| layer.layer.as_str());
@@ -63,6 +65,8 @@ pub fn render_feedback(
     if !feedback.layers.is_empty() {
         return render_middleware_refusals(feedback);
     }
+    // Choose the head line. It must not say "failing" where nothing is known against the work, or
+    // the agent would try to mend what is not broken.
     let testimony = feedback.judges > 0 && feedback.judges as usize == feedback.checks.len();
     let causes = feedback.checks.iter().map(|check| check.cause);
     let is_all = |is: fn(Option<InconclusiveCause>) -> bool| {
@@ -94,6 +98,7 @@ pub fn render_feedback(
             ends.failures_until_task_end_text()
         ),
     };
+    // The foot tells what to do next, to match the head.
     let mut foot = String::new();
     let _ = match feedback.background {
         0 => Ok(()),
@@ -113,6 +118,7 @@ pub fn render_feedback(
         "\nFix only these, then stop again."
     });
 
+    // Sections, one per check, in the space that head and foot leave.
     let found: Vec<Option<Evidence>> = feedback
         .checks
         .iter()
@@ -125,6 +131,8 @@ pub fn render_feedback(
         .map(|(check, found)| build_check_feedback_section(check, only_acts, found.as_ref()))
         .collect();
     let room = MAX_BYTES.saturating_sub(head.len() + foot.len());
+    // If the fixed parts alone take more than half of the space, the notes are dropped, so that
+    // findings can still be named.
     if sections
         .iter()
         .map(CheckFeedbackSection::section_fixed_byte_count)
@@ -143,19 +151,19 @@ pub fn render_feedback(
     text
 }
 
-/// When the task ends if the agent goes on as before.
+/// When the task ends if nothing changes.
 struct TaskEndForecast {
     /// How many stops after this one.
     stops: u32,
-    /// Whatever fails then, and not only what fails now.
+    /// Any failure then ends it, not only the present ones.
     whatever_fails: bool,
 }
 
 impl TaskEndForecast {
-    /// The smaller of two bounds: stops with the same failures, and continuations in all.
+    /// Returns the smaller of two bounds: stops with the same failures, and all continuations.
     fn forecast_end_from_feedback(feedback: &StopFeedback) -> Self {
         let same_failures = feedback.attempts.saturating_sub(feedback.met);
-        // One stop more than there are continuations: that one is not continued.
+        // There is one stop more than there are continuations: the last one is not continued.
         let continues = feedback.continues_left.saturating_add(1);
         Self {
             stops: same_failures.min(continues),
@@ -171,7 +179,7 @@ impl TaskEndForecast {
     }
 }
 
-/// What layers of middleware have against the stop. No check has run.
+/// Renders the objections of middleware layers. No check has run.
 fn render_middleware_refusals(feedback: &StopFeedback) -> String {
     let mut text =
         "checkrein: not done yet. No check has run, because this stop was refused first:\n"
@@ -180,6 +188,8 @@ fn render_middleware_refusals(feedback: &StopFeedback) -> String {
     for layer in &feedback.layers {
         let end = layer
             .reason
+            // Each layer gets an equal share, so that a long reason cannot push out another
+            // layer's.
             .floor_char_boundary(share.min(layer.reason.len()));
         let reason = layer.reason.get(..end).unwrap_or_default();
         let _ = match layer.by_stance {
@@ -196,7 +206,7 @@ fn render_middleware_refusals(feedback: &StopFeedback) -> String {
     text
 }
 
-/// What is said of edits to guarded files, once.
+/// Returns the notice about edits to guarded files, which is given once.
 fn guarded_edits_notice(feedback: &StopFeedback) -> String {
     if feedback.edited.is_empty() {
         return String::new();
@@ -207,14 +217,16 @@ fn guarded_edits_notice(feedback: &StopFeedback) -> String {
     )
 }
 
-/// What each section may take: all it wants if that is less than an equal share, and
-/// what it leaves goes to the others.
+/// Returns the bytes that each section may take: all it wants if that is less than an equal share.
+/// What it leaves goes to the others.
 fn allocate_section_bytes(sections: &[CheckFeedbackSection<'_>], room: usize) -> Vec<usize> {
     let mut wants: Vec<(usize, usize)> = sections
         .iter()
         .map(CheckFeedbackSection::full_feedback_section_len)
         .zip(0..)
         .collect();
+    // The smallest sections are served first, so that what they leave is known when the larger ones
+    // get their share.
     wants.sort_unstable();
     let mut left = room;
     let mut granted: Vec<(usize, usize)> = Vec::new();
@@ -267,6 +279,8 @@ fn build_check_feedback_section<'a>(
     section.still = named(&check.still)
         .map(|finding| finding.id.as_str())
         .collect();
+    // Findings that count but are in neither list did not fit. They are only counted here and named
+    // at a later stop.
     let unnamed = found.findings.iter().filter(|finding| {
         let key = finding.failure_key();
         let counts = finding.state == FindingBaselineState::New;
@@ -283,12 +297,12 @@ fn build_check_feedback_section<'a>(
     );
     if moves && !found.moved.is_empty() {
         let moved = first_fitting_paths(&found.moved);
-        // Which of them the check itself writes is for a person to say: an agent that may name
-        // `outputs` can have anything left out.
+        // Only a person may say which of these paths the check itself writes: an agent that may
+        // name `outputs` could have anything left out.
         let _ = writeln!(section.notes, "  changed meanwhile: {}", moved.join(", "));
     }
     if found.findings.is_empty() && check.verdict != Verdict::Pass {
-        // What the head says already is not said again.
+        // The head already says the note, so it is not repeated.
         let said = found
             .note
             .as_ref()
@@ -308,6 +322,7 @@ fn build_check_feedback_section<'a>(
         let _ = writeln!(section.foot, "  reproduce: {}", truncate_message(command));
     }
     if let Some(log) = &found.log
+        // The log is named only where it holds more than the text shows.
         && (found.output_bytes > found.excerpt.len() as u64 || more > 0)
     {
         let _ = writeln!(section.foot, "  full output: {log}");
@@ -315,7 +330,7 @@ fn build_check_feedback_section<'a>(
     section
 }
 
-/// The first paths, as many as there is room for.
+/// Returns the first paths, as many as fit.
 fn first_fitting_paths(paths: &[String]) -> Vec<&str> {
     let mut left = MAX_PATHS;
     let fits = |(at, path): &(usize, &String)| {
@@ -334,6 +349,8 @@ fn describe_verdict(check: &FailedCheckFeedback, found: Option<&Evidence>) -> St
         (
             Verdict::Inconclusive,
             Some(InconclusiveCause::MissingProgram | InconclusiveCause::TreeUnreadable | InconclusiveCause::ClaimedElsewhere),
+        // For these causes the note names what is missing, which says more than the general
+        // sentence.
         ) if let Some(note) = note =>
         {
             note.to_owned()
@@ -389,6 +406,7 @@ fn describe_finding(finding: &Finding) -> String {
         }
         words.push_str(": ");
     }
+    // Many tools repeat the rule in their message. It is not written twice.
     if let Some(rule) = &finding.rule
         && !finding.message.contains(rule.as_str())
     {
@@ -403,6 +421,7 @@ fn last_excerpt_lines(excerpt: &str) -> impl Iterator<Item = &str> {
         .lines()
         .filter(|line| !line.trim().is_empty())
         .collect();
+    // The end of the output says how the check failed.
     let skip = lines.len().saturating_sub(TAIL_LINES);
     lines.into_iter().skip(skip)
 }

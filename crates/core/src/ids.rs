@@ -1,5 +1,5 @@
-//! Names and numbers as newtypes. Names of verifiers, detectors and agents are
-//! open strings: `core` never lists them, so a new one touches no type here.
+//! Names and numbers as newtypes. Names of verifiers, detectors and agents are open strings: `core`
+//! lists none of them, so a new one needs no new type here.
 
 use std::fmt;
 
@@ -70,10 +70,11 @@ name!(
 impl ScopeId {
     /// The scope of the main conversation.
     pub fn main_scope() -> Self {
+        // Logs record the main conversation as the empty id.
         Self(String::new())
     }
 
-    /// Whether this is the main conversation, not a sub-agent.
+    /// Returns whether this is the main conversation, not a sub-agent.
     pub fn is_main_scope(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,5 +1,5 @@
-//! News from outside, stamped by the runtime. An input is appended to the log as an
-//! event of its own before anything `step` says about it.
+//! Inputs: what the core learns from outside, stamped by the runtime. An input is appended to the
+//! log as an event of its own before anything that `step` derives from it.
 
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
@@ -11,7 +11,7 @@ use crate::middleware::MiddlewareAnswerFact;
 use crate::policy::{Stance, VerifierSpec, VerifierTier};
 use crate::transition::Transition;
 
-/// An input with the time it was taken in and what it is known by.
+/// An input with its time, its source and the facts found for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StampedInput {
     /// When the runtime took it in.
@@ -20,27 +20,26 @@ pub struct StampedInput {
     pub source: SourceName,
     /// What happened.
     pub input: Input,
-    /// What layers of middleware said of it before, in the order in which they were asked.
+    /// The answers of middleware layers, in the order in which they were asked.
     #[serde(default, skip_serializing_if = "<[MiddlewareAnswerFact]>::is_empty")]
     pub layers: Box<[MiddlewareAnswerFact]>,
-    /// At a prompt and at a stop, where a judge may be asked: the project's list of standing tasks.
+    /// The project's list of standing tasks, at prompts and stops where a judge may be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_list: Option<Box<StandingTaskListSnapshot>>,
-    /// The sub-agent that this is news of was halted in this task, so long ago that the state has
-    /// forgotten it.
+    /// The input's sub-agent was halted in this task, and the state has since dropped that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub halted: bool,
-    /// At a stop, and where the tree was read again for one: the newest run of each required check on what
-    /// it is about now. `None` in older logs, which are decided as they were: there what was found before
-    /// stands, and what fails is not run once more before a task is given up.
+    /// The newest run of each required check on its present subject, at a stop and at a repeated
+    /// tree reading. `None` in older logs, which are decided as they were: there an earlier result
+    /// stands, and a failure is not rerun before the task is given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "runs")]
     pub newest_runs: Option<Box<[NewestCheckRun]>>,
-    /// The clock says so much less than before that it was wrong then, or is now. In a log without it, time
-    /// stands still until the clock has caught up.
+    /// The clock is so far behind the latest stamp that it was wrong then or is wrong now. In logs
+    /// without this field, time stands still until the clock has caught up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub turned_back: bool,
-    /// After more than a day without news: a tool call was open all the while.
+    /// A tool call was open during more than a day without any input.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_call: bool,
 }
@@ -63,7 +62,7 @@ pub struct StandingTaskListSnapshot {
     pub text: String,
 }
 
-/// Everything that can be told to the core.
+/// Every input that the core takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Input {
@@ -95,15 +94,15 @@ pub enum Input {
     TimePassed,
     /// Checkrein itself could not judge and answered by its own stance.
     StanceUsed(StanceUsed),
-    /// Files whose edits could loosen something are not what they were.
+    /// Guarded files, whose edits could loosen something, have changed.
     ConfigEdited(ConfigEdited),
-    /// A person answered what this session had asked. It decides nothing by itself: what is
-    /// asked again brings the answer with it.
+    /// A person answered a question of this session. It decides nothing by itself: the next request
+    /// about the same thing brings the answer with it.
     PersonAnswered(PersonAnswered),
 }
 
 impl Input {
-    /// The conversation that it is news of, where it is of one only.
+    /// Returns the scope that the input belongs to, if it belongs to one only.
     pub fn scope_id(&self) -> Option<&ScopeId> {
         match self {
             Self::ToolRequested(request) => Some(&request.scope),
@@ -137,8 +136,7 @@ pub struct SessionStarted {
     pub how: SessionStartKind,
     /// The session it was forked from.
     pub parent: Option<SessionId>,
-    /// Where the token reader starts: a conversation taken up again is not charged for
-    /// its history.
+    /// Where the token reader starts. A resumed conversation is not charged for its history.
     pub tokens: Option<TokenUsage>,
 }
 
@@ -169,10 +167,12 @@ pub struct PromptSubmitted {
     pub tree: Option<TreeDigests>,
     /// Token use since the last reading, if known.
     pub tokens: Option<TokenUsage>,
-    /// The agent is known to tell every call before it runs, whatever tool it is of. For the runtime, and not recorded.
+    /// The agent is known to announce every call of every tool before it runs. Used by the runtime
+    /// only, and not recorded.
     #[serde(skip)]
     pub tells_calls: bool,
-    /// The newest acts at that moment, where the tree could not be read and calls are told.
+    /// The newest act numbers at that moment, where the tree could not be read and calls are
+    /// announced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acts: Option<NewestActNumbers>,
 }
@@ -221,7 +221,7 @@ pub struct ToolRequested {
     pub tokens: Option<TokenUsage>,
 }
 
-/// What a model said of a call before it ran.
+/// A model's answer about a call before it ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelVetoFact {
     /// Its verdict.
@@ -234,7 +234,7 @@ pub struct ModelVetoFact {
     /// The arguments it would have instead, as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
-    /// It was asked for this call: what it said of the same call before is remembered.
+    /// It was asked for this call. Otherwise its remembered answer about the same call is used.
     pub asked: bool,
     /// Output tokens of its answer.
     pub tokens: u64,
@@ -253,18 +253,18 @@ pub enum ModelVetoVerdict {
     /// Nothing that counts.
     #[serde(rename = "silent")]
     NoAnswer,
-    /// It was not asked: as many calls were put to it as may be.
+    /// It was not asked, because its limit of calls per task is reached.
     #[serde(rename = "spent")]
     LimitReached,
 }
 
-/// What a model said of the steps since it was last asked.
+/// A model's rating of the steps since it was last asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelProgressRating {
     /// How much they brought, in thousandths; `None` if it says nothing that counts, or was not
     /// asked.
     pub score: Option<u32>,
-    /// Too little, as the sealed policy has it.
+    /// The score is below the sealed policy's threshold.
     pub low: bool,
     /// What it was, or why there is no score.
     pub reason: String,
@@ -277,11 +277,11 @@ pub struct ModelProgressRating {
     pub tokens: u64,
 }
 
-/// How far what a call does may reach: what a check finds that files which count do not say.
+/// How far the effects of a call may reach beyond the files that count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActReach {
-    /// Files, perhaps such as do not count.
+    /// Files, possibly ones that do not count.
     Elsewhere,
     /// Beyond the tree: it installs packages, starts services.
     Outside,
@@ -306,8 +306,8 @@ pub struct ToolRequestFacts {
     /// How far it may reach, if it is an act at all. Older logs do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reach: Option<ActReach>,
-    /// It is no act, and not known to only read: it may change files that count. Said only where the tree at the task's
-    /// start is not known.
+    /// It is no act but is not known to only read, so it may change files that count. Set only
+    /// where the tree at the task's start is not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counted: bool,
     /// What a model said of it.
@@ -316,8 +316,8 @@ pub struct ToolRequestFacts {
     /// What a model said of the steps before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Box<ModelProgressRating>>,
-    /// Where this very call stands with a person; `None` if nobody is to be asked, or the
-    /// agent asks itself.
+    /// The approval status of this very call; `None` if nobody is to be asked, or the agent asks
+    /// itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Box<ApprovalStatusFact>>,
     /// The patch that it applies, if it applies one.
@@ -325,24 +325,24 @@ pub struct ToolRequestFacts {
     pub patch: Option<PatchCheckedAgainstTree>,
 }
 
-/// Where something that a person is asked about stands.
+/// The status of an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalStatusFact {
     /// Its name, as a person types it.
     pub id: String,
-    /// When it runs out.
+    /// When it expires.
     pub until: UnixMillis,
-    /// What the person said; `None` as long as nobody has.
+    /// The person's answer; `None` until there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<PersonAnswer>,
 }
 
-/// What a person said.
+/// A person's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersonAnswer {
     /// Whether they approve.
     pub approved: bool,
-    /// Who, and how it was told that they are a person.
+    /// Who answered, and how it was established that they are a person.
     pub by: String,
     /// Why, in their words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -417,7 +417,7 @@ pub struct StopRequested {
     pub truncated: bool,
     /// Background tasks the agent says are still running.
     pub background: u32,
-    /// Under `run`: how the agent's own program ended for good, if it cannot be sent back.
+    /// Under `run`: how the agent's own process ended for good, if it cannot be sent back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "over")]
     pub agent_ending: Option<Transition>,
@@ -431,8 +431,8 @@ pub struct StopRequested {
     pub tokens: Option<TokenUsage>,
 }
 
-/// What is known of an answer beside its text. Whoever says nothing of it means a last, ordinary
-/// answer that nobody has seen yet.
+/// What is known about an answer beside its text. The default is a final, ordinary answer that
+/// nobody has seen yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentAnswerFlags {
@@ -494,8 +494,8 @@ impl JudgeTrigger {
         matches!(self, Self::Keyword | Self::Always | Self::Heartbeat)
     }
 
-    /// There is nothing to judge, or nothing that could be taken back: not even a judge that
-    /// `accept` names is asked.
+    /// Returns whether there is nothing to judge or the answer cannot be taken back. Then not even
+    /// a judge that `accept` names is asked.
     pub fn is_judge_ruled_out(self) -> bool {
         match self {
             Self::Keyword | Self::Always | Self::Heartbeat => false,
@@ -521,18 +521,18 @@ pub struct TreeDigests {
     pub acts: Option<NewestActNumbers>,
 }
 
-/// Numbers of acts: of tool calls that may have changed what a check finds beside the files that count.
-/// The store counts them, at their requests and at their outcomes.
+/// The newest act numbers. Acts are tool calls that may have changed what a check finds beside the
+/// files that count. The store numbers them, at their requests and at their outcomes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewestActNumbers {
-    /// The newest that voids what was found before it.
+    /// The newest act that voids earlier results.
     pub any: u64,
-    /// The newest that does so even where a verifier says what it depends on (`inputs`).
+    /// The newest act that voids them even where a verifier declares its `inputs`.
     pub declared: u64,
 }
 
 impl NewestActNumbers {
-    /// The newest that voids what this verifier found before it; 0 if there is none.
+    /// Returns the newest act that voids this verifier's earlier results; 0 if there is none.
     pub fn newest_voiding_act(self, spec: &VerifierSpec) -> u64 {
         match (spec.tier, spec.inputs.is_empty()) {
             (VerifierTier::Person | VerifierTier::Judge, _) => 0,
@@ -542,8 +542,8 @@ impl NewestActNumbers {
     }
 }
 
-/// A log leaves out what is not there, so that older ones are written as they were. The state cache has
-/// no names of members, and leaves out nothing.
+/// Leaves absent members out of logs, so that older logs are written back as they were. The state
+/// cache has no member names and leaves out nothing.
 impl Serialize for TreeDigests {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let is_log = serializer.is_human_readable();
@@ -552,6 +552,7 @@ impl Serialize for TreeDigests {
             is_log && self.acts.is_none(),
         );
         let left_out = usize::from(no_environment) + usize::from(no_acts);
+        // The name stays that of the first version of this type.
         let mut members = serializer.serialize_struct("TreeFact", 4 - left_out)?;
         members.serialize_field("tree", &self.tree)?;
         members.serialize_field("subjects", &self.subjects)?;
@@ -570,23 +571,26 @@ impl Serialize for TreeDigests {
 impl TreeDigests {
     /// The digest of the files that this verifier depends on.
     pub fn verifier_subject_digest(&self, name: &VerifierName) -> Digest {
+        // A verifier without a subject of its own depends on the whole tree.
         self.subjects
             .iter()
             .find(|(known, _)| known == name)
             .map_or(self.tree, |(_, digest)| *digest)
     }
 
-    /// What a verdict of this verifier is about: its content, and that nothing was done since which could
-    /// have changed what it finds.
+    /// Returns the subject of this verifier's verdict: its content, and that no act came since
+    /// which could have changed its result.
     pub fn verdict_subject_digest(&self, spec: &VerifierSpec) -> Digest {
         let content = self.verifier_input_digest(spec);
         match self.acts.map_or(0, |acts| acts.newest_voiding_act(spec)) {
+            // Without an act the digest is the content alone, which is what older logs hold.
             0 => content,
             act => Digest::hash_parts([&content.as_bytes()[..], b"act", &act.to_le_bytes()]),
         }
     }
 
-    /// The files that this verifier depends on, and for one that runs something what it runs with.
+    /// Returns the digest of the files that this verifier depends on, and for a verifier that runs
+    /// something, of its environment.
     pub fn verifier_input_digest(&self, spec: &VerifierSpec) -> Digest {
         let files = self.verifier_subject_digest(&spec.name);
         match self.environment.filter(|_| spec.tier == VerifierTier::Hard) {
@@ -597,10 +601,11 @@ impl TreeDigests {
         }
     }
 
-    /// Whether no verifier could tell the two apart. Files that no verifier depends on
-    /// may differ, but only where every subject is named.
+    /// Returns whether no verifier could tell the two apart. Files that no verifier depends on may
+    /// differ, but only where every subject is named.
     pub fn is_equivalent_tree(&self, other: &TreeDigests) -> bool {
         let same = self.subjects == other.subjects && self.environment == other.environment;
+        // Without named subjects every verifier is about the whole tree.
         same && self.acts == other.acts && (self.tree == other.tree || !self.subjects.is_empty())
     }
 }
@@ -610,12 +615,12 @@ impl TreeDigests {
 pub struct TreeReadError {
     /// What went wrong, for people.
     pub why: String,
-    /// There was no time left to read it: nobody's failure. Older logs do not tell.
+    /// There was no time left to read it, which is not a failure. Not set in older logs.
     #[serde(default)]
     pub cut: bool,
 }
 
-/// As for [`TreeDigests`].
+/// Leaves absent members out, as for [`TreeDigests`].
 impl Serialize for TreeReadError {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let left_out = serializer.is_human_readable() && !self.cut;
@@ -639,7 +644,7 @@ pub struct TokenUsage {
     /// What all of it cost, in millionths of a dollar, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<u64>,
-    /// Where the reader stands now; only the adapter understands it.
+    /// The reader's position now. Only the adapter understands it.
     pub cursor: String,
 }
 
@@ -666,8 +671,8 @@ pub struct SessionEnded {
 pub struct EvidenceArrived {
     /// The scope whose stop asked for it.
     pub scope: ScopeId,
-    /// The subject it was asked about, which is not always the one it came to be about. A newer
-    /// stop of the scope may wait for the same verifier and another subject.
+    /// The subject it was requested for, which may differ from the one it is about. A newer stop of
+    /// the scope may wait for the same verifier and another subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<EightByteDigest>,
     /// Output tokens of the model that was asked for it, which count like the agent's own.
@@ -676,13 +681,14 @@ pub struct EvidenceArrived {
     /// What asking it cost, in millionths of a dollar.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cost: u64,
-    /// What decides.
+    /// The part of the evidence that decides.
     pub evidence: EvidenceSummary,
     /// As [`Evidence::held_up`](crate::evidence::Evidence::paths_changed_during_run_digest). Absent in older logs, which are
     /// decided as they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_up: Option<EightByteDigest>,
-    /// When the run began that found it. Absent in older logs: it never grows old.
+    /// When the run that produced it began. Absent in older logs, whose evidence never becomes too
+    /// old.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<UnixMillis>,
 }
@@ -752,13 +758,13 @@ pub struct PersonAnswered {
     /// parked. `None`: recorded before an answer ended one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends: Option<String>,
-    /// When the answer runs out.
+    /// When the answer expires.
     pub until: UnixMillis,
     /// What they said.
     pub answer: PersonAnswer,
 }
 
-/// What Checkrein answered by a stance of its own, as in `[stance]`.
+/// Where Checkrein answered by its own stance, as in `[stance]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StancePoint {

@@ -1,9 +1,9 @@
-//! Checkrein's core decides: when is an agent really done, and when does it spin?
+//! Checkrein's core decides when an agent is really done and when it goes in circles.
 //!
-//! It knows no clock, disk, network, process or environment, and no agent, verifier
-//! or store by name. News comes in as [`input::StampedInput`]; [`event::Event`]s go into
-//! the log; [`state::SessionState`] is their fold; [`step::apply_input_and_decide`] is the one function that decides.
-//! It never fails and keeps no queue.
+//! It knows no clock, disk, network, process or environment, and no agent, verifier or store by
+//! name. Inputs arrive as [`input::StampedInput`], [`event::Event`]s go into the log,
+//! [`state::SessionState`] is their fold, and [`step::apply_input_and_decide`] is the one function
+//! that decides. It never fails and keeps no queue.
 
 #![deny(clippy::float_arithmetic)]
 

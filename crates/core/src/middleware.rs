@@ -1,6 +1,6 @@
-//! What layers of middleware say. The runtime asks them before an input is stamped, so each answer
-//! is a fact of the input: in the log, replayed from there (law 3). A layer only tightens (law 11):
-//! its "pass" is no opinion, and lifts nothing that anybody else says.
+//! Answers of middleware layers. The runtime asks them before an input is stamped, so each answer
+//! is a fact of the input: it is in the log and replayed from there (law 3). A layer only tightens
+//! (law 11): its "pass" is no opinion and lifts nothing that others say.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,11 +12,11 @@ use crate::ids::LayerName;
 pub enum MiddlewareStage {
     /// A session began, or was taken up again. It can only look.
     SessionStart,
-    /// The agent wants to use a tool, and nothing else refuses that.
+    /// The agent wants to use a tool, and nothing else refuses the call.
     BeforeTool,
     /// A tool came back: the agent has not seen the result yet.
     AfterTool,
-    /// The same result, as later rounds of the conversation shall have it.
+    /// The same result, in the form that later rounds of the conversation see.
     PersistResult,
     /// One model response and all its calls are over. It can only look.
     RoundEnd,
@@ -59,10 +59,11 @@ impl MiddlewareStage {
             .find(|stage| stage.as_str() == name)
     }
 
-    /// Whether what is said there can have a consequence.
+    /// Returns whether an answer at this stage can have a consequence.
     pub fn can_stage_affect_decision(self) -> bool {
         match self {
             Self::BeforeTool | Self::AfterTool | Self::PersistResult | Self::BeforeStop => true,
+            // At these stages there is nothing left to refuse.
             Self::SessionStart | Self::RoundEnd | Self::SessionEnd => false,
         }
     }
@@ -77,10 +78,10 @@ pub struct MiddlewareAnswerFact {
     pub stage: MiddlewareStage,
     /// What it says.
     pub says: MiddlewareAnswer,
-    /// Why; of one that could not say, what happened.
+    /// Why; if it could not answer, what happened.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Of a call that it would have otherwise: the arguments, as JSON.
+    /// The arguments it would have instead for a call, as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
     /// Milliseconds that it took.
@@ -93,17 +94,17 @@ pub struct MiddlewareAnswerFact {
 pub enum MiddlewareAnswer {
     /// No opinion.
     Pass,
-    /// It could not say, and its stance lets it pass.
+    /// It could not answer, and its stance lets the input pass.
     PassedOver,
     /// A word of advice to the agent.
     Nudge,
-    /// The call should run otherwise; of a result, that it was rewritten.
+    /// The call should run with other arguments. For a result: it was rewritten.
     Rewrite,
     /// A person decides.
     Ask,
     /// No.
     Deny,
-    /// It could not say, and its stance is to block.
+    /// It could not answer, and its stance is to block.
     #[serde(rename = "blocked")]
     BlockedByStance,
 }
@@ -124,7 +125,7 @@ impl MiddlewareAnswer {
 }
 
 impl MiddlewareAnswerFact {
-    /// Whether it refuses what it was asked about.
+    /// Returns whether it refuses what it was asked about.
     pub fn is_middleware_refusal(&self) -> bool {
         matches!(
             self.says,
@@ -132,10 +133,13 @@ impl MiddlewareAnswerFact {
         )
     }
 
-    /// What an agent is told of it; `what` it was asked about, as in "this call".
+    /// Returns what the agent is told. `what` names what the layer was asked about, as in "this
+    /// call".
     pub fn middleware_message_for_agent(&self, what: &str) -> String {
         let Self { layer, reason, .. } = self;
         match self.says {
+            // A failed layer is named as such. The agent would otherwise take its crash for an
+            // objection and try to satisfy it.
             MiddlewareAnswer::BlockedByStance => format!(
                 "checkrein: '{layer}' could not judge {what} ({reason}), and nothing goes past it unjudged"
             ),
@@ -149,15 +153,16 @@ impl MiddlewareAnswerFact {
     }
 }
 
-/// Why a person is to be asked about a call, if a layer wants that.
+/// Returns the question for a person about a call, if a layer wants one asked.
 pub fn approval_question(layers: &[MiddlewareAnswerFact]) -> Option<String> {
     let asks = layers
         .iter()
+        // Layers answer in the order in which they were asked. One question is enough for a person.
         .find(|fact| fact.says == MiddlewareAnswer::Ask)?;
     Some(asks.middleware_message_for_agent("this call"))
 }
 
-/// What stands in place of a result that a layer had to look at and could not.
+/// Returns the notice that replaces a result that a layer had to look at and could not.
 pub fn withheld_result_notice(
     layers: &[MiddlewareAnswerFact],
     stage: MiddlewareStage,

@@ -1,5 +1,8 @@
-//! The sealed policy: validated values only. `runtime::config` compiles it from
-//! TOML and rules once; the session keeps it as a blob by digest (law 10).
+//! The sealed policy: validated values only. `runtime::config` compiles it once from TOML and
+//! rules, and the session keeps it as a blob by digest (law 10).
+//!
+//! The blob is hashed, so fields that were added later are left out when they have their default:
+//! policies sealed before keep their digests.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +11,13 @@ use crate::digest::Digest;
 use crate::ids::{DetectorName, LayerName, VerifierName};
 use crate::middleware::MiddlewareStage;
 
-/// Everything `step` may judge by. Two sessions with equal policies and equal inputs decide alike.
+/// Everything that `step` judges by. Two sessions with equal policies and equal inputs decide
+/// alike.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// What the task is for, if the config says.
     pub goal: Option<String>,
-    /// What is required.
+    /// The expression over required verifiers.
     pub accept: AcceptExpr,
     /// Whether a stop without any change runs the checks.
     pub verify_on: VerifyOnChangeOrAlways,
@@ -34,21 +38,21 @@ pub struct Policy {
     /// When a person is asked about a tool request.
     #[serde(default, skip_serializing_if = "ApprovalMode::is_default")]
     pub approval: ApprovalMode,
-    /// What waits for a person.
+    /// How approvals that wait for a person are handled.
     #[serde(
         default,
         skip_serializing_if = "ApprovalSettings::is_default_approval_settings"
     )]
     pub approvals: ApprovalSettings,
-    /// What a required person thinks of a tree is not told by the tree: a stop without any change
-    /// asks for it, too. Policies that were sealed before do not say so.
+    /// A required person is asked at a stop without any change, too: their opinion of a tree can
+    /// change while the tree does not. Policies that were sealed earlier do not have this field.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[serde(rename = "views")]
     pub ask_person_without_change: bool,
     /// Whether a model is asked about calls before they run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub veto: Option<VetoModelPolicy>,
-    /// Whether a model is asked if the agent gets anywhere.
+    /// Whether a model is asked to rate the agent's progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressPolicy>,
     /// Layers of middleware, in the order in which they are asked.
@@ -58,14 +62,14 @@ pub struct Policy {
     pub verifiers: Vec<VerifierSpec>,
     /// Whether one process drives exactly one task (`run`, library).
     pub single_task: bool,
-    /// What an accepted stop says in the agent's screen. It decides nothing.
+    /// What an accepted stop shows on the agent's screen. It decides nothing.
     #[serde(
         default,
         skip_serializing_if = "VerifiedNoticeMode::is_default_verified_notice"
     )]
     pub verified_notice: VerifiedNoticeMode,
-    /// What was wrong with the config when the session began, where this policy goes on in its
-    /// place. It decides nothing; endings and listings say it.
+    /// The config error found when the session began, where this policy is used in place of that
+    /// config. It decides nothing; endings and listings report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_error: Option<String>,
 }
@@ -76,14 +80,15 @@ impl Policy {
         self.verifiers.iter().find(|spec| spec.name == *name)
     }
 
-    /// Whether `accept` names it.
+    /// Returns whether `accept` names it.
     pub fn is_required_verifier(&self, name: &VerifierName) -> bool {
+        // `advisory` is not consulted: naming a verifier in `accept` is what makes it required.
         self.accept.verifiers_named_by_accept().contains(name)
     }
 
     /// Bytes of the sealed blob.
     pub fn to_policy_blob(&self) -> Vec<u8> {
-        // A plain tree of strings and integers always serialises.
+        // The policy is a plain tree of strings and integers, which always serialises.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
@@ -168,7 +173,7 @@ pub enum SubagentStopVerification {
 pub struct TokenBudgetSettings {
     /// Share of `caps.token_budget`, in thousandths, at which going on is not worth it.
     pub threshold_permille: u32,
-    /// Output tokens between two stops that count as little.
+    /// Fewer output tokens than this between two stops count as little.
     pub diminishing_tokens: u64,
     /// Continuations to have given before little counts.
     pub diminishing_rounds: u32,
@@ -191,7 +196,7 @@ pub enum TokenLimitOrTarget {
 pub struct LoopPolicy {
     /// Detectors that are asked, in the order of `detectors::ALL`.
     pub detectors: Vec<DetectorName>,
-    /// The seed's literal breaker: any 30 calls of a task, progress or not.
+    /// The literal circuit breaker of the seed: any 30 calls of a task, with progress or not.
     pub literal_breaker: bool,
 }
 
@@ -199,16 +204,16 @@ pub struct LoopPolicy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stance {
-    /// As if it had failed.
+    /// Answers as if it had failed.
     Block,
-    /// As if it had passed; the ending is then at best `unverified`.
+    /// Answers as if it had passed. The ending is then at best `unverified`.
     Allow,
-    /// Leave it to a person.
+    /// Leaves it to a person.
     Ask,
 }
 
 impl Stance {
-    /// The one of the two that lets less through.
+    /// Returns the stricter of the two.
     #[must_use]
     pub fn stricter_of_two(self, other: Self) -> Self {
         if self.stance_strictness() < other.stance_strictness() {
@@ -221,6 +226,7 @@ impl Stance {
     fn stance_strictness(self) -> u8 {
         match self {
             Self::Allow => 0,
+            // `ask` may still end in a yes, so it is looser than `block`.
             Self::Ask => 1,
             Self::Block => 2,
         }
@@ -239,6 +245,8 @@ pub struct StancePolicy {
 impl Default for StancePolicy {
     fn default() -> Self {
         Self {
+            // A tool call that nobody judged could do harm. A stop that nobody judged only ends a
+            // task, as `unverified`.
             tool: Stance::Block,
             stop: Stance::Allow,
         }
@@ -266,25 +274,27 @@ impl VerifiedNoticeMode {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ApprovalMode {
-    /// About what the rules say `prompt` to.
+    /// Asks where the rules say `prompt`.
     #[default]
     OnRequest,
-    /// About nothing: `prompt` is a refusal.
+    /// Never asks: `prompt` is a refusal.
     Never,
-    /// About everything that is not known to only look.
+    /// Asks about everything that is not known to only read.
     Always,
-    /// What the rules say `prompt` to is refused, and everything else that acts is asked about:
-    /// one of the others by the repo's config, and one by the person's own.
+    /// Refuses where the rules say `prompt`, and asks about everything else that acts. Results from
+    /// combining `never` and `always`, one from the repo's config and one from the person's own.
     Both,
 }
 
 impl ApprovalMode {
-    /// The stricter of two; of two that are each stricter about something, both.
+    /// Returns the stricter of the two, or `Both` if each is stricter about something.
     #[must_use]
     pub fn stricter_of_two(self, other: Self) -> Self {
         match (self, other) {
             (same, other) if same == other => same,
             (Self::OnRequest, strict) | (strict, Self::OnRequest) => strict,
+            // `Never` and `Always` are each stricter about something, so neither can stand for
+            // both.
             _ => Self::Both,
         }
     }
@@ -297,8 +307,8 @@ impl ApprovalMode {
 /// `[approvals]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalSettings {
-    /// Milliseconds after which what nobody answered has run out, and so has an approval
-    /// that nobody used.
+    /// Milliseconds after which an unanswered question expires, and after which an unused approval
+    /// does.
     pub expires_ms: u64,
     /// The command that tells a person; only the front door runs it.
     pub notify: Option<String>,
@@ -324,7 +334,7 @@ impl ApprovalSettings {
 pub struct VetoModelPolicy {
     /// `provider/model`.
     pub model: String,
-    /// About every call, not only about those that could do harm.
+    /// Whether the model is asked about every call, not only about those that could do harm.
     pub all: bool,
     /// The least confidence, in thousandths, with which it can stop or change a call.
     pub min_confidence: u32,
@@ -339,7 +349,7 @@ pub struct ProgressPolicy {
     pub model: String,
     /// A score below this, in thousandths, is no progress.
     pub threshold: u32,
-    /// So many of them in a row, and the agent is told.
+    /// How many low scores in a row make it tell the agent.
     pub window: u32,
     /// Times that it is asked in one task.
     pub max_calls: u32,
@@ -354,11 +364,11 @@ pub struct MiddlewareSpec {
     pub run: String,
     /// Where it is asked.
     pub on: Vec<MiddlewareStage>,
-    /// Lower numbers are asked first; of equal ones whichever was there first.
+    /// Lower numbers are asked first. Layers with equal numbers are asked in config order.
     pub order: i32,
     /// Milliseconds it may take for one answer.
     pub timeout_ms: u64,
-    /// Whether what it cannot judge is refused.
+    /// Whether input that it cannot judge is refused.
     pub blocks: bool,
 }
 
@@ -384,7 +394,7 @@ pub enum VerdictSubjectKind {
     Message,
     /// The final message, with the tree and the prompt that it answers.
     Answer,
-    /// This stop and no other: what a function of the host looks at, nobody else knows.
+    /// This stop and no other: only the host knows what its function looks at.
     Stop,
 }
 
@@ -411,7 +421,7 @@ pub struct VerifierSpec {
     pub retries: u32,
     /// Reported, never required.
     pub advisory: bool,
-    /// What its inconclusive verdict counts as.
+    /// The stance on its inconclusive verdicts.
     pub stance: Stance,
     /// Of a judge: what follows from its verdicts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -422,30 +432,32 @@ pub struct VerifierSpec {
 /// definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JudgeEnforcementPolicy {
-    /// Answers of one conversation that judges may see, the first included: at the last of them
+    /// How many answers of one conversation judges may see, the first included. At the last of them
     /// nobody is sent back.
     pub max_attempts: u32,
-    /// It is asked, what would have followed is recorded, and nothing follows.
+    /// Shadow mode: the judge is asked and the consequence is recorded but not applied.
     pub shadow: bool,
 }
 
 impl VerifierSpec {
-    /// Whether it is a hard check of the tree: of all kinds only its runs may disturb each other, grow old, and be overtaken by
-    /// another process's.
+    /// Returns whether it is a hard check of the tree. Only runs of such checks may disturb each
+    /// other, become too old, or be superseded by another process's run.
     pub fn is_tree_check(&self) -> bool {
         self.tier == VerifierTier::Hard && self.subject == VerdictSubjectKind::Tree
     }
 
-    /// Whether what this judge says can send the agent back though `accept` does not name it.
+    /// Returns whether this judge can send the agent back although `accept` does not name it.
     pub(crate) fn is_enforced_judge(&self) -> bool {
         !self.advisory && self.judge.is_some_and(|terms| !terms.shadow)
     }
 
-    /// Digest of everything that can change its verdict on one and the same subject.
+    /// Returns the digest of everything that can change its verdict on the same subject.
     pub fn definition_digest(&self) -> Digest {
         Digest::hash_parts([
             self.kind.as_bytes(),
             self.definition.as_bytes(),
+            // Joined by NUL, which no path contains, so that two lists of globs never give the same
+            // bytes.
             self.inputs.join("\0").as_bytes(),
             self.outputs.join("\0").as_bytes(),
             &self.timeout_ms.to_le_bytes(),

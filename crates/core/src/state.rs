@@ -1,8 +1,8 @@
-//! What is known about a session: the fold of its log. `fold` writes it, nothing else does.
+//! `SessionState`: everything known about a session, as the fold of its log. Only `fold` writes it.
 //!
-//! INVARIANT: bounded. Windows, sets and lists have fixed capacities, so that the state
-//! cache stays small (16 KiB) however long a session runs. What came back for stops of many
-//! sub-agents that are judged at once may take half as much again; such a state is not cached.
+//! INVARIANT: bounded. Windows, sets and lists have fixed capacities, so that the state cache stays
+//! small (16 KiB) however long a session runs. Evidence for the stops of many sub-agents that are
+//! judged at once may take half as much again; such a state is not cached.
 
 pub(crate) mod clock;
 mod deliveries;
@@ -31,34 +31,35 @@ pub use self::tree_recheck::TreeRecheckState;
 
 /// Calls a detector looks back at.
 pub const CALL_WINDOW_LEN: usize = 30;
-/// Scopes whose counters are kept at once; the longest untouched sub-agent's go first.
+/// Scopes whose counters are kept at once. The least recently used sub-agent is dropped first.
 const MAX_SCOPES: usize = 64;
-/// Scopes whose last calls are kept at once; they take the room, counters do not.
+/// Scopes whose call windows are kept at once. Fewer than [`MAX_SCOPES`], because windows take most
+/// of the space.
 const MAX_WINDOWS: usize = 9;
-/// Scopes whose place in their transcripts is kept here; the store has a row of each.
+/// Scopes whose transcript cursors are kept here. The store has one row for each scope.
 const MAX_CURSORS: usize = 24;
 /// (call, outcome) pairs remembered per task; older ones count as new again, which
 /// errs towards seeing progress.
 const MAX_SEEN: usize = 172;
 /// Failure sets and nudge keys remembered per task.
 const MAX_KEPT: usize = 32;
-/// Bytes of the names of edited files remembered per task; the log has them all.
+/// Bytes of names of edited files remembered per task. The log holds all of them.
 const MAX_EDITED: usize = 112;
 /// Told findings remembered per verifier.
 const MAX_TOLD: usize = 56;
 
-/// Everything that is known about a session.
+/// Everything known about a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionState {
     /// Position of the last event.
     pub last: EventSeq,
-    /// The latest time stamped so far, since the clock was turned back if it was.
+    /// The latest time stamped so far, or since the clock was last turned back.
     pub now: UnixMillis,
-    /// The latest time stamped before that.
+    /// The latest time stamped before the clock was turned back.
     turned_back_from: Option<UnixMillis>,
     /// Digest of the sealed policy.
     pub policy: Option<Digest>,
-    /// Since which event the guarded files are known to be as this blob says.
+    /// The event since which the guarded files are known to match this blob.
     pub guarded: Option<(EventSeq, Digest)>,
     /// Verifiers whose programs were all there when the policy was sealed.
     pub equipped: Vec<VerifierName>,
@@ -71,8 +72,8 @@ pub struct SessionState {
     pub shows_rounds: bool,
     /// Who delivered the newest prompt and stops.
     deliveries: NewestPromptAndStop,
-    /// Where the token reader stands, per scope, longest unread first. Nothing is decided by it, and
-    /// what is forgotten here is found in the store.
+    /// Transcript cursors of the token reader per scope, least recently read first. No decision
+    /// depends on them, and a cursor that is dropped here is still in the store.
     pub cursors: Vec<(ScopeId, String)>,
     /// The tree on which the newest main stop was judged, and whether it failed there.
     pub last_judged: Option<(Digest, bool)>,
@@ -102,7 +103,7 @@ pub struct TaskOrSessionTotals {
     pub judge_tokens: u64,
     /// Millionths of a dollar that the agent's answers cost; `None` until it is known of one.
     pub cost: Option<u64>,
-    /// The same for models that were asked to judge.
+    /// The cost of models that were asked to judge.
     #[serde(rename = "witness_cost")]
     pub judge_cost: u64,
 }
@@ -126,23 +127,24 @@ pub struct Task {
     pub id: TaskId,
     /// What opened it.
     pub opened_by: TaskOrigin,
-    /// When.
+    /// When it was opened.
     pub opened_at: UnixMillis,
     /// Identity of the prompt that opened it.
     pub prompt: EightByteDigest,
     /// The tree at its start.
     pub start: Option<TreeDigests>,
-    /// The newest acts at its start, where the tree is not known, as long as no call of the task may have changed a file.
+    /// The newest act numbers at its start, where the tree is not known. Cleared by the first call
+    /// that may have changed a file.
     pub acts_at_start: Option<NewestActNumbers>,
-    /// Since when the agent has been at work; `None` while we judge or it rests.
+    /// When the current span of agent work began; `None` while Checkrein judges or the agent rests.
     pub working_since: Option<UnixMillis>,
     /// How it ended; `None` while it is open.
     pub ended: Option<Transition>,
-    /// How it first ended otherwise than well: never answered `continue` again, and only
-    /// a better reason replaces this one.
+    /// The first ending other than success. A task with one is never answered `continue` again, and
+    /// only a better reason replaces it.
     #[serde(rename = "spent")]
     pub bad_ending: Option<Transition>,
-    /// It was halted: nothing of it runs any more.
+    /// It was halted: none of its calls run any more.
     pub halted: bool,
     /// Counters.
     pub totals: TaskOrSessionTotals,
@@ -158,8 +160,8 @@ pub struct Task {
     pub failure_sets: Vec<(EightByteDigest, u32)>,
     /// Subjects and failure set of the last failed stop.
     pub last_failure: Option<(EightByteDigest, EightByteDigest)>,
-    /// Gate verdicts of the main conversation, one by verifier. While one of its stops is
-    /// being judged they are with that stop.
+    /// Gate verdicts of the main conversation, one per verifier. While one of its stops is being
+    /// judged, they are held by that stop.
     pub verdicts: Vec<KeptVerifierVerdict>,
     /// Continuations given to sub-agents, of those in `totals`.
     #[serde(rename = "continues_below")]
@@ -171,36 +173,37 @@ pub struct Task {
     pub grace: Option<CapKind>,
     /// Calls of the main conversation that a detector denied.
     pub criticals: u32,
-    /// Multiples of ten already spoken about, per pattern.
+    /// Multiples of ten that the agent was already told about, per pattern.
     pub nudged: Vec<(EightByteDigest, u32)>,
-    /// (call, outcome) pairs seen, folded to 32 bits; bytes, so that each takes four.
+    /// (call, outcome) pairs seen, folded to 32 bits. Stored as bytes, so that each takes four in
+    /// the state cache.
     pub seen: VecDeque<[u8; 4]>,
     /// How the last request was refused by policy, if none was allowed since.
     pub refused: Option<RefusalSource>,
     /// The last request put to a person, if none was allowed since.
     #[serde(rename = "asked")]
     pub pending_approval: Option<PendingApproval>,
-    /// The last request that changes what checks find outside the tree: what failed before
-    /// it is asked again, on the same tree as well.
+    /// The last request that changes what checks depend on outside the tree. A failure from before
+    /// it is checked again, even on the same tree.
     pub outside: Option<(EventSeq, UnixMillis)>,
     /// Guarded files that were edited while it was open.
     pub edited: Vec<String>,
     /// The agent was told of them.
     pub edited_told: bool,
-    /// Verifiers that the agent was sent back for because their program was gone.
+    /// Verifiers for which the agent was sent back because their program was missing.
     pub missing_told: Vec<VerifierName>,
-    /// What was to run once more before the task would be given up.
+    /// Checks to be rerun before the task would be given up.
     #[serde(rename = "ran_once_more")]
     pub final_reruns: Vec<LastChanceRerun>,
-    /// Calls that a model was asked about.
+    /// Calls that the veto model was asked about.
     pub vetoes: u32,
-    /// Times that a model was asked whether the agent gets anywhere.
+    /// How often a model was asked about the agent's progress.
     #[serde(rename = "ratings")]
     pub progress_checks: u32,
-    /// Times in a row that it was too little.
+    /// How many of these ratings in a row were too low.
     #[serde(rename = "low")]
     pub low_progress_streak: u32,
-    /// A layer of middleware could not say, and its stance let that pass.
+    /// A middleware layer could not answer, and its stance let the input pass.
     pub passed_over: bool,
     /// Main conversation and sub-agents at work.
     pub scopes: Vec<ScopeState>,
@@ -211,7 +214,7 @@ pub struct Task {
 pub enum RefusalSource {
     /// A rule.
     Rule,
-    /// A rule that would have had a person asked, where nobody is.
+    /// A rule that requires a person's approval, where the policy asks nobody.
     Nobody,
     /// A person.
     Person,
@@ -235,14 +238,14 @@ pub struct ScopeState {
     pub id: ScopeId,
     /// Last calls, oldest first; the newest may be the one being judged.
     pub window: VecDeque<RecentCall>,
-    /// The newest request was denied by a detector, and so is not in the window.
+    /// The newest request was denied by a detector and therefore is not in the window.
     #[serde(rename = "struck")]
     pub newest_denied_by_detector: bool,
     /// Rounds of this scope.
     pub rounds: u64,
     /// A write of this scope succeeded.
     pub wrote: bool,
-    /// Its rounds are used up, or it went in circles: every further call is denied.
+    /// Its rounds are used up, or it was caught in a loop. Every further call is denied.
     pub halted: bool,
     /// Calls of this sub-agent that a detector denied.
     pub criticals: u32,
@@ -265,7 +268,7 @@ pub struct RecentCall {
     pub id: Option<EightByteDigest>,
     /// Digest of what came back; `None` if nothing has.
     pub outcome: Option<EightByteDigest>,
-    /// Repeating it is legitimate while the answer changes.
+    /// It is a poll: repeating it is legitimate while the answer changes.
     pub poll: bool,
     /// It writes files, unless it fails.
     pub write: bool,
@@ -275,7 +278,7 @@ pub struct RecentCall {
     pub progress: bool,
 }
 
-/// A call as the state cache has it: there are hundreds of them.
+/// The compact form of a call in the state cache, which holds hundreds of them.
 #[derive(Serialize, Deserialize)]
 struct PackedCall(
     EightByteDigest,
@@ -286,6 +289,8 @@ struct PackedCall(
 
 impl From<RecentCall> for PackedCall {
     fn from(call: RecentCall) -> Self {
+        // Three flags in the low bits and the reach in the two above them. State caches are read
+        // back with these positions.
         let marks = [call.poll, call.write, call.progress];
         let marks = marks
             .iter()
@@ -321,21 +326,21 @@ impl From<PackedCall> for RecentCall {
     }
 }
 
-/// A stop being judged: what was known when it was asked for, and what came back for it.
-/// Stops of several scopes may be judged at once. None of them looks at what another's
-/// verdicts or answer changed meanwhile, so that the order in which they come decides
-/// nothing (law 4).
+/// A stop being judged: what was known when it was requested, and what has come back for it.
+///
+/// Stops of several scopes may be judged at once. None of them sees what another's verdicts or
+/// answer changed meanwhile, so the order of arrival does not matter (law 4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingStop {
     /// Its input.
     pub stop: EventSeq,
-    /// When it was asked for.
+    /// When it was requested.
     pub at: UnixMillis,
     /// The tree it is judged on.
     pub tree: Result<TreeDigests, TreeReadError>,
     /// Digest of the final message.
     pub message: Digest,
-    /// What calls for judges.
+    /// The triggers of the judges.
     pub judges: Vec<JudgeTriggerFact>,
     /// The agent's own cap on blocks in a row.
     pub block_cap: Option<u32>,
@@ -343,44 +348,45 @@ pub struct PendingStop {
     pub truncated: bool,
     /// Background tasks still running.
     pub background: u32,
-    /// How the agent's own program ended, if it cannot be sent back.
+    /// How the agent's own process ended, if the agent cannot be sent back.
     #[serde(rename = "over")]
     pub agent_ending: Option<Transition>,
     /// Verifiers that have not come back.
     #[serde(rename = "waiting")]
     pub awaited_verifiers: Vec<VerifierName>,
-    /// What was asked for this stop: verifier and subject.
+    /// The verifiers and subjects that were requested for this stop.
     #[serde(rename = "asked")]
     pub requested_subjects: Vec<(VerifierName, EightByteDigest)>,
-    /// The event that made the newest request for it. What comes back is known by it, so that several
-    /// processes may answer one request, and no answer is taken for one to a later request.
+    /// The event of the newest request for it. Answers are matched by it, so that several processes
+    /// may answer one request and no answer is taken for one to a later request.
     #[serde(rename = "requested")]
     pub newest_request: EventSeq,
-    /// What reading the tree again has shown.
+    /// The state of reading the tree again.
     pub recheck: TreeRecheckState,
-    /// That the tree moved is no attempt: not in older logs.
+    /// A moving tree does not count as an attempt. Not set in older logs.
     pub no_attempt: bool,
-    /// The newest runs of checks, where the runtime tells them.
+    /// The newest runs of checks, where the runtime reports them.
     #[serde(rename = "runs")]
     pub newest_runs: Option<Vec<NewestCheckRun>>,
-    /// What failed at earlier stops and runs once more, before the task is given up.
+    /// Checks that failed at earlier stops and are rerun before the task is given up.
     #[serde(rename = "again")]
     pub final_reruns: Vec<VerifierName>,
-    /// What decides, by verifier and stop. A sub-agent's stop begins with none.
+    /// The verdicts that decide, sorted by verifier and stop. A sub-agent's stop begins with none.
     pub verdicts: Vec<KeptVerifierVerdict>,
-    /// The task had ended otherwise than well when it was asked for.
+    /// The task had a bad ending when the stop was requested.
     #[serde(rename = "spent")]
     pub had_bad_ending: bool,
     /// How the last request before it was refused by policy.
     pub refused: Option<RefusalSource>,
-    /// Continuations of the main conversation when it was asked for; in a sub-agent's stop
-    /// the one more, too, that a main stop that was being judged then may be given.
+    /// Continuations of the main conversation when it was requested. For a sub-agent's stop this
+    /// includes one for a main stop that was being judged at that time.
     #[serde(rename = "given")]
     pub main_continuations: u32,
     /// Continuations of sub-agents when it was asked for.
     #[serde(rename = "below")]
     pub subagent_continuations: u32,
-    /// Stops of other sub-agents that were being judged then: each may be given one more.
+    /// Stops of sub-agents that were being judged at that time. Each may be given one more
+    /// continuation.
     #[serde(rename = "ahead")]
     pub pending_subagent_stops: u32,
 }
@@ -390,9 +396,9 @@ pub struct PendingStop {
 pub struct KeptVerifierVerdict {
     /// What decides.
     pub fact: EvidenceSummary,
-    /// What kept it from a verdict.
+    /// Identity of what kept it from a verdict.
     pub held_up: Option<EightByteDigest>,
-    /// When the run began that found it.
+    /// When the run that produced it began.
     pub began: Option<UnixMillis>,
     /// The newest stop it came back for.
     pub stop: EventSeq,
@@ -405,7 +411,7 @@ pub struct LastChanceRerun {
     pub verifier: VerifierName,
     /// About what.
     pub subject: EightByteDigest,
-    /// When the stop came that asked for it first.
+    /// When the first stop that requested it came.
     pub at: UnixMillis,
 }
 
@@ -419,8 +425,8 @@ pub struct FindingsToldToAgent {
 }
 
 impl KeptVerifierVerdict {
-    /// A check that was cut, that another process held, or during which files moved settles the
-    /// stop it was asked for and no later one.
+    /// Returns whether the verdict settles only the stop it was requested for: the check was cut,
+    /// was held by another process, or files moved during it.
     fn is_transient_verdict(&self) -> bool {
         let cut = self
             .fact
@@ -431,6 +437,7 @@ impl KeptVerifierVerdict {
 
     /// The verdict, given that the tree held still; inconclusive otherwise.
     pub fn verdict_if_tree_unchanged(&self) -> (Verdict, Option<InconclusiveCause>) {
+        // A verdict about a tree that changed during the run is about neither of the two trees.
         if self.fact.subject == self.fact.subject_after {
             (self.fact.verdict, self.fact.cause)
         } else {
@@ -438,14 +445,14 @@ impl KeptVerifierVerdict {
         }
     }
 
-    /// Whether it can never succeed.
+    /// Returns whether the verifier can never pass.
     pub fn can_verifier_never_pass(&self) -> bool {
         self.fact.retryable == Retryability::No
     }
 }
 
 impl ScopeState {
-    /// Where the call is in the window that this came back of, if it is.
+    /// Returns the window index of the open call that this result belongs to.
     fn find_open_call(&self, returned: &ToolReturned) -> Option<usize> {
         let id = returned
             .call_id
@@ -454,8 +461,11 @@ impl ScopeState {
         self.window.iter().rposition(|call| {
             let same = match (call.id, id) {
                 (Some(asked), Some(came)) => asked == came,
+                // Not every agent sends call ids. Without one, the same tool with the same
+                // arguments is the best match, newest first.
                 (None, _) | (_, None) => call.call == returned.call,
             };
+            // A call that came back is closed. The same result again must not close another call.
             call.outcome.is_none() && same
         })
     }
@@ -477,7 +487,7 @@ impl ScopeState {
 }
 
 impl RecentCall {
-    /// What came back, and whether it was progress.
+    /// Records the outcome of the call and whether it was progress.
     fn set_call_outcome(&mut self, outcome: EightByteDigest, progress: bool) {
         self.id = None;
         self.outcome = Some(outcome);
@@ -496,14 +506,14 @@ impl SessionState {
         self.scope_by_id(id)?.pending.as_ref()
     }
 
-    /// How far the call may have reached that this came back of, if it was an act.
+    /// Returns the reach of the call that this result belongs to, if that call was an act.
     pub fn act_reach(&self, returned: &ToolReturned) -> Option<ActReach> {
         let scope = self.scope_by_id(&returned.scope)?;
         scope.window.get(scope.find_open_call(returned)?)?.reach
     }
 
-    /// How far the newest call of this conversation may have reached, if it was an act, nobody has said what came of
-    /// it, and the conversation has neither been prompted nor asked to stop since.
+    /// Returns the reach of the newest call of this conversation, if it was an act, its outcome was
+    /// never reported, and no prompt or stop has come since.
     pub fn unreported_act_reach(&self, scope: &ScopeId) -> Option<ActReach> {
         let known = self.scope_by_id(scope)?;
         let newest = known.window.back()?;
@@ -511,13 +521,14 @@ impl SessionState {
         let ran = !known.halted
             && !known.newest_denied_by_detector
             && self.task.as_ref().is_some_and(|t| !t.halted);
+        // A prompt or a stop after the call means that it is over, whatever came of it.
         let is_newest = newest.outcome.is_none()
             && self.newest_stop_if_nothing_followed(scope).is_none()
             && self.newest_prompt_delivery().is_none();
         newest.reach.filter(|_| is_newest && ran)
     }
 
-    /// Whether this came back of a call that is known and had not come back before.
+    /// Returns whether this is the first result of a known call.
     pub fn answers_open_tool_call(&self, returned: &ToolReturned) -> bool {
         let scope = self.scope_by_id(&returned.scope);
         scope.is_some_and(|scope| scope.find_open_call(returned).is_some())
@@ -528,8 +539,8 @@ impl SessionState {
         self.task.as_ref().filter(|task| task.ended.is_none())
     }
 
-    /// Where the token reader stands in this scope's transcript; empty if it was never read or is
-    /// forgotten.
+    /// Returns the cursor of the token reader in this scope's transcript; empty if it was never
+    /// read or was dropped.
     pub fn transcript_cursor(&self, id: &ScopeId) -> &str {
         self.cursors
             .iter()
@@ -537,8 +548,8 @@ impl SessionState {
             .map_or("", |(_, cursor)| cursor)
     }
 
-    /// The newest prompt, as long as neither a tool request nor a stop came after it: the
-    /// same news from another installed entry can only be this one.
+    /// Returns the newest prompt, as long as neither a tool request nor a stop came after it. The
+    /// same prompt from another installed hook entry can then only be a repeat.
     pub fn newest_prompt_delivery(&self) -> Option<&PromptOrStopDelivery> {
         self.deliveries.prompt.as_ref()
     }
@@ -555,6 +566,7 @@ impl SessionState {
     /// Milliseconds of agent time of the task until now.
     pub fn agent_busy_ms(&self) -> u64 {
         self.task.as_ref().map_or(0, |task| {
+            // The running span is not in the totals yet.
             let span = task
                 .working_since
                 .map_or(0, |since| self.now.millis_since(since));
@@ -569,13 +581,15 @@ impl Task {
         self.scopes.iter().find(|scope| scope.id == *id)
     }
 
-    /// Since when a fail holds: what is older may have been mended outside the tree.
+    /// Returns the time since which a failure counts. Whatever caused an older one may have been
+    /// mended outside the tree.
     pub fn failures_valid_since(&self) -> UnixMillis {
         let outside = self.outside.map_or(UnixMillis(0), |(_, at)| at);
+        // A new task asks again as well: what failed before may have been mended between tasks.
         self.opened_at.max(outside)
     }
 
-    /// What the agent was told about this verifier.
+    /// Returns the findings that the agent was told about this verifier.
     pub fn findings_told_to_agent(&self, name: &VerifierName) -> &[(EightByteDigest, bool)] {
         self.reported_findings
             .iter()
@@ -619,15 +633,16 @@ impl PendingStop {
         self.verdicts.iter().rev().find(about)
     }
 
-    /// What a judge of this name is about: the final message, the tree as far as it can be read,
-    /// and the prompt of the task.
+    /// Returns the subject of this judge: the final message, the tree as far as it can be read, and
+    /// the prompt of the task.
     pub fn judge_subject_digest(&self, name: &VerifierName, prompt: EightByteDigest) -> Digest {
         let tree = self
             .tree
             .as_ref()
             .map(|tree| tree.verifier_subject_digest(name));
         let tree = tree.unwrap_or(Digest::hash_bytes(b""));
-        // Each heartbeat asks anew whether there is something to do.
+        // A heartbeat asks each time whether there is something to do, so its answers must not be
+        // reused for a later stop.
         let beat = match self.judge_trigger(name) {
             JudgeTrigger::Heartbeat => self.stop.0.to_le_bytes(),
             _ => [0; 8],
@@ -640,14 +655,14 @@ impl PendingStop {
         ])
     }
 
-    /// What was said, and on which tree.
+    /// Returns the identity of the final message together with the tree.
     pub fn message_and_tree_digest(&self) -> Digest {
         let tree = self.tree.as_ref().map(|tree| tree.tree);
         let tree = tree.unwrap_or(Digest::hash_bytes(b""));
         Digest::hash_parts([&self.message.as_bytes()[..], &tree.as_bytes()[..]])
     }
 
-    /// What is about this stop and no other, with the tree as it is.
+    /// Returns a digest that is unique to this stop and its tree.
     pub fn digest_unique_to_stop(&self) -> Digest {
         let tree = self.tree.as_ref().map(|tree| tree.tree);
         Digest::hash_parts([
@@ -657,20 +672,21 @@ impl PendingStop {
         ])
     }
 
-    /// What calls for this judge. A log that was written before there were any does not say.
+    /// Returns the trigger of this judge. Logs from before triggers existed hold none.
     pub fn judge_trigger(&self, name: &VerifierName) -> JudgeTrigger {
         let of = |fact: &&JudgeTriggerFact| fact.verifier == *name;
         let fact = self.judges.iter().find(of);
         fact.map_or(JudgeTrigger::Nothing, |fact| fact.trigger)
     }
 
-    /// Continuations of sub-agents, as if each stop that was being judged had one.
+    /// Returns the continuations of sub-agents, counting one for each of their stops that was being
+    /// judged.
     pub fn subagent_continuations_with_pending(&self) -> u32 {
         self.subagent_continuations + self.pending_subagent_stops
     }
 }
 
-/// Keeps the newest [`MAX_KEPT`].
+/// Appends `item` and keeps only the newest [`MAX_KEPT`].
 fn push_keeping_newest<T>(list: &mut Vec<T>, item: T) {
     if list.len() >= MAX_KEPT {
         list.remove(0);

@@ -1,5 +1,5 @@
-//! The heart: one function from policy, state and an input to what follows. It cannot
-//! fail and keeps no queue: strange input is an answer, not an error.
+//! The state machine: one function from policy, state and input to events, effects and a decision.
+//! It cannot fail and keeps no queue. Unexpected input gets an answer, not an error.
 
 use crate::cascade;
 use crate::decision::{Decision, StopDecision, ToolDecision};
@@ -16,19 +16,19 @@ use crate::state::{SessionState, clock};
 use crate::transition::{Reason, Transition};
 use crate::{budget, tool_request};
 
-/// What follows from an input.
+/// The result of one input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateMachineStep {
-    /// To be appended in this order; the first is the input itself.
+    /// Events to append, in this order. The first is the input itself.
     pub events: Vec<Event>,
-    /// To be performed after the events are appended. Each is also in a `Requested` event.
+    /// Effects to perform after the events are appended. Each one is also in a `Requested` event.
     pub effects: Vec<Effect>,
     /// The answer; `None` while effects are outstanding.
     pub decision: Option<Decision>,
 }
 
-/// Takes `input` in and decides. Afterwards `state` is the fold of itself and the
-/// returned events, which is the only way in which it changes.
+/// Applies `input` and decides. Afterwards `state` equals its former value with the returned events
+/// folded in; it changes in no other way.
 pub fn apply_input_and_decide(
     policy: &Policy,
     state: &mut SessionState,
@@ -41,17 +41,19 @@ pub fn apply_input_and_decide(
         effects: Vec::new(),
         decision: None,
     };
+    // Read before the input is folded in, which moves the clock.
     let is_left = draft.state.session_idle_ms(input.at) > clock::idle_task_limit_ms(input.in_call);
     let (news, layers) = (input.input.clone(), input.layers.clone());
     draft.apply_and_record_event(Event::Input(input));
     let seq = draft.state.last;
-    // A task that nobody came back to for a day is over, whatever the news is; where a tool call is open,
-    // for a week.
+    // A task without any input for a day is over, whatever this input is. With an open tool call
+    // the limit is a week.
     if is_left && !policy.single_task {
         draft.abandon_task("day_passed");
     }
     match news {
         Input::SessionStarted(started) => {
+            // `/clear` starts over in the same session, so the open task will not be finished.
             if started.how == SessionStartKind::Clear {
                 draft.abandon_task("session_ended");
             }
@@ -70,11 +72,12 @@ pub fn apply_input_and_decide(
             cascade::advance_stop_evaluation(&mut draft, &arrived.scope)
         }
         Input::TreeRead(read) => cascade::advance_stop_evaluation(&mut draft, &read.scope),
-        // A sub-agent's turn is not the task's.
+        // A failed turn of a sub-agent does not end the task.
         Input::StopFailed(failed) if !failed.scope.is_main_scope() => {
             draft.decide_nothing_to_answer()
         }
-        // `run` sees how the agent's process ends, and may take it up again.
+        // `run` sees how the agent's process ends and may resume it, so a failed turn alone does
+        // not end its task.
         Input::StopFailed(failed) if policy.single_task && !failed.truncated => {
             draft.decide_nothing_to_answer()
         }
@@ -89,6 +92,8 @@ pub fn apply_input_and_decide(
             draft.decide_nothing_to_answer();
         }
         Input::SessionEnded(ended) => {
+            // Under `run` and in the library the front door ends the task. The end of an agent
+            // session may be a restart.
             if !policy.single_task {
                 let mut transition = Transition::new(Reason::Abandoned, "session_ended");
                 transition.native_reason = Some(ended.native_reason);
@@ -123,6 +128,7 @@ pub fn apply_input_and_decide(
             None => draft.decide_nothing_to_answer(),
         },
         Input::StanceUsed(used) => {
+            // Under `block` the stop was already refused by the front door, and the task goes on.
             let stands_in = used.at == StancePoint::Stop && used.stance != Stance::Block;
             if stands_in {
                 draft.ensure_open_task();
@@ -143,8 +149,8 @@ pub fn apply_input_and_decide(
     }
 }
 
-/// A step in the making: every event is folded in as it is emitted, so that later
-/// rules see what earlier ones decided.
+/// A step under construction. Every event is folded in as it is emitted, so that later rules see
+/// what earlier ones decided.
 pub(crate) struct StepBuilder<'a> {
     pub(crate) policy: &'a Policy,
     pub(crate) state: &'a mut SessionState,
@@ -159,7 +165,7 @@ impl StepBuilder<'_> {
         self.events.push(event);
     }
 
-    /// Answers the input at `answers`.
+    /// Records `decision` as the answer to the input at `answers`.
     pub(crate) fn answer_input_with_decision(
         &mut self,
         answers: EventSeq,
@@ -183,6 +189,8 @@ impl StepBuilder<'_> {
         scope: &ScopeId,
         effects: Vec<Effect>,
     ) {
+        // The effects are in the event as well, so that a process that dies before performing them
+        // leaves them in the log.
         self.effects.extend(effects.iter().cloned());
         self.apply_and_record_event(Event::Requested {
             stop,
@@ -191,13 +199,14 @@ impl StepBuilder<'_> {
         });
     }
 
-    /// Nothing to answer. Not an event: the input says it all.
+    /// Decides that there is nothing to answer. This is not recorded as an event, because the input
+    /// says everything.
     pub(crate) fn decide_nothing_to_answer(&mut self) {
         self.decision = Some(Decision::Noted);
     }
 
-    /// A task that once ended otherwise than well keeps that reason; only a better one
-    /// replaces it, or what came of the person that it waited for.
+    /// Returns the ending that counts. A task that ended badly keeps its reason, unless
+    /// `transition` is better or is the outcome of the person it waited for.
     pub(crate) fn prevailing_transition(&self, transition: Transition) -> Transition {
         let task = self.state.task.as_ref();
         match task.and_then(|task| task.bad_ending.as_ref()) {
@@ -206,7 +215,7 @@ impl StepBuilder<'_> {
         }
     }
 
-    /// Ends the task, unless it has already ended so.
+    /// Ends the task, unless it already ended with this transition.
     pub(crate) fn end_task(&mut self, transition: Transition) {
         let Some(task) = &self.state.task else { return };
         if task.ended.as_ref() != Some(&transition) {
@@ -242,7 +251,8 @@ impl StepBuilder<'_> {
     }
 
     fn open_prompt_task(&mut self, prompt: PromptSubmitted) {
-        // Under `run` feedback comes back as a prompt; only what comes after the end is news.
+        // Under `run`, feedback reaches the agent as a prompt. Only a prompt after the end of the
+        // task opens a new one.
         if !(self.policy.single_task && self.state.task_if_open().is_some()) {
             self.abandon_task("superseded");
             self.open_task(TaskOrigin::Prompt, prompt.tree, prompt.acts);
@@ -250,13 +260,15 @@ impl StepBuilder<'_> {
         self.decide_nothing_to_answer();
     }
 
-    /// Opens the first task of a session without prompts; reopens one that work goes on in.
+    /// Opens the first task of a session without prompts, or reopens an ended task in which work
+    /// goes on.
     fn ensure_open_task(&mut self) {
         let reopen = match &self.state.task {
             None => {
                 self.open_task(TaskOrigin::Work, None, None);
                 return;
             }
+            // A halted task stays ended. Its calls get the fixed denial instead.
             Some(task) => task.ended.is_some() && !task.halted,
         };
         if reopen && let Some(task) = self.state.task.as_ref().map(|task| task.id) {
@@ -267,7 +279,7 @@ impl StepBuilder<'_> {
     /// Ends the open task from outside a stop.
     fn halt_task(&mut self, seq: EventSeq, transition: Transition, because: DecisionFactor) {
         if self.policy.single_task && self.state.task.is_none() {
-            // `run` has exactly one task, also when its process never came to work.
+            // `run` has exactly one task, even if its process failed before any work.
             self.open_task(TaskOrigin::Work, None, None);
         }
         if self.state.task_if_open().is_none() {

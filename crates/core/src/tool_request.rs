@@ -1,5 +1,5 @@
-//! At a tool request: halted → caps → detectors → exec policy → patch → middleware → veto. The
-//! severest answer wins, but every counter sees every call.
+//! Decides a tool request: halted, caps, detectors, exec policy, patch, middleware, veto, progress.
+//! The severest answer wins, but every counter sees every call.
 
 use crate::approval::{self, ApprovalHandling};
 use crate::decision::ToolDecision;
@@ -16,17 +16,17 @@ use crate::step::StepBuilder;
 use crate::transition::{Reason, Transition};
 use crate::{budget, state::Task};
 
-/// The one line that every call of a halted task gets.
+/// The fixed reply to every call of a halted task.
 pub const HALTED_MESSAGE: &str = "checkrein has ended this task; no further tool call runs. Say what is done and what is not, then stop";
 
-/// The same where only a sub-agent's scope is halted. It is told so where the decision is rendered:
-/// recorded decisions keep the one fixed line.
+/// The reply where only a sub-agent is halted. It is substituted where the decision is rendered,
+/// because recorded decisions keep the one fixed line.
 pub const SUBAGENT_HALTED_MESSAGE: &str = "checkrein has ended the work of this sub-agent; no further tool call of it runs. Report what is done and what is not, then stop";
 
-/// What is said where the policy asks nobody.
+/// The reply where a person would have to be asked and the policy asks nobody.
 const NOBODY_ASKED_MESSAGE: &str = "checkrein: a person would have to be asked, and the policy asks nobody (approval = \"never\"): it is refused. Do not try another way to the same end";
 
-/// What the one call over a cap gets.
+/// The reply to the one call over a cap.
 pub const GRACE_MESSAGE: &str = "budget used up: say what is done and what is not, then stop";
 
 pub(crate) fn evaluate_tool_request(
@@ -43,12 +43,14 @@ pub(crate) fn evaluate_tool_request(
                 .is_some_and(|scope| scope.halted)
     });
     if over {
-        // Detectors look on, but nothing makes the one fixed line worse or better.
+        // Detectors still observe the call, but nothing changes the fixed reply.
         why.push(DecisionFactor::Halted);
         decide_call_by_detectors(draft, request, over, &mut DecisionExplanation::new());
         let reason = HALTED_MESSAGE.to_owned();
         return draft.answer_tool_request(seq, &request.scope, ToolDecision::Deny { reason }, why);
     }
+    // All rules are evaluated, even after a denial: each records events and reasons that counters
+    // and the explanation need.
     let mut answers: Vec<ToolDecisionAndTransition> = Vec::new();
     answers.extend(evaluate_caps_on_tool_call(draft, request, &mut why));
     answers.extend(decide_call_by_detectors(draft, request, over, &mut why));
@@ -63,7 +65,7 @@ pub(crate) fn evaluate_tool_request(
     answers.extend(evaluate_model_veto(draft.policy, request, &mut why));
     answers.extend(decide_by_progress_ratings(draft, request, &mut why));
 
-    // Ties go to the first: the order above is the order of the rules.
+    // On a tie the first answer wins. The order above is the order of the rules.
     let mut severest = (ToolDecision::Allow, None);
     for answer in answers {
         if tool_decision_severity(&answer.0) > tool_decision_severity(&severest.0) {
@@ -91,8 +93,8 @@ fn tool_decision_severity(decision: &ToolDecision) -> u8 {
 
 type ToolDecisionAndTransition = (ToolDecision, Option<Transition>);
 
-/// The first call over a cap is the grace call: denied, with the request to sum up.
-/// The second ends the task; in a sub-agent it ends that scope only.
+/// Evaluates the caps. The first call over a cap is the grace call: it is denied and the agent is
+/// asked to sum up. The second ends the task, or in a sub-agent only that scope.
 fn evaluate_caps_on_tool_call(
     draft: &mut StepBuilder<'_>,
     request: &ToolRequested,
@@ -101,6 +103,7 @@ fn evaluate_caps_on_tool_call(
     let main_over = budget::reached_cap_at_tool_request(draft.policy, draft.state);
     if let Some(over) = main_over {
         why.push(over.reached_cap_decision_factor());
+        // Read before the event below is folded in, which sets `grace`.
         let graced = draft
             .state
             .task
@@ -122,6 +125,8 @@ fn evaluate_caps_on_tool_call(
     let scope = draft
         .state
         .scope_by_id(&request.scope)
+        // An agent that does not show its rounds, such as Codex, has no rounds to count (see the
+        // glossary, "Round").
         .filter(|scope| !scope.id.is_main_scope() && draft.state.shows_rounds)?;
     let used = scope.rounds;
     if used < limit {
@@ -149,9 +154,9 @@ fn evaluate_caps_on_tool_call(
     ))
 }
 
-/// Every detector in force looks. A warning is spoken of once per multiple of ten; a
-/// critical denies; the second critical of a task ends it. A sub-agent's second halts that
-/// sub-agent: the fold does, and its further calls are denied.
+/// Runs every detector in force. A warning reaches the agent once per multiple of ten. A critical
+/// denies the call, and the second critical of a task ends it. A sub-agent's second critical halts
+/// that sub-agent: the fold does so, and its further calls are denied.
 fn decide_call_by_detectors(
     draft: &mut StepBuilder<'_>,
     request: &ToolRequested,
@@ -174,7 +179,8 @@ fn decide_call_by_detectors(
             .detectors
             .iter()
             .any(|name| name.as_str() == detector.detector_name());
-        // One critical is enough: two names for one call would count it twice.
+        // One critical per call is enough. Two detectors that see the same call would otherwise
+        // count it twice and end the task at once.
         let critical = found
             .iter()
             .any(|(_, seen)| seen.level == LoopSeverity::Critical);
@@ -186,6 +192,8 @@ fn decide_call_by_detectors(
             found.push((*detector, seen));
         }
     }
+    // All actions are chosen before the first event is folded in, because each event changes the
+    // counters they are chosen from.
     let actions: Vec<DetectorOrCapResponse> = found
         .iter()
         .map(|(_, seen)| match over {
@@ -239,6 +247,8 @@ fn action_for_detected_loop(
     seen: LoopPatternMatch,
 ) -> DetectorOrCapResponse {
     match seen.level {
+        // Only the main conversation's second critical ends the task. The fold halts a sub-agent at
+        // its second one.
         LoopSeverity::Critical if scope.is_main_scope() && task.criticals > 0 => {
             DetectorOrCapResponse::Halt
         }
@@ -250,8 +260,8 @@ fn action_for_detected_loop(
     }
 }
 
-/// What the rules say, and whoever is to be asked. A person's answer counts for what would be
-/// asked about and for nothing else: it is not even looked at where the rules forbid.
+/// Evaluates the exec policy and approvals. A person's answer counts only for a call that would be
+/// asked about, and is not even read where the rules forbid the call.
 fn evaluate_exec_policy(
     policy: &Policy,
     request: &ToolRequested,
@@ -260,6 +270,8 @@ fn evaluate_exec_policy(
 ) -> Option<ToolDecisionAndTransition> {
     let facts = &request.facts;
     let reason = facts.reason.clone();
+    // The rule's own reason comes first. A layer's question is used only if no rule matched with a
+    // reason.
     let reason = reason.or_else(|| middleware::approval_question(layers));
     let reason = reason.unwrap_or_else(|| {
         match facts.rule {
@@ -302,6 +314,8 @@ fn evaluate_exec_policy(
                 reason: reason.clone(),
             });
             match facts.approval.as_deref() {
+                // The runtime looked up no approval, so the question cannot be parked and gets an
+                // id of its own.
                 None => ask(fallback_approval_id(request), None),
                 Some(ApprovalStatusFact { id, until, answer }) => match answer {
                     None => {
@@ -311,6 +325,8 @@ fn evaluate_exec_policy(
                         });
                         ask(id.clone(), Some(*until))
                     }
+                    // An approval lifts the question only. Every other answer of this request still
+                    // counts (law 11).
                     Some(answer) if answer.approved => {
                         why.push(DecisionFactor::Approved {
                             approval: id.clone(),
@@ -331,6 +347,8 @@ fn evaluate_exec_policy(
             }
         }
     };
+    // Parts of the command that could not be read belong to the explanation of an asked or denied
+    // call.
     if !facts.unresolved.is_empty() {
         why.push(DecisionFactor::Unresolved {
             what: facts.unresolved.clone(),
@@ -339,12 +357,12 @@ fn evaluate_exec_policy(
     Some((decision, None))
 }
 
-/// A name for what nobody looked up.
+/// Returns an approval id for a call that the runtime did not look up.
 fn fallback_approval_id(request: &ToolRequested) -> String {
     format!("ap-{:08x}", request.call.0 >> 32)
 }
 
-/// What an agent is told of a person's no.
+/// Returns what the agent is told after a person denied the call.
 fn person_denial_message(approval: &str, answer: &PersonAnswer) -> String {
     let why = answer.reason.as_deref().map(|why| format!(": {why}"));
     format!(
@@ -353,8 +371,8 @@ fn person_denial_message(approval: &str, answer: &PersonAnswer) -> String {
     )
 }
 
-/// A patch that would not do what it says. No refusal of a person's rules: an agent that then
-/// stops has not been denied anything.
+/// Denies a patch that cannot be applied as written. This is not a refusal by a person's rules: an
+/// agent that stops afterwards was not denied permission.
 fn deny_inapplicable_patch(
     request: &ToolRequested,
     why: &mut DecisionExplanation,
@@ -366,7 +384,8 @@ fn deny_inapplicable_patch(
     Some((ToolDecision::Deny { reason }, None))
 }
 
-/// What layers of middleware said. One that would have a person asked is heard with the rules.
+/// Evaluates the answers of middleware layers. A layer that wants a person asked is handled with
+/// the exec policy.
 fn evaluate_middleware_answers(
     layers: &[MiddlewareAnswerFact],
     why: &mut DecisionExplanation,
@@ -380,7 +399,8 @@ fn evaluate_middleware_answers(
                 args: args.clone(),
                 reason: said,
             },
-            // It would have it otherwise, and how is not known any more.
+            // The layer wants the call rewritten but its arguments are no longer known. Running the
+            // original call would ignore it, so it is denied.
             (MiddlewareAnswer::Rewrite, None)
             | (MiddlewareAnswer::Deny | MiddlewareAnswer::BlockedByStance, _) => {
                 ToolDecision::Deny { reason: said }
@@ -390,7 +410,7 @@ fn evaluate_middleware_answers(
             }
         })
     });
-    // Ties go to the layer that was asked first.
+    // On a tie, the layer that was asked first wins.
     let severest = answers.reduce(|one, other| {
         match tool_decision_severity(&other) > tool_decision_severity(&one) {
             true => other,
@@ -400,8 +420,8 @@ fn evaluate_middleware_answers(
     severest.map(|decision| (decision, None))
 }
 
-/// What a model said of the call. It counts if it is sure enough; that it says nothing stops no
-/// call, and is told.
+/// Evaluates the veto model's answer. It counts only with enough confidence. A model that does not
+/// answer stops no call, and the explanation says so.
 fn evaluate_model_veto(
     policy: &Policy,
     request: &ToolRequested,
@@ -409,6 +429,8 @@ fn evaluate_model_veto(
 ) -> Option<ToolDecisionAndTransition> {
     let fact = request.facts.veto.as_ref()?;
     let least = policy.veto.as_ref().map_or(0, |terms| terms.min_confidence);
+    // A veto without a confidence is unsure. A model only tightens (law 11), so ignoring it is
+    // always permitted.
     let unsure = fact.confidence.is_none_or(|confidence| confidence < least);
     let acts = matches!(
         fact.says,
@@ -429,6 +451,7 @@ fn evaluate_model_veto(
         request.tool,
         fact.reason,
         share / 1000,
+        // Thousandths are shown with two decimals. The core uses no floating point.
         share % 1000 / 10
     );
     Some(match (fact.says, &fact.arguments) {
@@ -443,8 +466,8 @@ fn evaluate_model_veto(
     })
 }
 
-/// What a model said of the steps before this call. Once too little has come of them so many times
-/// in a row, the agent is told, and the row begins anew.
+/// Evaluates the progress ratings. After enough low ratings in a row the agent is told, and the
+/// streak begins anew.
 fn decide_by_progress_ratings(
     draft: &StepBuilder<'_>,
     request: &ToolRequested,
@@ -457,6 +480,7 @@ fn decide_by_progress_ratings(
     });
     let window = draft.policy.progress.as_ref()?.window;
     let low = draft.state.task.as_ref()?.low_progress_streak;
+    // The streak includes this rating: the fold counted it before this function runs.
     if low < window {
         return None;
     }

@@ -1,5 +1,5 @@
-//! The typed reason a task ended. Stable: in logs, JSON, metrics and exit codes;
-//! `docs/transitions.md` maps vendors' words to these.
+//! The typed reason why a task ended. Reasons are stable: they are in logs, JSON, metrics and exit
+//! codes. `docs/transitions.md` maps vendors' words to them.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,13 +14,14 @@ pub enum Reason {
     TaskComplete,
     /// The agent's process or API failed, or Checkrein did.
     Error,
-    /// Let through without hard evidence.
+    /// Accepted without hard evidence.
     Unverified,
     /// The same failures, or too many continuations.
     GaveUp,
     /// A cap was reached.
     HardCap,
-    /// Going on is not worth it: small deltas, or the budget line.
+    /// Going on is not worth it: token use between stops is small, or the budget threshold is
+    /// reached.
     DiminishingReturns,
     /// A loop detector ended it.
     LoopDetected,
@@ -94,8 +95,11 @@ impl Reason {
         }
     }
 
-    /// Whether a task that ended so may still be answered `continue` after it is reopened.
+    /// Returns whether a task with this ending may still be answered `continue` after it is
+    /// reopened.
     pub fn allows_continue_after_reopen(self) -> bool {
+        // Every other reason is a bound that was reached. Reopening must not give the task another
+        // set of refusals (law 2).
         matches!(self, Reason::TaskComplete | Reason::Unverified)
     }
 }
@@ -112,14 +116,16 @@ pub struct Transition {
 }
 
 impl Transition {
-    /// Whether this may take the place of an ending that was not good: it is a better one, or
-    /// says what came of the person that was waited for.
+    /// Returns whether this may replace a bad ending: it is a better one, or it is the outcome of
+    /// the person that was waited for.
     pub(crate) fn can_replace(&self, spent: &Transition) -> bool {
         let waited = spent.reason == Reason::AwaitingHuman;
         let came = matches!(
             self.reason,
             Reason::AwaitingHuman | Reason::PermissionDenied | Reason::VerifierFailedUnrecoverable
         );
+        // A task that waited for a person has not failed yet, so their answer may also make the
+        // ending worse.
         self.reason.allows_continue_after_reopen() || (waited && came)
     }
 

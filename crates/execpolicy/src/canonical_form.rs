@@ -1,18 +1,20 @@
-//! The form of a word in which letter case and composed characters do not count: what
-//! `canonical_matching` compares.
+//! The form of a word that ignores letter case and the composition of characters;
+//! `canonical_matching` compares words in this form.
 
 use caseless::Caseless as _;
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Unicode's canonical caseless form (definition D145).
+/// Returns Unicode's canonical caseless form (definition D145).
 pub(crate) fn unicode_caseless_form(word: &str) -> String {
+    // For ASCII the canonical caseless form is the lower case.
     if word.is_ascii() {
         return word.to_ascii_lowercase();
     }
+    // Folding can bring in composed characters again, so the result is decomposed once more.
     word.nfd().default_case_fold().nfd().collect()
 }
 
-/// Whether two words are the same but for letter case and how accents are written.
+/// Returns whether two words differ only in letter case and in how accents are written.
 pub(crate) fn equals_caseless(one: &str, other: &str) -> bool {
     one == other || unicode_caseless_form(one) == unicode_caseless_form(other)
 }

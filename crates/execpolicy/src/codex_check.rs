@@ -1,4 +1,4 @@
-//! What the rules say to the letter of Codex: one command as words, no splitting, nothing
+//! Answers exactly as Codex does: one command as words, without splitting it and without being
 //! stricter. Our own judging is in `shell`; the two are kept apart.
 
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use crate::rule_set::{MatchedRule, RuleSet, basename};
 /// The paths that may stand for a bare name, by that name.
 pub(crate) type HostExecutables = BTreeMap<String, Vec<String>>;
 
-/// Where relative names of programs begin. By default at the top, for policies that are sealed
-/// once and used anywhere.
+/// The folders from which relative names of programs are resolved. The default is the root, for
+/// policies that are sealed once and used anywhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramPathResolutionBase {
     /// The working directory.
@@ -31,7 +31,7 @@ impl Default for ProgramPathResolutionBase {
 }
 
 impl ProgramPathResolutionBase {
-    /// A program's path from the top on, worked out from its text alone.
+    /// Returns a program's absolute path, worked out from its text alone.
     fn resolve_program_path_lexically(&self, program: &str) -> String {
         let below_home = match program.strip_prefix('~') {
             Some("") => Some(""),
@@ -53,6 +53,7 @@ pub(crate) fn normalize_path(path: &str) -> String {
         match part {
             "" | "." => {}
             ".." => {
+                // At the root `..` stays there, as in a real path.
                 parts.pop();
             }
             part => parts.push(part),
@@ -66,17 +67,17 @@ pub(crate) fn normalize_path(path: &str) -> String {
 pub struct ExecPolicyCheckResult {
     /// Every rule that holds, in the order of the files.
     pub matches: Vec<MatchedRule>,
-    /// The path that a rule on its last part was lent to.
+    /// The path of the program, if a rule on its last part was lent to it.
     pub resolved_program: Option<String>,
 }
 
 impl ExecPolicyCheckResult {
-    /// The strictest; none if no rule holds.
+    /// Returns the strictest decision; none if no rule holds.
     pub fn strictest_rule_decision(&self) -> Option<RuleDecision> {
         self.matches.iter().map(|hit| hit.decision).max()
     }
 
-    /// The document that `codex execpolicy check` prints, byte by byte.
+    /// Returns the document that `codex execpolicy check` prints, byte for byte.
     pub fn to_codex_check_json(&self) -> String {
         let wire = ExecPolicyCheckJson {
             matched_rules: self
@@ -178,6 +179,8 @@ impl RuleSet {
             return ExecPolicyCheckResult::default();
         };
         let matches = self.matching_rules_by_name(program.as_ref(), arguments, |_| true);
+        // A rule on the program as it is spelled takes precedence; only without one is its path
+        // resolved.
         let resolve = resolve.filter(|_| matches.is_empty());
         let Some(path) = resolve
             .map(|surroundings| surroundings.resolve_program_path_lexically(program.as_ref()))
@@ -188,8 +191,10 @@ impl RuleSet {
             };
         };
         let name = basename(&path);
-        // A name may be lent to no path, or not to this one; so may the name in a canonical rule.
+        // A name may be lent to no path, or not to this one. The same holds for the name in a
+        // canonical rule.
         let lent = |name: &str| hosts.get(name).is_none_or(|paths| paths.contains(&path));
+        // The root has no name that a rule could stand for.
         if path == "/" || !lent(name) {
             return ExecPolicyCheckResult::default();
         }

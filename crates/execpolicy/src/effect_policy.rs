@@ -1,5 +1,5 @@
-//! What is done about commands that no rule names, and which paths nobody writes: the part of a
-//! rule set that is not in `.rules` files.
+//! The part of a rule set that is not in `.rules` files: what holds for commands that no rule
+//! names, and which paths nobody writes.
 
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +55,7 @@ impl EffectPolicy {
         }
     }
 
-    /// Whether they bound nothing.
+    /// Returns whether it restricts nothing.
     pub fn is_policy_unrestricted(&self) -> bool {
         self.unmatched == UnmatchedDecision::Allow
             && self.protect.is_empty()
@@ -63,7 +63,7 @@ impl EffectPolicy {
             && !self.hazard_asks
     }
 
-    /// Whether anything is left to a person by them.
+    /// Returns whether it may leave a decision to a person.
     pub(crate) fn policy_may_ask_person(&self) -> bool {
         self.unmatched != UnmatchedDecision::Allow || !self.protect.is_empty() || self.hazard_asks
     }

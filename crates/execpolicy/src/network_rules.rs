@@ -1,5 +1,5 @@
-//! `network_rule`: what a file says about a host. Kept for whoever holds connections; commands
-//! are not judged by it.
+//! `network_rule`: what a file says about a host. It is kept for code that controls connections;
+//! commands are not judged by it.
 
 use checkrein_core::input::RuleDecision;
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ impl NetworkProtocol {
     }
 }
 
-/// A host without what does not name it.
+/// Returns a host in lower case, without port, brackets and trailing dots.
 pub(crate) fn parse_host(text: &str) -> Result<String, String> {
     let wrong = |what: &str| Err(format!("network_rule host {what}"));
     let text = text.trim();
@@ -75,12 +75,13 @@ pub(crate) fn parse_host(text: &str) -> Result<String, String> {
             }
             inner
         }
-        // More colons than one are an address of its own.
+        // More than one colon makes an IPv6 address, which has no port here.
         None => match text.split_once(':') {
             Some((host, port)) if !host.is_empty() && is_port(port) => host,
             _ => text,
         },
     };
+    // `example.com.` is the absolute spelling of the same host.
     let host = host.trim_end_matches('.').trim();
     if host.is_empty() {
         return wrong("cannot be empty");

@@ -64,19 +64,20 @@ const RUN_OR_WRITE: &[&str] = &[
     "-O",
 ];
 
-/// Whether a command is one that only reads. What it reads, and where, is not asked here.
+/// Returns whether a command only reads. What it reads, and where, is not asked here.
 pub fn is_read_only_command(argv: &[String]) -> bool {
     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+    // Beginnings are compared, so that `--output=FILE` counts as well.
     let runs = |word: &&str| RUN_OR_WRITE.iter().any(|option| word.starts_with(option));
     if words.iter().any(runs) {
         return false;
     }
     match words.as_slice() {
-        // The pages of a file, as agents look at them.
+        // Agents look at the pages of a file in this way.
         ["sed", "-n", lines, ..] => lines
             .chars()
             .all(|c| c.is_ascii_digit() || ",$p".contains(c)),
-        // A path may be anybody's program.
+        // Only bare names count: a path may lead to any program.
         [program, command, ..] => {
             let both = format!("{program} {command}");
             READERS.contains(program) || READERS.contains(&both.as_str())

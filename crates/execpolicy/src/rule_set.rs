@@ -1,8 +1,8 @@
 //! The compiled rule set: plain data that a hook process loads without Starlark.
 //!
-//! Matching is Codex's: exact tokens from the first, every matching rule counts, the
-//! strictest wins. Stricter in one point: a restrictive rule on a bare name also
-//! holds for a path with that basename, while an allow rule is not lent to a path.
+//! Matching is that of Codex: exact tokens from the first, every matching rule counts, the
+//! strictest wins. It is stricter in one point: a restrictive rule on a bare name also holds for a
+//! path with that basename, while an allow rule is not lent to a path.
 
 use std::collections::BTreeMap;
 
@@ -16,15 +16,15 @@ use crate::network_rules::NetworkRule;
 
 /// Version of the text form; a higher one is refused, never guessed at.
 const FORMAT: u32 = 5;
-/// With bounds that forbid destruction and do not ask about hazards. Builds before `FORMAT` pass
-/// over what they do not know, and would ask about less.
+/// With bounds that forbid destruction and do not ask about hazards. Builds before `FORMAT` ignore
+/// fields that they do not know, and would ask about less.
 const FLOORED: u32 = 4;
 /// With bounds, none of which forbids destruction.
 const BOUNDED: u32 = 3;
 /// With canonical rules, but nothing on commands that no rule names.
 const CANONICAL: u32 = 2;
-/// What builds wrote that knew no canonical rules. They would take one for an exact one, which
-/// forbids less: a text without any keeps this number.
+/// Without canonical rules. Builds that know no canonical rules would take one for an exact one,
+/// which forbids less; a text without any keeps this number.
 const EXACT_ONLY: u32 = 1;
 
 /// One prefix rule.
@@ -64,7 +64,7 @@ pub struct RuleSet {
     by_canonical: BTreeMap<String, Vec<usize>>,
     host_executables: HostExecutables,
     network: Vec<NetworkRule>,
-    /// Paths that no command and no tool writes; see `own`.
+    /// Paths that no command and no tool writes; see `self_protection`.
     protected: Vec<String>,
     effect_policy: EffectPolicy,
 }
@@ -100,6 +100,7 @@ impl RuleSet {
         let mut by_canonical: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (at, rule) in rules.iter().enumerate() {
             by_head.entry(rule.head.clone()).or_default().push(at);
+            // Canonical rules are in both indexes.
             if rule.canonical {
                 let head = unicode_caseless_form(&rule.head);
                 by_canonical.entry(head).or_default().push(at);
@@ -113,7 +114,7 @@ impl RuleSet {
         }
     }
 
-    /// The same, with what the other two functions of the language say.
+    /// Returns the same rules, with what the other two functions of the language declare.
     pub(crate) fn with_executables_and_network_rules(
         self,
         hosts: HostExecutables,
@@ -130,18 +131,18 @@ impl RuleSet {
         &self.host_executables
     }
 
-    /// What the files say about hosts. Commands are not judged by it.
+    /// Returns what the files say about hosts. Commands are not judged by it.
     pub fn network_rules(&self) -> &[NetworkRule] {
         &self.network
     }
 
-    /// The same, with files and folders that no command and no tool may write.
+    /// Returns the same rules, with files and folders that no command and no tool may write.
     #[must_use]
     pub fn with_protected_paths(self, protected: Vec<String>) -> Self {
         Self { protected, ..self }
     }
 
-    /// The same, with what holds for commands that no rule names, and for paths.
+    /// Returns the same rules, with what holds for commands that no rule names, and for paths.
     #[must_use]
     pub fn with_effect_policy(self, bounds: EffectPolicy) -> Self {
         Self {
@@ -150,19 +151,19 @@ impl RuleSet {
         }
     }
 
-    /// The same, in these folders.
+    /// Returns the same rules, in these folders.
     #[must_use]
     pub fn with_project_roots(mut self, roots: Vec<String>) -> Self {
         self.effect_policy.roots = roots;
         self
     }
 
-    /// Whether it matters where the project lies.
+    /// Returns whether it matters where the project lies.
     pub fn rules_depend_on_project_location(&self) -> bool {
         crate::effects::evaluation::policy_needs_command_effects(&self.effect_policy)
     }
 
-    /// Whether there are paths that nobody writes.
+    /// Returns whether there are paths that nobody writes.
     pub fn protects_paths(&self) -> bool {
         !self.effect_policy.protect.is_empty()
     }
@@ -184,6 +185,8 @@ impl RuleSet {
         if *self == Self::default() {
             return String::new();
         }
+        // The lowest format that says everything is written, so older builds can read all that
+        // they know.
         let canonical = self.rules.iter().any(|rule| rule.canonical);
         // Strings and integers always serialise.
         serde_json::to_string(&RuleSetJson {
@@ -206,12 +209,13 @@ impl RuleSet {
     /// Reads what [`RuleSet::rules_to_json`] wrote. The empty text is the empty set.
     ///
     /// # Errors
-    /// If the text is none, or of a later format.
+    /// Fails if the text is no rule set, or of a later format.
     pub fn deserialize_rule_set(text: &str) -> Result<Self, StoredRuleSetReadError> {
         if text.is_empty() {
             return Ok(Self::default());
         }
         let wire: RuleSetJson = serde_json::from_str(text)?;
+        // A later format may hold restrictions that this build would miss.
         if !(EXACT_ONLY..=FORMAT).contains(&wire.v) {
             return Err(StoredRuleSetReadError::Format(wire.v));
         }
@@ -255,7 +259,7 @@ impl RuleSet {
                 .any(|rule| rule.decision == RuleDecision::Prompt)
     }
 
-    /// Every rule that holds for these words, in file order: for our own judging.
+    /// Returns every rule that holds for these words, in file order, for our own judging.
     pub fn matching_rules<S: AsRef<str>>(&self, argv: &[S]) -> Vec<MatchedRule> {
         let Some((program, arguments)) = argv.split_first() else {
             return Vec::new();
@@ -266,6 +270,8 @@ impl RuleSet {
             .rule_indices_by_head(program)
             .map(|at| (at, program))
             .collect();
+        // For a path the rules of its basename count too: those that restrict, and allow rules
+        // where a `host_executable` lends the name to this path.
         if name != program {
             let lent = |rule: &PrefixRule| {
                 self.is_listed_host_executable(name, program) == Some(true)
@@ -279,21 +285,22 @@ impl RuleSet {
             });
             at.extend(like.map(|at| (at, name)));
         }
+        // The rules of both names are brought into file order.
         at.sort_unstable();
         at.into_iter()
             .filter_map(|(at, program)| self.rules.get(at)?.match_command(program, arguments))
             .collect()
     }
 
-    /// Whether the files lend this name to this very path, if they say anything about it.
+    /// Returns whether the files lend this name to this path; `None` if they say nothing about it.
     fn is_listed_host_executable(&self, name: &str, program: &str) -> Option<bool> {
         let paths = self.host_executables.get(name)?;
         Some(program.starts_with('/') && paths.contains(&normalize_path(program)))
     }
 
-    /// Every rule that holds for a program of this very name, in the order of Codex: first those
-    /// whose first token is spelt like it, then the canonical ones by how theirs is spelt, if
-    /// that is `lent`.
+    /// Returns every rule that holds for a program of exactly this name, in the order of Codex:
+    /// first those whose first token is spelled like it, then the canonical ones by the spelling
+    /// of theirs, if that is `lent`.
     pub(crate) fn matching_rules_by_name<S: AsRef<str>>(
         &self,
         program: &str,
@@ -305,6 +312,7 @@ impl RuleSet {
             .filter_map(|at| self.rules.get(at))
             .filter(|rule| rule.head == program || lent(&rule.head))
             .collect();
+        // The key of an exact name is `None`, which sorts first.
         rules.sort_by_cached_key(|rule| (rule.head != program).then(|| rule.head.clone()));
         rules
             .into_iter()
@@ -312,8 +320,8 @@ impl RuleSet {
             .collect()
     }
 
-    /// Whether a restrictive rule could hold once the words after these fixed ones are
-    /// known. `lead` is how the first of them begins.
+    /// Returns whether a restrictive rule could hold once the words after these fixed ones are
+    /// known. `lead` is how the first of those begins.
     pub(crate) fn could_match_restrictive_rule<S: AsRef<str>>(
         &self,
         fixed: &[S],
@@ -324,6 +332,7 @@ impl RuleSet {
         };
         let program = program.as_ref();
         let name = basename(program);
+        // Restrictive rules on a bare name also hold for paths.
         let other = (name != program)
             .then(|| self.rule_indices_by_head(name))
             .into_iter()
@@ -339,7 +348,8 @@ impl RuleSet {
                         rule.word_matches_alternatives(options, word.as_ref())
                     })
                     && rule.tail.get(arguments.len()).is_some_and(|options| {
-                        // Of canonical forms a beginning does not tell.
+                        // The beginning of a word does not determine the beginning of its
+                        // canonical form.
                         lead.is_empty()
                             || rule.canonical
                             || options.iter().any(|option| option.starts_with(lead))
@@ -347,7 +357,7 @@ impl RuleSet {
             })
     }
 
-    /// The longest pattern, in tokens.
+    /// Returns the length of the longest pattern, in tokens.
     pub(crate) fn longest_pattern_len(&self) -> usize {
         self.rules
             .iter()
@@ -363,10 +373,12 @@ impl RuleSet {
     /// Positions, in order of the files, of what may hold for a program of this name.
     pub(crate) fn rule_indices_by_head(&self, head: &str) -> impl Iterator<Item = usize> + '_ {
         let exact = self.by_head.get(head).into_iter().flatten().copied();
+        // The canonical form is only worked out if some rule is compared by it.
         let folded = (!self.by_canonical.is_empty()).then(|| unicode_caseless_form(head));
         let like = folded.and_then(|folded| self.by_canonical.get(&folded));
         let head = head.to_owned();
         let like = like.into_iter().flatten().copied();
+        // Rules with exactly this name were found by the first index.
         let spelt_otherwise =
             move |at: &usize| self.rules.get(*at).is_some_and(|rule| rule.head != head);
         exact.chain(like.filter(spelt_otherwise))
@@ -380,7 +392,7 @@ impl PrefixRule {
             .any(|option| option == word || (self.canonical && equals_caseless(option, word)))
     }
 
-    /// Bytes of what so many words of a command can be compared with.
+    /// Returns the bytes that a command of so many words can be compared with.
     pub(crate) fn rule_comparison_cost(&self, words: usize) -> usize {
         let options = self.tail.iter().take(words).flatten();
         options.map(|word| word.len() + 32).sum()
@@ -388,6 +400,7 @@ impl PrefixRule {
 
     /// `program` is how the command spells the first token.
     fn match_command<S: AsRef<str>>(&self, program: &str, arguments: &[S]) -> Option<MatchedRule> {
+        // A command with fewer words than the pattern does not match.
         let taken = arguments.get(..self.tail.len())?;
         let mut known = taken.iter().zip(&self.tail);
         if !known.all(|(word, options)| self.word_matches_alternatives(options, word.as_ref())) {
@@ -403,7 +416,7 @@ impl PrefixRule {
     }
 }
 
-/// What follows the last slash; the whole name if nothing does.
+/// Returns what follows the last slash, or the whole name if nothing does.
 pub(crate) fn basename(program: &str) -> &str {
     match program.rsplit_once('/') {
         Some((_, name)) if !name.is_empty() => name,

@@ -1,12 +1,12 @@
-//! Rules that no config switches off: what loosens Checkrein itself is for the person. By the
-//! ordinary ways only: an agent under the same account has others, and docs/threat-model.md
-//! lists them.
+//! Rules that no config switches off: only the person loosens Checkrein itself. They cover the
+//! ordinary ways only; an agent under the same account has others, which docs/threat-model.md
+//! lists.
 
 use crate::effects::evaluation::display_path;
 use crate::effects::glob::{globs_intersect, is_glob};
 use crate::effects::paths::{PIECE, ProjectRoots, ResolvedPath, TREE, UNKNOWN};
 
-/// Commands of ours that change something, and what an agent never has to type.
+/// Our own commands that change something, and those that an agent never has to type.
 const PERSON_COMMANDS: &[&str] = &[
     "approve",
     "confined-exec",
@@ -22,7 +22,7 @@ const PERSON_COMMANDS: &[&str] = &[
     "trust",
 ];
 
-/// Settings in which hooks are installed, by the agent's folder.
+/// The settings files that install hooks, by the agent's folder.
 const SETTINGS: &[(&str, &[&str])] = &[
     (".claude", &["settings.json", "settings.local.json"]),
     (".codex", &["hooks.json", "config.toml"]),
@@ -31,7 +31,7 @@ const SETTINGS: &[(&str, &[&str])] = &[
 /// Our usual state folder, below a home.
 const STATE: &[&str] = &[".local", "state", "checkrein"];
 
-/// Why a command is refused whatever the rules say. `words` are those of it that are known,
+/// Returns why a command is refused, whatever the rules say. `words` are its known words,
 /// `program` its name without a folder.
 pub(crate) fn unconditional_command_refusal(program: &str, words: &[&str]) -> Option<String> {
     let arguments = words.get(1..).unwrap_or_default();
@@ -40,7 +40,8 @@ pub(crate) fn unconditional_command_refusal(program: &str, words: &[&str]) -> Op
             let at = arguments.iter().position(|word| !word.starts_with('-'))?;
             let first = arguments.get(at)?;
             let next = arguments.get(at + 1);
-            // It is read before anything else; what reads its words itself is not believed.
+            // A help option is read before anything else, except by commands that read their words
+            // themselves.
             if next.is_some_and(|word| matches!(*word, "--help" | "-h"))
                 && !["confined-exec", "hook", "notify-a-person", "own"].contains(first)
             {
@@ -60,19 +61,19 @@ pub(crate) fn unconditional_command_refusal(program: &str, words: &[&str]) -> Op
     }
 }
 
-/// What would happen to a place.
+/// What would happen to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PredictedPathChange {
     /// It is written, or something in it.
     Written,
-    /// It goes, with all that is in it.
+    /// It is removed with everything in it.
     Removed,
     /// What is put into it has names that are not known, or it becomes another folder.
     Filled,
 }
 
-/// Why this place is left as it is, if it is one that decides whether anybody is judged, or holds
-/// one that would be gone. What only the run knows of a path is not guessed about here.
+/// Returns why this path must be left as it is: it decides whether anybody is judged, or holds a
+/// path that does and would be removed with it. Parts that only the run knows are not guessed.
 pub(crate) fn protected_path_change_refusal(
     spot: &ResolvedPath,
     change: PredictedPathChange,
@@ -93,6 +94,7 @@ pub(crate) fn protected_path_change_refusal(
             "{shown} is part of what judges this work: the person changes it"
         ));
     }
+    // The names of what is put there are not known, so settings may be among them.
     if change == PredictedPathChange::Filled && parts.last().is_some_and(is_agent_folder) {
         let shown = display_path(spot);
         return Some(format!(
@@ -107,14 +109,15 @@ pub(crate) fn protected_path_change_refusal(
     })
 }
 
-/// Whether this is the folder of an agent.
+/// Returns whether this is the folder of an agent.
 fn is_agent_folder(name: &&str) -> bool {
     SETTINGS
         .iter()
         .any(|(folder, _)| path_part_matches_name(name, folder))
 }
 
-/// Settings of an agent by the end of a path. `**` stands for any folders, also for none.
+/// Returns whether a path ends in the settings of an agent. `**` stands for any folders, also for
+/// none.
 fn is_agent_settings_path(parts: &[&str]) -> bool {
     parts.iter().enumerate().any(|(at, folder)| {
         let below = parts.get(at + 1..).unwrap_or(&[]);
@@ -135,27 +138,28 @@ fn is_state_path(parts: &[&str]) -> bool {
         .any(|window| path_parts_match_names(window, STATE))
 }
 
-/// Whether these are the parts of a kept path, or of one below it.
+/// Returns whether these are the parts of a protected path, or of one below it.
 fn is_protected_path(parts: &[&str], kept: &str) -> bool {
     let kept_parts: Vec<&str> = self::normalized_path_parts(kept);
     let top = parts.get(..kept_parts.len());
     if top.is_some_and(|top| !top.is_empty() && path_parts_match_names(top, &kept_parts)) {
         return true;
     }
-    // Where the project lies is not known: a rules file is taken for the one meant.
+    // Where the project lies is not known, so a rules file of that name is taken for the protected
+    // one.
     let below = parts.strip_prefix(self::normalized_path_parts(TREE).as_slice());
     let is_rules = kept.ends_with(".rules");
     below.is_some_and(|below| is_rules && !below.is_empty() && kept_parts.ends_with(below))
 }
 
-/// Whether what would be gone with this place is kept.
+/// Returns whether something protected is removed together with this path.
 fn removal_hits_protected_path(
     parts: &[&str],
     ground: &ProjectRoots,
     protected: &[String],
 ) -> bool {
     let all_below = parts.iter().position(|part| *part == "**");
-    // A search that leaves nothing out empties the folder that it begins in.
+    // A search that leaves nothing out empties the folder in which it begins.
     let (top, emptied) = match all_below {
         None => (parts, false),
         Some(at) if matches!(parts.get(at + 1..), Some([PIECE | "*"])) => {
@@ -166,6 +170,7 @@ fn removal_hits_protected_path(
     if top.last().is_some_and(is_agent_folder) || is_state_path(top) {
         return true;
     }
+    // A folder above the state folder counts only if a home may lie above it.
     let above_state = (1..STATE.len()).any(|depth| {
         let Some(at) = top.len().checked_sub(depth) else {
             return false;
@@ -176,7 +181,7 @@ fn removal_hits_protected_path(
             .is_some_and(|known| path_parts_match_names(below, known))
             && ground.may_be_home(home)
     });
-    // That a search goes through a folder with all of a project in it says little of what it finds.
+    // A search through a folder that holds all of a project says little about what it finds.
     let above_kept = |kept: &String| {
         let kept = self::normalized_path_parts(kept);
         let named = kept.get(..top.len());
@@ -185,10 +190,11 @@ fn removal_hits_protected_path(
     };
     above_state || !emptied && protected.iter().any(above_kept)
 }
-/// Whether a part of a path is this name, or a pattern that means it: as in a shell, only a dot of
-/// its own means one that comes first.
+/// Returns whether a part of a path is this name, or a pattern that can mean it. As in a shell,
+/// only a pattern with a leading dot matches a name with one.
 fn path_part_matches_name(part: &str, name: &str) -> bool {
     let hidden = name.starts_with('.') && !part.starts_with('.');
+    // An unknown name is not taken for a protected one, or every unknown path would be refused.
     let readable = part != "**" && !part.contains(UNKNOWN);
     part == name || readable && is_glob(part) && !hidden && globs_intersect(part, name)
 }
@@ -201,7 +207,7 @@ fn path_parts_match_names(parts: &[&str], names: &[&str]) -> bool {
             .all(|(part, name)| self::path_part_matches_name(part, name))
 }
 
-/// The paths that a patch writes, as its lines name them; tabs in them say nothing.
+/// Returns the paths that a patch writes, as its lines name them. Tabs in them are dropped.
 pub(crate) fn codex_patch_paths(text: &str) -> impl Iterator<Item = String> {
     text.lines().filter_map(|line| {
         [
@@ -220,7 +226,7 @@ fn refusal_of_disabling_hooks(what: String) -> String {
     format!("`{what}` starts an agent without the hooks that check it: leave it out")
 }
 
-/// The first flag that `is_meant`, with the word after it.
+/// Returns the first flag that `is_meant` accepts together with its value.
 fn find_matching_flag(arguments: &[&str], is_meant: fn(&str, &str) -> bool) -> Option<String> {
     arguments.iter().enumerate().find_map(|(at, word)| {
         let (name, value) = match word.split_once('=') {
@@ -259,6 +265,7 @@ fn normalized_path_parts(path: &str) -> Vec<&str> {
     for part in path.split('/') {
         match part {
             "" | "." => {}
+            // A `..` at the beginning is kept, since it is not known where it leads.
             ".." if parts.last().is_some_and(|last| *last != "..") => {
                 parts.pop();
             }

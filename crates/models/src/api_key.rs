@@ -1,5 +1,5 @@
-//! Keys of providers: from the environment, else from the system's keyring through the
-//! system's own program. A key is shown by nothing here.
+//! Finds API keys: in the environment, or else in the system's keyring through the system's own
+//! program. Nothing here prints a key.
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};
@@ -9,13 +9,14 @@ use std::time::Duration;
 use crate::ModelError;
 use crate::providers::{EnvVarMap, ModelProvider};
 
-/// Longer than a keyring that is open takes; one that asks a person first is not waited for.
+/// How long to wait for the keyring. An unlocked one is faster, and one that first asks a person is
+/// not waited for.
 const KEYRING_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longer than any key.
 const LONGEST: u64 = 8 * 1024;
-/// A shorter key is not searched for in texts.
+/// Shorter keys are not redacted from texts.
 const SHORTEST: usize = 6;
-/// Under which the keyring holds it.
+/// The service name in the keyring.
 const SERVICE: &str = "checkrein";
 
 /// A key. It is compared with nothing and printed by nothing.
@@ -29,13 +30,13 @@ impl std::fmt::Debug for ApiKey {
 }
 
 impl ApiKey {
-    /// For the header that carries it.
+    /// Returns the key for the header that carries it.
     pub(crate) fn reveal_secret(&self) -> &str {
         &self.0
     }
 
-    /// The text without the key, should a stranger have put it there. A very short key is left:
-    /// it is part of ordinary words, and is worth nothing.
+    /// Returns the text without the key, in case a provider repeats it. A very short key is left:
+    /// it is part of ordinary words and is worth nothing.
     pub(crate) fn redact_from_text(&self, text: &str) -> String {
         match self.0.len() < SHORTEST {
             true => text.to_owned(),
@@ -51,13 +52,14 @@ pub(crate) fn find_api_key(
     environment: &EnvVarMap,
 ) -> Result<Option<ApiKey>, ModelError> {
     let found = provider.api_key_from_environment(environment).or_else(|| {
-        // Whoever runs a model at home has seldom a key for it in the keyring.
+        // A local model seldom has a key in the keyring, and asking may open a prompt.
         if provider.local {
             return None;
         }
         read_key_from_keyring(provider.account, environment)
     });
     let how = match found {
+        // A newline in a key could add a header of its own to the request.
         Some(key) if key.bytes().all(|byte| byte.is_ascii_graphic()) => {
             return Ok(Some(ApiKey(key)));
         }
@@ -90,7 +92,7 @@ fn keyring_command(account: &str) -> Option<(&'static str, Vec<&str>)> {
     }
 }
 
-/// What a person types to put a key there.
+/// Returns the command with which a person stores a key.
 fn keyring_store_command(account: &str) -> Option<String> {
     if cfg!(target_os = "linux") {
         Some(format!(
@@ -105,11 +107,12 @@ fn keyring_store_command(account: &str) -> Option<String> {
     }
 }
 
-/// `None`: there is no keyring, it is locked, or it does not have it.
+/// Returns `None` if there is no keyring, it is locked, or it does not have the key.
 fn read_key_from_keyring(account: &str, environment: &EnvVarMap) -> Option<String> {
     let (program, arguments) = keyring_command(account)?;
     let mut child = Command::new(program)
         .args(arguments)
+        // The program must see the caller's environment and not that of the process.
         .env_clear()
         .envs(environment)
         .stdin(Stdio::null())
@@ -119,17 +122,20 @@ fn read_key_from_keyring(account: &str, environment: &EnvVarMap) -> Option<Strin
         .ok()?;
     let output = child.stdout.take();
     let (send, receive) = mpsc::channel();
+    // The standard library has no wait with a timeout, so the pipe is read on a thread of its own.
     let reader = std::thread::Builder::new().spawn(move || {
         let mut text = String::new();
+        // Bounded, because the program may print anything without end.
         let read = output.map(|output| output.take(LONGEST).read_to_string(&mut text));
-        // Whoever waited may have gone.
+        // The receiver may have timed out.
         let _ = send.send(matches!(read, Some(Ok(_))).then_some(text));
     });
     let found = match reader {
         Ok(_) => receive.recv_timeout(KEYRING_TIMEOUT).ok().flatten(),
         Err(_) => None,
     };
-    // It has said all it will, or has had its time.
+    // The program has either answered or used up its time. `wait` collects it, so that no zombie is
+    // left.
     let _ = child.kill();
     let _ = child.wait();
     let found = found?;

@@ -1,24 +1,25 @@
-//! How long to wait before asking again: what the provider says, else twice as long each time.
+//! Computes the wait before a retry: what the provider asks for, or else twice as long each time.
 
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-/// Longest wait that nobody asked for.
+/// The longest wait that the provider did not ask for.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// The wait after this many tries. Never all at once with everybody else: between half of the
-/// pause and the whole is chance, and on top of what was asked for as well.
+/// Returns the wait after this many attempts. Jitter keeps clients apart: between half of the pause
+/// and all of it, and on top of a requested wait as well.
 pub(crate) fn backoff_delay(tried: u32, pause: Duration, asked: Option<Duration>) -> Duration {
     let doubled = 2_u32.saturating_pow(tried.saturating_sub(1));
     let pause = pause.saturating_mul(doubled).min(LONGEST);
     let half = pause / 2;
     let chance = half.mul_f64(fastrand::f64());
+    // The jitter is only added and never subtracted, so a requested wait is always kept.
     asked.unwrap_or(half).saturating_add(chance)
 }
 
-/// What the headers ask for: milliseconds, seconds or a date.
+/// Returns the wait that the headers ask for: milliseconds, seconds or a date.
 pub(crate) fn retry_after_from_headers(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     if let Some(wait) = text("retry-after-ms").and_then(|text| parse_seconds(text, 1e-3)) {
@@ -27,12 +28,12 @@ pub(crate) fn retry_after_from_headers(headers: &HeaderMap, now: SystemTime) -> 
     let text = text("retry-after")?;
     parse_seconds(text, 1.0).or_else(|| {
         let date = httpdate::parse_http_date(text).ok()?;
-        // A date that has passed asks for no wait.
+        // A date in the past asks for no wait.
         Some(date.duration_since(now).unwrap_or_default())
     })
 }
 
-/// Google says it in the body.
+/// Returns the wait in the body, where Google puts it.
 pub(crate) fn retry_delay_from_body(body: &Value) -> Option<Duration> {
     let details = body.pointer("/error/details")?.as_array()?;
     let delay = details
@@ -43,6 +44,7 @@ pub(crate) fn retry_delay_from_body(body: &Value) -> Option<Duration> {
 
 fn parse_seconds(text: &str, unit: f64) -> Option<Duration> {
     let number: f64 = text.parse().ok()?;
+    // Negative numbers, NaN and overflows are errors here and count as no request.
     Duration::try_from_secs_f64(number * unit).ok()
 }
 

@@ -1,4 +1,4 @@
-//! What went wrong with a model. No variant holds a key, and no text of one does.
+//! Errors of models. Neither a variant nor its text contains a key.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub enum ModelError {
         /// Where one is looked for.
         how: String,
     },
-    /// The provider said no for good.
+    /// The provider refused for good.
     #[error("{provider} answered {status}: {what}")]
     Refused {
         /// The provider.
@@ -31,7 +31,7 @@ pub enum ModelError {
         /// What it said, bounded.
         what: String,
     },
-    /// The provider said not now, until our patience was spent.
+    /// The provider was busy until all attempts were used up.
     #[error("{provider} is busy ({status}){}{what}", if .what.is_empty() { "" } else { ": " })]
     Busy {
         /// The provider.
@@ -51,7 +51,7 @@ pub enum ModelError {
         /// What broke.
         what: String,
     },
-    /// It took longer than it may.
+    /// It took longer than the limit.
     #[error("{provider} did not answer within {limit:?}")]
     Timeout {
         /// The provider.
@@ -59,7 +59,7 @@ pub enum ModelError {
         /// The limit.
         limit: Duration,
     },
-    /// The answer is larger than is read.
+    /// The answer is larger than the limit.
     #[error("the answer of {provider} is larger than {limit} bytes")]
     TooLarge {
         /// The provider.
@@ -75,7 +75,7 @@ pub enum ModelError {
         /// What is wrong with it.
         what: String,
     },
-    /// There is no way to wait for an answer here.
+    /// The system cannot provide a thread or runtime to wait on.
     #[error("no answer can be waited for: {what}")]
     NoExecutor {
         /// What the system said.

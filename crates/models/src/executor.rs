@@ -1,5 +1,5 @@
-//! Who waits for an answer: the caller's own executor where it has one, else one that is started
-//! when the first model is asked. A process that asks none starts none.
+//! Runs requests on the caller's Tokio runtime, or else on a shared one that is started when the
+//! first model is asked. A process that asks none starts none.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,13 +13,15 @@ use tokio::task::JoinHandle;
 
 use crate::ModelError;
 
-/// How long to wait before looking whether an answer is still wanted.
+/// How often to check whether an answer is still wanted.
 const CANCEL_POLL: Duration = Duration::from_millis(50);
 
 static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
 
-/// One thread drives the connections, also while nobody waits.
+/// Returns the shared runtime. Its one thread drives the connections, even while nobody waits.
 fn shared_runtime() -> Result<&'static Runtime, ModelError> {
+    // Never shut down: a connection that is reused keeps its task on this runtime until the process
+    // ends.
     let started = RUNTIME.get_or_init(|| {
         Builder::new_multi_thread()
             .worker_threads(1)
@@ -33,13 +35,13 @@ fn shared_runtime() -> Result<&'static Runtime, ModelError> {
         .map_err(|what| ModelError::NoExecutor { what: what.clone() })
 }
 
-/// Whether the caller's executor is of the kind that drives our connections.
+/// Returns whether the caller runs on a Tokio runtime, which can drive the connections.
 pub(crate) fn is_in_tokio_runtime() -> bool {
     Handle::try_current().is_ok()
 }
 
-/// Waits for an answer in a caller that is not asynchronous. From any number of threads; also
-/// from one that an executor owns, which then stands still as long.
+/// Blocks until the answer is there. Works from any number of threads, including a runtime's own
+/// thread, which is then blocked for as long.
 pub fn block_on<T, E>(future: impl Future<Output = Result<T, E>> + Send) -> Result<T, E>
 where
     T: Send,
@@ -49,7 +51,7 @@ where
     if !is_in_tokio_runtime() {
         return runtime.block_on(future);
     }
-    // It would panic to wait on this thread.
+    // Tokio panics if a runtime is blocked on from within another, so a helper thread waits.
     let waited = std::thread::scope(|scope| {
         std::thread::Builder::new()
             .spawn_scoped(scope, || runtime.block_on(future))
@@ -57,12 +59,13 @@ where
     });
     match waited {
         Ok(Ok(answer)) => answer,
+        // A panic of the caller's future is the caller's, as if it had run on this thread.
         Ok(Err(panic)) => std::panic::resume_unwind(panic),
         Err(error) => Err(async_executor_error(&error).into()),
     }
 }
 
-/// The same, given up once the flag is set: `None`.
+/// Like [`block_on`], but gives up and returns `None` once the flag is set.
 pub fn block_on_unless_cancelled<T>(
     cancelled: &AtomicBool,
     future: impl Future<Output = Result<T, ModelError>> + Send,
@@ -75,6 +78,7 @@ where
         loop {
             match tokio::time::timeout(CANCEL_POLL, &mut future).await {
                 Ok(answer) => return answer.map(Some),
+                // An answer that is ready wins over a flag that was set meanwhile.
                 Err(_) if cancelled.load(Ordering::Relaxed) => return Ok(None),
                 Err(_) => {}
             }
@@ -83,7 +87,7 @@ where
     block_on(watched).transpose()
 }
 
-/// Runs a question on our executor; dropping it cancels the question.
+/// Runs a request on the shared runtime. Dropping the future cancels the request.
 pub(crate) async fn run_on_shared_runtime<T: Send + 'static>(
     future: impl Future<Output = Result<T, ModelError>> + Send + 'static,
 ) -> Result<T, ModelError> {
@@ -98,7 +102,7 @@ fn async_executor_error(error: &dyn std::error::Error) -> ModelError {
     }
 }
 
-/// With the handle that waits for it.
+/// Aborts the task when the handle is dropped. A plain `JoinHandle` would let it run on.
 struct AbortOnDrop<T>(JoinHandle<T>);
 
 impl<T> Future for AbortOnDrop<T> {

@@ -1,5 +1,5 @@
-//! Language models of several providers behind one trait. What a model says is testimony: whoever
-//! asks weighs it, bounds it and counts what it costs; nothing here decides anything.
+//! Language models of several providers behind one trait. What a model says is testimony: the
+//! caller weighs it, bounds it and counts what it costs. Nothing here decides anything.
 
 pub mod answers;
 mod api_key;
@@ -29,7 +29,8 @@ pub use reply::{AnswerTokenUsage, FinishReason, ModelReply};
 pub use request::{ChatMessage, ModelRequest, OutputSchema, RequestedToolCall, ToolDefinition};
 pub use wires::{WireFormat, read_recorded_reply};
 
-/// Whether a model of this name, `provider/model`, can be asked at all. Nothing is looked up.
+/// Checks whether a model of this name, `provider/model`, can be asked at all. Nothing is looked
+/// up.
 ///
 /// # Errors
 /// What is wrong with the name, and what would be right.
@@ -37,7 +38,7 @@ pub fn validate_model_name(name: &str) -> Result<(), ModelError> {
     providers::parse_model_name(name).map(drop)
 }
 
-/// A future that can be sent between threads; who waits for it chooses the executor.
+/// A future that can be sent between threads. The caller chooses the executor.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A model that can be asked. Dropping the future cancels the request.

@@ -1,18 +1,18 @@
-//! How long and how much is waited for.
+//! Time and size limits of one question.
 
 use std::time::Duration;
 
 /// What one question may cost in time and bytes. Retries share these limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelRequestLimits {
-    /// Until a connection stands.
+    /// Time until the connection is established.
     pub connect: Duration,
-    /// Between two pieces of an answer, its first included. Some models think for minutes
-    /// without a word.
+    /// Time between two pieces of an answer, including the wait for the first. Some models think
+    /// for minutes without sending anything.
     pub idle_timeout: Duration,
-    /// In all, with every retry and the waits between them.
+    /// Total time, including retries and the waits between them.
     pub total_timeout: Duration,
-    /// Bytes of an answer as they come over the line.
+    /// Bytes of an answer as received.
     pub bytes: usize,
     /// Requests in all, the first included.
     pub tries: u32,

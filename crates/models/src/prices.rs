@@ -1,5 +1,5 @@
-//! What an answer costs. Integers of a millionth of a dollar; a model without a price costs
-//! `None`, which is not nothing.
+//! Computes what an answer costs, in integer millionths of a dollar. A model without a price costs
+//! `None`, which is not zero.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -7,17 +7,17 @@ use std::sync::OnceLock;
 use crate::AnswerTokenUsage;
 use crate::providers::provider_key_storage_name;
 
-/// The table of this build; its first lines say of which day.
+/// The price table of this build. Its first lines give its date.
 const TABLE: &str = include_str!("prices.tsv");
 
-/// How OpenRouter calls the makers of models that have a price here.
+/// Names that OpenRouter uses for makers of models in this table.
 const MAKERS: &[(&str, &str)] = &[
     ("google", "gemini"),
     ("mistralai", "mistral"),
     ("x-ai", "xai"),
 ];
 
-/// Millionths of a dollar for a million tokens of each kind.
+/// Prices in millionths of a dollar per million tokens of each kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ModelPrice {
     /// Read anew.
@@ -30,10 +30,10 @@ pub struct ModelPrice {
     pub output: u64,
 }
 
-/// The prices of this build, and a person's own before them.
+/// The prices of this build, and a person's own prices, which take precedence.
 #[derive(Debug, Clone, Default)]
 pub struct PriceList {
-    /// By the name in the form of the table.
+    /// By normalized name.
     own: BTreeMap<String, ModelPrice>,
 }
 
@@ -46,8 +46,9 @@ struct PriceRow {
 }
 
 impl PriceList {
-    /// A person's prices by `provider/model`. One counts for later versions of the model too,
-    /// told by a date or the like at the end of the name, as the prices of this build do.
+    /// Creates a list with a person's prices by `provider/model`. A price also applies to later
+    /// versions of the model, which have a date or the like at the end of the name, as the prices
+    /// of this build do.
     pub fn new(own: BTreeMap<String, ModelPrice>) -> Self {
         let own = own
             .into_iter()
@@ -55,8 +56,10 @@ impl PriceList {
         Self { own: own.collect() }
     }
 
-    /// Of one answer of this model, in millionths of a dollar, rounded up.
+    /// Returns the cost of one answer of this model in millionths of a dollar, rounded up.
     pub fn usage_cost(&self, name: &str, usage: &AnswerTokenUsage) -> Option<u64> {
+        // A provider that does not report both leaves the cost unknown. A cap on costs must not
+        // count half of it.
         let (input, output) = (usage.input?, usage.output?);
         let (cached, written) = (
             usage.cache_read.unwrap_or(0),
@@ -74,17 +77,18 @@ impl PriceList {
             .iter()
             .map(|(tokens, price)| u128::from(*tokens).saturating_mul(u128::from(*price)))
             .fold(0, u128::saturating_add);
-        // More than can be said is not nothing known: a cap on costs counts with it.
+        // A sum beyond `u64` is not an unknown one: it must still reach a cap on costs.
         Some(u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX))
     }
 
-    /// The price of this model for a request with so many tokens in all.
+    /// Returns the price of this model for a request with this many input tokens in all.
     pub fn model_price(&self, name: &str, input: u64) -> Option<ModelPrice> {
         let name = normalized_model_name(name);
         let own = self
             .own
             .iter()
             .filter(|(model, _)| is_model_version_of(&name, model))
+            // The longest matching name is the most specific model.
             .max_by_key(|(model, _)| model.len());
         own.map(|(_, price)| *price).or_else(|| {
             built_in_prices()
@@ -97,12 +101,12 @@ impl PriceList {
     }
 }
 
-/// One spelling of a model that has several.
+/// Normalizes the spellings of a model's name.
 fn normalized_model_name(name: &str) -> String {
     let lower = name.trim().to_ascii_lowercase();
     let (provider, model) = lower.split_once('/').unwrap_or(("", &lower));
     let (provider, model) = match model.split_once('/') {
-        // It passes on what the makers of its models ask.
+        // OpenRouter charges the prices of the models' makers.
         Some((maker, model)) if provider == "openrouter" => {
             let known = MAKERS.iter().find(|(theirs, _)| *theirs == maker);
             (known.map_or(maker, |(_, ours)| ours), model)
@@ -112,8 +116,8 @@ fn normalized_model_name(name: &str) -> String {
     format!("{provider}/{}", model.replace('.', "-"))
 }
 
-/// Whether a name is that model, or it with a date, a build number or the like behind. Another
-/// model whose name begins so may cost ten times as much.
+/// Returns whether a name is that model, possibly followed by a date, a build number or the like.
+/// Another model whose name begins the same may cost ten times as much.
 fn is_model_version_of(name: &str, model: &str) -> bool {
     let Some(rest) = name.strip_prefix(model) else {
         return false;
@@ -124,6 +128,8 @@ fn is_model_version_of(name: &str, model: &str) -> bool {
     let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let mut parts = rest.split('-');
     let first = parts.next().unwrap_or_default();
+    // A shorter number is a version of the model itself: `-4` and `-5` may be different models with
+    // different prices.
     let begins = matches!(first, "latest" | "preview" | "exp") || first.len() >= 3 && number(first);
     begins && parts.all(number)
 }
@@ -161,7 +167,7 @@ fn parse_price_row(row: &str) -> Option<PriceRow> {
     })
 }
 
-/// Dollars with at most six decimals.
+/// Parses dollars with at most six decimals.
 fn parse_micro_dollars(dollars: &str) -> Option<u64> {
     let (whole, part) = dollars.split_once('.').unwrap_or((dollars, ""));
     let whole: u64 = whole.parse().ok()?;

@@ -1,5 +1,5 @@
-//! Who can be asked: a provider's wire, where it is and where its key is looked for; and names
-//! of the form `provider/model`.
+//! The table of model providers: wire format, base URL and key variables. Also parses names of the
+//! form `provider/model`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,19 +7,19 @@ use std::ffi::OsString;
 use crate::ModelError;
 use crate::wires::{WireDialect, WireFormat};
 
-/// The environment that is looked at, which is the caller's and not the process's.
+/// The environment given by the caller, as opposed to that of the process.
 pub(crate) type EnvVarMap = BTreeMap<OsString, OsString>;
 
 /// One provider.
 #[derive(Debug)]
 pub(crate) struct ModelProvider {
-    /// As names of models begin.
+    /// The prefix of model names.
     pub(crate) name: &'static str,
-    /// Under which its key and its prices are kept, where that is another name.
+    /// The name under which its key and prices are stored.
     pub(crate) account: &'static str,
     pub(crate) wire: WireFormat,
     pub(crate) dialect: WireDialect,
-    /// Where it is, unless a variable says otherwise.
+    /// The base URL, unless a variable sets another.
     base: &'static str,
     base_variables: &'static [&'static str],
     pub(crate) key_variables: &'static [&'static str],
@@ -33,7 +33,7 @@ pub(crate) const STRICT: WireDialect = WireDialect {
     returns_thoughts: false,
     max_tokens: "max_tokens",
 };
-/// Takes no schema, or none together with a stream or tools.
+/// Accepts no schema, or none together with a stream or tools.
 const LOOSE: WireDialect = WireDialect {
     enforces_schemas: false,
     ..STRICT
@@ -70,7 +70,7 @@ const fn chat_provider(
     }
 }
 
-/// All of them.
+/// All providers.
 pub(crate) const PROVIDERS: &[ModelProvider] = &[
     ModelProvider {
         wire: WireFormat::Anthropic,
@@ -212,10 +212,10 @@ pub(crate) const PROVIDERS: &[ModelProvider] = &[
 ];
 
 const GEMINI: &str = "https://generativelanguage.googleapis.com";
-/// An address and not a URL: where the server listens, without the path of this wire.
+/// Holds an address and not a URL: where the server listens, without the path of this wire.
 const OLLAMA_HOST: &str = "OLLAMA_HOST";
 
-/// What models are called, so that a bare one can be told its provider.
+/// Prefixes of model names, to suggest a provider for a name without one.
 const FAMILIES: &[(&str, &str)] = &[
     ("claude", "anthropic"),
     ("gpt", "openai"),
@@ -240,7 +240,7 @@ const FAMILIES: &[(&str, &str)] = &[
 /// Longer than any model's name.
 const LONGEST: usize = 200;
 
-/// The provider that a name begins with, and the provider's own name of the model.
+/// Returns the provider named by the prefix, and the provider's own name of the model.
 pub(crate) fn parse_model_name(name: &str) -> Result<(&'static ModelProvider, &str), ModelError> {
     let wrong = |why: String| {
         Err(ModelError::InvalidName {
@@ -250,6 +250,8 @@ pub(crate) fn parse_model_name(name: &str) -> Result<(&'static ModelProvider, &s
     };
     let Some((first, model)) = name.split_once('/') else {
         let lower = name.to_ascii_lowercase();
+        // A bare name is never guessed: the key would be sent to a provider that the person did not
+        // name. The guess goes into the message.
         let family = FAMILIES.iter().find(|(begin, _)| lower.starts_with(begin));
         return wrong(match (find_provider(name), family) {
             (Some(provider), _) => format!("it names no model; write {}/MODEL", provider.name),
@@ -265,6 +267,7 @@ pub(crate) fn parse_model_name(name: &str) -> Result<(&'static ModelProvider, &s
             .iter()
             .map(|provider| (strsim::jaro_winkler(&lower, provider.name), provider.name))
             .max_by(|a, b| a.0.total_cmp(&b.0))
+            // Below this likeness a suggestion would be a random provider.
             .filter(|(likeness, _)| *likeness > 0.8);
         return wrong(match near {
             Some((_, near)) => {
@@ -276,10 +279,12 @@ pub(crate) fn parse_model_name(name: &str) -> Result<(&'static ModelProvider, &s
             ),
         });
     };
+    // Everything after the first slash is the model's name, which may contain slashes itself, as at
+    // OpenRouter.
     if model.is_empty() {
         return wrong(format!("it names no model; write {first}/MODEL"));
     }
-    // The name may stand in a URL.
+    // Gemini puts the model's name into the URL path, so it must not climb out of it or end it.
     let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.:@+".contains(c);
     let climbs = model.split('/').any(|part| matches!(part, "" | "." | ".."));
     if model.len() > LONGEST || climbs || !model.chars().all(plain) {
@@ -292,7 +297,7 @@ fn find_provider(name: &str) -> Option<&'static ModelProvider> {
     PROVIDERS.iter().find(|provider| provider.name == name)
 }
 
-/// Under which name a provider's keys and prices are kept.
+/// Returns the name under which a provider's keys and prices are stored.
 pub(crate) fn provider_key_storage_name(name: &str) -> &str {
     find_provider(name).map_or(name, |provider| provider.account)
 }
@@ -303,7 +308,7 @@ fn provider_names() -> String {
 }
 
 impl ModelProvider {
-    /// Where requests go, without a slash at the end.
+    /// Returns the base URL, without a trailing slash.
     pub(crate) fn base_url(&self, environment: &EnvVarMap) -> Result<String, ModelError> {
         let Some((variable, value)) = first_set_variable(environment, self.base_variables) else {
             return Ok(self.base.to_owned());
@@ -314,24 +319,25 @@ impl ModelProvider {
             value.trim_end_matches('/').to_owned()
         };
         if reqwest::Url::parse(&base)
+            // The endpoint's path is appended, so a query would swallow it.
             .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.query().is_none())
         {
             return Ok(base);
         }
-        // Its value may hold a password.
+        // The value is not shown, because it may contain a password.
         Err(ModelError::InvalidName {
             name: self.name.to_owned(),
             why: format!("{variable} is no http or https URL"),
         })
     }
 
-    /// The key that a variable holds.
+    /// Returns the key from the provider's variables.
     pub(crate) fn api_key_from_environment(&self, environment: &EnvVarMap) -> Option<String> {
         first_set_variable(environment, self.key_variables).map(|(_, value)| value)
     }
 }
 
-/// The first of these variables that says something.
+/// Returns the first of these variables that is set and not blank.
 pub(crate) fn first_set_variable(
     environment: &EnvVarMap,
     variables: &[&'static str],
@@ -343,11 +349,11 @@ pub(crate) fn first_set_variable(
     })
 }
 
-/// Where programs lie that the system itself brought.
+/// Folders of programs that come with the system.
 const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// The environment without what says where models are reached, for who cannot tell whether a
-/// stranger set it: keys would go there.
+/// Returns the environment without variables that set where models are reached, for callers that
+/// cannot tell whether a stranger set them. Keys would otherwise be sent there.
 pub fn without_endpoint_variables(environment: &EnvVarMap) -> EnvVarMap {
     const ROUTES: [&str; 6] = [
         "http_proxy",
@@ -367,13 +373,13 @@ pub fn without_endpoint_variables(environment: &EnvVarMap) -> EnvVarMap {
     };
     let mut kept = environment.clone();
     kept.retain(|name, _| !says_where(name));
-    // The program that hands out keys is looked for in it.
+    // The keyring's program is found through `PATH`, so that must not be a stranger's either.
     kept.insert("PATH".into(), SYSTEM_PATH.into());
     kept
 }
 
-/// As Ollama itself reads it: scheme and port may be missing, and an address to listen on
-/// everywhere is this machine.
+/// Parses `OLLAMA_HOST` as Ollama does: scheme and port may be missing, and an address to listen on
+/// everywhere means this machine.
 fn ollama_base_url(host: &str) -> String {
     let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
     let rest = rest.trim_end_matches('/');
@@ -387,11 +393,13 @@ fn ollama_base_url(host: &str) -> String {
         Some((name, after)) if port(after) && (!name.contains(':') || name.ends_with(']')) => {
             (name, after)
         }
+        // With a scheme, Ollama uses the scheme's own port. Without one, its default.
         _ if host.contains("://") && scheme == "https" => (address, "443"),
         _ if host.contains("://") => (address, "80"),
         _ => (address, "11434"),
     };
     let name = match name {
+        // A server can listen on every address, but a client needs one to connect to.
         "" | "0.0.0.0" => "127.0.0.1",
         "[::]" => "[::1]",
         other => other,

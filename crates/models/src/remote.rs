@@ -1,5 +1,5 @@
-//! A model behind a provider's API: one question over one connection at a time, asked again
-//! while that can help.
+//! A model behind a provider's API. Asks one question over one connection at a time, and retries as
+//! long as that can help.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
@@ -17,13 +17,12 @@ use crate::{
     ModelRequestLimits, backoff, connection, executor,
 };
 
-/// Most of an error's body that is read, in bytes.
+/// Bytes of an error's body that are read.
 const MOST_READ: usize = 64 * 1024;
-/// Most of its text that is told, in characters.
+/// Characters of a provider's text that are shown.
 const MOST_TOLD: usize = 500;
 
-/// A model of one of the providers. Nothing is connected to, and no key is looked for, before
-/// it is asked.
+/// A model of one of the providers. It connects to nothing and looks for no key before it is asked.
 #[derive(Clone)]
 pub struct RemoteModel(Arc<RemoteModelInner>);
 
@@ -40,7 +39,7 @@ struct RemoteModelInner {
 
 impl std::fmt::Debug for RemoteModel {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The environment holds keys.
+        // The environment holds keys, so only the name is printed.
         out.debug_struct("Remote")
             .field("name", &self.0.name)
             .finish_non_exhaustive()
@@ -48,8 +47,8 @@ impl std::fmt::Debug for RemoteModel {
 }
 
 impl RemoteModel {
-    /// The model of this name, `provider/model`. Keys, base URLs and proxies are looked for in
-    /// the environment that is given; that of the process is not read.
+    /// Returns the model of this name, `provider/model`. Keys, base URLs and proxies are taken from
+    /// the given environment; the environment of the process is not read.
     pub fn new(
         name: &str,
         environment: &EnvVarMap,
@@ -70,10 +69,10 @@ impl RemoteModel {
 }
 
 impl RemoteModel {
-    /// Looks for the key, so that its absence is known before anything is asked.
+    /// Looks for the key, so that its absence is known before a question is asked.
     ///
     /// # Errors
-    /// If there is none, and the provider wants one.
+    /// If there is none and the provider needs one.
     pub fn ensure_api_key(&self) -> BoxFuture<'_, Result<(), ModelError>> {
         Box::pin(async move {
             if executor::is_in_tokio_runtime() {
@@ -98,7 +97,8 @@ impl LanguageModel for RemoteModel {
             if executor::is_in_tokio_runtime() {
                 return self.0.ask_model_with_timeout(request).await;
             }
-            // An executor of another kind drives no connection: ours does.
+            // Only a Tokio runtime can drive the connection. Under any other executor the shared
+            // runtime does.
             let (inner, request) = (Arc::clone(&self.0), request.clone());
             executor::run_on_shared_runtime(
                 async move { inner.ask_model_with_timeout(&request).await },
@@ -108,7 +108,7 @@ impl LanguageModel for RemoteModel {
     }
 }
 
-/// A try that failed.
+/// A failed attempt.
 struct ModelRequestFailure {
     error: ModelError,
     retry: RetryHint,
@@ -117,7 +117,7 @@ struct ModelRequestFailure {
 /// Whether another try can help.
 enum RetryHint {
     No,
-    /// Yes, after what the provider asks for.
+    /// Yes, after the delay that the provider asked for, if any.
     After(Option<Duration>),
 }
 
@@ -128,6 +128,7 @@ impl RemoteModelInner {
     ) -> Result<ModelReply, ModelError> {
         let whole = self.limits.total_timeout;
         let until = Instant::now().checked_add(whole);
+        // The outer timeout bounds everything, including retries and the search for the key.
         match timeout(whole, self.send_with_retries(request, until)).await {
             Ok(answer) => answer,
             Err(_) => Err(self.model_timeout_error(whole)),
@@ -142,6 +143,7 @@ impl RemoteModelInner {
         let key = self.api_key().await?;
         let client = self.http_client()?;
         let mut body = self.model_request_body(request);
+        // The body without provider state is built once and tried at most once.
         let mut bare =
             request_without_provider_state(request).map(|bare| self.model_request_body(&bare));
         let mut tried = 0;
@@ -151,8 +153,9 @@ impl RemoteModelInner {
                 Err(failed) => failed,
             };
             tried += 1;
-            // Thoughts of another model, or before which the conversation was changed, may be
-            // refused. An answer without them is better than none.
+            // A provider may refuse (400) thoughts of another model, or thoughts whose conversation
+            // was changed. The request is repeated once without them, since an answer without them
+            // is better than none.
             if matches!(failed.error, ModelError::Refused { status: 400, .. })
                 && let Some(bare) = bare.take()
             {
@@ -163,6 +166,8 @@ impl RemoteModelInner {
                 return Err(failed.error);
             };
             let wait = backoff::backoff_delay(tried, self.limits.first_backoff, asked);
+            // A wait that would end after the deadline is pointless. The last error says more than
+            // a timeout would.
             let late = Instant::now()
                 .checked_add(wait)
                 .is_none_or(|end| until.is_some_and(|until| end >= until));
@@ -189,6 +194,8 @@ impl RemoteModelInner {
         let mut request = client
             .post(format!("{}{}", self.base, wire.endpoint_path(&self.model)))
             .header("content-type", "application/json")
+            // Every answer is streamed, so that a stalled provider is noticed by the idle timeout
+            // and not only by the total one.
             .header("accept", "text/event-stream")
             .body(body.to_owned());
         if let Some((name, value)) = wire.api_version_header() {
@@ -205,6 +212,7 @@ impl RemoteModelInner {
                         RetryHint::No,
                     )
                 })?;
+            // Marks the header so that it is not printed in debug output.
             value.set_sensitive(true);
             request = request.header(name, value);
         }
@@ -228,6 +236,8 @@ impl RemoteModelInner {
     ) -> Result<ModelReply, ModelRequestFailure> {
         let mut reader = StreamedReplyReader::new(self.provider.wire, self.provider.dialect);
         let mut size = 0_usize;
+        // Once a part of the answer has arrived, the tokens are spent. A retry would pay for them
+        // again.
         let again = |reader: &StreamedReplyReader| {
             if reader.begun {
                 RetryHint::No
@@ -239,7 +249,8 @@ impl RemoteModelInner {
             let piece = match timeout(self.limits.idle_timeout, response.chunk()).await {
                 Ok(Ok(Some(piece))) => piece,
                 Ok(Ok(None)) => break,
-                // What matters of the answer may have come before.
+                // The essential part of the answer has arrived. Some servers close the connection
+                // without a proper end.
                 Ok(Err(_)) if reader.is_model_reply_complete() => break,
                 Ok(Err(error)) => {
                     return Err(self.model_connection_error(error, key, again(&reader)));
@@ -247,6 +258,8 @@ impl RemoteModelInner {
                 Err(_) => return Err(self.model_idle_timeout_error()),
             };
             size = size.saturating_add(piece.len());
+            // The provider is not trusted to stop: without the limit, an endless stream would fill
+            // the memory.
             if size > self.limits.bytes {
                 return Err(self.non_retryable_model_error(ModelError::TooLarge {
                     provider: self.provider.name.to_owned(),
@@ -289,7 +302,7 @@ impl RemoteModelInner {
         }
     }
 
-    /// An answer that is none, by its status and words.
+    /// Reads the error of an unsuccessful response, from its status and body.
     async fn response_error(
         &self,
         mut response: Response,
@@ -310,8 +323,9 @@ impl RemoteModelInner {
             .as_ref()
             .and_then(wires::find_provider_error_text)
             .unwrap_or(&raw);
+        // Google gives the delay in the body instead of a header.
         let asked = asked.or_else(|| backoff::retry_delay_from_body(parsed.as_ref()?));
-        // An account without money is not busy.
+        // OpenAI answers 429 for an exhausted account as well. Waiting does not help there.
         let spent = parsed.as_ref().and_then(|body| body.pointer("/error/code"))
             == Some(&Value::from("insufficient_quota"));
         if spent {
@@ -320,7 +334,7 @@ impl RemoteModelInner {
         self.status_error(status.as_u16(), what, key, RetryHint::After(asked))
     }
 
-    /// What a status means, if it is one that passes `again` counts.
+    /// Returns the failure for a status. `again` applies to statuses that can pass.
     fn status_error(
         &self,
         status: u16,
@@ -328,6 +342,8 @@ impl RemoteModelInner {
         key: Option<&ApiKey>,
         again: RetryHint,
     ) -> ModelRequestFailure {
+        // Timeouts, rate limits and server errors can pass. Every other client error would be
+        // refused again.
         let passes = matches!(status, 408 | 425 | 429 | 500..);
         if !passes {
             return self.provider_refusal_error(status, what, key);
@@ -421,11 +437,13 @@ impl RemoteModelInner {
         })
     }
 
-    /// Looked for once; what was not found is looked for again.
+    /// Returns the key. A found key is kept; a missing key is looked for again at the next
+    /// question.
     async fn api_key(&self) -> Result<Option<&ApiKey>, ModelError> {
         let look = || async {
             let (provider, environment) = (self.provider, self.environment.clone());
             let looked =
+                // The keyring's program may take seconds and must not block the runtime's thread.
                 tokio::task::spawn_blocking(move || api_key::find_api_key(provider, &environment));
             looked.await.unwrap_or_else(|error| {
                 Err(ModelError::NoExecutor {
@@ -437,7 +455,7 @@ impl RemoteModelInner {
     }
 }
 
-/// The same request without what providers want to see again; `None` if there is nothing of it.
+/// Returns the request without provider state; `None` if it has none.
 fn request_without_provider_state(request: &ModelRequest) -> Option<ModelRequest> {
     let mut bare = request.clone();
     let mut found = false;
@@ -451,7 +469,7 @@ fn request_without_provider_state(request: &ModelRequest) -> Option<ModelRequest
     found.then_some(bare)
 }
 
-/// A stranger's text as it is told: without the key, in one line, and not all of it.
+/// Makes a provider's text printable: without the key, on one line, and bounded.
 fn sanitize_provider_text(text: &str, key: Option<&ApiKey>) -> String {
     let text = key.map_or_else(|| text.to_owned(), |key| key.redact_from_text(text));
     let words: Vec<&str> = text

@@ -1,4 +1,4 @@
-//! What a model answers.
+//! The answer of a model.
 
 use crate::request::RequestedToolCall;
 
@@ -7,7 +7,7 @@ use crate::request::RequestedToolCall;
 pub struct ModelReply {
     /// What it said, thinking left out.
     pub text: String,
-    /// What it wants done.
+    /// The tool calls that it makes.
     pub calls: Vec<RequestedToolCall>,
     /// Why it ended.
     pub finish_reason: FinishReason,
@@ -20,7 +20,7 @@ pub struct ModelReply {
 pub enum FinishReason {
     /// The model was done.
     EndOfTurn,
-    /// It waits for its calls.
+    /// It waits for the results of its calls.
     Calls,
     /// Its output limit cut it.
     Truncated,
@@ -33,7 +33,7 @@ pub enum FinishReason {
 /// Tokens of one answer; `None` where the provider does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AnswerTokenUsage {
-    /// Read anew.
+    /// Input tokens that were not cached.
     pub input: Option<u64>,
     /// Read from the provider's cache.
     pub cache_read: Option<u64>,

@@ -1,11 +1,11 @@
-//! What a model is asked.
+//! The request to a model.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-/// One request, in nobody's wire format.
+/// One request, independent of any wire format.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelRequest {
     /// Instructions that no message can overrule.
@@ -14,7 +14,7 @@ pub struct ModelRequest {
     pub messages: Vec<ChatMessage>,
     /// Tools that the model may call.
     pub tools: Vec<ToolDefinition>,
-    /// The shape that the answer must have, where the provider can see to that.
+    /// The schema of the answer, where the provider can enforce it.
     pub output_schema: Option<OutputSchema>,
     /// Most output tokens; `None` leaves it to the provider.
     pub max_tokens: Option<u32>,
@@ -32,7 +32,7 @@ pub enum ChatMessage {
         /// What it wants done.
         calls: Vec<RequestedToolCall>,
     },
-    /// What came of a call.
+    /// The result of a call.
     ToolResult {
         /// [`RequestedToolCall::id`].
         call: String,
@@ -52,13 +52,13 @@ pub struct RequestedToolCall {
     pub id: String,
     /// The tool's name.
     pub tool: String,
-    /// Its arguments; a text that is no JSON is kept as it came, for the agent to be told.
+    /// Its arguments. A text that is no JSON is kept as received, so that the agent can be told.
     pub arguments: Result<Value, String>,
-    /// What the provider wants to see again with the call, and nobody else reads.
+    /// Opaque state that the provider wants back with the call.
     pub provider_state: Option<String>,
 }
 
-/// A tool as the model is told of it.
+/// A tool as described to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDefinition {
     /// Its name.

@@ -1,5 +1,6 @@
-//! A patch against a tree, as a whole: every change sees what those before it have done, and
-//! the first byte is written by nobody before the last line is known to fit.
+//! Checks a patch against a tree as a whole and plans the file changes. Each change sees the effect
+//! of those before it. Nothing is written here, so no byte is written before the last line is known
+//! to fit.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,20 +14,20 @@ use crate::refusal::{PatchRefusal, PatchRefusalCause};
 use crate::tree_path::{self, PathBelowRoot};
 use crate::update_chunks;
 
-/// Links that are followed on the way to one file.
+/// Most links that are followed on the way to one file.
 const MAX_LINKS: usize = 40;
-/// Bytes of a path, as systems bound them, and names in it.
+/// Longest path in bytes, as systems bound it, and most names in it.
 const MAX_PATH_BYTES: usize = 4096;
 const MAX_PATH_DEPTH: usize = 512;
-/// Refusals that are collected.
+/// Refusals after which the check stops.
 const MAX_REFUSALS: usize = 16;
-/// Bytes of files that one patch may be about, counted for each change.
+/// Most bytes of files that one patch may concern, counted once for each change.
 const MAX_TOTAL_BYTES: usize = 256 << 20;
 
 /// Checks a patch whose relative paths begin at `base`.
 ///
 /// # Errors
-/// All reasons why it is not applied, file by file; at most a handful of each file.
+/// The reasons why it is not applied, file by file, with a bounded number for each file.
 pub fn check_patch(
     patch: &ParsedPatch,
     tree: &dyn FileTree,
@@ -47,6 +48,7 @@ pub fn check_patch(
     };
     let mut refusals = Vec::new();
     for change in &patch.changes {
+        // Checked on after a refusal, so that an agent learns of all mistakes at once.
         if let Err(found) = check.check_and_plan_file_change(change) {
             refusals.extend(found);
         }
@@ -55,12 +57,13 @@ pub fn check_patch(
         }
     }
     if !refusals.is_empty() {
+        // Hazards do not refuse a patch on their own, but help to write a refused one again.
         refusals.extend(check.hazards);
         return Err(refusals);
     }
     let mut steps = Vec::new();
     for (_, file) in check.files {
-        // Came and went within the patch.
+        // The patch created the file and removed it again.
         if file.before.is_none() && file.now.is_none() {
             continue;
         }
@@ -91,11 +94,11 @@ struct PatchPlanner<'c> {
     base: &'c PathBelowRoot,
     fit: HunkMatchDialect,
     format: PatchFormat,
-    /// By path, in lower case where that is one.
+    /// By path; in lower case on a tree that ignores case.
     files: BTreeMap<PathBelowRoot, PatchedFile>,
-    /// How many of the files that are there now lie below each folder.
+    /// How many touched files exist below each folder after the changes so far.
     folders: HashMap<PathBelowRoot, usize>,
-    /// The files by what makes them these and no others.
+    /// Touched files by their identity (device and inode).
     identities: HashMap<(u64, u64), Vec<PathBelowRoot>>,
     listed: Vec<ListedFileAction>,
     hazards: Vec<PatchRefusal>,
@@ -104,7 +107,7 @@ struct PatchPlanner<'c> {
 
 type PatchRefusalList = Vec<PatchRefusal>;
 
-/// A place that a change speaks of: where it is, and how to refuse it.
+/// A path as the patch spells it, with the patch line that names it.
 struct PatchPathReference<'s> {
     path: &'s str,
     line: usize,
@@ -132,12 +135,14 @@ impl PatchPlanner<'_> {
         match &change.kind {
             PatchFileChange::Add(content) => {
                 let path = self.resolve_patch_path(&spot, true)?;
+                // V4A adds a file even if one is there, as Codex does; the list of actions says
+                // that it was replaced.
                 let was = self.file_identity(&spot, &path)?.is_some();
                 self.plan_file_write(&spot, &path, content.clone().into_bytes(), None, None)?;
                 self.record_patch_file_action(FileAction::Add, &path, None, was);
             }
             PatchFileChange::Delete => {
-                // The link goes, not what it names.
+                // The last name is not followed: a deletion means the link itself, not its target.
                 let path = self.resolve_patch_path(&spot, false)?;
                 if let Ok(TreeNode::Link(_)) = self.node_after_patch_changes(&path) {
                     return Err(vec![spot.build_patch_refusal(
@@ -145,6 +150,8 @@ impl PatchPlanner<'_> {
                         "it is a symbolic link: remove it by name in a shell",
                     )]);
                 }
+                // Read only to record the content that `apply` must find before it removes the
+                // file.
                 self.file_content_after_changes(&spot, &path)?;
                 self.plan_file_removal(&path);
                 self.record_patch_file_action(FileAction::Delete, &path, None, false);
@@ -157,13 +164,15 @@ impl PatchPlanner<'_> {
                         Ok(TreeNode::Link(_))
                     )
                 {
-                    // The link would go, and the file that it names stay.
+                    // A move would remove the link and leave the file that it names in place.
                     return Err(vec![spot.build_patch_refusal(
                         PatchRefusalCause::Unsupported,
                         "it is a symbolic link: move the file that it names, by its own name",
                     )]);
                 }
                 let bytes = self.file_content_after_changes(&spot, &path)?;
+                // V4A chunks are compared as text. A lossy conversion would rewrite the bytes that
+                // are no UTF-8.
                 let text = String::from_utf8(bytes).map_err(|error| {
                     let at = error.utf8_error().valid_up_to();
                     let what = format!("the file is not UTF-8 text (byte {at})");
@@ -196,6 +205,8 @@ impl PatchPlanner<'_> {
             PatchFileChange::Remove(hunks) => {
                 let path = self.resolve_patch_path(&spot, true)?;
                 let bytes = self.file_content_after_changes(&spot, &path)?;
+                // Lines that are not in the patch would be lost with the file, so they refuse the
+                // removal.
                 let left = hunks::apply_hunks(&change.path, &bytes, hunks, self.fit)?;
                 if !left.is_empty() && !hunks.is_empty() {
                     let what = format!(
@@ -217,6 +228,7 @@ impl PatchPlanner<'_> {
                 creates_if_missing: makes,
             } => {
                 let path = self.resolve_patch_path(&spot, true)?;
+                // A plain diff does not say whether it creates a file; without old lines it may.
                 if *makes && self.file_identity(&spot, &path)?.is_none() {
                     let content = hunks.iter().flat_map(|hunk| &hunk.new);
                     let content: String = content.map(String::as_str).collect();
@@ -239,7 +251,7 @@ impl PatchPlanner<'_> {
         Ok(())
     }
 
-    /// The new content of a file, where it is or under another name.
+    /// Plans new content for a file, in its place or under another name.
     fn plan_file_write_or_move(
         &mut self,
         spot: &PatchPathReference<'_>,
@@ -262,6 +274,9 @@ impl PatchPlanner<'_> {
         let there = self.file_identity(&target, &path)?;
         let key = self.case_folded_path_key(&from);
         let here = self.files.get(&key).and_then(|file| file.identity);
+        // The same file under its own name, or in another case where case does not matter. It is
+        // found before the write below, which would otherwise be followed by the removal of the
+        // same file.
         if self.case_folded_path_key(&path) == key {
             if from != path {
                 return Err(vec![target.build_patch_refusal(
@@ -277,6 +292,7 @@ impl PatchPlanner<'_> {
             self.record_patch_file_action(FileAction::Update, &from, None, false);
             return Ok(());
         }
+        // Another name of the same file, such as a hard link.
         if let (Some(Some(there)), Some(here)) = (there, here)
             && there == here
         {
@@ -285,12 +301,14 @@ impl PatchPlanner<'_> {
                 target.build_patch_refusal(PatchRefusalCause::SameFile, what),
             ]);
         }
+        // `git apply` refuses to overwrite. V4A moves overwrite, as in Codex.
         if there.is_some() && self.format == PatchFormat::Unified {
             let what = "the patch makes this file, and it is there already";
             return Err(vec![
                 target.build_patch_refusal(PatchRefusalCause::Exists, what),
             ]);
         }
+        // Written before the source is removed, since the permissions come from the source.
         self.plan_file_write(&target, &path, bytes, executable, Some(&from))?;
         if !copies {
             self.plan_file_removal(&from);
@@ -304,7 +322,7 @@ impl PatchPlanner<'_> {
         Ok(())
     }
 
-    /// What files are known by.
+    /// Returns the key by which a file is tracked.
     fn case_folded_path_key(&self, path: &PathBelowRoot) -> PathBelowRoot {
         match self.tree.is_case_insensitive() {
             true => path.lowercase_path(),
@@ -312,7 +330,7 @@ impl PatchPlanner<'_> {
         }
     }
 
-    /// A file comes into sight, or what it holds changes.
+    /// Records a file that the patch touches.
     fn track_patched_file(&mut self, key: PathBelowRoot, file: PatchedFile) {
         let is = file.now.is_some();
         if let Some(identity) = file.identity {
@@ -325,12 +343,13 @@ impl PatchPlanner<'_> {
         self.update_folder_file_counts(&key, was.is_some_and(|file| file.now.is_some()), is);
     }
 
-    /// Keeps count of what lies in the folders above.
+    /// Updates the file counts of all folders above a file.
     fn update_folder_file_counts(&mut self, key: &PathBelowRoot, was: bool, is: bool) {
         if was == is {
             return;
         }
         let mut folder = key.clone();
+        // The root always exists, so it needs no count.
         while folder.pop_path_name() && folder != PathBelowRoot::tree_root_path() {
             let files = self.folders.entry(folder.clone()).or_default();
             *files = match is {
@@ -340,7 +359,7 @@ impl PatchPlanner<'_> {
         }
     }
 
-    /// What stands there after the changes so far.
+    /// Returns what is at a path after the changes so far.
     fn node_after_patch_changes(&self, path: &PathBelowRoot) -> Result<TreeNode, String> {
         let key = self.case_folded_path_key(path);
         if let Some(file) = self.files.get(&key) {
@@ -350,7 +369,7 @@ impl PatchPlanner<'_> {
                     executable: content.executable == Some(true),
                 });
             }
-            // Nothing lies in what was a file.
+            // The patch removed the file. The tree still has it, so it must not be asked.
             return Ok(TreeNode::Missing);
         }
         if self.folders.get(&key).is_some_and(|files| *files > 0) {
@@ -361,8 +380,8 @@ impl PatchPlanner<'_> {
             .map_err(|error| error.to_string())
     }
 
-    /// From a path as it is spelled to the place it means below the root, through links that
-    /// stay there. `follow`: also the link that the last name may be.
+    /// Resolves a path as spelled to the place below the root that it means, through links that
+    /// stay below the root. With `follow`, a link in the last name is followed, too.
     fn resolve_patch_path(
         &self,
         spot: &PatchPathReference<'_>,
@@ -388,6 +407,8 @@ impl PatchPlanner<'_> {
             return Err(bad("the path is longer than any system takes"));
         }
         let (mut at, rest) = self.split_path_into_base_and_names(spot, spot.path, self.base)?;
+        // A stack of the names that remain, the next one last. A link pushes the names of its
+        // target.
         let mut names: Vec<String> = rest.rev().map(str::to_owned).collect();
         if matches!(
             names.first().map(String::as_str),
@@ -396,12 +417,13 @@ impl PatchPlanner<'_> {
             return Err(bad("the path names a folder, and a file is wanted"));
         }
         let mut links = 0;
-        // Below what is not there nothing is.
+        // Nothing exists below a missing folder, so the tree is not asked any more.
         let mut missing = false;
         while let Some(name) = names.pop() {
             match name.as_str() {
                 "" | "." => continue,
                 ".." => {
+                    // `..` above the root: refused, even if a later name would lead back in.
                     if !at.pop_path_name() {
                         return Err(outside_refusal(spot));
                     }
@@ -422,6 +444,7 @@ impl PatchPlanner<'_> {
             let is_last = names.iter().all(|name| matches!(name.as_str(), "" | "."));
             match node {
                 TreeNode::Link(target) if follow || !is_last => {
+                    // Cycles are found by this bound alone, as POSIX systems find them (`ELOOP`).
                     links += 1;
                     if links > MAX_LINKS {
                         return Err(bad("its links go round in a circle"));
@@ -439,6 +462,7 @@ impl PatchPlanner<'_> {
                 TreeNode::File { .. } | TreeNode::Link(_) if !is_last => {
                     return Err(bad("something on the way to it is a file"));
                 }
+                // The system would refuse `missing/../file`; resolving it by text would accept it.
                 TreeNode::Missing if names.iter().any(|name| name == "..") => {
                     return Err(bad("it goes up again from a folder that is not there"));
                 }
@@ -448,6 +472,8 @@ impl PatchPlanner<'_> {
                 | TreeNode::Link(_) => {}
             }
         }
+        // Checked on the resolved path, so that a link into `.git` is refused as well. A hook or a
+        // config written there would be run by git.
         if at.has_dot_git_component() {
             let what = "nothing is written into a `.git` folder: git commands change it";
             return Err(spot.build_patch_refusal(PatchRefusalCause::InsideGit, what));
@@ -458,7 +484,7 @@ impl PatchPlanner<'_> {
         }
     }
 
-    /// Where a path begins, and its names from there.
+    /// Splits a path into the folder where it begins and its names from there.
     fn split_path_into_base_and_names<'p>(
         &self,
         spot: &PatchPathReference<'_>,
@@ -469,6 +495,8 @@ impl PatchPlanner<'_> {
         if !absolute {
             return Ok((base.clone(), spelled.split('/')));
         }
+        // An absolute path is accepted if it begins with a spelling of the root, such as `/tmp` and
+        // `/private/tmp` for the same folder.
         let below = self.tree.root_spellings().into_iter().find_map(|root| {
             let rest = spelled.strip_prefix(root.trim_end_matches(['/', '\\']))?;
             rest.strip_prefix(['/', std::path::MAIN_SEPARATOR])
@@ -479,7 +507,8 @@ impl PatchPlanner<'_> {
         }
     }
 
-    /// What makes the file at this path the one it is, if there is a file.
+    /// Returns the identity of the file at this path, if there is a file; the inner `None` is a
+    /// file whose system reports no identity.
     fn file_identity(
         &self,
         spot: &PatchPathReference<'_>,
@@ -494,7 +523,7 @@ impl PatchPlanner<'_> {
         }
     }
 
-    /// What the file holds after the changes so far; from here on it is known.
+    /// Returns the content of a file after the changes so far, and tracks the file from here on.
     fn file_content_after_changes(
         &mut self,
         spot: &PatchPathReference<'_>,
@@ -524,8 +553,10 @@ impl PatchPlanner<'_> {
             };
             self.track_patched_file(key.clone(), touched);
         }
+        // `None` only if an earlier change of the patch has removed the file.
         let now = self.files.get(&key).and_then(|file| file.now.as_ref());
         match now {
+            // Counted for each change: many changes of one large file copy it each time.
             Some(content) if self.bytes.saturating_add(content.bytes.len()) > MAX_TOTAL_BYTES => {
                 let what = format!("the patch is about more than {MAX_TOTAL_BYTES} bytes of files");
                 Err(vec![
@@ -556,7 +587,7 @@ impl PatchPlanner<'_> {
         })
     }
 
-    /// `like`: the file whose permissions a new one gets.
+    /// Plans the content of a file. A new file gets the permissions of `like`.
     fn plan_file_write(
         &mut self,
         spot: &PatchPathReference<'_>,
@@ -594,8 +625,10 @@ impl PatchPlanner<'_> {
             let was = file.now.as_ref().and_then(|content| content.executable);
             file.now = Some(PlannedFileContent {
                 bytes,
+                // The patch's own mode first, then that of a moved file, then an earlier change of
+                // this file.
                 executable: executable.or(marked).or(was),
-                // What is there keeps its own permissions.
+                // An existing file keeps its own permissions.
                 permissions_from: match file.before {
                     Some(_) => Some(file.path.clone()),
                     None => like,
@@ -606,7 +639,7 @@ impl PatchPlanner<'_> {
         Ok(())
     }
 
-    /// Two names of one file cannot both be written.
+    /// Refuses a file that the patch also changes under another name.
     fn refuse_aliased_file(
         &self,
         spot: &PatchPathReference<'_>,

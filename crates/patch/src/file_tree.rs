@@ -1,58 +1,59 @@
-//! What a check asks of a tree, and a tree in memory for tests and for whoever has no disk.
+//! Defines [`FileTree`], what a check needs to know of a tree, and a tree in memory for tests and
+//! for hosts without a disk.
 
 use std::collections::BTreeMap;
 
 use crate::tree_path::PathBelowRoot;
 
-/// What stands at a path. Links are not followed to find out.
+/// What is at a path. Links are not followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TreeNode {
     /// Nothing.
     Missing,
     /// A regular file.
     File {
-        /// What makes it this file and no other, where the system tells.
+        /// Device and inode, where the system reports them.
         identity: Option<(u64, u64)>,
-        /// It may be run.
+        /// Whether its owner may execute it.
         executable: bool,
     },
     /// A folder.
     Folder,
-    /// A symbolic link to this.
+    /// A symbolic link, with its target.
     Link(String),
-    /// A pipe, a device, a link to what is no text.
+    /// A pipe, a device, or a link whose target is no UTF-8.
     Other,
 }
 
 /// Why a file cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FileTreeError {
-    /// Larger than what is read.
+    /// It is larger than the limit.
     #[error("it is larger than {0} bytes")]
     TooLarge(u64),
-    /// The system says no.
+    /// The system reports an error.
     #[error("{0}")]
     System(String),
 }
 
-/// A tree of files. Paths given to it lead through no link.
+/// A tree of files. The paths given to it contain no links.
 pub trait FileTree {
-    /// What stands at this path.
+    /// Returns what is at this path.
     ///
     /// # Errors
-    /// If the system does not tell.
+    /// If the system reports an error.
     fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<TreeNode, FileTreeError>;
 
     /// The bytes of the regular file at this path.
     ///
     /// # Errors
-    /// If it cannot be read, or is none.
+    /// If it cannot be read, or is no regular file.
     fn read_file(&self, path: &PathBelowRoot) -> Result<Vec<u8>, FileTreeError>;
 
     /// Absolute spellings of its root.
     fn root_spellings(&self) -> Vec<String>;
 
-    /// Names that differ in case only name one file.
+    /// Returns whether names that differ only in case name the same file.
     fn is_case_insensitive(&self) -> bool {
         false
     }
@@ -65,9 +66,9 @@ pub struct MemoryTree {
     pub files: BTreeMap<PathBelowRoot, Vec<u8>>,
     /// Its symbolic links.
     pub links: BTreeMap<PathBelowRoot, String>,
-    /// Folders beside those in which something lies.
+    /// Folders in addition to those of the files and links.
     pub folders: Vec<PathBelowRoot>,
-    /// Upper and lower case are one.
+    /// Whether names that differ only in case name the same file.
     pub is_case_insensitive: bool,
 }
 
@@ -92,6 +93,7 @@ impl FileTree for MemoryTree {
     fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<TreeNode, FileTreeError> {
         if let Some((at, _)) = self.find_path(&self.files, path) {
             return Ok(TreeNode::File {
+                // The position is unique, and stable as long as a check borrows the tree.
                 identity: Some((0, at as u64)),
                 executable: false,
             });
@@ -99,6 +101,7 @@ impl FileTree for MemoryTree {
         if let Some((_, target)) = self.find_path(&self.links, path) {
             return Ok(TreeNode::Link(target.clone()));
         }
+        // Folders are implied by what lies below them.
         let mut known = self
             .files
             .keys()

@@ -1,5 +1,5 @@
-//! Hunks of a unified diff put into a file, at the places where git would put them: as they
-//! stand, nearest to the line that they name, in no piece that another hunk has touched.
+//! Applies the hunks of a unified diff at the places where git would apply them: unchanged, nearest
+//! to the line that they name, and not in lines that another hunk has changed.
 
 use std::borrow::Cow;
 
@@ -9,12 +9,12 @@ use crate::nearest_match;
 use crate::parsed_patch::Hunk;
 use crate::refusal::{PatchRefusal, PatchRefusalCause};
 
-/// Failures of one file that are looked into.
+/// Failures after which a file is given up.
 const MAX_REFUSALS: usize = 3;
-/// Lines of context that GNU patch goes without.
+/// Lines of context that GNU patch may ignore (its default fuzz).
 const FUZZ: usize = 2;
 
-/// Whose idea of "fits" counts.
+/// Whose rules decide whether a hunk fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HunkMatchDialect {
     /// `git apply`: every line of context, and the ends of the file where the hunk has them.
@@ -23,7 +23,7 @@ pub enum HunkMatchDialect {
     Gnu,
 }
 
-/// Lines `start..start + old` give way to `new`.
+/// Lines `start..start + old` are replaced by `new`.
 struct PlacedHunk<'h> {
     start: usize,
     old: usize,
@@ -52,6 +52,7 @@ pub(crate) fn apply_hunks(
     if !refusals.is_empty() {
         return Err(refusals);
     }
+    // Hunks may be out of order in the patch. No two overlap, so one pass writes the file.
     placed.sort_by_key(|one| (one.start, one.start + one.old));
     let mut out: Vec<u8> = Vec::with_capacity(bytes.len());
     let mut next = 0;
@@ -71,6 +72,7 @@ fn place_hunk<'h>(
     hunk: &'h Hunk,
     fit: HunkMatchDialect,
 ) -> Option<PlacedHunk<'h>> {
+    // Git has no fuzz: a hunk applies with all of its context or not at all.
     let most = match fit {
         HunkMatchDialect::Git => 0,
         HunkMatchDialect::Gnu => FUZZ.min(hunk.leading.max(hunk.trailing)),
@@ -96,6 +98,8 @@ fn find_hunk_position(
     (old, front): (&[String], usize),
     fit: HunkMatchDialect,
 ) -> Option<usize> {
+    // Git anchors a hunk that starts at line 1 to the beginning of the file, and one without
+    // trailing context to its end.
     let at_begin = fit == HunkMatchDialect::Git && hunk.old_start <= 1;
     let at_end = fit == HunkMatchDialect::Git && hunk.trailing == 0;
     let fits = |start: usize| {
@@ -105,7 +109,7 @@ fn find_hunk_position(
         };
         (!at_begin || start == 0) && (!at_end || end == length) && placed.iter().all(free)
     };
-    // Where it would stand in the file as the hunks before have left it.
+    // How far earlier hunks move a line: `wanted` refers to the new file.
     let shift = |start: usize| -> i64 {
         let before = placed.iter().filter(|one| one.start < start);
         before
@@ -113,6 +117,7 @@ fn find_hunk_position(
             .sum()
     };
     let wanted = hunk.new_start.saturating_sub(1) as i64 + front as i64;
+    // A pure insertion has no lines to search for; only its line number says where it belongs.
     if old.is_empty() {
         let start = match (at_begin, at_end) {
             (true, _) => 0,
@@ -127,7 +132,7 @@ fn find_hunk_position(
         .filter(|start| index.spend_comparisons(2 * placed.len()) && fits(*start))
         .min_by_key(|start| {
             let stands = *start as i64 + shift(*start);
-            // As far away, the later one comes first.
+            // At equal distances the later place wins.
             ((stands - wanted).abs(), stands < wanted)
         })
 }

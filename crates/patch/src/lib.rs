@@ -1,9 +1,10 @@
-//! Patches: V4A (`*** Begin ParsedPatch`) and unified diffs.
+//! Parses, checks and applies patches: V4A (`*** Begin Patch`) and unified diffs.
 //!
-//! [`parse_patch`] reads one, [`check_patch`] finds out against a [`FileTree`] what it comes to or why it is
-//! refused, as a whole and before a byte is written; [`apply_patch_plan`] does it, all or nothing, and
-//! [`recover_interrupted_apply`] takes up what a killed [`apply_patch_plan`] left. Where Codex's `apply_patch` has one
-//! answer it is ours; where it loses data we refuse. No path leaves the root.
+//! [`parse_patch`] reads a patch. [`check_patch`] checks it against a [`FileTree`] as a whole and
+//! returns a plan or the reasons for a refusal, before a byte is written. [`apply_patch_plan`]
+//! carries a plan out, all or nothing, and [`recover_interrupted_apply`] finishes what a killed
+//! [`apply_patch_plan`] left. The result is that of Codex's `apply_patch`, except where that would
+//! lose data: such a patch is refused. No path leaves the root.
 
 mod apply;
 mod check;
@@ -34,20 +35,21 @@ pub use plan::{FileAction, ListedFileAction, PatchPlan, PlannedFile, PlannedFile
 pub use refusal::{PatchRefusal, PatchRefusalCause, render_refusals};
 pub use tree_path::PathBelowRoot;
 
-/// Reads a patch, whichever way it is spelled. `strip`: names taken off the front of a diff's
-/// paths, as by `-p`; without it what git puts there.
+/// Parses a patch of either format. `strip` is the number of leading names removed from a diff's
+/// paths, as with `-p`; without it the prefixes that git adds are removed.
 ///
 /// # Errors
 /// If it is no patch, or holds what is not applied here.
 pub fn parse_patch(text: &str, strip: Option<usize>) -> Result<ParsedPatch, PatchRefusal> {
+    // V4A first: an added file may contain a diff. Text that is neither is refused as V4A, whose
+    // message says how a patch begins.
     if !v4a::starts_v4a(text) && unified_diff::looks_like_diff(text) {
         return unified_diff::parse_unified(text, strip);
     }
     v4a::parse_v4a(text)
 }
 
-/// Reads a diff for programs that know no other patches: to them what stands before it is a
-/// letter to people.
+/// Parses a diff for programs that know no other patches and ignore the text before it.
 ///
 /// # Errors
 /// As those of [`parse_patch`].

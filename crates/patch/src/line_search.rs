@@ -1,21 +1,21 @@
-//! Finds blocks of lines in a file. The lines are numbered once by what they say, so that a
-//! block is looked for where its rarest line stands and not from the top each time.
+//! Finds blocks of lines in a file. Equal lines get the same number once, so that a block is
+//! searched only at the places of its rarest line and not from the top each time.
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 
-/// Comparisons of lines that one file may cost: so many, and so many for each of its lines. No
-/// patch that means well comes near; one made to be slow is not found to fit.
+/// Most line comparisons for one file: a base, and a number for each of its lines. Ordinary patches
+/// stay far below. A patch made to be slow exceeds it and does not fit.
 const COMPARISONS: usize = 5_000_000;
 const COMPARISONS_PER_LINE: usize = 50;
 
-/// A file's lines by one way of reading them.
+/// An index of a file's lines, normalized in one way.
 pub(crate) struct LineContentIndex<'t> {
     numbers: HashMap<Cow<'t, [u8]>, u32>,
     /// The number of each line.
     line_numbers: Vec<u32>,
-    /// Where the places of each number begin in `places`.
+    /// Where the positions of each number begin in `places`.
     starts: Vec<u32>,
     places: Vec<u32>,
     /// Comparisons left.
@@ -31,6 +31,7 @@ impl<'t> LineContentIndex<'t> {
                 *numbers.entry(line).or_insert(next)
             })
             .collect();
+        // A counting sort: positions grouped by line number, in file order, in one allocation.
         let mut starts = vec![0_u32; numbers.len() + 1];
         for number in &of {
             if let Some(count) = starts.get_mut(*number as usize + 1) {
@@ -61,7 +62,7 @@ impl<'t> LineContentIndex<'t> {
         }
     }
 
-    /// The block's lines by their numbers; `None` if the file has one of them nowhere.
+    /// Converts a block to line numbers; `None` if the file lacks one of the lines.
     pub(crate) fn block_line_ids<'b>(
         &self,
         lines: impl Iterator<Item = Cow<'b, [u8]>>,
@@ -84,15 +85,16 @@ impl<'t> LineContentIndex<'t> {
         self.spend_comparisons(same + 1) && same == block.len()
     }
 
-    /// Counts comparisons; whether there were so many left.
+    /// Spends comparisons; returns whether enough were left.
     pub(crate) fn spend_comparisons(&self, count: usize) -> bool {
         let left = self.comparisons_left.get().checked_sub(count);
+        // Once the budget is exceeded, it stays 0: the rest of the patch fails fast.
         self.comparisons_left.set(left.unwrap_or(0));
         left.is_some()
     }
 
-    /// Every place at or behind `from` where the block stands, in order. For an empty block
-    /// there is none.
+    /// Returns every position at or after `from` where the block occurs, in order; none for an
+    /// empty block.
     pub(crate) fn block_positions<'a>(
         &'a self,
         block: &'a [u32],
@@ -104,6 +106,7 @@ impl<'t> LineContentIndex<'t> {
             .map(|(at, number)| (at, self.occurrences_of_line(*number)))
             .min_by_key(|(_, places)| places.len());
         let (offset, places) = rarest.unwrap_or((0, &[]));
+        // The rarest line is `offset` lines into the block.
         let first = places.partition_point(|place| (*place as usize) < from + offset);
         places
             .get(first..)
@@ -114,10 +117,11 @@ impl<'t> LineContentIndex<'t> {
     }
 }
 
-/// A way of reading a line.
+/// Normalizes a line for comparison.
 type LineNormalizer = fn(&str) -> Cow<'_, [u8]>;
 
-/// How loosely two lines may be the same; tried in this order, each over the whole file.
+/// The ways to compare two lines, from exact to loose. Each is tried over the whole file before the
+/// next one.
 const NORMALIZERS: [LineNormalizer; 4] = [
     |line| Cow::Borrowed(line.as_bytes()),
     |line| Cow::Borrowed(line.trim_end().as_bytes()),
@@ -128,7 +132,7 @@ const NORMALIZERS: [LineNormalizer; 4] = [
     },
 ];
 
-/// A file read as loosely as Codex reads it.
+/// Searches a file as loosely as Codex does.
 pub(crate) struct BlockSeeker<'t> {
     lines: Vec<&'t str>,
     levels: [OnceCell<LineContentIndex<'t>>; 4],
@@ -142,8 +146,8 @@ impl<'t> BlockSeeker<'t> {
         }
     }
 
-    /// The first place at or behind `from` where the block stands, by the strictest way of
-    /// reading that finds one; with `at_end` only as the end of the file.
+    /// Returns the first position at or after `from` where the block occurs, by the strictest
+    /// comparison that finds one; with `at_end` only at the end of the file.
     pub(crate) fn find_hunk_lines_in_file(
         &self,
         block: &[&str],
@@ -158,6 +162,7 @@ impl<'t> BlockSeeker<'t> {
             .iter()
             .zip(&self.levels)
             .find_map(|(read, index)| {
+                // Built on demand: most blocks are found exactly.
                 let index = index.get_or_init(|| {
                     LineContentIndex::new(self.lines.iter().map(|line| read(line)))
                 });
@@ -171,8 +176,9 @@ impl<'t> BlockSeeker<'t> {
     }
 }
 
-/// Typographic punctuation and blanks as they are typed.
+/// Replaces typographic punctuation and blanks by the ones on a keyboard.
 pub(crate) fn fold_typography(line: &str) -> Cow<'_, str> {
+    // All characters below are outside of ASCII.
     if line.is_ascii() {
         return Cow::Borrowed(line);
     }

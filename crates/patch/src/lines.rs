@@ -1,7 +1,7 @@
-//! A text as lines: what is on each and how it ends. `\n`, `\r\n` and a lone `\r` end a line,
-//! as they do for Codex.
+//! Splits a text into lines with their endings. `\n`, `\r\n` and a lone `\r` end a line, as they do
+//! for Codex.
 
-/// A line and its end, which the last one may lack.
+/// A line and its ending, which the last line may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LineWithEnding<'t> {
     pub(crate) text: &'t str,
@@ -30,7 +30,7 @@ fn find_line_end(bytes: &[u8]) -> usize {
     memchr::memchr2(b'\n', b'\r', bytes).unwrap_or(bytes.len())
 }
 
-/// A text as byte lines that keep their `\n`, as diffs compare them.
+/// Splits bytes into lines that keep their `\n`, as diffs compare them.
 pub(crate) fn lines_with_ends(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.split_inclusive(|byte| *byte == b'\n').collect()
 }

@@ -1,5 +1,5 @@
-//! What a file has where a patch expected something else: the lines that come nearest, with
-//! those of the patch that differ beside them. Bounded in work and in size.
+//! Finds the lines of a file that come nearest to a block that was not found, and shows them next
+//! to the differing lines of the patch. Work and size are bounded.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,34 +11,34 @@ use crate::line_search::{BlockSeeker, fold_typography};
 use crate::lines::LineWithEnding;
 use crate::refusal::{PatchRefusal, PatchRefusalCause, truncate_text};
 
-/// Lines of a file that are compared with one of the patch, and bytes of each.
+/// Most lines of a file that are compared with a line of the patch, and bytes of each.
 const MAX_COMPARED_LINES: usize = 1_000;
 const MAX_COMPARED_BYTES: usize = 120;
-/// Less alike is not near; 1 is the same.
+/// Least similarity of a near line; 1 means equal.
 const MIN_SIMILARITY: f32 = 0.5;
-/// Lines of a block that are looked at.
+/// Lines of a block that are considered.
 const MAX_BLOCK_LINES: usize = 64;
-/// Rows that are shown, and bytes of one.
+/// Most rows that are shown, and bytes of one row.
 const MAX_ROWS: usize = 12;
 const MAX_ROW_BYTES: usize = 120;
 
-/// The place of a file that comes nearest to what was looked for.
+/// The place in a file that comes nearest to the block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NearestMatch {
     /// Its first line that is shown, from 1.
     pub line: usize,
-    /// Its lines, and those that the patch has instead.
+    /// The file's lines, and the lines that the patch has instead.
     pub rows: Vec<LineComparisonRow>,
 }
 
-/// A line beside another.
+/// A line of the file or of the patch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LineComparisonRow {
     /// The number of the file's line; `None` for a line of the patch.
     pub number: Option<usize>,
     /// The line, bounded.
     pub text: String,
-    /// Why it is hard to see what differs.
+    /// A difference that is hard to see.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -63,16 +63,16 @@ impl fmt::Display for NearestMatch {
     }
 }
 
-/// What was looked for.
+/// A block that was searched for.
 pub(crate) struct PatchBlockSearch<'a> {
     pub(crate) patch_line: usize,
     pub(crate) lines: &'a [&'a str],
-    /// From which line on, counted from 0.
+    /// The line where the search began, from 0.
     pub(crate) cursor: usize,
     pub(crate) at_end: bool,
 }
 
-/// The refusal of a block that was not found.
+/// Builds the refusal for a block that was not found.
 pub(crate) fn block_not_found_refusal(
     path: &str,
     file: &[LineWithEnding<'_>],
@@ -86,6 +86,7 @@ pub(crate) fn block_not_found_refusal(
         (_, [line]) => format!("the line `{line}` is"),
         (_, lines) => format!("these {} lines are", lines.len()),
     };
+    // The most frequent mistake first: the lines exist, but not where the patch says.
     if let Some(place) = seeker.find_hunk_lines_in_file(wanted.lines, 0, false) {
         let line = place + 1;
         return refuse(if wanted.at_end && place >= wanted.cursor {
@@ -120,14 +121,15 @@ pub(crate) fn block_not_found_refusal(
     }
 }
 
-/// The place in `file` that comes nearest to `block`, if any is near. `exact`: lines that
-/// differ in blanks or punctuation only are not the same.
+/// Returns the place in `file` that comes nearest to `block`, if any is near. With `exact`, lines
+/// that differ only in blanks or punctuation count as different.
 pub(crate) fn find_nearest_hunk_match(
     file: &[&str],
     block: &[&str],
     cursor: usize,
     exact: bool,
 ) -> Option<NearestMatch> {
+    // Bounded before any work: a block may be as long as the patch.
     let block = block
         .get(..block.len().min(MAX_BLOCK_LINES))
         .unwrap_or(block);
@@ -140,12 +142,13 @@ fn line_comparison_key(line: &str) -> String {
     fold_typography(line.trim()).into_owned()
 }
 
-/// Each line of the block that the file has votes for where the block would then begin; a
-/// long line says more than a brace.
+/// Each line of the block that occurs in the file votes for the place where the block would then
+/// begin. Long lines have more weight than short ones.
 fn block_start_by_equal_lines(file: &[&str], block: &[&str], cursor: usize) -> Option<usize> {
     let mut wanted: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, line) in block.iter().enumerate() {
         let key = line_comparison_key(line);
+        // Braces and blank lines occur everywhere; their votes would be noise.
         if key.len() > 2 {
             wanted.entry(key).or_default().push(at);
         }
@@ -154,17 +157,19 @@ fn block_start_by_equal_lines(file: &[&str], block: &[&str], cursor: usize) -> O
     for (place, line) in file.iter().enumerate() {
         let key = line_comparison_key(line);
         for at in wanted.get(&key).into_iter().flatten() {
+            // The weight of a line is bounded, so that one long line does not outvote a whole
+            // block.
             *votes.entry(place.saturating_sub(*at)).or_default() += key.len().min(40);
         }
     }
-    // The most votes; then not above the cursor; then the first.
+    // The most votes win; then a place not above the cursor; then the first place.
     votes
         .into_iter()
         .max_by_key(|(start, weight)| (*weight, *start >= cursor, usize::MAX - start))
         .map(|(start, _)| start)
 }
 
-/// Where the line stands that is most like the block's longest.
+/// Returns where the block would begin by the line that is most similar to its longest line.
 fn hunk_start_by_similarity(file: &[&str], block: &[&str], cursor: usize) -> Option<usize> {
     let (at, line) = block
         .iter()
@@ -174,6 +179,7 @@ fn hunk_start_by_similarity(file: &[&str], block: &[&str], cursor: usize) -> Opt
     if wanted.is_empty() {
         return None;
     }
+    // From the cursor on first: the bound below may cut the lines above it.
     let (below, above) = (
         file.iter().enumerate().skip(cursor),
         file.iter().enumerate().take(cursor),
@@ -189,12 +195,14 @@ fn hunk_start_by_similarity(file: &[&str], block: &[&str], cursor: usize) -> Opt
         })
         .collect();
     let texts: Vec<&str> = keys.iter().map(|(_, key)| key.as_str()).collect();
+    // Quadratic in the length of lines, hence the bounds above.
     let best = *get_close_matches(wanted.as_str(), &texts, 1, MIN_SIMILARITY).first()?;
     let (place, _) = keys.iter().find(|(_, key)| key == best)?;
     Some(place.saturating_sub(at))
 }
 
-/// The block beside the file's lines from `start` on, from shortly before the first difference.
+/// Shows the block next to the file's lines from `start` on, beginning shortly before the first
+/// difference.
 fn compare_block_with_file_lines(
     file: &[&str],
     block: &[&str],
@@ -235,6 +243,8 @@ fn compare_block_with_file_lines(
             } => {
                 for step in 0..len {
                     rows.push(of_file(old_index + step));
+                    // The keys are equal, the lines are not: they differ in blanks or typography,
+                    // which `exact` must show.
                     if exact && window.get(old_index + step) != block.get(new_index + step) {
                         first_difference.get_or_insert(rows.len() - 1);
                         rows.push(of_patch(new_index + step, Some(old_index + step)));
@@ -269,13 +279,15 @@ fn compare_block_with_file_lines(
             }
         }
     }
+    // Two equal lines before the first difference help to find the place.
     let skipped = first_difference.unwrap_or(0).saturating_sub(2);
     let rows: Vec<LineComparisonRow> = rows.into_iter().skip(skipped).take(MAX_ROWS).collect();
+    // Without a line of the file there is nothing to show.
     let line = rows.iter().find_map(|row| row.number)?;
     Some(NearestMatch { line, rows })
 }
 
-/// What cannot be seen of how a line of the file and one of the patch differ.
+/// Describes a difference between two lines that cannot be seen.
 fn invisible_difference_note(theirs: &str, ours: &str) -> Option<String> {
     if theirs != ours && without_blanks(theirs) == without_blanks(ours) {
         let punctuation = theirs.split_whitespace().eq(ours.split_whitespace());
@@ -284,7 +296,7 @@ fn invisible_difference_note(theirs: &str, ours: &str) -> Option<String> {
             false => "only blanks or typographic punctuation differ".to_owned(),
         });
     }
-    // Marks that are not seen, and letters written in two ways.
+    // Invisible characters, and letters with two encodings: code points show the difference.
     let same = theirs
         .chars()
         .zip(ours.chars())
@@ -320,7 +332,7 @@ fn without_blanks(line: &str) -> String {
     fold_typography(line).split_whitespace().collect()
 }
 
-/// As it is, tabs included: it is read to be typed again.
+/// Truncates a line. Tabs stay: the agent has to type the line again.
 fn truncate_shown_line(line: &str) -> String {
     truncate_text(line.to_owned(), MAX_ROW_BYTES)
 }

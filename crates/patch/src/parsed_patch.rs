@@ -1,10 +1,10 @@
-//! A patch as it was written: which files it names and what it wants done to them. Nothing
-//! here is known to be true of a tree.
+//! Represents a parsed patch: the files that it names and the changes that it wants. Nothing here
+//! has been checked against a tree.
 
-/// How a patch is spelled.
+/// The format of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PatchFormat {
-    /// `*** Begin ParsedPatch`, the language of Codex's `apply_patch`.
+    /// `*** Begin Patch`, the format of Codex's `apply_patch`.
     V4a,
     /// Unified diff, plain or git's.
     Unified,
@@ -28,12 +28,12 @@ pub struct ParsedPatch {
 }
 
 impl ParsedPatch {
-    /// How it is spelled.
+    /// Its format.
     pub fn patch_format(&self) -> PatchFormat {
         self.format
     }
 
-    /// The files it writes, moves onto or removes, as it spells them.
+    /// Returns the paths that it writes, moves to or removes, as it spells them.
     pub fn paths_changed_by_patch(&self) -> impl Iterator<Item = &str> {
         self.changes.iter().flat_map(|change| {
             let to = match &change.kind {
@@ -49,10 +49,10 @@ impl ParsedPatch {
     }
 }
 
-/// What is wanted of one file.
+/// The change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PatchFileSection {
-    /// The path as it is spelled.
+    /// The path as the patch spells it.
     pub(crate) path: String,
     /// The line of the patch that names it, from 1.
     pub(crate) line: usize,
@@ -61,30 +61,30 @@ pub(crate) struct PatchFileSection {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PatchFileChange {
-    /// V4A: this content, whatever is there.
+    /// V4A: writes this content, even if the file exists.
     Add(String),
-    /// V4A: away with it.
+    /// V4A: removes the file.
     Delete,
-    /// V4A: blocks of lines looked for in the file.
+    /// V4A: replaces blocks of lines that are searched for in the file.
     Update {
         to: Option<String>,
         chunks: Vec<UpdateChunk>,
     },
-    /// Unified: a new file; nothing may be there.
+    /// Unified: creates a file, which must not exist.
     Create {
         content: String,
         executable: Option<bool>,
     },
-    /// Unified: away with a file that holds exactly this.
+    /// Unified: removes a file that must hold exactly these lines.
     Remove(Vec<Hunk>),
-    /// Unified: hunks at places that are named, perhaps under another name afterwards.
+    /// Unified: applies hunks at the lines that they name; the result may get another name.
     Hunks {
         hunks: Vec<Hunk>,
         to: Option<String>,
-        /// The first name stays as it is.
+        /// Whether the file under the first name stays unchanged.
         is_copy: bool,
         executable: Option<bool>,
-        /// It wants nothing to be there, and makes the file if it is not.
+        /// Whether it creates the file if there is none.
         creates_if_missing: bool,
     },
 }
@@ -94,15 +94,15 @@ pub(crate) enum PatchFileChange {
 pub(crate) struct UpdateChunk {
     /// The line of the patch it begins at, from 1.
     pub(crate) line: usize,
-    /// What stands behind `@@`.
+    /// The text after `@@`.
     pub(crate) context: Option<String>,
     pub(crate) lines: Vec<ChunkLine>,
-    /// `*** End of File` stands behind it.
+    /// Whether `*** End of File` follows it.
     pub(crate) at_end: bool,
 }
 
 impl UpdateChunk {
-    /// The lines that the file is to have.
+    /// Returns the lines that the file must contain.
     pub(crate) fn old_lines(&self) -> Vec<&str> {
         self.lines
             .iter()
@@ -127,7 +127,7 @@ pub(crate) enum ChunkLine {
 pub(crate) struct Hunk {
     /// The line of the patch it begins at, from 1.
     pub(crate) line: usize,
-    /// The line where it says that it belongs in the old file, from 1; 0 before the first.
+    /// The line of the old file that its header names, from 1; 0 means before the first line.
     pub(crate) old_start: usize,
     /// The same in the new file.
     pub(crate) new_start: usize,
@@ -135,6 +135,6 @@ pub(crate) struct Hunk {
     pub(crate) new: Vec<String>,
     /// Lines of context before the first change.
     pub(crate) leading: usize,
-    /// Lines of context behind the last change.
+    /// Lines of context after the last change.
     pub(crate) trailing: usize,
 }

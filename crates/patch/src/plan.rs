@@ -1,5 +1,5 @@
-//! What a checked patch comes to: for each file it touches, how it is now and how it is to be.
-//! Nothing has been written.
+//! Represents a checked patch: for each file, its state now and its state after the patch. Nothing
+//! has been written yet.
 
 use checkrein_core::digest::Digest;
 
@@ -10,13 +10,13 @@ use crate::tree_path::PathBelowRoot;
 /// A patch that applies, file by file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatchPlan {
-    /// How the patch is spelled.
+    /// The format of the patch.
     pub format: PatchFormat,
-    /// What is to be done, one step a file.
+    /// The planned changes, one step per file.
     pub steps: Vec<PlannedFile>,
-    /// What the patch says it does, in its own order.
+    /// The actions of the patch, in its own order.
     pub listed_actions: Vec<ListedFileAction>,
-    /// What we do safely and the agents' own tools do not.
+    /// Operations that are safe here but lose data in the agents' own tools.
     pub hazards: Vec<PatchRefusal>,
 }
 
@@ -25,48 +25,48 @@ pub struct PatchPlan {
 pub struct PlannedFile {
     /// Which.
     pub path: PathBelowRoot,
-    /// The digest of what it holds now; `None` if it is not there.
+    /// The digest of its current content; `None` if it does not exist.
     pub before: Option<Digest>,
-    /// What it is to hold; `None` if it is to go.
+    /// Its new content; `None` if it is removed.
     pub after: Option<PlannedFileContent>,
 }
 
-/// A file as it is to be.
+/// The new content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedFileContent {
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// Whether it is to be run; `None` leaves that as it is, and a new file plain.
+    /// Whether it is executable; `None` keeps the current mode, and a new file is not executable.
     pub executable: Option<bool>,
     /// The file whose permissions it takes: itself, or the one it was moved from.
     pub permissions_from: Option<PathBelowRoot>,
 }
 
-/// What is done to a file, as people read it.
+/// A change of a file as it is listed for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedFileAction {
     /// What.
     pub action: FileAction,
-    /// To which file; of a move, to where.
+    /// The file; for a move or a copy, the target.
     pub path: String,
-    /// From where it was moved or copied.
+    /// The source of a move or a copy.
     pub from: Option<String>,
-    /// Another file was there, and is gone afterwards.
+    /// Whether it replaces an existing file.
     pub replaces: bool,
 }
 
 /// What is done to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileAction {
-    /// It is new, or written anew.
+    /// The file is created or overwritten.
     Add,
     /// Its lines change.
     Update,
-    /// It gets another name.
+    /// The file is moved.
     Move,
-    /// It is copied.
+    /// The file is copied.
     Copy,
-    /// It goes.
+    /// The file is removed.
     Delete,
 }
 

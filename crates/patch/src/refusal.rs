@@ -1,5 +1,6 @@
-//! Why a patch is not applied, in words that help to write it again: which line of the patch,
-//! what was looked for, and what the file has there. Bounded, whatever the patch holds.
+//! Represents why a patch is refused, in words that help to write it again: the line of the patch,
+//! what was searched for, and what the file has there. The text is bounded, whatever the patch
+//! contains.
 
 use std::fmt;
 
@@ -7,9 +8,9 @@ use serde::Serialize;
 
 use crate::nearest_match::NearestMatch;
 
-/// Bytes of one refusal as text, and of several together.
+/// Longest text in bytes of one refusal, and of several together.
 const MAX_TEXT_BYTES: usize = 1500;
-/// Refusals that are told in full.
+/// Refusals that are rendered in full.
 const MAX_TOLD: usize = 3;
 
 /// What kind of refusal it is; the names are stable.
@@ -49,7 +50,7 @@ pub enum PatchRefusalCause {
 }
 
 impl PatchRefusalCause {
-    /// Whether it says something about the tree and not about the patch alone.
+    /// Returns whether the refusal depends on the tree and not on the patch alone.
     pub fn refusal_is_about_tree(self) -> bool {
         match self {
             PatchRefusalCause::Missing
@@ -132,11 +133,12 @@ impl fmt::Display for PatchRefusal {
 
 impl std::error::Error for PatchRefusal {}
 
-/// Several as one text: the first ones in full, the others counted.
+/// Renders several refusals as one text: the first ones in full, the others as a count.
 pub fn render_refusals(refusals: &[PatchRefusal]) -> String {
     let mut text = String::new();
     for (at, refusal) in refusals.iter().enumerate() {
         let one = refusal.to_string();
+        // The first refusal is always rendered: without it the agent learns nothing.
         if at >= MAX_TOLD || (at > 0 && text.len() + one.len() > MAX_TEXT_BYTES) {
             text.push_str(&format!("\nand {} more", refusals.len() - at));
             break;
@@ -151,6 +153,7 @@ pub fn render_refusals(refusals: &[PatchRefusal]) -> String {
 
 pub(crate) fn truncate_text(mut text: String, most: usize) -> String {
     if text.len() > most {
+        // `…` has three bytes in UTF-8.
         text.truncate(text.floor_char_boundary(most.saturating_sub(3)));
         text.push('…');
     }

@@ -1,9 +1,10 @@
-//! Paths that cannot leave the root: plain names between slashes, no `.`, no `..`, no
-//! beginning of a disk, nothing of git's own.
+//! Defines paths that cannot leave the root: plain names between slashes, without `.`, `..` and
+//! drive prefixes. Whether a path belongs to git is a separate question.
 
 use std::fmt;
 
-/// A path below the root. It names no link as far as it was walked when it was made.
+/// A path below the root. When it was made, none of its steps was a link, as far as they were
+/// checked.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct PathBelowRoot(Vec<String>);
 
@@ -13,8 +14,8 @@ impl PathBelowRoot {
         Self::default()
     }
 
-    /// Reads a path that is written as [`fmt::Display`] writes it; `None` for any other, so that
-    /// what comes back from a file cannot lead out.
+    /// Parses a path as [`fmt::Display`] writes it; `None` for any other, so that a path read from
+    /// a file cannot lead out of the root.
     pub fn parse_path_inside_tree(text: &str) -> Option<Self> {
         let parts: Vec<String> = match text {
             "" => Vec::new(),
@@ -42,12 +43,12 @@ impl PathBelowRoot {
         self.0.starts_with(&folder.0)
     }
 
-    /// Whether a name of it is git's own, however it is spelled.
+    /// Returns whether one of its names is `.git`, in any spelling.
     pub fn has_dot_git_component(&self) -> bool {
         self.0.iter().any(|name| is_dot_git_spelling(name))
     }
 
-    /// The same path where upper and lower case are one.
+    /// Returns the path in lower case, for trees that ignore case.
     pub(crate) fn lowercase_path(&self) -> Self {
         Self(self.0.iter().map(|name| name.to_lowercase()).collect())
     }
@@ -67,18 +68,21 @@ impl fmt::Display for PathBelowRoot {
     }
 }
 
-/// A name that every system takes for one name in a folder.
+/// Returns whether a name is a single file name on this system.
 pub(crate) fn is_portable_file_name(name: &str) -> bool {
     let special = matches!(name, "" | "." | "..") || name.contains(['/', '\0']);
+    // `\` separates names and `:` names drives and streams there; elsewhere both are ordinary.
     let on_windows = cfg!(windows) && name.contains(['\\', ':']);
     !special && !on_windows
 }
 
-/// `.git`, and what some file system takes for it: other case, blanks and dots behind it
-/// (Windows), its short name there, characters that macOS passes over, a stream of it.
+/// Returns whether a name is `.git` or a spelling that some file system takes for it: another case,
+/// trailing blanks and dots (Windows), its Windows short name, characters that macOS ignores, and a
+/// stream of it.
 fn is_dot_git_spelling(name: &str) -> bool {
     let plain: String = name
         .chars()
+        // HFS+ ignores these characters in names (CVE-2014-9390 in git).
         .filter(|char| {
             !matches!(char, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
         })
@@ -86,6 +90,7 @@ fn is_dot_git_spelling(name: &str) -> bool {
         .collect();
     let plain = plain.split(':').next().unwrap_or_default();
     let plain = plain.trim_end_matches(['.', ' ']);
+    // All systems refuse all spellings: a tree may be on a foreign file system.
     plain == ".git" || plain == "git~1"
 }
 

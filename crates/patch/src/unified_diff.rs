@@ -1,6 +1,5 @@
-//! Unified diffs, plain or git's. diffy reads them: headers, quoted names, renames, counts.
-//! What it does not tell is looked up in the text: which line of the patch a hunk stands at,
-//! and whether a hunk was passed over.
+//! Parses unified diffs, plain or git's, with diffy. What diffy does not report is looked up in the
+//! text: the patch line of each hunk, and whether a hunk was skipped.
 
 use std::borrow::Cow;
 
@@ -9,7 +8,7 @@ use diffy::patch_set::{FileMode, FileOperation, FilePatch, ParseOptions, PatchKi
 use crate::parsed_patch::{Hunk, ParsedPatch, PatchFileChange, PatchFileSection, PatchFormat};
 use crate::refusal::{PatchRefusal, PatchRefusalCause};
 
-/// Whether this text means to be one.
+/// Returns whether a text looks like a unified diff.
 pub(crate) fn looks_like_diff(text: &str) -> bool {
     let mut before = "";
     text.lines().any(|line| {
@@ -20,19 +19,20 @@ pub(crate) fn looks_like_diff(text: &str) -> bool {
     })
 }
 
-/// `strip`: how many names are taken off the front of paths; `None` takes off what git puts
-/// there.
+/// Parses a diff. `strip` is the number of leading names removed from paths; `None` removes the
+/// prefixes that git adds.
 pub(crate) fn parse_unified(text: &str, strip: Option<usize>) -> Result<ParsedPatch, PatchRefusal> {
     let is_git = text.lines().any(|line| line.starts_with("diff --git "));
     let options = match is_git {
         true => ParseOptions::gitdiff(),
         false => ParseOptions::unidiff(),
     };
-    // What was typed into a heredoc or an argument may lack the last line's end.
+    // A patch from a here-document or an argument may lack the last line's ending.
     let whole = match text.ends_with('\n') {
         true => Cow::Borrowed(text),
         false => Cow::Owned(format!("{text}\n")),
     };
+    // The outline comes first: its refusals are more precise than diffy's errors.
     let outline = DiffOutline::parse_outline(text)?;
     let mut hunks_at = outline.hunks.into_iter();
     let mut stamps = outline.stamps.into_iter();
@@ -41,7 +41,7 @@ pub(crate) fn parse_unified(text: &str, strip: Option<usize>) -> Result<ParsedPa
     for parsed in PatchSet::parse(&whole, options) {
         let parsed =
             parsed.map_err(|error| malformed_diff_refusal(&whole, &error.to_string(), line))?;
-        // In a diff of git's own every file that comes or goes is said to.
+        // A git diff marks created and deleted files explicitly; dates do not count there.
         let stamp = match is_git {
             true => EpochDatedSides::default(),
             false => stamps.next().unwrap_or_default(),
@@ -55,6 +55,7 @@ pub(crate) fn parse_unified(text: &str, strip: Option<usize>) -> Result<ParsedPa
         )?;
         changes.push(change);
     }
+    // diffy skips a hunk that it cannot assign. Applying the rest would silently drop a change.
     if let Some(lost) = hunks_at.next() {
         return Err(PatchRefusal::refusal_at_patch_line(
             PatchRefusalCause::Malformed,
@@ -75,27 +76,27 @@ pub(crate) fn parse_unified(text: &str, strip: Option<usize>) -> Result<ParsedPa
     })
 }
 
-/// Which sides of a file are dated at the beginning of time, as `diff -N` dates what is not
-/// there.
+/// Which sides of a file are dated at the epoch, as `diff -N` dates missing files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct EpochDatedSides {
     old: bool,
     new: bool,
 }
 
-/// Where things stand in the text.
+/// Positions in the text of a diff.
 #[derive(Default)]
 struct DiffOutline {
     /// The lines at which hunks begin, from 1.
     hunks: Vec<usize>,
-    /// For each `---` and `+++`.
+    /// One entry for each pair of `---` and `+++`.
     stamps: Vec<EpochDatedSides>,
 }
 
 impl DiffOutline {
     fn parse_outline(text: &str) -> Result<Self, PatchRefusal> {
         let mut outline = Self::default();
-        // Lines of the hunk that are still to come.
+        // Lines of the current hunk that remain. Inside of a hunk, a line such as `--- x` is
+        // content.
         let (mut old, mut new) = (0_usize, 0_usize);
         let mut lines = text.lines().enumerate().peekable();
         while let Some((at, line)) = lines.next() {
@@ -139,7 +140,7 @@ impl DiffOutline {
     }
 }
 
-/// The counts of lines of `@@ -1,2 +3,4 @@`; one where there is none.
+/// Returns the line counts of `@@ -1,2 +3,4 @@`; a missing count means 1.
 fn hunk_line_counts(head: &str) -> (usize, usize) {
     let count = |sign: char| {
         let range = head
@@ -153,7 +154,7 @@ fn hunk_line_counts(head: &str) -> (usize, usize) {
     (count('-').unwrap_or(0), count('+').unwrap_or(0))
 }
 
-/// Whether a header's date is midnight of 1 January 1970 in Greenwich, wherever it was written.
+/// Returns whether a header's date is the epoch, in any time zone.
 fn is_epoch_date(header: &str) -> bool {
     let minutes = || -> Option<i64> {
         let (_, stamp) = header.rsplit_once('\t')?;
@@ -175,14 +176,15 @@ fn is_epoch_date(header: &str) -> bool {
     minutes() == Some(0)
 }
 
-/// diffy says where by a byte; people count lines.
+/// Converts an error of diffy, which reports a byte offset, to a refusal with a line.
 fn malformed_diff_refusal(text: &str, error: &str, line: usize) -> PatchRefusal {
     let at = error
         .split_once("at byte ")
         .and_then(|(_, rest)| rest.split(':').next()?.parse::<usize>().ok());
     let what = error.rsplit_once(": ").map_or(error, |(_, what)| what);
     let before = at.and_then(|at| text.get(..at));
-    // The place is counted from the file's own part on: good for the first, a hint for others.
+    // diffy counts from the current file's part on, so the line is exact for the first file and
+    // only a lower bound for others.
     let line = before.map_or(line, |before| before.lines().count().max(line));
     let hint = match what {
         "hunk header does not match hunk" => {
@@ -210,6 +212,7 @@ fn change_from_unified_file_patch(
         PatchKind::Binary(_) => return Err(unsupported_patch_refusal(*line, "binary data")),
     };
     *line = hunks.first().map_or(*line, |hunk| hunk.line);
+    // Only regular files are applied here; git would create the link or change the submodule.
     for mode in [parsed.old_mode(), parsed.new_mode()].into_iter().flatten() {
         match mode {
             FileMode::Regular | FileMode::Executable => {}
@@ -241,6 +244,7 @@ fn change_from_unified_file_patch(
                 strip_leading_path_parts(original, strip, "a/"),
                 strip_leading_path_parts(modified, strip, "b/"),
             );
+            // The epoch marks a missing file: this is a creation, whatever the names say.
             if stamps.old {
                 let content = whole(&hunks);
                 return Ok(named(
@@ -254,6 +258,7 @@ fn change_from_unified_file_patch(
             if stamps.new {
                 return Ok(named(&from, PatchFileChange::Remove(hunks)));
             }
+            // Headers without a hunk: applying it would do nothing and report success.
             if hunks.is_empty() && parsed.old_mode() == parsed.new_mode() {
                 let what = format!("nothing is changed in {to}: no hunk belongs to it");
                 return Err(PatchRefusal::refusal_at_patch_line(
@@ -263,7 +268,7 @@ fn change_from_unified_file_patch(
                 ));
             }
             let makes = matches!(hunks.as_slice(), [one] if one.old.is_empty());
-            // `x.orig` and `x`: the new name is the one that is meant.
+            // Names may differ without a rename, such as `x.orig` and `x`: the new one is meant.
             let path = if from == to { from } else { to };
             named(
                 &path,
@@ -272,13 +277,13 @@ fn change_from_unified_file_patch(
                     to: None,
                     is_copy: false,
                     executable,
-                    // Git says so where it makes a file.
+                    // A git diff says explicitly that it creates a file.
                     creates_if_missing: makes && !is_git,
                 },
             )
         }
         FileOperation::Rename { from, to } | FileOperation::Copy { from, to } => {
-            // These lines have no `a/` and `b/` to take off.
+            // `rename from` and `copy from` lines have no `a/` and `b/` prefixes.
             let less = strip.map(|strip| strip.saturating_sub(1));
             named(
                 &strip_leading_path_parts(from, less, ""),
@@ -302,7 +307,7 @@ fn unsupported_patch_refusal(line: usize, what: &str) -> PatchRefusal {
     )
 }
 
-/// `x/y/z` without so many names in front.
+/// Removes leading names from `x/y/z`; without a number, the usual prefix.
 fn strip_leading_path_parts(path: &str, strip: Option<usize>, usual: &str) -> String {
     let Some(strip) = strip else {
         return path.strip_prefix(usual).unwrap_or(path).to_owned();
@@ -340,6 +345,7 @@ fn convert_diffy_hunk(parsed: &diffy::Hunk<'_, str>, line: usize) -> Hunk {
             }
             diffy::Line::Delete(text) => {
                 hunk.old.push((*text).to_owned());
+                // Only context after the last change is trailing.
                 (changed, hunk.trailing) = (true, 0);
             }
             diffy::Line::Insert(text) => {

@@ -1,5 +1,5 @@
-//! V4A chunks put into a text. The places are those that Codex finds; lines that stay keep
-//! the file's own spelling and line end, lines that come get the end of the file's first line.
+//! Applies V4A chunks to a text, at the places that Codex would find. Kept lines keep the file's
+//! own spelling and line ending; inserted lines get the ending of the file's first line.
 
 use crate::line_search::BlockSeeker;
 use crate::lines::{self, LineWithEnding};
@@ -7,10 +7,10 @@ use crate::nearest_match::{self, PatchBlockSearch};
 use crate::parsed_patch::{ChunkLine, UpdateChunk};
 use crate::refusal::{PatchRefusal, PatchRefusalCause};
 
-/// Failures of one file that are looked into: each costs a search of its own.
+/// Failures after which a file is given up; each costs a search for the nearest lines.
 const MAX_REFUSALS: usize = 3;
 
-/// An edit without a line that stays: so many lines from `start` on give way to others.
+/// An edit without kept lines: `removed` lines from `start` on are replaced by others.
 struct LineEdit<'c> {
     start: usize,
     removed: usize,
@@ -39,6 +39,7 @@ pub(crate) fn apply_chunks(
     if !refusals.is_empty() {
         return Err(refusals);
     }
+    // Insertions at the end of the file may precede other edits in the patch. The sort is stable.
     edits.sort_by_key(|edit| edit.start);
     Ok(apply_edits(text, &file, &edits))
 }
@@ -66,9 +67,11 @@ fn place_chunk<'c>(
                 },
             ));
         };
+        // The chunk's own lines follow its context line.
         *cursor = found + 1;
     }
     let old = chunk.old_lines();
+    // A chunk that only inserts goes to the end of the file, as in Codex.
     if old.is_empty() {
         return Ok(chunk_edits(file.len(), &chunk_line_sides(chunk)));
     }
@@ -78,6 +81,8 @@ fn place_chunk<'c>(
         && let Some((last, before)) = old.split_last()
         && last.is_empty()
     {
+        // A model often ends a chunk with an empty line that stands for the end of the file. Codex
+        // retries without it.
         drop_trailing_blank_chunk_line(&mut sides);
         found = seeker.find_hunk_lines_in_file(before, *cursor, chunk.at_end);
     }
@@ -92,11 +97,12 @@ fn place_chunk<'c>(
             },
         ));
     };
+    // The next chunk must come after this one: chunks do not overlap.
     *cursor = start + sides.iter().filter(|side| side.old).count();
     Ok(chunk_edits(start, &sides))
 }
 
-/// A line of a chunk: whether the file has it before, and afterwards.
+/// A line of a chunk, and whether the file has it before and after the edit.
 struct ChunkLineSides<'c> {
     text: &'c str,
     old: bool,
@@ -113,8 +119,7 @@ fn chunk_line_sides(chunk: &UpdateChunk) -> Vec<ChunkLineSides<'_>> {
     lines.collect()
 }
 
-/// The last line that was to be there is not, and is empty: it is done without, and so is an
-/// empty line that would come last.
+/// Drops an empty last line from the old side, and an empty last line from the new side.
 fn drop_trailing_blank_chunk_line(sides: &mut [ChunkLineSides<'_>]) {
     if let Some(last) = sides.iter_mut().rfind(|side| side.old) {
         last.old = false;
@@ -126,11 +131,13 @@ fn drop_trailing_blank_chunk_line(sides: &mut [ChunkLineSides<'_>]) {
     }
 }
 
-/// A chunk's edits, once it is known where its old lines stand.
+/// Returns a chunk's edits, given the position of its old lines.
 fn chunk_edits<'c>(start: usize, sides: &[ChunkLineSides<'c>]) -> Vec<LineEdit<'c>> {
     let mut edits: Vec<LineEdit<'_>> = Vec::new();
     let mut at = start;
     for side in sides {
+        // Kept lines are not part of an edit, so that the file's own spelling of them survives a
+        // loose match.
         if side.old && side.new {
             at += 1;
             continue;
@@ -154,6 +161,7 @@ fn chunk_edits<'c>(start: usize, sides: &[ChunkLineSides<'c>]) -> Vec<LineEdit<'
 }
 
 fn apply_edits(text: &str, file: &[LineWithEnding<'_>], edits: &[LineEdit<'_>]) -> String {
+    // A file has one style of line endings as a rule; the first line stands for all.
     let usual = match file.first().map(|line| line.end) {
         None | Some("") => "\n",
         Some(end) => end,
@@ -161,6 +169,7 @@ fn apply_edits(text: &str, file: &[LineWithEnding<'_>], edits: &[LineEdit<'_>]) 
     let mut out = String::with_capacity(text.len() + 64);
     let mut put = |text: &str, end: &str| {
         out.push_str(text);
+        // The result always ends with a line ending, as in Codex.
         out.push_str(if end.is_empty() { usual } else { end });
     };
     let mut next = 0;

@@ -1,5 +1,5 @@
-//! The V4A language, read as Codex reads it: what it takes is taken, what it refuses is
-//! refused with the line.
+//! Parses the V4A format as Codex does: accepts what Codex accepts, and refuses what Codex refuses,
+//! with the line.
 
 use crate::parsed_patch::{
     ChunkLine, ParsedPatch, PatchFileChange, PatchFileSection, PatchFormat, UpdateChunk,
@@ -15,7 +15,8 @@ const UPDATE: &str = "*** Update File: ";
 const MOVE: &str = "*** Move to: ";
 const END_OF_FILE: &str = "*** End of File";
 
-/// Whether this text begins as one: in the middle of a diff the marker is a line like others.
+/// Returns whether a text begins as a V4A patch. In the middle of a diff the marker is an ordinary
+/// line.
 pub(crate) fn starts_v4a(text: &str) -> bool {
     let mut lines = text.trim().lines();
     match lines.next() {
@@ -30,8 +31,8 @@ fn opens_heredoc(line: &str) -> bool {
     matches!(line, "<<EOF" | "<<'EOF'" | "<<\"EOF\"")
 }
 
-/// A path as Codex takes it: for an address, in which tabs say nothing. What had one in front
-/// is no path from the root on.
+/// Converts a path as Codex does, which parses it like a URL and drops tabs and line breaks. A path
+/// that had one of these in front of `/` is not absolute.
 fn codex_patch_path(path: &str) -> String {
     let plain = path.replace(['\t', '\r', '\n'], "");
     match path.starts_with('/') {
@@ -59,7 +60,7 @@ pub(crate) fn parse_v4a(text: &str) -> Result<ParsedPatch, PatchRefusal> {
         }
         (rest, number) = (behind, number + 1);
     }
-    // A second end behind the first one says nothing.
+    // Repeated end markers are ignored, as in Codex.
     while !rest.iter().all(|line| line.trim() == END) {
         let (change, read) = parse_v4a_file_change(rest, number)?;
         changes.push(change);
@@ -79,13 +80,14 @@ pub(crate) fn parse_v4a(text: &str) -> Result<ParsedPatch, PatchRefusal> {
     })
 }
 
-/// The lines between the markers, and the number of the first of them. A heredoc that came
-/// along with the text is taken off.
+/// Returns the lines between the markers and the number of the first one. A surrounding heredoc is
+/// removed.
 fn lines_between_patch_markers<'a, 't>(
     lines: &'a [&'t str],
 ) -> Result<(&'a [&'t str], usize), PatchRefusal> {
     match v4a_patch_body(lines) {
         Ok(body) => Ok((body, 2)),
+        // Without a heredoc, the first refusal is the one to report.
         Err(refusal) => {
             let heredoc = match lines {
                 [first, inner @ .., last] if lines.len() >= 4 => {
@@ -123,7 +125,7 @@ fn v4a_patch_body<'a, 't>(lines: &'a [&'t str]) -> Result<&'a [&'t str], PatchRe
     }
 }
 
-/// One file's part, and how many lines it takes.
+/// Parses the part of one file; returns it with the number of lines read.
 fn parse_v4a_file_change(
     lines: &[&str],
     number: usize,
@@ -135,6 +137,7 @@ fn parse_v4a_file_change(
         kind: what,
     };
     if let Some(path) = first.strip_prefix(ADD) {
+        // Ends at the first line without `+`, which must then be a header or the end marker.
         let added = lines
             .iter()
             .skip(1)
@@ -152,7 +155,7 @@ fn parse_v4a_file_change(
         return Ok((named(path, PatchFileChange::Delete), 1));
     }
     if let Some(path) = first.strip_prefix(UPDATE) {
-        // An end of the file before any line of it says nothing.
+        // `*** End of File` before the first chunk has no meaning and is skipped.
         let ends = |line: &&&str| line.trim_end() == END_OF_FILE;
         let mut read = 1 + lines.iter().skip(1).take_while(ends).count();
         let to = lines
@@ -162,7 +165,7 @@ fn parse_v4a_file_change(
         let mut chunks = Vec::new();
         while let Some(line) = lines.get(read) {
             let passed_over = match chunks.last() {
-                // Before the first chunk an empty line is one of that.
+                // Before the first chunk, an empty line belongs to that chunk.
                 None => ends(&line),
                 Some(UpdateChunk { at_end, .. }) => *at_end && line.trim().is_empty(),
             };
@@ -170,6 +173,7 @@ fn parse_v4a_file_change(
                 read += 1;
                 continue;
             }
+            // The header of the next file, or the end marker.
             if line.starts_with("***") {
                 break;
             }
@@ -199,7 +203,7 @@ fn parse_v4a_file_change(
     ))
 }
 
-/// One chunk, and how many lines it takes.
+/// Parses one chunk; returns it with the number of lines read.
 fn parse_v4a_chunk(
     lines: &[&str],
     number: usize,
@@ -217,6 +221,7 @@ fn parse_v4a_chunk(
         (None, 1)
     } else if let Some(context) = head.strip_prefix("@@ ") {
         (Some(context.to_owned()), 1)
+    // Only the first chunk may omit its `@@`.
     } else if is_first {
         (None, 0)
     } else {
@@ -233,6 +238,8 @@ fn parse_v4a_chunk(
     let mut read = 0;
     for line in lines.iter().skip(start) {
         if line.trim_end() == END_OF_FILE {
+            // Without a line before it, the marker is left to the caller, which refuses the empty
+            // chunk.
             chunk.at_end = read > 0;
             read += usize::from(chunk.at_end);
             break;
@@ -241,9 +248,11 @@ fn parse_v4a_chunk(
         let first = chars.next();
         let text = chars.as_str().to_owned();
         chunk.lines.push(match first {
+            // Editors and models strip trailing blanks, so an empty line means an empty kept line.
             None | Some(' ') => ChunkLine::Keep(text),
             Some('+') => ChunkLine::Insert(text),
             Some('-') => ChunkLine::Remove(text),
+            // The caller decides whether the line begins a new chunk or a new file.
             Some(_) if read > 0 => break,
             Some(_) => {
                 let what =

@@ -1,12 +1,13 @@
-//! Texts within texts: the strings of a JSON document, with their escapes undone. In `"\nhvs.…"`
-//! a secret seems to begin with an `n`, and a password ends where the next command begins.
+//! Rewrites the strings of a JSON document with their escapes undone. With escapes, a secret in
+//! `"\nhvs.…"` seems to begin with an `n`, and a password does not end where the next command
+//! begins.
 
 use serde_json::Value;
 
-/// Strings in strings in strings.
+/// Deepest nesting of strings in strings.
 pub(crate) const MAX_DEPTH: u32 = 4;
 
-/// Whether the text is JSON, or was before it was cut.
+/// Returns whether the text looks like JSON, possibly truncated.
 pub(crate) fn is_json(text: &[u8]) -> bool {
     let mut marks = text.iter().filter(|byte| !byte.is_ascii_whitespace());
     let first = marks.next();
@@ -17,9 +18,9 @@ pub(crate) fn is_json(text: &[u8]) -> bool {
     )
 }
 
-/// The text with each string as `redacted` has it; `None` if nothing changed. A string is what
-/// stands between two quotes and has escapes: of a text that was cut nobody knows which quote
-/// opens, and what stands between strings has none.
+/// Returns the text with each string replaced by what `redacted` returns for it; `None` if nothing
+/// changed. Any text with escapes between two quotes counts as a string: in a truncated text it is
+/// unknown which quotes open, and text between strings has no escapes.
 pub(crate) fn rewrite_escaped_json_strings(
     text: &[u8],
     redacted: &mut dyn FnMut(&str) -> Option<String>,
@@ -29,12 +30,15 @@ pub(crate) fn rewrite_escaped_json_strings(
     for (start, end) in escaped_string_ranges(text) {
         let Some(new) = text.get(start..end).and_then(|inner| {
             let quoted = [b"\"", inner, b"\""].concat();
+            // Text that is no JSON string is skipped; its bytes are still searched with the text as
+            // a whole.
             let plain: String = serde_json::from_slice(&quoted).ok()?;
             redacted(&plain)
         }) else {
             continue;
         };
         let quoted = Value::String(new).to_string();
+        // Serialised again, so that JSON stays JSON; the quotes are those of the text.
         let new = quoted.get(1..quoted.len() - 1).unwrap_or_default();
         let out = changed.get_or_insert_default();
         out.extend_from_slice(text.get(copied..start).unwrap_or_default());
@@ -46,7 +50,7 @@ pub(crate) fn rewrite_escaped_json_strings(
     Some(out)
 }
 
-/// What stands between quotes that are not escaped and has escapes.
+/// Returns the ranges with escapes between unescaped quotes.
 fn escaped_string_ranges(text: &[u8]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let (mut start, mut at, mut escapes) = (0, 0, false);
@@ -66,6 +70,8 @@ fn escaped_string_ranges(text: &[u8]) -> Vec<(usize, usize)> {
             _ => at += 1,
         }
     }
+    // The last string may have lost its closing quote. If `at` is beyond the end, it was cut in an
+    // escape.
     if escapes && at == text.len() {
         found.push((start, at));
     }

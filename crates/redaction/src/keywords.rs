@@ -1,22 +1,22 @@
-//! Which rules can match a text at all. Each rule has keywords, one of which is part of every match.
-//! One pass over the text finds them, by a map of three bytes, so that text without a keyword
-//! costs a few instructions a byte and compiles nothing.
+//! Finds the rules that can match a text at all. Every match of a rule contains one of its
+//! keywords. One pass over the text finds them with a map indexed by three bytes, so that text
+//! without a keyword costs a few instructions a byte and no pattern is compiled.
 
 use crate::command_lines::{self, program_secrets::ProgramSecretOption};
 use crate::redaction_marks;
 use crate::rules::{KEYWORDS, MAP, PROGRAM_NAMES};
 use crate::trigram;
 
-/// Of `access_key_id`, behind `key`.
+/// Longest rest of a name after a keyword, such as `_id` in `access_key_id`.
 const MAX_NAME_REST: usize = 8;
 
-/// A part of every match of a rule, in lower case.
+/// A text in lower case that matches of a rule contain.
 #[derive(Debug)]
 pub(crate) struct SecretMatchKeyword {
     pub(crate) text: &'static str,
-    /// So many bytes of a token follow it.
+    /// Number of token bytes that must follow it.
     pub(crate) tail: u8,
-    /// It is a name to which something is assigned, or the end of an option's name.
+    /// Whether it must be part of a name to which something is assigned, or of an option's name.
     pub(crate) assigned: bool,
     pub(crate) rule: u16,
 }
@@ -25,17 +25,19 @@ pub(crate) struct SecretMatchKeyword {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct RedactionKeywordHits {
     rules: Vec<u16>,
-    /// A program to which passwords are given stands in it.
+    /// Whether the text names a program that takes passwords.
     pub(crate) programs: bool,
 }
 
 impl RedactionKeywordHits {
-    /// Of this text, but not of the marks in it: their kinds are words of the rules.
+    /// Finds the keywords of a text outside of its marks, whose kinds are keywords of the rules.
     pub(crate) fn keyword_hits_in_text(text: &[u8]) -> Self {
         let mut hits = Self::default();
         for part in redaction_marks::text_outside_redaction_marks(text) {
             hits.scan_for_keywords(part);
         }
+        // In the order of the table, not of the text: the result must not depend on which keyword
+        // comes first.
         hits.rules.sort_unstable();
         hits
     }
@@ -44,13 +46,15 @@ impl RedactionKeywordHits {
         let mut place = 0;
         for (at, byte) in text.iter().enumerate() {
             place = trigram::next_trigram(place, *byte);
+            // The map has false positives, since other bytes can share an index; the keyword is
+            // compared below.
             if trigram::is_in_trigram_map(&MAP, place) && at >= 2 {
                 self.record_keywords_at(text, at - 2, place);
             }
         }
     }
 
-    /// The numbers of the rules, in order.
+    /// Returns the numbers of the rules, in order.
     pub(crate) fn rule_numbers_with_keyword(&self) -> &[u16] {
         &self.rules
     }
@@ -68,6 +72,7 @@ impl RedactionKeywordHits {
                 self.rules.push(keyword.rule);
             }
         }
+        // One program is enough: the command lines are then parsed as a whole.
         if !self.programs {
             let first = PROGRAM_NAMES.partition_point(|(hash, _)| *hash < place);
             let same = PROGRAM_NAMES.get(first..).unwrap_or_default().iter();
@@ -95,8 +100,8 @@ impl SecretMatchKeyword {
     }
 }
 
-/// Whether a name of which this is the end is assigned something, or is that of an option. What
-/// belongs to the name behind the keyword is not read: a few letters may.
+/// Returns whether the name around a keyword is assigned something, or is an option with a value. A
+/// few letters of the name may follow the keyword.
 fn is_secret_name_assigned(before: &[u8], after: &[u8]) -> bool {
     let in_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(**byte, b'_' | b'-');
     let name = after.iter().take(MAX_NAME_REST).take_while(in_name).count();

@@ -1,7 +1,6 @@
-//! Hides secrets in text before anything is kept: known forms of tokens, passwords on command
-//! lines, and the values of environment variables whose names say that they are secret. Pure
-//! functions of text and values. What decides never reads the result: digests are taken of the
-//! text as it was.
+//! Redacts secrets in text before anything is stored: known forms of tokens, passwords on command
+//! lines, and the values of environment variables with secret names. All functions are pure.
+//! Decisions never depend on redacted text: digests are taken of the original.
 //!
 //! Most text holds no secret, and a hook must stay quick. One pass over a text finds the rules
 //! that can match it at all (`keywords`); only those are compiled and applied (`rules`).
@@ -25,23 +24,23 @@ use keywords::RedactionKeywordHits;
 use rules::RULES;
 use variables::is_secret_variable;
 
-/// A shorter value of a variable is a word of everyday: it is not hidden wherever it stands.
+/// Shortest value of a variable that is redacted everywhere; shorter ones may be ordinary words.
 const SHORTEST_VALUE: usize = 8;
-/// A secret that is hidden may uncover another one, which it was a part of.
+/// Most passes over a text: redacting one secret may reveal another that it was part of.
 const ROUNDS: u32 = 4;
 
-/// Hears of what is hidden.
+/// Called with each secret that is redacted.
 type SecretFoundCallback<'a> = dyn FnMut(&[u8]) + 'a;
 
-/// Knows the secrets of an environment.
+/// Redacts secrets, including the values of an environment's secret variables.
 #[derive(Debug, Default)]
 pub struct Redactor {
-    /// Variables and what hides in them; longest value first: one may be part of another.
+    /// Names and values of secret variables, longest value first, since one may be part of another.
     values: Vec<(String, Vec<u8>)>,
 }
 
 impl Redactor {
-    /// The values of variables with secret-looking names.
+    /// Collects the values of variables with secret names.
     pub fn from_environment(env: &BTreeMap<OsString, OsString>) -> Self {
         let mut values = Vec::new();
         for (name, value) in env {
@@ -51,7 +50,8 @@ impl Redactor {
             if !is_secret_variable(name) {
                 continue;
             }
-            // Whole, as it stands within JSON, and line by line: output is read in lines.
+            // The whole value, its form within JSON, and each of its lines, since output is
+            // processed line by line.
             let quoted = serde_json::to_string(value.trim()).unwrap_or_default();
             let escaped = quoted
                 .get(1..quoted.len().saturating_sub(1))
@@ -64,16 +64,17 @@ impl Redactor {
             }
         }
         values.sort_by(|(_, a), (_, b)| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        // Equal values are adjacent after the sort.
         values.dedup_by(|(_, a), (_, b)| a == b);
         Self { values }
     }
 
-    /// The text without its secrets.
+    /// Returns the text without its secrets.
     pub fn redact_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.redact_text_reporting_secrets(text, &mut |_| {})
     }
 
-    /// The same; `told` gets each secret as it was.
+    /// Like [`Self::redact_text`]; `told` is called with each original secret.
     pub fn redact_text_reporting_secrets<'t>(
         &self,
         text: &'t str,
@@ -85,15 +86,16 @@ impl Redactor {
         }
     }
 
-    /// The same for bytes of any kind; `None` if there is nothing to hide.
+    /// Like [`Self::redact_text`], for any bytes; `None` if there is nothing to redact.
     pub fn redact_bytes(&self, text: &[u8]) -> Option<Vec<u8>> {
         self.redact_bytes_with_callback(text, &mut |_| {})
     }
 
-    /// Hides the secrets among the words of a command.
+    /// Redacts the secrets among the words of a command.
     pub fn redact_command_words(&self, words: &mut [String]) {
         let together = words.join(" ");
         let hits = RedactionKeywordHits::keyword_hits_in_text(together.as_bytes());
+        // Parsed word by word first: in the joined text, quotes and blanks within words are lost.
         if hits.programs {
             command_lines::redact_command_words(words);
         }
@@ -102,12 +104,13 @@ impl Redactor {
         }
         let mut flag = String::new();
         for word in words {
+            // The original word: a redacted flag would not be recognized.
             let before = std::mem::replace(&mut flag, word.clone());
             if let Cow::Owned(hidden) = self.redact_text(word) {
                 *word = hidden;
             } else if before.starts_with('-') {
                 let pair = format!("{before} {word}");
-                // The flag itself is no secret: what was hidden is the word.
+                // Only the word is replaced: the flag itself is no secret.
                 if let Cow::Owned(hidden) = self.redact_text(&pair)
                     && let Some(hidden) = hidden.strip_prefix(&format!("{before} "))
                 {
@@ -139,16 +142,19 @@ impl Redactor {
         told: &mut SecretFoundCallback<'_>,
     ) -> Option<Vec<u8>> {
         let mut work = RedactionPass { text, hidden: None };
+        // Known values first: they are certain, and their marks protect them from the rules below.
         for (name, value) in &self.values {
             work.apply_redaction(|now| redact_known_value(now, value, name, told));
         }
         let hits = RedactionKeywordHits::keyword_hits_in_text(text);
         let has_strings = depth < escapes::MAX_DEPTH && memchr(b'\\', text).is_some();
-        // A keyword may be written in escapes of Unicode.
+        // No keyword, unless it is written with Unicode escapes (`\u0070assword`).
         if hits.is_empty() && !(has_strings && memmem::find(text, b"\\u").is_some()) {
             return work.hidden;
         }
         let is_json = escapes::is_json(text);
+        // JSON is unescaped before the rules run: on escaped text they could match across an escape
+        // and break the document.
         if has_strings && is_json {
             work.apply_redaction(|now| self.redact_escaped_strings(now, depth, told));
         }
@@ -164,6 +170,7 @@ impl Redactor {
                 work.apply_redaction(|now| rule.redact_matches(now, told));
             }
         }
+        // Text that is no JSON as a whole may still contain strings with escapes.
         if has_strings && !is_json {
             work.apply_redaction(|now| self.redact_escaped_strings(now, depth, told));
         }

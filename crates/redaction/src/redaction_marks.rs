@@ -1,16 +1,16 @@
-//! The mark that stands in a secret's place, `[redacted:KIND]`. A mark is no secret: whatever a
-//! later rule takes for one, the marks in it stay.
+//! Replaces secrets with marks, `[redacted:KIND]`. Existing marks are never replaced, even if a
+//! later rule matches text that contains them.
 
 use std::ops::Range;
 
 use memchr::memmem;
 
 const MARK_START: &[u8] = b"[redacted:";
-/// Longer names of variables are no kinds.
+/// Longest kind of a mark that is recognized.
 const LONGEST_KIND: usize = 128;
 
-/// The text with a mark in each of these places, which come in order and do not overlap; `None` if
-/// nothing was replaced.
+/// Replaces each of these places, which must be in order, with a mark; returns `None` if nothing
+/// was replaced.
 pub(crate) fn replace_with_marks<'k>(
     text: &[u8],
     secrets: impl Iterator<Item = (Range<usize>, &'k str)>,
@@ -20,6 +20,7 @@ pub(crate) fn replace_with_marks<'k>(
     let mut hidden = Vec::new();
     let mut copied = 0;
     for (secret, kind) in secrets {
+        // Places may overlap; what the previous one has replaced is skipped.
         let mut start = secret.start.max(copied);
         while start < secret.end {
             let mark = marks.next_redaction_mark(start);
@@ -34,9 +35,11 @@ pub(crate) fn replace_with_marks<'k>(
                 told(text.get(start..end).unwrap_or_default());
                 copied = end;
             }
+            // The rest of the secret after a mark gets a mark of its own.
             start = mark.map_or(secret.end, |mark| mark.end.max(end));
         }
     }
+    // Every replacement advances `copied`, so 0 means that there was none.
     if copied == 0 {
         return None;
     }
@@ -44,7 +47,7 @@ pub(crate) fn replace_with_marks<'k>(
     Some(hidden)
 }
 
-/// The parts of the text that are no marks.
+/// Returns the parts of the text outside of marks.
 pub(crate) fn text_outside_redaction_marks(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut marks = RedactionMarkFinder::new(text);
     let mut start = Some(0);
@@ -56,10 +59,11 @@ pub(crate) fn text_outside_redaction_marks(text: &[u8]) -> impl Iterator<Item = 
     })
 }
 
-/// Where the marks of a text are, looked for from left to right.
+/// Finds the marks of a text from left to right.
 struct RedactionMarkFinder<'t> {
     text: &'t [u8],
-    /// The first one that ends behind the place asked for last; `None` if not looked for yet.
+    /// The first mark that ends after the last requested place; the outer `None` means not searched
+    /// yet.
     found: Option<Option<Range<usize>>>,
 }
 
@@ -68,10 +72,11 @@ impl<'t> RedactionMarkFinder<'t> {
         Self { text, found: None }
     }
 
-    /// The first mark that ends behind this place; it may begin before it.
+    /// Returns the first mark that ends after this place; it may begin before it.
     fn next_redaction_mark(&mut self, place: usize) -> Option<Range<usize>> {
         let mut from = match &self.found {
             None => 0,
+            // Remembered: without it, each call would search the rest of the text again.
             Some(None) => return None,
             Some(Some(mark)) if mark.end > place => return Some(mark.clone()),
             Some(Some(mark)) => mark.end,

@@ -1,4 +1,5 @@
-//! The rules: a pattern of a secret each, kept as data in `rules/` and compiled on first use.
+//! Applies the rules. Each rule has a pattern for one form of secret. The rules are data in
+//! `rules/`; patterns are compiled on first use.
 
 use std::sync::OnceLock;
 
@@ -13,19 +14,20 @@ include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 /// A known form of secrets.
 #[derive(Debug)]
 pub(crate) struct SecretRule {
-    /// What stands in its place: `[redacted:ID]`.
+    /// The kind in its mark: `[redacted:ID]`.
     pub(crate) id: &'static str,
-    /// The secret is the first group that took part, or the whole match if there is none.
+    /// The secret is the first group that participates in the match, or the whole match without
+    /// groups.
     pub(crate) pattern: &'static str,
     check: SecretMatchCondition,
-    /// Bits a byte; what has fewer is no secret.
+    /// Least entropy of a secret, in bits per byte.
     min_entropy: f64,
-    /// What is no secret, although the pattern matches it.
+    /// Patterns of matches that are no secrets.
     except: &'static [&'static str],
     compiled: OnceLock<Option<CompiledSecretRule>>,
 }
 
-/// What else must hold for a match.
+/// A further condition for a match.
 #[derive(Debug, Clone, Copy)]
 enum SecretMatchCondition {
     Any,
@@ -59,7 +61,7 @@ impl SecretRule {
         }
     }
 
-    /// The text with a mark in each place of a secret; `None` if there is none.
+    /// Returns the text with a mark in place of each secret; `None` if there is none.
     pub(crate) fn redact_matches(
         &self,
         text: &[u8],
@@ -76,9 +78,11 @@ impl SecretRule {
     }
 
     fn compile_rule(&self) -> Option<CompiledSecretRule> {
-        // Bytes, not characters: tables of Unicode would make each pattern many times larger.
+        // Patterns match bytes: the Unicode tables would make each of them many times larger.
         let regex = |pattern: &str| RegexBuilder::new(pattern).unicode(false).build();
         Some(CompiledSecretRule {
+            // The rules are constants that tests compile. At run time a broken one is skipped, not
+            // fatal.
             pattern: regex(self.pattern).ok()?,
             except: self
                 .except
@@ -103,6 +107,7 @@ impl SecretRule {
 }
 
 fn captured_secret<'t>(found: &Captures<'t>) -> Option<Match<'t>> {
+    // Alternatives of a pattern have groups of their own, of which one participates.
     let group = found.iter().skip(1).flatten().next();
     group.or_else(|| found.get(0))
 }
@@ -111,7 +116,8 @@ fn has_digit(secret: &[u8]) -> bool {
     secret.iter().any(u8::is_ascii_digit)
 }
 
-/// Not what the shell or a template puts there.
+/// Returns whether a value is literal, and not a variable or a placeholder of a shell or a
+/// template.
 pub(crate) fn is_literal_secret(secret: &[u8]) -> bool {
     !matches!(secret.first(), None | Some(b'$' | b'{' | b'`' | b'<'))
 }
@@ -120,7 +126,8 @@ fn looks_like_path(secret: &[u8]) -> bool {
     matches!(secret.first(), Some(b'/' | b'~' | b'.'))
 }
 
-/// Code is full of tokens, keys and counts of them.
+/// Returns whether a value looks like a token. Code often assigns ordinary words and numbers to
+/// names such as `token`, so a digit or a certain length is required.
 fn looks_like_token(secret: &[u8]) -> bool {
     is_literal_secret(secret)
         && (has_digit(secret) || secret.len() >= 24)
@@ -129,7 +136,7 @@ fn looks_like_token(secret: &[u8]) -> bool {
             .all(|byte| byte.is_ascii_digit() || b"._,".contains(byte))
 }
 
-/// Shannon's, in bits a byte.
+/// Returns the Shannon entropy in bits per byte.
 #[expect(
     clippy::cast_precision_loss,
     reason = "a secret is shorter than 2^52 bytes"

@@ -1,6 +1,6 @@
-//! Which variables of an environment hold secrets, by their names.
+//! Decides by its name whether an environment variable holds a secret.
 
-/// Words of a variable's name that say that its value is secret.
+/// Words in a variable's name that mark its value as secret.
 const SECRET_WORDS: &[&str] = &[
     "KEY",
     "TOKEN",
@@ -13,15 +13,17 @@ const SECRET_WORDS: &[&str] = &[
     "COOKIE",
     "SSHPASS",
 ];
-/// Ends of names that say the same.
+/// Endings of names that mark the value as secret.
 const SECRET_ENDS: &[&str] = &["_PASS", "_PWD", "_PSW", "_PAT"];
-/// Ends of names that say that the value is where something is, not what it is.
+/// Endings of names whose value is a location and not the secret itself.
 const PLACES: &[&str] = &["_FILE", "_PATH", "_DIR", "_SOCK", "_HOME", "_CONTROL"];
 
-/// Every hook asks this of its whole environment: one pass over the name, and words are only
-/// compared where one of them may begin.
+/// Returns whether a variable of the environment is secret. Every hook asks this about its whole
+/// environment, so there is one pass over the name, and words are compared only where one may
+/// begin.
 pub(crate) fn is_secret_variable(name: &str) -> bool {
     let name = name.to_ascii_uppercase().into_bytes();
+    // The letters below are the initials of `SECRET_WORDS`; a new word needs its own there.
     let begins = |at: usize| {
         let rest = name.get(at..).unwrap_or_default();
         matches!(rest.first(), Some(b'K' | b'T' | b'S' | b'P' | b'C'))
@@ -33,8 +35,8 @@ pub(crate) fn is_secret_variable(name: &str) -> bool {
     ((0..name.len()).any(begins) || ends(SECRET_ENDS)) && !ends(PLACES)
 }
 
-/// Parts of a variable's name, between `_`, of which one says the same where somebody sets it.
-/// Only whole parts: `KEYBOARD` is no key.
+/// Parts between `_` of a variable's name that mark it as secret in a command that sets it. Only
+/// whole parts count: `KEYBOARD` is no key.
 const SECRET_PARTS: &[&str] = &[
     "KEY",
     "APIKEY",
@@ -55,13 +57,13 @@ const SECRET_PARTS: &[&str] = &[
     "PGPASSWORD",
 ];
 
-/// Whether a command that sets this variable is given a secret.
+/// Returns whether a command that sets this variable contains a secret.
 pub(crate) fn is_secret_variable_name(name: &[u8]) -> bool {
     let name = name.to_ascii_uppercase();
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let ends = |end: &&str| name.ends_with(end.as_bytes());
     let mut parts = name.split(|byte| *byte == b'_');
-    // The shell's own.
+    // The shell's own variables, in which `PWD` means the working directory.
     let is_folder = matches!(&*name, b"PWD" | b"OLDPWD");
     name.iter().all(is_name)
         && !is_folder
@@ -69,7 +71,7 @@ pub(crate) fn is_secret_variable_name(name: &[u8]) -> bool {
         && parts.any(|part| SECRET_PARTS.iter().any(|known| part == known.as_bytes()))
 }
 
-/// Whether a text may hold such a name.
+/// Returns whether a text may contain such a name.
 pub(crate) fn mentions_secret_variable(text: &[u8]) -> bool {
     text.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')
         .any(is_secret_variable_name)

@@ -1,5 +1,5 @@
-//! Whether what a task was accepted on still stands, for who owns the agent's process: what it left
-//! running, or a neighbour, may have changed the tree after its last stop.
+//! Tells whoever owns the agent's process whether the tree that a task was accepted on still
+//! stands: what the agent left running, or a neighbour, may have changed it after the last stop.
 
 use checkrein_core::ids::{SessionId, VerifierName};
 use checkrein_core::policy::VerifierSpec;
@@ -9,8 +9,8 @@ use crate::event_delivery::Deadline;
 use crate::runtime::Runtime;
 
 impl Runtime {
-    /// Whether the required checks of the newest task were about the tree as it is now. A tree that cannot
-    /// be read is not the one that was accepted.
+    /// Whether the verdicts of the newest task's required checks are about the tree as it is now. A
+    /// tree that cannot be read is not the accepted one.
     ///
     /// # Errors
     /// If the store or the log cannot be read, or the reading is cancelled.
@@ -19,6 +19,7 @@ impl Runtime {
         session: &SessionId,
         patience: Deadline<'_>,
     ) -> Result<bool, RuntimeError> {
+        // Without a log or a task nothing was accepted that could have changed.
         let Some((state, policy)) = self.load_session_state_and_policy(session)? else {
             return Ok(true);
         };
@@ -44,6 +45,7 @@ impl Runtime {
                     .find(|held| held.fact.verifier == *name)
             };
             let about = look.reading.fact.verdict_subject_digest(spec);
+            // A check without a verdict was not part of what was accepted.
             of(&spec.name).is_none_or(|held| held.fact.subject == about)
         };
         Ok(policy.verifiers.iter().filter(is_check).all(stands))

@@ -1,6 +1,6 @@
-//! Acts: tool calls that may have changed what checks find beside the files that count. The store counts
-//! them at their requests and at their outcomes, since they do their work between the two; what was found before
-//! the newest that concerns a verifier is found out anew.
+//! Counts acts: tool calls that may have changed what checks find beside the files that count. The
+//! store counts them at their requests and at their outcomes, since they do their work between the
+//! two. What was found before the newest act that concerns a verifier is found out anew.
 
 use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::evidence::EvidenceOrigin;
@@ -25,11 +25,12 @@ impl Runtime {
         session: Option<&SessionId>,
     ) -> Result<ActNumbersForRoot, StoreError> {
         self.store
+            // Numbers and not times: the clocks of two processes do not order what they did.
             .count_acts_concerning_session(&self.place.workspace_root_path_text(), session)
     }
 
-    /// A tool call comes or has come back while nothing is judged: it may do whatever it likes, and what was
-    /// found before it is found out anew.
+    /// Counts a tool call that comes or returns while nothing is judged. It may do anything, so
+    /// everything that was found before it is found out anew.
     ///
     /// # Errors
     /// If the store cannot be written.
@@ -37,7 +38,7 @@ impl Runtime {
         self.count_unlogged_act(session, ActReach::Outside)
     }
 
-    /// Counts an act of which nothing else is recorded.
+    /// Counts an act that no event in the log records.
     pub(crate) fn count_unlogged_act(
         &self,
         session: &SessionId,
@@ -47,8 +48,8 @@ impl Runtime {
             .increment_act_count(session, &self.build_tool_act(reach))
     }
 
-    /// The tree for a stop of the main conversation. Acts are read first: one that comes while the tree
-    /// is read is seen at the next look.
+    /// Reads the tree for a stop of the main conversation. Acts are read first: one that comes
+    /// while the tree is read is seen at the next reading.
     pub(crate) fn read_tree_and_newest_acts(
         &self,
         session: &SessionId,
@@ -102,18 +103,19 @@ impl Runtime {
     }
 }
 
-/// Whether a call that was decided so goes ahead.
+/// Whether a call with this decision goes ahead.
 pub(crate) fn is_call_not_denied(decision: Option<&Decision>) -> bool {
     !matches!(
         decision,
+        // Anything else may run: an agent can ask its person, or ignore a nudge.
         Some(Decision::Tool(
             ToolDecision::Deny { .. } | ToolDecision::Halt { .. }
         ))
     )
 }
 
-/// The newest runs of these, as the log's transaction sees them: what another session finds out meanwhile comes
-/// before it or after.
+/// The newest runs of these checks, as the log's transaction sees them: whatever another session
+/// finds out meanwhile comes before it or after.
 pub(crate) fn newest_check_runs(
     tail: &dyn SessionView,
     required: &[RequiredCheckAndRunKey],
@@ -130,7 +132,7 @@ pub(crate) fn newest_check_runs(
     required.iter().map(newest).collect()
 }
 
-/// How far the call reaches that these news are of, or came back of, as it stands before they are folded in.
+/// The reach of the call that this input requests or returns from, before the input is folded in.
 pub(crate) fn act_reach(state: &SessionState, input: &Input) -> Option<ActReach> {
     match input {
         Input::ToolRequested(request) => request.facts.reach,
@@ -139,14 +141,15 @@ pub(crate) fn act_reach(state: &SessionState, input: &Input) -> Option<ActReach>
     }
 }
 
-/// How far the call may have reached that nobody says the outcome of, now that its conversation goes on: it has done its
-/// work by now, if at all. A stop counts it before it begins.
+/// The reach of a call whose outcome nobody reports, now that its conversation goes on: if it did
+/// its work at all, it has done so by now. A stop counts it before it begins.
 pub(crate) fn unreported_act_reach(state: &SessionState, input: &Input) -> Option<ActReach> {
     match input {
         Input::ToolRequested(request) => state.unreported_act_reach(&request.scope),
         Input::StopFailed(failed) => state.unreported_act_reach(&failed.scope),
         // A stop that was let through: its session's next may be long after another's.
         Input::StanceUsed(used) => state.unreported_act_reach(&used.scope),
+        // These belong to the main conversation, whatever sub-agents still do.
         Input::PromptSubmitted(_) | Input::SessionEnded(_) | Input::Interrupted => {
             state.unreported_act_reach(&ScopeId::main_scope())
         }
@@ -154,7 +157,7 @@ pub(crate) fn unreported_act_reach(state: &SessionState, input: &Input) -> Optio
     }
 }
 
-/// The one that concerns the most.
+/// The reach that concerns the most sessions.
 pub(crate) fn widest_act_reach(reaches: [Option<ActReach>; 2]) -> Option<ActReach> {
     reaches
         .into_iter()

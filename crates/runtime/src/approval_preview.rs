@@ -1,6 +1,6 @@
-//! What a person is shown before they say yes, and whether that is all of it. Secrets stay
-//! hidden, but what is hidden must not be able to do anything: a redaction that could hide a
-//! command, or a text too long to be kept whole, leaves nothing that can be said yes to.
+//! Builds what a person is shown before they say yes, and tells whether that is all of it. Secrets
+//! stay hidden, but hidden text must not be able to do anything: if a redaction could hide a
+//! command, or a text is too long to be kept whole, the call cannot be approved.
 
 use std::borrow::Cow;
 
@@ -11,11 +11,12 @@ use serde_json::Value;
 use crate::bound;
 use checkrein_redaction::Redactor;
 
-/// Bytes that are kept of what is asked about. More than this nobody reads before they say yes.
+/// Bytes that are kept of what is asked about. Nobody reads more before they say yes.
 const MAX_SHOWN_BYTES: usize = 32 * 1024;
 const TOO_LONG: &str = "it is longer than 32 kB";
 
-/// A text as it is shown.
+/// A text as a person sees it, with the number of secrets hidden in it, and why it cannot be
+/// approved, if so.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ApprovalDisplayText {
     pub(crate) text: String,
@@ -25,6 +26,7 @@ pub(crate) struct ApprovalDisplayText {
 
 pub(crate) fn redacted_display_text(redactor: &Redactor, text: &str) -> ApprovalDisplayText {
     let (mut hidden, mut unseen) = (0, None);
+    // A text that is not shown whole cannot be approved, so its secrets need not be counted.
     if text.len() > MAX_SHOWN_BYTES {
         unseen = Some(TOO_LONG.to_owned());
     } else {
@@ -37,6 +39,7 @@ pub(crate) fn redacted_display_text(redactor: &Redactor, text: &str) -> Approval
         });
     }
     let mut text = text.to_owned();
+    // Twice the room, since JSON escapes make a text longer.
     bound::redact_and_limit_text(redactor, &mut text, MAX_SHOWN_BYTES * 2);
     ApprovalDisplayText {
         text,
@@ -45,8 +48,8 @@ pub(crate) fn redacted_display_text(redactor: &Redactor, text: &str) -> Approval
     }
 }
 
-/// Whether it can only be a secret: one word, and neither a command, an option nor a path that
-/// anybody would write.
+/// Whether the text can only be a secret: one word, and neither a command, an option nor a path
+/// that anybody would write.
 fn is_secret_token(secret: &[u8]) -> bool {
     secret.len() >= 12
         && secret.first().is_some_and(u8::is_ascii_alphanumeric)
@@ -57,7 +60,7 @@ fn is_secret_token(secret: &[u8]) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"+=_.-".contains(byte))
 }
 
-/// A call as it came, before anything of it was bounded or hidden.
+/// A call as it came, before any of it was bounded or redacted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UnredactedCall<'a> {
     /// The arguments, as JSON.
@@ -68,7 +71,7 @@ pub(crate) struct UnredactedCall<'a> {
     pub(crate) folder: Option<&'a str>,
 }
 
-/// The text and all that there is to see beside it.
+/// Builds the text, and everything that is shown beside it.
 pub(crate) fn call_to_display_text(
     redactor: &Redactor,
     facts: &ToolRequestFacts,
@@ -78,10 +81,11 @@ pub(crate) fn call_to_display_text(
     let mut of = |text: &str| {
         let one = redacted_display_text(redactor, text);
         hidden += one.hidden;
+        // The first reason is enough to refuse.
         unseen = unseen.take().or(one.unseen);
         one.text
     };
-    // No shell, or one whose arguments are no list of names: all of it as it came.
+    // Without a shell command, or without named arguments, everything is shown as it came.
     let args = call
         .script
         .and_then(|script| tool_arguments_besides_script(call.args, script));
@@ -93,6 +97,7 @@ pub(crate) fn call_to_display_text(
         Some(script) => describe_commands_by_severity(facts, script),
         None => Vec::new(),
     };
+    // Each part may fit, and the whole may still be too long.
     if call.args.len() > MAX_SHOWN_BYTES {
         unseen = Some(TOO_LONG.to_owned());
     }
@@ -106,13 +111,14 @@ pub(crate) fn call_to_display_text(
     (text, beside)
 }
 
-/// The arguments beside the script, each with its name.
+/// Returns the arguments other than the script, each with its name.
 fn tool_arguments_besides_script(args: &str, script: &str) -> Option<Vec<String>> {
     let Ok(Value::Object(args)) = serde_json::from_str(args) else {
         return None;
     };
     let mut found = false;
     let mut others = Vec::new();
+    // Taken out once: another argument of the same value is shown.
     for (name, value) in &args {
         if !found && value.as_str() == Some(script) {
             found = true;
@@ -123,8 +129,10 @@ fn tool_arguments_besides_script(args: &str, script: &str) -> Option<Vec<String>
     found.then_some(others)
 }
 
-/// The commands of a script of several, severest first, and what could not be read in it.
+/// Lists the commands of a script that has several, severest first, after what could not be read in
+/// it.
 fn describe_commands_by_severity(facts: &ToolRequestFacts, script: &str) -> Vec<String> {
+    // A script of one command is shown as it is; its parts would only repeat it.
     let several = facts.commands.len() > 1 || script.trim().lines().count() > 1;
     if !several && facts.unresolved.is_empty() {
         return Vec::new();
@@ -151,7 +159,7 @@ fn describe_commands_by_severity(facts: &ToolRequestFacts, script: &str) -> Vec<
     unread.chain(known).collect()
 }
 
-/// So that it can be seen where a word ends.
+/// Quotes a word where it would not be seen where it ends.
 fn quote_word_for_display(word: &str) -> Cow<'_, str> {
     let plain = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '"' | '\'');
     if !word.is_empty() && word.chars().all(plain) {

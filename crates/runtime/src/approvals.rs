@@ -1,5 +1,5 @@
-//! What a person is asked, and what they said. It is looked up inside the transaction that asks,
-//! and recorded with what asks, so that replay looks nothing up (law 3). Nothing waits here.
+//! Asks a person and takes their answer. An answer is looked up inside the transaction that asks,
+//! and recorded with the event, so that replay looks nothing up (law 3). Nothing here waits.
 
 use checkrein_core::approval::{ApprovalHandling, approval_handling};
 use checkrein_core::decision::{Decision, ToolDecision};
@@ -32,7 +32,7 @@ use crate::event_delivery::{Deadline, EventDelivery};
 use crate::runtime::Runtime;
 use crate::{bound, clock, log_reader};
 
-/// What a transaction needs to know of approvals beside the news itself.
+/// What a transaction needs to know of approvals besides the event itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ApprovalRequestOrAnswer<'a> {
     /// Nothing.
@@ -43,11 +43,11 @@ pub(crate) enum ApprovalRequestOrAnswer<'a> {
     PersonAnswer(&'a StoredApprovalRequest),
 }
 
-/// A tool request as it came, before anything of it is bounded or hidden: two calls that read
-/// the same are not the same.
+/// A tool request as it came, before any of it is bounded or redacted: two calls that look the same
+/// afterwards may differ.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RawToolCall<'a> {
-    /// What an answer is about.
+    /// Identifies the call that an answer is about.
     pub(crate) key: Digest,
     pub(crate) args: &'a str,
 }
@@ -60,6 +60,8 @@ impl<'a> ApprovalRequestOrAnswer<'a> {
     ) -> Self {
         match &delivery.input {
             Input::ToolRequested(request) => Self::ToolCall(RawToolCall {
+                // The folder is part of the key: the same command somewhere else is another
+                // question.
                 key: Digest::hash_parts([
                     &b"call in a folder"[..],
                     delivery.session.as_str().as_bytes(),
@@ -80,7 +82,7 @@ fn tool_call_folder(delivery: &EventDelivery<'_>) -> Option<String> {
         .map(|folder| folder.display().to_string())
 }
 
-/// The key of a call before the folder was part of it.
+/// The key of a call in older builds, where the folder was not part of it.
 fn legacy_call_approval_key(session: &SessionId, tool: &str, args: &str) -> Digest {
     Digest::hash_parts([
         &b"call"[..],
@@ -90,7 +92,7 @@ fn legacy_call_approval_key(session: &SessionId, tool: &str, args: &str) -> Dige
     ])
 }
 
-/// The key of work that a person is to look at: any session may ask, about exactly this.
+/// The key of work that a person is to look at. Any session may ask about exactly this work.
 fn work_approval_key(root: &str, spec: &VerifierSpec, subject: Digest) -> Digest {
     Digest::hash_parts([
         &b"work"[..],
@@ -101,8 +103,8 @@ fn work_approval_key(root: &str, spec: &VerifierSpec, subject: Digest) -> Digest
     ])
 }
 
-/// The key of a message that a person is to look at. Agents say the same of quite different
-/// work, so it is about that of one session, and about the tree that it was said about.
+/// The key of a message that a person is to look at. Agents say the same about quite different
+/// work, so the key includes the session and the tree that the message was about.
 fn message_approval_key(work: Digest, session: &SessionId, tree: Digest) -> Digest {
     Digest::hash_parts([
         &b"message"[..],
@@ -112,7 +114,8 @@ fn message_approval_key(work: Digest, session: &SessionId, tree: Digest) -> Dige
     ])
 }
 
-/// The tree that the stop being judged is about. One that nobody can tell is like no other.
+/// The tree that the stop being judged is about. An unreadable tree gets a digest that equals no
+/// other.
 fn pending_stop_tree_digest(state: &SessionState) -> Digest {
     let pending = state.pending_stop(&ScopeId::main_scope());
     match pending.map(|pending| (&pending.tree, pending.stop)) {
@@ -122,8 +125,8 @@ fn pending_stop_tree_digest(state: &SessionState) -> Digest {
     }
 }
 
-/// What was said about a message holds in the task that asked and in the next one, whose prompt
-/// is how the agent hears of it.
+/// An answer about a message holds in the task that asked and in the next one, whose prompt is how
+/// the agent hears of it.
 fn approval_answer_holds_in_task(asked_in: Option<TaskId>, now: Option<TaskId>) -> bool {
     match (asked_in, now) {
         (Some(asked_in), Some(now)) => now.0 == asked_in.0 || now.0 == asked_in.0 + 1,
@@ -131,11 +134,11 @@ fn approval_answer_holds_in_task(asked_in: Option<TaskId>, now: Option<TaskId>) 
     }
 }
 
-/// A question as the store has it, or as it would be asked.
+/// A question, from the store or about to be asked.
 pub(crate) struct ApprovalQuestion {
     row: StoredApprovalRequest,
     is_new: bool,
-    /// It is known, but was kept by a build that kept less of it.
+    /// Whether the row was written by a build that kept less of it, and is completed here.
     is_completed: bool,
 }
 
@@ -148,8 +151,7 @@ impl ApprovalQuestion {
         }
     }
 
-    /// Puts into the batch what came of it; a question that somebody has to be told of is given
-    /// back.
+    /// Puts the outcome into the batch. Returns a question that somebody has to be told of.
     pub(crate) fn record_approval_outcome(
         self,
         made: &StateMachineStep,
@@ -163,7 +165,7 @@ impl ApprovalQuestion {
                 batch.approvals.push(row.clone());
                 Some(row)
             }
-            // Whoever asked before was ended before anybody was told.
+            // The process that asked before may have ended before it notified anybody.
             Some(Decision::Tool(ToolDecision::Ask { .. })) => {
                 if self.is_completed {
                     batch.approvals.push(row.clone());
@@ -173,6 +175,8 @@ impl ApprovalQuestion {
             Some(Decision::Tool(decision))
                 if decision_lets_call_run(decision) && was_decided_by_approval(made) =>
             {
+                // An approval lets one call run. It is marked as used in the same transaction as
+                // the decision.
                 row.used_at = Some(state.now);
                 batch.approvals.push(row);
                 None
@@ -197,7 +201,7 @@ fn was_decided_by_approval(made: &StateMachineStep) -> bool {
     })
 }
 
-/// What is to be asked, beside what the session says of itself.
+/// A new question, without what the session itself adds to it.
 struct NewApproval {
     key: Digest,
     nth: u32,
@@ -206,8 +210,8 @@ struct NewApproval {
 }
 
 impl Runtime {
-    /// Stamps into a request where it stands with a person, if one is to be asked elsewhere
-    /// than by the agent.
+    /// Stamps the status of its approval into a request, if a person is to be asked elsewhere than
+    /// by the agent.
     pub(crate) fn stamp_approval_status_into_request(
         &self,
         tail: &dyn SessionView,
@@ -217,7 +221,7 @@ impl Runtime {
         request: &mut ToolRequested,
         asked: RawToolCall<'_>,
     ) -> Result<Option<ApprovalQuestion>, StoreError> {
-        // What an agent brings along says nothing.
+        // An approval that the agent claims by itself counts for nothing.
         request.facts.approval = None;
         if let Some(asks) = approval_question(&delivery.layers)
             && request.facts.rule < Some(RuleDecision::Prompt)
@@ -235,9 +239,13 @@ impl Runtime {
                 ApprovalStatus::Asked | ApprovalStatus::Approved | ApprovalStatus::Denied
             )
         };
+        // The root is where calls usually run, so it is not shown.
         let folder = tool_call_folder(delivery)
             .filter(|folder| *folder != self.place.workspace_root_path_text());
+        // Looked up under the write lock of this session: two entries that deliver the call find
+        // one row.
         let mut known = tail.newest_approval(&asked.key)?;
+        // Keys of older builds do not name the folder. They are only taken for a call in the root.
         if known.is_none() && folder.is_none() {
             let earlier = legacy_call_approval_key(&delivery.session, &request.tool, asked.args);
             known = tail.newest_approval(&earlier)?.filter(holds);
@@ -260,6 +268,8 @@ impl Runtime {
             }
         };
         let question = match known {
+            // An answer of any kind, or an open question, is reused. A row without details is
+            // completed as long as a person can still look at it.
             Some(mut row) if holds(&row) => {
                 let is_less = matches!(row.about, ApprovalSubject::Call { details: None, .. });
                 let is_completed = is_less && row.approval_status_at(now) == ApprovalStatus::Asked;
@@ -272,6 +282,7 @@ impl Runtime {
                     is_completed,
                 }
             }
+            // Nobody asked yet, or the answer is used up or too old: asked under the next number.
             known => {
                 let new = NewApproval {
                     key: asked.key,
@@ -286,6 +297,7 @@ impl Runtime {
                 }
             }
         };
+        // Waiting would be in vain for such a call, so the agent is told why.
         if let Some(unseen) = question.row.unapprovable_reason() {
             let reason = request.facts.reason.get_or_insert_default();
             reason.push_str(&format!(
@@ -310,6 +322,7 @@ impl Runtime {
             about,
             why,
         } = new;
+        // Short, because a person types it.
         let mut id = Digest::hash_parts([&key.as_bytes()[..], &nth.to_le_bytes()]).to_hex();
         id.truncate(8);
         StoredApprovalRequest {
@@ -333,8 +346,8 @@ impl Runtime {
         }
     }
 
-    /// A person's word about this work: as it stands if nobody asks for it, else parked if it
-    /// is new. That it ran out unanswered is told once; then it is asked anew.
+    /// Returns a person's answer about this work. Without a session it is only looked up; otherwise
+    /// a new question is parked. An expiry is reported once; after that the question is asked anew.
     pub(crate) fn request_work_approval(
         &self,
         session: Option<&SessionId>,
@@ -361,6 +374,8 @@ impl Runtime {
                     return Ok(None);
                 }
             };
+            // A question about files serves every session that has the same ones. One about a
+            // message belongs to this session and its tree.
             let tree = (spec.subject == VerdictSubjectKind::Message)
                 .then(|| pending_stop_tree_digest(&state));
             let key = tree.map_or(work, |tree| message_approval_key(work, session, tree));
@@ -373,6 +388,8 @@ impl Runtime {
                 found = Ok(word);
                 return Ok(changed.map(store_batch_of_approval));
             }
+            // A new question: its text and its time come from the verifier, what it lacks from the
+            // policy.
             let human = HumanVerifierDefinition::parse_human_definition(spec);
             let message = tree.map(|tree| {
                 let one = approval_preview::redacted_display_text(
@@ -409,7 +426,7 @@ impl Runtime {
         found
     }
 
-    /// Everything that was put to a person, newest first.
+    /// Returns all questions that were put to a person, newest first.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -417,25 +434,26 @@ impl Runtime {
         Ok(self.store.list_approvals()?)
     }
 
-    /// Records what a person says to a question: in the log of the session that asked, and
-    /// beside it. It holds as long again as the question was open for.
+    /// Records a person's answer to a question, in the log of the session that asked and in the
+    /// question's row. The answer holds as long as the question was open for.
     ///
     /// # Errors
-    /// [`RuntimeError::ApprovalClosed`] if there is nothing left to answer, [`RuntimeError::ApprovalNotShown`]
-    /// for a yes to what nobody can see all of.
+    /// Returns [`RuntimeError::ApprovalClosed`] if there is nothing left to answer, and
+    /// [`RuntimeError::ApprovalNotShown`] for a yes to what cannot be shown in full.
     pub fn answer_approval(
         &self,
         question: &StoredApprovalRequest,
         mut answer: PersonAnswer,
         patience: Deadline<'_>,
     ) -> Result<StoredApprovalRequest, RuntimeError> {
+        // Only a yes needs the whole text: a no does no harm to what was not seen.
         if let Some(unseen) = question.unapprovable_reason().filter(|_| answer.approved) {
             return Err(RuntimeError::ApprovalNotShown {
                 approval: question.id.clone(),
                 why: unseen.to_owned(),
             });
         }
-        // It is kept in more places than the event.
+        // The answer is kept in more places than the event.
         bound::redact_and_limit_person_answer(&self.redactor, &mut answer);
         let now = clock::now_millis();
         let span = question.until.millis_since(question.at);
@@ -464,6 +482,8 @@ impl Runtime {
         });
         let key = format!("answer:{}:{}", question.key.to_hex(), question.nth);
         let delivery = internal_delivery(&question.session, Some(key), input);
+        // Within the transaction the question is read again: an answer that comes second is refused
+        // there.
         self.transact_event_with_approvals(
             None,
             ApprovalRequestOrAnswer::PersonAnswer(&answered),
@@ -474,7 +494,8 @@ impl Runtime {
     }
 }
 
-/// A known question about work, and its row where that changes. `None`: it is asked anew.
+/// Returns a known question about work, with its row if that changes; `None` if it has to be asked
+/// anew.
 fn reusable_work_approval(
     mut row: StoredApprovalRequest,
     task: Option<TaskId>,
@@ -483,6 +504,8 @@ fn reusable_work_approval(
     let now = clock::now_millis();
     match row.approval_status_at(now) {
         ApprovalStatus::Expired => {
+            // An expired answer, and an expiry that was reported before, leave room for a new
+            // question.
             let is_known = row.answer.is_some() || row.expiry_reported_at.or(row.used_at).is_some();
             if is_known {
                 return None;
@@ -496,7 +519,7 @@ fn reusable_work_approval(
                 to_tell: row.approval_needs_notification(now),
                 ..WorkApproval::from_approval_row(row.clone(), now)
             };
-            // Whoever answers now answers the task that asks now.
+            // An answer given now is for the task that asks now.
             let moves_on = of_message && row.task != task;
             row.task = task;
             Some((word, moves_on.then_some(row)))
@@ -508,7 +531,7 @@ fn reusable_work_approval(
     }
 }
 
-/// The question as it stands now, if it can still be answered.
+/// Returns the question as it is now, if it can still be answered.
 pub(crate) fn find_open_approval(
     tail: &dyn SessionView,
     question: &StoredApprovalRequest,
@@ -540,13 +563,13 @@ fn store_batch_of_approval(row: StoredApprovalRequest) -> AppendBatch {
 pub(crate) struct HumanVerifierDefinition {
     /// What is asked.
     pub(crate) ask: String,
-    /// How long it waits, if it says so itself.
+    /// How long it waits for an answer, if the verifier sets that itself.
     pub(crate) expires_ms: Option<u64>,
 }
 
 impl HumanVerifierDefinition {
     fn parse_human_definition(spec: &VerifierSpec) -> Self {
-        // The config was compiled by us.
+        // Definitions are compiled by us, so this does not fail.
         serde_json::from_str(&spec.definition).unwrap_or_else(|_| Self {
             ask: spec.name.as_str().to_owned(),
             expires_ms: None,
@@ -554,11 +577,11 @@ impl HumanVerifierDefinition {
     }
 }
 
-/// A person's word about some work, as it stood when it was looked up.
+/// The state of a question about work, when it was looked up.
 #[derive(Debug, Default)]
 pub(crate) struct WorkApproval {
     row: Option<(StoredApprovalRequest, ApprovalStatus)>,
-    /// Somebody has to be told that it waits.
+    /// Whether a person has to be notified that it waits.
     to_tell: bool,
 }
 
@@ -571,13 +594,13 @@ impl WorkApproval {
         }
     }
 
-    /// What a person has to be told of.
+    /// The request that a person has to be notified of.
     pub(crate) fn into_approval_to_notify(self) -> Option<StoredApprovalRequest> {
         self.row.filter(|_| self.to_tell).map(|(row, _)| row)
     }
 }
 
-/// What a person's word comes to as a report.
+/// Turns a person's answer into a report.
 pub(crate) fn report_from_approval_answer(word: &WorkApproval) -> VerifierReport {
     let unanswered = |why: String| {
         VerifierReport::inconclusive_report(InconclusiveCause::Unanswered, Retryability::Yes, why)
@@ -635,6 +658,7 @@ pub(crate) fn report_from_approval_answer(word: &WorkApproval) -> VerifierReport
         cause: None,
         findings_total: findings.len() as u32,
         findings,
+        // Only the base: verdict, cause and findings are set above.
         ..VerifierReport::inconclusive_report(
             InconclusiveCause::Unanswered,
             Retryability::Yes,
@@ -643,7 +667,7 @@ pub(crate) fn report_from_approval_answer(word: &WorkApproval) -> VerifierReport
     }
 }
 
-/// The key of evidence of a person's word: each answer is kept for itself.
+/// The key of evidence from a person's answer; each answer has its own.
 pub(crate) fn approval_evidence_key(
     key: Digest,
     word: &WorkApproval,

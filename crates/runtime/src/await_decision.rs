@@ -1,5 +1,5 @@
-//! Performs what a pending stop waits for and feeds it back, until there is an answer;
-//! waits for what another process is finding out, and takes over what it left.
+//! Performs what a pending stop waits for and feeds the results back until there is an answer.
+//! Waits for what another process is finding out, and takes over what that one left.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -32,10 +32,10 @@ use crate::transaction::{
 use crate::tree_snapshots::{StopTreeSnapshots, TreeSnapshot};
 use crate::verification::VerificationRequest;
 
-/// How long to wait before looking again for what another process is finding out.
+/// The pause between two looks for what another process is finding out.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// An answered stop, or whatever else was answered at once.
+/// An answered event: a stop, or anything else that was answered at once.
 pub(crate) struct AnsweredEvent {
     pub(crate) seq: EventSeq,
     pub(crate) answer: (Decision, DecisionExplanation),
@@ -43,9 +43,9 @@ pub(crate) struct AnsweredEvent {
     pub(crate) warnings: Vec<String>,
     pub(crate) repeated: bool,
     pub(crate) rewritten: RewrittenResult,
-    /// What a person has to be told of.
+    /// The approval requests that a person has to be told of.
     pub(crate) parked: Vec<StoredApprovalRequest>,
-    /// By this command.
+    /// The command that tells them.
     pub(crate) notify: Option<String>,
     pub(crate) verified_notice: VerifiedNoticeMode,
     /// How often the agent may be sent back in the whole session.
@@ -57,7 +57,7 @@ pub(crate) struct AnsweredEvent {
 }
 
 impl Runtime {
-    /// Performs what is outstanding and feeds it back, until there is an answer.
+    /// Performs outstanding effects and feeds their results back, until there is an answer.
     pub(crate) fn perform_effects_until_decision(
         &self,
         session: &SessionId,
@@ -74,6 +74,7 @@ impl Runtime {
         let config_error = first.policy.config_error.clone();
         let unread = first.large_files.clone();
         let mut parked: Vec<StoredApprovalRequest> = first.parked.iter().cloned().collect();
+        // Tool requests, and stops that need no check, are answered by the transaction itself.
         if let Some(answer) = first.answer {
             return Ok(AnsweredEvent {
                 seq: stop,
@@ -90,6 +91,8 @@ impl Runtime {
                 large_files: unread,
             });
         }
+        // All rounds of this stop share their readings, beginning with the one that it was judged
+        // on.
         let looks = StopTreeSnapshots::new(
             Arc::clone(&self.place.system),
             first.snapshot.clone(),
@@ -101,7 +104,8 @@ impl Runtime {
             if patience.cancelled.load(Ordering::Relaxed) {
                 return Err(RuntimeError::Cancelled);
             }
-            // What is asked for again and again, and brings nothing, must not outstay the answer.
+            // Effects that are asked for again and again, and bring nothing, must not exceed the
+            // deadline.
             repeats = match handled.effects == before {
                 true => repeats + 1,
                 false => 0,
@@ -111,6 +115,8 @@ impl Runtime {
             }
             before.clone_from(&handled.effects);
             let effects = std::mem::take(&mut handled.effects);
+            // With no answer and nothing to perform, another process is finding out what this stop
+            // waits for.
             handled = if effects.is_empty() {
                 self.await_other_process_stop_decision(session, stop, &scope, patience)?
             } else {
@@ -148,7 +154,7 @@ impl Runtime {
         }
     }
 
-    /// Performs effects and hands each result in; returns what the last one came to.
+    /// Performs effects and delivers each result; returns the last outcome that says something.
     #[expect(
         clippy::too_many_arguments,
         reason = "one call site; a struct would only rename them"
@@ -167,9 +173,9 @@ impl Runtime {
         progress: &(dyn Fn(VerificationProgress) + Sync),
         parked: &mut Vec<StoredApprovalRequest>,
     ) -> Result<TransactionResult, RuntimeError> {
-        // A person may seal anew while a stop is judged: then the same is found out once more.
+        // A person may seal anew while a stop is judged. The same is then found out once more.
         let under = Digest::hash_bytes(&policy.to_policy_blob());
-        // What is found is an answer to this request and to no later one.
+        // Results answer this request and no later one.
         let pending = state.pending_stop(scope);
         let request = pending.map_or(EventSeq(0), |pending| pending.newest_request);
         let since = state.task.as_ref().map(Task::failures_valid_since);
@@ -203,7 +209,7 @@ impl Runtime {
             }
         }
         let mut last: Option<TransactionResult> = None;
-        // An answer or a new wish must not be lost behind a result that changed nothing.
+        // An answer or a new effect must not be lost behind a result that changed nothing.
         let mut keep = |handled: TransactionResult| {
             let says_something = matches!(handled.answer, Some((Decision::Stop(_), _)))
                 || !handled.effects.is_empty();
@@ -226,6 +232,8 @@ impl Runtime {
                 no_attempt: true,
                 tree,
             });
+            // Two processes that read the tree for the same request record it once. A later request
+            // needs a key of its own, or its reading would be dropped as a repetition.
             let key = format!("tree:{asked_by}:{request}");
             let read = EventDelivery {
                 required_runs: runs,
@@ -255,13 +263,15 @@ impl Runtime {
                     .map_or(done.evidence.subject, |wanted| wanted.subject)
                     .to_short_digest();
                 let name = &done.evidence.verifier;
+                // The same evidence for the same request is recorded once, whichever process
+                // delivers it.
                 let key = format!("evidence:{stop}:{name}:{:x}:{request}", about.0);
                 let mut evidence = EvidenceSummary::deciding_part_of_evidence(
                     &done.evidence,
                     done.key,
                     done.cached,
                 );
-                // It began after the newest act that is known, so it is about what was asked.
+                // The run began after the newest act that is known, so it is about what was asked.
                 if let Some(asked) = asked {
                     for subject in [&mut evidence.subject, &mut evidence.subject_after] {
                         if *subject == asked.content {
@@ -274,6 +284,7 @@ impl Runtime {
                     asked: Some(about),
                     held_up: done.evidence.paths_changed_during_run_digest(),
                     began: Some(done.began),
+                    // Cached evidence was paid for by the stop that asked the model.
                     tokens: match &done.evidence.judge_usage {
                         Some(testimony) if !done.cached => testimony.output.unwrap_or(0),
                         _ => 0,
@@ -295,7 +306,8 @@ impl Runtime {
         }
     }
 
-    /// The tree after all that was found out. Acts are asked for anew: one may have come since it was read.
+    /// Reads the tree after all checks. Acts are counted anew: one may have come since the tree was
+    /// read.
     fn final_tree_snapshot_of_stop(
         &self,
         session: &SessionId,
@@ -328,7 +340,8 @@ impl Runtime {
         }))
     }
 
-    /// What the judges among these are shown, if it is this message that they are asked about.
+    /// Builds what the judges among these verifiers are shown, if they are asked about this
+    /// message.
     fn judge_input_for_message(
         &self,
         session: &SessionId,
@@ -349,6 +362,7 @@ impl Runtime {
         };
         let ours = Digest::hash_bytes(message.as_bytes());
         let pending = state.pending_stop(scope);
+        // Another message is pending by now. Its own process shows it to the judges.
         if pending.is_none_or(|pending| pending.message != ours) {
             return Ok(None);
         }
@@ -356,7 +370,7 @@ impl Runtime {
             .map(Some)
     }
 
-    /// Another process is finding out: waits for its decision, takes over what it left.
+    /// Waits for the decision of another process, and takes over the effects that it left.
     fn await_other_process_stop_decision(
         &self,
         session: &SessionId,
@@ -379,7 +393,7 @@ impl Runtime {
                 .iter()
                 .filter_map(|raw| log_reader::decode_event(session, raw).ok().flatten())
                 .find_map(|event| stop_decision_in_event(event, stop, scope));
-            // A new task began meanwhile: nobody will judge what belongs to the old one.
+            // A new task began meanwhile, so nobody will judge what belongs to the old one.
             let answer = answer.or_else(|| {
                 let let_go = StopDecision::Accept { transition: None };
                 let gone = state.pending_stop(scope).is_none();
@@ -409,12 +423,13 @@ impl Runtime {
             if patience.is_past_deadline(&*self.place.system) {
                 return Err(RuntimeError::Deadline);
             }
+            // No process is told what another one writes to the store, so it is polled.
             self.place.system.sleep(POLL_INTERVAL);
         }
     }
 }
 
-/// News of our own making.
+/// Builds an event that the runtime itself delivers.
 pub(crate) fn internal_delivery<'a>(
     session: &SessionId,
     key: Option<String>,

@@ -1,5 +1,6 @@
-//! Makes news fit to be kept: secrets hidden, every text bounded, so that no event is longer
-//! than 64 KiB. Digests came with the news, taken of all of it; what decides is not touched.
+//! Makes events fit to be kept: secrets are hidden and every text is bounded, so that no event is
+//! longer than 64 KiB. Digests were taken of the whole text before; facts that decide are not
+//! touched.
 
 use std::borrow::Cow;
 
@@ -10,19 +11,20 @@ use checkrein_core::middleware::MiddlewareAnswerFact;
 
 use checkrein_redaction::Redactor;
 
-/// Bytes that a text takes within an event, as JSON: arguments, prompts and messages.
+/// Bytes of arguments, of a prompt or of a message within an event, as JSON.
 const LONG_TEXT_LIMIT: usize = 24 * 1024;
-/// Bytes at either end of a huge text.
+/// Bytes at either end of a huge text that are scanned for secrets.
 const SCANNED_END: usize = 64 * 1024;
-/// Names and reasons.
+/// Bytes of a name or a reason.
 const SHORT_TEXT_LIMIT: usize = 1024;
-/// Why a patch is refused, with what the files have instead: it is read to be acted upon.
+/// Bytes of the reason why a patch is refused, with what the files hold instead: the agent acts on
+/// it.
 const REFUSAL_LIMIT: usize = 2560;
-/// All commands of a call together, and all that could not be read of them.
+/// Bytes of all commands of a call together, and of all pieces that could not be read.
 const COMMANDS_LIMIT: usize = 12 * 1024;
-/// All that layers of middleware say of one input.
+/// Bytes of everything that layers of middleware say of one input.
 const LAYERS_LIMIT: usize = 12 * 1024;
-/// A longer id is known by its digest.
+/// A longer id is replaced by its digest.
 const ID_LIMIT: usize = 200;
 
 /// Hides and bounds all texts of an input.
@@ -81,7 +83,7 @@ pub(crate) fn redact_and_limit_input(redactor: &Redactor, input: &mut Input) {
     }
 }
 
-/// Hides and bounds what a person said. Once more changes nothing.
+/// Hides and bounds a person's answer. A second time changes nothing.
 pub(crate) fn redact_and_limit_person_answer(redactor: &Redactor, answer: &mut PersonAnswer) {
     redact_and_limit_text(redactor, &mut answer.by, SHORT_TEXT_LIMIT);
     if let Some(reason) = &mut answer.reason {
@@ -89,16 +91,18 @@ pub(crate) fn redact_and_limit_person_answer(redactor: &Redactor, answer: &mut P
     }
 }
 
-/// Hides and bounds what was found out about a call. The rules' answer stays.
+/// Hides and bounds what was found out about a call. The rules' decision stays.
 pub(crate) fn redact_and_limit_tool_facts(redactor: &Redactor, facts: &mut ToolRequestFacts) {
     let mut room = COMMANDS_LIMIT;
     facts.commands.retain_mut(|command| {
         redactor.redact_command_words(&mut command.argv);
         let words = command
             .argv
+            // Three more bytes for each word, quotes and comma, and forty for the rest of a
+            // command.
             .iter()
             .map(|word| json_escaped_length(word) + 3);
-        // What there is no room for goes whole: half a command says something else.
+        // A command without room is dropped whole: half a command says something else.
         match room.checked_sub(words.sum::<usize>() + 40) {
             Some(left) => {
                 room = left;
@@ -132,7 +136,7 @@ pub(crate) fn redact_and_limit_tool_facts(redactor: &Redactor, facts: &mut ToolR
     }
 }
 
-/// Hides and bounds what a model said of a call. Once more changes nothing.
+/// Hides and bounds what a model said about a call. A second time changes nothing.
 pub(crate) fn redact_and_limit_veto(redactor: &Redactor, veto: &mut ModelVetoFact) {
     redact_and_limit_text(redactor, &mut veto.reason, SHORT_TEXT_LIMIT);
     // Half of the arguments are none.
@@ -142,11 +146,12 @@ pub(crate) fn redact_and_limit_veto(redactor: &Redactor, veto: &mut ModelVetoFac
     veto.arguments = veto.arguments.take().filter(whole);
 }
 
-/// Hides and bounds what layers of middleware said.
+/// Hides and bounds the answers of middleware layers.
 pub(crate) fn redact_and_limit_layer_facts(
     redactor: &Redactor,
     layers: &mut [MiddlewareAnswerFact],
 ) {
+    // The layers share the room, however many they are.
     let most = (LAYERS_LIMIT / layers.len().max(1)).min(SHORT_TEXT_LIMIT);
     let mut room = REFUSAL_LIMIT;
     for fact in layers {
@@ -160,7 +165,7 @@ pub(crate) fn redact_and_limit_layer_facts(
     }
 }
 
-/// A native id of any length, for the index of keys.
+/// Replaces a native id that is too long for the index of keys.
 pub(crate) fn hash_overlong_id(id: &str) -> Option<String> {
     (id.len() > ID_LIMIT).then(|| Digest::hash_bytes(id.as_bytes()).to_hex())
 }
@@ -180,10 +185,11 @@ fn truncate_scope_id(scope: &mut ScopeId) {
 /// Hides and bounds one text.
 pub(crate) fn redact_and_limit_text(redactor: &Redactor, text: &mut String, limit: usize) {
     let whole = text.len();
-    // Of a huge text the ends are looked at, with more than is kept of them.
+    // Of a huge text only the ends are scanned, with more than is kept of them.
     if let Some(ends) = huge_text_ends(text) {
         *text = ends;
     }
+    // Hidden before it is cut: a cut through a secret would leave a part that no rule finds.
     if let Cow::Owned(hidden) = redactor.redact_text(text) {
         *text = hidden;
     }
@@ -192,8 +198,8 @@ pub(crate) fn redact_and_limit_text(redactor: &Redactor, text: &mut String, limi
     }
 }
 
-/// The beginning and the end of a text, each longer than what [`truncate_middle`] keeps of it and
-/// any secret at its seam.
+/// Returns beginning and end of a huge text, each longer than what [`truncate_middle`] keeps of it
+/// plus any secret at its seam.
 fn huge_text_ends(text: &str) -> Option<String> {
     if text.len() <= 4 * SCANNED_END {
         return None;
@@ -203,13 +209,15 @@ fn huge_text_ends(text: &str) -> Option<String> {
     Some([head, tail].concat())
 }
 
-/// Three quarters of the room for the beginning, the rest for the end: a command says what it
-/// is at its beginning, and often what it is for at its end. `None` if it fits.
+/// Cuts the middle out of a text that does not fit; `None` if it fits. Three quarters of the room
+/// go to the beginning, the rest to the end: a command begins with what it is, and often ends with
+/// what it is for.
 fn truncate_middle(text: &str, limit: usize, whole: usize) -> Option<String> {
     // Most texts are far shorter than their bound, whatever is in them.
     if text.len() * 6 <= limit || json_escaped_length(text) <= limit {
         return None;
     }
+    // Room for the mark in the middle.
     let room = limit.saturating_sub(80);
     let head = fitting_bytes(text.chars(), room / 4 * 3);
     let tail = fitting_bytes(text.chars().rev(), room / 4);
@@ -242,6 +250,7 @@ fn json_escaped_length(text: &str) -> usize {
 fn json_char_length(char: char) -> usize {
     match char {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        // JSON writes these as `\u00XX`.
         '\0'..='\u{1f}' => 6,
         _ => char.len_utf8(),
     }

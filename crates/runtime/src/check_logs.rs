@@ -1,5 +1,5 @@
-//! Full outputs of checks: in the repo's `.checkrein/logs`, where agent and person can
-//! read them, out of git's sight; in the state folder if a repo puts a symlink there.
+//! Keeps the full outputs of checks in the repo's `.checkrein/logs`, where agent and person can
+//! read them, out of git's sight; in the state folder if the repo puts a symlink there.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -8,23 +8,24 @@ use checkrein_verifiers::private_file::{create_private_folder, write_private_fil
 
 use crate::workspace::TreeAndStateFolder;
 
-/// So many are kept; older ones go.
+/// How many logs are kept; older ones are removed.
 const MAX_LOGS: usize = 60;
 
-/// The folder for logs, made and pruned.
+/// Creates and prunes the folder for logs.
 pub(crate) fn prepare_log_folder(place: &TreeAndStateFolder) -> PathBuf {
     let ours = place.root.join(".checkrein");
     let logs = ours.join("logs");
-    // A cloned repo could have our files written, and old ones removed, wherever it likes.
+    // With a link, a cloned repo could have our files written, and old ones removed, anywhere.
     if is_symlink(&ours) || is_symlink(&logs) {
         let apart = place.state.join("logs");
-        // A log that cannot be written is said in the report of the check itself.
+        // A log that cannot be written is reported by the check itself.
         let _ = create_private_folder(&apart);
         prune_logs(&apart);
         return apart;
     }
     let kept_out = ours.join(".gitignore");
     let made = create_private_folder(&ours).and_then(|()| create_private_folder(&logs));
+    // The ignore file keeps the logs out of git. One that is there, even as a link, is left alone.
     if made.is_ok() && std::fs::symlink_metadata(&kept_out).is_err() {
         let _ = write_private_file(&kept_out, b"*\n");
     }
@@ -32,7 +33,7 @@ pub(crate) fn prepare_log_folder(place: &TreeAndStateFolder) -> PathBuf {
     logs
 }
 
-/// Where logs may be.
+/// The folders in which logs may be.
 pub(crate) fn check_output_log_folders(place: &TreeAndStateFolder) -> Vec<PathBuf> {
     let ours = place.root.join(".checkrein");
     let logs = ours.join("logs");
@@ -47,7 +48,7 @@ fn is_symlink(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
 }
 
-/// Only what we wrote: regular files named `VERIFIER-NONCE.log`.
+/// Removes old logs, but only what we wrote: regular files named `VERIFIER-NONCE.log`.
 fn prune_logs(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;
@@ -68,7 +69,7 @@ fn prune_logs(folder: &Path) {
     }
 }
 
-/// Named as we name them.
+/// Whether a file is named as our logs are.
 pub(crate) fn is_own_log_file_name(name: &str) -> bool {
     name.strip_suffix(".log")
         .and_then(|stem| stem.rsplit_once('-'))

@@ -1,4 +1,4 @@
-//! The only place that reads the time.
+//! Reads the wall clock of this machine, not that of a [`crate::System`].
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,6 +1,6 @@
-//! Small files, of the state folder and configs: written whole, so that who reads one sees the
-//! old one or the new one, also after a power cut; and read with a bound, so that whoever puts
-//! a pipe or a device in a file's place cannot keep a hook waiting.
+//! Reads and writes small files of the state folder, and configs. They are written whole, so that a
+//! reader sees the old one or the new one, also after a power cut; and read with a bound, so that a
+//! pipe or a device in a file's place cannot keep a hook waiting.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -10,18 +10,18 @@ use std::time::{Duration, Instant};
 use checkrein_verifiers::regular_file::open_or_create_private_file;
 pub use checkrein_verifiers::regular_file::open_regular_file;
 
-/// Larger than this no file is that says a thing or two.
+/// The largest file that holds a few values.
 pub const MAX_SMALL_BYTES: u64 = 1 << 20;
-/// Larger than this no config is, nor a rules file.
+/// The largest config or rules file.
 pub const MAX_CONFIG_BYTES: u64 = 8 << 20;
 
-/// Longer nobody writes a file that we lock.
+/// The longest wait for a lock: nobody takes longer to write such a file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
-/// Between two tries to lock.
+/// The pause between two attempts to lock.
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Whether anything is at `path`, be it a link that leads nowhere. What nobody may look at is
-/// taken to be there.
+/// Whether anything is at `path`, even a link that leads nowhere. What may not be looked at counts
+/// as present.
 pub fn is_path_present(path: &Path) -> bool {
     match path.symlink_metadata() {
         Ok(_) => true,
@@ -29,13 +29,15 @@ pub fn is_path_present(path: &Path) -> bool {
     }
 }
 
-/// The bytes of the file at `path`; `None` if there is none. The caller's error names it.
+/// Reads the file at `path`; `None` if there is none. The error does not name the file; the caller
+/// does.
 ///
 /// # Errors
 /// If it is no regular file, a link that leads nowhere, larger than `limit`, or cannot be read.
 pub fn read_regular_file(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let file = match open_regular_file(path) {
         Ok(file) => file,
+        // A link that leads nowhere is an error: somebody meant a file to be here.
         Err(error) if is_not_found_error(&error) && !is_path_present(path) => return Ok(None),
         Err(error) => return Err(add_remedy_to_error(path, error)),
     };
@@ -48,10 +50,10 @@ pub fn read_regular_file(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>>
     Ok(Some(bytes))
 }
 
-/// The same as text.
+/// Reads the file at `path` as text; `None` if there is none.
 ///
 /// # Errors
-/// As `read`, and if it is not UTF-8.
+/// As [`read_regular_file`], and if it is not UTF-8.
 pub fn read_limited_text_file(path: &Path, limit: u64) -> io::Result<Option<String>> {
     let Some(bytes) = read_regular_file(path, limit)? else {
         return Ok(None);
@@ -59,6 +61,7 @@ pub fn read_limited_text_file(path: &Path, limit: u64) -> io::Result<Option<Stri
     String::from_utf8(bytes).map(Some).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let bytes = error.as_bytes();
+        // The two byte order marks of UTF-16, the usual reason on Windows.
         let what = match bytes {
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "it is UTF-16; save it as UTF-8".to_owned(),
             _ => {
@@ -75,9 +78,9 @@ fn is_not_found_error(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// What the system says of a file that is there, and what to do about it.
+/// Adds a remedy to the system's error about a file that is there.
 fn add_remedy_to_error(path: &Path, error: io::Error) -> io::Error {
-    // What we say ourselves says so already.
+    // Errors of our own have no number of the system, and name a remedy already.
     if error.raw_os_error().is_none() {
         return error;
     }
@@ -115,13 +118,16 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     make_folder(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(bytes)?;
+    // Synced before the rename: after a power cut the new name must not lead to an empty file.
     file.as_file().sync_all()?;
     file.persist(path)?;
+    // The folder as well, since the rename itself is an entry of it.
     sync_folder(folder)
 }
 
-/// The right to read the file at `path` and write it anew, until it is dropped. Who only reads
-/// needs none. Nobody keeps it for long: who does keeps the others waiting for a few seconds.
+/// Locks the file at `path` for reading and writing it anew, until the returned lock is dropped.
+/// Readers need no lock. It must be held only briefly: everybody else waits, and gives up after a
+/// few seconds.
 ///
 /// # Errors
 /// If the file system does not let us, or another process does not let go of it.
@@ -131,6 +137,7 @@ pub fn lock_file(path: &Path) -> io::Result<File> {
 
 fn lock_file_with_timeout(path: &Path, longest: Duration) -> io::Result<File> {
     make_folder(path.parent().unwrap_or(Path::new(".")))?;
+    // A file of its own is locked, since the rename replaces the one that is written.
     let path = path.with_extension("lock");
     let said = |kind, what: String| io::Error::new(kind, format!("{}: {what}", path.display()));
     let lock = open_or_create_private_file(&path)
@@ -156,7 +163,7 @@ fn lock_file_with_timeout(path: &Path, longest: Duration) -> io::Result<File> {
     }
 }
 
-/// Takes the file at `path` away; says whether there was one.
+/// Removes the file at `path`; returns whether there was one.
 ///
 /// # Errors
 /// If the file system does not let us.

@@ -1,5 +1,5 @@
-//! The environment as part of a content key: what a check is given, without what changes
-//! from terminal to terminal and decides nothing.
+//! Digests the environment for a content key: what a check gets, without what changes from terminal
+//! to terminal and decides nothing.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,7 +8,7 @@ use std::path::Path;
 use checkrein_core::digest::Digest;
 use checkrein_verifiers::withheld::is_withheld_variable;
 
-/// Where a shell stands, and on what screen.
+/// Variables that describe the shell's place and screen.
 const VOLATILE: &[&str] = &[
     "COLUMNS",
     "DISPLAY",
@@ -22,7 +22,7 @@ const VOLATILE: &[&str] = &[
     "WINDOWID",
     "_",
 ];
-/// Beginnings of more such names.
+/// The beginnings of more such names.
 const VOLATILE_PREFIXES: &[&str] = &["SSH_", "TERM_", "VSCODE_", "XDG_SESSION"];
 
 pub(crate) fn environment_digest(root: &Path, env: &BTreeMap<OsString, OsString>) -> Digest {
@@ -33,12 +33,14 @@ pub(crate) fn environment_digest(root: &Path, env: &BTreeMap<OsString, OsString>
                 .iter()
                 .any(|prefix| name.starts_with(prefix))
     };
+    // Root and platform belong to it: paths and programs mean something else there.
     let mut parts: Vec<&[u8]> = vec![
         root.as_os_str().as_encoded_bytes(),
         std::env::consts::OS.as_bytes(),
         std::env::consts::ARCH.as_bytes(),
     ];
     for (name, value) in env
+        // A name that is not UTF-8 is none of those that are left out.
         .iter()
         .filter(|(name, _)| name.to_str().is_none_or(decides))
     {

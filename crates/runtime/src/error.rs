@@ -1,4 +1,5 @@
-//! Why we are unable to go on. What the world did is evidence, never one of these.
+//! The errors that keep Checkrein from going on. What happens in the world is evidence, never one
+//! of these.
 
 use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_store::StoreError;
@@ -32,7 +33,7 @@ pub enum RuntimeError {
         /// What is wrong with it.
         what: String,
     },
-    /// The policy that goes on although the config was edited cannot be read or written.
+    /// The policy that stays in force despite an edit of the config cannot be read or written.
     #[error("held.json, the policy that goes on until `checkrein seal`: {source}")]
     HeldConfig {
         /// Why.
@@ -41,15 +42,15 @@ pub enum RuntimeError {
     /// The tree cannot be read.
     #[error("the tree cannot be read: {0}")]
     Tree(#[source] checkrein_verifiers::tree::TreeReaderError),
-    /// A person answers what cannot be answered any more.
+    /// A person answers a question that is closed.
     #[error("{approval} cannot be answered any more: it is {stands}")]
     ApprovalClosed {
         /// Which.
         approval: String,
-        /// Where it stands.
+        /// Its status.
         stands: &'static str,
     },
-    /// A person says yes to what they cannot have seen all of.
+    /// A person approves what cannot be shown to them in full.
     #[error("{approval} cannot be approved: {why}")]
     ApprovalNotShown {
         /// Which.
@@ -57,13 +58,14 @@ pub enum RuntimeError {
         /// Why not.
         why: String,
     },
-    /// What is longer than its hook cannot be owned.
+    /// A check that is longer than its hook cannot be handed to an owner.
     #[error("this check cannot go on without its hook: {source}")]
     Owner {
         /// Why.
         source: std::io::Error,
     },
-    /// SIGTERM or Ctrl-C: what was found is recorded, the rest is asked again.
+    /// Interrupted by SIGTERM or Ctrl-C: evidence found so far is recorded, the rest is asked for
+    /// again.
     #[error("interrupted while checks were running")]
     Cancelled,
     /// The answer was due before it could be found.

@@ -1,4 +1,4 @@
-//! What a front door hands in, and what it gets back.
+//! The types that a front door passes in, and those that it gets back.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,53 +28,53 @@ pub type PolicyCompiler = dyn Fn() -> Result<CompiledPolicy, ConfigError> + Send
 /// Reads token use from a cursor on; `None` if it cannot be known.
 pub type TokenUsageReader<'a> = &'a dyn Fn(&str) -> Option<TokenUsage>;
 
-/// What a tool said.
+/// The response of a tool.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolResponse<'a> {
     /// The tool.
     pub tool: &'a str,
-    /// What it was called with.
+    /// The arguments of the call.
     pub args: &'a Value,
-    /// What it said: a text, or the result of an MCP server's tool.
+    /// Its response: a text, or the result of an MCP server's tool.
     pub result: &'a Value,
 }
 
-/// What layers of middleware made of a result.
+/// A tool's result as layers of middleware rewrote it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RewrittenResult {
-    /// What the agent gets instead; a text, or of the shape of the result itself.
+    /// The result that the agent gets instead; a text, or a value of the same shape.
     pub for_agent: Option<Value>,
-    /// What later rounds of the conversation have instead of that.
+    /// The result that later rounds of the conversation hold instead of that.
     pub for_history: Option<Value>,
 }
 
-/// News, as a front door hands it in.
+/// An event, as a front door delivers it.
 pub struct EventDelivery<'a> {
-    /// Whose.
+    /// The session that it belongs to.
     pub session: SessionId,
-    /// By which installed entry.
+    /// The installed entry that delivered it.
     pub source: SourceName,
-    /// Native id with the event's name, if the agent gives one.
+    /// The native id with the event's name, if the agent gives one.
     pub key: Option<String>,
-    /// What happened; facts, tree and tokens are filled in here.
+    /// The input itself; facts, tree and tokens are filled in here.
     pub input: Input,
-    /// What a tool call does, and what is found out about it here.
+    /// The action of a tool call, and the facts that are gathered about it here.
     pub facts: ToolFactsBuilder<'a>,
-    /// The folder in which tools work at the moment; the root if it is not known.
+    /// The folder in which tools currently work; the root if it is not known.
     pub working_folder: Option<&'a Path>,
-    /// Reads token use.
+    /// Reads the agent's token use.
     pub usage: Option<TokenUsageReader<'a>>,
-    /// Of a tool that came back: what it said, if what is made of it is passed on.
+    /// The response of a tool that came back, if a rewritten one can be passed on.
     pub tool_response: Option<ToolResponse<'a>>,
-    /// What layers of middleware said; filled in here.
+    /// The answers of middleware layers; filled in here.
     pub layers: Vec<MiddlewareAnswerFact>,
     /// The project's list of standing tasks; filled in here.
     pub task_list: Option<Box<StandingTaskListSnapshot>>,
-    /// The checks whose newest runs count, where the tree was read; filled in here.
+    /// The required checks with the keys of their runs, where the tree was read; filled in here.
     pub required_runs: Option<Box<[RequiredCheckAndRunKey]>>,
 }
 
-/// A required check, and what its runs on the tree are kept under.
+/// A required check, and the key under which its runs on the tree are kept.
 #[derive(Debug, Clone)]
 pub struct RequiredCheckAndRunKey {
     pub(crate) verifier: VerifierName,
@@ -86,7 +86,8 @@ pub struct RequiredCheckAndRunKey {
 pub struct Deadline<'a> {
     /// When the answer is due.
     pub due_at: Option<Instant>,
-    /// Set on SIGTERM or Ctrl-C, and where the caller says so: a hook is cancelled by `off` and by the end of its agent.
+    /// Set on SIGTERM or Ctrl-C, and where the caller asks for it: a hook is cancelled by `off` and
+    /// by the end of its agent.
     pub cancelled: &'a AtomicBool,
 }
 
@@ -97,20 +98,22 @@ impl<'a> Deadline<'a> {
             .is_some_and(|deadline| system.monotonic_now() >= deadline)
     }
 
-    /// Whether we are told to go.
+    /// Whether the caller wants this process to stop.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// For a program that is asked something on the way: most of the time is for the checks.
+    /// The limit for a program that is asked something on the way: most of the time is for the
+    /// checks.
     pub(crate) fn auxiliary_program_timeout(&self, system: &dyn System) -> Duration {
         const MOST: Duration = Duration::from_secs(30);
         let left = |deadline: Instant| deadline.saturating_duration_since(system.monotonic_now());
         self.due_at
+            // A quarter at most, however many programs are asked.
             .map_or(MOST, |deadline| MOST.min(left(deadline) / 4))
     }
 
-    /// For reading a tree: until the answer is due, or we are told to go.
+    /// The limits for reading a tree: until the answer is due, or until it is cancelled.
     pub(crate) fn tree_read_limits(&self, system: &dyn System) -> TreeReadLimits<'a> {
         let left = |deadline: Instant| deadline.saturating_duration_since(system.monotonic_now());
         TreeReadLimits {
@@ -120,7 +123,7 @@ impl<'a> Deadline<'a> {
     }
 }
 
-/// An answer, with what is needed to say it.
+/// The answer to an event, with everything that a front door needs to render it.
 #[derive(Debug)]
 pub struct DeliveryOutcome {
     /// The input that was answered.
@@ -135,21 +138,22 @@ pub struct DeliveryOutcome {
     pub rewritten: RewrittenResult,
     /// The session as it is now.
     pub state: SessionState,
-    /// Said once, when the policy was sealed.
+    /// Warnings about the policy, given once, when it is sealed.
     pub warnings: Vec<String>,
-    /// What waits for a person since this answer.
+    /// Approval requests that wait for a person since this answer.
     pub parked: Vec<StoredApprovalRequest>,
-    /// The command that tells them, as the sealed policy has it.
+    /// The command that notifies them, as set in the sealed policy.
     pub notify: Option<String>,
-    /// What an accepted stop says in the agent's screen, as the sealed policy has it.
+    /// Whether an accepted stop is announced in the agent's screen, as set in the sealed policy.
     pub verified_notice: VerifiedNoticeMode,
-    /// What was wrong with the config in whose place the sealed policy goes on.
+    /// The mistake in the config that could not be used, if an older policy is in force because of
+    /// it.
     pub config_error: Option<String>,
     /// Files that were too large to be read at this stop: they count by their size and times.
     pub large_files: Vec<String>,
-    /// The same news was taken in before, and this is what was answered then.
+    /// Whether the same event was taken in before; this is then the answer that was given.
     pub repeated: bool,
-    /// What kept a stop from being judged.
+    /// What kept the stop from being judged, if anything.
     pub held_up_by: Option<StopHoldupCause>,
 }
 
@@ -160,6 +164,8 @@ impl DeliveryOutcome {
             Decision::Stop(StopDecision::Accept { transition }) => transition.clone(),
             Decision::Stop(StopDecision::Halt { transition }) => Some(transition.clone()),
             Decision::Stop(StopDecision::Continue { .. }) => None,
+            // A tool's answer, and an event that is only noted, may end the task as well; then the
+            // state knows how.
             Decision::Tool(ToolDecision::Halt { .. }) | Decision::Noted => {
                 self.state.task.as_ref().and_then(|task| task.ended.clone())
             }
@@ -168,7 +174,7 @@ impl DeliveryOutcome {
     }
 }
 
-/// What a person may be shown while checks run.
+/// News of running checks, for a person.
 #[derive(Debug, Clone)]
 pub enum VerificationProgress {
     /// A check began to run.
@@ -183,17 +189,17 @@ pub enum VerificationProgress {
         /// Which.
         verifier: VerifierName,
     },
-    /// It came back.
+    /// The check ended.
     Finished {
         /// Which.
         verifier: VerifierName,
-        /// What it says.
+        /// Its verdict.
         verdict: Verdict,
-        /// Why it could not tell.
+        /// The cause, if the verdict is inconclusive.
         cause: Option<InconclusiveCause>,
         /// Milliseconds it took.
         duration_ms: u64,
-        /// Taken from an earlier run on the same subject.
+        /// Whether it was taken from an earlier run on the same subject.
         cached: bool,
     },
 }

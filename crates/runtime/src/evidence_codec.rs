@@ -1,5 +1,6 @@
-//! Evidence as it is kept: each run of a check under an id of its own, with the time at which it was found;
-//! under the content key the newest of its runs. Older stores have the evidence itself there.
+//! Encodes evidence for the store: each run of a check under an id of its own, with the time at
+//! which it was found; under the content key, a pointer to the newest of its runs. Older stores
+//! hold the evidence itself there.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,18 +29,18 @@ struct TimedEvidence {
     evidence: Evidence,
 }
 
-/// When something was found.
+/// The times of evidence, and the acts that were counted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EvidenceTiming {
     pub(crate) at: UnixMillis,
-    /// When what found it began.
+    /// When the run that found it began.
     pub(crate) began: UnixMillis,
     /// How many acts were counted then.
     pub(crate) acts: u64,
 }
 
 impl EvidenceTiming {
-    /// By looking, and not by a run.
+    /// The timing of evidence that was found by looking and not by a run.
     pub(crate) fn evidence_timing_without_run(at: UnixMillis) -> Self {
         Self {
             at,
@@ -49,7 +50,7 @@ impl EvidenceTiming {
     }
 }
 
-/// What is kept under a content key.
+/// What is kept under a content key: the newest run.
 #[derive(Serialize, Deserialize)]
 struct NewestCheckRunPointer {
     at: UnixMillis,
@@ -71,7 +72,8 @@ pub(crate) struct StoredCheckRun {
 }
 
 impl TimedEvidence {
-    /// When the run began. Older builds kept only when it ended, so that of theirs this is a guess.
+    /// When the run began. Older builds kept only when it ended, so for their runs this is an
+    /// estimate.
     fn check_run_start_time(&self) -> UnixMillis {
         let tries = u64::from(self.evidence.tries.max(1));
         let ran_ms = self.evidence.duration_ms.saturating_mul(tries);
@@ -80,10 +82,11 @@ impl TimedEvidence {
     }
 }
 
-/// The id of the newest run of this key, of what is kept under it.
+/// The id of the newest run of this key, from what is kept under the key.
 pub(crate) fn newest_check_run_id(key: &Digest, kept: &checkrein_store::StoredEvidence) -> Digest {
     let named = serde_json::from_slice::<NewestCheckRunPointer>(&kept.bytes).ok();
     let named = named.and_then(|newest| Digest::from_hex(&newest.run));
+    // A store of an older build has the evidence under the key itself, which is then its id.
     named.unwrap_or(*key)
 }
 
@@ -96,6 +99,7 @@ pub(crate) fn newest_stored_check_run(
         return Ok(None);
     };
     let id = newest_check_run_id(key, &kept);
+    // An older store holds the run under the key itself.
     let bytes = match id == *key {
         true => Some(kept.bytes),
         false => store.read_evidence(&id)?.map(|kept| kept.bytes),
@@ -103,7 +107,7 @@ pub(crate) fn newest_stored_check_run(
     Ok(bytes.and_then(|bytes| decode_check_run(id, &bytes)))
 }
 
-/// The run in these bytes; `None` for a shape that we do not know: then it is found out anew.
+/// Decodes a run; `None` for an unknown shape, in which case the check runs anew.
 pub(crate) fn decode_check_run(id: Digest, bytes: &[u8]) -> Option<StoredCheckRun> {
     let kept: TimedEvidence = serde_json::from_slice(bytes).ok()?;
     Some(StoredCheckRun {
@@ -115,7 +119,7 @@ pub(crate) fn decode_check_run(id: Digest, bytes: &[u8]) -> Option<StoredCheckRu
     })
 }
 
-/// Keeps a run, and that it is the newest of its key. The id is no other run's.
+/// Stores a run as the newest of its key. Its id equals no other run's.
 pub(crate) fn put_check_run(
     store: &dyn Store,
     key: &Digest,
@@ -129,11 +133,12 @@ pub(crate) fn put_check_run(
     };
     // Plain data: serialising cannot fail.
     let bytes = serde_json::to_vec(&newest).unwrap_or_default();
+    // Not final: the next run replaces the pointer.
     store.put_evidence(key, &bytes, EvidenceFinality::Inconclusive)?;
     Ok(id)
 }
 
-/// Keeps what was not found by a run, under an id alone.
+/// Stores evidence under an id alone, not as the newest of its key.
 pub(crate) fn put_unindexed_evidence(
     store: &dyn Store,
     key: &Digest,
@@ -141,6 +146,7 @@ pub(crate) fn put_unindexed_evidence(
     evidence: &Evidence,
 ) -> Result<Digest, StoreError> {
     static RUNS: AtomicU64 = AtomicU64::new(0);
+    // Time, process and counter together make the id unique, even for equal evidence.
     let id = Digest::hash_parts([
         &key.as_bytes()[..],
         &found.at.0.to_le_bytes(),
@@ -155,7 +161,7 @@ pub(crate) fn put_unindexed_evidence(
     Ok(id)
 }
 
-/// When what is kept under a key or an id was found; `None` if it is neither.
+/// When the evidence or pointer in these bytes was stored; `None` if they are neither.
 pub(crate) fn stored_evidence_time(bytes: &[u8]) -> Option<UnixMillis> {
     let newest = || serde_json::from_slice::<NewestCheckRunPointer>(bytes).ok();
     match serde_json::from_slice::<TimedEvidence>(bytes) {
@@ -176,7 +182,7 @@ pub(crate) fn encode_evidence(found: EvidenceTiming, evidence: &Evidence) -> Vec
     serde_json::to_vec(&kept).unwrap_or_default()
 }
 
-/// The evidence in these bytes of a store, for showing; `None` if they are of another shape.
+/// Decodes evidence of a store, for showing; `None` if it has another shape.
 pub fn decode_evidence(bytes: &[u8]) -> Option<Evidence> {
     let kept = serde_json::from_slice::<TimedEvidence>(bytes).ok()?;
     Some(kept.evidence)

@@ -1,5 +1,5 @@
-//! What becomes of the exit statuses inside a check's command, read from the tree as it
-//! stands. Nothing of it is run.
+//! Analyses what becomes of the exit statuses inside a check's command, from the files of the tree
+//! as they are. Nothing is run.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,18 +15,20 @@ use checkrein_verifiers::{find_in_path, program_exists, regular_file};
 
 use crate::workspace::TreeAndStateFolder;
 
-/// Verifiers whose programs can all be found, by the names that their commands call them.
+/// The verifiers whose programs can all be found, under the names by which their commands call
+/// them.
 pub(crate) fn runnable_verifiers(place: &TreeAndStateFolder, policy: &Policy) -> Vec<VerifierName> {
     let there = |spec: &&VerifierSpec| {
         let Some(reading) = analyse_exit_statuses(&place.root, &place.env, spec) else {
             return false;
         };
-        // What a called file runs is the file's business.
+        // What a called file runs is left to that file.
         let mut own = reading
             .commands
             .iter()
             .filter(|command| command.place.is_none())
             .peekable();
+        // A command without any program of its own is not known to run.
         own.peek().is_some()
             && own.all(|command| {
                 program_exists(&command.program, &command.folder, &place.root, &place.env)
@@ -36,11 +38,11 @@ pub(crate) fn runnable_verifiers(place: &TreeAndStateFolder, policy: &Policy) ->
     specs.map(|spec| spec.name.clone()).collect()
 }
 
-/// Bytes of a script, a makefile or a `package.json` that is read.
+/// The largest script, makefile or `package.json` that is read.
 const MAX_SCRIPT_BYTES: u64 = 512 * 1024;
 
-/// What becomes of the exit statuses in the command of this verifier; `None` if it runs none.
-/// `env`: the environment in which it runs.
+/// Analyses the exit statuses in the command of this verifier; `None` if it runs none. `env` is the
+/// environment in which it runs.
 pub fn analyse_exit_statuses(
     root: &Path,
     env: &BTreeMap<OsString, OsString>,
@@ -48,6 +50,7 @@ pub fn analyse_exit_statuses(
 ) -> Option<ExitStatusAnalysis> {
     let kind = checkrein_verifiers::find_verifier_kind(&spec.kind)?;
     let script = kind.definition_shell_command(&spec.definition)?;
+    // A script that is too long is read in part; what cannot be read at all is unknown.
     let file = |path: &str| {
         let mut text = Vec::new();
         let file = regular_file::open_regular_file(&root.join(path)).ok()?;
@@ -64,7 +67,7 @@ pub fn analyse_exit_statuses(
     Some(analyze_exit_statuses(&script, &project))
 }
 
-/// Whether `sh` is another name of bash or zsh. It is on macOS, where no link says so.
+/// Whether `sh` is another name of bash or zsh. On macOS it is, although no link shows it.
 fn sh_is_bash(env: &BTreeMap<OsString, OsString>) -> bool {
     let file = find_in_path("sh", env).and_then(|file| file.canonicalize().ok());
     let name = file.as_deref().and_then(Path::file_name);
@@ -73,7 +76,7 @@ fn sh_is_bash(env: &BTreeMap<OsString, OsString>) -> bool {
     by_name(&["bash", "zsh"]) || cfg!(target_os = "macos") && by_name(&["sh"])
 }
 
-/// Folders of a workspace that are looked at.
+/// How many folders of a workspace are looked at.
 const MAX_FOLDERS: usize = 200;
 
 /// The names of the folders in a folder, sorted.
@@ -91,7 +94,7 @@ fn sorted_subfolder_names(path: &Path) -> Vec<String> {
     names
 }
 
-/// What stands at a path; `None` if that cannot be seen.
+/// What is at a path; `None` if that cannot be found out.
 fn project_entry_at_path(path: &Path) -> Option<ProjectEntry> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Some(ProjectEntry::Folder),
@@ -99,6 +102,7 @@ fn project_entry_at_path(path: &Path) -> Option<ProjectEntry> {
             executable: is_executable(&found),
             empty: found.len() == 0,
         }),
+        // Only a sure absence counts as nothing; any other error leaves it unknown.
         Err(err) if err.kind() == ErrorKind::NotFound => Some(ProjectEntry::Nothing),
         _ => None,
     }

@@ -1,6 +1,6 @@
-//! Files that somebody beside us writes: they were seen to change while no check of ours ran. A stop waits until
-//! they hold still for a moment, since a check that they disturb says nothing. One small file for each tree;
-//! without it a stop only begins too early.
+//! Remembers files that somebody beside us writes: they were seen to change while no check of ours
+//! ran. A stop waits until they hold still for a moment, since a check that they disturb says
+//! nothing. One small file per tree; without it a stop merely begins too early.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -14,22 +14,23 @@ use crate::durable_file;
 use crate::event_delivery::Deadline;
 use crate::workspace::TreeAndStateFolder;
 
-/// More files are not watched.
+/// How many files are watched at most.
 const MAX_FILES: usize = 200;
-/// A file that was not seen to be written for so long is nobody's any more.
+/// A file that was not seen to be written for this long is forgotten.
 const ENTRY_LIFETIME: Duration = Duration::from_secs(60 * 60);
-/// Files that were left alone for so long hold still.
+/// A file that was left alone for this long holds still.
 const QUIET_TIME: Duration = Duration::from_secs(2);
-/// How long a stop waits for that behind a hook.
+/// The longest wait for that behind a hook.
 pub(crate) const MAX_HOOK_WAIT: Duration = Duration::from_secs(10);
-/// And where nobody waits for an answer.
+/// The longest wait where nobody waits for an answer.
 const MAX_RUN_WAIT: Duration = Duration::from_secs(60);
-/// And where a check was disturbed although the stop has waited before: somebody may have written only once.
+/// The longest wait where a check was disturbed although the stop has waited before: somebody may
+/// have written only once.
 pub(crate) const SECOND_WAIT: Duration = Duration::from_secs(3);
-/// How often it looks meanwhile.
+/// The interval of the looks meanwhile.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Keeps that these were written while no check ran.
+/// Records that these files were written while no check ran.
 pub(crate) fn record_external_writes(place: &TreeAndStateFolder, paths: &[String]) {
     if paths.is_empty() {
         return;
@@ -37,19 +38,22 @@ pub(crate) fn record_external_writes(place: &TreeAndStateFolder, paths: &[String
     let now = place.system.now_millis();
     let mut all = read_external_writes(place);
     all.retain(|(_, path)| !paths.contains(path));
+    // One line per file: a name with a line feed would read as two.
     let named = paths.iter().filter(|path| !path.contains('\n'));
     all.extend(named.map(|path| (now, path.clone())));
+    // The newest are at the end, so the oldest go.
     let first = all.len().saturating_sub(MAX_FILES);
     let lines = all.iter().skip(first);
     let lines: Vec<String> = lines
         .map(|(at, path)| format!("{} {path}\n", at.0))
         .collect();
     let file = external_writes_path(place);
+    // Errors are ignored: without the file a stop begins too early, and its checks run again.
     let _ = file.parent().map_or(Ok(()), create_private_folder);
     let _ = write_private_file(&file, lines.concat().as_bytes());
 }
 
-/// Which of these files somebody writes within this time.
+/// Returns which of these files somebody writes within this time.
 pub(crate) fn detect_external_writes(
     place: &TreeAndStateFolder,
     paths: &[String],
@@ -58,6 +62,7 @@ pub(crate) fn detect_external_writes(
 ) -> Vec<String> {
     let system = &*place.system;
     let stamp = |path: &String| {
+        // The link itself, not what it leads to, which may lie outside of the tree.
         let stat = system.stat_file(&place.root.join(path), SymlinkMode::NoFollow);
         stat.ok().map(|stat| stat.stamp)
     };
@@ -77,7 +82,7 @@ pub(crate) fn detect_external_writes(
     written
 }
 
-/// How long a stop waits for neighbours.
+/// The longest time that a stop waits for neighbours.
 pub(crate) fn max_external_write_wait(
     place: &TreeAndStateFolder,
     patience: Deadline<'_>,
@@ -88,7 +93,7 @@ pub(crate) fn max_external_write_wait(
     })
 }
 
-/// Waits until these files hold still, at most until then. Whether they do.
+/// Waits until these files hold still, at the latest until `until`; returns whether they do.
 pub(crate) fn wait_until_files_unchanged(
     place: &TreeAndStateFolder,
     paths: &[String],
@@ -105,9 +110,10 @@ pub(crate) fn wait_until_files_unchanged(
             let stat = system
                 .stat_file(&place.root.join(path), SymlinkMode::NoFollow)
                 .ok()?;
+            // A file that is gone holds still.
             u64::try_from(stat.stamp.changed_ns).ok()
         });
-        // What is yet to come by our clock tells nothing of how long ago it was.
+        // A time in the future, by our clock, does not show how long ago it was.
         changed.any(|ns| {
             let age = now.checked_sub(Duration::from_nanos(ns));
             age.is_some_and(|age| age < QUIET_TIME)
@@ -123,7 +129,7 @@ pub(crate) fn wait_until_files_unchanged(
     true
 }
 
-/// The files that are known.
+/// The files that are known to be written by others.
 pub(crate) fn externally_written_files(place: &TreeAndStateFolder) -> Vec<String> {
     read_external_writes(place)
         .into_iter()
@@ -131,7 +137,7 @@ pub(crate) fn externally_written_files(place: &TreeAndStateFolder) -> Vec<String
         .collect()
 }
 
-/// What is known, with the time at which it was seen last.
+/// The known files, with the time at which each was last seen to be written.
 fn read_external_writes(place: &TreeAndStateFolder) -> Vec<(UnixMillis, String)> {
     let text = durable_file::read_limited_text_file(
         &external_writes_path(place),
@@ -143,6 +149,8 @@ fn read_external_writes(place: &TreeAndStateFolder) -> Vec<(UnixMillis, String)>
         let (at, path) = line.split_once(' ')?;
         Some((UnixMillis(at.parse().ok()?), path.to_owned()))
     });
+    // The difference either way: an entry from the future, by a clock that was wrong, grows old as
+    // well.
     let is_recent = |at: UnixMillis| Duration::from_millis(now.0.abs_diff(at.0)) < ENTRY_LIFETIME;
     lines.filter(|(at, _)| is_recent(*at)).collect()
 }

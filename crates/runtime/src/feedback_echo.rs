@@ -1,6 +1,6 @@
-//! Whether a prompt is nothing but our own feedback, handed back by an agent that takes a refused stop
-//! for a prompt. Taken for a person's it would open a new task and reset every cap; a person's question
-//! about it, taken for ours, would never be heard.
+//! Recognises a prompt that is nothing but our own feedback, handed back by an agent that takes a
+//! refused stop for a prompt. Taken for a person's prompt, it would open a new task and reset every
+//! cap; and a person's question about the feedback, taken for ours, would never be heard.
 
 use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::event::{DecisionOnInput, Event};
@@ -12,11 +12,11 @@ use crate::error::RuntimeError;
 use crate::log_reader;
 use crate::runtime::{Runtime, SECOND_ENTRY_FEEDBACK, limit_promised_continuations};
 
-/// What all feedback has.
+/// The beginning of all feedback.
 const FEEDBACK_PREFIX: &str = "checkrein:";
-/// What agents put before a text that a hook gave them.
+/// Wrappers that agents put before a text from a hook.
 const WRAPPERS: &[&str] = &["Stop hook feedback:", "Hook feedback:"];
-/// More words behind ours than this are somebody's own, whatever they say of themselves.
+/// More words than this behind ours are somebody's own, whatever they say.
 const MAX_MARK_WORDS: usize = 6;
 
 impl Runtime {
@@ -25,12 +25,14 @@ impl Runtime {
     /// # Errors
     /// If the store or the log cannot be read.
     pub fn is_our_feedback(&self, session: &SessionId, prompt: &str) -> Result<bool, RuntimeError> {
+        // Nearly every prompt ends here, without a look at the log.
         if !prompt.contains(FEEDBACK_PREFIX) {
             return Ok(false);
         }
         let (mut newest, mut of_stop) = (None, Vec::new());
         for raw in self.store.events_after(session, EventSeq(0))? {
             match log_reader::decode_event(session, &raw)? {
+                // Only the newest feedback of the main conversation can come back as a prompt.
                 Some(Event::DecisionMade(DecisionOnInput {
                     decision: Decision::Stop(StopDecision::Continue { feedback }),
                     scope,
@@ -40,6 +42,7 @@ impl Runtime {
                     newest = Some((feedback, held_up_by));
                 }
                 Some(event @ Event::Input(_)) => {
+                    // What held a stop up is found in the inputs since that stop.
                     if is_main_stop(&event) {
                         of_stop.clear();
                     }
@@ -53,11 +56,12 @@ impl Runtime {
         else {
             return Ok(false);
         };
-        // Nobody goes on with a task that has ended.
+        // No agent is sent back for a task that has ended.
         if state.task_if_open().is_none() {
             return Ok(false);
         }
         limit_promised_continuations(&mut feedback, policy.session_caps.continues, &state);
+        // Rendered anew, exactly as the agent was told it.
         let told = self.render_feedback(&feedback, held_up_by);
         Ok(is_feedback_echo(prompt, &told) || is_feedback_echo(prompt, SECOND_ENTRY_FEEDBACK))
     }
@@ -73,7 +77,7 @@ fn is_main_stop(event: &Event) -> bool {
     }
 }
 
-/// Whether `prompt` is `ours`: wrapped, broken into lines anew, or cut behind its first line.
+/// Whether `prompt` is `ours`: wrapped, with other line breaks, or cut behind its first line.
 fn is_feedback_echo(prompt: &str, ours: &str) -> bool {
     let first_line = ours.lines().next().unwrap_or(ours);
     let needed = first_line.split_whitespace().count();
@@ -89,11 +93,12 @@ fn is_feedback_echo(prompt: &str, ours: &str) -> bool {
         prompt.split_whitespace().peekable(),
         ours.split_whitespace(),
     );
+    // Words are compared one by one, so line breaks and indentation make no difference.
     let (mut same, mut cut) = (0, false);
     while let (Some(word), Some(meant)) = (theirs.peek(), own.next()) {
         if *word != meant {
             cut = true;
-            // In the middle of a word.
+            // The cut may be in the middle of a word.
             let begun = word.trim_end_matches(['.', '…']);
             if !begun.is_empty() && meant.starts_with(begun) {
                 theirs.next();
@@ -104,10 +109,11 @@ fn is_feedback_echo(prompt: &str, ours: &str) -> bool {
         same += 1;
     }
     let rest: Vec<&str> = theirs.collect();
+    // At least the first line must be there, and behind a cut nothing but a mark of it.
     same >= needed && (rest.is_empty() || cut && is_truncation_mark(&rest))
 }
 
-/// `... [truncated 2,000 characters]` and the like.
+/// Whether these words mark a cut, like `... [truncated 2,000 characters]`.
 fn is_truncation_mark(words: &[&str]) -> bool {
     let says = ["truncated", "omitted", "characters", "more"];
     let said = |word: &&str| says.iter().any(|says| word.contains(says));
@@ -122,7 +128,7 @@ fn is_truncation_mark(words: &[&str]) -> bool {
     is_mark || words.iter().all(dots)
 }
 
-/// The text between `<tag>` and `</tag>`, if it is all in one.
+/// The text between `<tag>` and `</tag>`, if one tag holds all of it.
 fn text_inside_single_tag(text: &str) -> &str {
     let text = text.trim();
     let inside = || {

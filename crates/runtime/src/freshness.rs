@@ -1,4 +1,4 @@
-//! Whether a person who answers a question about work has that very work before them.
+//! Finds out whether the work that a person is asked about is the work that lies here now.
 
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::VerdictSubjectKind;
@@ -8,18 +8,18 @@ use crate::error::RuntimeError;
 use crate::event_delivery::Deadline;
 use crate::runtime::Runtime;
 
-/// What a question about work is about, as it lies here now.
+/// The work of a question, compared with what lies here now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalSubjectFreshness {
     /// The files that it depends on, as the policy names them; all of them if none is named.
     pub inputs: Vec<String>,
-    /// It is what was asked about.
+    /// Whether it is what the question was about.
     pub is_unchanged: bool,
 }
 
 impl Runtime {
-    /// Reads the tree that a question is about. `None`: it is about a call, or the session's
-    /// policy does not ask it any more.
+    /// Compares the tree with the one that a question is about. Returns `None` if the question is
+    /// about a call, or if the session's policy does not ask it any more.
     ///
     /// # Errors
     /// If the store or the tree cannot be read.
@@ -42,6 +42,7 @@ impl Runtime {
         let Some(spec) = policy.verifier_spec(&VerifierName::new(verifier.as_str())) else {
             return Ok(None);
         };
+        // The files that counted for the session, or the digest could not be the same.
         let tracked = self
             .place
             .session_tracked_files(Some(&question.session), patience);
@@ -57,7 +58,7 @@ impl Runtime {
                 fact.verifier_input_digest(spec) == *subject,
             ),
             (VerdictSubjectKind::Message, Some(message)) => (Vec::new(), fact.tree == message.tree),
-            // An earlier version took the message alone for all that it is about.
+            // An older version asked about the message alone, so there is no tree to compare.
             (VerdictSubjectKind::Message, None)
             | (VerdictSubjectKind::Answer | VerdictSubjectKind::Stop, _) => {
                 return Ok(None);

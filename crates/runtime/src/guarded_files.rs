@@ -1,7 +1,7 @@
-//! Law 10: files whose edits could loosen how sessions are judged. They are looked at when a
-//! session is sealed, at prompts and at stops, never at tool events. What differs while a task
-//! is open is recorded as an input, and the texts that the session was sealed with go on for
-//! the next sessions (`held.json`) until a person seals.
+//! Guards files whose edits could loosen how sessions are judged (law 10). They are read when a
+//! session is sealed, at prompts and at stops, never at tool events. A difference while a task is
+//! open is recorded as an input, and the texts that the session was sealed with hold for later
+//! sessions (`held.json`) until a person seals.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,20 +23,20 @@ use crate::policy_fallback::SealReuseConditions;
 use crate::runtime::Runtime;
 use crate::{clock, exit_statuses, log_reader};
 
-/// Looks at the guarded files of who is judged in this folder.
+/// Reads the guarded files that apply in this folder.
 pub type GuardedFilesReader = dyn Fn(&Path) -> GuardedFileDigests + Send + Sync;
 
-/// How the guarded files are: each by the name that a person is told, with the digest of what
-/// counts of it.
+/// The state of the guarded files: each by the name that a person is told, with the digest of the
+/// part of it that counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuardedFileDigests {
     /// What a policy is compiled from: config, rules, the person's own file.
     pub policy: BTreeMap<String, Digest>,
-    /// What else decides whether and of what anybody is judged: hook settings, ignore files.
+    /// Other files that decide whether and on what an agent is judged: hook settings, ignore files.
     pub others: BTreeMap<String, Digest>,
 }
 
-/// How they were at some time, what the session was sealed with, and where.
+/// The guarded files at some time, and the texts and folder that the session was sealed with.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SessionSealRecord {
     pub(crate) sealed: PolicySources,
@@ -45,12 +45,13 @@ pub(crate) struct SessionSealRecord {
     pub(crate) root: Option<PathBuf>,
     #[serde(default)]
     pub(crate) profile: Option<RequestedConfigProfile>,
-    /// `None` for sessions that no other one goes on with, and for those of older builds.
+    /// Under which terms another session may use this seal; `None` for sessions that none may use,
+    /// and for those of older builds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) terms: Option<SealReuseConditions>,
 }
 
-/// Where and how a session was sealed, as far as that was taken down: older builds did not.
+/// Where and how a session was sealed, as far as that is known: older builds did not record it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct SealedRootAndProfile {
     /// The folder whose tree is judged as long as it lasts.
@@ -59,31 +60,31 @@ pub struct SealedRootAndProfile {
     pub profile: Option<RequestedConfigProfile>,
 }
 
-/// A session's policy in the making.
+/// A policy that a session is about to be sealed with.
 pub(crate) struct PolicyToSeal {
     pub(crate) compiled: CompiledPolicy,
-    /// The blob that says how the guarded files are.
+    /// The blob with the digests of the guarded files.
     pub(crate) guard: Option<Vec<u8>>,
-    /// Verifiers whose programs are all there.
+    /// The verifiers whose programs can all be found.
     pub(crate) equipped: Vec<VerifierName>,
 }
 
-/// The texts that go on although they were edited, and how that came.
+/// The texts that stay in force although they were edited, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigHeldDespiteEdit {
-    /// What goes on.
+    /// The texts that stay in force.
     pub sources: PolicySources,
-    /// Where: in the folder that the config lies in, and below it.
+    /// The folder that holds the config; everything below it is included.
     pub root: PathBuf,
-    /// What was edited.
+    /// The names of the edited files.
     pub paths: Vec<String>,
-    /// In which session a task was open.
+    /// The session whose task was open.
     pub session: SessionId,
     /// When that was noticed.
     pub at: UnixMillis,
 }
 
-/// Sessions with an open task that are looked at before another one begins.
+/// How many sessions with an open task are looked at before another one begins.
 const MAX_OTHERS: usize = 20;
 
 /// `held.json` of a state folder.
@@ -94,15 +95,15 @@ pub mod held_config {
     use super::ConfigHeldDespiteEdit;
     use crate::durable_file;
 
-    /// Larger it is not: it holds whole configs and their rules, of some folders.
+    /// The largest `held.json`: it holds whole configs and their rules, for several folders.
     pub const MAX_HELD_BYTES: u64 = 64 << 20;
 
     fn config_held_despite_edit_path(state: &Path) -> PathBuf {
         state.join("held.json")
     }
 
-    /// All that is held in this repo: sub-folders with a config of their own and linked
-    /// worktrees share the file, and nothing of one of them goes on in another.
+    /// Reads everything that is held in this repo. Sub-folders with a config of their own and
+    /// linked worktrees share the file, but nothing that one of them holds applies to another.
     fn read_held_configs(state: &Path) -> io::Result<Vec<ConfigHeldDespiteEdit>> {
         match durable_file::read_regular_file(
             &config_held_despite_edit_path(state),
@@ -113,7 +114,7 @@ pub mod held_config {
         }
     }
 
-    /// What is held for who is judged in `root`.
+    /// Returns the config that is held for `root`.
     ///
     /// # Errors
     /// If there is something that cannot be read: what was held must not be forgotten.
@@ -124,29 +125,32 @@ pub mod held_config {
         nearest_config_held_despite_edit(state, root, root)
     }
 
-    /// What is held nearest to `from`, up to `root`: a config that was taken away while a task
-    /// was open goes on in its folder.
+    /// Returns the config that is held nearest to `from`, up to `root`: a config that was removed
+    /// while a task was open stays in force in its folder.
     ///
     /// # Errors
-    /// As `read`.
+    /// As [`read_held_config`].
     pub fn nearest_config_held_despite_edit(
         state: &Path,
         from: &Path,
         root: &Path,
     ) -> io::Result<Option<ConfigHeldDespiteEdit>> {
         let all = read_held_configs(state)?;
+        // The nearest folder wins.
         let folders = from
             .ancestors()
             .take_while(|folder| folder.starts_with(root));
+        // The root comes last, also where `from` does not lie below it.
         let mut folders = folders.chain([root]);
         Ok(folders.find_map(|folder| all.iter().find(|held| held.root == folder).cloned()))
     }
 
-    /// What was held first goes on: later edits do not loosen it.
+    /// Holds a config. What was held first stays: later edits do not loosen it.
     pub(super) fn add_config_held_despite_edit(
         state: &Path,
         news: &ConfigHeldDespiteEdit,
     ) -> io::Result<()> {
+        // Read and written under the lock: two hooks may notice an edit at once.
         let _lock = durable_file::lock_file(&config_held_despite_edit_path(state))?;
         let mut all = read_held_configs(state)?;
         if all.iter().all(|held| held.root != news.root) {
@@ -159,7 +163,7 @@ pub mod held_config {
         Ok(())
     }
 
-    /// Lets go of what is held in these folders, and of what cannot be read.
+    /// Releases what is held in these folders, and whatever cannot be read.
     ///
     /// # Errors
     /// If the file system does not let us.
@@ -171,6 +175,7 @@ pub mod held_config {
         if !config_held_despite_edit_path(state).exists() {
             return Ok(());
         }
+        // An unreadable file counts as empty here: a person is sealing and decides anew.
         let _lock = durable_file::lock_file(&config_held_despite_edit_path(state))?;
         let mut all = read_held_configs(state).unwrap_or_default();
         all.retain(|held| {
@@ -244,7 +249,7 @@ impl Runtime {
         serde_json::to_vec(&guard).ok()
     }
 
-    /// Where and how this session was sealed; `None` if it has no log here.
+    /// Returns where and how this session was sealed; `None` if it has no log here.
     ///
     /// # Errors
     /// If the store or the log cannot be read.
@@ -260,9 +265,9 @@ impl Runtime {
         })
     }
 
-    /// Has sessions with an open task, in this folder, above or below it, look for edits: what
-    /// they find is held for the one that begins. For whoever begins one to ask, before it is
-    /// settled where: what is held can say that as well.
+    /// Has sessions with an open task look for edits, if they work in this folder, above or below
+    /// it. What they find is held for the session that begins. Call this before choosing that
+    /// session's folder: a held config can change it.
     ///
     /// # Errors
     /// If the store cannot be written, or `held.json`.
@@ -276,6 +281,8 @@ impl Runtime {
         }
         let root = &self.place.root;
         let mut others: Vec<(SessionId, PathBuf)> = self
+            // A session may have many tasks, and most of them have ended, so more rows than
+            // sessions are read.
             .store
             .newest_task_summaries(None, 10 * MAX_OTHERS)?
             .into_iter()
@@ -286,7 +293,7 @@ impl Runtime {
         others.dedup();
         for (other, root) in others.iter().take(MAX_OTHERS) {
             match self.record_config_edits(other, root, patience) {
-                // Another session's damage is no reason to judge nothing: listings say it.
+                // Damage in another session is no reason to judge nothing; listings report it.
                 Ok(_) | Err(RuntimeError::Log { .. } | RuntimeError::Policy { .. }) => {}
                 Err(RuntimeError::Store(StoreError::Corrupt { .. })) => {}
                 Err(error) => return Err(error),
@@ -295,8 +302,8 @@ impl Runtime {
         Ok(())
     }
 
-    /// Before a prompt, a stop, an ending or a start of a session is taken in. Whoever looks finds the policy
-    /// of the session, too: it is given back, so that the session is not loaded once more for it.
+    /// Looks for edits before a prompt, a stop, an ending or a start of a session is taken in.
+    /// Returns the session and its policy, so that they are not loaded a second time.
     pub(crate) fn record_config_edits_on_delivery(
         &self,
         delivery: &EventDelivery<'_>,
@@ -308,6 +315,7 @@ impl Runtime {
             | Input::SessionEnded(_)
             | Input::ProcessFailed(_)
             | Input::Interrupted => true,
+            // A sub-agent's stop is not the task's.
             Input::StopRequested(stop) => stop.scope.is_main_scope(),
             Input::StopFailed(failed) => failed.scope.is_main_scope(),
             _ => false,
@@ -318,9 +326,8 @@ impl Runtime {
         }
     }
 
-    /// Records in this session's log what was edited since it was looked at last. It is
-    /// judged in `root`, unless its seal says otherwise. Gives back the session as it stood, and the policy that it
-    /// is judged by.
+    /// Records in this session's log what was edited since the last look. The session is judged in
+    /// `root`, unless its seal says otherwise. Returns the session as it stood, and its policy.
     fn record_config_edits(
         &self,
         session: &SessionId,
@@ -344,6 +351,7 @@ impl Runtime {
         let Some(look) = &self.guarded_reader else {
             return Ok(());
         };
+        // A session without a readable record of its guarded files has nothing to be compared with.
         let Some((since, blob)) = state.guarded else {
             return Ok(());
         };
@@ -360,8 +368,11 @@ impl Runtime {
             return Ok(());
         }
         let at = clock::now_millis();
+        // A task that was idle for too long counts as over and holds nothing.
         let open = state.task_if_open().is_some() && !state.is_idle_too_long(at);
         if open && policy {
+            // Held for the folder of the config: sub-folders with a config of their own share
+            // `held.json`.
             let config = before.sealed.repo.as_ref().map(|repo| &repo.config.name);
             let config = config.and_then(|config| config.parent());
             self.hold_config_despite_edit(&ConfigHeldDespiteEdit {
@@ -372,7 +383,7 @@ impl Runtime {
                 at,
             })?;
         }
-        // What a person edited with no task open is what the next edit is held against.
+        // With no task open, an edit is the person's own, and the next edit is compared with it.
         let sealed = match policy && !open && root == self.place.root {
             true => (self.policy_compiler)().map_or(before.sealed, |compiled| compiled.sources),
             false => before.sealed,
@@ -398,8 +409,8 @@ impl Runtime {
             .map_err(|source| RuntimeError::HeldConfig { source })
     }
 
-    /// Seals a session anew with what is compiled now, as a person wants. `None`: it is
-    /// judged by exactly that already, or is not known.
+    /// Seals a session anew with the policy that the config gives now, as a person wants. Returns
+    /// `None` if that is its policy already, or if it is not known.
     ///
     /// # Errors
     /// If the config has a mistake, or the store cannot be written.
@@ -421,6 +432,8 @@ impl Runtime {
                     return Ok(None);
                 }
             };
+            // A session without a policy has no log here, and one with the same policy needs no
+            // event.
             if loaded.state.policy.is_none_or(|sealed| sealed == policy) {
                 renewed = Ok(None);
                 return Ok(None);

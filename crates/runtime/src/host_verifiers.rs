@@ -1,5 +1,5 @@
-//! Verifiers that a host of the library brings along: functions in this process, for which its
-//! policies have a place in `accept`.
+//! Verifiers that a host of the library provides: functions in this process, which its policies
+//! require in `accept`.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,20 +13,20 @@ use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Policy, Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
 use checkrein_verifiers::VerifierReport;
 
-/// What it is called where a policy names kinds.
+/// The name of this kind in policies.
 const KIND: &str = "host";
 
-/// More of a reason is not kept.
+/// How much of a reason is kept.
 const MAX_REASON_CHARS: usize = 4 * 1024;
 
-/// What such a function found.
+/// The result of such a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostFunctionVerdict {
-    /// It is as it should be.
+    /// Whether everything is as it should be.
     pub passed: bool,
-    /// Why not, in words that the agent can mend it by.
+    /// Why not, in words that help the agent to mend it.
     pub reason: String,
-    /// Whether anything that the agent does could make it come out differently.
+    /// Whether anything the agent does could change the result.
     pub can_retry: bool,
 }
 
@@ -37,7 +37,7 @@ type HostVerifierFn = dyn Fn() -> HostFunctionVerdict + Send + Sync;
 pub struct HostVerifiers(BTreeMap<VerifierName, Arc<HostVerifierFn>>);
 
 impl HostVerifiers {
-    /// Adds one; of two with one name the first is gone.
+    /// Adds a function; it replaces an earlier one of the same name.
     #[must_use]
     pub fn with_host_verifier(
         mut self,
@@ -48,11 +48,12 @@ impl HostVerifiers {
         self
     }
 
-    /// Has a policy require all of them, beside what it requires already.
+    /// Makes a policy require all of these, beside what it requires already.
     ///
     /// # Errors
     /// The name that it has for something else.
     pub fn require_in_policy(&self, policy: &mut Policy) -> Result<(), VerifierName> {
+        // Checked before anything is changed, so that a refused policy stays as it was.
         if let Some(taken) = self
             .0
             .keys()
@@ -78,6 +79,7 @@ impl HostVerifiers {
                 why,
             );
         };
+        // A function of the host that panics must not take the judging process with it.
         match catch_unwind(AssertUnwindSafe(|| ask())) {
             Ok(found) => host_verifier_report(found),
             Err(panic) => {
@@ -103,6 +105,7 @@ fn host_verifier_spec(name: &VerifierName) -> VerifierSpec {
         definition: "{}".to_owned(),
         inputs: Vec::new(),
         outputs: Vec::new(),
+        // The function runs in this process and cannot be ended, so it has no timeout.
         timeout_ms: 0,
         retries: 0,
         advisory: false,
@@ -119,6 +122,7 @@ fn host_verifier_report(found: HostFunctionVerdict) -> VerifierReport {
     };
     let mut report =
         VerifierReport::inconclusive_report(InconclusiveCause::Internal, retryable, why.clone());
+    // The base of the report is inconclusive; verdict and cause are set here.
     report.cause = None;
     if found.passed {
         report.verdict = Verdict::Pass;
@@ -127,7 +131,7 @@ fn host_verifier_report(found: HostFunctionVerdict) -> VerifierReport {
     report.verdict = Verdict::Fail;
     let line: String = why.lines().next().unwrap_or_default().to_owned();
     if !line.is_empty() {
-        // Another reason is another failure: an agent that gets somewhere is not stuck.
+        // A different reason is a different failure: an agent that makes progress is not stuck.
         report.findings.push(Finding {
             id: line.clone(),
             file: None,

@@ -1,4 +1,4 @@
-//! The same news twice: which deliveries are one event, and what was answered to it.
+//! Recognises the same event delivered twice, and finds what was answered to it.
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
@@ -21,11 +21,11 @@ pub(crate) fn input_scope(input: &Input) -> ScopeId {
         .unwrap_or_else(ScopeId::main_scope)
 }
 
-/// Two deliveries of one event that come within this time are of an agent that starts its hooks at once.
+/// Deliveries of one event within this time come from an agent that starts its hooks at once.
 const TOGETHER_MS: u64 = 30_000;
 
-/// The key by which the same tool event is known, whichever entry delivers it: the native
-/// id with the call, since some agents begin their ids anew with every turn.
+/// The key by which a tool event is known, whichever entry delivers it: the native id together with
+/// the call, since some agents begin their ids anew with every turn.
 fn tool_event_dedup_key(delivery: &EventDelivery<'_>) -> Option<String> {
     let key = delivery.key.as_ref()?;
     match &delivery.input {
@@ -35,16 +35,17 @@ fn tool_event_dedup_key(delivery: &EventDelivery<'_>) -> Option<String> {
     }
 }
 
-/// What is known of a delivery.
+/// What is known about a delivery.
 pub(crate) struct KnownDelivery {
-    /// The key that it is to be filed under.
+    /// The key to store it under.
     pub(crate) key: Option<String>,
-    /// Where it was delivered first, if it was.
+    /// The place of its first delivery, if there was one.
     pub(crate) first: Option<EventSeq>,
 }
 
-/// Whether the same was delivered before. What was delivered later under the same id is filed behind it: from the
-/// first under this id to the last. `asked`: what a person is asked about this call.
+/// Finds out whether the same event was delivered before. Later events under the same id are
+/// chained behind the first; the chain is followed to its last. `asked` identifies what a person is
+/// asked about this call.
 pub(crate) fn find_known_delivery(
     session: &SessionId,
     tail: &dyn SessionView,
@@ -52,11 +53,13 @@ pub(crate) fn find_known_delivery(
     (state, scope, now): (&SessionState, &ScopeId, UnixMillis),
     asked: Option<Digest>,
 ) -> Result<KnownDelivery, RuntimeError> {
+    // Stops and prompts have no native id: they are compared by what they say.
     let Some(mut key) = tool_event_dedup_key(delivery) else {
         let first = find_original_of_redelivery(session, tail, delivery, state, scope, now)?;
         return Ok(KnownDelivery { key: None, first });
     };
     let mut known = tail.find_seq_by_idempotency_key(&key)?;
+    // Each event under a reused id has a key that names the one before it.
     while let Some(first) = known {
         let approval = match asked {
             Some(asked) => {
@@ -64,12 +67,15 @@ pub(crate) fn find_known_delivery(
             }
             None => None,
         };
+        // `+` stands for a person's answer, after which the call is judged anew; `#` for an id that
+        // the agent used for another call.
         let next = match &approval {
             Some(approval) => format!("{key}+{approval}"),
             None => format!("{key}#{}", first.0),
         };
         let behind = tail.find_seq_by_idempotency_key(&next)?;
         let is_the_last = approval.is_none() && behind.is_none();
+        // This delivery repeats the last event, unless that one is over and the id was reused.
         if is_the_last
             && (was_approval_requested(session, tail, first, &delivery.input)?
                 || !is_reused_call_id(session, tail, first, delivery, (state, now))?)
@@ -82,9 +88,9 @@ pub(crate) fn find_known_delivery(
     Ok(KnownDelivery { key, first })
 }
 
-/// Whether what was delivered at `first` is over, so that this is another call of the same id, or what came back of
-/// one: some agents begin their ids anew. An agent waits for all of its entries before it goes on, so what an entry delivers after
-/// that is new whichever delivered the first.
+/// Whether the event at `first` is over, so that this is another call of the same id, or the return
+/// of one: some agents begin their ids anew. An agent waits for all of its entries before it goes
+/// on, so anything delivered after that is new, whichever entry delivered the first.
 fn is_reused_call_id(
     session: &SessionId,
     tail: &dyn SessionView,
@@ -98,7 +104,8 @@ fn is_reused_call_id(
         calls.find(|known| known.call == request.call)
     };
     let is_over = match &delivery.input {
-        // It came back or is forgotten, or was denied: then another entry may be about to deliver it.
+        // It came back, or is forgotten. If it was denied, another entry may still be about to
+        // deliver it.
         Input::ToolRequested(request) => newest(request).is_none_or(|call| call.outcome.is_some()),
         Input::ToolReturned(returned) if state.answers_open_tool_call(returned) => return Ok(true),
         Input::ToolReturned(_) => false,
@@ -106,6 +113,7 @@ fn is_reused_call_id(
     };
     let scope = input_scope(&delivery.input);
     let mut is_of_another_entry = false;
+    // The read begins at `first` itself, which shows by which entry and when it came.
     for raw in tail.events_after(EventSeq(first.0.saturating_sub(1)))? {
         let Some(Event::Input(stamped)) = log_reader::decode_event(session, &raw)? else {
             continue;
@@ -114,6 +122,7 @@ fn is_reused_call_id(
             let together = now.0.abs_diff(stamped.at.0) <= TOGETHER_MS;
             is_of_another_entry = stamped.source != delivery.source && together;
         }
+        // With a stop of this scope, or a prompt, the agent has gone on.
         let goes_on = match &stamped.input {
             Input::StopRequested(stop) => stop.scope == scope,
             Input::PromptSubmitted(_) => true,
@@ -126,7 +135,8 @@ fn is_reused_call_id(
     Ok(false)
 }
 
-/// Whether this call was put to a person: what it is then is for [`approval_forcing_reevaluation`] to say.
+/// Whether this call was put to a person; [`approval_forcing_reevaluation`] then decides what it
+/// is.
 fn was_approval_requested(
     session: &SessionId,
     tail: &dyn SessionView,
@@ -141,9 +151,9 @@ fn was_approval_requested(
     }))
 }
 
-/// What a person has to do with it that a call, delivered at `first`, is judged anew: the id of
-/// the question. A recorded question that nobody can answer any more is no answer; and a call
-/// that a person let through is let through once, for all entries that deliver it together.
+/// Returns the id of the question if a person's part in it means that a call delivered at `first`
+/// is judged anew. A recorded question that nobody can answer any more is no answer; and an
+/// approved call is let through once, for all entries that deliver it together.
 fn approval_forcing_reevaluation(
     session: &SessionId,
     tail: &dyn SessionView,
@@ -160,6 +170,7 @@ fn approval_forcing_reevaluation(
         ..
     }) = decision
     {
+        // A question that still waits is the answer to every repetition.
         let newest = tail.newest_approval(&key)?;
         let waits = newest.is_some_and(|row| {
             row.id == approval && row.approval_status_at(now) == ApprovalStatus::Asked
@@ -182,10 +193,11 @@ fn approval_forcing_reevaluation(
     Ok((!together).then_some(by))
 }
 
-/// The stop or prompt that this delivery repeats. They have no native id, and an agent that
-/// says "Done." four times sends the same bytes four times: only the newest one, delivered
-/// by other entries and with no work since, can be meant. An agent goes on when all of its entries have
-/// answered, so a stop may come by the next one long after the first: when that has waited for its checks.
+/// Finds the stop or prompt that this delivery repeats. They have no native id, and an agent that
+/// says "Done." four times sends the same bytes four times: only the newest one, delivered by other
+/// entries and with no work since, can be meant. An agent goes on when all of its entries have
+/// answered, so a stop may be delivered by the next entry long after the first, once that one has
+/// waited for its checks.
 fn find_original_of_redelivery(
     session: &SessionId,
     tail: &dyn SessionView,
@@ -202,6 +214,7 @@ fn find_original_of_redelivery(
         Input::StopRequested(_) => state.newest_stop_if_nothing_followed(scope),
         _ => None,
     };
+    // One entry delivers an event once, so anything more from it is new.
     let Some(newest) = newest.filter(|newest| !newest.sources.contains(&delivery.source)) else {
         return Ok(None);
     };
@@ -216,13 +229,13 @@ fn find_original_of_redelivery(
     Ok(is_same.then_some(newest.seq))
 }
 
-/// A stop as it was delivered first, and what became of it.
+/// The first delivery of a stop, and its outcome.
 struct DeliveredStop {
     message: Option<Digest>,
     /// The tree as it was read last for it.
     tree: Option<Result<TreeDigests, TreeReadError>>,
     answer: Option<Decision>,
-    /// When the newest input came.
+    /// The time of the newest input.
     at: UnixMillis,
 }
 
@@ -262,9 +275,10 @@ impl DeliveredStop {
         Ok(found)
     }
 
-    /// Whether this delivery is the same stop. After a while only if it says the same, and the first was
-    /// worked on just now. An accept is given again only for what it was about.
+    /// Whether this delivery is the same stop. After a while, only if it says the same and the
+    /// first was worked on just now. An accept is repeated only for what it was about.
     fn is_same_stop(&self, stop: &StopRequested, together: bool, now: UnixMillis) -> bool {
+        // The bound is the age up to which a run is believed.
         let just_now = now.0.abs_diff(self.at.0) < MAX_RUN_AGE_MS;
         let says_the_same = self.message == Some(stop.message_digest);
         let is_meant = together || says_the_same && just_now;
@@ -274,6 +288,8 @@ impl DeliveredStop {
         );
         let is_about_the_same = match (&self.tree, &stop.tree) {
             (Some(Ok(before)), Ok(now)) => before.is_equivalent_tree(now),
+            // Nothing tells two unreadable trees apart, so only deliveries at the same time count
+            // as one.
             (Some(Err(_)), Err(_)) => together,
             _ => false,
         };
@@ -300,7 +316,7 @@ pub(crate) fn event_for_repeated_input(
     })
 }
 
-/// What was answered to the input at `known`; inputs that are only noted were noted.
+/// Returns what was answered to the input at `known`; an input that is only noted was noted.
 pub(crate) fn recorded_decision_on_input(
     session: &SessionId,
     tail: &dyn SessionView,
@@ -324,6 +340,7 @@ pub(crate) fn recorded_decision_on_input(
             _ => {}
         }
     }
+    // These wait for a decision. Any other input without one was only noted.
     let waits = matches!(
         input,
         Input::StopRequested(_) | Input::EvidenceArrived(_) | Input::TreeRead(_)

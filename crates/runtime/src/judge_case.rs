@@ -1,5 +1,5 @@
-//! What judges need to know of a stop: what calls for them, which is a fact of it, and what they
-//! are shown, out of the session's log.
+//! Collects what judges need to know of a stop: what calls for them, which is a fact of the stop,
+//! and what they are shown, from the session's log.
 
 use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::digest::EightByteDigest;
@@ -21,13 +21,14 @@ use crate::runtime::Runtime;
 
 /// Turns of the conversation before the request that are shown (seed: OpenClaw pull request 21832).
 const MAX_TURNS: usize = 5;
-/// Tool calls that are shown, the newest.
+/// How many of the newest tool calls are shown.
 const MAX_CALLS: usize = 40;
 /// Characters of a call's arguments, and of those of a call that writes.
 const MAX_ARGUMENT_CHARS: usize = 160;
 const MAX_WRITTEN_CHARS: usize = 2_000;
 
-/// For each judge of the policy, whether something calls for it. `message` is whole.
+/// Returns for each judge of the policy whether something calls for it. `message` is the whole
+/// message.
 pub(crate) fn judge_trigger_facts(
     policy: &Policy,
     stop: &StopRequested,
@@ -37,6 +38,7 @@ pub(crate) fn judge_trigger_facts(
     judges
         .filter(|spec| spec.tier == VerifierTier::Judge)
         .filter_map(|spec| {
+            // Definitions are compiled by us, so each one can be read.
             let judge: JudgeDefinition = serde_json::from_str(&spec.definition).ok()?;
             let main = stop.scope.is_main_scope();
             Some(JudgeTriggerFact {
@@ -48,7 +50,7 @@ pub(crate) fn judge_trigger_facts(
 }
 
 impl Runtime {
-    /// What the judges of this stop are shown, secrets hidden.
+    /// Builds what the judges of this stop are shown, with secrets hidden.
     pub(crate) fn build_stop_judge_case(
         &self,
         session: &SessionId,
@@ -57,6 +59,7 @@ impl Runtime {
         scope: &ScopeId,
         message: &str,
     ) -> Result<JudgeInput, RuntimeError> {
+        // The whole log is read: earlier tasks are the history that judges see.
         let mut story = SessionShownToJudge::default();
         let from = checkrein_core::ids::EventSeq(0);
         for raw in self.store.events_after(session, from)? {
@@ -83,6 +86,7 @@ impl Runtime {
                 .map_or(String::new(), ToString::to_string),
             ..JudgeInput::default()
         };
+        // What the checks of this very stop found, and whether the answer is whole.
         if let Some(pending) = state.pending_stop(scope) {
             case.evidence = self.verdict_lines_for_judge_prompt(policy, pending);
             if pending.truncated {
@@ -104,6 +108,7 @@ impl Runtime {
             case.about
                 .push("this is a sub-agent's answer to the main agent".to_owned());
         }
+        // Last, so that it covers everything above.
         self.redact_judge_case(&mut case);
         Ok(case)
     }
@@ -125,13 +130,14 @@ impl Runtime {
         }
     }
 
-    /// What hard verifiers and persons found, a line each.
+    /// The findings of hard verifiers and persons, one per line.
     fn verdict_lines_for_judge_prompt(
         &self,
         policy: &Policy,
         pending: &PendingStop,
     ) -> Vec<String> {
         let mut lines = Vec::new();
+        // No judge is shown what another one said.
         for held in &pending.verdicts {
             let name = &held.fact.verifier;
             let outside = policy
@@ -158,8 +164,9 @@ impl Runtime {
         lines
     }
 
-    /// What judges said against earlier answers to the same request.
+    /// The objections of judges to earlier answers to the same request.
     fn earlier_objections(&self, policy: &Policy, said: &[AdverseVerdict]) -> Vec<String> {
+        // Objections of checks are among the verdicts; here only those of judges are repeated.
         let judged = said.iter().filter(|said| {
             let spec = policy.verifier_spec(&said.verifier);
             spec.is_some_and(|spec| spec.tier == VerifierTier::Judge)
@@ -199,7 +206,7 @@ impl ToolCallShownToJudge {
     }
 }
 
-/// A session, as far as a judge is told of it.
+/// The part of a session that a judge is shown.
 #[derive(Default)]
 struct SessionShownToJudge {
     /// The newest prompt, until a task opens with it.
@@ -214,7 +221,7 @@ struct SessionShownToJudge {
     tasks: StandingTaskListSnapshots,
 }
 
-/// What was read of the list of standing tasks.
+/// The list of standing tasks as it was read at different times.
 #[derive(Default)]
 struct StandingTaskListSnapshots {
     /// At the newest prompt, until a task opens with it.
@@ -227,6 +234,7 @@ struct StandingTaskListSnapshots {
 
 impl StandingTaskListSnapshots {
     fn start_and_stop_task_lists(self) -> Option<StandingTaskLists> {
+        // A project without the list, now and at the start, tells the judge nothing about it.
         let any = self.now.is_some() || self.before.as_ref().is_some_and(|text| !text.is_empty());
         any.then_some(StandingTaskLists {
             now: self.now,
@@ -239,6 +247,7 @@ impl SessionShownToJudge {
     fn collect_event_for_judge(&mut self, event: &Event, scope: &ScopeId) {
         match event {
             Event::TaskOpened { by, .. } => {
+                // A task that began without a prompt has no request.
                 let request = match by {
                     TaskOrigin::Prompt => std::mem::take(&mut self.prompted),
                     TaskOrigin::Work => String::new(),
@@ -247,6 +256,7 @@ impl SessionShownToJudge {
                     TaskOrigin::Prompt => self.tasks.prompted.take(),
                     TaskOrigin::Work => None,
                 };
+                // The task before becomes a turn of the history.
                 let before = ConversationTurn {
                     request: std::mem::replace(&mut self.request, request),
                     answer: std::mem::take(&mut self.answer),
@@ -265,7 +275,7 @@ impl SessionShownToJudge {
                 self.note_task_list_for_judge(stamped, scope);
                 self.collect_input_for_judge(&stamped.input, scope);
             }
-            // What the agent was told, and no more.
+            // Judges see the objections that the agent was told, and no others.
             Event::DecisionMade(made) if made.scope == *scope => {
                 if let Decision::Stop(StopDecision::Continue { feedback }) = &made.decision {
                     let told = feedback.checks.iter().map(|check| AdverseVerdict {
@@ -294,6 +304,7 @@ impl SessionShownToJudge {
             Input::ToolRequested(request) if request.scope == *scope => {
                 self.collect_call_for_judge(request)
             }
+            // The newest call that is still open, since an agent may use an id again.
             Input::ToolReturned(returned) if returned.scope == *scope => {
                 let open = |call: &&mut ToolCallShownToJudge| {
                     call.call == returned.call && call.came.is_none()
@@ -320,6 +331,7 @@ impl SessionShownToJudge {
             text: format!("{} {}", request.tool, short(MAX_ARGUMENT_CHARS)),
             came: None,
         });
+        // Of a writing call more is shown: its arguments are the change itself.
         if request.kind == ToolKind::Write {
             self.changes
                 .push(format!("{} {}", request.tool, short(MAX_WRITTEN_CHARS)));

@@ -1,25 +1,25 @@
-//! What is known of the conversation that news come from, also where the state has forgotten it:
-//! the state is bounded, sub-agents are not, and the store has a row of each.
+//! What is known of the conversation that an event comes from, even where the state has forgotten
+//! it: the state is bounded, the number of sub-agents is not, and the store keeps a row for each.
 
 use checkrein_core::ids::ScopeId;
 use checkrein_core::state::SessionState;
 use checkrein_store::{ScopeRow, SessionView, StoreError};
 
-/// One conversation, before its news are folded in.
+/// One conversation, before its event is folded in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PriorScope {
     /// Where its transcript was read to; empty if it never was.
     pub(crate) cursor: String,
-    /// It was halted in this task, as the state knows.
+    /// Whether it was halted in this task, by the state.
     halted: bool,
-    /// It was, and the state does not know any more.
+    /// Whether it was halted, and the state has forgotten that.
     pub(crate) forgotten_halt: bool,
 }
 
 impl PriorScope {
-    /// `has_transcript` says whether its transcript is read with these news. A row is looked for only
-    /// where the state cannot tell. What the state does tell comes first: it is folded from what
-    /// every build wrote, and an older one writes no rows.
+    /// Looks the conversation up. `has_transcript` says whether its transcript is read with this
+    /// event. A row is read only where the state cannot tell. The state comes first: it is folded
+    /// from what every build wrote, and an older build writes no rows.
     pub(crate) fn find_scope_state_or_row(
         tail: &dyn SessionView,
         state: &SessionState,
@@ -33,6 +33,7 @@ impl PriorScope {
             && let Some(row) = tail.stored_scope_row(scope)?
         {
             let task = state.task.as_ref().map(|task| task.id);
+            // A halt holds for its task only: in the next one the sub-agent may work again.
             known.forgotten_halt = lost_scope && row.halted_in.is_some() && row.halted_in == task;
             if known.cursor.is_empty() {
                 known.cursor = row.cursor;
@@ -49,13 +50,14 @@ impl PriorScope {
         }
     }
 
-    /// The row that has to be written, now that `state` has the news.
+    /// Returns the row to write, given the state after the event.
     pub(crate) fn changed_scope_row(
         &self,
         state: &SessionState,
         scope: &ScopeId,
     ) -> Option<ScopeRow> {
         let now = Self::from_state(state, scope);
+        // A state without a place has forgotten it, and must not erase the row's.
         let cursor = match now.cursor.is_empty() {
             true => &self.cursor,
             false => &now.cursor,

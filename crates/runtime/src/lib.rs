@@ -1,4 +1,5 @@
-//! Drives: facts → input, config → policy, load, fold, step, append, perform. The only clock.
+//! Drives the engine: gathers facts, compiles configs to policies, and loads, folds, steps, appends
+//! and performs. Every event gets its time here.
 //!
 //! ```text
 //!   front door ── EventDelivery ──▶ handle ── one transaction: tail, fold, step, append ──▶ DeliveryOutcome

@@ -1,4 +1,4 @@
-//! From log to state: the newest usable cache, then the events after it.
+//! Loads a session's state from its log: the newest usable cache, then the events after it.
 
 use checkrein_core::event::{self, Event};
 use checkrein_core::ids::{EventSeq, SessionId};
@@ -8,10 +8,10 @@ use checkrein_store::{CachedSessionState, RawEvent, SessionView, Store, StoreErr
 
 use crate::error::RuntimeError;
 
-/// Version of the folded state's shape; another one folds from the start.
+/// The version of the state's shape. A cache of another version is not used.
 pub(crate) const CORE_VERSION: u32 = 23;
 
-/// The state at the tail and the place of the cache it was folded from.
+/// The state at the tail, and the place of the cache that it was folded from.
 pub(crate) struct LoadedSessionState {
     pub(crate) state: SessionState,
     pub(crate) cached_at: EventSeq,
@@ -21,6 +21,7 @@ pub(crate) fn load_session_state(
     session: &SessionId,
     tail: &dyn SessionView,
 ) -> Result<LoadedSessionState, RuntimeError> {
+    // A cache that cannot be used is no error: everything is folded from the start.
     let cached = tail
         .newest_state_cache()?
         .and_then(|(at, cache)| decode_state_cache(&cache).map(|state| (at, state)));
@@ -37,6 +38,7 @@ pub(crate) fn read_session_with_state<T>(
     session: &SessionId,
     find: impl FnOnce(&dyn SessionView, SessionState) -> Result<T, RuntimeError>,
 ) -> Result<Option<T>, RuntimeError> {
+    // The store takes a closure that it could call again; `find` is called once.
     let (mut find, mut found) = (Some(find), Ok(None));
     store.read_session_in_transaction(session, &mut |tail| {
         if tail.last_seq() > EventSeq(0)
@@ -50,7 +52,7 @@ pub(crate) fn read_session_with_state<T>(
     found
 }
 
-/// Folds one row in. What a newer version wrote and we do not know is passed over.
+/// Folds one row in. An event of a newer version, which is not known here, is passed over.
 pub(crate) fn fold_event(
     session: &SessionId,
     state: &mut SessionState,
@@ -58,18 +60,20 @@ pub(crate) fn fold_event(
 ) -> Result<(), RuntimeError> {
     match decode_event(session, raw)? {
         Some(event) => state.apply_event(&event),
+        // It counts as an event all the same, so that the places of later ones are right.
         None => state.last = state.last.next_seq(),
     }
     Ok(())
 }
 
-/// The event of a row; `None` if its kind is unknown here.
+/// Decodes the event of a row; `None` if its kind is unknown here.
 pub(crate) fn decode_event(
     session: &SessionId,
     raw: &RawEvent,
 ) -> Result<Option<Event>, RuntimeError> {
     match event::decode_event(&raw.payload) {
         Ok(event) => Ok(Some(event)),
+        // A known kind that cannot be read is damage, and must not be passed over.
         Err(_) if !event::EVENT_KINDS.contains(&raw.kind.as_str()) => Ok(None),
         Err(source) => Err(RuntimeError::Log {
             session: session.clone(),
@@ -84,11 +88,12 @@ fn decode_state_cache(cache: &CachedSessionState) -> Option<SessionState> {
         return None;
     }
     let state: SessionState = postcard::from_bytes(&cache.bytes).ok()?;
+    // A cache that was made under another policy is not trusted.
     (state.policy == Some(cache.policy)).then_some(state)
 }
 
-/// A larger state, of many stops that are judged at once, is folded from an older cache until
-/// they are answered.
+/// The largest state that is cached. A larger one, of many stops that are judged at once, is folded
+/// from an older cache until they are answered.
 const MAX_CACHE_BYTES: usize = 16 * 1024;
 
 pub(crate) fn encode_state_cache(state: &SessionState) -> Option<CachedSessionState> {

@@ -1,4 +1,4 @@
-//! `check`: verifiers by hand. Their evidence informs and satisfies nothing.
+//! Runs verifiers by hand, for `check`. Their evidence informs and satisfies nothing.
 
 use std::sync::Arc;
 
@@ -15,10 +15,11 @@ use crate::runtime::Runtime;
 use crate::tree_snapshots::{StopTreeSnapshots, TreeSnapshot};
 use crate::verification::{ReturnedEvidence, VerificationRequest};
 
-/// What `check` found out.
+/// The result of `check`.
 #[derive(Debug, Clone)]
 pub struct CheckReport {
-    /// What `accept` comes to, stances used; of the named verifiers only, if some were named.
+    /// The value of `accept`, with stances applied; of the named verifiers only, if some were
+    /// named.
     pub value: TruthValue,
     /// Digest of the tree.
     pub tree: Digest,
@@ -52,6 +53,8 @@ impl Runtime {
         patience: Deadline<'_>,
         progress: &(dyn Fn(VerificationProgress) + Sync),
     ) -> Result<CheckReport, RuntimeError> {
+        // Acts are counted before the tree is read, as at a stop: one that comes meanwhile voids
+        // what is found.
         let (began, acts) = (self.place.system.monotonic_now(), self.act_count(None)?);
         let reading = self
             .place
@@ -61,7 +64,7 @@ impl Runtime {
                 patience.tree_read_limits(&*self.place.system),
             )
             .map_err(RuntimeError::Tree)?;
-        // A judge reads the answer of an agent, and here is none.
+        // A judge reads an agent's answer, and there is none here.
         let by_hand = |spec: &VerifierSpec| names.is_empty() && spec.tier != VerifierTier::Judge;
         let chosen = |spec: &&VerifierSpec| by_hand(spec) || names.contains(&spec.name);
         let wanted: Vec<VerificationRequest> = policy
@@ -73,6 +76,8 @@ impl Runtime {
                 subject: reading.fact.verifier_input_digest(spec),
                 content: reading.fact.verifier_input_digest(spec),
                 acts: acts.newest.newest_voiding_act(spec),
+                // By hand nothing is forced: `use_cache` alone decides whether known verdicts
+                // count.
                 again: None,
             })
             .collect();
@@ -114,12 +119,13 @@ impl Runtime {
         let reading = &look.reading;
         let place =
             |name: &VerifierName| policy.verifiers.iter().position(|spec| spec.name == *name);
+        // Results arrive as checks end; a person reads them in the order of the config.
         checks.sort_by_key(|check| place(&check.evidence.verifier));
         let truth = |name: &VerifierName| match checks
             .iter()
             .find(|check| check.evidence.verifier == *name)
         {
-            // No stance stands in while a person can still answer.
+            // No stance applies while a person can still answer.
             Some(check) if check.evidence.cause == Some(InconclusiveCause::Unanswered) => {
                 TruthValue::Open
             }
@@ -134,11 +140,13 @@ impl Runtime {
                 (Verdict::Inconclusive, Some(Stance::Allow)) => TruthValue::True,
                 (Verdict::Inconclusive, Some(Stance::Ask)) => TruthValue::Open,
             },
+            // A verifier that did not run leaves its part of `accept` open.
             None => TruthValue::Open,
         };
         let value = if names.is_empty() {
             policy.accept.evaluate(&truth)
         } else {
+            // Named verifiers count by themselves: the worst of them is the result.
             names.iter().map(truth).min().unwrap_or(TruthValue::True)
         };
         Ok(CheckReport {

@@ -1,12 +1,13 @@
-//! Who has to be told that something waits for them, and what came of telling them. The command
-//! that tells them is the one of the policy that the session is sealed with, whoever asks for it.
+//! Finds approval requests that somebody has to be notified of, and records the outcome. The
+//! command that notifies is the one of the policy that the session is sealed with, whoever asks for
+//! it.
 
 use checkrein_store::{AppendBatch, Store, StoreError, StoredApprovalRequest};
 
 use crate::error::RuntimeError;
 use crate::{clock, log_reader};
 
-/// What waits and nobody was told of, oldest first, with the command that tells them.
+/// Returns requests that wait and that nobody was notified of, oldest first, each with its command.
 ///
 /// # Errors
 /// If the store or a log cannot be read.
@@ -16,10 +17,11 @@ pub fn approvals_awaiting_notification(
     let now = clock::now_millis();
     let mut rows = store.list_approvals()?;
     rows.retain(|row| row.approval_needs_notification(now));
+    // The store lists the newest first.
     rows.reverse();
     let mut found = Vec::new();
     for row in rows {
-        // A question of a session that is damaged keeps nobody from being told of the others.
+        // A question of a damaged session must not keep the others from being told.
         match approval_notify_command(store, &row) {
             Ok(Some(command)) => found.push((row, command)),
             Ok(None) | Err(RuntimeError::Log { .. } | RuntimeError::Policy { .. }) => {}
@@ -43,7 +45,7 @@ fn approval_notify_command(
     Ok(notify.flatten())
 }
 
-/// Notes that a person was told of these.
+/// Records that a person was notified of these.
 ///
 /// # Errors
 /// If the store cannot be written.
@@ -58,7 +60,7 @@ pub fn mark_approvals_notified(
     })
 }
 
-/// Notes why nobody could be told of these.
+/// Records why nobody could be notified of these.
 ///
 /// # Errors
 /// If the store cannot be written.
@@ -81,6 +83,8 @@ fn update_approvals(
     for row in rows {
         store.transact_on_session(&row.session, &mut |tail| {
             let known = tail.newest_approval(&row.key)?;
+            // The question may have been asked anew meanwhile: then this outcome is about an older
+            // one.
             let known = known.filter(|known| known.nth == row.nth);
             Ok(known.map(|known| AppendBatch {
                 approvals: vec![noted(known)],

@@ -1,8 +1,9 @@
-//! The files that Checkrein itself prints into: `checkrein run > out.json` grows a file of the tree while
-//! checks run. What stands in them is no part of the tree.
+//! Finds the files that Checkrein itself prints into: `checkrein run > out.json` grows a file of
+//! the tree while checks run. Their content is no part of the tree.
 //!
-//! `run` also says so to the hooks inside of it, which are processes of their own: by a file in the state
-//! folder, since an agent can set the environment of its hooks and could hide any file that way.
+//! `run` also announces them to the hooks inside of it, which are processes of their own: by a file
+//! in the state folder, since an agent can set the environment of its hooks and could hide any file
+//! that way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -15,12 +16,12 @@ use checkrein_verifiers::tree::FileId;
 
 use crate::durable_file;
 
-/// In the environment of agents that `run` has started.
+/// Set in the environment of agents that `run` has started.
 const RUN_VARIABLE: &str = "CHECKREIN_RUN";
-/// In the state folder, one file for each `run` at work, named by its process.
+/// The folder in the state folder that holds one file per `run` at work, named by its process.
 const FOLDER: &str = "printed";
 
-/// Lasts as long as the run, however that ends: the file is locked.
+/// An announcement, which holds as long as the run lives: the file is locked.
 #[derive(Debug)]
 pub struct RunOutputFileAnnouncement {
     path: PathBuf,
@@ -33,8 +34,8 @@ impl Drop for RunOutputFileAnnouncement {
     }
 }
 
-/// Tells every process that judges in this state folder what this one prints into. `None` if that is no
-/// file.
+/// Announces what this process prints into to every process that judges in this state folder.
+/// Returns `None` if that is no file.
 pub fn publish_own_output_files(state: &Path) -> Option<RunOutputFileAnnouncement> {
     let ids = own_stdout_stderr_file_ids();
     if ids.is_empty() {
@@ -47,6 +48,7 @@ pub fn publish_own_output_files(state: &Path) -> Option<RunOutputFileAnnouncemen
     let path = state.join(FOLDER).join(std::process::id().to_string());
     create_private_folder(&state.join(FOLDER)).ok()?;
     let mut file = open_private_file(&path, File::options().write(true).truncate(true)).ok()?;
+    // Locked before it is written: a reader takes only what a living process holds.
     file.try_lock().ok()?;
     file.write_all(lines.concat().as_bytes()).ok()?;
     Some(RunOutputFileAnnouncement {
@@ -55,10 +57,10 @@ pub fn publish_own_output_files(state: &Path) -> Option<RunOutputFileAnnouncemen
     })
 }
 
-/// Whether this process prints into a file that may be one of this tree.
+/// Whether this process may print into a file of this tree.
 #[cfg(unix)]
 pub(crate) fn stdout_may_be_tree_file(root: &Path) -> bool {
-    // Where that cannot be asked, any file may be.
+    // Where the file's path cannot be read, it may be any file.
     let elsewhere = |fd: &u32| {
         let file = std::fs::read_link(format!("/proc/self/fd/{fd}"));
         file.is_ok_and(|file| !file.starts_with(root))
@@ -66,13 +68,14 @@ pub(crate) fn stdout_may_be_tree_file(root: &Path) -> bool {
     !own_stdout_stderr_file_ids().is_empty() && ![1, 2].iter().all(elsewhere)
 }
 
-/// What this process prints into, and, for a hook inside of a run, each run that is at work in this state
-/// folder: nobody else's agent can hide a file by a run of its own.
+/// The files that this process prints into, and, for a hook inside of a run, those of each run at
+/// work in this state folder. Nobody else's agent can hide a file by a run of its own.
 pub(crate) fn own_output_file_ids(
     state: &Path,
     env: &BTreeMap<OsString, OsString>,
 ) -> BTreeSet<FileId> {
     let mut ids = own_stdout_stderr_file_ids();
+    // Outside of a run, a hook believes nobody's announcement.
     if !env.contains_key(OsStr::new(RUN_VARIABLE)) {
         return ids;
     }
@@ -106,6 +109,7 @@ fn parse_file_id(line: &str) -> Option<FileId> {
 #[cfg(unix)]
 fn own_stdout_stderr_file_ids() -> BTreeSet<FileId> {
     use std::os::fd::AsFd as _;
+    // Duplicates are asked, so that closing them leaves the process's own descriptors open.
     let (out, err) = (std::io::stdout(), std::io::stderr());
     let copies = [out.as_fd(), err.as_fd()].map(|fd| fd.try_clone_to_owned().ok());
     let of = |fd| FileId::from_metadata(&File::from(fd).metadata().ok()?);
@@ -117,7 +121,7 @@ fn own_stdout_stderr_file_ids() -> BTreeSet<FileId> {
     BTreeSet::new()
 }
 
-/// Whether who made it still runs: what a process left that was killed does not count.
+/// Whether the process that made the file still runs: what a killed one left does not count.
 fn is_file_locked(file: &Path) -> bool {
     File::open(file)
         .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))

@@ -1,6 +1,6 @@
-//! The gate for patches: before an agent's tool or a shell command applies one, would it
-//! apply, and where would it write? Reads files, writes none. What it cannot tell for sure is
-//! no reason to refuse: the tool that applies the patch says no itself.
+//! The gate for patches: before an agent's tool or a shell command applies one, finds out whether
+//! it would apply and where it would write. Reads files, writes none. What it cannot tell for sure
+//! is no reason to refuse: the tool that applies the patch refuses by itself.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -19,18 +19,18 @@ use checkrein_patch::{
 use crate::event_delivery::{Deadline, EventDelivery};
 use crate::start_folders;
 
-/// A longer patch, or a larger file that one is for, is not looked into.
+/// The largest patch, and the largest file to be patched, that is examined.
 const MAX_PATCH_BYTES: u64 = 8 << 20;
-/// Paths that are kept in the log.
+/// How many paths are kept in the log.
 pub(crate) const MAX_PATHS: usize = 64;
 /// Files that one request may patch.
 const MAX_FILES: usize = 10_000;
-/// The gate answers after this, and after half of the time that there is.
+/// The longest time until the gate answers; half of the time that is left, if that is less.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
-/// Stack of the thread that looks: scripts nest.
+/// The stack of the examining thread: scripts nest.
 const STACK_BYTES: usize = 8 << 20;
 
-/// What is asked, and where.
+/// The patch to examine, and the folders it is applied in.
 struct PatchRequest {
     what: PatchSource,
     scripts: ParsedScripts,
@@ -45,10 +45,10 @@ enum PatchSource {
     Words(Vec<String>),
 }
 
-/// What can be told about the patch of a tool request. `root` is the tree that is worked in.
+/// Finds out what it can about the patch of a tool request. `root` is the tree that is worked in.
 ///
-/// A thread looks, and is left behind if it takes too long: a hook that outstays its time lets
-/// pass what it was to stop.
+/// A thread of its own examines the patch and is abandoned if it takes too long: a hook that
+/// exceeds its time lets the call pass that it was to stop.
 pub(crate) fn dry_run_requested_patch(
     delivery: &EventDelivery<'_>,
     root: &Path,
@@ -94,7 +94,7 @@ fn check_patch_within_time(
         .name("patch".to_owned())
         .stack_size(STACK_BYTES)
         .spawn(move || {
-            // Nobody listens any more if it took too long.
+            // If it took too long, nobody listens any more.
             let _ = send.send(check_patches_in_call(&asked));
         });
     if let Err(error) = looks {
@@ -110,7 +110,7 @@ fn check_patch_within_time(
     }
 }
 
-/// What was not looked into is not let pass.
+/// Refuses a patch that could not be examined.
 fn unchecked_patch_refusal(why: &str) -> PatchCheckedAgainstTree {
     PatchCheckedAgainstTree {
         paths: Vec::new(),
@@ -143,6 +143,7 @@ fn check_patches_in_call(asked: &PatchRequest) -> Option<PatchCheckedAgainstTree
         };
         let all = all.get_or_insert_default();
         all.paths.extend(fact.paths);
+        // The first refusal stands: later commands depend on what the first one does.
         all.refused = all.refused.take().or(fact.refused);
         if all.paths.len() > MAX_FILES {
             return Some(unchecked_patch_refusal(&format!(
@@ -153,7 +154,7 @@ fn check_patches_in_call(asked: &PatchRequest) -> Option<PatchCheckedAgainstTree
     all
 }
 
-/// Cheap, since every command is asked.
+/// A cheap test, since it is made for every command.
 fn may_contain_patch(text: &str) -> bool {
     ["patch", "apply"].iter().any(|word| text.contains(word))
 }
@@ -164,6 +165,7 @@ fn check_if_patch_command_applies(
     root: &Path,
 ) -> Option<PatchCheckedAgainstTree> {
     let place = |named: &Option<String>| match named {
+        // What the shell would make of these is not known here.
         Some(folder) if folder.contains(['~', '$']) => None,
         Some(folder) => here.join(folder).canonicalize().ok(),
         None => here.canonicalize().ok(),
@@ -172,15 +174,17 @@ fn check_if_patch_command_applies(
     let text = match &command.text {
         PatchText::Inline(text) => text.clone(),
         PatchText::File(file) => {
+            // The file is named from where the command started, or else from where the patch is
+            // applied.
             let started = place(&command.started);
             let named = started.and_then(|started| read_regular_file(&started.join(file)));
             named.or_else(|| read_regular_file(&folder.join(file)))?
         }
     };
     let root = root.canonicalize().ok()?;
-    // Whoever works outside of the tree is told nothing of what lies there.
+    // Nothing is told of files outside of the tree.
     let base = tree_path_from_relative(folder.strip_prefix(&root).ok()?)?;
-    // In a folder of a repo git takes paths for another folder's.
+    // Below the top of a repo, `git apply` takes paths relative to another folder.
     let sure = !command.paths_only
         && (command.tool != PatchTool::GitApply || folder.join(".git").exists());
     let strip = match command.tool {
@@ -202,7 +206,7 @@ fn check_if_patch_command_applies(
             let ours = matches!(command.tool, PatchTool::ApplyPatch | PatchTool::Checkrein);
             let refused =
                 ours && !command.paths_only && refusal.cause != PatchRefusalCause::Unsupported;
-            // Others may read more than we do: what the headers say counts.
+            // Other tools may read more than this parser, so the headers count.
             return Some(PatchCheckedAgainstTree {
                 paths: diff_header_paths(&text, strip)
                     .map(|path| join_patch_base(&base, path))
@@ -229,7 +233,7 @@ fn check_if_patch_command_applies(
                 .iter()
                 .map(|step| step.path.to_string())
                 .collect();
-            // We move a file onto itself without harm; others lose it.
+            // Our own tool moves a file onto itself without harm; others lose it.
             let hazards = match command.tool {
                 PatchTool::Checkrein => Vec::new(),
                 PatchTool::ApplyPatch | PatchTool::GitApply | PatchTool::Patch => plan.hazards,
@@ -238,8 +242,10 @@ fn check_if_patch_command_applies(
         }
         Err(refusals) => (patch_paths(&patch, &base), refusals),
     };
+    // Only a certain refusal counts. What is wrong about the tree is certain for the first command
+    // alone: a later one finds what the earlier ones have made.
     let counts = |refusal: &PatchRefusal| match refusal.cause {
-        // Too large to be looked into, or of another kind: the tool knows.
+        // Too large, or of another kind: the tool itself decides.
         PatchRefusalCause::Unreadable | PatchRefusalCause::Unsupported => false,
         cause if cause.refusal_is_about_tree() => command.first && sure,
         _ => sure,
@@ -251,7 +257,7 @@ fn check_if_patch_command_applies(
     })
 }
 
-/// GNU `patch` takes a carriage return off every line if the headers have one.
+/// Removes carriage returns as GNU `patch` does: from every line, if the headers have one.
 fn strip_carriage_returns(text: String) -> String {
     let header = |line: &str| line.starts_with("+++ ") && line.ends_with('\r');
     match text.split('\n').any(header) {
@@ -267,7 +273,7 @@ fn patch_refusal_reason(refusals: &[PatchRefusal]) -> String {
     )
 }
 
-/// The paths that it names, where nothing better is known.
+/// The paths that the patch names, where nothing better is known.
 fn patch_paths(patch: &ParsedPatch, base: &PathBelowRoot) -> Vec<String> {
     patch
         .paths_changed_by_patch()
@@ -282,7 +288,7 @@ fn join_patch_base(base: &PathBelowRoot, path: &str) -> String {
     }
 }
 
-/// The paths that the headers of a diff name.
+/// Returns the paths that the headers of a diff name.
 fn diff_header_paths(text: &str, strip: Option<usize>) -> impl Iterator<Item = &str> {
     let heads = ["--- ", "+++ ", "rename to ", "copy to "];
     let named = text
@@ -311,7 +317,7 @@ fn tree_path_from_relative(below: &Path) -> Option<PathBelowRoot> {
     PathBelowRoot::parse_path_inside_tree(&names?.join("/"))
 }
 
-/// A plain file, up to a size; whatever else it is, the command will find out.
+/// Reads a plain file up to a size. Anything else is left to the command itself.
 fn read_regular_file(path: &PathBuf) -> Option<String> {
     let length = std::fs::metadata(path)
         .ok()

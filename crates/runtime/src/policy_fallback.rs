@@ -1,5 +1,6 @@
-//! What goes on where a config cannot be used: the policy that was sealed last in the same folder,
-//! under the same profile and the same trust. Breaking a config is no way to a looser one (law 10).
+//! Falls back to an older policy where a config cannot be used: the one that was sealed last in the
+//! same folder, under the same profile and the same trust. Breaking a config is no way to a looser
+//! policy (law 10).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,31 +18,31 @@ use crate::guarded_files::SessionSealRecord;
 use crate::log_reader;
 use crate::runtime::Runtime;
 
-/// More sessions are not looked through.
+/// How many sessions are looked through at most.
 const MAX_SESSIONS: usize = 40;
-/// Nor more tasks.
+/// How many tasks are looked through at most.
 const MAX_TASKS: usize = 1000;
-/// Longer the mistake is not repeated at endings.
+/// How much of the mistake is repeated at endings.
 const MAX_ERROR_CHARS: usize = 400;
 
-/// How a policy was sealed, as far as another session can go on with it.
+/// How a policy was sealed, as far as it decides whether another session can use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SealReuseConditions {
-    /// Nothing of the repo counted that no person had approved.
+    /// Whether only approved configs of the repo counted.
     pub(crate) require_trust: bool,
-    /// When.
+    /// When it was sealed.
     pub(crate) at: UnixMillis,
 }
 
-/// What a new session may go on with where the config cannot be used.
+/// The policies that a new session may use where the config cannot be used.
 pub struct UnusableConfigFallback {
-    /// Under which profile.
+    /// The profile in use.
     pub profile: RequestedConfigProfile,
     /// Whether only what a person approved counts.
     pub require_trust: bool,
-    /// What was held since an edit during a task, compiled.
+    /// The config that was held because of an edit during a task, compiled.
     pub held: Box<dyn Fn() -> Option<CompiledPolicy> + Send + Sync>,
-    /// Whether these texts may count here.
+    /// Whether these texts may be used here.
     pub may_use: Box<dyn Fn(&PolicySources) -> bool + Send + Sync>,
 }
 
@@ -60,7 +61,7 @@ impl Runtime {
         self
     }
 
-    /// What a session is sealed with instead: what is held, or the newest policy that was sealed.
+    /// The policy that a session is sealed with instead: a held one, or the newest that was sealed.
     pub(crate) fn fallback_policy(
         &self,
         error: ConfigError,
@@ -68,10 +69,13 @@ impl Runtime {
         let Some(fallback) = self
             .fallback
             .as_ref()
+            // Damage in what Checkrein itself keeps is no mistake of a person, and is not covered
+            // up.
             .filter(|_| error.is_mistake_in_config())
         else {
             return Err(error.into());
         };
+        // What is held comes first: a person has not sealed the edit that it was held against.
         let instead = match (fallback.held)() {
             Some(held) => Some(held),
             None => self.last_sealed_policy(fallback)?,
@@ -101,13 +105,15 @@ impl Runtime {
         let mut seen = BTreeSet::new();
         let mut newest: Option<EarlierSealedPolicy> = None;
         for row in here {
+            // Each session counts once; its newest task comes first.
             if seen.len() == MAX_SESSIONS || !seen.insert(row.session.clone()) {
                 continue;
             }
             let Some(sealed) = self.reusable_session_seal(&row.session, fallback)? else {
                 continue;
             };
-            // Rows come with the newest first: of those that do not tell, the first is meant.
+            // Rows are listed newest first, so among seals without a time the first one is the
+            // newest.
             if newest.as_ref().is_none_or(|newest| sealed.at > newest.at) {
                 newest = Some(sealed);
             }
@@ -124,7 +130,8 @@ impl Runtime {
         }))
     }
 
-    /// What this session is sealed with, if that is what a session here would be.
+    /// The policy that this session is sealed with, if a session here would be sealed under the
+    /// same terms.
     fn reusable_session_seal(
         &self,
         session: &SessionId,
@@ -133,7 +140,7 @@ impl Runtime {
         let mut found = None;
         self.store
             .read_session_in_transaction(session, &mut |tail| {
-                // Another session's damage is no reason to judge nothing.
+                // Damage in another session is no reason to judge nothing.
                 found = sealed_policy_with_seal_record(session, tail).ok().flatten();
                 Ok(())
             })?;
@@ -163,7 +170,8 @@ fn sealed_policy_with_seal_record(
     Ok(guard.map(|guard| (policy, guard)))
 }
 
-/// It was sealed in the same folder, by the same kind of hook, under the same profile and trust.
+/// Returns the seal if it was made in the same folder, by the same kind of hook, and under the same
+/// profile and trust.
 fn reuse_seal_of_same_terms(
     policy: Policy,
     guard: SessionSealRecord,
@@ -172,9 +180,8 @@ fn reuse_seal_of_same_terms(
 ) -> Option<EarlierSealedPolicy> {
     let trust = match guard.terms {
         Some(terms) => terms.require_trust == fallback.require_trust,
-        // Older builds did not take it down. Without a config of the repo's it cannot be told
-        // whether nothing was there or nothing was approved; and those of `run` and of proxies
-        // have other caps.
+        // Older builds did not record it. Without a config of the repo it is unknown whether none
+        // was there or none was approved; and seals of `run` and of proxies have other caps.
         None => {
             !fallback.require_trust
                 && guard.sealed.repo.is_some()

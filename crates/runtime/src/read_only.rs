@@ -1,5 +1,5 @@
-//! Whether a tool call only reads. For where there is no policy that could be asked: a person's
-//! work is not locked up by a mistake in a file, and nothing is let through that changes anything.
+//! Decides whether a tool call only reads, for use where no policy can be asked: a mistake in a
+//! file must not lock up a person's work, and nothing that changes anything may pass.
 
 use std::path::Path;
 
@@ -12,25 +12,26 @@ use checkrein_execpolicy::{
 
 use crate::start_folders;
 
-/// More commands of one script are not named among its facts.
+/// How many commands of one script its facts name.
 pub(crate) const MAX_COMMANDS: usize = 64;
 
-/// Whether this call is known to read only, in the tree of this folder.
+/// Whether this call is known to only read, in the tree of this folder.
 pub fn is_call_read_only(action: &ToolAction, root: &Path) -> bool {
     is_call_read_only_with_scripts(&ParsedScripts::default(), action, root)
 }
 
-/// The same where its scripts may have been parsed before.
+/// The same, with scripts that may have been parsed before.
 pub(crate) fn is_call_read_only_with_scripts(
     scripts: &ParsedScripts,
     action: &ToolAction,
     root: &Path,
 ) -> bool {
+    // A call that names a file to write is not read-only, whatever its command does.
     let changes = [&action.writes, &action.removes, &action.may_write];
     if action.is_cut || action.patch.is_some() || changes.iter().any(|paths| !paths.is_empty()) {
         return false;
     }
-    // Nothing may be written, and what cannot be read is not guessed about.
+    // Every path is protected, and nothing that cannot be read is guessed about.
     let rules = RuleSet::default().with_effect_policy(EffectPolicy {
         unmatched: UnmatchedDecision::ByEffect,
         opaque_asks: true,
@@ -58,6 +59,7 @@ pub(crate) fn is_call_read_only_with_scripts(
         && !touched.more
         && facts.unresolved.is_empty()
         && facts.rule == Some(RuleDecision::Allow)
+        // At the limit the facts may be cut, so a command beyond it is unknown.
         && facts.commands.len() < MAX_COMMANDS
         && facts
             .commands

@@ -1,5 +1,5 @@
-//! Replay: steps a recorded log's inputs again and compares every event (law 3), or
-//! steps inputs from elsewhere and only watches.
+//! Replays: steps the inputs of a recorded log again and compares every event (law 3), or steps
+//! inputs from elsewhere and only watches.
 
 use checkrein_core::event::{self, Event};
 use checkrein_core::ids::{EventSeq, SessionId};
@@ -12,18 +12,18 @@ use checkrein_store::{RawEvent, Store};
 use crate::error::RuntimeError;
 use crate::log_reader;
 
-/// What became of a replay.
+/// The result of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionLogReplayReport {
     /// Events read.
     pub events: u64,
     /// Inputs stepped again.
     pub inputs: u64,
-    /// The first event that came out otherwise.
+    /// The first event that came out differently.
     pub differs_at: Option<ReplayDifference>,
 }
 
-/// Where a replay left the record.
+/// Where a replay differs from the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayDifference {
     /// Place of the recorded event.
@@ -54,23 +54,26 @@ pub fn replay_session(
     };
     let mut rest: &[RawEvent] = &rows;
     while let Some((row, after)) = rest.split_first() {
+        // An event of a newer version is counted and passed over, as in every fold.
         let Some(event) = log_reader::decode_event(session, row)? else {
             state.last = state.last.next_seq();
             rest = after;
             continue;
         };
-        // What the runtime itself records is not stepped.
+        // The runtime records these itself; no input leads to them.
         if matches!(
             event,
             Event::PolicySealed { .. } | Event::PolicyRenewed { .. } | Event::Repeated { .. }
         ) {
             state.apply_event(&event);
+            // The events after it were decided under the new policy.
             if matches!(event, Event::PolicyRenewed { .. }) {
                 policy = None;
             }
             rest = after;
             continue;
         }
+        // Events that stand before an input in the log come from that input's step.
         let Some(input) = next_recorded_input(session, rest)? else {
             replayed.differs_at = Some(ReplayDifference {
                 seq: row.seq,
@@ -92,6 +95,7 @@ pub fn replay_session(
         }
         let StateMachineStep { events, .. } = apply_input_and_decide(sealed, &mut state, input);
         replayed.inputs += 1;
+        // Byte for byte: an event that only reads the same is a difference.
         for event in &events {
             let recorded = rest.first();
             let same = recorded.is_some_and(|row| row.payload == event::encode_event(event));

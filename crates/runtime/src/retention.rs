@@ -1,7 +1,7 @@
-//! Retention: whole sessions in which nothing has happened for long go, and the oldest ones
-//! while the store is larger than it may be; then evidence, blobs and logs that nobody names
-//! any more. The newest session stays, and so does whatever lived within a day, or has an open tool call.
-//! A session that cannot be read is one among others: how old it is its rows say.
+//! Removes whole sessions in which nothing has happened for long, and the oldest ones while the
+//! store is larger than it may be; then evidence, blobs and logs that nothing names any more. The
+//! newest session stays, and so does every session that was active within a day or has an open tool
+//! call. A session that cannot be read is treated like the others; its rows say how old it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,14 +17,14 @@ use crate::error::RuntimeError;
 use crate::workspace::TreeAndStateFolder;
 use crate::{check_logs, clock, evidence_codec, log_reader};
 
-/// Agents may be at work meanwhile: so often we look again before we leave it for another time.
+/// How often pruning is tried while agents are at work, before it is left for another time.
 const MAX_TRIES: usize = 5;
-/// Events at the end of a log among which there is one with a time.
+/// How many events at the end of a log are searched first for one with a time.
 const LAST_EVENTS: u64 = 32;
-/// What lived within this time stays, whatever the config says.
+/// A session that was active within this time stays, whatever the config says.
 const DAY_MS: u64 = 86_400_000;
 
-/// A session that goes, or went.
+/// A session that is removed, or was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemovedSession {
     /// Which.
@@ -35,7 +35,7 @@ pub struct RemovedSession {
     pub for_size: bool,
 }
 
-/// What goes, or went.
+/// What is removed, or was.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RetentionReport {
     /// Sessions, oldest first.
@@ -44,13 +44,13 @@ pub struct RetentionReport {
     pub orphans: usize,
     /// Logs of checks and other files beside the store.
     pub files: usize,
-    /// Sessions that stay.
+    /// How many sessions stay.
     pub kept_sessions: usize,
-    /// Bytes of the store before.
+    /// The size of the store before, in bytes.
     pub bytes_before: u64,
-    /// Bytes of the store after it; an estimate if nothing was removed.
+    /// The size of the store afterwards, in bytes; an estimate if nothing was removed.
     pub bytes_after: u64,
-    /// Why the room was not given back to the disk.
+    /// Why the freed space was not returned to the disk.
     pub not_compacted: Option<String>,
 }
 
@@ -59,12 +59,12 @@ struct RetentionCandidate {
     session: SessionId,
     last_at: UnixMillis,
     bytes: u64,
-    /// Its task is open, and somebody may come back to it.
+    /// Whether its task is open, so that somebody may come back to it.
     is_open: bool,
 }
 
-/// Lets go what need not be kept; with `dry` only says what that is. `named` are digests that
-/// somebody outside of the store names.
+/// Removes what need not be kept; with `dry`, only reports it. `named` are digests that something
+/// outside of the store names.
 ///
 /// # Errors
 /// If the store cannot be read or written.
@@ -78,6 +78,8 @@ pub fn apply_retention(
     let now = clock::now_millis();
     let mut done = RetentionReport::default();
     let mut tries = MAX_TRIES;
+    // Each round takes a new census and goes on until nothing is left to remove: agents may write
+    // meanwhile, and a removed session leaves evidence behind that nothing names.
     loop {
         let census = store.store_census()?;
         if done.bytes_before == 0 {
@@ -97,6 +99,7 @@ pub fn apply_retention(
             sessions: sessions.iter().cloned().collect(),
             objects: orphans.iter().map(|(key, _)| *key).collect(),
         };
+        // The store prunes nothing if it has changed since the census.
         if !dry && !store.prune_sessions(&census, &forget)? {
             tries -= 1;
             if tries == 0 {
@@ -120,6 +123,7 @@ pub fn apply_retention(
         }
     }
     done.files += remove_stale_logs_and_caches(place, retention, dry);
+    // Removed rows leave room inside the file, which compacting gives back to the disk.
     if !dry && (!done.removed_sessions.is_empty() || done.orphans > 0) {
         match store.compact() {
             Ok(()) => done.bytes_after = store.store_census()?.bytes,
@@ -136,6 +140,7 @@ fn list_retention_candidates(
 ) -> Result<Vec<RetentionCandidate>, RuntimeError> {
     let mut rows: BTreeMap<SessionId, (UnixMillis, bool)> = BTreeMap::new();
     for row in store.newest_task_summaries(None, usize::MAX)? {
+        // A task without an end may have gone on since, but this is all that its row tells.
         let at = row.ended_at.unwrap_or(row.opened_at);
         let (newest, is_open) = rows.entry(row.session).or_default();
         *newest = at.max(*newest);
@@ -146,6 +151,8 @@ fn list_retention_candidates(
         let row = rows.get(session);
         let is_open = row.is_some_and(|(_, is_open)| *is_open);
         known.push(RetentionCandidate {
+            // The log is asked first, then the rows. A session of unknown age counts as new and
+            // stays.
             last_at: last_input_time(store, session, *last)
                 .or(row.map(|(newest, _)| *newest))
                 .unwrap_or(now),
@@ -158,8 +165,9 @@ fn list_retention_candidates(
     Ok(known)
 }
 
-/// When something last happened: the newest input that can be read says so.
+/// The time of the newest input that can be read.
 fn last_input_time(store: &dyn Store, session: &SessionId, last: EventSeq) -> Option<UnixMillis> {
+    // The end of the log is enough as a rule; without an input there, all of it is read.
     for after in [EventSeq(last.0.saturating_sub(LAST_EVENTS)), EventSeq(0)] {
         for raw in store.events_after(session, after).ok()?.iter().rev() {
             if let Ok(Some(Event::Input(stamped))) = log_reader::decode_event(session, raw) {
@@ -170,8 +178,8 @@ fn last_input_time(store: &dyn Store, session: &SessionId, last: EventSeq) -> Op
     None
 }
 
-/// Whether the newest task of this session, which is listed as open, is so still: a tool call may be open
-/// for days.
+/// Whether the newest task of this session, which is listed as open, still is: a tool call may be
+/// open for days.
 fn has_open_task(store: &dyn Store, session: &SessionId, now: UnixMillis) -> bool {
     let open = log_reader::read_session_with_state(store, session, |_, state| {
         Ok(state.task_if_open().is_some() && !state.is_idle_too_long(now))
@@ -179,13 +187,14 @@ fn has_open_task(store: &dyn Store, session: &SessionId, now: UnixMillis) -> boo
     matches!(open, Ok(Some(true)))
 }
 
-/// Oldest first. `known` is sorted so.
+/// Chooses the sessions to remove from `known`, which is sorted, oldest first.
 fn choose_sessions_to_remove(
     known: &[RetentionCandidate],
     census: &StoreCensus,
     keep: RetentionLimits,
     now: UnixMillis,
 ) -> Vec<RemovedSession> {
+    // The last one is the newest session, which always stays.
     let Some((_, older)) = known.split_last() else {
         return Vec::new();
     };
@@ -210,9 +219,9 @@ fn choose_sessions_to_remove(
     gone
 }
 
-/// Evidence and blobs that no session which stays names. Evidence is also what saves a check
-/// from running again, so it goes when it is as old as a session that goes; with a session
-/// that goes for its size goes all that only it named.
+/// Finds evidence and blobs that no remaining session names. Evidence also saves a check from
+/// running again, so it goes only when it is as old as a session that goes; with a session that
+/// goes for its size goes everything that only it named.
 fn find_orphaned_evidence_and_blobs(
     store: &dyn Store,
     census: &StoreCensus,
@@ -234,7 +243,7 @@ fn find_orphaned_evidence_and_blobs(
                 rows.iter()
                     .flat_map(|raw| digests_in_event_payload(&raw.payload)),
             ),
-            // Nobody knows what it names, so nothing is known to be unnamed.
+            // What it names is unknown, so nothing is known to be unnamed.
             Err(StoreError::Corrupt { .. }) if !gone.contains(session) => return Ok(Vec::new()),
             Err(StoreError::Corrupt { .. }) => {}
             Err(error) => return Err(error.into()),
@@ -248,7 +257,7 @@ fn find_orphaned_evidence_and_blobs(
         let found = store.read_evidence(key)?;
         let at = found.and_then(|found| evidence_codec::stored_evidence_time(&found.bytes));
         let old = at.is_some_and(|at| now.millis_since(at) > keep.keep_ms);
-        // What is no evidence is a policy, or what a session was sealed with, that nobody names.
+        // Anything else is a policy, or the record of a seal, that nothing names.
         if old || at.is_none() || going.contains(key) {
             orphans.push((*key, *bytes));
         }
@@ -256,8 +265,8 @@ fn find_orphaned_evidence_and_blobs(
     Ok(orphans)
 }
 
-/// Every digest in an event, whatever it is of: so nothing that an event names goes, not even
-/// one of a kind that only a newer version knows.
+/// Returns every digest in an event, whatever it identifies, so that nothing an event names is
+/// removed, even if only a newer version knows its kind.
 fn digests_in_event_payload(payload: &[u8]) -> impl Iterator<Item = Digest> {
     let words = payload.split(|byte| !byte.is_ascii_hexdigit());
     words
@@ -265,7 +274,7 @@ fn digests_in_event_payload(payload: &[u8]) -> impl Iterator<Item = Digest> {
         .filter_map(Digest::from_hex)
 }
 
-/// Files beside the store that nobody wrote to for as long: logs of checks, what was known of
+/// Removes files beside the store that nobody wrote to for as long: logs of checks, and caches of
 /// trees that are not read any more.
 fn remove_stale_logs_and_caches(
     place: &TreeAndStateFolder,
@@ -302,7 +311,7 @@ fn remove_stale_files_in(
         .flatten()
         .filter(|entry| entry.file_name().to_str().is_some_and(ours))
         .filter(|entry| {
-            // Of a link it says the link's own.
+            // For a link this is the link's own metadata.
             let metadata = std::fs::symlink_metadata(entry.path());
             metadata.is_ok_and(|metadata| {
                 metadata.is_file() && metadata.modified().is_ok_and(|at| at < before)

@@ -1,5 +1,5 @@
-//! What a check runs with: its programs, its variables, and marks of installed packages. A pass that was
-//! found with another program or other packages is about something else.
+//! Digests what a check runs with: its programs, its variables, and marks of installed packages. A
+//! pass that was found with another program or other packages is about something else.
 //!
 //! What a program starts in turn is not followed: `cargo` may be a shim, `python3` a script.
 
@@ -14,15 +14,16 @@ use checkrein_verifiers::{find_in_path, regular_file};
 
 use crate::workspace::TreeAndStateFolder;
 
-/// A larger program counts by its stamp: it is read at each look.
+/// A larger program is identified by its stamp, since it is read at each look.
 const MAX_HASHED_BYTES: u64 = 1 << 20;
-/// The same for one of the tree, which a check may build.
+/// The same for a program of the tree, which a check may build.
 const MAX_HASHED_TREE_BYTES: u64 = 64 << 20;
-/// Longer a first line names no program.
+/// How much of a file is read for its first line.
 const MAX_LINE_BYTES: u64 = 256;
 
-/// What the checks of this policy run with, given marks of installed packages. One digest for all: a pass
-/// lost too many is a run, one too few a wrong verdict.
+/// Digests what the checks of this policy run with, given marks of installed packages. One digest
+/// serves all: a pass that is lost needlessly costs a run, one that is kept wrongly is a wrong
+/// verdict.
 pub(crate) fn run_environment_digest(
     place: &TreeAndStateFolder,
     policy: &Policy,
@@ -39,14 +40,14 @@ pub(crate) fn run_environment_digest(
     Digest::hash_parts(parts.iter().map(|part| &part.as_bytes()[..])).to_short_digest()
 }
 
-/// What a check of a kind that starts programs hands to a shell.
+/// The shell command of a check whose kind starts programs.
 fn shell_script_of_check(spec: &VerifierSpec) -> Option<String> {
     let kind = checkrein_verifiers::find_verifier_kind(&spec.kind)?;
     kind.definition_shell_command(&spec.definition)
         .map(|script| script.to_string())
 }
 
-/// The files of the programs that the script itself calls by name.
+/// Digests the files of the programs that the script itself calls by name.
 pub(crate) fn script_programs_digest(
     script: &str,
     root: &Path,
@@ -55,9 +56,11 @@ pub(crate) fn script_programs_digest(
     let mut parts: Vec<Vec<u8>> = Vec::new();
     for name in possible_program_names_in_script(script) {
         let found = match name.contains('/') {
+            // With a slash, a shell takes the name for a path; otherwise it searches `PATH`.
             true => Some(root.join(name)).filter(|file| is_executable_file(file)),
             false => find_in_path(name, env),
         };
+        // A word that names no program is an argument, or a builtin of the shell.
         let Some(file) = found else { continue };
         parts.push(fingerprint_program_file(&file, root));
         if let Some(interpreter) = shebang_program(&file, env) {
@@ -67,8 +70,8 @@ pub(crate) fn script_programs_digest(
     Digest::hash_parts(parts.iter().map(Vec::as_slice))
 }
 
-/// The words that may name a program: behind `timeout 60`, `exec` or `if` it is not the first. One too many
-/// costs a run.
+/// Returns the words that may name a program: behind `timeout 60`, `exec` or `if` it is not the
+/// first. A word too many costs a run.
 fn possible_program_names_in_script(script: &str) -> impl Iterator<Item = &str> {
     let separates = |c: char| c.is_whitespace() || ";&|(){}".contains(c);
     let words = script.split(separates);
@@ -96,8 +99,8 @@ fn is_executable_file(file: &Path) -> bool {
     file.is_file()
 }
 
-/// A file by its content, so that the same installed or built again is no other program; a large one by
-/// what the file system says of it.
+/// Identifies a file by its content, so that the same program installed or built again counts as
+/// the same; a large file by what the file system says of it.
 fn fingerprint_program_file(file: &Path, root: &Path) -> Vec<u8> {
     let mut id = file.as_os_str().as_encoded_bytes().to_vec();
     id.push(0);
@@ -110,6 +113,7 @@ fn fingerprint_program_file(file: &Path, root: &Path) -> Vec<u8> {
         if opened
             .take(largest)
             .read_to_end(&mut bytes)
+            // Exactly `largest` bytes may be the beginning of a larger file.
             .is_ok_and(|read| (read as u64) < largest)
         {
             id.extend(Digest::hash_bytes(&bytes).as_bytes());
@@ -126,6 +130,7 @@ fn fingerprint_program_file(file: &Path, root: &Path) -> Vec<u8> {
 fn metadata_stamp(metadata: &std::fs::Metadata) -> Vec<u8> {
     use std::os::unix::fs::MetadataExt as _;
     let (device, inode, size) = (metadata.dev(), metadata.ino(), metadata.size());
+    // The change time: unlike the modification time, no program can set it back.
     let (seconds, ns) = (metadata.ctime(), metadata.ctime_nsec());
     format!("{device} {inode} {size} {seconds} {ns}").into_bytes()
 }
@@ -138,7 +143,7 @@ fn metadata_stamp(metadata: &std::fs::Metadata) -> Vec<u8> {
     format!("{} {ns}", metadata.len()).into_bytes()
 }
 
-/// The program that a script's first line names.
+/// The program that the first line of a script names.
 fn shebang_program(file: &Path, env: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
     let mut line = Vec::new();
     regular_file::open_regular_file(file)
@@ -153,6 +158,7 @@ fn shebang_program(file: &Path, env: &BTreeMap<OsString, OsString>) -> Option<Pa
     let line = std::str::from_utf8(line).ok()?;
     let mut words = line.split_whitespace();
     let program = words.next()?;
+    // `env` finds the interpreter by its name, so that one is looked up.
     if !program.ends_with("/env") {
         return Some(PathBuf::from(program));
     }

@@ -1,5 +1,6 @@
-//! The loop: load → fold → step → append → perform → feed back, until there is a decision.
-//! Here is its beginning and its end; [`crate::transaction`] and [`crate::await_decision`] are the middle.
+//! Runs the loop: load → fold → step → append → perform → feed back, until there is a decision. Its
+//! beginning and its end are here; [`crate::transaction`] and [`crate::await_decision`] are the
+//! middle.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ use crate::workspace::TreeAndStateFolder;
 use crate::{evidence_codec, log_reader};
 use checkrein_redaction::Redactor;
 
-/// What a second installed entry says of a stop that the first one refuses in full.
+/// The feedback of a second installed entry, for a stop that the first one refuses in full.
 pub(crate) const SECOND_ENTRY_FEEDBACK: &str =
     "checkrein: not done yet, for the reason given beside this.";
 
@@ -39,12 +40,12 @@ pub struct Runtime {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) place: TreeAndStateFolder,
     pub(crate) policy_compiler: Box<PolicyCompiler>,
-    /// Knows what must not be kept.
+    /// Hides secrets in everything that is kept.
     pub(crate) redactor: Redactor,
     pub(crate) guarded_reader: Option<Box<GuardedFilesReader>>,
     pub(crate) fallback: Option<UnusableConfigFallback>,
     pub(crate) level: &'static str,
-    /// Whose messages these are, where no session's start says so.
+    /// The agent whose events these are, where no session's start says so.
     pub(crate) agent: AgentName,
     pub(crate) hosts: HostVerifiers,
     pub(crate) layers: Vec<MiddlewareRegistry>,
@@ -78,36 +79,36 @@ impl Runtime {
         }
     }
 
-    /// Whose messages it takes in. A session's start says it better: a hook that was installed in
-    /// mid-session has seen none.
+    /// Names the agent whose events are delivered. A session's start says it better, but a hook
+    /// that was installed in mid-session has seen none.
     #[must_use]
     pub fn with_agent_name(mut self, name: &str) -> Self {
         self.agent = AgentName::new(name);
         self
     }
 
-    /// Asks these functions of the host for what its policies require of them.
+    /// Adds functions of the host, which are asked where a policy requires them.
     #[must_use]
     pub fn with_host_verifiers(mut self, hosts: HostVerifiers) -> Self {
         self.hosts = hosts;
         self
     }
 
-    /// Asks these layers of middleware, too, beside those of its policies.
+    /// Adds layers of middleware, beside those of the policies.
     #[must_use]
     pub fn with_middleware(mut self, layers: MiddlewareRegistry) -> Self {
         self.layers.push(layers);
         self
     }
 
-    /// The stages at which layers are asked, if not those of an agent's hooks.
+    /// Sets the stages at which layers are asked, if they are not those of an agent's hooks.
     #[must_use]
     pub fn with_middleware_stages(mut self, stages: FrontEndMiddlewareStages) -> Self {
         self.stages = stages;
         self
     }
 
-    /// Watches files whose edits could loosen what sessions are judged by (law 10).
+    /// Watches files whose edits could loosen how sessions are judged (law 10).
     #[must_use]
     pub fn with_guarded_files(mut self, look: Box<GuardedFilesReader>) -> Self {
         self.guarded_reader = Some(look);
@@ -122,14 +123,14 @@ impl Runtime {
         self
     }
 
-    /// What is promised while it judges, as listings say it.
+    /// Sets the level of protection that listings show.
     #[must_use]
     pub fn with_protection_level(mut self, level: &'static str) -> Self {
         self.level = level;
         self
     }
 
-    /// Takes news in and answers it, performing what that needs.
+    /// Takes an event in and answers it, performing what that needs.
     ///
     /// # Errors
     /// If Checkrein itself cannot judge; the front door then answers by stance.
@@ -140,24 +141,27 @@ impl Runtime {
         progress: &(dyn Fn(VerificationProgress) + Sync),
     ) -> Result<DeliveryOutcome, RuntimeError> {
         let session = delivery.session.clone();
-        // As it came: what is kept of it may be less.
+        // The message as it came, since less of it may be kept.
         let message = match &delivery.input {
             Input::StopRequested(stop) => Some(stop.message.clone()),
             _ => None,
         };
         let scope = delivery.input.scope_id().cloned();
+        // First the event itself is decided on and recorded, then whatever its answer still needs.
         let handled = self.process_event_in_transaction(delivery, patience)?;
         let message = message.as_deref();
         let settled =
             self.perform_effects_until_decision(&session, handled, message, patience, progress)?;
         let (mut decision, why) = settled.answer;
+        // The core promises what the task has left; the session may have less.
         if let Decision::Stop(StopDecision::Continue { feedback }) = &mut decision {
             limit_promised_continuations(feedback, settled.session_continues, &settled.state);
         }
         let held_up_by =
             scope.and_then(|scope| self.stop_holdup_cause(&session, &scope, settled.seq, &why));
         let text = match &decision {
-            // The entry that delivered it first says it in full: the agent pays for both.
+            // The entry that delivered the stop first gives the full feedback: the agent reads
+            // both, and pays for both.
             Decision::Stop(StopDecision::Continue { .. }) if settled.repeated => {
                 Some(SECOND_ENTRY_FEEDBACK.to_owned())
             }
@@ -184,7 +188,7 @@ impl Runtime {
         })
     }
 
-    /// Feedback as an agent is told of it.
+    /// Renders feedback for the agent.
     pub fn render_feedback(
         &self,
         feedback: &StopFeedback,
@@ -193,7 +197,7 @@ impl Runtime {
         feedback::render_feedback(feedback, held_up_by, &|key| self.stored_evidence(key))
     }
 
-    /// What kept this stop from being judged, if its reasons say that something did.
+    /// Finds what kept this stop from being judged, if its reasons say that something did.
     fn stop_holdup_cause(
         &self,
         session: &SessionId,
@@ -208,10 +212,11 @@ impl Runtime {
             };
             *because == DecisionFactor::TreeMoved || cause == Some(InconclusiveCause::TreeMoving)
         };
+        // Only a stop that was held up needs the log.
         if !why.iter().any(says) {
             return None;
         }
-        // It only chooses words: without the log they speak of files.
+        // This only chooses words: without the log they speak of files.
         let before = EventSeq(stop.0.saturating_sub(1));
         let rows = self.store.events_after(session, before).ok()?;
         let events = rows
@@ -221,7 +226,7 @@ impl Runtime {
         explain::newest_stop_held_up_cause(&events, scope)
     }
 
-    /// The right to have this conversation, for one process at a time and as long as it lives.
+    /// Claims this conversation, for one process at a time and as long as the process lives.
     ///
     /// # Errors
     /// If the store cannot be written.
@@ -229,6 +234,7 @@ impl Runtime {
         &self,
         session: &SessionId,
     ) -> Result<Option<EffectClaim>, RuntimeError> {
+        // The prefix keeps this claim apart from those of checks.
         let key = Digest::hash_parts([&b"conversation"[..], session.as_str().as_bytes()]);
         Ok(self.store.try_claim_effect(&key)?)
     }
@@ -245,12 +251,12 @@ impl Runtime {
         Ok(self.store.put_conversation_message(session, body)?)
     }
 
-    /// The text without secrets, as all is kept.
+    /// Removes secrets from the text, as from everything that is kept.
     pub fn redact_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.redactor.redact_text(text)
     }
 
-    /// That conversation so far.
+    /// Reads the messages of such a conversation so far.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -258,13 +264,14 @@ impl Runtime {
         Ok(self.store.read_conversation_messages(session, usize::MAX)?)
     }
 
-    /// The policy of a new session is sealed as `change` leaves it.
+    /// Lets `change` modify the policy of a new session before it is sealed.
     #[must_use]
     pub fn with_policy_modifier(
         mut self,
         change: impl Fn(&mut CompiledPolicy) -> Result<(), ConfigError> + Send + Sync + 'static,
     ) -> Self {
         let seal = self.policy_compiler;
+        // Modifiers wrap one another, so they apply in the order in which they are added.
         self.policy_compiler = Box::new(move || {
             let mut compiled = seal()?;
             change(&mut compiled)?;
@@ -300,11 +307,13 @@ impl Runtime {
     /// # Errors
     /// If the store cannot be written, or somebody else has been writing it for too long.
     pub fn check_store_writable(&self, session: &SessionId) -> Result<(), RuntimeError> {
+        // An empty transaction takes the write lock and changes nothing.
         self.store.transact_on_session(session, &mut |_| Ok(None))?;
         Ok(())
     }
 
-    /// Where the transcript of this conversation was read to; `None` for a session that has no log.
+    /// The place up to which the transcript of this conversation was read; `None` for a session
+    /// that has no log.
     ///
     /// # Errors
     /// If the store or the log cannot be read.
@@ -318,8 +327,8 @@ impl Runtime {
         })
     }
 
-    /// Reads this session, with its state at one moment; `None` for a session that has no log. It takes no
-    /// write lock, and others may have written by the time it returns.
+    /// Reads this session, with its state at one moment; `None` for a session that has no log. It
+    /// takes no write lock, so others may have written by the time it returns.
     pub(crate) fn read_session_at_one_moment<T>(
         &self,
         session: &SessionId,
@@ -329,7 +338,7 @@ impl Runtime {
     }
 }
 
-/// Where the session leaves fewer continuations than the task does, that is what is promised.
+/// Lowers the promised continuations to those that the session's cap leaves.
 pub(crate) fn limit_promised_continuations(
     feedback: &mut StopFeedback,
     limit: Option<u32>,

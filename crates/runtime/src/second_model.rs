@@ -1,6 +1,6 @@
-//! What a second model says before a tool request is stamped: should the call run, and do the
-//! steps before it lead anywhere? Both are facts of the request: in the log, replayed from there.
-//! Whatever it does not say stops nothing.
+//! Asks a second model before a tool request is stamped: whether the call should run, and whether
+//! the steps before it lead anywhere. Both answers are facts of the request, kept in the log and
+//! replayed from there. A model that does not answer stops nothing.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -30,17 +30,17 @@ use crate::tool_facts::ToolCallFoldersAndPatch;
 use crate::transaction::StateBeforeInput;
 use crate::{bound, log_reader};
 
-/// Longest that an agent waits for one word about a call.
+/// The longest that an agent waits for one answer about a call.
 const MAX_ANSWER_TIME: Duration = Duration::from_secs(20);
-/// How long to wait before looking again for what another process is asking.
+/// The pause between two looks for what another process is asking.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Messages of the conversation that a model is told of.
+/// How many lines of the conversation a model is shown.
 const MAX_LINES: usize = 8;
-/// Characters of a call's arguments in them.
+/// How many characters of a call's arguments a line holds.
 const MAX_ARGUMENT_CHARS: usize = 240;
 
 impl Runtime {
-    /// Asks whoever watches, where the sealed policy has one and nothing else refuses the call.
+    /// Asks the models that the sealed policy names, if nothing else refuses the call.
     pub(crate) fn ask_veto_and_progress_models(
         &self,
         delivery: &mut EventDelivery<'_>,
@@ -54,12 +54,13 @@ impl Runtime {
             return Ok(());
         };
         let StateBeforeInput { state, policy, .. } = stands;
+        // The veto is asked about risky calls or about all; progress is rated whatever the call.
         let risky = match &policy.veto {
             Some(terms) => terms.all || self.is_risky_call(request, delivery),
             None => false,
         };
         let wanted = risky || policy.progress.is_some();
-        // What is refused, or put to a person, is so whatever a model says.
+        // A refusal, or a question to a person, stands whatever a model says.
         if !wanted
             || !self
                 .provisional_tool_decision(stands, delivery)
@@ -67,6 +68,7 @@ impl Runtime {
         {
             return Ok(());
         }
+        // Read this late because most calls need no model.
         let story = self.gather_activity_for_model(&delivery.session, &request.scope, state)?;
         let rating = match &policy.progress {
             Some(terms) if story.is_progress_rating_due(state) => {
@@ -76,6 +78,8 @@ impl Runtime {
         };
         let word = match &policy.veto {
             Some(terms) if risky => {
+                // The goal is part of the key: a call may be right for one task and wrong for
+                // another.
                 let key = Digest::hash_parts([
                     &b"veto"[..],
                     &asked.key.as_bytes()[..],
@@ -95,7 +99,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// How this call would be answered by all that is known of it so far; `None` if it is no call.
+    /// The answer that this call would get from all that is known so far; `None` if it is no call.
     pub(crate) fn provisional_tool_decision(
         &self,
         stands: &StateBeforeInput,
@@ -113,6 +117,7 @@ impl Runtime {
             scope,
             delivery,
         );
+        // Decided on a copy of the state: nothing of this is recorded.
         match apply_input_and_decide(policy, &mut state.clone(), stamped).decision {
             Some(Decision::Tool(decision)) => Some(decision),
             Some(Decision::Stop(_) | Decision::Noted) | None => None,
@@ -128,7 +133,7 @@ impl Runtime {
         delivery.facts.is_risky_tool_call(place, request.may_act)
     }
 
-    /// What was said of this very call before, or is said now.
+    /// Returns what was said of this very call before, or asks now.
     #[expect(
         clippy::too_many_arguments,
         reason = "one call site; a struct would only rename them"
@@ -143,12 +148,13 @@ impl Runtime {
         args: &str,
         patience: Deadline<'_>,
     ) -> Result<ModelVetoFact, RuntimeError> {
-        // Two entries that deliver the same call ask once.
+        // Two entries that deliver the same call ask the model once.
         let _claim = loop {
             let kept = self.store.read_evidence(&key)?;
             let known =
                 kept.and_then(|kept| serde_json::from_slice::<ModelVetoFact>(&kept.bytes).ok());
             if let Some(known) = known {
+                // The answer was paid for by the delivery that asked.
                 return Ok(ModelVetoFact {
                     asked: false,
                     tokens: 0,
@@ -167,13 +173,14 @@ impl Runtime {
                 None => self.place.system.sleep(POLL_INTERVAL),
             }
         };
+        // Checked after the store: an answer that is known counts against no limit.
         let said = state.task.as_ref().map_or(0, |task| task.vetoes);
         if said >= terms.max_calls {
             let reason = format!("{said} calls of this task were put to it; more may not be");
             return Ok(unasked_veto_fact(ModelVetoVerdict::LimitReached, reason));
         }
         let hide = |text: &str| self.redactor.redact_text(text).into_owned();
-        // What came as no JSON is told as a text of it.
+        // Arguments that are no JSON are shown as one JSON string.
         let shown = hide(args);
         let arguments = shown.clone();
         let arguments = match serde_json::from_str::<serde_json::Value>(&arguments) {
@@ -192,11 +199,11 @@ impl Runtime {
                 .review_call(planned);
         let mut fact = veto_fact_from_model_opinion(heard);
         if shown != args {
-            // Made of what was hidden, it is none to be used.
+            // A rewrite that was made from hidden text cannot be used.
             fact.arguments = None;
         }
         bound::redact_and_limit_veto(&self.redactor, &mut fact);
-        // What it did not say is asked again, should the call come again.
+        // Without an answer, the model is asked again if the call comes again.
         if fact.says != ModelVetoVerdict::NoAnswer {
             let bytes = serde_json::to_vec(&fact).unwrap_or_default();
             self.store
@@ -213,6 +220,7 @@ impl Runtime {
         patience: Deadline<'_>,
     ) -> Result<ModelProgressRating, RuntimeError> {
         let asked = state.task.as_ref().map_or(0, |task| task.progress_checks);
+        // No rating is neither low nor high: it leaves the count of low ones as it is.
         let nothing = |reason: String, asked| ModelProgressRating {
             score: None,
             low: false,
@@ -221,6 +229,7 @@ impl Runtime {
             asked,
             tokens: 0,
         };
+        // Each answer costs money and the agent's time, so a task has a limit.
         if asked >= terms.max_calls {
             let reason = format!("it was asked {asked} times in this task; more it may not be");
             return Ok(nothing(reason, false));
@@ -287,7 +296,7 @@ impl Runtime {
     }
 }
 
-/// Nobody was asked.
+/// The fact for a call that the model was not asked about.
 fn unasked_veto_fact(says: ModelVetoVerdict, reason: String) -> ModelVetoFact {
     ModelVetoFact {
         says,
@@ -303,7 +312,8 @@ fn decision_lets_call_run(decision: ToolDecision) -> bool {
     matches!(decision, ToolDecision::Allow | ToolDecision::Nudge { .. })
 }
 
-/// Half of what is left before the answer is due.
+/// The time limit for one answer: half of what is left before the agent's own is due, up to
+/// [`MAX_ANSWER_TIME`].
 fn reviewer_model_timeout(patience: Deadline<'_>) -> Duration {
     let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
     patience.due_at.map_or(MAX_ANSWER_TIME, |deadline| {
@@ -353,14 +363,14 @@ fn veto_fact_from_model_opinion(heard: Heard<veto::ModelOpinionOnToolCall>) -> M
     }
 }
 
-/// What a model is told of the conversation.
+/// The part of the conversation that a model is shown.
 #[derive(Default)]
 struct ActivityShownToModel {
     prompted: String,
     goal: String,
-    /// What was called lately, and what came of it.
+    /// The latest calls and their outcomes.
     recent: Vec<String>,
-    /// The same since it was last asked how things go.
+    /// The calls and outcomes since the last rating.
     steps: Vec<String>,
     returned: bool,
     round_over: bool,
@@ -369,6 +379,7 @@ struct ActivityShownToModel {
 impl ActivityShownToModel {
     fn note_recent_activity_event(&mut self, event: &Event, scope: &ScopeId) {
         match event {
+            // A prompt is recorded before the task that it opens, so it becomes the goal here.
             Event::TaskOpened { .. } => {
                 *self = Self {
                     goal: std::mem::take(&mut self.prompted),
@@ -384,6 +395,7 @@ impl ActivityShownToModel {
         match input {
             Input::PromptSubmitted(prompt) => self.prompted.clone_from(&prompt.text),
             Input::ToolRequested(request) if request.scope == *scope => {
+                // A request with a rating closes the steps that were rated.
                 if request.facts.progress.is_some() {
                     self.steps.clear();
                     (self.returned, self.round_over) = (false, false);
@@ -416,7 +428,8 @@ impl ActivityShownToModel {
         self.recent.push(line);
     }
 
-    /// Whether a round is over, or for an agent that shows none a call, since it was last asked.
+    /// Whether a round has ended since the last rating; for an agent that shows no rounds, whether
+    /// a call came back since.
     fn is_progress_rating_due(&self, state: &SessionState) -> bool {
         match state.shows_rounds {
             true => self.round_over && !self.steps.is_empty(),

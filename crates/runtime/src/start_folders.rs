@@ -1,5 +1,5 @@
-//! Where the command of a call starts: in the folder that the call names, else where its agent
-//! works. Both are told from outside, so they are read as the system reads them, through links.
+//! Finds where the command of a call starts: in the folder that the call names, or else where its
+//! agent works. Both come from outside, so they are resolved through links as the system does it.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -8,17 +8,17 @@ use checkrein_execpolicy::CommandStartFolders;
 
 use crate::symlinks;
 
-/// More folders of one call are not put below one another: then it is not known where it starts.
+/// The most folders of one call that are tried below one another. With more, the start is unknown.
 const MAX_NESTED_FOLDERS: usize = 4;
 
-/// The folders that the command of this call can start in, as the policy of `root` spells them.
-/// `here` is where its agent works.
+/// The folders in which the command of this call can start, spelled as the policy of `root` spells
+/// them. `here` is where its agent works.
 pub(crate) fn call_start_folders(
     action: &ToolAction,
     here: &Path,
     root: &Path,
 ) -> CommandStartFolders {
-    // A server runs its tools where it was started, which need not be where the agent works now.
+    // A server runs its tools where it was started, which may not be where the agent works now.
     let bases = match action.is_of_server && here != root {
         true => vec![here, root],
         false => vec![here],
@@ -26,6 +26,8 @@ pub(crate) fn call_start_folders(
     let mut found: Vec<Option<String>> = Vec::new();
     for base in bases {
         let named = possible_start_folders(&action.folders);
+        // Unless the call certainly starts in a folder that it names, it may start in the base
+        // itself.
         if !action
             .folders
             .iter()
@@ -35,6 +37,7 @@ pub(crate) fn call_start_folders(
         }
         found.extend(named.into_iter().map(|folder| {
             let folder = folder?;
+            // A home folder is left to the rules, which judge it by its text.
             Some(match folder.starts_with('~') {
                 true => folder,
                 false => resolved_folder_text(&base.join(folder), root),
@@ -44,10 +47,11 @@ pub(crate) fn call_start_folders(
     CommandStartFolders::from_possible_folders(found)
 }
 
-/// Each folder, and each below each other: which of several counts is not known.
+/// Each folder, and each below every other: which of several counts is not known.
 fn possible_start_folders(folders: &[CallStartFolder]) -> Vec<Option<String>> {
     let mut found: Vec<Option<String>> = Vec::new();
     if folders.len() > MAX_NESTED_FOLDERS {
+        // `None` stands for a start that is not known.
         found.push(None);
         found.extend(
             folders
@@ -70,7 +74,7 @@ fn possible_start_folders(folders: &[CallStartFolder]) -> Vec<Option<String>> {
     found
 }
 
-/// The folder in which patches of this call are applied, if it is known.
+/// The folder in which the patches of this call are applied, if it is known.
 pub(crate) fn patch_working_folder(action: &ToolAction, here: &Path) -> Option<PathBuf> {
     match action.folders.as_slice() {
         [] | [CallStartFolder::Possible(_)] => Some(here.to_owned()),
@@ -79,7 +83,7 @@ pub(crate) fn patch_working_folder(action: &ToolAction, here: &Path) -> Option<P
     }
 }
 
-/// A folder by where it really lies, from the top of the tree on.
+/// A folder by its real path, spelled from the top of the tree.
 fn resolved_folder_text(folder: &Path, root: &Path) -> String {
     let folder = root.join(folder);
     let real = symlinks::real_path(&folder, false).zip(root.canonicalize().ok());
@@ -88,12 +92,13 @@ fn resolved_folder_text(folder: &Path, root: &Path) -> String {
             Ok(below) => root.join(below),
             Err(_) => real,
         },
+        // Nothing is there to resolve, so the text has to do.
         None => normalize_path(&folder),
     };
     place.display().to_string()
 }
 
-/// A path without `.` and `..`, by its text.
+/// Removes `.` and `..` from a path, by its text alone.
 pub(crate) fn normalize_path(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

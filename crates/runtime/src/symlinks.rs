@@ -1,5 +1,5 @@
-//! Where files really lie: paths are judged by their text, and a symbolic link makes of a text
-//! another place. Whatever tool writes: what is protected is so by every name.
+//! Finds where files really lie: rules judge paths by their text, but a symbolic link can lead a
+//! path elsewhere. Whatever tool writes, a protected file is protected under every name.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,12 @@ use checkrein_execpolicy::FileChangedByCommand;
 
 use crate::start_folders::normalize_path;
 
-/// Names of a path that are not there, and links that lead nowhere, that are followed.
+/// How many missing names of a path, and links that lead nowhere, are followed.
 const MAX_HOPS: usize = 128;
 
-/// Those of the paths that lie elsewhere than they say, by where that is. Relative ones begin in
-/// `here`; what lies in the tree is spelled from `root` on, as the policy spells it.
+/// Returns those of the paths that lie elsewhere than their text says, by their real place.
+/// Relative ones start in `here`; what lies in the tree is spelled from `root`, as the policy
+/// spells it.
 pub(crate) fn resolve_symlinked_paths(
     touched: &[FileChangedByCommand],
     here: &Path,
@@ -24,6 +25,7 @@ pub(crate) fn resolve_symlinked_paths(
     let real_root = root.canonicalize().ok();
     let mut found: Vec<FileChangedByCommand> = Vec::new();
     for one in touched {
+        // A home folder is spelled by the shell; the rules know it by its text.
         if one.path.starts_with('~') {
             continue;
         }
@@ -40,6 +42,7 @@ pub(crate) fn resolve_symlinked_paths(
         };
         let Some(path) = place
             .to_str()
+            // A path that lies where it says was judged by its text already.
             .filter(|_| place != normalize_path(&root.join(&one.path)))
         else {
             continue;
@@ -55,8 +58,9 @@ pub(crate) fn resolve_symlinked_paths(
     found
 }
 
-/// Where a path leads through all links. `removed`: not through the one that it names itself.
+/// Follows a path through all links; with `removed`, not through the last name itself.
 pub(crate) fn real_path(path: &Path, removed: bool) -> Option<PathBuf> {
+    // Removing a link removes the link, not what it leads to.
     if removed {
         let name = path.file_name()?;
         return Some(real_path(path.parent()?, false)?.join(name));
@@ -68,12 +72,13 @@ pub(crate) fn real_path(path: &Path, removed: bool) -> Option<PathBuf> {
             real.extend(rest.iter().rev());
             return Some(real);
         }
-        // A link to what is not there yet: who writes through it makes that.
+        // A link to a missing file: writing through it creates that file.
         if let Ok(target) = at.read_link() {
             at.pop();
             at.push(target);
             continue;
         }
+        // A name that is not there yet is put aside, and the folder above it is tried.
         rest.push(at.file_name()?.to_owned());
         at.pop();
     }

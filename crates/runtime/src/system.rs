@@ -1,5 +1,6 @@
-//! The machine as the engine sees it: files, clocks, threads, checks and other processes. One trait, so that a
-//! simulation can stand in for the machine and decide what happens when; [`RealSystem`] is the one that ships.
+//! The machine as the engine sees it: files, clocks, threads, checks and other processes. A trait,
+//! so that a simulation can stand in for the machine and decide what happens when; [`RealSystem`]
+//! is the one that ships.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -22,28 +23,28 @@ use checkrein_verifiers::{VerifierJob, VerifierKind, VerifierReport, logs};
 use crate::owner::UniqueProcessId;
 use crate::run_environment;
 
-/// What the engine asks of the machine, beside files and clocks.
+/// Everything that the engine asks of the machine beside files and clocks.
 pub trait System: FileSystem {
-    /// Waits until `ready` says so. It is asked again and again; only if it `may_block` may it wait by
-    /// itself.
+    /// Waits until `ready` returns true, calling it again and again. A call may block only if it is
+    /// told that it may.
     fn wait_until_ready(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool);
 
-    /// A thread of this process is about to be started; by this number it is known.
+    /// Announces a thread that is about to start; the returned number identifies it.
     fn register_thread(&self) -> u64;
 
-    /// It runs.
+    /// Notes that the thread runs.
     fn mark_thread_started(&self, thread: u64);
 
-    /// It is at its end.
+    /// Notes that the thread has ended.
     fn mark_thread_ended(&self, thread: u64);
 
-    /// Waits until these threads are at their end, unless who started them waits by itself.
+    /// Waits until these threads have ended, unless the starter waits for them by itself.
     fn wait_for_threads(&self, threads: &[u64]);
 
     /// Runs a check.
     fn run_verifier(&self, verifier: &dyn VerifierKind, job: &VerifierJob<'_>) -> VerifierReport;
 
-    /// What identifies the programs that a shell script calls by name, and their interpreters.
+    /// Identifies the programs that a shell script calls by name, and their interpreters.
     fn script_programs_digest(
         &self,
         script: &str,
@@ -51,27 +52,27 @@ pub trait System: FileSystem {
         env: &BTreeMap<OsString, OsString>,
     ) -> Digest;
 
-    /// The agent's own process above this hook, if it can be known.
+    /// The agent's own process above this hook, if it can be found.
     #[cfg(unix)]
     fn find_agent_process_above_hook(&self) -> Option<UniqueProcessId>;
 
-    /// Whether this process lives.
+    /// Whether this process is still alive.
     #[cfg(unix)]
     fn is_process_alive(&self, process: UniqueProcessId) -> bool;
 
-    /// A name that nobody else has or can guess.
+    /// Returns a name that nobody else has or can guess.
     fn unique_name(&self) -> String;
 
-    /// Keeps a file locked as long as what is returned lives, and no longer than this process.
+    /// Keeps a file locked as long as the returned value lives, and no longer than this process.
     fn keep_file_locked(&self, file: File) -> Box<dyn Any + Send + Sync>;
 }
 
-/// Whether who waits may block its thread.
+/// Whether a waiting call may block its thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadBlockingPermission {
     /// It may.
     Yes,
-    /// It has to come back at once: another thread decides who goes on.
+    /// It must return at once, because another thread decides who goes on.
     No,
 }
 
@@ -85,13 +86,14 @@ impl dyn System + '_ {
         UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
     }
 
-    /// How long ago that was.
+    /// The time that has passed since `began`.
     pub(crate) fn elapsed_since(&self, began: Instant) -> Duration {
         self.monotonic_now().saturating_duration_since(began)
     }
 
-    /// The next message, or the end of them.
+    /// Receives the next message; `None` when there will be no more.
     pub(crate) fn receive_from_channel<T>(&self, receiver: &Receiver<T>) -> Option<T> {
+        // Blocks only where it may: in a simulation another thread decides who goes on.
         let mut received = None;
         self.wait_until_ready(&mut |may_block| {
             received = match may_block {
@@ -107,7 +109,7 @@ impl dyn System + '_ {
         received.and_then(Result::ok)
     }
 
-    /// Locks what one thread at a time may use. A poisoned lock guards nothing here that could be half done.
+    /// Locks a mutex. A poisoned one guards nothing here that could be half done.
     pub(crate) fn lock_mutex<'m, T>(&self, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
         let mut locked = None;
         self.wait_until_ready(&mut |may_block| {
@@ -123,11 +125,12 @@ impl dyn System + '_ {
             };
             locked.is_some()
         });
+        // Not reached as long as `wait_until_ready` keeps its promise.
         locked.unwrap_or_else(|| mutex.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Threads of a scope. They have ended when this is dropped.
+/// The threads of a scope. All have ended when this is dropped.
 pub(crate) struct ScopedThreads<'scope, 'env> {
     system: &'scope dyn System,
     scope: &'scope Scope<'scope, 'env>,
@@ -145,6 +148,7 @@ impl<'scope, 'env> ScopedThreads<'scope, 'env> {
 
     pub(crate) fn spawn_scoped_thread(&self, work: impl FnOnce() + Send + 'scope) {
         let (system, thread) = (self.system, self.system.register_thread());
+        // Registered before the thread exists, so that a simulation knows of it before it runs.
         self.started.borrow_mut().push(thread);
         self.scope.spawn(move || {
             system.mark_thread_started(thread);
@@ -160,7 +164,7 @@ impl Drop for ScopedThreads<'_, '_> {
     }
 }
 
-/// Says that a thread is at its end, however it ends.
+/// Reports the end of a thread, however it ends.
 struct ThreadEndNotifier<'s> {
     system: &'s dyn System,
     thread: u64,
@@ -175,6 +179,7 @@ impl Drop for ThreadEndNotifier<'_> {
 /// The machine that this process runs on.
 impl System for RealSystem {
     fn wait_until_ready(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool) {
+        // Each call blocks by itself, so this loop does not spin.
         while !ready(ThreadBlockingPermission::Yes) {}
     }
 
@@ -186,7 +191,7 @@ impl System for RealSystem {
 
     fn mark_thread_ended(&self, _: u64) {}
 
-    /// A scope of threads does.
+    /// The scope of the threads waits for them.
     fn wait_for_threads(&self, _: &[u64]) {}
 
     fn run_verifier(&self, verifier: &dyn VerifierKind, job: &VerifierJob<'_>) -> VerifierReport {

@@ -1,5 +1,5 @@
-//! `HEARTBEAT.md`: a list of standing tasks. It is no rule, so it is not sealed: it is read when a
-//! task begins and again at each stop, and kept with the event that it was read for.
+//! Reads `HEARTBEAT.md`, a list of standing tasks. It is no rule, so it is not sealed: it is read
+//! when a task begins and again at each stop, and kept with the event that it was read for.
 
 use std::path::Path;
 
@@ -10,15 +10,15 @@ use checkrein_core::policy::{Policy, VerifierTier};
 use crate::durable_file;
 use checkrein_redaction::Redactor;
 
-/// Its name, beside the config.
+/// The file's name, beside the config.
 const NAME: &str = "HEARTBEAT.md";
 /// A larger file is not read.
 const MAX_BYTES: u64 = 1024 * 1024;
-/// Bytes of its text that are kept in an event.
+/// How much of its text is kept in an event.
 const MAX_KEPT: usize = 8 * 1024;
 
-/// The list as it is now, where a judge of this policy may ask for it. `None` if there is none, or
-/// none that can be read: a link could lead to what is nobody's business.
+/// Reads the list where a judge of this policy may need it. Returns `None` if there is none, if it
+/// cannot be read, or if it is a link, which could lead to what is nobody's business.
 pub(crate) fn read_task_list(
     root: &Path,
     policy: &Policy,
@@ -42,6 +42,7 @@ pub(crate) fn read_task_list(
     let mut kept = redactor.redact_text(&text).into_owned();
     kept.truncate(kept.floor_char_boundary(MAX_KEPT));
     Some(Box::new(StandingTaskListSnapshot {
+        // The digest is that of the whole text, so a change beyond the kept part is seen.
         digest: Digest::hash_bytes(text.as_bytes()),
         text: kept,
     }))

@@ -1,5 +1,5 @@
-//! One task in one row, for listings and later statistics: derived from the state, never
-//! read to decide.
+//! Summarises one task in one row, for listings and later statistics. It is derived from the state
+//! and never read to decide.
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::SessionId;
@@ -9,7 +9,7 @@ use checkrein_store::TaskRow;
 
 use crate::runtime::Runtime;
 
-/// The row of the state's newest task.
+/// Returns the row of the state's newest task.
 pub(crate) fn task_row(
     session: &SessionId,
     policy: &Policy,

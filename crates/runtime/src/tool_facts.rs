@@ -1,6 +1,6 @@
-//! Facts first: what the runtime finds out about a tool request before the core judges
-//! it. They depend only on the request and the sealed policy, so replay needs no shell parser.
-//! They are gathered once per request, however often they are asked for.
+//! Gathers facts: what the runtime finds out about a tool request before the core judges it. Facts
+//! depend only on the request and the sealed policy, so replay needs no shell parser. They are
+//! gathered once per request, however often they are asked for.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -23,7 +23,7 @@ use crate::{patch_gate, start_folders, symlinks};
 use checkrein_redaction::Redactor;
 use checkrein_verifiers::tree::is_included_by_ignore_files;
 
-/// What one tool call does, and what was found out about it so far.
+/// The action of one tool call, and the facts gathered about it so far.
 #[derive(Default)]
 pub struct ToolFactsBuilder<'a> {
     action: Option<&'a ToolAction>,
@@ -37,7 +37,7 @@ struct ToolRequestFactsUnderPolicy {
     facts: ToolRequestFacts,
 }
 
-/// Where a call is made, and what was read of the tree for it.
+/// Where a call is made, and the patch that was checked against the tree for it.
 #[derive(Clone, Copy)]
 pub(crate) struct ToolCallFoldersAndPatch<'a> {
     /// The tree that is worked in.
@@ -55,7 +55,7 @@ pub(crate) enum PossibleToolCallChange {
     Nothing,
     /// Files that count, and nothing else that a check could find.
     Counted,
-    /// More than that, as far as this.
+    /// More than that; the reach says how far.
     Act(ActReach),
 }
 
@@ -70,7 +70,7 @@ impl PossibleToolCallChange {
 }
 
 impl<'a> ToolFactsBuilder<'a> {
-    /// Nothing is known yet of a call that does this.
+    /// A builder for a call that does this; nothing has been found out yet.
     pub fn new(action: &'a ToolAction) -> Self {
         Self {
             action: Some(action),
@@ -78,7 +78,7 @@ impl<'a> ToolFactsBuilder<'a> {
         }
     }
 
-    /// What the call does; `None` of what is no call.
+    /// What the call does; `None` if the event is no call.
     pub(crate) fn action_of_tool_call(&self) -> Option<&'a ToolAction> {
         self.action
     }
@@ -88,7 +88,7 @@ impl<'a> ToolFactsBuilder<'a> {
         &self.scripts
     }
 
-    /// The facts of a call of `tool` under a policy, which is known by the digest.
+    /// The facts of a call of `tool` under a policy, which its digest identifies.
     pub(crate) fn tool_facts(
         &self,
         (under, policy): (Option<Digest>, &Policy),
@@ -118,7 +118,7 @@ impl<'a> ToolFactsBuilder<'a> {
     ) -> ToolRequestFacts {
         let rules = match RuleSet::deserialize_rule_set(&policy.rules) {
             Ok(rules) => rules,
-            // The sealed rules were compiled by us: unreadable ones must not open the gate.
+            // Sealed rules are compiled by us. Unreadable ones must not open the gate.
             Err(error) => {
                 return ToolRequestFacts {
                     rule: Some(RuleDecision::Forbidden),
@@ -128,14 +128,16 @@ impl<'a> ToolFactsBuilder<'a> {
                 };
             }
         };
-        // What nothing else is judged by was not kept: where the tree lies.
+        // The sealed rules hold the tree's location only where a rule depends on it. Otherwise it
+        // is filled in here.
         let rules = match rules.rules_depend_on_project_location() {
             true => rules,
             false => rules.with_project_roots(vec![place.root.display().to_string()]),
         };
+        // Each step below can only make the answer stricter.
         let (mut facts, touched) = self.evaluate_tool_call(&rules, place);
-        // A long word may have been cut in the midst of a secret: commands are read once more from
-        // what is kept. The answer is that of the first reading.
+        // A long word may have been cut in the middle of a secret, so the commands are read once
+        // more from the redacted script. The decision is that of the first reading.
         if let Some(CommandInToolArguments::Script(script)) = self.tool_command()
             && let Cow::Owned(hidden) = redactor.redact_text(script)
         {
@@ -161,8 +163,8 @@ impl<'a> ToolFactsBuilder<'a> {
         self.action?.command.as_ref()
     }
 
-    /// The facts of the command or of the files that the call names, with the files that it
-    /// touches.
+    /// Returns the facts of the command, or of the files that the call names, together with the
+    /// files that it touches.
     fn evaluate_tool_call(
         &self,
         rules: &RuleSet,
@@ -216,8 +218,8 @@ impl<'a> ToolFactsBuilder<'a> {
             .collect()
     }
 
-    /// Of a tool that is not known to read only, every argument that names a protected file is
-    /// taken for a file that it writes.
+    /// If a tool is not known to only read, every argument that names a protected file counts as a
+    /// file that it writes.
     fn evaluate_possible_tool_writes(
         &self,
         rules: &RuleSet,
@@ -234,6 +236,7 @@ impl<'a> ToolFactsBuilder<'a> {
             merge_stricter_facts(facts, evaluate_real_paths(rules, &possible));
             add_facts_of_real_paths(rules, facts, &possible, place);
         }
+        // A list of paths that was cut may leave out a protected one.
         if action.is_cut && rules.protects_paths() {
             let reason = "policy asks: this call names more than can be looked through";
             merge_stricter_facts(
@@ -260,6 +263,8 @@ impl<'a> ToolFactsBuilder<'a> {
                 false => PossibleToolCallChange::Nothing,
             };
         };
+        // Before the reading of the command: what installs or starts services is an act, whatever
+        // files it names.
         if outside {
             return PossibleToolCallChange::Act(ActReach::Outside);
         }
@@ -269,12 +274,13 @@ impl<'a> ToolFactsBuilder<'a> {
         if self.tool_command().is_some() {
             return self.extent_of_changes_by_command(place);
         }
+        // Only a writing tool with a whole list of paths is judged by its paths.
         if action.kind != ToolKind::Write || action.is_cut {
             return PossibleToolCallChange::Act(ActReach::Unknown);
         }
         let named = [&action.writes, &action.removes, &action.may_write];
         let named = named.into_iter().flatten().map(String::as_str);
-        // Some tools take these for somewhere else.
+        // Some tools resolve such paths to another place.
         let is_odd = |path: &str| {
             path.starts_with(['~', '@', '\'', '"']) || !cfg!(windows) && path.contains('\\')
         };
@@ -297,7 +303,7 @@ impl<'a> ToolFactsBuilder<'a> {
         &self,
         place: ToolCallFoldersAndPatch<'_>,
     ) -> PossibleToolCallChange {
-        // What our table of programs takes for ordinary work on files, all of it.
+        // Only what our table of programs takes for ordinary work on files, all of it.
         let bounds = EffectPolicy {
             unmatched: UnmatchedDecision::ByEffect,
             opaque_asks: true,
@@ -312,11 +318,12 @@ impl<'a> ToolFactsBuilder<'a> {
             return PossibleToolCallChange::Act(ActReach::Unknown);
         }
         let files = touched.files.iter();
-        // Told from where the command starts, or from the root on: both have to count.
+        // Paths may be relative to the command's start or to the root, so both have to count.
         let paths: Vec<PathBuf> = files
             .flat_map(|file| [place.here, place.root].map(|from| from.join(&file.path)))
             .collect();
         let are_new = paths.iter().all(|path| path.symlink_metadata().is_err());
+        // A longer script may hold commands that the facts do not name.
         let plain = facts.commands.len() < MAX_COMMANDS
             && facts.commands.iter().all(|command| {
                 only_writes_named_files(&command.argv, are_new)
@@ -332,8 +339,8 @@ impl<'a> ToolFactsBuilder<'a> {
         }
     }
 
-    /// Whether a call could do harm: what our own table of programs does not take for ordinary
-    /// work on the project's files, and tools that it knows nothing of.
+    /// Whether a call could do harm: any command that our own table of programs does not take for
+    /// ordinary work on the project's files, and tools that it knows nothing of.
     pub(crate) fn is_risky_tool_call(
         &self,
         place: ToolCallFoldersAndPatch<'_>,
@@ -353,6 +360,7 @@ impl<'a> ToolFactsBuilder<'a> {
             };
             writes.extend(patch.paths.iter().map(below));
         }
+        // Without a command and without paths, all that is known is whether the tool may act.
         if self.tool_command().is_none() && writes.is_empty() {
             return may_act;
         }
@@ -360,8 +368,8 @@ impl<'a> ToolFactsBuilder<'a> {
             Some(_) => self.evaluate_tool_call(&rules, place),
             None => Default::default(),
         };
-        // By where it really lies as well: a link makes of a text another place, and so does the folder
-        // that the agent works in.
+        // Also by the real path: links, and the folder that the agent works in, change what a text
+        // means.
         let mut touched = touched.files;
         touched.extend(writes.iter().cloned());
         let places = symlinks::resolve_symlinked_paths(&touched, place.here, place.root);
@@ -375,8 +383,9 @@ impl<'a> ToolFactsBuilder<'a> {
     }
 }
 
-/// Whether this command does nothing but to the content of files that it names. Times and modes are no part of what
-/// counts: whoever changes only those does something else, and so does who makes folders, links and copies of folders.
+/// Whether this command changes nothing but the content of files that it names. Times and modes do
+/// not count as content, so a command that changes only those is something else; so is one that
+/// makes folders, links or copies of folders.
 fn only_writes_named_files(argv: &[String], are_new: bool) -> bool {
     let Some((program, words)) = argv.split_first() else {
         return false;
@@ -390,10 +399,11 @@ fn only_writes_named_files(argv: &[String], are_new: bool) -> bool {
 }
 
 fn is_inside(root: &Path, path: &Path) -> bool {
+    // `..` is refused, not resolved: behind a link it can lead elsewhere than its text says.
     path.starts_with(root) && !path.components().any(|part| part == Component::ParentDir)
 }
 
-/// Whether all of these are files, there or not, whose change is a change of the tree.
+/// Whether a change to each of these files, existing or not, is a change of the tree.
 fn are_all_paths_counted_files(paths: &[PathBuf], root: &Path) -> bool {
     paths.iter().all(|path| {
         is_inside(root, path)
@@ -410,7 +420,7 @@ fn affected_file_from_written_path(path: impl AsRef<str>) -> FileChangedByComman
     }
 }
 
-/// What is touched is asked about by where it really lies as well.
+/// Asks the rules about the touched files by their real paths as well.
 fn add_facts_of_real_paths(
     rules: &RuleSet,
     facts: &mut ToolRequestFacts,
@@ -424,14 +434,14 @@ fn add_facts_of_real_paths(
 }
 
 fn merge_stricter_facts(facts: &mut ToolRequestFacts, other: ToolRequestFacts) {
-    // That nothing is protected there allows nothing.
+    // An `allow` about a path lifts nothing.
     if other.rule > facts.rule && other.rule > Some(RuleDecision::Allow) {
         (facts.rule, facts.reason) = (other.rule, other.reason);
     }
 }
 
-/// What the rules say of a tool of an MCP server, under whichever agent: they know it by the words
-/// `mcp SERVER TOOL`. Nothing but rules on these words is asked: it is no command.
+/// Asks the rules about a tool of an MCP server, under any agent. They know it by the words `mcp
+/// SERVER TOOL`. It is no command, so only rules on these words are asked.
 fn evaluate_mcp_tool(rules: &RuleSet, facts: &mut ToolRequestFacts, tool: &str) {
     let named = tool.strip_prefix("mcp__");
     let Some((server, name)) = named.and_then(|named| named.split_once("__")) else {
@@ -441,6 +451,7 @@ fn evaluate_mcp_tool(rules: &RuleSet, facts: &mut ToolRequestFacts, tool: &str) 
     let Some(rule) = answer.strictest_rule_decision() else {
         return;
     };
+    // The strictest rule decides, so its reason is the one to give.
     let hit = answer.matches.iter().find(|hit| hit.decision == rule);
     let reason = hit.map(|hit| {
         let does = match rule {
@@ -460,7 +471,7 @@ fn evaluate_mcp_tool(rules: &RuleSet, facts: &mut ToolRequestFacts, tool: &str) 
     );
 }
 
-/// What a patch writes is asked about like what any tool writes: by where it really lies.
+/// Asks the rules about the files that a patch writes, by where they really lie.
 fn evaluate_patch(
     rules: &RuleSet,
     facts: &mut ToolRequestFacts,
@@ -485,7 +496,7 @@ fn evaluate_patch(
     facts.patch = Some(cap_recorded_patch_paths(patch));
 }
 
-/// All of its paths are judged, and the first are kept.
+/// All of its paths are judged; only the first are kept.
 fn cap_recorded_patch_paths(mut patch: PatchCheckedAgainstTree) -> PatchCheckedAgainstTree {
     patch.paths.truncate(patch_gate::MAX_PATHS);
     patch

@@ -1,5 +1,5 @@
-//! One transaction: tail, fold, step, append. Facts and the tree are found before it,
-//! since they take a while and nobody else can write meanwhile.
+//! Handles one event in one transaction: read the tail, fold, step, append. Facts and the tree are
+//! found before it, because that takes a while and nobody else can write during a transaction.
 
 use std::sync::Arc;
 
@@ -39,10 +39,10 @@ use crate::{
     acts, bound, external_writes, judge_case, log_reader, patch_gate, task_list, task_summary,
 };
 
-/// The state is cached this often, and at each stop decision.
+/// Every how many events the state is cached, in addition to each stop decision.
 const CACHE_EVERY: u64 = 16;
 
-/// What one transaction came to.
+/// The result of one transaction.
 pub(crate) struct TransactionResult {
     pub(crate) seq: EventSeq,
     pub(crate) scope: ScopeId,
@@ -51,11 +51,11 @@ pub(crate) struct TransactionResult {
     pub(crate) state: SessionState,
     pub(crate) policy: Policy,
     pub(crate) warnings: Vec<String>,
-    /// It was known already: another entry delivered it.
+    /// Whether the event was known already because another entry delivered it.
     pub(crate) repeated: bool,
-    /// What layers of middleware made of a result.
+    /// A tool's result as layers of middleware rewrote it.
     pub(crate) rewritten: RewrittenResult,
-    /// What a person has to be told of.
+    /// The approval request that a person has to be told of.
     pub(crate) parked: Option<StoredApprovalRequest>,
     /// Files of the tree that are too large to be read.
     pub(crate) large_files: Vec<String>,
@@ -63,21 +63,21 @@ pub(crate) struct TransactionResult {
     pub(crate) snapshot: Option<Arc<TreeSnapshot>>,
 }
 
-/// How things stand before news are folded in.
+/// The session before the event is folded in.
 pub(crate) struct StateBeforeInput {
     pub(crate) state: SessionState,
     pub(crate) policy: Policy,
-    /// The conversation that the news come from.
+    /// The conversation that the event comes from.
     pub(crate) scope: PriorScope,
 }
 
-/// What came of a look at the log.
+/// The result of one look at the log.
 enum TransactionAttemptResult {
     /// The session is new, and no policy is at hand.
     CompilePolicy,
-    /// Somebody is to be asked about it first; as things stand.
+    /// Layers or second models have to be asked first, with the session as it stands.
     Consult(Box<StateBeforeInput>),
-    /// It is handled; what is to be written, if anything.
+    /// The event is handled; the batch holds what is to be written, if anything.
     Finish(Box<(TransactionResult, Option<AppendBatch>)>),
 }
 
@@ -91,14 +91,14 @@ impl Runtime {
         self.transact_event_under_policy(None, delivery, patience)
     }
 
-    /// The same for what was found under this sealed policy.
+    /// The same for results that were found under this sealed policy.
     pub(crate) fn transact_event_under_policy(
         &self,
         sealed: Option<Digest>,
         delivery: EventDelivery<'_>,
         patience: Deadline<'_>,
     ) -> Result<TransactionResult, RuntimeError> {
-        // As they came: what is kept of them may be less.
+        // The arguments as they came, since less of them may be kept.
         let args = match &delivery.input {
             Input::ToolRequested(request) => request.args.clone(),
             _ => String::new(),
@@ -107,7 +107,7 @@ impl Runtime {
         self.transact_event_with_approvals(sealed, beside, delivery, patience)
     }
 
-    /// The same, with what approvals need to know.
+    /// The same, together with what approvals need to know.
     pub(crate) fn transact_event_with_approvals(
         &self,
         sealed: Option<Digest>,
@@ -116,7 +116,7 @@ impl Runtime {
         patience: Deadline<'_>,
     ) -> Result<TransactionResult, RuntimeError> {
         let session = delivery.session.clone();
-        // Keywords are looked for in all of it.
+        // Keywords are searched in the whole message, of which less may be kept.
         let message = match &delivery.input {
             Input::StopRequested(stop) => stop.message.clone(),
             _ => String::new(),
@@ -125,14 +125,19 @@ impl Runtime {
         if let Some(short) = delivery.key.as_deref().and_then(bound::hash_overlong_id) {
             delivery.key = Some(short);
         }
+        // Everything slow comes before the transaction: looking for edits, reading the tree, trying
+        // the patch. Nobody else can write while it is open.
         let mut compiled: Option<PolicyToSeal> = None;
         let stands = self.record_config_edits_on_delivery(&delivery, patience)?;
         let (unread, look) =
             self.read_tree_for_input(&mut delivery, &message, stands, &mut compiled, patience)?;
         self.fill_patch_fact_from_tree(&mut delivery, patience);
-        // Whoever watches is asked once it is known that the call is new, and somebody watches.
+        // Layers and second models are asked once the call is known to be new and some of them are
+        // due.
         let mut watched = false;
         let mut rewritten = RewrittenResult::default();
+        // Each round is a new transaction. One that lacks the policy, or the word of those who
+        // watch, writes nothing; what it lacked is fetched outside and the next round begins.
         loop {
             let mut unwatched = None;
             let mut outcome: Option<Result<TransactionResult, RuntimeError>> = None;
@@ -159,6 +164,8 @@ impl Runtime {
                         outcome = Some(Ok(handled));
                         Ok(batch)
                     }
+                    // An error of the store aborts its transaction. With any other error there is
+                    // nothing to write.
                     Err(RuntimeError::Store(error)) => Err(error),
                     Err(error) => {
                         outcome = Some(Err(error));
@@ -166,7 +173,8 @@ impl Runtime {
                     }
                 });
             match written {
-                // Somebody recorded the same news between our look and our write: look again.
+                // Another process recorded the same event between the look and the write: look
+                // again.
                 Err(StoreError::DuplicateKey { .. }) => continue,
                 Err(error) => return Err(error.into()),
                 Ok(_) => {}
@@ -204,8 +212,8 @@ impl Runtime {
         }
     }
 
-    /// The tree, for inputs that are judged on it. Outside the transaction: it takes a while. Of a stop
-    /// the files that are too large to be read are given back.
+    /// Reads the tree for inputs that are judged on it. Outside the transaction, because it takes a
+    /// while. For a stop, also returns the files that are too large to be read.
     fn read_tree_for_input(
         &self,
         delivery: &mut EventDelivery<'_>,
@@ -225,7 +233,7 @@ impl Runtime {
             None => self.load_session_state_and_policy(&delivery.session)?,
         };
         if let (Some((state, _)), Input::StopRequested(stop)) = (&known, &delivery.input) {
-            // Before acts are read: what this stop finds out is not voided by it.
+            // Before acts are read, so that the act does not void what this stop finds out.
             if let Some(reach) = state.unreported_act_reach(&stop.scope) {
                 self.count_unlogged_act(&delivery.session, reach)?;
             }
@@ -247,17 +255,23 @@ impl Runtime {
                     time: Some(PROMPT_LIMIT),
                     ..patience.tree_read_limits(&*self.place.system)
                 };
-                // Before the tree, as at a stop: an act that comes meanwhile is one of the task.
+                // Before the tree is read, as at a stop: an act that comes meanwhile belongs to the
+                // task.
                 let acts = match prompt.tells_calls {
                     true => Some(self.act_count(Some(&delivery.session))?.newest),
                     false => None,
                 };
                 let reading = self.place.read_tree(&tracked, &policy, limits);
+                // Where the reading was cut, the acts stand for the start of the task, if the agent
+                // tells every call. Claude Code does; Codex shows no hook what is typed at a
+                // running program.
                 prompt.acts =
                     acts.filter(|_| matches!(reading, Err(TreeReaderError::TooSlow { .. })));
                 prompt.tree = reading.ok().map(|reading| reading.fact);
             }
             Input::StopRequested(stop) => {
+                // Neighbours' files should hold still before the tree is read: a check that they
+                // disturb says nothing.
                 let longest = external_writes::max_external_write_wait(&self.place, patience);
                 let until = self.place.system.monotonic_now() + longest;
                 let known = external_writes::externally_written_files(&self.place);
@@ -271,6 +285,8 @@ impl Runtime {
                 let known = look.map(Arc::new);
                 let look = known.as_ref().ok().map(Arc::clone);
                 let unread = look.as_ref().map(|look| look.reading.unread.clone());
+                // The keys are worked out here, where the tree is at hand. The runs under them are
+                // looked up inside the transaction.
                 delivery.required_runs = look
                     .as_ref()
                     .map(|look| self.required_check_content_keys(&policy, look));
@@ -285,8 +301,8 @@ impl Runtime {
         Ok((Vec::new(), None))
     }
 
-    /// The patch that a request applies, against the tree as it is now. Outside the transaction
-    /// like the tree, and for the same reason.
+    /// Checks the patch that a request applies against the tree as it is now. Outside the
+    /// transaction, like reading the tree, and for the same reason.
     fn fill_patch_fact_from_tree(&self, delivery: &mut EventDelivery<'_>, patience: Deadline<'_>) {
         let fact = patch_gate::dry_run_requested_patch(delivery, &self.place.root, patience);
         if let Input::ToolRequested(request) = &mut delivery.input {
@@ -294,7 +310,7 @@ impl Runtime {
         }
     }
 
-    /// Inside the transaction.
+    /// Decides on the event, inside the transaction.
     fn decide_in_transaction(
         &self,
         tail: &dyn SessionView,
@@ -305,6 +321,7 @@ impl Runtime {
         watched: bool,
     ) -> Result<TransactionAttemptResult, RuntimeError> {
         let session = &delivery.session;
+        // The session as it stands, and its policy. The first event of a session seals one.
         let loaded = log_reader::load_session_state(session, tail)?;
         let mut state = loaded.state;
         let mut batch = AppendBatch::default();
@@ -342,7 +359,7 @@ impl Runtime {
         if found_under.is_some_and(|sealed| state.policy != Some(sealed))
             && state.pending_stop(&scope).is_some_and(waits)
         {
-            // A person sealed anew meanwhile, and the same was asked for once more.
+            // A person has sealed anew since this was asked for, so it is asked for once more.
             let handled = TransactionResult {
                 seq: tail.last_seq(),
                 effects: effects_awaited_by_stop(&policy, &state, &scope),
@@ -374,6 +391,7 @@ impl Runtime {
             ApprovalRequestOrAnswer::ToolCall(asked) => Some(asked.key),
             _ => None,
         };
+        // Another entry may have delivered the same event: then the recorded answer counts.
         let KnownDelivery { key, first: known } =
             find_known_delivery(session, tail, delivery, (&state, &scope, now), asked)?;
         if let Some(known) = known {
@@ -405,6 +423,7 @@ impl Runtime {
             ))));
         }
 
+        // The event is new. Those who watch are asked outside the transaction, before the step.
         let known_scope =
             PriorScope::find_scope_state_or_row(tail, &state, &scope, delivery.usage.is_some())?;
         let is_call = matches!(delivery.input, Input::ToolRequested(_));
@@ -419,6 +438,8 @@ impl Runtime {
                 },
             )));
         }
+        // Facts are stamped before the step and recorded with the input, so that replay needs
+        // neither the tree nor a shell parser (law 3).
         let mut stamped = self.stamp_input_with_facts(now, &policy, &state, &known_scope, delivery);
         if let Some(required) = &delivery.required_runs {
             stamped.newest_runs = Some(acts::newest_check_runs(tail, required)?);
@@ -436,8 +457,10 @@ impl Runtime {
             }
             input => acts::act_reach(&state, input),
         };
+        // Asked before the step, which folds the input into the state.
         let unreported = acts::unreported_act_reach(&state, &stamped.input);
         let made = apply_input_and_decide(&policy, &mut state, stamped);
+        // A call that is denied does nothing, so it counts as no act.
         let reach = reach.filter(|_| acts::is_call_not_denied(made.decision.as_ref()));
         batch.act =
             acts::widest_act_reach([reach, unreported]).map(|reach| self.build_tool_act(reach));
@@ -448,6 +471,8 @@ impl Runtime {
             effects,
             decision,
         } = made;
+        // Events, effects and rows of this step are committed together, before any effect runs (law
+        // 9).
         let mut seq = EventSeq(0);
         let first = tail.last_seq().0 + batch.events.len() as u64;
         let mut why = DecisionExplanation::new();
@@ -461,6 +486,7 @@ impl Runtime {
                 why.clone_from(&made.why);
                 stop_decided |= matches!(made.decision, Decision::Stop(_));
             }
+            // Only the input carries the key by which a second delivery is recognised.
             batch
                 .events
                 .push(to_new_event(event, key.clone().filter(|_| is_input)));
@@ -470,7 +496,7 @@ impl Runtime {
             .extend(known_scope.changed_scope_row(&state, &scope));
         batch.effects = self.requested_check_run_rows(&policy, &state, &effects, seq);
         if stop_decided {
-            // Whatever was asked for is found or not needed any more.
+            // Everything that was asked for is found, or no longer needed.
             batch.settled = tail
                 .pending_effects()?
                 .into_iter()
@@ -515,7 +541,7 @@ impl Runtime {
         ))))
     }
 
-    /// The input as it is recorded: with facts, token use, and what the state has forgotten.
+    /// Builds the input as it is recorded: with facts, token use, and what the state has forgotten.
     pub(crate) fn stamp_input_with_facts(
         &self,
         at: UnixMillis,
@@ -530,8 +556,11 @@ impl Runtime {
             input: self.fill_in_input_facts(policy, state, &known.cursor, delivery),
             layers: delivery.layers.clone().into(),
             task_list: delivery.task_list.clone(),
+            // A halt decides, so one that the state has forgotten is recorded with the input:
+            // replay must not depend on a row.
             halted: known.forgotten_halt,
             newest_runs: None,
+            // Only the runtime sees both the clock and the latest time in the log.
             turned_back: state.is_clock_turned_back(at),
             in_call: state.is_task_kept_open_by_call(at),
         }
@@ -546,7 +575,7 @@ impl Runtime {
     ) -> Input {
         let mut input = delivery.input.clone();
         let tokens = delivery.usage.and_then(|usage| usage(cursor));
-        // What was used before we came is not ours to charge.
+        // Tokens that were used before Checkrein watched are not charged.
         let baseline = |tokens: Option<TokenUsage>| match cursor {
             "" => tokens.map(|tokens| TokenUsage {
                 output: 0,
@@ -566,6 +595,8 @@ impl Runtime {
             Input::ToolRequested(request) => {
                 request.tokens = tokens.or(request.tokens.take());
                 let patch = request.facts.patch.take();
+                // The models were asked before the transaction. Gathering the facts anew must not
+                // drop their words.
                 let (veto, progress) = (request.facts.veto.take(), request.facts.progress.take());
                 let place = ToolCallFoldersAndPatch {
                     root: &self.place.root,
@@ -584,11 +615,12 @@ impl Runtime {
                         .facts
                         .tool_call_change_extent(place, outside, request.may_act);
                 request.facts.reach = extent.act_reach();
-                // Of a task whose start is known the tree itself says so.
+                // Where the start's tree is known, the tree itself shows what changed.
                 let is_asked = state
                     .task_if_open()
                     .is_some_and(|t| t.acts_at_start.is_some());
                 request.facts.counted = is_asked && extent == PossibleToolCallChange::Counted;
+                // Last, so that every fact is bounded.
                 bound::redact_and_limit_tool_facts(&self.redactor, &mut request.facts);
             }
             Input::ToolReturned(returned) => returned.tokens = tokens.or(returned.tokens.take()),
@@ -599,8 +631,8 @@ impl Runtime {
         input
     }
 
-    /// How far a call may have reached of which only the outcome is known: it was asked for while Checkrein was switched
-    /// off, or is forgotten.
+    /// Returns how far a call may have reached if only its outcome is known: it was requested while
+    /// Checkrein was switched off, or is forgotten.
     fn unrecorded_call_act_reach(
         &self,
         policy: &Policy,
@@ -656,7 +688,8 @@ fn to_new_event(event: &Event, key: Option<String>) -> NewEvent {
     }
 }
 
-/// A reading for the core; being told to go is no fact about the tree.
+/// Turns a reading into a fact for the core. A cancelled reading is an error, not a fact about the
+/// tree.
 pub(crate) fn tree_fact_from_reading(
     fact: Result<TreeDigests, TreeReaderError>,
 ) -> Result<Result<TreeDigests, TreeReadError>, RuntimeError> {
@@ -670,18 +703,18 @@ pub(crate) fn tree_fact_from_reading(
     }
 }
 
-/// What a look says to a stop of this conversation.
+/// What a reading says to a stop of this conversation.
 pub(crate) fn snapshot_tree_fact(scope: &ScopeId, look: &TreeSnapshot) -> TreeDigests {
     let fact = look.reading.fact.clone();
     TreeDigests {
-        // Others of the same session are at work while a sub-agent stops.
+        // While a sub-agent stops, others of its session are at work.
         acts: fact.acts.filter(|_| scope.is_main_scope()),
         ..fact
     }
 }
 
-/// The content that a verifier is asked about where this is its subject, and the number of the act that voids
-/// what was found before it.
+/// Returns the content that a verifier is asked about if this is its subject, and the number of the
+/// act that voids what was found before it.
 pub(crate) fn content_and_voiding_act(
     state: &SessionState,
     scope: &ScopeId,
@@ -699,7 +732,7 @@ pub(crate) fn content_and_voiding_act(
     })
 }
 
-/// What the pending stop of this scope still waits for.
+/// Returns the effects that the pending stop of this scope still waits for.
 pub(crate) fn effects_awaited_by_stop(
     policy: &Policy,
     state: &SessionState,
@@ -713,6 +746,8 @@ pub(crate) fn effects_awaited_by_stop(
         .as_ref()
         .map_or_else(Default::default, |task| task.prompt);
     let kind = |name: &VerifierName| policy.verifier_spec(name).map(|spec| spec.subject);
+    // The subjects are worked out anew, as the core asks about them: a repeated delivery brings no
+    // effects of its own.
     let subject = |name: &VerifierName| match (kind(name), &pending.tree) {
         (Some(VerdictSubjectKind::Stop), _) => pending.digest_unique_to_stop(),
         (Some(VerdictSubjectKind::Answer), _) => pending.judge_subject_digest(name, prompt),
@@ -740,8 +775,8 @@ pub(crate) fn effects_awaited_by_stop(
     effects
 }
 
-/// The state in which a task ended that another one has taken the place of within the same
-/// step: without it the listing would show that task as open for ever.
+/// Returns the state in which a task ended that another task replaced within the same step. Without
+/// it the listing would show the ended task as open forever.
 fn superseded_task_state(
     session: &SessionId,
     tail: &dyn SessionView,
@@ -753,7 +788,7 @@ fn superseded_task_state(
         .iter()
         .position(|event| matches!(event, Event::TaskEnded { task, .. } if Some(*task) != newest));
     let Some(ended) = ended else { return Ok(None) };
-    // Rare enough to fold anew, so that no other step pays for a copy of the state.
+    // Rare enough to fold the log once more, so that no other step pays for a copy of the state.
     let mut state = log_reader::load_session_state(session, tail)?.state;
     for event in events.iter().take(ended + 1) {
         state.apply_event(event);

@@ -1,6 +1,6 @@
-//! Readings of the tree during one stop. One serves whoever needs the tree as it was at some moment since:
-//! checks that end together share the look after them, and the last look is that one, if nothing was
-//! waited for since.
+//! Readings of the tree during one stop. A reading serves everyone who needs the tree as it was at
+//! some moment since then: checks that end together share the reading after them, and the last look
+//! of the stop is that one if nothing was waited for since.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::system::{System, ThreadBlockingPermission};
 /// The tree at some moment.
 #[derive(Debug)]
 pub(crate) struct TreeSnapshot {
-    /// The moment is not before this one.
+    /// No file was read before this moment.
     pub(crate) began: Instant,
     pub(crate) took: Duration,
     pub(crate) reading: TreeReadResult,
@@ -20,7 +20,7 @@ pub(crate) struct TreeSnapshot {
     pub(crate) acts: u64,
 }
 
-/// What was seen of the tree so far.
+/// The readings of one stop so far, and the checks that run meanwhile.
 #[derive(Debug)]
 pub(crate) struct StopTreeSnapshots {
     system: Arc<dyn System>,
@@ -29,7 +29,7 @@ pub(crate) struct StopTreeSnapshots {
     has_waited: Mutex<bool>,
     /// Held while the tree is read: readings share one cache file.
     latest: Mutex<Option<Arc<TreeSnapshot>>>,
-    /// When something was found out last, in whatever way.
+    /// When something was last found out, in whatever way.
     ended: Mutex<Option<Instant>>,
     /// Checks of other processes that this stop has waited for: they may have written into the tree.
     elsewhere: Mutex<ForeignCheckState>,
@@ -59,8 +59,9 @@ impl Drop for RunningCheckGuard<'_> {
     }
 }
 
-/// After a check the others are waited for at most this part of the time that a look takes: in a large tree a
-/// second look takes longer than that, and a slow check does not hold back what the others found out.
+/// After a check, the others are waited for at most this part of the time that a reading takes. In
+/// a large tree a second reading takes longer than that, and a slow check does not hold back what
+/// the others found out.
 const SNAPSHOT_TIME_FRACTION: u32 = 4;
 /// And no longer than this, since an answer may be due.
 const MAX_SHARED_WAIT: Duration = Duration::from_secs(1);
@@ -83,19 +84,22 @@ impl StopTreeSnapshots {
         }
     }
 
-    /// A check is about to be at work.
+    /// Notes that a check is about to run, until the guard is dropped.
     pub(crate) fn mark_check_running(&self) -> RunningCheckGuard<'_> {
         *lock_unpoisoned(&self.busy) += 1;
         RunningCheckGuard(self)
     }
 
-    /// The tree at some moment after a check that has just ended. Checks that end together share it.
+    /// Returns the tree at some moment after a check that has just ended. Checks that end together
+    /// share it.
     pub(crate) fn snapshot_after_check(
         &self,
         ended: RunningCheckGuard<'_>,
         read: impl FnOnce() -> Result<TreeSnapshot, String>,
     ) -> Result<Arc<TreeSnapshot>, String> {
+        // The check has ended, so a reading that begins from here on sees all that it wrote.
         let now = self.system.monotonic_now();
+        // Dropped before the wait: a check must not wait for itself.
         drop(ended);
         let a_look = self
             .system
@@ -109,7 +113,7 @@ impl StopTreeSnapshots {
                 ThreadBlockingPermission::Yes => {
                     let left = until.saturating_duration_since(self.system.monotonic_now());
                     let busy = lock_unpoisoned(&self.busy);
-                    // How many are left is not needed.
+                    // The wait ends either way; the count is not needed.
                     drop(
                         self.one_ended
                             .wait_timeout_while(busy, left, |busy| *busy > 0),
@@ -123,8 +127,8 @@ impl StopTreeSnapshots {
         self.get_or_read_tree_snapshot(|look| look.began >= now, read)
     }
 
-    /// The tree at some moment of this stop, for a check that is to begin: what changes from then on is
-    /// seen after it.
+    /// Returns the tree at some moment of this stop, for a check that is about to begin: later
+    /// changes are seen by the reading after it.
     pub(crate) fn reuse_or_read_tree_snapshot(
         &self,
         read: impl FnOnce() -> Result<TreeSnapshot, String>,
@@ -132,7 +136,7 @@ impl StopTreeSnapshots {
         self.get_or_read_tree_snapshot(|_| true, read)
     }
 
-    /// The tree at some moment from now on.
+    /// Returns the tree at some moment from now on.
     pub(crate) fn read_fresh_tree_snapshot(
         &self,
         read: impl FnOnce() -> Result<TreeSnapshot, String>,
@@ -141,22 +145,23 @@ impl StopTreeSnapshots {
         self.get_or_read_tree_snapshot(|look| look.began >= now, read)
     }
 
-    /// The tree after all that was found out, if it was read since. It serves once: whoever asks again
-    /// wants to know what became of the tree meanwhile.
+    /// Returns the reading after everything that was found out, if there is one. It serves once: a
+    /// second caller wants to know what became of the tree meanwhile.
     pub(crate) fn consume_snapshot_after_checks(&self) -> Option<Arc<TreeSnapshot>> {
         let ended = (*lock_unpoisoned(&self.ended))?;
         let latest = self.system.lock_mutex(&self.latest).clone();
         let last = latest.filter(|look| look.began >= ended)?;
+        // The same reading must not serve a second time.
         self.record_evidence_time();
         Some(last)
     }
 
-    /// The newest one there is.
+    /// Returns the newest reading.
     fn newest_tree_snapshot(&self) -> Option<Arc<TreeSnapshot>> {
         self.system.lock_mutex(&self.latest).clone()
     }
 
-    /// Takes down another one, which has served as the last.
+    /// Stores a reading that has served as the last one.
     pub(crate) fn cache_final_tree_snapshot(&self, look: TreeSnapshot) -> Arc<TreeSnapshot> {
         let look = Arc::new(look);
         *self.system.lock_mutex(&self.latest) = Some(Arc::clone(&look));
@@ -164,28 +169,30 @@ impl StopTreeSnapshots {
         look
     }
 
-    /// Something was found out just now.
+    /// Notes that something was found out just now.
     pub(crate) fn record_evidence_time(&self) {
         *lock_unpoisoned(&self.ended) = Some(self.system.monotonic_now());
     }
 
-    /// Another process found something out just now.
+    /// Notes that another process found something out just now.
     pub(crate) fn note_evidence_found_elsewhere(&self) {
         *lock_unpoisoned(&self.elsewhere) = ForeignCheckState::Ended(self.system.monotonic_now());
     }
 
-    /// Another process goes on with a check that this stop no longer waits for.
+    /// Notes that another process goes on with a check that this stop no longer waits for.
     pub(crate) fn mark_foreign_check_running(&self) {
         *lock_unpoisoned(&self.elsewhere) = ForeignCheckState::GoesOn;
     }
 
-    /// Whether neighbours were waited for already; from now on they were.
+    /// Returns whether neighbours were waited for already, and notes that they are from now on.
     pub(crate) fn mark_waited_for_external_writers(&self) -> bool {
         std::mem::replace(&mut *lock_unpoisoned(&self.has_waited), true)
     }
 
-    /// The newest look, if no check of this stop has been running since, whoever runs it.
+    /// Returns the newest reading, if no check of this stop has run since then, in any process.
     pub(crate) fn newest_snapshot_if_no_check_since(&self) -> Option<Arc<TreeSnapshot>> {
+        // A check of another process may write into the tree as ours do, so it rules a reading out
+        // too.
         let elsewhere = *lock_unpoisoned(&self.elsewhere);
         self.newest_tree_snapshot().filter(|look| match elsewhere {
             ForeignCheckState::NoneSeen => true,
@@ -199,6 +206,7 @@ impl StopTreeSnapshots {
         serves: impl FnOnce(&TreeSnapshot) -> bool,
         read: impl FnOnce() -> Result<TreeSnapshot, String>,
     ) -> Result<Arc<TreeSnapshot>, String> {
+        // The lock is held while the tree is read: a second caller waits, then finds the result.
         let mut latest = self.system.lock_mutex(&self.latest);
         if let Some(look) = latest.as_ref().filter(|look| serves(look)) {
             return Ok(Arc::clone(look));

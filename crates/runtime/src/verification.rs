@@ -1,9 +1,10 @@
-//! Performs verification: claims, processes, the tree before and after.
+//! Performs verification: claims a check, runs it, and reads the tree before and after.
 //!
-//! An effect is performed only by who holds its claim; who finds it claimed waits for
-//! its evidence. If a check's inputs were written while it ran, also if they hold the same
-//! afterwards, it runs once more, alone, and from then on always alone. A fixpoint is valid unless files
-//! were taken away meanwhile (`check_restores`), anything else is inconclusive (`tree_moving`).
+//! An effect is performed only by the process that holds its claim; a process that finds it claimed
+//! waits for the evidence. If a check's inputs are written while it runs, even if they hold the
+//! same content afterwards, the check runs once more, alone, and runs alone from then on. A
+//! fixpoint is valid unless files were taken away meanwhile (`check_restores`); anything else is
+//! inconclusive (`tree_moving`).
 
 use std::borrow::Cow;
 use std::sync::mpsc::{Sender, channel};
@@ -35,38 +36,39 @@ use self::disturbed::{
     CheckRunInterference, DisturbedCheck, DisturbedRun, mark_evidence_inconclusive,
 };
 
-/// How long to wait before looking again for evidence that another process is after.
+/// The pause between two looks for evidence that another process is finding.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A verification that is wanted.
 #[derive(Debug, Clone)]
 pub(crate) struct VerificationRequest {
     pub(crate) verifier: VerifierName,
-    /// What the core asks about.
+    /// The digest that the core asks about.
     pub(crate) subject: Digest,
-    /// The same without acts: what runs are kept under.
+    /// The same without acts: the digest that runs are stored under.
     pub(crate) content: Digest,
-    /// What began before this act was counted is out of date.
+    /// A run that began before this act was counted is out of date.
     pub(crate) acts: u64,
-    /// What is known is not taken, but of a run that began since then.
+    /// If set, stored evidence counts only if its run began at this time or later.
     pub(crate) again: Option<UnixMillis>,
 }
 
-/// Evidence that came back.
+/// The evidence of one verification.
 pub(crate) struct ReturnedEvidence {
     pub(crate) key: Digest,
     pub(crate) evidence: Evidence,
     pub(crate) cached: bool,
     /// When the run began that found it.
     pub(crate) began: UnixMillis,
-    /// A person has to be told of this.
+    /// The parked request that a person has to be told of.
     pub(crate) parked: Option<StoredApprovalRequest>,
-    /// By a run of this process, after which it looked at the tree.
+    /// Whether a run of this process found it, after which the process read the tree.
     pub(crate) run_here: bool,
 }
 
 impl Runtime {
-    /// The key of evidence and claim: everything that could change the verdict, and no session.
+    /// Returns the key of evidence and claim. It covers everything that could change the verdict,
+    /// but not the session.
     pub(crate) fn evidence_content_key(
         &self,
         policy: &Policy,
@@ -74,6 +76,8 @@ impl Runtime {
         subject: Digest,
         origin: EvidenceOrigin,
     ) -> Digest {
+        // Neither acts nor sessions are part of the key: sessions that did different things share
+        // their runs, and a later failure takes the place of an earlier pass.
         let origin = match origin {
             EvidenceOrigin::Gate => &b"gate"[..],
             EvidenceOrigin::Manual => b"manual",
@@ -90,7 +94,7 @@ impl Runtime {
         ])
     }
 
-    /// Performs all that is wanted, in parallel, handing each result over as it comes.
+    /// Runs all requested verifications in parallel and passes on each result as it arrives.
     #[expect(
         clippy::too_many_arguments,
         reason = "two call sites; a struct would only rename them"
@@ -125,6 +129,8 @@ impl Runtime {
             looks,
             kept: Mutex::new(Vec::new()),
         };
+        // First round: everything runs in parallel. Checks whose inputs were written meanwhile are
+        // collected for the second round.
         let mut moved: Vec<Box<DisturbedCheck<'_>>> = Vec::new();
         let owned = batch.hand_to_worker(wanted);
         let system = batch.system_interface();
@@ -137,6 +143,8 @@ impl Runtime {
             };
             let ours: Vec<&VerificationRequest> =
                 wanted.iter().filter(|want| !is_owned(want)).collect();
+            // The worker is waited for beside our own checks, so that a slow one delays none of
+            // them.
             if let Some(owned) = owned {
                 let (batch, sender) = (&batch, sender.clone());
                 threads.spawn_scoped_thread(move || batch.wait_for_worker(owned, &sender));
@@ -146,11 +154,15 @@ impl Runtime {
                     continue;
                 };
                 let (batch, sender) = (&batch, sender.clone());
+                // Marked before the thread starts: a check that ends early must see that others are
+                // still at work, to share one reading of the tree with them.
                 let busy = batch.looks.mark_check_running();
                 threads.spawn_scoped_thread(move || {
                     batch.obtain_and_send_evidence(spec, want, busy, &sender)
                 });
             }
+            // The loop below ends when every sender is gone. This one would keep it waiting
+            // forever.
             drop(sender);
             while let Some(found) = system.receive_from_channel(&receiver) {
                 match found? {
@@ -163,6 +175,7 @@ impl Runtime {
             }
             Ok::<(), RuntimeError>(())
         })?;
+        // Second round: disturbed checks run one after another, with nothing of ours beside them.
         let wait = batch.detect_external_writers(&moved)?;
         let wait_until = wait.map(|wait| system.monotonic_now() + wait);
         for again in moved {
@@ -177,7 +190,7 @@ impl Runtime {
     }
 }
 
-/// What the threads of one `perform` share.
+/// The data that the threads of one batch share.
 pub(crate) struct VerificationBatch<'a> {
     pub(crate) runtime: &'a Runtime,
     pub(crate) session: Option<&'a SessionId>,
@@ -190,13 +203,13 @@ pub(crate) struct VerificationBatch<'a> {
     pub(crate) since: Option<UnixMillis>,
     /// The final message, whole, where this process has it.
     message: Option<&'a str>,
-    /// What judges are shown, where it is this process's answer that they judge.
+    /// The judges' input, if they judge the answer of this process.
     case: Option<&'a JudgeInput>,
     pub(crate) patience: Deadline<'a>,
     pub(crate) progress: &'a (dyn Fn(VerificationProgress) + Sync),
     pub(crate) looks: &'a StopTreeSnapshots,
-    /// Claims on checks that run once more, alone. Whoever of us waits for another process gives
-    /// them back: that one may wait for them.
+    /// Claims on checks that run once more, alone. A thread that waits for another process gives
+    /// them back, since that process may wait for them.
     kept: Mutex<Vec<(VerifierName, EffectClaim)>>,
 }
 
@@ -205,15 +218,15 @@ pub(crate) enum FirstCheckRunOutcome<'a> {
     Disturbed(Box<DisturbedCheck<'a>>),
 }
 
-/// What came of running a check.
+/// The result of running a check.
 pub(crate) struct CheckExecutionResult {
     report: VerifierReport,
-    /// How often it took.
+    /// How many attempts it took.
     tries: u32,
     began: UnixMillis,
 }
 
-/// Evidence that is there already, or the right to find it.
+/// Known evidence, or the right to run the check.
 enum EvidenceOrCheckClaim {
     Known(Box<ReturnedEvidence>),
     Claimed(EffectClaim),
@@ -239,7 +252,7 @@ impl<'a> VerificationBatch<'a> {
         sender: &Sender<FirstCheckRunResult<'a>>,
     ) {
         let found = self.obtain_evidence(spec, wanted, busy);
-        // A run says so itself, before it looks at the tree.
+        // A run records its time itself, before it reads the tree.
         let by_run = |found: &FirstCheckRunOutcome<'_>| match found {
             FirstCheckRunOutcome::Evidence(done) => done.run_here,
             FirstCheckRunOutcome::Disturbed(_) => true,
@@ -247,7 +260,7 @@ impl<'a> VerificationBatch<'a> {
         if !found.as_ref().is_ok_and(by_run) {
             self.looks.record_evidence_time();
         }
-        // A receiver that is gone has failed already and says so.
+        // A receiver that is gone has failed already and reports why.
         let _ = sender.send(found);
     }
 
@@ -258,8 +271,8 @@ impl<'a> VerificationBatch<'a> {
         busy: RunningCheckGuard<'_>,
     ) -> FirstCheckRunResult<'a> {
         let (subject, acts) = (wanted.content, wanted.acts);
-        // Nobody else is asked about files that were not all seen. A command is: that it fails is
-        // true whatever else is there.
+        // Only a command is asked about files that were not all seen: that it fails is true
+        // whatever else there is.
         if spec.subject != VerdictSubjectKind::Message
             && !spec.is_tree_check()
             && let Some(why) = &self.tracked_files().unknown
@@ -280,6 +293,7 @@ impl<'a> VerificationBatch<'a> {
                 self.put_evidence(self.evidence_cache_key(spec, subject), evidence, found)?;
             return Ok(FirstCheckRunOutcome::Evidence(Box::new(done)));
         }
+        // Neither a person's answer nor a host's function has a run that could be claimed.
         if spec.tier == VerifierTier::Person {
             return Ok(FirstCheckRunOutcome::Evidence(Box::new(
                 self.person_evidence(spec, subject)?,
@@ -290,6 +304,7 @@ impl<'a> VerificationBatch<'a> {
                 self.run_host_verifier(spec, subject)?,
             )));
         }
+        // Known evidence comes first. Only a claim entitles this process to run the check.
         let key = self.evidence_cache_key(spec, subject);
         let claim =
             match self.known_evidence_or_run_claim(spec, subject, key, acts, wanted.again)? {
@@ -300,7 +315,7 @@ impl<'a> VerificationBatch<'a> {
             };
         match spec.subject {
             VerdictSubjectKind::Message => {
-                // At a stop of another message than ours, that one's own process judges it.
+                // A stop with another message is judged by the process that delivered it.
                 let ours = |message: &str| Digest::hash_bytes(message.as_bytes()) == subject;
                 let theirs = self.message.is_some_and(|message| !ours(message));
                 return self.run_final_message_check(spec, subject, key, &claim, theirs);
@@ -311,6 +326,7 @@ impl<'a> VerificationBatch<'a> {
             }
             VerdictSubjectKind::Tree | VerdictSubjectKind::Stop => {}
         }
+        // Read under the claim: no other run of this check overlaps it.
         let before = match self
             .looks
             .reuse_or_read_tree_snapshot(|| self.read_current_tree_snapshot())
@@ -323,6 +339,8 @@ impl<'a> VerificationBatch<'a> {
                 )));
             }
         };
+        // A check that is known to write its inputs would be disturbed for certain beside others.
+        // It goes straight to the run alone.
         let written = writing_checks::recorded_check_writes(&self.runtime.place, spec).paths;
         if !written.is_empty() {
             self.keep_rerun_claim(spec, claim);
@@ -335,6 +353,8 @@ impl<'a> VerificationBatch<'a> {
         }
         let run = self.run_check(spec, &claim);
         self.ensure_not_cancelled()?;
+        // Recorded before the tree is read: only a reading that begins later can serve as the last
+        // look of this stop.
         self.looks.record_evidence_time();
         let after = match self
             .looks
@@ -357,6 +377,8 @@ impl<'a> VerificationBatch<'a> {
                 self.record_check_run(spec, run, &before, is, CheckRunInterference::Undisturbed)?;
             return Ok(FirstCheckRunOutcome::Evidence(Box::new(done)));
         }
+        // The claim is kept for the second run. Released here, another process could start the same
+        // check in between.
         self.keep_rerun_claim(spec, claim);
         Ok(FirstCheckRunOutcome::Disturbed(Box::new(DisturbedCheck {
             spec,
@@ -366,7 +388,7 @@ impl<'a> VerificationBatch<'a> {
         })))
     }
 
-    /// What is about the message alone: the tree is not looked at, and nothing can move.
+    /// Judges the message alone: the tree is not read, so nothing can move.
     fn run_final_message_check(
         &self,
         spec: &VerifierSpec,
@@ -406,7 +428,7 @@ impl<'a> VerificationBatch<'a> {
             .map(|done| FirstCheckRunOutcome::Evidence(Box::new(done)))
     }
 
-    /// What a person said about exactly this. By hand nobody is asked.
+    /// Looks up a person's answer about exactly this. A manual check asks nobody.
     fn person_evidence(
         &self,
         spec: &VerifierSpec,
@@ -421,6 +443,8 @@ impl<'a> VerificationBatch<'a> {
         let none = Digest::hash_bytes(b"");
         let report = approvals::report_from_approval_answer(&word);
         let evidence = self.build_evidence(spec, report, subject, subject, none, none);
+        // Each answer has a key of its own: a later one must not replace the evidence that an
+        // earlier stop was decided on.
         let key = approvals::approval_evidence_key(
             self.evidence_cache_key(spec, subject),
             &word,
@@ -443,7 +467,7 @@ impl<'a> VerificationBatch<'a> {
         })
     }
 
-    /// What a function of the host says of this stop. Only this process can ask it, so there is
+    /// Asks a function of the host about this stop. Only this process can ask it, so there is
     /// nothing to claim.
     fn run_host_verifier(
         &self,
@@ -458,6 +482,7 @@ impl<'a> VerificationBatch<'a> {
         self.ensure_not_cancelled()?;
         let none = Digest::hash_bytes(b"");
         let key = self.evidence_cache_key(spec, subject);
+        // The key includes what the function said, since two stops may get different answers.
         let key = Digest::hash_parts([
             &key.as_bytes()[..],
             report.excerpt.as_bytes(),
@@ -470,7 +495,8 @@ impl<'a> VerificationBatch<'a> {
         )
     }
 
-    /// Known evidence, or a claim; while another holds the claim, waits for what it finds.
+    /// Returns known evidence or a claim. While another process holds the claim, waits for its
+    /// evidence.
     fn known_evidence_or_run_claim(
         &self,
         spec: &VerifierSpec,
@@ -479,19 +505,22 @@ impl<'a> VerificationBatch<'a> {
         acts: u64,
         again: Option<UnixMillis>,
     ) -> Result<EvidenceOrCheckClaim, RuntimeError> {
+        // A forced rerun ignores every verdict from before it was asked for.
         let use_cache = self.use_cache && again.is_none();
-        // What is waited for is as old as when it was asked for.
+        // Age is measured from here: a run of more than fifteen minutes would be too old at its own
+        // end.
         let asked = self.now_millis();
         let store = &*self.runtime.store;
         let slot = self.check_run_claim_key(spec, key);
+        // Remembered, so that a run that ends while this process waits is told from an older one.
         let before = evidence_codec::newest_stored_check_run(store, &key)?;
         let is_new = |run: &evidence_codec::StoredCheckRun| {
             before.as_ref().is_none_or(|before| before.id != run.id)
         };
-        // Whoever waited takes what came of the run that was waited for, and nothing older; but not that it
-        // was held up, which may have been for want of time.
+        // A process that waited takes the result of the run that it waited for, and nothing older;
+        // but not that the run was held up, which may have been for want of time.
         let serves = |run: &evidence_codec::StoredCheckRun, came: bool| match again {
-            // A run that had begun before says nothing of what was mended since.
+            // A run that began earlier says nothing of what was mended since.
             Some(since) => run.began >= since,
             None => came && is_new(run) && run.evidence.paths_changed_during_run_digest().is_none(),
         };
@@ -512,11 +541,12 @@ impl<'a> VerificationBatch<'a> {
                 }
                 return Ok(EvidenceOrCheckClaim::Known(evidence_marked_cached(run)));
             }
+            // No usable evidence: whoever gets the claim runs the check, everybody else waits.
             if let Some(claim) = store.try_claim_effect(&slot)? {
                 if waited {
                     self.looks.note_evidence_found_elsewhere();
                 }
-                // It may have been found between our look and our claim.
+                // It may have been found between the look and the claim.
                 let newest = evidence_codec::newest_stored_check_run(store, &key)?.filter(|run| {
                     is_check_run_fresh(spec, run, acts, asked) && serves(run, use_cache || waited)
                 });
@@ -531,10 +561,14 @@ impl<'a> VerificationBatch<'a> {
                 });
             }
             waited = true;
+            // Claims kept for reruns are given back before waiting. The process that is waited for
+            // may itself wait for one of them, and both would wait forever.
             lock_unpoisoned(&self.kept).clear();
             self.ensure_not_cancelled()?;
             if self.patience.is_past_deadline(self.system_interface()) {
                 self.looks.mark_foreign_check_running();
+                // A worker's check survives this answer. The agent is told to stop again later
+                // instead of starting it anew.
                 if let Some(since) = self.worker_check_start_time(spec, subject) {
                     let done = self.still_running_evidence(spec, subject, since)?;
                     return Ok(EvidenceOrCheckClaim::Unavailable(Box::new(done)));
@@ -562,7 +596,7 @@ impl<'a> VerificationBatch<'a> {
         }
     }
 
-    /// Whether this stop finds the verdict without a run.
+    /// Whether this stop can use a known verdict without a run.
     pub(crate) fn has_verdict_without_run(
         &self,
         spec: &VerifierSpec,
@@ -581,7 +615,7 @@ impl<'a> VerificationBatch<'a> {
         })
     }
 
-    /// Whether a run of its key can say anything here.
+    /// Whether a run under the check's key applies here.
     fn is_run_applicable(
         &self,
         spec: &VerifierSpec,
@@ -589,7 +623,7 @@ impl<'a> VerificationBatch<'a> {
         acts: u64,
         asked: UnixMillis,
     ) -> bool {
-        // A judge also reads what is no part of its subject: the conversation.
+        // A judge also reads the conversation, which is no part of its subject.
         let here = spec.tier != VerifierTier::Judge || self.is_check_run_of_task(run);
         here && is_check_run_fresh(spec, run, acts, asked)
     }
@@ -599,10 +633,10 @@ impl<'a> VerificationBatch<'a> {
         self.since.is_some_and(|since| run.at >= since)
     }
 
-    /// Only the newest run is asked. A pass holds wherever its key does. A fail holds in the task that saw it: what mended
-    /// it may lie outside everything that the key can name. What was inconclusive, but neither
-    /// cut nor about a tree that moved, is not tried again in its task either: a stop of another
-    /// scope would come to the same (law 7).
+    /// Only the newest run is asked. A pass holds wherever its key does. A fail holds in the task
+    /// that saw it: what mended it may lie outside everything that the key can name. An
+    /// inconclusive verdict that was neither cut short nor about a moving tree is not tried again
+    /// in its task either: a stop of another scope would come to the same (law 7).
     fn is_verdict_reusable(&self, run: &evidence_codec::StoredCheckRun) -> bool {
         let evidence = &run.evidence;
         let in_task = self.is_check_run_of_task(run);
@@ -668,6 +702,7 @@ impl<'a> VerificationBatch<'a> {
         };
         let mut report = self.system_interface().run_verifier(verifier, &job);
         let mut tries = 1;
+        // Retries stay within this stop and under the same claim.
         while tries <= spec.retries
             && is_check_run_retryable(&report)
             && self.ensure_not_cancelled().is_ok()
@@ -692,6 +727,8 @@ impl<'a> VerificationBatch<'a> {
 
     fn read_current_tree_snapshot(&self) -> Result<TreeSnapshot, String> {
         let began = self.system_interface().monotonic_now();
+        // Acts are counted before the reading: one that comes during it voids the evidence instead
+        // of being missed.
         let acts = self.runtime.act_count(self.session);
         let acts = acts.map_err(|error| error.to_string())?;
         let place = &self.runtime.place;
@@ -733,6 +770,7 @@ impl<'a> VerificationBatch<'a> {
             after.fact.tree,
         );
         evidence.tries = run.tries;
+        // Only a pass is voided. That a check fails is true whatever else is there.
         if let Some(why) = &self.tracked_files().unknown
             && evidence.verdict == Verdict::Pass
         {
@@ -741,11 +779,15 @@ impl<'a> VerificationBatch<'a> {
         evidence.alone = matches!(ran, CheckRunInterference::Alone(_));
         let says_nothing = matches!(ran, CheckRunInterference::WithExternalWrites(_));
         match ran {
+            // The check's own cause is dropped: what it made of files that neighbours wrote says
+            // nothing.
             CheckRunInterference::WithExternalWrites(wrote) => {
                 evidence.cause = None;
                 evidence.retryable = Retryability::Yes;
                 mark_evidence_inconclusive(&mut evidence, InconclusiveCause::TreeMoving, wrote);
             }
+            // The inputs differ before and after, so the verdict is about neither tree, even of a
+            // check that ran alone.
             _ if !still => {
                 let mut moved = before.changed_paths_between_readings(after, Some(&spec.name));
                 moved.extend(before.changed_package_markers(after));
@@ -763,7 +805,7 @@ impl<'a> VerificationBatch<'a> {
         };
         let key = self.evidence_cache_key(spec, subject);
         let done = if says_nothing {
-            // It takes the place of no run that says something.
+            // It must not replace a run that says something.
             let key = evidence_codec::put_unindexed_evidence(
                 &*self.runtime.store,
                 &key,
@@ -780,7 +822,7 @@ impl<'a> VerificationBatch<'a> {
         })
     }
 
-    /// Keeps what was found, as the newest of its key.
+    /// Stores evidence as the newest run of its key.
     fn put_evidence(
         &self,
         key: Digest,
@@ -798,7 +840,7 @@ impl<'a> VerificationBatch<'a> {
         key: Digest,
         why: &str,
     ) -> ReturnedEvidence {
-        // Cut short like a check is, and mended in the same way.
+        // A reading that ran out of time is cut short like a check, and mended in the same way.
         let cause = if self.patience.is_past_deadline(self.system_interface()) {
             InconclusiveCause::ReplyDeadline
         } else {
@@ -830,8 +872,8 @@ impl<'a> VerificationBatch<'a> {
             Cow::Owned(hidden) => hidden,
             Cow::Borrowed(_) => text,
         };
-        // An id may be made of a message. It is hidden before anything is said of it, so
-        // that every later reader means the same finding.
+        // An id may contain a part of a message. It is redacted before anything is derived from it,
+        // so that all later readers mean the same finding.
         let findings = report.findings.into_iter().map(|finding| Finding {
             id: hide(finding.id),
             message: hide(finding.message),
@@ -868,7 +910,7 @@ impl<'a> VerificationBatch<'a> {
         }
     }
 
-    /// What is said of files that were not all seen says nothing.
+    /// Makes evidence inconclusive where not all files were seen.
     fn void_evidence_of_unseen_files(&self, evidence: Evidence, why: &str) -> Evidence {
         let why = self.runtime.redactor.redact_text(why);
         Evidence {
@@ -886,8 +928,8 @@ impl<'a> VerificationBatch<'a> {
             .evidence_content_key(self.policy, spec, subject, self.origin)
     }
 
-    /// What is claimed for a run under this key. Of a check of the tree no two runs overlap, whatever
-    /// they are about: they work in the same files.
+    /// Returns what has to be claimed for a run under this key. No two runs of one check of the
+    /// tree overlap, whatever they are about: they work in the same files.
     fn check_run_claim_key(&self, spec: &VerifierSpec, key: Digest) -> Digest {
         match spec.is_tree_check() {
             true => Digest::hash_parts([
@@ -937,16 +979,19 @@ impl<'a> VerificationBatch<'a> {
     }
 }
 
-/// Whether no act that concerns it came after the run began, and it is not too old to be believed.
+/// Whether no act that concerns the check came after the run began, and the run is recent enough to
+/// be believed.
 fn is_check_run_fresh(
     spec: &VerifierSpec,
     run: &evidence_codec::StoredCheckRun,
     acts: u64,
     now: UnixMillis,
 ) -> bool {
-    // Of a run that a clock that was ahead says to be yet to come nobody knows the age.
+    // A run that lies in the future, by a clock that was ahead, has no known age.
     let is_old =
         || evidence::is_evidence_too_old(now.0.abs_diff(run.began.0), run.evidence.duration_ms);
+    // Only a check without declared inputs grows old: what it depends on beside the tree is not
+    // known.
     run.acts >= acts && !(spec.is_tree_check() && spec.inputs.is_empty() && is_old())
 }
 

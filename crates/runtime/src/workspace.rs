@@ -1,4 +1,4 @@
-//! Where a session works: the tree it is about, and the folder that remembers.
+//! The workspace of a session: the tree that is judged, and the state folder that remembers.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,13 +25,14 @@ use crate::output_files::own_output_file_ids;
 use crate::system::{RealSystem, System};
 use crate::{durable_file, environment, run_environment};
 
-/// At a prompt the tree is read only as long as nobody notices.
+/// The limit for reading the tree at a prompt, short enough that nobody notices it.
 pub(crate) const PROMPT_LIMIT: Duration = Duration::from_secs(2);
 
-/// Longer a list of tracked files is not believed.
+/// The largest list of tracked files that is read.
 const MAX_LIST_BYTES: u64 = 256 << 20;
 
-/// Begins a list that is not known to be whole. No other list begins so: no name is empty.
+/// The first byte of a list that may be incomplete. No other list begins with it, because no name
+/// is empty.
 const INCOMPLETE_MARK: u8 = b'\0';
 
 /// The files that count whatever ignore files say.
@@ -39,7 +40,7 @@ const INCOMPLETE_MARK: u8 = b'\0';
 pub(crate) struct TrackedFiles {
     /// Those that are known.
     pub(crate) names: Arc<PackedNameSet>,
-    /// Why there may be more, and what to do about it.
+    /// Why the list may be incomplete, and what to do about it.
     pub(crate) unknown: Option<String>,
 }
 
@@ -52,15 +53,16 @@ pub struct TreeAndStateFolder {
     pub state: PathBuf,
     /// The environment that checks get a filtered copy of. Shared: places are copied often.
     pub env: Arc<BTreeMap<OsString, OsString>>,
-    /// Whether what it says of where models are reached is believed: not where a stranger's
-    /// settings may have set it.
+    /// Whether the variables that say where models are reached are believed. They are not where a
+    /// stranger's settings may have set them.
     pub trusts_addresses: bool,
     /// The machine.
     pub system: Arc<dyn System>,
 }
 
 impl TreeAndStateFolder {
-    /// A folder, with the environment of this process and a state folder that goes with it.
+    /// A workspace in this folder, with the environment of this process and a state folder of its
+    /// own.
     pub fn workspace_for_folder(root: &Path) -> Self {
         Self {
             state: std::env::temp_dir().join(format!("checkrein-{}", std::process::id())),
@@ -79,9 +81,9 @@ impl TreeAndStateFolder {
         }
     }
 
-    /// Takes down which files are tracked now: they count from here on, whatever
-    /// ignore files say later. If that cannot be found out within `limit`, what is known from
-    /// before counts, and that it is not all is taken down too.
+    /// Records which files are tracked now: they count from here on, whatever ignore files say
+    /// later. If that cannot be found out within `limit`, the earlier list counts, and it is
+    /// recorded that the list may be incomplete.
     pub(crate) fn freeze_tracked_files(
         &self,
         session: &SessionId,
@@ -92,13 +94,15 @@ impl TreeAndStateFolder {
         let before = durable_file::read_regular_file(&file, MAX_LIST_BYTES)
             .ok()
             .flatten();
-        // Nearly always nothing has changed, and there may be hundreds of thousands.
+        // Nearly always nothing has changed, and there may be hundreds of thousands of names.
         if tracked.unknown.is_none()
             && before.as_deref() == Some(tracked.names.nul_separated_names().as_bytes())
         {
             return tracked;
         }
         let before = before.map(name_list_from_stored_bytes).unwrap_or_default();
+        // A new list may lack the files of an index that is gone. Without a new list, the earlier
+        // one is all that is known.
         let names = match tracked.unknown {
             None => with_names_of_lost_index(tracked.names, &before),
             Some(_) => Arc::new(before),
@@ -106,8 +110,8 @@ impl TreeAndStateFolder {
         self.record_tracked_files(session, TrackedFiles { names, ..tracked })
     }
 
-    /// Whether it could not be found out, when the session's newest task began, nor since, which
-    /// files git tracks: those that match an ignore rule may be missed then.
+    /// Whether git's tracked files could not be listed when the session's newest task began, nor
+    /// since: those that match an ignore rule may then be missed.
     pub fn are_tracked_files_unknown(&self, session: &SessionId) -> bool {
         self.recorded_tracked_files(session)
             .is_some_and(|tracked| tracked.unknown.is_some())
@@ -132,9 +136,11 @@ impl TreeAndStateFolder {
             text.push(char::from(INCOMPLETE_MARK));
         }
         text.push_str(tracked.names.nul_separated_names());
-        // Without the list ignore files decide: less is seen, nothing wrong is claimed.
+        // Errors are ignored. Without the list, ignore files decide: fewer files are seen, but
+        // nothing wrong is claimed.
         let file = self.tracked_files_path(session);
         let _ = file.parent().map_or(Ok(()), create_private_folder);
+        // Renamed into place, so that a hook that reads meanwhile sees the old list or the new one.
         let fresh = file.with_extension(std::process::id().to_string());
         if write_private_file(&fresh, text.as_bytes()).is_ok() {
             let _ = std::fs::rename(&fresh, &file);
@@ -154,14 +160,15 @@ impl TreeAndStateFolder {
         })
     }
 
-    /// Reads the tree, with the part that each verifier depends on. Where it is not known which
-    /// files count, its digests are like those of no tree that is known: no evidence is about it.
+    /// Reads the tree, with the part that each verifier depends on. If it is not known which files
+    /// count, the digests match no known tree, so no evidence is about it.
     pub(crate) fn read_tree(
         &self,
         tracked: &TrackedFiles,
         policy: &Policy,
         limits: TreeReadLimits<'_>,
     ) -> Result<TreeReadResult, TreeReaderError> {
+        // Only checks of the tree have a part of it that they depend on.
         let views: Vec<VerifierGlobs<'_>> = policy
             .verifiers
             .iter()
@@ -172,7 +179,7 @@ impl TreeAndStateFolder {
                 outputs: &spec.outputs,
             })
             .collect();
-        // What a verifier names is judged, whatever ignore files say of it.
+        // A file that a verifier names is judged whatever ignore files say.
         let named: BTreeSet<String> = policy
             .verifiers
             .iter()
@@ -190,6 +197,7 @@ impl TreeAndStateFolder {
         };
         let mut reading = reader.read_tree(&views, limits)?;
         self.record_large_files(&reading.unread);
+        // The reading itself is sound, but no evidence may be taken for this tree.
         if tracked.unknown.is_some() {
             reading.fact = mark_digests_as_incomplete(reading.fact);
         }
@@ -200,8 +208,9 @@ impl TreeAndStateFolder {
         Ok(reading)
     }
 
-    /// The files tracked when the session's task began; those tracked now without one. What could
-    /// not be read then is read now, so that who mends it can go on.
+    /// Returns the files that were tracked when the session's task began; without a session, those
+    /// tracked now. A list that was incomplete is read again, so that whoever mends the index can
+    /// go on.
     pub(crate) fn session_tracked_files(
         &self,
         session: Option<&SessionId>,
@@ -211,11 +220,13 @@ impl TreeAndStateFolder {
         let Some(session) = session else {
             return self.list_tracked_files(limit);
         };
+        // A session without a list had no prompt here yet; it begins with what is tracked now.
         let Some(mut tracked) = self.recorded_tracked_files(session) else {
             return self.freeze_tracked_files(session, limit);
         };
         if tracked.unknown.is_some() {
             let now = self.list_tracked_files(limit);
+            // Names are only added: what was tracked at the task's start goes on counting.
             tracked.names = Arc::new(tracked.names.with_more_names(now.names.iter()));
             tracked.unknown = now.unknown;
             if tracked.unknown.is_none() {
@@ -225,13 +236,13 @@ impl TreeAndStateFolder {
         tracked
     }
 
-    /// Removes what is known of a session beside the store.
+    /// Removes the files about a session beside the store.
     pub(crate) fn remove_session_files(&self, session: &SessionId) -> bool {
         std::fs::remove_file(self.tracked_files_path(session)).is_ok()
     }
 
-    /// What is left out of the tree as it is now, for a task of this session; `None` if that cannot be
-    /// told within `limit`.
+    /// Returns what is left out of the tree as it is now, for a task of this session; `None` if
+    /// that cannot be found out within `limit`.
     pub fn excluded_files(
         &self,
         session: &SessionId,
@@ -262,11 +273,11 @@ impl TreeAndStateFolder {
             .collect()
     }
 
-    /// Only to be told of: without the list nothing is.
+    /// Records the large files, for messages only: without the list none are named.
     fn record_large_files(&self, names: &[String]) {
         let file = self.large_files_path();
         if names.is_empty() {
-            // Nearly always it is not there.
+            // As a rule there is no such file.
             let _ = std::fs::remove_file(file);
             return;
         }
@@ -299,15 +310,15 @@ impl TreeAndStateFolder {
     }
 }
 
-/// Names as they are kept.
+/// Reads names as they are stored.
 fn name_list_from_stored_bytes(listed: Vec<u8>) -> PackedNameSet {
     let lossy = |error: FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
     let text = String::from_utf8(listed).unwrap_or_else(lossy);
-    // Without the mark of a list that is not whole.
+    // The mark of an incomplete list is no part of the names.
     PackedNameSet::from_nul_separated(text.strip_prefix('\0').map(str::to_owned).unwrap_or(text))
 }
 
-/// These names, with those that git tracked before and has no index for any more.
+/// Adds the names that git tracked before and has no index for any more.
 fn with_names_of_lost_index(now: Arc<PackedNameSet>, before: &PackedNameSet) -> Arc<PackedNameSet> {
     let gone = before.iter().filter(|name| !now.contains_name(name));
     let gone: Vec<&str> = gone
@@ -319,14 +330,16 @@ fn with_names_of_lost_index(now: Arc<PackedNameSet>, before: &PackedNameSet) -> 
     }
 }
 
-/// Whether a name that git tracked is not among those of now because there is no index any more that
-/// could have it: that of the repository, or that of the submodule which it is in.
+/// Whether a tracked name is missing now because the index that would hold it is gone: that of the
+/// repository, or that of the submodule which the name is in.
 fn belongs_to_vanished_git_index(name: &str, now: &PackedNameSet) -> bool {
     let is_empty = |submodule: &str| {
         let inside = format!("{submodule}/");
+        // Names are sorted, so a file of the submodule would come next.
         let first = now.first_name_at_or_after(&inside);
         !first.is_some_and(|first| first.starts_with(&inside))
     };
+    // Each folder above the file may be the submodule that git lists as one name.
     let above = name.match_indices('/').filter_map(|(at, _)| name.get(..at));
     now.is_empty()
         || above
@@ -334,7 +347,7 @@ fn belongs_to_vanished_git_index(name: &str, now: &PackedNameSet) -> bool {
             .any(|folder| now.contains_name(folder) && is_empty(folder))
 }
 
-/// What went wrong, and what to do about it.
+/// Describes why git's tracked files are not known, and what to do about it.
 fn tracked_files_unknown_reason(error: &GitReadError) -> String {
     let source = match error.source() {
         Some(source) => format!(": {source}"),
@@ -346,7 +359,7 @@ fn tracked_files_unknown_reason(error: &GitReadError) -> String {
     )
 }
 
-/// The digests of a tree of which some files may not have been seen.
+/// Changes the digests of a tree of which some files may not have been seen.
 fn mark_digests_as_incomplete(fact: TreeDigests) -> TreeDigests {
     let other = |digest: Digest| Digest::hash_parts([b"not all", &digest.as_bytes()[..]]);
     TreeDigests {

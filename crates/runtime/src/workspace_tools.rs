@@ -1,5 +1,5 @@
-//! What our own loop's agent can do to a tree: run a command, apply a patch. Nothing here asks
-//! whether it may; whoever calls it has asked.
+//! The tools of our own loop's agent: run a command, apply a patch. Nothing here asks whether that
+//! is allowed; the caller has asked.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::check_logs;
 use crate::workspace::TreeAndStateFolder;
 use checkrein_redaction::Redactor;
 
-/// A larger file is not patched.
+/// The largest file that is patched.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 
-/// Works in one tree.
+/// The tools of one tree.
 #[derive(Clone)]
 pub struct WorkspaceTools {
     place: TreeAndStateFolder,
@@ -37,17 +37,18 @@ impl WorkspaceTools {
         Self { place, redactor }
     }
 
-    /// Runs a command to its end, or to the end of its time, and all that it started with it.
-    /// Both ends of what it said are told, without the keys of model providers.
+    /// Runs a command until it ends or its time is over; everything that it started is killed with
+    /// it. Returns both ends of its output, without the keys of model providers.
     ///
     /// # Errors
-    /// The same, if it did not end with status 0.
+    /// Returns the same output if the command did not end with status 0.
     pub fn run_shell(
         &self,
         command: &str,
         time: Duration,
         cancelled: &AtomicBool,
     ) -> Result<String, String> {
+        // The command runs as a verifier does, with its limits, its log and its clean environment.
         let spec = VerifierSpec {
             name: VerifierName::new("shell"),
             kind: "command".to_owned(),
@@ -81,15 +82,17 @@ impl WorkspaceTools {
         shell_result(report, time)
     }
 
-    /// Applies a patch, all of it or nothing.
+    /// Applies a patch, completely or not at all.
     ///
     /// # Errors
-    /// Why nothing, or not all, was changed; in words for whoever wrote it.
+    /// Returns why nothing, or not everything, was changed, in words for the author of the patch.
     pub fn apply_patch(&self, text: &str) -> Result<String, String> {
         let failed = |error: &dyn std::fmt::Display| format!("{error}");
         let disk = DiskTree::open_file_tree(&self.place.root, MAX_FILE_BYTES)
             .map_err(|error| failed(&error))?;
         let memory = self.patch_journal_path();
+        // A patch that a crash interrupted is undone or finished first: the files that this one is
+        // checked against must be whole.
         recover_interrupted_apply(&disk, &memory).map_err(|error| failed(&error))?;
         let plan = parse_patch(text, None)
             .map_err(|refusal| vec![refusal])
@@ -116,7 +119,7 @@ impl WorkspaceTools {
         Ok(format!("applied: {}", paths.join(", ")))
     }
 
-    /// Where the journal of this root is kept: not in the tree.
+    /// The journal of this root, which is kept outside of the tree.
     fn patch_journal_path(&self) -> PathBuf {
         let mut name = Digest::hash_bytes(self.place.root.as_os_str().as_encoded_bytes()).to_hex();
         name.truncate(24);
@@ -127,6 +130,7 @@ impl WorkspaceTools {
 fn shell_result(report: VerifierReport, time: Duration) -> Result<String, String> {
     let said = report.excerpt;
     match (report.exit_code, report.cause) {
+        // The order matters: a command that was killed for its time may have an exit code as well.
         (_, Some(InconclusiveCause::Timeout)) => {
             Err(format!("ended after {}s\n{said}", time.as_secs()))
         }

@@ -1,5 +1,6 @@
-//! Checks that were seen to write into the tree, and what: such a check runs alone from then on, with an eye
-//! on those files. One small file for each definition; without it a check is only found out anew.
+//! Remembers checks that were seen to write into the tree, and the files: such a check runs alone
+//! from then on, while those files are watched. One small file per definition; without it a check
+//! is merely found out anew.
 
 use std::path::PathBuf;
 
@@ -10,18 +11,18 @@ use checkrein_verifiers::private_file::{create_private_folder, write_private_fil
 use crate::durable_file;
 use crate::workspace::TreeAndStateFolder;
 
-/// More files are not watched.
+/// How many files are watched at most.
 const MAX_FILES: usize = 200;
-/// First line of a check that takes files away and brings them back.
+/// The first line for a check that takes files away and brings them back.
 const RESTORES: &str = "restores";
-/// First line of any other.
+/// The first line for any other check.
 const WRITES: &str = "writes";
 
-/// What is known of a check.
+/// What is known about a check.
 #[derive(Debug, Default)]
 pub(crate) struct CheckWrites {
     pub(crate) paths: Vec<String>,
-    /// It was seen to take some of them away and bring them back.
+    /// Whether it was last seen to take some of them away and bring them back.
     pub(crate) restores: bool,
 }
 
@@ -41,7 +42,7 @@ pub(crate) fn recorded_check_writes(
     }
 }
 
-/// Adds to what is known of it.
+/// Adds files to what is known; the newest run decides about `restores`.
 pub(crate) fn record_check_writes(
     place: &TreeAndStateFolder,
     spec: &VerifierSpec,
@@ -50,6 +51,7 @@ pub(crate) fn record_check_writes(
 ) {
     let before = recorded_check_writes(place, spec);
     let mut all = before.paths;
+    // One line per file: a name with a line feed would read as two.
     all.extend(paths.iter().filter(|path| !path.contains('\n')).cloned());
     all.sort_unstable();
     all.dedup();
@@ -59,11 +61,13 @@ pub(crate) fn record_check_writes(
         false => WRITES,
     };
     let file = path_of_check_writes_record(place, spec);
+    // Errors are ignored: without the file the check is found out anew.
     let _ = file.parent().map_or(Ok(()), create_private_folder);
     let _ = write_private_file(&file, format!("{head}\n{}\n", all.join("\n")).as_bytes());
 }
 
 fn path_of_check_writes_record(place: &TreeAndStateFolder, spec: &VerifierSpec) -> PathBuf {
+    // Root and definition: the same command in another tree may write other files.
     let id = Digest::hash_parts([
         place.root.as_os_str().as_encoded_bytes(),
         spec.definition_digest().as_bytes(),

@@ -1,5 +1,5 @@
-//! The Anthropic Messages API, as far as Claude Code uses it: what a request says, and a
-//! response as a stream of events.
+//! Implements the Anthropic Messages API as far as Claude Code uses it: parses requests and renders
+//! responses as event streams.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::script::{ScriptedModelAction, ScriptedModelRequest, join_strings_in_json_value};
 
-/// `None`: a side request, which offers no tools (a title, a summary).
+/// Parses a request; `None` for a side request, which offers no tools (a title, a summary).
 pub(crate) fn parse_anthropic_request(body: &Value) -> Option<ScriptedModelRequest> {
     let tools: Vec<String> = array_field(body, "tools")
         .iter()
@@ -18,6 +18,7 @@ pub(crate) fn parse_anthropic_request(body: &Value) -> Option<ScriptedModelReque
         return None;
     }
     let messages = array_field(body, "messages");
+    // Everything after the model's last message is new to it: tool results, prompts, hook feedback.
     let spoken = messages
         .iter()
         .rposition(|message| message_role(message) == "assistant")
@@ -35,6 +36,7 @@ pub(crate) fn parse_anthropic_request(body: &Value) -> Option<ScriptedModelReque
             .join("\n")
     };
     Some(ScriptedModelRequest {
+        // The caller numbers requests, under the lock of the log.
         number: 0,
         opening_text: content(messages.get(..first).unwrap_or_default()),
         full_text: content(messages),
@@ -66,7 +68,7 @@ enum ResponseBlock<'a> {
     },
 }
 
-/// The n-th response. `tokens` is what it claims to have cost. True: as a stream.
+/// Renders the n-th response, which reports `tokens` output tokens; returns whether it is a stream.
 pub(crate) fn render_scripted_anthropic_reply(
     body: &Value,
     number: usize,
@@ -82,6 +84,7 @@ pub(crate) fn render_scripted_anthropic_reply(
     let calls = blocks
         .iter()
         .any(|block| matches!(block, ResponseBlock::Call { .. }));
+    // An agent runs tool calls only if the stop reason announces them.
     let stop_reason = if calls { "tool_use" } else { "end_turn" };
     let usage = |output: u64| {
         json!({
@@ -105,7 +108,7 @@ pub(crate) fn render_scripted_anthropic_reply(
     let mut event = |kind: &str, value: Value| {
         let _ = write!(out, "event: {kind}\ndata: {value}\n\n");
     };
-    // The count of output tokens is known at the end only, as with the real service.
+    // As with the real service, the number of output tokens is known only at the end.
     event(
         "message_start",
         json!({ "type": "message_start", "message": message(&[], None, usage(1)) }),
@@ -137,6 +140,7 @@ fn scripted_content_block<'a>(
     id: String,
     repo: &Path,
 ) -> ResponseBlock<'a> {
+    // Claude Code's file tools take absolute paths.
     let absolute = |path: &str| repo.join(path).display().to_string();
     let (name, input) = match act {
         ScriptedModelAction::Say(text) => return ResponseBlock::Text(text),
@@ -154,7 +158,8 @@ fn scripted_content_block<'a>(
         ),
         ScriptedModelAction::Read(path) => ("Read", json!({ "file_path": absolute(path) })),
         ScriptedModelAction::Delegate(prompt) => {
-            // In the background, which is the default, the main stop may come before its end.
+            // In the background, which is the default, a sub-agent may end after the stop of the
+            // main agent.
             let input = json!({
                 "description": "scripted", "prompt": prompt,
                 "subagent_type": "general-purpose", "run_in_background": false,
@@ -175,7 +180,7 @@ fn content_block_json(block: &ResponseBlock<'_>) -> Value {
     }
 }
 
-/// As a stream has it: the empty block, then what fills it.
+/// Splits a block for a stream: the empty block, and the delta that fills it.
 fn content_block_stream_parts(block: &ResponseBlock<'_>) -> (Value, Value) {
     match block {
         ResponseBlock::Text(text) => (

@@ -1,6 +1,6 @@
-//! A model that works with the tools it is offered, whatever they are: it answers in the format in
-//! which it is asked, and says what a function of the conversation says. So it goes on where it was
-//! when the process that asked it dies and another one asks.
+//! Provides a scripted model for the built-in agent loop. It answers in the format of the request,
+//! with what a function of the conversation returns. It keeps no state between requests, so it
+//! continues where it was when the asking process dies and another one asks.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,21 +9,21 @@ use serde_json::{Value, json};
 use crate::http::{HttpRequest, HttpResponse, LoopbackServer};
 use crate::script::join_strings_in_json_value;
 
-/// What it does.
+/// A turn of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CoderTurn {
-    /// Says something and wants nothing done.
+    /// A text without a tool call.
     Say(String),
-    /// Says something that its output limit cuts.
+    /// A text that the output limit truncates.
     Truncated(String),
-    /// Wants a tool used.
+    /// A tool call.
     Call {
         /// Which.
         tool: String,
         /// How.
         input: Value,
     },
-    /// Is not there: an HTTP status.
+    /// A refusal with this HTTP status.
     Unavailable(u16),
 }
 
@@ -52,22 +52,22 @@ impl CoderTurn {
     }
 }
 
-/// A conversation, as far as it was had when the model is asked.
+/// The conversation of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScriptedCoderConversation {
-    /// The model's own turns in it.
+    /// Number of the model's own turns.
     pub turns: usize,
-    /// What came since the last of them.
+    /// The text since the last of them.
     pub new_text: String,
     /// All of it.
     pub full_text: String,
 }
 
-/// What an answer is said to have cost: tokens read, and written.
+/// The usage that an answer reports: input and output tokens.
 pub const TURN_TOKENS: (u64, u64) = (1000, 700);
 
-/// The formats, with a provider of each: its name for a model, the variable of its address, what
-/// stands behind the address there, and the variable of its key.
+/// A provider of each format: the name of a model, the variable of the address, the suffix of the
+/// address, and the variable of the key.
 pub const PROVIDER_ENTRIES: [(&str, &str, &str, &str); 5] = [
     (
         "anthropic/claude-sonnet-4-5",
@@ -91,7 +91,7 @@ pub const PROVIDER_ENTRIES: [(&str, &str, &str, &str); 5] = [
     ("ollama/qwen3", "OLLAMA_HOST", "", "OLLAMA_API_KEY"),
 ];
 
-/// Writes the n-th turn, which took so many tokens, as events.
+/// Renders the n-th turn with this number of output tokens as events.
 type TurnRenderer = fn(&CoderTurn, usize, u64) -> Vec<Value>;
 type ScriptedCoderFn = dyn Fn(&ScriptedCoderConversation) -> (CoderTurn, u64) + Send + Sync;
 
@@ -103,14 +103,14 @@ pub struct ScriptedCoderServer {
 }
 
 impl ScriptedCoderServer {
-    /// Every answer costs [`TURN_TOKENS`].
+    /// Starts a server whose answers report [`TURN_TOKENS`].
     pub fn start_server(
         script: impl Fn(&ScriptedCoderConversation) -> CoderTurn + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         Self::start_with_scripted_token_counts(move |heard| (script(heard), TURN_TOKENS.1))
     }
 
-    /// The script says as well how many tokens each answer takes.
+    /// Starts a server whose script also returns the output tokens of each answer.
     pub fn start_with_scripted_token_counts(
         script: impl Fn(&ScriptedCoderConversation) -> (CoderTurn, u64) + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
@@ -122,7 +122,7 @@ impl ScriptedCoderServer {
         Ok(Self { server, heard })
     }
 
-    /// The n-th turn is the n-th of these; the last one is repeated for ever.
+    /// Starts a server that answers with these turns in order; the last one is repeated for ever.
     pub fn start_with_scripted_turns(turns: Vec<CoderTurn>) -> std::io::Result<Self> {
         Self::start_server(move |heard| nth_or_last_scripted_turn(&turns, heard.turns))
     }
@@ -132,7 +132,8 @@ impl ScriptedCoderServer {
         self.server.scripted_server_url()
     }
 
-    /// What a process needs in its environment to ask this model by the name of one of [`PROVIDER_ENTRIES`].
+    /// Returns the environment variables with which a process reaches this model under the name of
+    /// one of [`PROVIDER_ENTRIES`].
     pub fn scripted_model_environment(&self, name: &str) -> Vec<(&'static str, String)> {
         let wire = PROVIDER_ENTRIES.iter().find(|(known, ..)| *known == name);
         wire.map_or_else(Vec::new, |(_, address, below, key)| {
@@ -146,13 +147,13 @@ impl ScriptedCoderServer {
         })
     }
 
-    /// Every question so far, in order.
+    /// Returns all requests so far, in order.
     pub fn requests_to_scripted_coder(&self) -> Vec<ScriptedCoderConversation> {
         lock_unpoisoned(&self.heard).clone()
     }
 }
 
-/// The n-th, or the last.
+/// Returns the n-th turn, or the last one.
 pub fn nth_or_last_scripted_turn(turns: &[CoderTurn], n: usize) -> CoderTurn {
     let last = turns.len().saturating_sub(1);
     turns
@@ -172,6 +173,8 @@ fn answer_model_request(
 ) -> HttpResponse {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let path = request.target.split('?').next().unwrap_or_default();
+    // The path names the format. Compared from the end, since each provider has a prefix of its
+    // own.
     let (list, name, say): (&str, &str, TurnRenderer) = if path.ends_with("/v1/messages") {
         ("messages", "assistant", build_anthropic_events)
     } else if path.ends_with("/responses") {
@@ -187,6 +190,7 @@ fn answer_model_request(
         );
     };
     let heard = read_conversation_from_request(&body, list, name);
+    // Recorded before the script runs, so that a refusal is in the log as well.
     lock_unpoisoned(kept).push(heard.clone());
     let (turn, output) = script(&heard);
     if let CoderTurn::Unavailable(status) = turn {
@@ -196,6 +200,7 @@ fn answer_model_request(
     let events = say(&turn, heard.turns, output);
     let lines: String = events
         .iter()
+        // Anthropic and Responses name their events; chat completions and Gemini send data only.
         .map(|event| match event.get("type").and_then(Value::as_str) {
             Some(kind) => format!("event: {kind}\ndata: {event}\n\n"),
             None => format!("data: {event}\n\n"),
@@ -214,6 +219,7 @@ fn read_conversation_from_request(
 ) -> ScriptedCoderConversation {
     let items = body.get(list).and_then(Value::as_array);
     let items = items.map_or(&[][..], Vec::as_slice);
+    // The Responses API lists a model's calls as items of their own, without a role.
     let own = |item: &Value| {
         item.get("role").and_then(Value::as_str) == Some(name)
             || item.get("type").and_then(Value::as_str) == Some("function_call")
@@ -227,6 +233,7 @@ fn read_conversation_from_request(
             .join("\n")
     };
     ScriptedCoderConversation {
+        // Counted in the request, not in the server: another process may continue the conversation.
         turns: items.iter().filter(|item| own(item)).count(),
         new_text: text(items.get(last..).unwrap_or_default()),
         full_text: text(items),
@@ -275,6 +282,7 @@ fn build_responses_events(turn: &CoderTurn, n: usize, output: u64) -> Vec<Value>
             "content": [{ "type": "output_text", "text": text, "annotations": [] }] }),
         CoderTurn::Unavailable(_) => return Vec::new(),
     };
+    // Responses report a truncated answer as an event of its own kind, not as a finish reason.
     let cut = matches!(turn, CoderTurn::Truncated(_));
     let (status, kind) = match cut {
         true => ("incomplete", "response.incomplete"),
@@ -311,6 +319,7 @@ fn scripted_chat_events(turn: &CoderTurn, n: usize, output: u64) -> Vec<Value> {
     vec![
         json!({ "choices": [{ "index": 0, "delta": delta }] }),
         json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": finish }] }),
+        // Usage comes last and without choices, as OpenAI sends it with `include_usage`.
         json!({ "choices": [], "usage": { "prompt_tokens": TURN_TOKENS.0, "completion_tokens": output } }),
     ]
 }

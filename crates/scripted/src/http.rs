@@ -1,5 +1,5 @@
-//! As much of an HTTP/1.1 server as two agents need, on loopback alone. Any other host that
-//! a client asks for through us as its proxy is refused and written down.
+//! Implements as much of an HTTP/1.1 server as two agents need, on loopback only. It also serves as
+//! the agents' proxy, which refuses every other host; `model` records the refused hosts.
 
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// More than any request of an agent, its head included.
+/// Longest request in bytes, its head included; larger than any request of an agent.
 const MAX_REQUEST: u64 = 64 * 1024 * 1024;
-/// More than any agent has open at once; further ones are closed unread.
+/// Most open connections; more than any agent has at once. Further ones are closed unread.
 const MAX_CONNECTIONS: usize = 64;
 /// Longest silence of a client in the middle of a request.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// One request, read whole.
+/// A complete request.
 #[derive(Debug)]
 pub(crate) struct HttpRequest {
     pub(crate) method: String,
@@ -23,7 +23,7 @@ pub(crate) struct HttpRequest {
     pub(crate) body: Vec<u8>,
 }
 
-/// What is sent back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct HttpResponse {
     pub(crate) status: u16,
@@ -49,7 +49,7 @@ impl HttpResponse {
     }
 }
 
-/// Listens until dropped.
+/// A server that listens until dropped.
 #[derive(Debug)]
 pub(crate) struct LoopbackServer {
     address: SocketAddr,
@@ -57,10 +57,11 @@ pub(crate) struct LoopbackServer {
 }
 
 impl LoopbackServer {
-    /// Each connection has a thread and carries one request.
+    /// Starts a server. Each connection has its own thread and carries one request.
     pub(crate) fn start_http_server(
         handle: impl Fn(HttpRequest) -> HttpResponse + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
+        // Port 0: the system chooses a free one, so that servers can run in parallel.
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let over = Arc::new(AtomicBool::new(false));
@@ -72,6 +73,7 @@ impl LoopbackServer {
                     break;
                 }
                 let Ok(stream) = stream else { continue };
+                // Dropping the stream closes it; the client sees a reset and may try again.
                 if open.load(Ordering::SeqCst) >= MAX_CONNECTIONS {
                     continue;
                 }
@@ -97,7 +99,7 @@ impl LoopbackServer {
 impl Drop for LoopbackServer {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::SeqCst);
-        // Wakes the listener, which then sees that it is over.
+        // A connection wakes the listener out of `accept`, so that it sees the flag.
         drop(TcpStream::connect(self.address));
     }
 }
@@ -106,10 +108,11 @@ fn serve_http_connection(
     stream: &TcpStream,
     handle: &(dyn Fn(HttpRequest) -> HttpResponse + Send + Sync),
 ) {
-    // A client that goes away in the middle is its own affair.
+    // A client that disconnects in the middle of a request needs no answer.
     let Ok(Some(request)) = read_http_request(stream) else {
         return;
     };
+    // The answer to HEAD has the length of the body but no body (RFC 9110).
     let silent = request.method == "HEAD";
     let response = handle(request);
     let _ = write_http_response(stream, &response, silent);
@@ -118,6 +121,7 @@ fn serve_http_connection(
 fn read_http_request(stream: &TcpStream) -> std::io::Result<Option<HttpRequest>> {
     stream.set_read_timeout(Some(READ_TIMEOUT))?;
     stream.set_write_timeout(Some(READ_TIMEOUT))?;
+    // Bounded as a whole, so that neither the head nor chunks can grow without limit.
     let mut input = BufReader::new(stream.take(MAX_REQUEST));
     let mut line = String::new();
     if input.read_line(&mut line)? == 0 {
@@ -139,6 +143,7 @@ fn read_http_request(stream: &TcpStream) -> std::io::Result<Option<HttpRequest>>
         match name.trim().to_ascii_lowercase().as_str() {
             "content-length" => length = value.trim().parse().unwrap_or(0),
             "transfer-encoding" => chunked = value.to_ascii_lowercase().contains("chunked"),
+            // A client that sends `Expect` waits for this line before it sends the body.
             "expect" => (&mut &*stream).write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?,
             _ => {}
         }
@@ -147,6 +152,7 @@ fn read_http_request(stream: &TcpStream) -> std::io::Result<Option<HttpRequest>>
     if chunked {
         while let size @ 1.. = read_chunk_size(&mut input)? {
             read_body_bytes(&mut input, size, &mut body)?;
+            // Each chunk ends with a line break of its own.
             input.read_line(&mut String::new())?;
         }
     } else {

@@ -1,7 +1,7 @@
-//! A model whose answers are written down: it listens on loopback, speaks the wire formats of
-//! real agents, and keeps what it was asked. `checkrein doctor` and the probes of this
-//! repository use it to see real agents obey without a login and without the network.
-//! It never opens a connection of its own.
+//! Provides models with scripted answers. They listen on loopback, speak the wire formats of real
+//! agents, and record what they are asked. `checkrein doctor` and the probes of this repository use
+//! them to test real agents without a login and without the network. They never open a connection
+//! to another host.
 
 mod anthropic;
 pub mod coder;

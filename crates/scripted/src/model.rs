@@ -1,5 +1,5 @@
-//! The scripted model behind both wire formats. It keeps what it was asked and what it did,
-//! which is what the checks of a scenario look at.
+//! Implements the scripted model behind both wire formats. It records its requests and answers,
+//! which the checks of a scenario inspect.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -21,10 +21,10 @@ pub enum ScriptedModelApi {
     OpenAi,
 }
 
-/// Requests that a script answers; an agent that asks more often is going in circles.
+/// Most requests that a script answers; an agent that asks more often is in a loop.
 const MAX_REQUESTS: usize = 1000;
 
-/// What happened so far.
+/// The requests and answers so far.
 #[derive(Debug, Default)]
 pub struct RequestLog {
     /// Requests that the script answered, in order.
@@ -43,7 +43,8 @@ pub struct ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// Paths of a script's acts are below `repo`. `log` gets the body of every request, one a line.
+    /// Starts a server. Paths in a script are below `repo`. The body of every request is written to
+    /// `log`, one per line.
     pub fn start_server(
         wire: ScriptedModelApi,
         repo: PathBuf,
@@ -58,7 +59,8 @@ impl ScriptedModel {
             if let Some(log) = log.as_ref().filter(|_| !request.body.is_empty()) {
                 let mut line = request.body.clone();
                 line.push(b'\n');
-                // For a person who looks into a kept run; no check reads it.
+                // The log is for people who inspect a kept run. No check reads it, so errors are
+                // ignored.
                 let _ = lock_unpoisoned(log).write_all(&line);
             }
             answer_scripted_model_request(wire, &repo, request, &kept, &script)
@@ -66,18 +68,18 @@ impl ScriptedModel {
         Ok(Self { server, seen })
     }
 
-    /// `http://127.0.0.1:PORT`, which is also the proxy that lets nothing out.
+    /// Returns `http://127.0.0.1:PORT`. The same address serves as a proxy that refuses every host.
     pub fn base_url(&self) -> String {
         self.server.scripted_server_url()
     }
 
-    /// Everything so far; a request meanwhile waits until it is let go.
+    /// Returns the log so far. Requests wait while the guard is held.
     pub fn model_request_log(&self) -> MutexGuard<'_, RequestLog> {
         lock_unpoisoned(&self.seen)
     }
 }
 
-/// A scenario's panic must not hide what was seen.
+/// Locks a mutex, poisoned or not: the panic of a scenario must not hide what was recorded.
 fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -89,6 +91,7 @@ fn answer_scripted_model_request(
     seen: &Mutex<RequestLog>,
     script: &Mutex<ModelScript>,
 ) -> HttpResponse {
+    // The agent asks its proxy for another host, such as telemetry or an update server.
     if request.method == "CONNECT" {
         lock_unpoisoned(seen).refused_hosts.push(request.target);
         return HttpResponse::json_response(502, &json!({ "error": "loopback only" }));
@@ -118,12 +121,15 @@ fn answer_scripted_model_request(
     };
     let (number, acts, tokens) = match read {
         None => (
+            // A side request is answered, but neither numbered nor counted: a script describes the
+            // main conversation only.
             usize::MAX,
             crate::script::ScriptedModelAction::scripted_text_response("ok"),
             1,
         ),
         Some(mut asked) => {
-            // Held throughout: sub-agents ask at the same time, and numbers must be in order.
+            // Held throughout: sub-agents ask concurrently, and requests must be numbered in the
+            // order of their answers.
             let mut seen = lock_unpoisoned(seen);
             if seen.requests.len() >= MAX_REQUESTS {
                 return scripted_error_response(

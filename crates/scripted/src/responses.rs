@@ -1,5 +1,5 @@
-//! The OpenAI Responses API, as far as Codex uses it: what a request says, and a response
-//! as a stream of events.
+//! Implements the OpenAI Responses API as far as Codex uses it: parses requests and renders
+//! responses as event streams.
 
 use std::fmt::Write as _;
 
@@ -7,15 +7,16 @@ use serde_json::{Value, json};
 
 use crate::script::{ScriptedModelAction, ScriptedModelRequest, join_strings_in_json_value};
 
-/// The shell, which every task is given and a side request is not.
+/// The shell tool, which every task is offered and side requests are not.
 const SHELL_TOOL: &str = "exec_command";
 
-/// `None`: a side request (the terminal UI asks for a title).
+/// Parses a request; `None` for a side request (the terminal UI asks for a title).
 pub(crate) fn parse_responses_api_request(body: &Value) -> Option<ScriptedModelRequest> {
     let tools: Vec<String> = array_field(body, "tools")
         .iter()
         .filter_map(|tool| tool.get("name")?.as_str().map(str::to_owned))
         .collect();
+    // Side requests may offer other tools, so an empty list is no criterion here.
     if !tools.iter().any(|tool| tool == SHELL_TOOL) {
         return None;
     }
@@ -50,7 +51,7 @@ fn array_field<'a>(body: &'a Value, name: &str) -> &'a [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// Results of calls and messages of others are not.
+/// Returns whether the model produced an item. Results of calls and other messages are input.
 fn is_input_item_from_model(item: &Value) -> bool {
     match item.get("type").and_then(Value::as_str) {
         Some("function_call" | "custom_tool_call" | "reasoning") => true,
@@ -67,7 +68,7 @@ fn response_item_text(item: &Value) -> String {
         .join("\n")
 }
 
-/// The n-th response. `tokens` is what it claims to have cost. True: as a stream.
+/// Renders the n-th response, which reports `tokens` output tokens; returns whether it is a stream.
 pub(crate) fn scripted_responses_api_reply(
     body: &Value,
     number: usize,
@@ -104,6 +105,7 @@ pub(crate) fn scripted_responses_api_reply(
     let begun = response("in_progress", &[], &Value::Null);
     event("response.created", "response", &begun, None);
     for (index, item) in items.iter().enumerate() {
+        // Without deltas: Codex takes the item from `done`.
         event("response.output_item.added", "item", item, Some(index));
         event("response.output_item.done", "item", item, Some(index));
     }
@@ -117,7 +119,8 @@ fn responses_output_item(act: &ScriptedModelAction, id: &str) -> Value {
             "type": "function_call", "id": format!("fc_{id}"), "call_id": format!("call_{id}"), "status": "completed",
             "name": name, "arguments": arguments.to_string(),
         });
-        // Codex keeps the tools of each server in a namespace of their own.
+        // Codex keeps the tools of each MCP server in a namespace and expects it in a separate
+        // field.
         let server = name
             .strip_prefix("mcp__")
             .and_then(|rest| rest.split_once("__"));
@@ -141,11 +144,13 @@ fn responses_output_item(act: &ScriptedModelAction, id: &str) -> Value {
         )
     };
     match act {
+        // This dialect has no sub-agents: a delegation is only a message.
         ScriptedModelAction::Say(text) | ScriptedModelAction::Delegate(text) => json!({
             "type": "message", "id": format!("msg_{id}"), "role": "assistant", "status": "completed",
             "content": [{ "type": "output_text", "text": text, "annotations": [] }],
         }),
         ScriptedModelAction::Shell(command) => shell(command),
+        // Codex has no tool for reading files.
         ScriptedModelAction::Read(path) => shell(&format!("cat {path}")),
         ScriptedModelAction::Write { path, text } => {
             let added: String = text.lines().map(|line| format!("+{line}\n")).collect();
@@ -155,6 +160,7 @@ fn responses_output_item(act: &ScriptedModelAction, id: &str) -> Value {
             patch(format!("*** Update File: {path}\n@@\n-{old}\n+{new}\n"))
         }
         ScriptedModelAction::Call { tool, input } => match input {
+            // A text is the input of a custom tool, which takes no JSON.
             Value::String(text) => custom(tool, text),
             arguments => function(tool, arguments),
         },

@@ -1,5 +1,5 @@
-//! A model that is asked to judge: one request, one text. It speaks OpenAI's chat format, and says
-//! what a function of the request says.
+//! Provides a scripted model that judges: one request, one text. It speaks OpenAI's chat format and
+//! answers with what a function of the request returns.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 
 use crate::http::{HttpRequest, HttpResponse, LoopbackServer};
 
-/// A running witness.
+/// A running reviewer.
 #[derive(Debug)]
 pub struct ScriptedReviewer {
     server: LoopbackServer,
     asked: ScriptedReviewExchangeLog,
 }
 
-/// What it was asked so far.
+/// The requests and replies so far.
 type ScriptedReviewExchangeLog = Arc<Mutex<Vec<ScriptedReviewExchange>>>;
 
-/// One question, and what was said to it.
+/// A request and its reply.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptedReviewExchange {
-    /// The request's body, read.
+    /// The request's body, parsed.
     pub body: Value,
     /// The same, byte for byte.
     pub bytes: Vec<u8>,
@@ -28,12 +28,12 @@ pub struct ScriptedReviewExchange {
     pub reply_text: String,
 }
 
-/// What every answer is said to have cost.
+/// The usage that every answer reports: input and output tokens.
 pub const REVIEW_TOKENS: (u64, u64) = (900, 60);
 
 impl ScriptedReviewer {
-    /// `says` gets the body of each request and how many came before it, and says the answer's text
-    /// or the status of a refusal.
+    /// Starts a server. `says` is called with the body of each request and the number of requests
+    /// before it; it returns the answer's text or the HTTP status of a refusal.
     pub fn start_scripted_model_server(
         says: impl Fn(&Value, usize) -> Result<String, u16> + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
@@ -45,24 +45,24 @@ impl ScriptedReviewer {
         Ok(Self { server, asked })
     }
 
-    /// `http://127.0.0.1:PORT`; a provider of this wire is reached at its `/v1`.
+    /// Returns `http://127.0.0.1:PORT`; the chat API is at its `/v1`.
     pub fn base_url(&self) -> String {
         self.server.scripted_server_url()
     }
 
-    /// Bodies of all requests so far, in order.
+    /// Returns the bodies of all requests so far, in order.
     pub fn received_request_bodies(&self) -> Vec<Value> {
         let asked = lock_unpoisoned(&self.asked);
         asked.iter().map(|one| one.body.clone()).collect()
     }
 
-    /// The same with their bytes, and what was said to each.
+    /// Returns all requests so far with their bytes and replies.
     pub fn recorded_exchanges(&self) -> Vec<ScriptedReviewExchange> {
         lock_unpoisoned(&self.asked).clone()
     }
 }
 
-/// The text that a request ends with.
+/// Returns the text of a request's last message.
 pub fn request_prompt_text(body: &Value) -> &str {
     let messages = body.get("messages").and_then(Value::as_array);
     let last = messages.and_then(|messages| messages.last());
@@ -70,15 +70,17 @@ pub fn request_prompt_text(body: &Value) -> &str {
     content.and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The number that a request begins with, alone or in a delimiter, which a verdict repeats.
+/// Returns the number at the beginning of a request, alone or in a delimiter, which a verdict must
+/// repeat.
 pub fn verdict_request_number(body: &Value) -> u64 {
     let first = request_prompt_text(body).lines().next().unwrap_or_default();
+    // Only the first line: data quoted further down may contain numbers as well.
     let mut numbers = first.split(|c: char| !c.is_ascii_digit());
     let number = numbers.find(|number| !number.is_empty());
     number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// A judge's verdict on a request, as it is asked for.
+/// Renders a judge's verdict on a request, in the requested format.
 pub fn scripted_judge_verdict(
     body: &Value,
     verdict: &str,
@@ -103,6 +105,8 @@ fn answer_as_scripted_reviewer(
     says: &dyn Fn(&Value, usize) -> Result<String, u16>,
 ) -> HttpResponse {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+    // Recorded before it is answered, so that a script which blocks or panics leaves a trace. The
+    // lock is released meanwhile, since several judges ask at the same time.
     let before = {
         let mut asked = lock_unpoisoned(asked);
         asked.push(ScriptedReviewExchange {
@@ -119,6 +123,7 @@ fn answer_as_scripted_reviewer(
             return HttpResponse::json_response(status, &error);
         }
     };
+    // By index: other requests may have been recorded meanwhile.
     if let Some(one) = lock_unpoisoned(asked).get_mut(before) {
         one.reply_text.clone_from(&text);
     }

@@ -1,12 +1,12 @@
-//! What the scripted model does, said without the words of any one agent: a scenario is
-//! one script, and each dialect turns its acts into the agent's own tools.
+//! Defines the actions of the scripted model independently of any agent. A scenario is one script;
+//! each API module translates its actions into the agent's own tools.
 
 use serde_json::Value;
 
-/// One thing that the model does in a response.
+/// An action of the model in a response.
 #[derive(Debug, Clone)]
 pub enum ScriptedModelAction {
-    /// Plain text; a response of text alone is a claim of done.
+    /// Plain text; a response without tool calls is a claim of done.
     Say(String),
     /// A shell command.
     Shell(String),
@@ -14,10 +14,10 @@ pub enum ScriptedModelAction {
     Write {
         /// Its path in the repo.
         path: String,
-        /// All of it.
+        /// Its whole content.
         text: String,
     },
-    /// One line of a file becomes another, through the agent's own editing tool.
+    /// Replaces one line of a file, through the agent's own editing tool.
     Replace {
         /// Its path in the repo.
         path: String,
@@ -26,7 +26,7 @@ pub enum ScriptedModelAction {
         /// What it becomes.
         new: String,
     },
-    /// A look at a file; Claude Code edits only what was read.
+    /// Reads a file; Claude Code edits only files that it has read.
     Read(String),
     /// Starts a sub-agent.
     Delegate(String),
@@ -34,13 +34,13 @@ pub enum ScriptedModelAction {
     Call {
         /// Its name.
         tool: String,
-        /// Its arguments; a text for a tool that takes no JSON.
+        /// Its arguments; a string for a tool that takes no JSON.
         input: Value,
     },
 }
 
 impl ScriptedModelAction {
-    /// A response that says this and nothing else.
+    /// Returns a response of this text only.
     pub fn scripted_text_response(text: &str) -> Vec<Self> {
         vec![Self::Say(text.to_owned())]
     }
@@ -59,16 +59,17 @@ impl ScriptedModelAction {
     }
 }
 
-/// One request to the model.
+/// A request to the model.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptedModelRequest {
-    /// Counted from 0 over all requests that offer tools.
+    /// Its number, from 0, among all requests that offer tools.
     pub number: usize,
-    /// The text of the conversation's first messages, by which a sub-agent is told.
+    /// The text of the messages before the model's first answer, by which a sub-agent is
+    /// recognized.
     pub opening_text: String,
     /// All of its text, without the system prompt and the tools.
     pub full_text: String,
-    /// What came since the model's last word.
+    /// The text since the model's last answer.
     pub new_text: String,
     /// Names of the tools on offer.
     pub tools: Vec<String>,
@@ -77,15 +78,19 @@ pub struct ScriptedModelRequest {
 /// The model: what it does when it is asked.
 pub type ModelScript = Box<dyn FnMut(&ScriptedModelRequest) -> Vec<ScriptedModelAction> + Send>;
 
-/// The n-th request gets the n-th response; the last one is repeated for ever.
+/// Returns a script in which the n-th request gets the n-th response; the last one is repeated for
+/// ever.
 pub fn model_script_from_rounds(rounds: Vec<Vec<ScriptedModelAction>>) -> ModelScript {
     Box::new(move |asked| {
+        // Repeated, not ended: an agent that is sent back once more than the scenario expects shows
+        // it in its verdict, not as a failed request.
         let at = asked.number.min(rounds.len().saturating_sub(1));
         rounds.get(at).cloned().unwrap_or_default()
     })
 }
 
-/// What the n-th response is said to have cost: no two alike, so that a sum tells them apart.
+/// Returns the output tokens that the n-th response reports. All differ, so that a sum shows which
+/// responses were counted.
 pub fn scripted_output_tokens(number: usize) -> u64 {
     let number = number as u64;
     11 + 13 * number + number * number

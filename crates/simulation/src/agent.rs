@@ -1,5 +1,6 @@
-//! A simulated agent: what it does to the tree, what it tells its hooks, and what must not be wrong in their answers.
-//! The rules are written here once more and share nothing with the code that they are held against.
+//! Simulates an agent: it changes the tree, calls its hooks, and checks their answers. The rules
+//! are written again here and share no code with what they check, so that one mistake cannot hide
+//! in both.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,13 +18,13 @@ use crate::run::{MAX_OUTLIVING, SimulationContext, simulated_session_id};
 use crate::scheduler::{SimulatedProcessId, VirtualTime};
 use crate::simulated_machine::SimulatedOperatingSystem;
 
-/// Oftener no agent is sent back in one task.
+/// Most stops in one task before the simulation reports that the task does not end.
 const MAX_STOPS: u32 = 40;
-/// By so much an answer may be late.
+/// How late an answer may be.
 const MAX_DELAY: Duration = Duration::from_secs(2);
-/// A hook that only notes something has so long.
+/// Deadline of a hook that only records something.
 const NOTE_DEADLINE: Duration = Duration::from_secs(30);
-/// What was found so long ago is found out anew.
+/// Age from which evidence is no longer believed and checks run again.
 const FRESH_NS: u64 = 15 * 60 * 1_000_000_000;
 
 /// An agent, and what it knows of its own session.
@@ -33,13 +34,14 @@ pub(crate) struct SimulatedAgent {
     session: String,
     calls: u32,
     pub(crate) stops: u32,
-    /// The task ended so before.
+    /// Whether the task has ended with `gave_up` before.
     gave_up: bool,
-    /// What had been changed when a stop was accepted.
+    /// The change counters when the last stop was accepted.
     accepted_at: Option<SimulatedChangeCounters>,
 }
 
-/// As long as it is so, nothing is run again.
+/// Counters of everything that voids evidence. As long as they are equal, no check has to run
+/// again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct SimulatedChangeCounters {
     changes: u64,
@@ -47,7 +49,8 @@ struct SimulatedChangeCounters {
 }
 
 impl SimulatedChangeCounters {
-    /// Nothing while an act is being counted: whether it is yet nobody can say.
+    /// Returns the counters; `None` while an act is being counted, because it may or may not be
+    /// included.
     fn read_change_counters(world: &SimulatedOperatingSystem) -> Option<Self> {
         (!world.is_act_being_counted()).then(|| Self {
             changes: world.non_check_change_count(),
@@ -66,7 +69,7 @@ impl SimulatedAgent {
             context: stage,
             process,
             session: simulated_session_id(number).to_string(),
-            // Ids are no other agent's.
+            // Call ids must differ between agents, so each process has a range of its own.
             calls: process.0 * 1000,
             stops: 0,
             gave_up: false,
@@ -151,11 +154,13 @@ impl SimulatedAgent {
         self.accepted_at = None;
         self.send_simulated_hook_event(serde_json::json!({"type": "end", "session": self.session}));
         world.end_simulated_outside_acts(&self.session);
+        // The hook of the command line does this at the end of a session as well.
         checkrein_runtime::cancel_session_workers(
             &self.context.state,
             &SessionId::new(self.session.clone()),
         );
         world.scheduler.sleep_simulated_thread(MAX_OUTLIVING);
+        // With other sessions, a running check may be theirs.
         let is_alone = self.context.plan.agents.len() == 1;
         if is_alone && world.is_any_check_running() {
             world.record_simulation_violation("a check runs 5 s after the end of its session");
@@ -194,6 +199,7 @@ impl SimulatedAgent {
                     .record_simulation_violation(format!("a hook fails: {error}"));
                 false
             }
+            // A killed or absent hook has no opinion, so the call runs.
             None => true,
         }
     }
@@ -218,7 +224,8 @@ impl SimulatedAgent {
             ),
             (command, _) => ("Bash", serde_json::json!({"command": command})),
         };
-        // Nothing is known of a call that is asked for while nobody judges and never comes back.
+        // A call made while Checkrein is off must report: its request was not judged, so without an
+        // outcome nothing would be known of it.
         let reports = reports || self.context.machine.is_checkrein_off();
         let runs = self
             .counting_acts(|agent| agent.ask_hook_before_simulated_call(&id, tool, args.clone()));
@@ -231,6 +238,7 @@ impl SimulatedAgent {
                 .begin_simulated_outside_call(&self.session);
         }
         let scheduler = &self.context.machine.scheduler;
+        // Mostly short, sometimes long enough to overlap with another agent's stop.
         let longest = match scheduler.random_below(3) {
             0 => 4_000,
             _ => 400,
@@ -253,7 +261,8 @@ impl SimulatedAgent {
         }
     }
 
-    /// A call counts at its request and at its end: what passed before is asked anew.
+    /// Runs a hook that counts an act. Acts count at their request and at their end, and void
+    /// earlier evidence.
     fn counting_acts<T>(&self, hook: impl FnOnce(&Self) -> T) -> T {
         let world = &self.context.machine;
         world.begin_counting_act();
@@ -262,7 +271,7 @@ impl SimulatedAgent {
         answer
     }
 
-    /// Stops; says how the task ended, if it did.
+    /// Simulates a stop; returns how the task ended, if it did.
     pub(crate) fn simulate_agent_stop(
         &mut self,
         deadline: Duration,
@@ -271,6 +280,7 @@ impl SimulatedAgent {
         let world = Arc::clone(&self.context.machine);
         self.stops += 1;
         let seals = self.context.seals.load(Ordering::Relaxed);
+        // Everything to compare with is read before the hook starts, since others act meanwhile.
         let before = (
             SimulatedChangeCounters::read_change_counters(&world),
             world.scheduler.simulated_now(),
@@ -286,11 +296,12 @@ impl SimulatedAgent {
         self.check_stop_work_limit(hook, seals);
         match answer {
             Some(_) => world.end_simulated_outside_acts(&self.session),
+            // A killed hook may or may not have recorded its stop.
             None => self.accepted_at = None,
         }
         let decided = match answer? {
             Ok(decided) => decided,
-            // Whoever seals again and again while a stop is judged has it begin again each time.
+            // Each seal starts the judgement of the stop again, so several may use up the deadline.
             Err(RuntimeError::Deadline) if seals > 1 => return None,
             Err(error) => {
                 world.record_simulation_violation(format!("{}: {error}", self.session));
@@ -323,7 +334,8 @@ impl SimulatedAgent {
             StopDecision::Accept { transition } => {
                 let transition = transition.as_ref()?;
                 self.audit_task_ending(transition.reason, hook, before.1, after);
-                // By the runs there were before it: what it has run itself is always fresh.
+                // Judged by the runs before this stop: those that it started itself are always
+                // fresh.
                 if were_fresh && self.are_check_runs_fresh(&runs) {
                     self.check_passed_checks_not_rerun(hook, before.0);
                 }
@@ -348,7 +360,8 @@ impl SimulatedAgent {
         }
     }
 
-    /// What an agent is told of a check is what a run of it found, and no newer one had ended when it stopped.
+    /// Checks that feedback reports what a run of the check found, and that no newer run had ended
+    /// when the agent stopped.
     fn check_feedback_matches_runs(&self, feedback: &StopFeedback, stopped: VirtualTime) {
         let world = &self.context.machine;
         for check in &feedback.checks {
@@ -357,6 +370,7 @@ impl SimulatedAgent {
             let Some(evidence) = evidence.filter(|_| check.verdict == Verdict::Fail) else {
                 continue;
             };
+            // Simulated checks put the number of their run into the excerpt.
             let run = evidence
                 .excerpt
                 .strip_prefix("run ")
@@ -368,7 +382,7 @@ impl SimulatedAgent {
                 .iter()
                 .map(|finding| finding.id.clone())
                 .collect();
-            // What ran beside a stash says otherwise, and is not believed.
+            // Runs during a stash find something else and are not believed.
             if found != Some(told) && !self.context.plan.has_stashing_check() {
                 world.record_simulation_violation(format!(
                     "the agent is told of {run:?} of {name}, which is outdated"
@@ -377,7 +391,8 @@ impl SimulatedAgent {
         }
     }
 
-    /// A stop takes so many looks and runs, and no more; each seal has it begin again.
+    /// Checks that a stop reads the tree and runs checks only a bounded number of times. Each seal
+    /// starts the stop again.
     fn check_stop_work_limit(&self, hook: SimulatedProcessId, seals: u64) {
         let world = &self.context.machine;
         let checks = u32::try_from(self.context.plan.checks.len()).unwrap_or(u32::MAX);
@@ -408,8 +423,11 @@ impl SimulatedAgent {
         let (_, last_look) = world.tree_read_count_of_process(hook);
         match reason {
             Reason::TaskComplete => {
+                // A completion is right if all checks would have passed at some moment between the
+                // hook's last look at the tree and its answer. A change after that look cannot be
+                // known.
                 let from = last_look.max(before);
-                // What is under way is taken in once it is done.
+                // Another session's act that is still running counts only when it is done.
                 let is_under_way = world.is_other_session_act_under_way(&self.session, from, after)
                     && world.checks_pass_but_for_outside(from, after);
                 if !world.checks_would_pass_within_span(from, after) && !is_under_way {
@@ -430,7 +448,7 @@ impl SimulatedAgent {
         }
     }
 
-    /// When the newest run of each check began, by the wall clock.
+    /// Returns when the newest run of each check began, by the wall clock.
     fn newest_check_run_start_times(&self) -> Vec<Option<i64>> {
         let checks = self.context.plan.checks.iter();
         checks
@@ -438,14 +456,14 @@ impl SimulatedAgent {
             .collect()
     }
 
-    /// Whether what these runs found is young enough to be believed.
+    /// Returns whether the findings of these runs are recent enough to be believed.
     fn are_check_runs_fresh(&self, runs: &[Option<i64>]) -> bool {
         let now = self.context.machine.simulated_wall_ns();
         let is_fresh = |began: i64| now.abs_diff(began) < FRESH_NS;
         runs.iter().all(|began| began.is_some_and(is_fresh))
     }
 
-    /// What passed is not run again where nothing was changed.
+    /// Checks that checks that passed do not run again if nothing has changed.
     fn check_passed_checks_not_rerun(
         &self,
         hook: SimulatedProcessId,
@@ -457,7 +475,8 @@ impl SimulatedAgent {
             && self.accepted_at == before
             && SimulatedChangeCounters::read_change_counters(world) == before
             && !self.context.plan.has_stashing_check()
-            // A check that failed beside the one that was enough is asked anew in the next task.
+            // With `or`, a check that failed next to the sufficient one runs again in the next
+            // task.
             && !self.context.plan.any_is_enough
         {
             let runs: u32 = checks
@@ -472,7 +491,7 @@ impl SimulatedAgent {
     }
 }
 
-/// What was known of the checks.
+/// Describes the verdicts of a decision.
 fn describe_verdicts(why: &DecisionExplanation) -> String {
     let lines = why.iter().filter_map(|because| match because {
         DecisionFactor::Verdict {

@@ -1,16 +1,17 @@
-//! All threads of a simulation on one processor. One of them runs at a time, and to wake one on another processor takes
-//! four times as long.
+//! Pins all threads of a simulation to one processor. Only one thread runs at a time, and waking a
+//! thread on another processor takes four times as long.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-/// The calling thread, and those that it starts, stay on the processor that it is on, until this is dropped. A machine
-/// that does not allow it is only slower.
+/// Keeps the calling thread, and the threads it starts, on the current processor until dropped.
+/// Errors are ignored: a machine that does not allow this is only slower.
 pub(crate) struct CpuPin {
     before: Option<CpuSet>,
 }
 
 impl CpuPin {
     pub(crate) fn pin_current_thread() -> Self {
+        // Restored on drop: the calling thread may belong to a test runner.
         let before = sched_getaffinity(None).ok();
         let mut one = CpuSet::new();
         one.set(sched_getcpu());

@@ -1,6 +1,7 @@
-//! Drives the runtime over a machine in memory: processes take turns as a seed says, time is virtual, files are
-//! written by agents, checks, neighbours and persons at any moment, and processes are killed. What must never
-//! happen is looked for; a seed that shows it is made smaller and told as a story. Never shipped.
+//! Drives the runtime over a machine in memory. A seed decides which process runs next, time is
+//! virtual, agents, checks, neighbours and persons write files at any moment, and processes are
+//! killed. The simulation looks for violations of invariants; a failing seed is shrunk and printed
+//! as a story. Never shipped.
 
 mod agent;
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! The connection between a simulated hook and its owner.
+//! Simulates the connection between a hook and its owner (its worker process).
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,10 +10,10 @@ use checkrein_runtime::{ReceivedLine, WorkerTransport, WorkerTransportWriter};
 use crate::scheduler::SimulatedProcessId;
 use crate::simulated_machine::SimulatedOperatingSystem;
 
-/// How long a reader waits at a time.
+/// How long one read waits for a line.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// One direction.
+/// One direction of the connection.
 #[derive(Debug, Default)]
 struct SimulatedLineQueue {
     waiting: VecDeque<Vec<u8>>,
@@ -24,7 +24,7 @@ fn lock_unpoisoned(lines: &Mutex<SimulatedLineQueue>) -> MutexGuard<'_, Simulate
     lines.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One end. It is closed when it is dropped, or its process is killed.
+/// One end of the connection. It is closed when it is dropped or its process is killed.
 pub(crate) struct SimulatedWorkerLinkEnd {
     machine: Arc<SimulatedOperatingSystem>,
     peer: SimulatedProcessId,
@@ -32,7 +32,7 @@ pub(crate) struct SimulatedWorkerLinkEnd {
     to: Arc<Mutex<SimulatedLineQueue>>,
 }
 
-/// The ends of a connection: of the first process, and of the second.
+/// Returns the ends of a connection for the first and the second process.
 pub(crate) fn simulated_link_pair(
     world: &Arc<SimulatedOperatingSystem>,
     first: SimulatedProcessId,
@@ -52,6 +52,7 @@ pub(crate) fn simulated_link_pair(
 
 impl WorkerTransport for SimulatedWorkerLinkEnd {
     fn receive_line_from_worker_link(&mut self) -> ReceivedLine {
+        // Lines before the end: what a peer sent before it died is still delivered.
         for is_last in [false, true] {
             if let Some(line) = lock_unpoisoned(&self.from).waiting.pop_front() {
                 return ReceivedLine::Line(line);
@@ -92,9 +93,11 @@ struct SimulatedWorkerLinkWriter {
 
 impl WorkerTransportWriter for SimulatedWorkerLinkWriter {
     fn send_worker_link_line(&self, line: &[u8]) -> io::Result<()> {
+        // Sending takes time, in which the peer may be killed; so its state is checked afterwards.
         self.world
             .scheduler
             .spend_virtual_time(Duration::from_micros(20));
+        // A killed thread never runs `drop`, so the scheduler has to be asked as well.
         if lock_unpoisoned(&self.from).closed || self.world.scheduler.is_killed(self.peer) {
             return Err(io::ErrorKind::BrokenPipe.into());
         }

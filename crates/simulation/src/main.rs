@@ -1,6 +1,7 @@
-//! What `cargo xtask simulate` starts, as often as it has processors: `run FROM COUNT` runs these seeds and says a line
-//! of each, `story SEED` makes what the seed does smaller and tells what happens. Threads that were killed stay
-//! until the process ends, so one process runs a few hundred seeds at most.
+//! The program that `cargo xtask simulate` starts once per processor. `run FROM COUNT` runs these
+//! seeds and prints lines for each; `all SEED` prints everything that happens; `story SEED` shrinks
+//! the plan of a failing seed and prints what happens in it. Killed threads stay until the process
+//! ends, so one process runs a few hundred seeds at most.
 #![expect(clippy::print_stdout, reason = "its output is its answer")]
 #![expect(clippy::print_stderr, reason = "and what is wrong goes beside it")]
 
@@ -35,6 +36,8 @@ fn run_simulation_command(arguments: &[String]) -> Result<(), String> {
                 for violation in outcome.violations {
                     println!("{seed}\tviolation\t{violation}");
                 }
+                // Last for each seed: the parent counts the seed as finished, and takes a failed exit for a
+                // crash in the next one.
                 println!("{seed}\tdone\t");
             }
             Ok(())

@@ -1,5 +1,5 @@
-//! What happens in a simulation, made from a seed: the checks, what agents, neighbours and persons do, and who
-//! is killed when. A plan that fails is made smaller by leaving things out.
+//! Generates the plan of a simulation from a seed: the checks, what agents, neighbours and persons
+//! do, and who is killed when. A failing plan is shrunk by leaving things out.
 
 use std::fmt;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(crate) struct SimulatedCheck {
     pub(crate) reads: Vec<SimulatedCheckInput>,
     /// How long it runs.
     pub(crate) duration: Duration,
-    /// How long it may run: what may outlast its hook is run by an owner.
+    /// Its timeout. A check that may outlast its hook is run by an owner.
     pub(crate) timeout: Duration,
     pub(crate) behavior: SimulatedCheckTreeEffect,
     pub(crate) declares_inputs: bool,
@@ -63,13 +63,13 @@ impl fmt::Display for SimulatedCheck {
 pub(crate) enum SimulatedCheckTreeEffect {
     /// Nothing.
     OnlyReads,
-    /// It writes a file anew each time, with what it holds already.
+    /// It writes the first file in each run, with unchanged content.
     Rewrites,
-    /// It puts a good file in the place of the first one while it runs, as `git stash` may.
+    /// It replaces the first file by a good one while it runs, as `git stash` may.
     Stashes,
 }
 
-/// What an agent does.
+/// An action of an agent.
 #[derive(Debug, Clone)]
 pub(crate) enum SimulatedAgentAction {
     Prompt,
@@ -78,79 +78,83 @@ pub(crate) enum SimulatedAgentAction {
     Tool {
         subject: SimulatedCheckInput,
         good: bool,
-        /// It says when it is done.
+        /// Whether it reports its result.
         reports: bool,
-        /// A person has Checkrein switched off meanwhile.
+        /// Whether a person has switched Checkrein off during the call.
         while_off: bool,
     },
     /// A call that only looks.
     Read,
     Stop {
-        /// The hook is killed after so long.
+        /// When the hook is killed, if it is.
         killed_after: Option<Duration>,
-        /// The agent gives it so long.
+        /// The hook's deadline.
         deadline: Duration,
-        /// Sent back, it stops again at once, so often.
+        /// How often the agent stops again at once after it was sent back.
         repeats: u32,
     },
     /// The session is over, and goes on later.
     End,
 }
 
-/// What somebody else does.
+/// A change by somebody else.
 #[derive(Debug, Clone)]
 pub(crate) struct SimulatedOutsideChange {
     pub(crate) after: Duration,
     pub(crate) subject: SimulatedCheckInput,
     pub(crate) good: bool,
-    /// Through a mapping, which leaves the stamp.
+    /// Whether the file is written through a memory mapping, which leaves its timestamp unchanged.
     pub(crate) mapped: bool,
-    /// So often, with the same time between.
+    /// How often it happens, at equal intervals.
     pub(crate) times: u32,
 }
 
-/// What happens to the machine, or is done to Checkrein by a person.
+/// An event of the machine, or an act of a person.
 #[derive(Debug, Clone)]
 pub(crate) enum PlannedIncident {
-    /// The machine sleeps for so long.
+    /// The machine is suspended for this time.
     Sleep(Duration),
-    /// The clock was ahead by so much.
+    /// The wall clock is put back by this much.
     PutClockBack(Duration),
-    /// Somebody switches off for so long.
+    /// A person switches Checkrein off for this time.
     SwitchOff(Duration),
-    /// Somebody seals another config: checks get more time.
+    /// A person seals another config, in which checks have longer timeouts.
     Seal,
 }
 
-/// All that happens.
+/// Everything that happens in a simulation.
 #[derive(Debug, Clone)]
 pub struct SimulationPlan {
     pub(crate) seed: u64,
-    /// How coarse stamps are.
+    /// The resolution of file timestamps.
     pub(crate) tick: Duration,
     pub(crate) checks: Vec<SimulatedCheck>,
-    /// One that passes is enough.
+    /// Whether one passing check is enough.
     pub(crate) any_is_enough: bool,
     /// What each session's agent does.
     pub(crate) agents: Vec<Vec<SimulatedAgentAction>>,
     pub(crate) neighbour: Vec<SimulatedOutsideChange>,
-    /// Each so long after the one before.
+    /// Incidents, each with the time since the one before.
     pub(crate) incidents: Vec<(Duration, PlannedIncident)>,
-    /// The store is in files of the real disk.
+    /// Whether the store is on the real disk.
     pub(crate) is_on_disk: bool,
 }
 
 impl SimulationPlan {
-    /// The plan of a seed.
+    /// Returns the plan of a seed.
     pub fn plan_from_seed(seed: u64) -> Self {
+        // The order of the draws below is part of what a seed means: a change of it gives every
+        // recorded seed another plan.
         let mut random = Rng::with_seed(seed);
         let r = &mut random;
+        // Nanoseconds: from a precise file system to one whose clock ticks with the kernel's timer.
         let tick = *pick_random_item(r, &[1_u64, 1_000, 4_000_000, 10_000_000]);
         let mut checks: Vec<SimulatedCheck> = (0..r.u32(1..=3))
             .map(|at| random_simulated_check_plan(r, at))
             .collect();
         let subjects: Vec<SimulatedCheckInput> =
             checks.iter().flat_map(|c| c.reads.clone()).collect();
+        // Mostly one: the stricter audits apply only to a session that is alone.
         let sessions = if r.u32(0..3) == 0 { 2 } else { 1 };
         let mut agents: Vec<_> = (0..sessions)
             .map(|_| random_simulated_agent_actions(r, &subjects))
@@ -163,7 +167,7 @@ impl SimulationPlan {
                 .map(|_| random_simulated_change(r, &subjects))
                 .collect(),
         };
-        // What chance alone brings about too rarely.
+        // Scenes that chance alone brings about too rarely.
         let scene = r.u32(0..12);
         let asks_outside = checks.iter_mut().find(|check| !check.declares_inputs);
         if let Some(check) = asks_outside.filter(|_| scene < 3) {
@@ -175,7 +179,7 @@ impl SimulationPlan {
                     neighbour = vec![planned_outside_fix(r)];
                 }
                 1 => {
-                    // What it has found is old when the other check ends.
+                    // A quick check next to a slow one: its finding is old when the slow one ends.
                     check.duration = Duration::from_millis(30);
                     check.behavior = SimulatedCheckTreeEffect::OnlyReads;
                     checks.push(slow_check(r));
@@ -198,6 +202,7 @@ impl SimulationPlan {
                 .collect(),
             _ => Vec::new(),
         };
+        // Rarely, since SQLite on a real disk is slow.
         let is_on_disk = r.u32(0..20) == 0;
         Self {
             seed,
@@ -211,9 +216,10 @@ impl SimulationPlan {
         }
     }
 
-    /// Plans that leave one thing out.
+    /// Returns plans that leave one thing out, the largest parts first.
     pub fn smaller_plans(&self) -> Vec<Self> {
         let mut plans = Vec::new();
+        // Large parts come first, since every success restarts the search with a smaller plan.
         for at in (0..self.agents.len()).filter(|_| self.agents.len() > 1) {
             let mut plan = self.clone();
             plan.agents.remove(at);
@@ -254,14 +260,14 @@ impl SimulationPlan {
         plans
     }
 
-    /// Whether what a check finds is not what the tree holds.
+    /// Returns whether the findings of a check may differ from the tree's content.
     pub(crate) fn has_stashing_check(&self) -> bool {
         self.checks
             .iter()
             .any(|check| check.behavior == SimulatedCheckTreeEffect::Stashes)
     }
 
-    /// Its config, when it was sealed anew so often.
+    /// Returns the config text after this many seals.
     pub(crate) fn simulated_config_text(&self, seals: u64) -> String {
         let mut text = String::new();
         if self.any_is_enough {
@@ -272,6 +278,7 @@ impl SimulationPlan {
         for check in &self.checks {
             text.push_str("[[verifier]]\n");
             text.push_str(&format!("name = \"{0}\"\nrun = \"{0}\"\n", check.name));
+            // Every seal has another timeout, and thus another policy.
             let timeout = check.timeout.as_secs() + seals;
             text.push_str(&format!("timeout = \"{timeout}s\"\n"));
             if check.declares_inputs {
@@ -312,14 +319,16 @@ fn random_simulated_check_plan(r: &mut Rng, at: u32) -> SimulatedCheck {
         1 if is_file => SimulatedCheckTreeEffect::Stashes,
         _ => SimulatedCheckTreeEffect::OnlyReads,
     };
-    // Shorter than a moment a file may be otherwise.
+    // A stashing check must be short: while it runs, the tree is not what it seems.
     let spans: &[u64] = match habit {
         SimulatedCheckTreeEffect::Stashes => &[900, 3_000],
-        // Longer than what it finds is believed.
+        // Longer than the 15 minutes for which evidence is believed.
         _ if r.u32(0..60) == 0 => &[1_200_000],
         _ => &[30, 200, 900, 3_000, 14_000, 40_000],
     };
     let lasts = Duration::from_millis(*pick_random_item(r, spans));
+    // With little spare time a check ends within its hook; with much it may outlast it and needs an
+    // owner.
     let spare = match r.u32(0..2) {
         0 => Duration::from_secs(2),
         _ => Duration::from_secs(600),
@@ -334,7 +343,7 @@ fn random_simulated_check_plan(r: &mut Rng, at: u32) -> SimulatedCheck {
     }
 }
 
-/// It reads what nobody changes, for a few seconds.
+/// Returns a check that reads an unchanged file for a few seconds.
 fn slow_check(r: &mut Rng) -> SimulatedCheck {
     let lasts = Duration::from_millis(r.u64(1_000..4_000));
     SimulatedCheck {
@@ -372,7 +381,8 @@ fn random_simulated_agent_actions(
             });
         }
         actions.push(random_simulated_stop_action(r));
-        // Between two stops of a task something may change that no file shows.
+        // Between two stops of a task something may change that no file shows; only the act count
+        // reveals it.
         let unseen: Vec<&SimulatedCheckInput> = subjects
             .iter()
             .filter(|subject| !matches!(subject, SimulatedCheckInput::File(_)))
@@ -420,7 +430,7 @@ fn action_breaking_outside_state(reports: bool) -> SimulatedAgentAction {
     }
 }
 
-/// It spoils what only calls reach, and stops until it is let go.
+/// Returns an agent that breaks the outside state and stops until it is accepted.
 fn insistent_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     let mut actions = vec![
         SimulatedAgentAction::Prompt,
@@ -435,7 +445,7 @@ fn insistent_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     actions
 }
 
-/// A person mends it meanwhile, and nobody is told.
+/// Returns the repair of the outside state by a person, unannounced.
 fn planned_outside_fix(r: &mut Rng) -> SimulatedOutsideChange {
     SimulatedOutsideChange {
         after: Duration::from_millis(r.u64(1_000..60_000)),
@@ -446,7 +456,7 @@ fn planned_outside_fix(r: &mut Rng) -> SimulatedOutsideChange {
     }
 }
 
-/// It spoils the same, and stops without a word of what came of that.
+/// Returns an agent that breaks the outside state, reports no result, and stops.
 fn reckless_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     let waits = SimulatedAgentAction::Wait(Duration::from_millis(r.u64(100..3_000)));
     vec![
@@ -457,7 +467,7 @@ fn reckless_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     ]
 }
 
-/// It spoils it and brings it back, over and over.
+/// Returns an agent that breaks and repairs the outside state again and again.
 fn restless(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     let mut actions = vec![SimulatedAgentAction::Prompt];
     for good in [false, true].repeat(6) {
@@ -474,7 +484,7 @@ fn restless(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     actions
 }
 
-/// Beside it, another one asks again and again whether it is done.
+/// Returns an agent that stops again and again while another one works.
 fn repeatedly_stopping_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     let writes = SimulatedAgentAction::Tool {
         subject: SimulatedCheckInput::File("notes.txt".to_owned()),
@@ -501,6 +511,8 @@ fn random_simulated_change(
         SimulatedCheckInput::Program(_) => true,
         SimulatedCheckInput::Outside => false,
     };
+    // Preferably something that does not count as the tree, since only that goes unnoticed.
+    // `Outside` changes only by tool calls.
     let mut files: Vec<&SimulatedCheckInput> = subjects.iter().filter(is_uncounted).collect();
     if files.is_empty() || r.u32(0..3) > 0 {
         let is_here = |subject: &&SimulatedCheckInput| **subject != SimulatedCheckInput::Outside;
@@ -519,7 +531,7 @@ fn random_simulated_change(
     }
 }
 
-/// While somebody is at work, mostly.
+/// Returns a random incident, mostly at a time when agents are active.
 fn random_simulated_incident(r: &mut Rng) -> (Duration, PlannedIncident) {
     let longest = *pick_random_item(r, &[100, 1_500, 20_000, 70_000]);
     let after = Duration::from_millis(r.u64(0..=longest));
@@ -538,7 +550,7 @@ fn random_simulated_incident(r: &mut Rng) -> (Duration, PlannedIncident) {
     (after, incident)
 }
 
-/// Somebody who writes again and again, and never anything bad.
+/// Returns a neighbour that writes again and again, and only good content.
 fn plan_harmless_neighbour_edits(
     r: &mut Rng,
     subjects: &[SimulatedCheckInput],
@@ -552,7 +564,7 @@ fn plan_harmless_neighbour_edits(
     }
 }
 
-/// Somebody who spoils what no file that counts shows, while others are at work.
+/// Returns a neighbour that breaks something that no counted file shows, while agents are active.
 fn meddling_neighbour_change(
     r: &mut Rng,
     subjects: &[SimulatedCheckInput],

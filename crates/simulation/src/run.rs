@@ -1,5 +1,5 @@
-//! One simulation: starts everybody, lets them take turns, and looks at what must not have happened when all are gone.
-//! What an agent is told is looked at where it is told, in `agent`.
+//! Runs one simulation: starts all actors, lets them take turns, and checks the invariants when all
+//! are gone. The answers to agents are checked where they arrive, in `agent`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,24 +26,24 @@ use crate::simulated_machine::SimulatedOperatingSystem;
 use crate::store::SimulatedStore;
 use crate::system::{SimulatedFileLocks, SimulatedSystem};
 
-/// A stamp of this age is believed.
+/// Age from which a file timestamp is believed.
 const STAMP_SETTLED: Duration = Duration::from_secs(70);
-/// How often a hook looks whether it was switched off.
+/// How often a hook checks whether Checkrein was switched off.
 const OFF_POLL: Duration = Duration::from_millis(500);
-/// After its agent or its session nothing of ours lives longer.
+/// Longest time that our processes may outlive their agent or session.
 pub(crate) const MAX_OUTLIVING: Duration = Duration::from_secs(5);
 
-/// Names of what does not count.
+/// Ignore rules of the simulated tree.
 pub(crate) const IGNORE_RULES: &str = ".env\nlocal/\n";
 
-/// What came of a simulation.
+/// The result of a simulation.
 #[derive(Debug)]
 pub struct SimulationOutcome {
-    /// What must not have happened.
+    /// Violations of invariants.
     pub violations: Vec<String>,
     /// What happened, and when.
     pub story: Vec<(VirtualTime, String)>,
-    /// How tasks ended, for counting.
+    /// How tasks ended, for statistics.
     pub endings: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ pub fn run_simulation_plan(plan: &SimulationPlan) -> std::io::Result<SimulationO
     let folder = tempfile::tempdir()?;
     let root = folder.path().join("tree");
     std::fs::create_dir(&root)?;
-    // Only names of ignored files are asked of the real folder.
+    // The tree is in memory. Only the ignore rules are read from the real folder.
     std::fs::write(root.join(".gitignore"), IGNORE_RULES)?;
     let scheduler = Scheduler::new(plan.seed);
     let world = SimulatedOperatingSystem::new(Arc::clone(&scheduler), &root, plan);
@@ -79,6 +79,7 @@ pub fn run_simulation_plan(plan: &SimulationPlan) -> std::io::Result<SimulationO
         seals: AtomicU64::new(0),
         endings: Mutex::default(),
     });
+    // The director is a simulated process as well, so that its waiting is part of the turns.
     let everybody = stage.next_simulated_process_number();
     stage.start_simulated_process(everybody, {
         let stage = Arc::clone(&stage);
@@ -95,7 +96,7 @@ pub fn run_simulation_plan(plan: &SimulationPlan) -> std::io::Result<SimulationO
     })
 }
 
-/// What everybody shares.
+/// What all actors share.
 pub(crate) struct SimulationContext {
     pub(crate) machine: Arc<SimulatedOperatingSystem>,
     pub(crate) store: Arc<dyn Store>,
@@ -106,12 +107,12 @@ pub(crate) struct SimulationContext {
     locked: SimulatedFileLocks,
     processes: Mutex<u32>,
     owners: Mutex<Vec<SimulatedProcessId>>,
-    /// How often a person sealed.
+    /// How often a person has sealed.
     pub(crate) seals: AtomicU64,
     endings: Mutex<Vec<String>>,
 }
 
-/// What a hook answered; nothing if it was killed, or while a person has it switched off.
+/// A hook's answer; `None` if it was killed, or for a call while Checkrein is off.
 pub(crate) type SimulatedHookAnswer = Option<Result<DeliveryOutcome, RuntimeError>>;
 
 impl SimulationContext {
@@ -147,8 +148,11 @@ impl SimulationContext {
         self.machine
             .append_simulation_trace_line(format!("{process:?} is killed"));
         scheduler.kill_simulated_process(process);
+        // Killed threads are parked, not unwound, so nothing of theirs is dropped. What a kernel
+        // would close is closed here.
         self.locked.close_files_of(process);
-        // Its checks are ended by who keeps their processes, a moment later; then the claims are free.
+        // As on a real machine, its checks end a moment after it, and only then are their claims
+        // free.
         let keeper = self.next_simulated_process_number();
         let stage = Arc::clone(self);
         let moment = Duration::from_millis(u64::from(scheduler.random_below(60)));
@@ -187,6 +191,7 @@ impl SimulationContext {
             trusts_addresses: true,
             system: Arc::new(self.simulated_system_for_process(process, agent)),
         };
+        // On disk each process opens its own connection, as real processes do.
         let inner = match self
             .plan
             .is_on_disk
@@ -229,6 +234,8 @@ impl SimulationContext {
                     .append_simulation_trace_line(format!("{owner:?} is an owner"));
                 let runtime = beginning.runtime_of_simulated_process(owner, agent);
                 let mut link = WorkerLink::over_transport(theirs);
+                // Without a batch the hook was killed before it sent one: the owner has nothing to
+                // do.
                 if let Some(batch) = link.receive_batch_from_hook() {
                     let is_off = || beginning.machine.is_checkrein_off();
                     let owned = runtime.run_worker_batch(&batch, link, &is_off);
@@ -241,7 +248,8 @@ impl SimulationContext {
         }))
     }
 
-    /// What an agent's hook is told, as its own process. `killed_after`: by the agent, or whoever.
+    /// Runs a hook of an agent as a process of its own. It is killed after `killed_after`, if
+    /// given.
     pub(crate) fn run_simulated_hook(
         self: &Arc<Self>,
         agent: SimulatedProcessId,
@@ -259,6 +267,7 @@ impl SimulationContext {
                 *answer.lock().unwrap_or_else(PoisonError::into_inner) = taken;
             }
         });
+        // The killer is a process of its own, so that it also runs while the hook waits.
         if let Some(span) = killed_after {
             let (stage, killer) = (Arc::clone(self), self.next_simulated_process_number());
             self.start_simulated_process(killer, move || {
@@ -296,6 +305,8 @@ impl SimulationContext {
                 .record_simulation_violation("the line of a hook cannot be read");
             return None;
         };
+        // From here on this mirrors the hook of the command line, which decides what is delivered
+        // while Checkrein is off.
         let mut input = knock.input.clone()?;
         if self.machine.is_checkrein_off() {
             match input {
@@ -329,8 +340,9 @@ impl SimulationContext {
         };
         let mut taken =
             runtime.deliver_event(delivery(input, knock.key.clone()), patience, &|_| ());
-        // Nothing else cancels here.
+        // Only switching off cancels here: the stop is then let through, as the real hook does.
         if matches!(taken, Err(RuntimeError::Cancelled)) {
+            // The flag would cancel the second delivery, too.
             cancelled.store(false, Ordering::Relaxed);
             taken = runtime.deliver_event(
                 delivery(stop_passed_while_off_input(), None),
@@ -341,7 +353,7 @@ impl SimulationContext {
         Some(taken)
     }
 
-    /// From here on switching off cancels what this hook does.
+    /// Cancels this hook as soon as Checkrein is switched off.
     fn cancel_simulated_hook_when_off(
         self: &Arc<Self>,
         hook: SimulatedProcessId,
@@ -366,7 +378,7 @@ impl SimulationContext {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Everybody at once, then rest, then each agent once more.
+    /// Runs all actors at once, waits for them, then performs the final stop and checks the logs.
     fn run_all_actors(self: &Arc<Self>) {
         let mut started = Vec::new();
         for (number, actions) in self.plan.agents.iter().enumerate() {
@@ -392,6 +404,7 @@ impl SimulationContext {
         started.push(incidents);
         let scheduler = &self.machine.scheduler;
         scheduler.wait_for_simulated_processes(&started);
+        // Owners may take this long to notice that their agent is gone.
         scheduler.sleep_simulated_thread(MAX_OUTLIVING);
         if self.machine.is_any_check_running() {
             self.machine
@@ -428,12 +441,14 @@ impl SimulationContext {
             match incident {
                 PlannedIncident::Sleep(span) => world.suspend_machine(*span),
                 PlannedIncident::PutClockBack(span) => {
+                    // The age of evidence is unknown after that, so checks that passed may run again.
                     world.set_clock_back(*span);
                     world.invalidate_simulated_check_passes();
                 }
                 PlannedIncident::SwitchOff(span) => {
                     world.set_simulated_checkrein_off(true);
                     checkrein_runtime::cancel_all_workers(&self.state);
+                    // A shorter time off ends before the limit, and checks may run again by then.
                     let at_once = MAX_OUTLIVING.min(*span);
                     world.scheduler.sleep_simulated_thread(at_once);
                     if at_once == MAX_OUTLIVING && world.is_any_check_running() {
@@ -447,6 +462,7 @@ impl SimulationContext {
                     world.set_simulated_checkrein_off(false);
                 }
                 PlannedIncident::Seal => {
+                    // Taken before the seal: owners that start afterwards belong to the new policy.
                     let owners = self.lock_simulated_workers().clone();
                     self.simulate_person_sealing_config(process);
                     world.scheduler.sleep_simulated_thread(MAX_OUTLIVING);
@@ -459,6 +475,7 @@ impl SimulationContext {
     fn simulate_person_sealing_config(self: &Arc<Self>, process: SimulatedProcessId) {
         self.machine
             .append_simulation_trace_line("a person seals another config");
+        // Before the sessions are sealed again: the policy compiler reads the count.
         self.seals.fetch_add(1, Ordering::Relaxed);
         let runtime = self.runtime_of_simulated_process(process, process);
         for number in 0..self.plan.agents.len() {
@@ -471,7 +488,7 @@ impl SimulationContext {
         self.machine.invalidate_simulated_check_passes();
     }
 
-    /// These were to end.
+    /// Checks that these workers have ended.
     fn audit_workers_ended(&self, owners: &[SimulatedProcessId]) {
         for owner in self.machine.simulated_processes_running_checks(owners) {
             self.machine.record_simulation_violation(format!(
@@ -480,8 +497,10 @@ impl SimulationContext {
         }
     }
 
-    /// Everything is mended, nobody else is at work: the next stop is accepted.
+    /// Checks that a stop is accepted once everything is good and nobody else is active.
     fn simulate_final_accepted_stop(self: &Arc<Self>) {
+        // Such a check finds a good file where the tree has a bad one: nothing can be expected of
+        // the stop.
         if self.plan.has_stashing_check() {
             return;
         }
@@ -498,6 +517,7 @@ impl SimulationContext {
                 agent.make_simulated_tool_call(subject, true, true);
             }
         }
+        // Until then digests of the files just written are not cached by their timestamps.
         self.machine.scheduler.sleep_simulated_thread(STAMP_SETTLED);
         let scheduler = Arc::clone(&self.machine.scheduler);
         self.start_simulated_process(process, move || {
@@ -505,11 +525,13 @@ impl SimulationContext {
             let lasts = agent.context.plan.checks.iter().map(|check| check.duration);
             let outlasts = lasts.max().is_some_and(|lasts| lasts > longest);
             let mut ending = agent.simulate_agent_stop(longest, None);
-            // It is told to stop again until what runs has come to an end.
+            // A check that outlasts the deadline goes on in its owner; the agent stops again until
+            // it ends.
             while outlasts && ending.is_none() && agent.stops < 6 {
                 ending = agent.simulate_agent_stop(longest, None);
             }
-            // One that writes has the others run once more, alone: that may take all of the stops.
+            // A check that writes makes the others run once more, alone; that may take all of the
+            // stops.
             let writes =
                 |check: &SimulatedCheck| check.behavior != SimulatedCheckTreeEffect::OnlyReads;
             let may_last = outlasts && agent.context.plan.checks.iter().any(writes);
@@ -524,7 +546,7 @@ impl SimulationContext {
         scheduler.wait_for_simulated_processes(&[process]);
     }
 
-    /// Logs are whole, and stepping them again decides the same.
+    /// Checks that logs are whole and that replaying them gives the same decisions.
     fn verify_simulated_logs(&self) {
         for number in 0..self.plan.agents.len() {
             let session = simulated_session_id(number);
@@ -534,6 +556,7 @@ impl SimulationContext {
                     .machine
                     .record_simulation_violation(format!("the log of {session} is {other:?}")),
             }
+            // With the state cache and without it: the cache must never change a decision.
             for through_cache in [false, true] {
                 match replay::replay_session(&*self.store, &session, through_cache) {
                     Ok(replayed) if replayed.differs_at.is_none() => {}
@@ -551,7 +574,7 @@ impl SimulationContext {
     }
 }
 
-/// How a stop is let through while a person has Checkrein switched off.
+/// Returns the input that lets a stop through while Checkrein is off.
 fn stop_passed_while_off_input() -> Input {
     Input::StanceUsed(StanceUsed {
         scope: ScopeId::main_scope(),

@@ -1,5 +1,5 @@
-//! Threads of simulated processes take turns: one runs at a time, the seed says which, and time goes on only
-//! when nobody can. The same seed gives the same turns.
+//! Schedules the threads of simulated processes. One thread runs at a time, the seed decides which
+//! one, and time jumps forward when none can run. The same seed gives the same schedule.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-/// Of a simulated process.
+/// The id of a simulated process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SimulatedProcessId(pub u32);
 
-/// Of a simulated thread.
+/// The id of a simulated thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct SimulatedThreadId(u64);
 
 /// Virtual time since the simulation began.
 pub type VirtualTime = Duration;
 
-/// Who runs, and when.
+/// Decides which thread runs, and holds the virtual time.
 #[derive(Debug)]
 pub(crate) struct Scheduler {
     state: Mutex<SimulatedSchedulerState>,
@@ -28,17 +28,17 @@ pub(crate) struct Scheduler {
 struct SimulatedSchedulerState {
     random: Rng,
     now: VirtualTime,
-    /// Those that have not ended and were not killed.
+    /// Threads that have not ended and were not killed.
     threads: BTreeMap<SimulatedThreadId, SimulatedThreadState>,
     current: Option<SimulatedThreadId>,
     next_thread: u64,
-    /// How often something was done: who polls is asked again only after that.
+    /// Number of steps so far. A polling thread is asked again only after another step.
     steps: u64,
     /// Processes that were killed. Their threads never run again.
     killed: BTreeSet<SimulatedProcessId>,
-    /// What went wrong with the turns themselves.
+    /// Why the schedule cannot go on, if threads wait for ever.
     stuck: Option<String>,
-    /// Who waits for the end of it all.
+    /// Signals the end of the simulation.
     over: Arc<Condvar>,
 }
 
@@ -53,11 +53,11 @@ struct SimulatedThreadState {
 enum SimulatedThreadStatus {
     /// It can go on.
     Ready,
-    /// It asks again once something was done after this many steps.
+    /// It polls again once there are more steps than this.
     Polling(u64),
     /// It can go on from this time.
     Sleeping(VirtualTime),
-    /// It can go on when these are at their end.
+    /// It can go on when these processes have ended.
     WaitingForProcesses(Vec<SimulatedProcessId>),
     /// The same for threads.
     Joining(Vec<SimulatedThreadId>),
@@ -67,11 +67,11 @@ thread_local! {
     static CURRENT: std::cell::Cell<Option<SimulatedThreadId>> = const { std::cell::Cell::new(None) };
 }
 
-/// How often, in ten, whoever runs goes on running.
+/// Probability, in tenths, that the running thread keeps running.
 const KEEP_RUNNING_TENTHS: u32 = 6;
 
 impl Scheduler {
-    /// Nobody runs yet.
+    /// Creates a scheduler without threads.
     pub(crate) fn new(seed: u64) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(SimulatedSchedulerState {
@@ -102,9 +102,11 @@ impl Scheduler {
         self.lock_state().random.u32(0..below.max(1))
     }
 
-    /// Enters a thread of this process, which is started by the caller.
+    /// Registers a thread of this process, which the caller then starts.
     pub(crate) fn create_simulated_thread(&self, process: SimulatedProcessId) -> u64 {
         let mut turns = self.lock_state();
+        // Numbered and inserted by the parent, not by the thread itself: the order in which the
+        // system starts threads must not matter.
         let thread = SimulatedThreadId(turns.next_thread);
         turns.next_thread += 1;
         let state = SimulatedThreadState {
@@ -116,7 +118,7 @@ impl Scheduler {
         thread.0
     }
 
-    /// The calling thread is this one; it goes on when it is its turn.
+    /// Makes the calling thread this one and waits for its first turn.
     pub(crate) fn begin_simulated_thread(&self, thread: u64) {
         let thread = SimulatedThreadId(thread);
         CURRENT.with(|current| current.set(Some(thread)));
@@ -124,10 +126,11 @@ impl Scheduler {
         self.wait_for_thread_turn(turns, thread);
     }
 
-    /// The calling thread is at its end.
+    /// Ends the calling thread.
     pub(crate) fn end_simulated_thread(&self, thread: u64) {
         let thread = SimulatedThreadId(thread);
         let mut turns = self.lock_state();
+        // Removed before the next one is chosen, so that threads that join this one can run.
         turns.threads.remove(&thread);
         turns.steps += 1;
         if turns.current == Some(thread) {
@@ -136,7 +139,7 @@ impl Scheduler {
         }
     }
 
-    /// The calling thread waits for the end of these.
+    /// Waits for the end of these threads.
     pub(crate) fn join_simulated_threads(&self, threads: &[u64]) {
         let threads = threads.iter().copied().map(SimulatedThreadId).collect();
         self.yield_turn(self.lock_state(), SimulatedThreadStatus::Joining(threads));
@@ -148,7 +151,7 @@ impl Scheduler {
         self.yield_turn(self.lock_state(), waiting);
     }
 
-    /// Something was done that took so long; others may have a turn.
+    /// Advances the time by what an operation took, and may give the turn to another thread.
     pub(crate) fn spend_virtual_time(&self, took: Duration) {
         let mut turns = self.lock_state();
         turns.steps += 1;
@@ -156,7 +159,7 @@ impl Scheduler {
         self.yield_turn(turns, SimulatedThreadStatus::Ready);
     }
 
-    /// The calling thread waits so long.
+    /// Suspends the calling thread for a time.
     pub(crate) fn sleep_simulated_thread(&self, span: Duration) {
         let mut turns = self.lock_state();
         turns.steps += 1;
@@ -164,7 +167,7 @@ impl Scheduler {
         self.yield_turn(turns, SimulatedThreadStatus::Sleeping(until));
     }
 
-    /// The calling thread waits until `ready` says so.
+    /// Suspends the calling thread until `ready` returns true.
     pub(crate) fn block_simulated_thread_until(&self, ready: &mut dyn FnMut() -> bool) {
         while !ready() {
             let turns = self.lock_state();
@@ -173,13 +176,15 @@ impl Scheduler {
         }
     }
 
-    /// No thread of this process runs again. Of the calling thread's own process it does not come back.
+    /// Kills a process: none of its threads runs again. Does not return if it is the calling
+    /// thread's process.
     pub(crate) fn kill_simulated_process(&self, process: SimulatedProcessId) {
         let mut turns = self.lock_state();
         turns.killed.insert(process);
         let own = turns.current;
         turns
             .threads
+            // The calling thread stays registered: it still has to hand over its turn below.
             .retain(|thread, state| state.process != process || own == Some(*thread));
         turns.steps += 1;
         self.yield_turn(turns, SimulatedThreadStatus::Ready);
@@ -195,7 +200,7 @@ impl Scheduler {
         self.lock_state().is_simulated_process_alive(process)
     }
 
-    /// Lets them run until none can; says what is wrong if some wait for ever.
+    /// Runs all threads until none can run; fails if some wait for ever.
     pub(crate) fn run_simulated_threads_to_end(&self) -> Result<(), String> {
         let mut turns = self.lock_state();
         turns.schedule_next_simulated_thread();
@@ -211,6 +216,7 @@ impl Scheduler {
         mut turns: MutexGuard<'_, SimulatedSchedulerState>,
         status: SimulatedThreadStatus,
     ) {
+        // A thread outside of the simulation, such as the one that prepares it, takes no turns.
         let Some(thread) = CURRENT.with(std::cell::Cell::get) else {
             return;
         };
@@ -221,6 +227,7 @@ impl Scheduler {
         if turns.current == Some(thread) {
             let goes_on = is_ready
                 && turns.can_simulated_thread_run(thread)
+                // A switch at every step would rarely let one process get far ahead of another.
                 && turns.random.u32(0..10) < KEEP_RUNNING_TENTHS;
             if goes_on {
                 return;
@@ -241,7 +248,8 @@ impl Scheduler {
             .get(&thread)
             .map(|state| Arc::clone(&state.turn));
         let Some(turn) = turn else {
-            // It was killed before it began.
+            // Killed before its first turn. The thread cannot be ended from outside and must not go
+            // on.
             drop(turns);
             loop {
                 std::thread::park();
@@ -277,9 +285,11 @@ impl SimulatedSchedulerState {
         can && !self.killed.contains(&state.process)
     }
 
-    /// Chooses who runs next; time jumps to whoever wakes first where nobody can.
+    /// Chooses the next thread. If none can run, the time jumps to the first that wakes.
     fn schedule_next_simulated_thread(&mut self) {
         loop {
+            // In the order of a sorted map: with hash order the seed would not determine the
+            // choice.
             let able: Vec<SimulatedThreadId> = self
                 .threads
                 .keys()
@@ -295,6 +305,7 @@ impl SimulatedSchedulerState {
                 }
                 return;
             }
+            // A killed sleeper must not move the clock.
             let living = |state: &&SimulatedThreadState| !self.killed.contains(&state.process);
             let wakes = self.threads.values().filter(living);
             let wakes = wakes.filter_map(|state| match state.status.clone() {
@@ -304,6 +315,7 @@ impl SimulatedSchedulerState {
             match wakes.min() {
                 Some(wake) => {
                     self.now = self.now.max(wake);
+                    // Time has passed, which pollers may be waiting for.
                     self.steps += 1;
                 }
                 None => {

@@ -1,4 +1,4 @@
-//! Makes a plan that fails smaller, and tells what happens in it in a few lines.
+//! Shrinks a failing plan, and describes in a few lines what happens in it.
 
 use std::io;
 
@@ -6,12 +6,12 @@ use crate::plan::SimulationPlan;
 use crate::run::{SimulationOutcome, run_simulation_plan};
 use crate::scheduler::VirtualTime;
 
-/// More plans are not tried.
+/// Most plans that are tried.
 const MAX_TRIES: u32 = 150;
-/// More lines nobody reads.
+/// Most lines of the description.
 const MAX_LINES: usize = 20;
 
-/// What happens in the smallest plan that was found to fail in the same way, in at most 20 lines.
+/// Returns what happens in the smallest plan found that fails in the same way, in at most 20 lines.
 ///
 /// # Errors
 /// If this machine cannot run a plan.
@@ -29,6 +29,7 @@ pub fn shrink_plan(plan: SimulationPlan) -> io::Result<Vec<String>> {
                 break 'smaller;
             }
             let outcome = run_simulation_plan(&candidate)?;
+            // A smaller plan that fails otherwise is another bug, and is not followed.
             if self::simulation_violation_kind(&outcome).as_ref() == Some(&kind) {
                 (smallest, shown) = (candidate, outcome);
                 continue 'smaller;
@@ -39,7 +40,7 @@ pub fn shrink_plan(plan: SimulationPlan) -> io::Result<Vec<String>> {
     Ok(simulation_failure_lines(&smallest, &shown))
 }
 
-/// What is wrong, without what differs from run to run.
+/// Returns the kind of the first violation, without the numbers that differ between plans.
 fn simulation_violation_kind(outcome: &SimulationOutcome) -> Option<String> {
     let first = outcome.violations.first()?;
     let is_plain = |c: &char| !c.is_ascii_digit();
@@ -52,7 +53,7 @@ fn simulation_failure_lines(plan: &SimulationPlan, outcome: &SimulationOutcome) 
         .iter()
         .position(|(_, line)| line.starts_with("VIOLATION"));
     let until = outcome.story.get(..=end.unwrap_or(0)).unwrap_or_default();
-    // Where there is no room for all, readings of the tree go first.
+    // If there is not room for all lines, reads of the tree are left out first.
     let is_more = |(_, line): &&(VirtualTime, String)| !line.ends_with("reads the tree");
     let mut lines: Vec<&(VirtualTime, String)> = until.iter().collect();
     if lines.len() >= MAX_LINES {

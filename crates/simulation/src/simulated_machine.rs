@@ -1,5 +1,6 @@
-//! The machine in memory: files with virtual stamps, programs, and something outside of it all that checks read.
-//! Whatever changes is written down with its time, so that what a check would have said is known of each moment.
+//! Simulates the machine in memory: files with virtual timestamps, programs, and state outside of
+//! the machine that checks read. Changes are recorded with their time, so that for each moment it
+//! is known whether the checks would have passed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -14,13 +15,14 @@ use checkrein_verifiers::file_system::{FileKind, FileStamp, FileStat, OpenFile, 
 use crate::plan::{SimulatedCheck, SimulatedCheckInput, SimulationPlan};
 use crate::scheduler::{Scheduler, SimulatedProcessId, VirtualTime};
 
-/// The simulation begins at this time of the wall clock, in nanoseconds since 1970.
+/// Wall-clock time at the beginning of the simulation, in nanoseconds since 1970.
 const EPOCH_NS: i64 = 1_700_000_000_000_000_000;
-/// So much of a file comes in one piece.
+/// Bytes that one read returns at most. Files are longer, so that a change can fall between two
+/// reads.
 const READ_PIECE: usize = 4;
-/// After so long what is written through a mapping shows in the stamp.
+/// Delay until a write through a memory mapping shows in the timestamp.
 const MAPPED_WRITE_DELAY: Duration = Duration::from_secs(30);
-/// What the file system takes for each call, at most.
+/// Longest time of a file-system call, in microseconds.
 const SLOWEST_CALL: u32 = 60;
 
 /// The machine.
@@ -30,10 +32,10 @@ pub(crate) struct SimulatedOperatingSystem {
     pub(crate) scheduler: Arc<Scheduler>,
     /// Where the tree is.
     pub(crate) root: PathBuf,
-    /// How coarse the clock of the file system is.
+    /// The resolution of the file system's clock.
     tick: Duration,
     checks: Vec<SimulatedCheck>,
-    /// One that passes is enough.
+    /// Whether one passing check is enough.
     any_is_enough: bool,
     state: Mutex<SimulatedMachineState>,
 }
@@ -46,41 +48,42 @@ struct SimulatedMachineState {
     programs: BTreeMap<String, u64>,
     /// What checks read beyond this machine; an even one is good.
     outside: u64,
-    /// Changes that were made by whoever is no check.
+    /// Number of changes that were not made by a check.
     changes: u64,
-    /// From when on all checks would pass, or would not.
+    /// Moments from which the checks would pass, or would not.
     passes: Vec<(VirtualTime, bool)>,
-    /// The same if all were well outside.
+    /// The same, assuming that the outside is good.
     passes_but_outside: Vec<(VirtualTime, bool)>,
     /// Which checks are running, by whom.
     running: Vec<(String, SimulatedProcessId)>,
-    /// How often each process has begun to read the tree, and when it did last.
+    /// How often each process has begun to read the tree, and when it last did.
     tree_reads: BTreeMap<SimulatedProcessId, (u32, VirtualTime)>,
     /// How often each process has run each check.
     runs: BTreeMap<(SimulatedProcessId, String), u32>,
     /// Findings by the run that made them.
     findings: BTreeMap<u64, SimulatedFinishedCheckRun>,
-    /// How much had been changed when each run began.
+    /// When each run began, and the number of changes at that time.
     begun: BTreeMap<u64, (VirtualTime, u64)>,
     /// When the newest run of each check began, by the wall clock.
     newest_began_ns: BTreeMap<String, i64>,
-    /// Who holds which claim, and from when on it is free after its holder was killed.
+    /// Claims and the processes that hold them.
     claims: BTreeMap<Digest, SimulatedProcessId>,
     story: Vec<(VirtualTime, String)>,
     violations: Vec<String>,
-    /// By how much the wall clock is ahead of the virtual time, since the beginning.
+    /// How far the wall clock is ahead of the virtual time.
     clock_ahead_ns: i64,
-    /// How many have Checkrein switched off.
+    /// How many persons have Checkrein switched off.
     off_by: u32,
-    /// Calls that changed what is outside, by their sessions: when they began, and when they were reported.
+    /// Calls that changed the outside: their session, when they began, and when they were reported.
     outside_calls: Vec<(String, VirtualTime, Option<VirtualTime>)>,
-    /// How often a person sealed, or a call was made while it was off: what passed before is asked anew.
+    /// How often evidence was voided without a change: by a seal, by a counted act, by a call while
+    /// Checkrein was off, or by a clock that was put back.
     renewals: u64,
-    /// Hooks at work that count one.
+    /// Number of hooks that are counting an act.
     acts_being_counted: u32,
 }
 
-/// A run that was not cut.
+/// A run that was not cancelled.
 #[derive(Debug, Clone)]
 struct SimulatedFinishedCheckRun {
     check: String,
@@ -92,12 +95,12 @@ struct SimulatedFinishedCheckRun {
 struct SimulatedFile {
     content: Vec<u8>,
     inode: u64,
-    /// When it was written last so that its stamp shows it.
+    /// When it was last written in a way that its timestamp shows.
     changed: VirtualTime,
     stamp_ns: i64,
 }
 
-/// When a file is written: in virtual time, and by its stamp.
+/// The time of a write: in virtual time, and as its timestamp.
 #[derive(Debug, Clone, Copy)]
 struct SimulatedWriteTimestamps {
     changed: VirtualTime,
@@ -112,7 +115,7 @@ impl SimulatedWriteTimestamps {
 }
 
 impl SimulatedOperatingSystem {
-    /// One with the checks of this plan; all that they read is good.
+    /// Creates a machine for this plan. Everything that the checks read is good.
     pub(crate) fn new(scheduler: Arc<Scheduler>, root: &Path, plan: &SimulationPlan) -> Arc<Self> {
         let checks = &plan.checks;
         let world = Self {
@@ -145,10 +148,11 @@ impl SimulatedOperatingSystem {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Now, and what is written into stamps.
+    /// Returns the current time and the timestamp of a write.
     fn simulated_file_stamp_time(&self) -> SimulatedWriteTimestamps {
         let (changed, wall_ns) = (self.scheduler.simulated_now(), self.simulated_wall_ns());
         let tick = i64::try_from(self.tick.as_nanos()).unwrap_or(1).max(1);
+        // Rounded down, as file systems do: two writes within one tick have the same timestamp.
         let stamp_ns = wall_ns - wall_ns % tick;
         SimulatedWriteTimestamps { changed, stamp_ns }
     }
@@ -159,7 +163,7 @@ impl SimulatedOperatingSystem {
             .spend_virtual_time(Duration::from_micros(u64::from(took)));
     }
 
-    /// Somebody who is no check makes it good or bad.
+    /// Makes an input good or bad, by anybody but a check.
     pub(crate) fn make_check_input_good_or_bad(
         &self,
         subject: &SimulatedCheckInput,
@@ -170,6 +174,7 @@ impl SimulatedOperatingSystem {
         let mut state = self.lock_simulated_machine_state();
         state.set_check_input_state(&self.root, subject, good, stamp);
         state.changes += 1;
+        // The lock must be released before time is spent: the next thread to run may need it.
         drop(state);
         self.record_simulated_checks_passing();
         self.append_simulation_trace_line(format!(
@@ -179,8 +184,9 @@ impl SimulatedOperatingSystem {
         self.advance_simulated_call_time();
     }
 
-    /// The same to a file through a mapping: its stamp stays, unless it is as old as a page that is written
-    /// through a mapping may be before it shows.
+    /// Like [`Self::make_check_input_good_or_bad`], but through a memory mapping: the timestamp
+    /// stays unchanged, unless the last visible write is older than the delay after which a mapped
+    /// page is written back.
     pub(crate) fn change_simulated_file_through_mmap(
         &self,
         subject: &SimulatedCheckInput,
@@ -189,6 +195,7 @@ impl SimulatedOperatingSystem {
     ) {
         let stamp = self.simulated_file_stamp_time();
         let mut state = self.lock_simulated_machine_state();
+        // Only files can be mapped; programs and the outside change as usual.
         let old = match subject {
             SimulatedCheckInput::File(name) => {
                 let file = state.files.get(&self.root.join(name));
@@ -199,6 +206,7 @@ impl SimulatedOperatingSystem {
             SimulatedCheckInput::Program(_) | SimulatedCheckInput::Outside => None,
         };
         state.set_check_input_state(&self.root, subject, good, stamp);
+        // The content changes but the timestamp does not: what a digest cache must not rely on.
         if let Some((path, changed, stamp_ns)) = old
             && let Some(file) = state.files.get_mut(&path)
         {
@@ -206,6 +214,7 @@ impl SimulatedOperatingSystem {
         }
         state.changes += 1;
         drop(state);
+        // Recorded before any time is spent, so that no other process can act in between.
         self.record_simulated_checks_passing();
         self.append_simulation_trace_line(format!(
             "{who} makes {subject} {} through a mapping",
@@ -214,7 +223,7 @@ impl SimulatedOperatingSystem {
         self.advance_simulated_call_time();
     }
 
-    /// A check writes what it wants; `None` removes it.
+    /// Writes a file on behalf of a check; `None` removes it.
     pub(crate) fn write_file_as_check(&self, name: &str, content: Option<&[u8]>) {
         let stamp = self.simulated_file_stamp_time();
         let path = self.root.join(name);
@@ -230,7 +239,7 @@ impl SimulatedOperatingSystem {
         self.advance_simulated_call_time();
     }
 
-    /// What a check reads there.
+    /// Returns what a check finds when it reads an input.
     pub(crate) fn check_finds_input_good(&self, subject: &SimulatedCheckInput) -> bool {
         let good = self
             .lock_simulated_machine_state()
@@ -254,7 +263,7 @@ impl SimulatedOperatingSystem {
             .copied()
     }
 
-    /// How often whoever is no check changed something.
+    /// Returns the number of changes that were not made by a check.
     pub(crate) fn non_check_change_count(&self) -> u64 {
         self.lock_simulated_machine_state().changes
     }
@@ -303,7 +312,7 @@ impl SimulatedOperatingSystem {
         had_wanted_state_within(&self.lock_simulated_machine_state().passes, from, to, false)
     }
 
-    /// A check begins; the number is this run's.
+    /// Begins a run of a check; returns the number of the run.
     pub(crate) fn begin_simulated_check_run(
         &self,
         check: &str,
@@ -311,6 +320,7 @@ impl SimulatedOperatingSystem {
     ) -> u64 {
         let wall_ns = self.simulated_wall_ns();
         let mut state = self.lock_simulated_machine_state();
+        // The invariant of claims: no two runs of one check in one root overlap.
         if let Some((_, other)) = state.running.iter().find(|(name, _)| name == check) {
             let other = *other;
             state.violations.push(format!(
@@ -319,6 +329,7 @@ impl SimulatedOperatingSystem {
         }
         state.running.push((check.to_owned(), process));
         *state.runs.entry((process, check.to_owned())).or_default() += 1;
+        // The total of all runs is unique, since each run has increased it.
         let run = u64::from(state.runs.values().sum::<u32>());
         let begun = (self.scheduler.simulated_now(), state.changes);
         state.begun.insert(run, begun);
@@ -328,7 +339,7 @@ impl SimulatedOperatingSystem {
         run
     }
 
-    /// It ends, with these findings unless it was cut.
+    /// Ends a run, with its findings unless it was cancelled.
     pub(crate) fn end_simulated_check_run(
         &self,
         check: &str,
@@ -342,6 +353,7 @@ impl SimulatedOperatingSystem {
             .iter()
             .position(|(name, by)| name == check && *by == process);
         if let Some(found) = found {
+            // Not found if the process was killed and its runs were dropped.
             state.running.remove(found);
         }
         let now = self.scheduler.simulated_now();
@@ -355,8 +367,8 @@ impl SimulatedOperatingSystem {
         }
     }
 
-    /// What a run of this check found. `None` if it did not run, or if a later one, since which nothing was
-    /// changed, found something else before this time.
+    /// Returns what a run of a check found. `None` if there is no such run, or if it is outdated: a
+    /// later run ended before `by`, found something else, and nothing has changed since it began.
     pub(crate) fn simulated_run_findings(
         &self,
         check: &str,
@@ -371,6 +383,7 @@ impl SimulatedOperatingSystem {
         let is_the_last_word = |(later, finished): (&u64, &SimulatedFinishedCheckRun)| {
             let begun = state.begun.get(later);
             let nothing_changed = |(begun, changes): &(VirtualTime, u64)| {
+                // A later run that began before a change proves nothing about the tree as it is.
                 *begun >= told.ended && *changes == state.changes
             };
             finished.check == check
@@ -429,7 +442,7 @@ impl SimulatedOperatingSystem {
         is_free
     }
 
-    /// Gives a claim back.
+    /// Releases a claim.
     pub(crate) fn release_check_claim(&self, key: &Digest, process: SimulatedProcessId) {
         let mut state = self.lock_simulated_machine_state();
         if state.claims.get(key) == Some(&process) {
@@ -459,14 +472,14 @@ impl SimulatedOperatingSystem {
             .push((now, line.into()));
     }
 
-    /// Something happened that must not.
+    /// Records a violation of an invariant.
     pub(crate) fn record_simulation_violation(&self, what: impl Into<String>) {
         let what = what.into();
         self.append_simulation_trace_line(format!("VIOLATION: {what}"));
         self.lock_simulated_machine_state().violations.push(what);
     }
 
-    /// What must not have happened.
+    /// Returns the violations so far.
     pub(crate) fn simulation_violations(&self) -> Vec<String> {
         self.lock_simulated_machine_state().violations.clone()
     }
@@ -481,12 +494,13 @@ impl SimulatedOperatingSystem {
         EPOCH_NS + simulated_time_to_nanos(self.scheduler.simulated_now()) + ahead
     }
 
-    /// The machine sleeps for so long: the wall clock goes on meanwhile and nothing else does. What was written
-    /// through a mapping is on the disk by then, and the next such write shows.
+    /// Suspends the machine: only the wall clock goes on. Mapped pages are written back by then, so
+    /// the next mapped write shows in the timestamp.
     pub(crate) fn suspend_machine(&self, span: Duration) {
         self.append_simulation_trace_line(format!("the machine sleeps for {span:?}"));
         let mut state = self.lock_simulated_machine_state();
         state.clock_ahead_ns += simulated_time_to_nanos(span);
+        // Moves the last visible write back by the delay; see `change_simulated_file_through_mmap`.
         for file in state.files.values_mut() {
             file.changed = file.changed.saturating_sub(MAPPED_WRITE_DELAY);
         }
@@ -494,7 +508,7 @@ impl SimulatedOperatingSystem {
         self.advance_simulated_call_time();
     }
 
-    /// The wall clock was ahead by so much, and is put right.
+    /// Puts the wall clock back.
     pub(crate) fn set_clock_back(&self, span: Duration) {
         self.append_simulation_trace_line(format!("the clock is put back by {span:?}"));
         self.lock_simulated_machine_state().clock_ahead_ns -= simulated_time_to_nanos(span);
@@ -506,7 +520,7 @@ impl SimulatedOperatingSystem {
         self.lock_simulated_machine_state().off_by > 0
     }
 
-    /// Switches it off, or on again unless somebody else wants it off.
+    /// Switches Checkrein off, or on again; it stays off as long as anybody wants it off.
     pub(crate) fn set_simulated_checkrein_off(&self, is_off: bool) {
         self.append_simulation_trace_line(format!(
             "a person switches {}",
@@ -521,17 +535,18 @@ impl SimulatedOperatingSystem {
         self.advance_simulated_call_time();
     }
 
-    /// A session calls what changes the outside.
+    /// Records that a session's call changes the outside.
     pub(crate) fn begin_simulated_outside_call(&self, session: &str) {
         let now = self.scheduler.simulated_now();
         let mut state = self.lock_simulated_machine_state();
         state.outside_calls.push((session.to_owned(), now, None));
     }
 
-    /// Whatever this session has called has done its work.
+    /// Records that all outside calls of a session are done.
     pub(crate) fn end_simulated_outside_acts(&self, session: &str) {
         let now = self.scheduler.simulated_now();
         let mut state = self.lock_simulated_machine_state();
+        // Ended calls stay in the list: audits ask about spans in the past.
         let own = |call: &&mut (String, VirtualTime, Option<VirtualTime>)| {
             call.0 == session && call.2.is_none()
         };
@@ -554,19 +569,21 @@ impl SimulatedOperatingSystem {
         })
     }
 
-    /// Whatever passed before is asked anew.
+    /// Voids earlier evidence: checks that passed have to run again.
     pub(crate) fn invalidate_simulated_check_passes(&self) {
         self.lock_simulated_machine_state().renewals += 1;
     }
 
-    /// A hook counts an act from here on.
+    /// Marks that a hook begins to count an act.
     pub(crate) fn begin_counting_act(&self) {
         self.lock_simulated_machine_state().acts_being_counted += 1;
     }
 
-    /// It has, or nobody knows.
+    /// Marks that the act is counted, or that it is not known whether it is.
     pub(crate) fn end_counting_act(&self) {
         let mut state = self.lock_simulated_machine_state();
+        // A killed hook ends up here, too: its act may have been counted, so evidence is void
+        // either way.
         state.acts_being_counted -= 1;
         state.renewals += 1;
     }
@@ -575,7 +592,7 @@ impl SimulatedOperatingSystem {
         self.lock_simulated_machine_state().acts_being_counted > 0
     }
 
-    /// How often that was so.
+    /// Returns how often evidence was voided without a change.
     pub(crate) fn evidence_invalidation_count(&self) -> u64 {
         self.lock_simulated_machine_state().renewals
     }
@@ -604,6 +621,7 @@ impl SimulatedOperatingSystem {
         if path == self.root {
             let now = self.scheduler.simulated_now();
             let mut state = self.lock_simulated_machine_state();
+            // Opening the root is what begins a read of the tree.
             let looks = state.tree_reads.entry(process).or_default();
             *looks = (looks.0 + 1, now);
             state
@@ -612,6 +630,7 @@ impl SimulatedOperatingSystem {
         }
         self.advance_simulated_call_time();
         let state = self.lock_simulated_machine_state();
+        // Folders have no entry of their own: a folder exists if something is below it.
         let is_folder = path == self.root || state.paths_below(path).next().is_some();
         drop(state);
         match is_folder {
@@ -642,6 +661,7 @@ impl SimulatedOperatingSystem {
 }
 
 fn record_check_pass_change(all: &mut Vec<(VirtualTime, bool)>, now: VirtualTime, passes: bool) {
+    // Only transitions are stored.
     if all.last().is_none_or(|(_, last)| *last != passes) {
         all.push((now, passes));
     }
@@ -655,6 +675,7 @@ fn had_wanted_state_within(
 ) -> bool {
     let mut at_start = None;
     for (since, passes) in all {
+        // The last transition before the span says how it begins.
         if *since <= from {
             at_start = Some(*passes);
         } else if *since <= to && *passes == wanted {
@@ -671,6 +692,7 @@ impl SimulatedMachineState {
         content: &[u8],
         when: SimulatedWriteTimestamps,
     ) {
+        // A write keeps the inode, as writing in place does.
         let inode = match self.files.get(path) {
             Some(file) => file.inode,
             None => {
@@ -697,7 +719,8 @@ impl SimulatedMachineState {
         good: bool,
         stamp: SimulatedWriteTimestamps,
     ) {
-        // No two changes come to the same content but for the one that a stash brings back.
+        // Every change gives new content, except a restored stash: equal digests mean that nothing
+        // changed.
         let next = |version: u64| (version | 1) + if good { 1 } else { 2 };
         match subject {
             SimulatedCheckInput::File(name) => {
@@ -783,6 +806,8 @@ impl OpenFolder for SimulatedOpenFolder {
         each: &mut dyn FnMut(&OsStr, io::Result<FileKind>),
     ) -> io::Result<()> {
         let state = self.world.lock_simulated_machine_state();
+        // Folders exist only through the files below them. Sorted, so that listings do not depend
+        // on a hash.
         let mut entries = BTreeMap::new();
         for path in state.paths_below(&self.path) {
             let Ok(below) = path.strip_prefix(&self.path) else {
@@ -821,6 +846,7 @@ impl Read for SimulatedOpenFile {
     fn read(&mut self, block: &mut [u8]) -> io::Result<usize> {
         let state = self.world.lock_simulated_machine_state();
         let file = state.files.get(&self.path);
+        // The file was removed or replaced since it was opened: it reads as empty from here on.
         let Some(file) = file.filter(|file| file.inode == self.inode) else {
             return Ok(0);
         };

@@ -1,5 +1,5 @@
-//! The store of simulated processes: the one in memory that says what right means, with claims that end with the
-//! process tree of their holder, and turns between its calls.
+//! Wraps a store for simulated processes: every call takes virtual time and may give the turn to
+//! another process, and claims end with the process tree of their holder.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use checkrein_store::{
 use crate::scheduler::SimulatedProcessId;
 use crate::simulated_machine::SimulatedOperatingSystem;
 
-/// A call takes so many microseconds at most.
+/// Longest time of a call, in microseconds.
 const SLOWEST_CALL: u32 = 400;
 
 /// See [`Store`].
@@ -39,6 +39,8 @@ impl Store for SimulatedStore {
         session: &SessionId,
         work: &mut TransactFn<'_>,
     ) -> Result<Option<AppendedEventRange>, StoreError> {
+        // Time is spent before the call: another process may act between the decision to call and
+        // the call.
         self.spend_simulated_call_time();
         self.inner.transact_on_session(session, work)
     }
@@ -61,6 +63,7 @@ impl Store for SimulatedStore {
         self.inner.events_after(session, after)
     }
 
+    // Called by the audit after the simulation, so it takes no turn.
     fn verify_chain(&self, session: &SessionId) -> Result<HashChainStatus, StoreError> {
         self.inner.verify_chain(session)
     }
@@ -130,6 +133,7 @@ impl Store for SimulatedStore {
 
     fn try_claim_effect(&self, key: &Digest) -> Result<Option<EffectClaim>, StoreError> {
         self.spend_simulated_call_time();
+        // Claims are held by the machine, so that they end with the simulated process.
         let is_mine = self.machine.try_claim_check_for_process(key, self.process);
         Ok(is_mine.then(|| {
             EffectClaim::new(SimulatedCheckClaimGuard {

@@ -1,4 +1,4 @@
-//! The machine as one simulated process sees it.
+//! Implements [`System`] and [`FileSystem`] for one simulated process.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,9 +22,9 @@ use crate::plan::{SimulatedCheck, SimulatedCheckInput, SimulatedCheckTreeEffect}
 use crate::scheduler::{SimulatedProcessId, VirtualTime};
 use crate::simulated_machine::SimulatedOperatingSystem;
 
-/// How often a running check looks whether it is to end.
+/// How often a running check looks whether it was cancelled.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// And one that has a long way to go yet.
+/// The same for a check with much time left.
 const LONG_POLL_INTERVAL: Duration = Duration::from_millis(400);
 
 /// See [`System`].
@@ -35,7 +35,7 @@ pub(crate) struct SimulatedSystem {
     /// The agent above this hook.
     pub(crate) agent: SimulatedProcessId,
     pub(crate) checks: Arc<[SimulatedCheck]>,
-    /// The beginning of the simulation.
+    /// The real time that stands for the beginning of the simulation.
     pub(crate) epoch: Instant,
     /// Files that processes keep locked.
     pub(crate) locked: SimulatedFileLocks,
@@ -60,7 +60,7 @@ impl SimulatedFileLocks {
         }
     }
 
-    /// Closes those of a process.
+    /// Closes the files of a killed process, as a kernel would.
     pub(crate) fn close_files_of(&self, process: SimulatedProcessId) {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         files.retain(|(of, _, _)| *of != process);
@@ -86,6 +86,7 @@ impl FileSystem for SimulatedSystem {
     }
 
     fn monotonic_now(&self) -> Instant {
+        // `Instant` cannot be made from a number, so virtual time is added to a real instant.
         self.epoch + self.machine.scheduler.simulated_now()
     }
 
@@ -94,6 +95,7 @@ impl FileSystem for SimulatedSystem {
     }
 
     fn worthwhile_thread_count(&self) -> usize {
+        // One thread: more would only multiply the turns of a tree read.
         1
     }
 
@@ -109,6 +111,7 @@ impl FileSystem for SimulatedSystem {
         self.machine.open_simulated_file_to_read(path)
     }
 
+    // The simulated tree has no links.
     fn read_link(&self, _: &Path) -> io::Result<PathBuf> {
         Err(io::ErrorKind::InvalidInput.into())
     }
@@ -159,11 +162,13 @@ impl System for SimulatedSystem {
         self.machine
             .scheduler
             .spend_virtual_time(Duration::from_micros(30));
+        // A check's script is just the name of its program.
         let version = self.machine.simulated_program_version(script).unwrap_or(0);
         Digest::hash_bytes(&version.to_le_bytes())
     }
 
     fn find_agent_process_above_hook(&self) -> Option<UniqueProcessId> {
+        // Process numbers are never reused here, so any start time will do.
         Some(UniqueProcessId::new(self.agent.0, 1))
     }
 
@@ -194,6 +199,8 @@ impl SimulatedSystem {
             .machine
             .begin_simulated_check_run(&check.name, self.process);
         let began = scheduler.simulated_now();
+        // One part for the beginning, one for each input and one for the end: inputs are read at
+        // different times, so a change in the middle can be missed.
         let times = u32::try_from(check.reads.len()).unwrap_or(1) + 2;
         let first = match check.reads.first() {
             Some(SimulatedCheckInput::File(name)) => Some(name.as_str()),
@@ -204,6 +211,7 @@ impl SimulatedSystem {
         let mut cut = None;
         for (at, part) in (0..times).enumerate() {
             let jitter = scheduler.random_below(1_000);
+            // The jitter lets two checks with equal durations read in either order.
             let until =
                 began + check.duration * part / times + Duration::from_micros(jitter.into());
             cut = cut.or_else(|| self.wait_unless_aborted(until, job));
@@ -234,6 +242,8 @@ impl SimulatedSystem {
                 bad.insert(subject.to_string());
             }
         }
+        // Also after a cut: a check that is cancelled restores its stash, a killed one does not get
+        // here.
         if let Some((name, old)) = stashed {
             self.machine.write_file_as_check(name, old.as_deref());
         }
@@ -259,6 +269,7 @@ impl SimulatedSystem {
         self.machine
             .append_simulation_trace_line(format!("{} says {verdict:?} {bad:?}", check.name));
         let findings: Vec<Finding> = bad.iter().map(|id| bad_input_finding(id)).collect();
+        // Only a source of the remaining fields; verdict and cause are replaced below.
         let report = VerifierReport::inconclusive_report(
             InconclusiveCause::Crash,
             Retryability::Yes,
@@ -275,7 +286,7 @@ impl SimulatedSystem {
         }
     }
 
-    /// Waits until then; says why it is cut before.
+    /// Waits until a time; returns the cause if the check is cancelled before.
     fn wait_unless_aborted(
         &self,
         until: VirtualTime,
@@ -296,6 +307,8 @@ impl SimulatedSystem {
             if left.is_zero() {
                 return None;
             }
+            // Long checks poll less often, or a check of 20 minutes would take tens of thousands of
+            // turns.
             let tick = (left / 40).clamp(POLL_INTERVAL, LONG_POLL_INTERVAL);
             scheduler.sleep_simulated_thread(left.min(tick));
         }

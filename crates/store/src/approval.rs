@@ -1,18 +1,19 @@
-//! What a person was asked, and what became of it. A row stays as long as its session.
+//! Approval requests: what a person was asked, and the outcome. A row stays as long as its session.
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, SessionId, TaskId, UnixMillis};
 use checkrein_core::input::PersonAnswer;
 use serde::{Deserialize, Serialize};
 
-/// One question to a person. Kept as JSON: a field that comes later needs a default.
+/// One question to a person. Kept as JSON, so a field that is added later needs a default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredApprovalRequest {
-    /// What a person types: unlikely, not impossible, to be another one's as well.
+    /// The short id that a person types. Two questions are unlikely, but not impossible, to share
+    /// it.
     pub id: String,
     /// Digest of exactly what was asked about, and for whom.
     pub key: Digest,
-    /// How many times the same was asked about before; with `key` its identity.
+    /// How often the same was asked about before. With `key` it is the row's identity.
     pub nth: u32,
     /// The session that asked; its log has the answer.
     pub session: SessionId,
@@ -28,25 +29,25 @@ pub struct StoredApprovalRequest {
     pub why: String,
     /// When.
     pub at: UnixMillis,
-    /// When the question, or an answer that nobody made use of, has run out.
+    /// When the question, or an unused answer, expires.
     pub until: UnixMillis,
     /// What they said.
     pub answer: Option<ApprovalAnswer>,
     /// When the one call that was approved was let through.
     pub used_at: Option<UnixMillis>,
-    /// When whoever asked was told that nobody had answered in time.
+    /// When the agent was told that nobody had answered in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "ran_out_at")]
     pub expiry_reported_at: Option<UnixMillis>,
-    /// The policy has a command that tells a person of it.
+    /// The policy has a command that notifies a person.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[serde(rename = "tell")]
     pub notifies: bool,
-    /// When that command had told them.
+    /// When that command succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "told_at")]
     pub notified_at: Option<UnixMillis>,
-    /// Why nobody could be told that it waits.
+    /// Why the notification failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "not_told")]
     pub notification_error: Option<String>,
@@ -56,46 +57,46 @@ pub struct StoredApprovalRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalSubject {
-    /// A tool call; approved, it goes through once.
+    /// A tool call. An approval lets it through once.
     Call {
         /// The tool.
         tool: String,
         /// The command or the arguments, for reading; bounded.
         text: String,
-        /// What there is to see beside it. `None`: asked by a build that kept the text only, of
-        /// which something may be missing.
+        /// Details beside the text. `None` if an earlier build asked, which kept the text only, so
+        /// that something may be missing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[serde(rename = "beside")]
         details: Option<Box<ApprovalCallDetails>>,
     },
-    /// Work, for a verifier that asks a person; approved, it is so until it runs out.
+    /// Work, for a verifier that asks a person. An approval holds until it expires.
     Work {
         /// The verifier.
         verifier: String,
-        /// The digest of what is to be looked at.
+        /// The digest of what the person looks at.
         subject: Digest,
-        /// The agent's last message, if that is what is to be looked at.
+        /// The agent's last message, if that is what the person looks at.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<Box<FinalMessage>>,
     },
 }
 
-/// What there is to see of a call beside its text: who says yes says it to all of it.
+/// Details of a call beside its text. An approval covers all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalCallDetails {
     /// The other arguments, each with its name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// The folder that it would run in, where that is not the one that is worked in.
+    /// The folder that it would run in, if that differs from the working folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// Of a script of several: the commands that it can run, severest first.
+    /// The commands that a script of several can run, severest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
-    /// Words that are not shown, being taken for secrets.
+    /// Number of words that are hidden because they look like secrets.
     #[serde(default)]
     pub hidden: u32,
-    /// Why not all of it can be shown: nobody can say yes to that.
+    /// Why not all of it can be shown. Such a request cannot be approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "unseen")]
     pub hidden_reason: Option<String>,
@@ -108,10 +109,10 @@ pub struct FinalMessage {
     pub text: String,
     /// The tree that it was said about.
     pub tree: Digest,
-    /// Words that are not shown, being taken for secrets.
+    /// Number of words that are hidden because they look like secrets.
     #[serde(default)]
     pub hidden: u32,
-    /// Why not all of it can be shown: nobody can say yes to that.
+    /// Why not all of it can be shown. Such a request cannot be approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "unseen")]
     pub hidden_reason: Option<String>,
@@ -127,7 +128,7 @@ pub struct ApprovalAnswer {
     pub answer: PersonAnswer,
 }
 
-/// Where a question stands.
+/// The status of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalStatus {
     /// Nobody has answered yet.
@@ -156,11 +157,12 @@ impl ApprovalStatus {
 }
 
 impl StoredApprovalRequest {
-    /// Where it stands now.
+    /// Returns its status at `now`.
     pub fn approval_status_at(&self, now: UnixMillis) -> ApprovalStatus {
         match &self.answer {
+            // The order matters: a used or expired row keeps its status whatever the clock says.
             Some(_) if self.used_at.is_some() => ApprovalStatus::Used,
-            // Earlier builds noted as used that it had run out.
+            // Earlier builds recorded expiry in `used_at`.
             None if self.expiry_reported_at.is_some() || self.used_at.is_some() => {
                 ApprovalStatus::Expired
             }
@@ -171,32 +173,35 @@ impl StoredApprovalRequest {
         }
     }
 
-    /// Whether a person waits to be told that it waits for them.
+    /// Returns whether a notification is still to be sent.
     pub fn approval_needs_notification(&self, now: UnixMillis) -> bool {
+        // A failed notification is not repeated. Its error is recorded instead.
         let tried = self.notified_at.is_some() || self.notification_error.is_some();
         self.notifies && !tried && self.approval_status_at(now) == ApprovalStatus::Asked
     }
 
-    /// Why nobody can say yes to it: not all that they would say yes to can be shown.
+    /// Returns why it cannot be approved: not everything that the approval would cover can be
+    /// shown.
     pub fn unapprovable_reason(&self) -> Option<&str> {
         match &self.about {
             ApprovalSubject::Call {
                 details: beside, ..
             } => match beside {
                 Some(beside) => beside.hidden_reason.as_deref(),
+                // Without the details, an approval could cover arguments that nobody saw.
                 None => Some("an earlier version of checkrein did not keep all of it"),
             },
             ApprovalSubject::Work { message, .. } => message.as_ref()?.hidden_reason.as_deref(),
         }
     }
 
-    /// The id with as much behind it as anybody could want: no two questions share it.
+    /// Returns the id followed by the whole key, which no two questions share.
     pub fn long_approval_id(&self) -> String {
         format!("{}{}", self.id, self.key.to_hex())
     }
 
-    /// Whether `self` may take the place of `known`, a row of the same key and number: an answer
-    /// that was given, or used, is never taken back.
+    /// Returns whether `self` may replace `known`, a row of the same key and number. An answer that
+    /// was given or used is never taken back.
     pub(crate) fn can_replace_approval(&self, known: &Self) -> bool {
         let answer = known.answer.is_none() || self.answer == known.answer;
         let used = known.used_at.is_none() || self.used_at == known.used_at;

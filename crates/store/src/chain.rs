@@ -1,18 +1,18 @@
-//! The hash chain over a session's log: each row's link covers the row and the link
-//! before it, so a changed, missing or moved row shows at its place.
+//! The hash chain over a session's log. Each row's link covers the row and the link before it, so a
+//! changed, missing or moved row is found at its position.
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId};
 
-/// What a walk along a session's chain found.
+/// The result of verifying a session's chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HashChainStatus {
-    /// Every row follows from the one before.
+    /// Every link is correct.
     Whole {
         /// The newest event; `EventSeq(0)` for a session without events.
         last: EventSeq,
-        /// Link of the newest event. Compared with one kept elsewhere, it also shows a
-        /// lost end or a log written anew.
+        /// Link of the newest event. Compared with a copy kept elsewhere, it also shows a lost end
+        /// or a rewritten log.
         head: Digest,
     },
     /// The first place where a row is missing or not what was appended.
@@ -30,12 +30,13 @@ pub(crate) struct HashChainRow<'a> {
     pub(crate) key: Option<&'a str>,
 }
 
-/// What the first link follows. It names the session, so that rows of one log are not a chain in another.
+/// Returns the digest that the first link follows. It contains the session, so that rows of one log
+/// are no valid chain in another.
 pub(crate) fn hash_chain_origin(session: &SessionId) -> Digest {
     Digest::hash_parts([b"checkrein log 1".as_slice(), session.as_str().as_bytes()])
 }
 
-/// The link of `row`, after `previous`.
+/// Returns the link of `row` after `previous`.
 pub(crate) fn next_hash_chain_link(previous: &Digest, row: &HashChainRow<'_>) -> Digest {
     let seq = row.seq.0.to_le_bytes();
     let parts = [
@@ -44,11 +45,12 @@ pub(crate) fn next_hash_chain_link(previous: &Digest, row: &HashChainRow<'_>) ->
         row.kind.as_bytes(),
         row.payload,
     ];
-    // A row without a key has one part less, which no key can imitate.
+    // A row without a key has one part fewer, which no key can imitate, because each part is hashed
+    // with its length.
     Digest::hash_parts(parts.into_iter().chain(row.key.map(str::as_bytes)))
 }
 
-/// A walk in the order of the log.
+/// Verifies rows in log order.
 pub(crate) struct HashChainWalk {
     last: EventSeq,
     head: Digest,
@@ -68,6 +70,8 @@ impl HashChainWalk {
     pub(crate) fn verify_next_row(&mut self, row: &HashChainRow<'_>, stored: &[u8]) -> bool {
         let place = self.last.next_seq();
         let head = next_hash_chain_link(&self.head, row);
+        // The expected position is reported, so a missing row shows at its own place and not at the
+        // next row's.
         if row.seq != place || stored != head.as_bytes().as_slice() {
             self.mark_chain_broken();
             return false;

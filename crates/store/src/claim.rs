@@ -1,9 +1,10 @@
-//! The right to perform an effect, held by living as long as its holder.
+//! The claim on an effect, which lasts as long as its holder lives.
 
 use std::fmt;
 use std::fs::File;
 
-/// The right to perform one effect; dropping it gives it back. See [`crate::Store::try_claim_effect`].
+/// The right to perform one effect. Dropping it gives it back. See
+/// [`crate::Store::try_claim_effect`].
 #[must_use = "a claim that is not kept is given back at once"]
 pub struct EffectClaim {
     lock: Option<File>,
@@ -11,7 +12,7 @@ pub struct EffectClaim {
 }
 
 impl EffectClaim {
-    /// A claim that ends when `held` is dropped; for implementations of [`crate::Store`].
+    /// Creates a claim that ends when `held` is dropped, for implementations of [`crate::Store`].
     pub fn new(held: impl Send + Sync + 'static) -> Self {
         Self {
             lock: None,
@@ -19,7 +20,7 @@ impl EffectClaim {
         }
     }
 
-    /// The same, which does not end before every copy of this handle is closed.
+    /// Creates a claim that also stays until every copy of the lock file's handle is closed.
     pub fn claim_with_lock_file(held: impl Send + Sync + 'static, lock: File) -> Self {
         Self {
             lock: Some(lock),
@@ -27,7 +28,8 @@ impl EffectClaim {
         }
     }
 
-    /// What a process has to have open for the claim to live as long as it.
+    /// Returns the file that a child process must keep open for the claim to live as long as the
+    /// child.
     pub fn held_lock_file(&self) -> Option<&File> {
         self.lock.as_ref()
     }

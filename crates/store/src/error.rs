@@ -1,4 +1,4 @@
-//! Why the store could not go on: what, where, and what to do next.
+//! Errors of the store. Each message names the place and the next step.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use checkrein_core::ids::{EventSeq, SessionId};
 
-/// Trouble with the store. Each message names the place and the next step.
+/// An error of the store. Each message names the place and the next step.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -18,19 +18,19 @@ pub enum StoreError {
         /// How long we waited.
         waited: Duration,
     },
-    /// It may be read, not written.
+    /// It can be read but not written.
     #[error("store `{}` is read-only; make its folder writable, or set CHECKREIN_STATE to one that is", path.display())]
     ReadOnly {
         /// The store's file or folder.
         path: PathBuf,
     },
-    /// There is no room.
+    /// The disk or quota is full.
     #[error("no room to write store `{}`; free some disk space, what was written before is safe", path.display())]
     Full {
         /// The store's file.
         path: PathBuf,
     },
-    /// It does not hold what it should.
+    /// Its content is damaged.
     #[error("store `{}` is damaged: {what}; move its folder away to begin a new one", path.display())]
     Corrupt {
         /// The store's file.
@@ -38,7 +38,7 @@ pub enum StoreError {
         /// What is wrong.
         what: String,
     },
-    /// A newer version wrote it and this one would misread it.
+    /// A newer version wrote it, and this build would misread it.
     #[error("store `{}` needs a checkrein that reads format {needs}, this one reads up to {reads}; upgrade checkrein", path.display())]
     TooNew {
         /// The store's file.
@@ -85,7 +85,7 @@ impl StoreError {
         Self::Work(error.into())
     }
 
-    /// An operating system error, told apart by what can be done about it.
+    /// Converts an operating system error by what can be done about it.
     pub(crate) fn from_io_error(
         doing: &'static str,
         path: &std::path::Path,

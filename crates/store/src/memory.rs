@@ -1,4 +1,5 @@
-//! The reference implementation: says what right means, in one process and without a disk.
+//! The reference implementation of [`Store`], in one process and without a disk. The SQLite store
+//! must behave like it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +20,7 @@ use crate::{
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore {
     tables: Arc<Mutex<MemoryTables>>,
-    // Apart from the world, so that a claim can be dropped while a transaction runs.
+    // Kept outside of `tables`, so that a claim can be dropped while a transaction holds that lock.
     claims: Arc<Mutex<BTreeSet<Digest>>>,
 }
 
@@ -64,12 +65,12 @@ impl MemorySessionLog {
 }
 
 impl MemoryStore {
-    /// An empty one.
+    /// Returns an empty store.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Changes the bytes of an event behind the chain's back, as damage would.
+    /// Changes the bytes of an event without updating the chain, as damage would.
     #[cfg(test)]
     pub(crate) fn tamper_with_stored_event(&self, session: &SessionId, seq: EventSeq) {
         let mut world = lock_unpoisoned(&self.tables);
@@ -85,8 +86,8 @@ impl MemoryStore {
 }
 
 fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change is made in one go after everything that can fail, so a panic
-    // elsewhere leaves a state that is whole.
+    // Every change is made at once, after everything that can fail. A panic elsewhere therefore
+    // leaves a consistent state.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -118,7 +119,7 @@ impl Store for MemoryStore {
             return Ok(None);
         };
 
-        // All that can fail comes first.
+        // Everything that can fail comes first, so that a failed batch leaves no trace.
         let after = log.last_event_seq();
         let mut head = log
             .events
@@ -134,6 +135,8 @@ impl Store for MemoryStore {
                     .keys
                     .get(key)
                     .copied()
+                    // A key may also be repeated within the batch itself. `insert` then returns the
+                    // earlier one.
                     .or_else(|| keys.insert(key.clone(), seq));
                 if let Some(seq) = earlier {
                     let (session, key) = (session.clone(), key.clone());
@@ -159,9 +162,12 @@ impl Store for MemoryStore {
             });
         }
 
+        // From here on nothing fails.
         let log = logs.entry(session.clone()).or_default();
         log.events.append(&mut rows);
         log.keys.append(&mut keys);
+        // Settled effects are removed before new ones are added, so an effect that is in both lists
+        // is requested again.
         log.pending
             .retain(|(_, key), _| !batch.settled.contains(key));
         for effect in batch.effects {
@@ -191,6 +197,7 @@ impl Store for MemoryStore {
         }
         for row in batch.approvals {
             let place = (row.key, row.nth);
+            // An answer that was given is never overwritten by an older copy of the row.
             if approvals
                 .get(&place)
                 .is_none_or(|known| row.can_replace_approval(known))
@@ -264,6 +271,7 @@ impl Store for MemoryStore {
         let world = lock_unpoisoned(&self.tables);
         let mut count = ActNumbersForRoot::default();
         for (number, (of, act)) in (1..).zip(&world.acts) {
+            // Numbers run over all roots. Only those of this root concern the caller.
             count.total = number;
             if act.root != root {
                 continue;
@@ -293,6 +301,7 @@ impl Store for MemoryStore {
         let world = lock_unpoisoned(&self.tables);
         let wanted = |row: &&TaskRow| session.is_none_or(|session| row.session == *session);
         let mut rows: Vec<_> = world.tasks.values().filter(wanted).cloned().collect();
+        // The session breaks ties, so that the order is the same as that of the SQLite store.
         rows.sort_by(|a, b| {
             (b.opened_at, b.task, &a.session).cmp(&(a.opened_at, a.task, &b.session))
         });
@@ -334,6 +343,8 @@ impl Store for MemoryStore {
     ) -> Result<EvidencePutOutcome, StoreError> {
         let mut world = lock_unpoisoned(&self.tables);
         match world.evidence.get(key).map(|evidence| evidence.finality) {
+            // The first verdict about a subject stands, so that two processes cannot disagree about
+            // it.
             Some(EvidenceFinality::Final) => Ok(EvidencePutOutcome::KeptEarlier),
             Some(EvidenceFinality::Inconclusive) | None => {
                 world.evidence.insert(
@@ -366,6 +377,7 @@ impl Store for MemoryStore {
     }
 
     fn try_claim_effect(&self, key: &Digest) -> Result<Option<EffectClaim>, StoreError> {
+        // `insert` tests and takes the claim in one step under the lock.
         let free = lock_unpoisoned(&self.claims).insert(*key);
         let claims = Arc::clone(&self.claims);
         Ok(free.then(|| EffectClaim::new(MemoryEffectClaim { claims, key: *key })))
@@ -386,6 +398,7 @@ impl Store for MemoryStore {
             .last_seq_of_each_session()
             .eq(census.last_seq_of_each_session())
         {
+            // A session that moved on may name objects that this selection removes.
             return Ok(false);
         }
         for session in &gone.sessions {
@@ -393,6 +406,8 @@ impl Store for MemoryStore {
             world.messages.remove(session);
             world.tasks.retain(|(of, _), _| of != session);
             world.approvals.retain(|_, row| row.session != *session);
+            // Acts outlive their session without its name: their numbers are part of recorded
+            // subjects and must not be given again.
             let theirs = |of: &&mut (Option<SessionId>, ToolAct)| of.0.as_ref() == Some(session);
             let acts = world.acts.iter_mut().filter(theirs);
             acts.for_each(|(of, _)| *of = None);

@@ -1,4 +1,4 @@
-//! What goes into a store and what comes back.
+//! The types that are written to and read from a store.
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::StoredApprovalRequest;
 
-/// An event to append. Its place is given by the store.
+/// An event to append. The store assigns its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEvent {
     /// Its kind.
@@ -31,15 +31,15 @@ pub struct RawEvent {
     pub payload: Vec<u8>,
 }
 
-/// What one transaction appends: all of it or nothing.
+/// What one transaction appends, all of it or nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AppendBatch {
     /// Events, in order.
     pub events: Vec<NewEvent>,
-    /// Keys of this session's effects that need not be performed any more, whichever
-    /// stop asked: their evidence is in these events, or nobody waits for it.
+    /// Keys of this session's effects that need not be performed any more, whichever stop requested
+    /// them: their evidence is in these events, or nobody waits for it.
     pub settled: Vec<Digest>,
-    /// Effects that these events ask for; one that is settled as well is asked for anew.
+    /// Effects that these events request. One that is also settled is requested anew.
     pub effects: Vec<StoredCheckRequest>,
     /// Blobs that these events name by digest.
     pub blobs: Vec<Vec<u8>>,
@@ -47,7 +47,8 @@ pub struct AppendBatch {
     pub cache: Option<CachedSessionState>,
     /// Rows of conversations that changed, whole.
     pub scopes: Vec<ScopeRow>,
-    /// Summary rows that changed; they are the transaction's session's, whatever they say.
+    /// Summary rows that changed. They are stored under the transaction's session, whatever they
+    /// say.
     pub tasks: Vec<TaskRow>,
     /// What a person is asked, and what became of it. An answer is never taken back.
     pub approvals: Vec<StoredApprovalRequest>,
@@ -66,12 +67,13 @@ pub struct ToolAct {
     pub reach: ActReach,
 }
 
-/// Acts in one root. All are numbered in one row, and a later one has the larger number.
+/// Act numbers of one root. All acts of all roots share one numbering, and a later one has the
+/// larger number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ActNumbersForRoot {
     /// The number of the newest act of all roots.
     pub total: u64,
-    /// The newest acts that concern who asks.
+    /// The newest acts that concern the asking session.
     pub newest: NewestActNumbers,
 }
 
@@ -89,7 +91,7 @@ pub struct AppendedEventRange {
 /// An effect that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredCheckRequest {
-    /// Content key: of the evidence it leads to and of the claim on it.
+    /// Content key of the evidence it leads to and of the claim on it.
     pub key: Digest,
     /// Which verifier.
     pub verifier: VerifierName,
@@ -97,7 +99,7 @@ pub struct StoredCheckRequest {
     pub stop: EventSeq,
 }
 
-/// What is kept of one conversation of a session, as the state, which is bounded, forgets it.
+/// What is kept of one scope of a session. The state is bounded and may have dropped it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopeRow {
     /// Which.
@@ -108,7 +110,7 @@ pub struct ScopeRow {
     pub halted_in: Option<TaskId>,
 }
 
-/// A folded state, for starting the fold late.
+/// A folded state, so that the fold can start from it instead of from the first event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CachedSessionState {
     /// Version of the core that folded it; another one folds from the start.
@@ -122,9 +124,9 @@ pub struct CachedSessionState {
 /// Whether evidence can still be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EvidenceFinality {
-    /// It found out: nothing replaces it.
+    /// It has a verdict, and nothing replaces it.
     Final,
-    /// It could not tell: the next evidence replaces it.
+    /// It is inconclusive, and the next evidence replaces it.
     Inconclusive,
 }
 
@@ -137,17 +139,17 @@ pub struct StoredEvidence {
     pub bytes: Vec<u8>,
 }
 
-/// What became of evidence that was put.
+/// The outcome of storing evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EvidencePutOutcome {
-    /// It is what the key stands for now.
+    /// It is stored under the key.
     Stored,
-    /// Final evidence was there before and stays; read that one.
+    /// Final evidence was stored before and stays. Read that one.
     KeptEarlier,
 }
 
-/// One task in one row, for listings. Derived from the log, never read to decide. Kept as
-/// JSON: a field that comes later needs a default.
+/// The summary of one task, for listings. Derived from the log and never read to decide. Kept as
+/// JSON, so a field that is added later needs a default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskRow {
     /// Its session.

@@ -1,5 +1,5 @@
-//! The file system and the clocks, as the tree's walk asks them. The walk decides what counts and what is
-//! remembered; whether files lie on a disk or in memory is the business of a [`FileSystem`].
+//! Abstracts the file system and the clocks for the tree's walk. The walk decides what counts and
+//! what is remembered; whether files are on a disk or in memory is a matter of the [`FileSystem`].
 
 mod real;
 
@@ -11,18 +11,18 @@ use std::time::{Duration, Instant, SystemTime};
 
 pub use real::RealFileSystem;
 
-/// Files and clocks. Several threads ask it at once.
+/// Access to files and clocks. It is used by several threads at once.
 pub trait FileSystem: Send + Sync + Debug {
-    /// The clock that stamps are compared with.
+    /// Returns the time of the clock that stamps are compared with.
     fn clock_now(&self) -> SystemTime;
 
-    /// The clock that durations are taken by; it never goes back.
+    /// Returns the time of the clock that durations are measured with; it never goes back.
     fn monotonic_now(&self) -> Instant;
 
     /// Returns after this time.
     fn sleep(&self, time: Duration);
 
-    /// How many threads are worth starting to ask it.
+    /// Returns how many threads are worth starting.
     fn worthwhile_thread_count(&self) -> usize;
 
     /// Opens a folder for listing. A link in the last place of the path is followed.
@@ -31,7 +31,7 @@ pub trait FileSystem: Send + Sync + Debug {
     /// If there is none, or it cannot be listed.
     fn open_folder_for_listing(&self, folder: &Path) -> io::Result<Box<dyn OpenFolder>>;
 
-    /// What stands at a path.
+    /// Returns what is at a path.
     ///
     /// # Errors
     /// If nothing does, or it cannot be told.
@@ -47,7 +47,7 @@ pub trait FileSystem: Send + Sync + Debug {
         links: SymlinkMode,
     ) -> io::Result<Box<dyn OpenFile>>;
 
-    /// Where a link leads.
+    /// Returns the target of a link.
     ///
     /// # Errors
     /// If there is none.
@@ -57,15 +57,16 @@ pub trait FileSystem: Send + Sync + Debug {
 /// Whether a link in the last place of a path is followed. Those in the places before always are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SymlinkMode {
-    /// It stands for what it leads to.
+    /// The link stands for its target.
     Follow,
-    /// It stands for itself.
+    /// The link stands for itself.
     NoFollow,
 }
 
 /// A folder that is being listed.
 pub trait OpenFolder {
-    /// Tells each name in it once, but `.` and `..`, in any order. The kind is an error if it cannot be told.
+    /// Calls `each` once for every name except `.` and `..`, in any order. The kind is an error if
+    /// it cannot be told.
     ///
     /// # Errors
     /// If the rest of it cannot be seen.
@@ -74,7 +75,7 @@ pub trait OpenFolder {
         each: &mut dyn FnMut(&OsStr, io::Result<FileKind>),
     ) -> io::Result<()>;
 
-    /// What stands in it under a name; a link stands for itself.
+    /// Returns what has this name in the folder; a link stands for itself.
     ///
     /// # Errors
     /// If nothing does, or it cannot be told.
@@ -83,7 +84,7 @@ pub trait OpenFolder {
 
 /// A regular file that is open for reading.
 pub trait OpenFile: Read {
-    /// What the file system says of it by now.
+    /// Returns its current stat.
     ///
     /// # Errors
     /// If that cannot be told.
@@ -103,16 +104,17 @@ pub enum FileKind {
     Special,
 }
 
-/// What a file system says of something.
+/// What the file system says about an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStat {
     /// What it is.
     pub kind: FileKind,
-    /// What tells whether it has changed.
+    /// The stamp that tells whether it has changed.
     pub stamp: FileStamp,
 }
 
-/// Of a file, what changes whenever its content does: no program can set the change time.
+/// The metadata of a file that change whenever its content does: no program can set the change
+/// time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStamp {
     /// Its length in bytes.
@@ -123,7 +125,7 @@ pub struct FileStamp {
     pub changed_ns: i64,
     /// The file system; 0 where it cannot be told.
     pub device: u64,
-    /// Its number there; 0 where it cannot be told.
+    /// The inode number; 0 where it cannot be told.
     pub inode: u64,
     /// Type and permission bits; 0 where there are none.
     pub mode: u32,

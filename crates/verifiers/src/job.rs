@@ -1,4 +1,4 @@
-//! What a verifier is given, and what it gives back.
+//! Defines the input and the output of a verifier run.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,39 +18,39 @@ use crate::judge::JudgeInput;
 /// One run of one verifier.
 #[derive(Clone, Copy)]
 pub struct VerifierJob<'a> {
-    /// Which verifier, as the sealed policy has it.
+    /// The verifier, as the sealed policy defines it.
     pub spec: &'a VerifierSpec,
     /// The tree; a command runs here.
     pub root: &'a Path,
     /// The final message, whole, where a stop is judged.
     pub message: Option<&'a str>,
-    /// What a judge is shown, where there is one.
+    /// What a judge is shown, if this is a judge.
     pub case: Option<&'a JudgeInput>,
-    /// When the agent must have its answer: a run still going then is cut.
+    /// When the agent must have its answer: a run that is still going then is aborted.
     pub deadline: Option<Instant>,
     /// Where the full output goes, in a file named after the verifier and a nonce.
     pub log_dir: &'a Path,
-    /// Set when what asks for the check is cancelled: kill and come back.
+    /// Set when the check is cancelled: the verifier kills what it started and returns.
     pub cancelled: &'a AtomicBool,
     /// The environment to filter; see [`crate::withheld`].
     pub env: &'a BTreeMap<OsString, OsString>,
-    /// The environment in which models are asked.
+    /// The environment in which keys and addresses of models are looked up.
     pub model_env: &'a BTreeMap<OsString, OsString>,
-    /// Where the versions of tools are remembered, a file in the state folder.
+    /// The file in the state folder that caches the versions of tools.
     pub tool_versions_file: &'a Path,
-    /// What becomes of the exit statuses inside a command; `None` where nobody looked.
+    /// The analysis of exit statuses inside the command; `None` if none was made.
     pub exit_statuses: Option<&'a ExitStatusAnalysis>,
-    /// What is locked for this run; a process that is started for it has it open as long as its
-    /// tree lives.
+    /// The file that is locked for this run. A process that is started for it keeps the file open
+    /// as long as its tree lives.
     pub lock: Option<&'a File>,
-    /// Hides secrets in output before it is kept or read; `None` if there are none.
+    /// Redacts output before it is kept or parsed; returns `None` if there are no secrets.
     pub redact: RedactBytesFn<'a>,
 }
 
 /// See [`VerifierJob::redact`].
 pub type RedactBytesFn<'a> = &'a (dyn Fn(&[u8]) -> Option<Vec<u8>> + Sync);
 
-/// What a run found out. The runtime adds subjects and origin and makes evidence of it.
+/// The result of a run. The runtime adds subjects and origin and makes evidence of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifierReport {
     /// What it says.
@@ -68,28 +68,28 @@ pub struct VerifierReport {
     pub exit_code: Option<i32>,
     /// Wall time in milliseconds.
     pub duration_ms: u64,
-    /// Whether a change inside the tree could make it come out differently.
+    /// Whether a change inside the tree could change the result.
     pub retryable: Retryability,
     /// Tests by outcome, where the output tells them.
     pub counts: Option<TestCounts>,
-    /// What a reader must know beside the output.
+    /// What a reader must know besides the output.
     pub note: Option<String>,
     /// Head and tail of the output and a line for anything odd, at most 16 KiB.
     pub excerpt: String,
-    /// Where the full output is: relative to the root and `/`-separated if it lies there.
+    /// The path of the full output: relative to the root and `/`-separated if it is inside it.
     pub log: Option<String>,
-    /// Size of the output in bytes, of which the log may keep less.
+    /// Size of the output in bytes; the log may hold less.
     pub output_bytes: u64,
     /// Withheld variables that were set and that the output names, sorted.
     pub stripped: Vec<String>,
     /// Versions of the tools that its command names.
     pub tools: Vec<String>,
-    /// Of a judge: who was asked, and what that took.
+    /// For a judge: which model was asked, and what it used.
     pub testimony: Option<JudgeUsage>,
 }
 
 impl VerifierReport {
-    /// A run that could not tell, before anything came of it.
+    /// Creates the report on a run that came to no verdict before there was any output.
     pub fn inconclusive_report(
         cause: InconclusiveCause,
         retryable: Retryability,

@@ -1,15 +1,17 @@
-//! Finds out: runs verifiers, and digests the tree that they are about.
+//! Runs verifiers, and digests the tree that they are about.
 //!
-//! A verifier always comes back with a [`VerifierReport`]; its own crash, hang or garbage is
-//! an inconclusive verdict in it, never an error of ours (law 5). Nothing here decides
-//! what follows from a verdict.
+//! A verifier always returns a [`VerifierReport`]. If it crashes, hangs or produces garbage, the
+//! report is an inconclusive verdict, never an error of ours (law 5). Nothing here decides what
+//! follows from a verdict.
 //!
 //! # To add a kind
 //! 1. A folder beside `command`, with a unit struct that implements [`VerifierKind`]:
-//!    `kind` is the word in `[[verifier]] kind = "..."`, `check_definition` says at
-//!    config time what is wrong with a definition, `verify` runs it.
-//! 2. `verify` honours `job.deadline` and `job.cancelled`, writes nothing outside
-//!    `job.log_dir`, and turns each failure of its own into [`VerifierReport::inconclusive_report`].
+//!    `verifier_kind_name` returns the word in `[[verifier]] kind = "..."`,
+//!    `validate_verifier_definition` says at config time what is wrong with a definition, and
+//!    `verify_and_report` runs it.
+//! 2. `verify_and_report` honours `job.deadline` and `job.cancelled`, writes nothing outside
+//!    `job.log_dir`, and turns each failure of its own into
+//!    [`VerifierReport::inconclusive_report`].
 //! 3. One line in [`VERIFIER_KINDS`].
 //! 4. One row in `samples` of `tests/conformance.rs`: definitions that pass, fail,
 //!    cannot tell, hang and flood. The suite fails until the row is there.
@@ -41,37 +43,38 @@ pub use job::{RedactBytesFn, VerifierJob, VerifierReport};
 pub use judge::JudgeVerifier;
 pub use schema::{MAX_SCHEMA, SchemaVerifier};
 
-/// A way of finding out.
+/// A kind of verifier.
 pub trait VerifierKind: Sync {
-    /// The word in `[[verifier]] kind = "..."`.
+    /// Returns the word in `[[verifier]] kind = "..."`.
     fn verifier_kind_name(&self) -> &'static str;
 
-    /// Whether this definition (canonical JSON, of this kind's own shape) can be run.
+    /// Checks whether this definition (canonical JSON, of this kind's own shape) can be run.
     ///
     /// # Errors
     /// What is wrong with it, for the person who wrote the config.
     fn validate_verifier_definition(&self, definition: &str)
     -> Result<(), VerifierDefinitionError>;
 
-    /// Files of the tree that such a definition names: they count whatever ignore files say.
+    /// Returns the files of the tree that such a definition names: they count even if they are
+    /// ignored.
     fn files_named_in_definition(&self, _definition: &str) -> Vec<String> {
         Vec::new()
     }
 
-    /// The shell command that such a definition runs, if it runs one.
+    /// Returns the shell command that such a definition runs, if any.
     fn definition_shell_command(&self, _definition: &str) -> Option<String> {
         None
     }
 
-    /// Finds out, within the job's time. Never panics, never hangs past it.
+    /// Runs the verifier within the job's time. Never panics, and never hangs past that time.
     fn verify_and_report(&self, job: &VerifierJob<'_>) -> VerifierReport;
 }
 
-/// Every kind.
+/// All kinds of verifiers.
 pub const VERIFIER_KINDS: &[&dyn VerifierKind] =
     &[&CommandVerifier, &SchemaVerifier, &JudgeVerifier];
 
-/// The kind of this name.
+/// Returns the kind of this name.
 pub fn find_verifier_kind(kind: &str) -> Option<&'static dyn VerifierKind> {
     VERIFIER_KINDS
         .iter()
@@ -102,19 +105,19 @@ pub enum VerifierDefinitionError {
         /// What is wrong, and where.
         what: String,
     },
-    /// A judge whose model cannot be asked, whoever tries.
+    /// A judge whose model name is not usable on any machine.
     #[error("{what}")]
     Judge {
         /// What is wrong with it.
         what: String,
     },
-    /// What a schema is to be about is nothing that can be named.
+    /// A target that is not a valid name.
     #[error("{what}")]
     Target {
         /// What is wrong with it.
         what: String,
     },
-    /// A name of an environment variable that can be none.
+    /// An invalid name of an environment variable.
     #[error("'{name}' cannot be the name of an environment variable")]
     VariableName {
         /// The name.

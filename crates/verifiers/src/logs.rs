@@ -1,4 +1,4 @@
-//! Files in the folder of logs: one for each run, named after its verifier and a nonce.
+//! Names and writes log files: one for each run, named after its verifier and a nonce.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -11,12 +11,13 @@ use checkrein_core::digest::Digest;
 use crate::VerifierJob;
 use crate::private_file::create_private_folder;
 
-/// A name for a run that no other run on this machine has.
+/// Returns a name that no other run on this machine has.
 pub fn unique_run_name() -> String {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let since_epoch = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
+    // Process, counter and time together: process ids are reused, and clocks are set back.
     let digest = Digest::hash_parts([
         std::process::id().to_le_bytes().as_slice(),
         COUNTER
@@ -28,18 +29,19 @@ pub fn unique_run_name() -> String {
     format!("{:016x}", digest.to_short_digest().0)
 }
 
-/// Where the log of this run goes.
+/// Returns the path of this run's log.
 pub(crate) fn check_log_path(job: &VerifierJob<'_>, nonce: &str) -> PathBuf {
     let name = sanitized_file_name(job.spec.name.as_str());
     job.log_dir.join(format!("{name}-{nonce}.log"))
 }
 
-/// Makes a log that nobody else may read.
+/// Creates a log that only its owner may read.
 pub(crate) fn create_log_file(log: &Path) -> std::io::Result<File> {
     if let Some(folder) = log.parent() {
         create_private_folder(folder)?;
     }
     let mut options = File::options();
+    // Never an existing file: a link in its place would have us write elsewhere.
     options.write(true).create_new(true);
     // A check may print secrets.
     #[cfg(unix)]
@@ -47,14 +49,14 @@ pub(crate) fn create_log_file(log: &Path) -> std::io::Result<File> {
     options.open(log)
 }
 
-/// Keeps these bytes as the log of a run; says where, as [`display_path`] does.
+/// Writes these bytes as the log of a run and returns its path as [`display_path`] does.
 pub(crate) fn write_check_run_log(job: &VerifierJob<'_>, bytes: &[u8]) -> std::io::Result<String> {
     let path = check_log_path(job, &unique_run_name());
     create_log_file(&path)?.write_all(bytes)?;
     Ok(display_path(&path, job.root))
 }
 
-/// Relative to the root and `/`-separated if it lies there.
+/// Returns the path relative to the root and `/`-separated if it is inside it.
 pub(crate) fn display_path(path: &Path, root: &Path) -> String {
     match path.strip_prefix(root) {
         Ok(inside) => {
@@ -69,6 +71,7 @@ pub(crate) fn display_path(path: &Path, root: &Path) -> String {
 }
 
 fn sanitized_file_name(name: &str) -> String {
+    // A verifier's name may hold a `/` or `..`, which would leave the folder.
     let safe = |c: char| {
         if c.is_alphanumeric() || matches!(c, '-' | '_') {
             c

@@ -1,5 +1,5 @@
-//! Regular expressions as constants. Each carries a literal that every match contains:
-//! most lines of most outputs are dismissed by those alone.
+//! Regular expressions as constants. Each has a literal that every match contains: most lines of
+//! most outputs are dismissed by the literals alone.
 
 use std::sync::OnceLock;
 
@@ -22,7 +22,7 @@ impl LazyRegex {
         }
     }
 
-    /// The match in `line`, if there is one.
+    /// Returns the match in `line`, if there is one.
     pub(crate) fn regex_captures<'t>(&self, line: &'t str) -> Option<Captures<'t>> {
         if line.contains(self.literal) {
             self.compiled_regex().captures(line)
@@ -31,17 +31,18 @@ impl LazyRegex {
         }
     }
 
-    /// Whether it matches in `line`.
+    /// Returns whether it matches in `line`.
     pub(crate) fn regex_matches_line(&self, line: &str) -> bool {
         line.contains(self.literal) && self.compiled_regex().is_match(line)
     }
 
-    /// Every match in `text`.
+    /// Returns every match in `text`.
     pub(crate) fn all_regex_captures<'t>(&self, text: &'t str) -> Vec<Captures<'t>> {
+        // Whole texts are searched here, in which the literal would nearly always be found.
         self.compiled_regex().captures_iter(text).collect()
     }
 
-    /// All matches replaced.
+    /// Returns `text` with all matches replaced.
     pub(crate) fn replace_all_regex_matches(&self, text: &str, with: &str) -> String {
         self.compiled_regex().replace_all(text, with).into_owned()
     }
@@ -56,12 +57,12 @@ impl LazyRegex {
     }
 }
 
-/// The text of a group, empty if it took no part in the match.
+/// Returns the text of a group; empty if it took no part in the match.
 pub(crate) fn capture_group_text<'t>(captures: &Captures<'t>, index: usize) -> &'t str {
     captures.get(index).map_or("", |found| found.as_str())
 }
 
-/// Dismisses at once, in one pass, the lines that contain no literal of many patterns.
+/// A filter that dismisses, in one pass, lines that contain none of the literals of many patterns.
 pub(crate) struct LiteralPrefilter(OnceLock<Regex>);
 
 impl LiteralPrefilter {
@@ -69,7 +70,8 @@ impl LiteralPrefilter {
         Self(OnceLock::new())
     }
 
-    /// Whether `line` contains the literal of any of `patterns`, which must be the same ones each time.
+    /// Returns whether `line` contains the literal of any of `patterns`, which must be the same
+    /// ones each time.
     #[expect(
         clippy::expect_used,
         reason = "escaped literals are always a regular expression"
@@ -79,6 +81,7 @@ impl LiteralPrefilter {
         line: &str,
         patterns: impl FnOnce() -> Vec<&'p LazyRegex>,
     ) -> bool {
+        // An alternation of literals compiles to one multi-substring search.
         let gate = self.0.get_or_init(|| {
             let literals: Vec<String> = patterns()
                 .iter()

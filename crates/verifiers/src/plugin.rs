@@ -1,6 +1,7 @@
-//! Asks a program one question: a document on its stdin, an answer on its stdout, one process a
-//! question, which is ended with all that it started at its time limit. What it says is not read
-//! here, and whatever it does instead of answering is an [`PluginError`], never an error of ours.
+//! Runs a program for one question: a document on its stdin, an answer on its stdout. Each question
+//! is a process of its own, which is killed with everything it started at its time limit. The
+//! answer is not interpreted here. Whatever the program does instead of answering is a
+//! [`PluginError`], never an error of ours.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
@@ -16,55 +17,55 @@ use crate::command::process::{self, ProcessExit, ProcessTreeKillHandle};
 use crate::command::withheld;
 use crate::logs;
 
-/// How often the clock and `cancelled` are looked at.
+/// Interval at which the clock and `cancelled` are checked.
 const TICK: Duration = Duration::from_millis(25);
 /// How long the output may stay open once the tree is gone.
 const HELD_OPEN: Duration = Duration::from_millis(250);
-/// How long we wait for the end of what was killed.
+/// How long to wait for the end of a killed tree.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// Bytes at the end of its stderr that are looked at.
+/// Bytes at the end of its stderr that are kept.
 const COMPLAINT: usize = 2 * 1024;
 
-/// A question.
+/// A question to a program.
 #[derive(Debug, Clone, Copy)]
 pub struct PluginRequest<'a> {
-    /// The command, as one types it.
+    /// The command line.
     pub run: &'a str,
     /// Where it runs.
     pub root: &'a Path,
-    /// Its environment, but for what is withheld from checks.
+    /// Its environment, from which the same variables are withheld as from checks.
     pub env: &'a BTreeMap<OsString, OsString>,
-    /// What it reads.
+    /// What is written to its stdin.
     pub input: &'a [u8],
     /// How long it may take.
     pub timeout: Duration,
-    /// Bytes that it may answer.
+    /// Largest answer in bytes.
     pub max_output_bytes: u64,
-    /// Whoever sets it wants it to end.
+    /// Set when the program should be ended.
     pub cancelled: &'a AtomicBool,
 }
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PluginError {
-    /// Its program is not there, or we could not start it.
+    /// The program does not exist or could not be started.
     #[error("it cannot be started: {0}")]
     NotStarted(String),
     /// It did not end in time.
     #[error("it took longer than {}", display_duration(*.0))]
     TimedOut(Duration),
-    /// It said too much.
+    /// The answer was too large.
     #[error("it said more than {0} bytes")]
     OutputTooLarge(u64),
     /// It ended badly; with the last line of its stderr.
     #[error("{how}{}", stderr_suffix(.complaint))]
     Failed {
-        /// How.
+        /// How it ended.
         how: String,
-        /// What it complained of.
+        /// The last line of its stderr.
         complaint: String,
     },
-    /// We were told to go.
+    /// The question was cancelled.
     #[error("it was given up: somebody wanted the run to end")]
     Cancelled,
 }
@@ -88,7 +89,7 @@ enum PluginProcessEvent {
     Ended(std::io::Result<(ProcessExit, bool)>),
 }
 
-/// Asks.
+/// Runs the program and returns its answer.
 ///
 /// # Errors
 /// If there is no answer.
@@ -114,7 +115,7 @@ pub fn run_plugin(question: &PluginRequest<'_>) -> Result<Vec<u8>, PluginError> 
     command
         .current_dir(question.root)
         .env_clear()
-        // Of a plug-in of two lines, nothing is left in the tree.
+        // A plug-in in Python would leave a `__pycache__` in the tree.
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .envs(env)
         .env("PWD", question.root)
@@ -126,7 +127,9 @@ pub fn run_plugin(question: &PluginRequest<'_>) -> Result<Vec<u8>, PluginError> 
     let (wait, kill) =
         process::spawn_killable_process_tree(command, &nonce).map_err(not_started)?;
     let input = question.input.to_vec();
-    // Who does not read all of it, or any, has its reasons: a broken pipe is no failure.
+    // A program that does not read all of its input may have its reasons: a broken pipe is no
+    // failure.
+    // On a thread: a program that writes before it reads would otherwise block both sides.
     std::thread::spawn(move || {
         let mut to = to;
         let _ = to.write_all(&input);
@@ -135,7 +138,7 @@ pub fn run_plugin(question: &PluginRequest<'_>) -> Result<Vec<u8>, PluginError> 
     let (ended, most) = (sender.clone(), question.max_output_bytes);
     std::thread::spawn(move || read_plugin_output(output, most, &sender));
     std::thread::spawn(move || {
-        // Nobody listens any more once the time is over.
+        // The receiver is gone once the time is over.
         let _ = ended.send(PluginProcessEvent::Ended(wait.wait_for_command_end()));
     });
     let (tell, complaint) = channel();
@@ -147,7 +150,7 @@ pub fn run_plugin(question: &PluginRequest<'_>) -> Result<Vec<u8>, PluginError> 
 
 fn read_plugin_output(output: PipeReader, most: u64, to: &Sender<PluginProcessEvent>) {
     let mut said = Vec::new();
-    // What cannot be read any more is taken as far as it came: how it ended says the rest.
+    // A read error ends the answer where it is; the exit status tells the rest.
     let _ = output.take(most.saturating_add(1)).read_to_end(&mut said);
     let _ = to.send(PluginProcessEvent::Output(said));
 }
@@ -162,6 +165,7 @@ fn await_plugin_output(
     let mut kill = Some(kill);
     let (mut said, mut ended) = (None, None);
     let mut patience: Option<Instant> = None;
+    // Kills the tree and waits a moment for it, so that nothing of it runs on after the answer.
     let mut end = |why: PluginError| {
         if let Some(kill) = kill.take() {
             kill.kill_process_tree();
@@ -184,9 +188,11 @@ fn await_plugin_output(
             return end(PluginError::TimedOut(question.timeout));
         }
         if patience.is_some_and(|until| now >= until) {
-            // A process that was handed the pipe holds it still.
+            // The program ended, but another process still holds its stdout open, so the end of the
+            // answer never comes. It counts as empty.
             said = said.or(Some(Vec::new()));
         }
+        // Both are needed: the status decides whether the answer counts.
         if let (Some(how), Some(said)) = (&ended, &said) {
             return plugin_output_or_failure(how, said, complaint);
         }
@@ -224,11 +230,13 @@ fn plugin_output_or_failure(
     };
     Err(PluginError::Failed {
         how,
+        // A process that was handed stderr may hold it open as well.
         complaint: complaint.recv_timeout(HELD_OPEN).unwrap_or_default(),
     })
 }
 
-/// Reads to the end, so that nobody is held up, and keeps little.
+/// Reads stderr to the end, so that the program is not blocked, and returns the last line that is
+/// not blank.
 fn read_last_stderr_line(mut from: PipeReader) -> String {
     let mut kept: VecDeque<u8> = VecDeque::new();
     let mut chunk = [0; 4096];

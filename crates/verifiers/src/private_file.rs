@@ -1,5 +1,5 @@
-//! Files and folders for their owner only, whatever the umask is. What was made looser before is
-//! tightened when it is used again.
+//! Creates files and folders that only their owner can use, whatever the umask is. Existing ones
+//! with looser permissions are tightened when they are used.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-/// Makes a folder, and those above it that are missing.
+/// Creates a folder, and its parents if they are missing.
 ///
 /// # Errors
 /// If it cannot be made.
@@ -21,7 +21,7 @@ pub fn create_private_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a file with `options`, and makes it if it is missing.
+/// Opens a file with `options`, and creates it if it is missing.
 ///
 /// # Errors
 /// If it cannot be opened.
@@ -33,7 +33,7 @@ pub fn open_private_file(path: &Path, options: &mut OpenOptions) -> io::Result<F
     file
 }
 
-/// Writes the file anew.
+/// Replaces the content of the file.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -41,7 +41,7 @@ pub fn write_private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     open_private_file(path, File::options().write(true).truncate(true))?.write_all(bytes)
 }
 
-/// Makes a folder that is removed with the answer.
+/// Creates a folder that is removed when the returned value is dropped.
 ///
 /// # Errors
 /// If it cannot be made.
@@ -52,7 +52,7 @@ pub fn create_private_temp_folder() -> io::Result<TempDir> {
     builder.tempdir()
 }
 
-/// Takes from everybody else what they may. A file of another owner stays as it is.
+/// Removes the permissions of everybody else. A file of another owner stays as it is.
 #[cfg(unix)]
 fn restrict_to_owner(opened: &io::Result<File>) {
     use std::os::unix::fs::PermissionsExt as _;
@@ -60,9 +60,11 @@ fn restrict_to_owner(opened: &io::Result<File>) {
     let Ok(metadata) = file.metadata() else {
         return;
     };
+    // `mode` at creation does nothing for a file that existed.
     let mut permissions = metadata.permissions();
     if permissions.mode() & 0o077 != 0 {
         permissions.set_mode(permissions.mode() & !0o077);
+        // Through the open file, not the path, which may lead to another file by now.
         let _ = file.set_permissions(permissions);
     }
 }

@@ -1,5 +1,5 @@
-//! Opens files that anybody may have put there: regular ones only, and without waiting. A pipe
-//! waits for whoever opens its other end, and a device may never end.
+//! Opens files that anybody may have created: regular files only, and without blocking. Opening a
+//! pipe blocks until the other end is opened, and a device may never end.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -10,17 +10,17 @@ use std::path::Path;
 /// # Errors
 /// If it is no regular file, or cannot be opened.
 pub fn open_regular_file(path: &Path) -> io::Result<File> {
-    // Opening a device can be an act in itself.
+    // Opening a device can have an effect in itself, so the type is checked before.
     if !std::fs::metadata(path)?.is_file() {
         return Err(not_regular_file_error());
     }
     open_nonblocking(path)
 }
 
-/// The same, if the last part of the path is no link.
+/// Opens the file at `path` for reading, if the last component of the path is not a link.
 ///
 /// # Errors
-/// As `open`, and if it is a link.
+/// As [`open_regular_file`], and if it is a link.
 pub fn open_no_follow(path: &Path) -> io::Result<File> {
     if !std::fs::symlink_metadata(path)?.is_file() {
         return Err(not_regular_file_error());
@@ -28,19 +28,20 @@ pub fn open_no_follow(path: &Path) -> io::Result<File> {
     open_nonblocking_no_follow(path)
 }
 
-/// The same, for what was a regular file when its folder was listed a moment ago.
+/// Opens a file that was a regular file when its folder was listed a moment ago, and saves the
+/// check by path.
 ///
 /// # Errors
-/// As `open_itself`.
+/// As [`open_no_follow`].
 pub(crate) fn open_listed_file(path: &Path) -> io::Result<File> {
     open_nonblocking_no_follow(path)
 }
 
-/// Opens the file at `path`, which is no link, for writing, and makes it for its owner if there
-/// is none.
+/// Opens the file at `path`, which must not be a link, for writing. Creates it, for its owner only,
+/// if there is none.
 ///
 /// # Errors
-/// As `open_itself`, and if it cannot be made.
+/// As [`open_no_follow`], and if it cannot be created.
 pub fn open_or_create_private_file(path: &Path) -> io::Result<File> {
     match std::fs::symlink_metadata(path) {
         Ok(found) if !found.is_file() => Err(not_regular_file_error()),
@@ -49,7 +50,8 @@ pub fn open_or_create_private_file(path: &Path) -> io::Result<File> {
     }
 }
 
-/// By now another file may be there than the one that was looked at.
+/// Opens without blocking and checks the type again: the file may have been replaced since it was
+/// looked at.
 #[cfg(unix)]
 fn open_nonblocking(path: &Path) -> io::Result<File> {
     open_nonblocking_with_flags(path, rustix::fs::OFlags::RDONLY)
@@ -70,7 +72,10 @@ fn open_or_create_nonblocking(path: &Path) -> io::Result<File> {
 #[cfg(unix)]
 fn open_nonblocking_with_flags(path: &Path, how: rustix::fs::OFlags) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags};
+    // `NONBLOCK` keeps the open of a pipe from waiting, and `NOCTTY` keeps a terminal from becoming
+    // ours.
     let flags = how | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    // The mode applies only if the file is created.
     let file = File::from(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?);
     require_regular_file(file)
 }
@@ -98,6 +103,7 @@ fn open_or_create_nonblocking(path: &Path) -> io::Result<File> {
 }
 
 fn require_regular_file(file: File) -> io::Result<File> {
+    // `fstat` on the open file: this answer cannot be outdated by a replaced path.
     match file.metadata()?.is_file() {
         true => Ok(file),
         false => Err(not_regular_file_error()),

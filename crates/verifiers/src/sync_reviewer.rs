@@ -1,5 +1,5 @@
-//! A second model beside an agent, for who does not wait asynchronously: the config names it, and
-//! what keeps it from answering is what it says.
+//! Asks a second model beside an agent, for callers that are not asynchronous. The config names the
+//! model. A problem that keeps it from answering is its result, not an error.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,21 +12,21 @@ use crate::progress::{self, AgentStepToRate, ProgressRating};
 use crate::reviewer::{ModelQuestionOutcome, UnusableModelAnswer};
 use crate::veto::{self, ModelOpinionOnToolCall, ToolCallForVeto};
 
-/// Whom to ask, and how long to wait.
+/// The model to ask, and how long to wait for it.
 #[derive(Clone, Copy)]
 pub struct SecondModelReviewer<'a> {
     /// `provider/model`.
     pub model: &'a str,
-    /// Where keys and addresses are looked for.
+    /// The environment in which keys and addresses are looked up.
     pub environment: &'a BTreeMap<OsString, OsString>,
-    /// Longer it is not waited for.
+    /// The longest wait.
     pub limit: Duration,
     /// Set when the answer is not wanted any more.
     pub cancelled: &'a AtomicBool,
 }
 
 impl SecondModelReviewer<'_> {
-    /// Should this call run?
+    /// Asks whether this call should run.
     pub fn review_call(
         self,
         call: ToolCallForVeto<'_>,
@@ -39,7 +39,7 @@ impl SecondModelReviewer<'_> {
         }
     }
 
-    /// Did this step lead anywhere?
+    /// Asks whether this step led anywhere.
     pub fn rate_step(self, step: AgentStepToRate<'_>) -> ModelQuestionOutcome<ProgressRating> {
         match self.build_remote_model() {
             Ok(model) => self.wait_for_model_review(progress::rate_step(&model, step)),
@@ -50,7 +50,7 @@ impl SecondModelReviewer<'_> {
     fn build_remote_model(self) -> Result<RemoteModel, ModelError> {
         let limits = ModelRequestLimits {
             total_timeout: self.limit,
-            // An agent waits for every word.
+            // The agent waits meanwhile, so there is one retry only.
             tries: 2,
             ..ModelRequestLimits::default()
         };

@@ -1,4 +1,4 @@
-//! Claude Code without a person: `claude -p`, its hooks in a settings file of that run.
+//! Starts Claude Code without a person: `claude -p`, with its hooks in a settings file of that run.
 
 use serde_json::{Map, Value, json};
 
@@ -9,12 +9,13 @@ use crate::headless::{
     LaunchPlan, TranscriptLocation,
 };
 
-/// Seconds that a stop may take: the longest there is, since whoever runs it has a clock.
+/// Seconds that a stop may take. This is the longest timeout there is, since `run` has a clock of
+/// its own.
 const STOP_TIMEOUT: u32 = 3600;
 /// Seconds for any other event.
 const OTHER_TIMEOUT: u32 = 60;
 
-/// Arguments that take part in what `run` does, or switch hooks off.
+/// Arguments that `run` sets itself, or that switch hooks off.
 const RESERVED_ARGUMENTS: &[&str] = &[
     "-p",
     "--print",
@@ -51,6 +52,7 @@ impl HeadlessAgent for super::ClaudeCodeAdapter {
             "-p",
             "--output-format",
             "stream-json",
+            // The format `stream-json` is refused without `--verbose`.
             "--verbose",
             "--settings",
             launch.settings,
@@ -74,6 +76,7 @@ impl HeadlessAgent for super::ClaudeCodeAdapter {
     fn argument_conflicting_with_run<'a>(&self, arguments: &'a [String]) -> Option<&'a str> {
         arguments
             .iter()
+            // A flag may carry its value behind `=`.
             .map(|argument| argument.split('=').next().unwrap_or(argument))
             .find(|flag| RESERVED_ARGUMENTS.contains(flag))
     }
@@ -103,7 +106,8 @@ fn hook_entry_json(launch: &AgentLaunchRequest<'_>, event: &str) -> Value {
     let mut handler = json!({
         "type": "command", "command": launch.hook, "args": arguments, "timeout": timeout,
     });
-    // Only a tool request can be refused where the hook itself fails.
+    // Only a tool request can be refused where the hook itself fails; at stops Claude Code ignores
+    // the key.
     if event == "PreToolUse"
         && let Some(fields) = handler.as_object_mut()
     {

@@ -1,5 +1,5 @@
-//! Claude Code: hooks as JSON on stdin, answers as JSON or as exit status 2. Facts were
-//! checked with the real program, version 2.1.330; see `fixtures/`.
+//! The adapter for Claude Code: hooks arrive as JSON on stdin, and answers are JSON or exit status
+//! 2. The facts were checked with the real program, version 2.1.330; see `fixtures/`.
 
 mod headless;
 pub mod permissions;
@@ -28,7 +28,7 @@ use crate::{Adapter, EnvLookup};
 
 const NAME: &str = "claude-code";
 
-/// The adapter.
+/// Translates Claude Code's hook protocol.
 #[derive(Debug)]
 pub(crate) struct ClaudeCodeAdapter;
 
@@ -45,6 +45,8 @@ impl Adapter for ClaudeCodeAdapter {
             add_context: true,
             halt: true,
             system_message: true,
+            // A person can change this cap by an environment variable, which `stop` reads at each
+            // stop.
             block_cap: Some(stop::DEFAULT_BLOCK_CAP),
             own_session_ids: true,
             rounds: true,
@@ -53,6 +55,7 @@ impl Adapter for ClaudeCodeAdapter {
             tool_outcomes: true,
             tool_errors: true,
             transcript_usage: true,
+            // These are the timeouts of 2.1.330 in whole seconds. SessionEnd has 1.5 s.
             deadlines: ReplyDeadlines {
                 stop: 600,
                 tool: 600,
@@ -95,7 +98,8 @@ impl Adapter for ClaudeCodeAdapter {
         if let Some(project) = env("CLAUDE_PROJECT_DIR").filter(|folder| !folder.is_empty()) {
             knock.cwd = Some(project);
         }
-        // Attended, and not told to refuse instead of asking.
+        // `CLAUDE_CODE_SESSION_ATTENDED` is `0` without a person at the terminal, and in the mode
+        // `dontAsk` Claude Code refuses instead of asking.
         knock.can_ask = env("CLAUDE_CODE_SESSION_ATTENDED").as_deref() != Some("0")
             && fields.owned_id_field("permission_mode").as_deref() != Some("dontAsk");
         match fields.native_event.as_str() {
@@ -109,6 +113,8 @@ impl Adapter for ClaudeCodeAdapter {
             "SessionStart" => session::read_session_start(&fields, &mut knock),
             "SessionEnd" => session::parse_session_end_hook(&fields, &mut knock),
             "UserPromptSubmit" => session::read_prompt_hook_event(&fields, &mut knock),
+            // An event that means nothing to the core still yields an `AgentEvent`: it is answered,
+            // without input.
             _ => {}
         }
         Ok(knock)
@@ -137,6 +143,7 @@ impl Adapter for ClaudeCodeAdapter {
             {
                 stop::render_stop_reply(decision, answer.text.as_deref(), answer.notice.as_deref())
             }
+            // Nothing can be decided at other events, but a person may have to be told something.
             Decision::Noted if form == ExpectedHookReplyKind::Silent => answer
                 .notice
                 .as_deref()
@@ -157,8 +164,11 @@ impl Adapter for ClaudeCodeAdapter {
             (ExpectedHookReplyKind::Tool, Stance::Block) => tool::deny_reply(text),
             // Headless, `ask` is a refusal with this text.
             (ExpectedHookReplyKind::Tool, Stance::Ask) => tool::ask_reply(text),
+            // Exit status 2 refuses at every event that can be refused, so it serves where the form
+            // is unknown.
             (ExpectedHookReplyKind::Stop | ExpectedHookReplyKind::Unknown, Stance::Block)
             | (ExpectedHookReplyKind::Unknown, Stance::Ask) => HookReply::refusal_on_stderr(text),
+            // A stop has no question form: it is let through, and the person is told.
             (_, Stance::Allow) | (ExpectedHookReplyKind::Stop, Stance::Ask) => {
                 reply_shown_to_person(text)
             }
@@ -178,7 +188,7 @@ impl Adapter for ClaudeCodeAdapter {
     }
 }
 
-/// What kind of event goes by this name.
+/// Returns the kind of event that Claude Code calls by this name.
 fn event_kind_from_hook_name(native: &str) -> AgentEventKind {
     match native {
         "PreToolUse" => AgentEventKind::ToolRequest,
@@ -193,7 +203,7 @@ fn event_kind_from_hook_name(native: &str) -> AgentEventKind {
     }
 }
 
-/// What every message carries.
+/// Reads the fields that every message carries.
 fn agent_event_with_common_fields(
     fields: &HookMessageFields,
 ) -> Result<AgentEvent, AgentEventError> {
@@ -202,6 +212,7 @@ fn agent_event_with_common_fields(
     knock.cwd = fields.owned_id_field("cwd");
     knock.working_folder = knock.cwd.clone();
     let scope = event_scope(fields);
+    // A scope whose id cannot be part of a path has no transcript: the path comes from the agent.
     knock.transcript = fields
         .hook_message_id_field("transcript_path")
         .and_then(|path| transcript::scope_transcript_path(path, &scope))
@@ -216,7 +227,7 @@ fn event_scope(fields: &HookMessageFields) -> ScopeId {
         .map_or_else(ScopeId::main_scope, ScopeId::from)
 }
 
-/// One line for the person. The model never sees it.
+/// Shows one line to the person. The model never sees it.
 fn reply_shown_to_person(text: &str) -> HookReply {
     HookReply::printing_json(&serde_json::json!({ "systemMessage": text }))
 }

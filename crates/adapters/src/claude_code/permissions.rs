@@ -1,9 +1,10 @@
-//! `permissions` of Claude Code's settings: rules on tools, each `Tool` or `Tool(specifier)`.
-//! Deny goes before ask, ask before allow.
+//! Reads the `permissions` of Claude Code's settings: rules on tools, each `Tool` or
+//! `Tool(specifier)`. Claude Code applies deny rules before ask rules, and ask rules before allow
+//! rules.
 
 use serde_json::Value;
 
-/// What is done about a call that a rule fits.
+/// The list that a rule stands in: what is done about a call that it fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PermissionList {
     /// It runs.
@@ -15,7 +16,7 @@ pub enum PermissionList {
 }
 
 impl PermissionList {
-    /// Its key in the settings.
+    /// Returns the key of the list in the settings.
     pub fn json_key(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -28,22 +29,24 @@ impl PermissionList {
 /// One rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionRule {
-    /// Where it stands.
+    /// The list that it stands in.
     pub list: PermissionList,
-    /// As it is written.
+    /// The rule as it is written.
     pub text: String,
     /// The tool's name.
     pub tool: String,
-    /// What stands in its parentheses.
+    /// The text in its parentheses.
     pub specifier: Option<String>,
 }
 
-/// The rules of a settings file, deny first. Claude Code passes over what it does not understand;
-/// who takes rules over from there must not lose one that way.
+/// Returns the rules of a settings file, deny rules first. Claude Code skips what it does not
+/// understand; a reader that takes rules over must not lose one that way, so this reports an error
+/// instead.
 ///
 /// # Errors
 /// If it is no JSON object, or its permissions are none, with their place.
 pub fn read_permission_rules(bytes: &[u8]) -> Result<Vec<PermissionRule>, String> {
+    // Claude Code accepts a byte order mark, `serde_json` does not.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let settings: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     let settings = settings.as_object().ok_or("not a JSON object")?;
@@ -77,6 +80,8 @@ pub fn read_permission_rules(bytes: &[u8]) -> Result<Vec<PermissionRule>, String
 fn parse_claude_permission(list: PermissionList, text: &str) -> PermissionRule {
     let inner = text
         .split_once('(')
+        // Without the closing bracket the text is kept whole as the tool's name: the caller shows
+        // it as a rule that it cannot translate.
         .and_then(|(tool, rest)| Some((tool, rest.strip_suffix(')')?)));
     let (tool, specifier) = match inner {
         Some((tool, inner)) => (tool, Some(inner.to_owned())),

@@ -1,4 +1,5 @@
-//! Beginning, prompts and end of a conversation. None of them is ever answered.
+//! Reads the beginning, the prompts and the end of a conversation. None of these events is ever
+//! answered.
 
 use checkrein_core::ids::AgentName;
 use checkrein_core::input::{
@@ -48,9 +49,10 @@ pub(super) fn read_prompt_hook_event(fields: &HookMessageFields, knock: &mut Age
     }));
 }
 
-/// The event also fires for what the program says to itself, such as the end of a background
-/// task. That must not open a task: it would reset every cap. A scheduled prompt is one that a
-/// person wrote for that time. Our own feedback, handed back as a prompt, is told by what we said.
+/// Returns whether a person wrote this prompt. The event also fires for what the program says to
+/// itself, such as the end of a background task. Such a text must not open a task: it would reset
+/// every cap. A scheduled prompt counts as a person's, who wrote it for that time. Our own
+/// feedback, handed back as a prompt, is recognised by its text elsewhere.
 fn is_from_person(source: Option<&str>, text: &str) -> bool {
     !matches!(source, Some("system" | "poll_event" | "loop_wakeup"))
         && !text.trim_start().starts_with("<task-notification>")

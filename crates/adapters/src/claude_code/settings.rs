@@ -1,6 +1,6 @@
-//! Claude Code's reading of `settings.json`: as lax and as strict as version 2.1.330 was seen
-//! to be (`fixtures/settings/claude-code@2.1.330.jsonl` holds each case with what really
-//! fired). A mistake under PreToolUse or PermissionRequest costs the whole file.
+//! Reads `settings.json` as Claude Code does, as lax and as strict as version 2.1.330 was seen to
+//! be (`fixtures/settings/claude-code@2.1.330.jsonl` holds each case with what really fired). A
+//! mistake under PreToolUse or PermissionRequest costs the whole file.
 
 use serde_json::{Map, Value};
 
@@ -50,7 +50,8 @@ const EVENTS: &[&str] = &[
     "WorktreeRemove",
 ];
 
-/// Tools that matchers are compared with; those of MCP servers are `mcp__...`.
+/// Tools that matchers are compared with. Tools of MCP servers are named `mcp__...` and are not
+/// listed.
 pub(super) const TOOLS: &[&str] = &[
     "Agent",
     "AskUserQuestion",
@@ -98,7 +99,7 @@ pub(super) const TOOLS: &[&str] = &[
 
 const SOURCES: &[&str] = &["clear", "compact", "fork", "resume", "startup"];
 
-/// Fields of a handler that it does not run without, by type.
+/// Handler types, each with the fields that a handler of it needs in order to run.
 const HANDLER_TYPES: &[(&str, &[&str])] = &[
     ("agent", &["prompt"]),
     ("command", &["command"]),
@@ -110,6 +111,7 @@ const HANDLER_TYPES: &[(&str, &[&str])] = &[
 /// Reads a settings file. An empty one sets nothing.
 pub(super) fn parse_claude_settings(bytes: &[u8]) -> ParsedHookSettings {
     let mut found = HookSettingsCollector::default();
+    // An empty file is no mistake to Claude Code, although it is no JSON.
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return found.settings;
     }
@@ -141,12 +143,16 @@ fn check_settings_beside_hooks(top: &Map<String, Value>, found: &mut HookSetting
             format!("make it {wanted}"),
         );
     };
+    // The `model` key has nothing to do with hooks, but the wrong type there invalidates the whole
+    // file and so silences its hooks.
     if let Some(model) = top.get("model").filter(|model| !model.is_string()) {
         wrong("model".to_owned(), model, "a text", found);
     }
     match top.get("disableAllHooks") {
         None => {}
         Some(Value::Bool(off)) => {
+            // `false` is recorded too: in a file of higher precedence it switches the hooks on
+            // again.
             found.settings.hooks_disabled = Some(*off);
             if *off {
                 found.push_settings_fault(
@@ -167,6 +173,7 @@ fn validate_permission_rule_lists(top: &Map<String, Value>, found: &mut HookSett
     let Some(Value::Object(permissions)) = top.get("permissions") else {
         return;
     };
+    // Only the types are checked. What a rule says is read by `permissions`.
     for name in ["allow", "ask", "deny"] {
         let Some(rules) = permissions.get(name) else {
             continue;
@@ -204,7 +211,9 @@ fn collect_hooks(top: &Map<String, Value>, found: &mut HookSettingsCollector) {
         }
     };
     for (event, groups) in events {
+        // An unknown event costs only its own entry, so reading goes on with the next one.
         if !EVENTS.contains(&event.as_str()) {
+            // The most likely mistake is the case of letters, as in `stop` for `Stop`.
             let near = EVENTS
                 .iter()
                 .find(|known| known.eq_ignore_ascii_case(event));
@@ -235,7 +244,7 @@ struct EventHookListReader<'a> {
 }
 
 impl EventHookListReader<'_> {
-    /// What a malformed entry takes with it.
+    /// Returns how much is lost by a malformed entry of this event.
     fn malformed_hook_loss_extent(&self) -> SettingsLostByFault {
         match self.name {
             "PreToolUse" | "PermissionRequest" => SettingsLostByFault::File,
@@ -268,6 +277,8 @@ impl EventHookListReader<'_> {
     fn read_matcher_group(&mut self, at: usize, group: &Value) {
         let place = format!("hooks.{}[{at}]", self.name);
         let Some(Value::Array(handlers)) = group.get("hooks") else {
+            // A handler that stands directly in the event's list is the usual mistake. It gets a
+            // message of its own, since "no list named hooks" would not say what to move.
             let flat = group.get("command").is_some() || group.get("type").is_some();
             return if flat {
                 let what = "a handler without the group around it".to_owned();
@@ -293,6 +304,8 @@ impl EventHookListReader<'_> {
                 );
             }
         };
+        // A matcher that never matches does not drop the handlers: they are still listed, as not
+        // firing, since `init` looks through all of them.
         let fires = self.check_matcher(&place, matcher);
         for (handler, value) in handlers.iter().enumerate() {
             if let Some(mut hook) = self.read_handler(format!("{place}.hooks[{handler}]"), value) {
@@ -311,6 +324,8 @@ impl EventHookListReader<'_> {
             self.push_fault(SettingsFaultKind::WrongShape, place, what, "take it out");
             return None;
         };
+        // The checks run in this order so that each handler has one fault, the first that Claude
+        // Code would stumble over.
         let named = fields.get("type").and_then(Value::as_str);
         let Some((kind, needs)) = HANDLER_TYPES
             .iter()
@@ -358,11 +373,12 @@ impl EventHookListReader<'_> {
                 "say what to call",
             );
         }
+        // The list is known to hold only texts here, so nothing is dropped by the filter.
         let args = fields.get("args").and_then(Value::as_array).map(|list| {
             let texts = list.iter().filter_map(Value::as_str);
             texts.map(str::to_owned).collect()
         });
-        // Where nothing waits for an answer, and at a stop, it has no effect.
+        // Claude Code ignores `onFailure` where nothing waits for an answer, and at these events.
         let can_block = !matches!(
             self.name,
             "Stop" | "SubagentStop" | "TaskCompleted" | "TeammateIdle"
@@ -421,14 +437,18 @@ impl EventHookListReader<'_> {
         Some(())
     }
 
-    /// Seconds, the default included.
+    /// Returns the seconds that Claude Code waits, the default included.
     fn read_hook_timeout(&mut self, place: &str, value: Option<&Value>) -> Option<u64> {
         let Some(value) = value else {
+            // The default differs by event, so that `doctor` can compare a written deadline with
+            // the real one.
             let deadlines = ClaudeCodeAdapter.agent_capabilities().deadlines;
             return Some(u64::from(deadlines.default_hook_deadline_for_event(
                 super::event_kind_from_hook_name(self.name),
             )));
         };
+        // The number is examined as text: `0.5` is above 0 and has no integer form, and an `f64`
+        // would lose digits of a large one.
         let written = value.to_string();
         let whole = written.split(['.', 'e', 'E']).next().unwrap_or_default();
         let above_zero = value.is_number()
@@ -447,14 +467,17 @@ impl EventHookListReader<'_> {
         }
         Some(
             value
+                // Fractions are rounded down, so that a deadline derived from it never lies after
+                // the real one.
                 .as_u64()
                 .or_else(|| whole.parse().ok())
                 .unwrap_or(u64::MAX),
         )
     }
 
-    /// Whether the matcher can ever match.
+    /// Returns whether the matcher can ever match, and reports one that cannot.
     fn check_matcher(&mut self, place: &str, matcher: Option<&str>) -> bool {
+        // For events whose subjects cannot be listed, no matcher can be called wrong.
         let Some(subjects) = matcher_subjects(self.name) else {
             return true;
         };
@@ -464,6 +487,8 @@ impl EventHookListReader<'_> {
         let place = format!("{place}.matcher");
         let (matches, why): (bool, String) = match exact_matcher_names(matcher, true) {
             Some(names) => {
+                // Tools of MCP servers are named by whoever runs the server, so any such name may
+                // match.
                 let known = |name: &&str| subjects.contains(name) || is_mcp_tool(self.name, name);
                 let near = subjects
                     .iter()
@@ -474,9 +499,13 @@ impl EventHookListReader<'_> {
                 );
                 (names.iter().any(known), why)
             }
+            // A matcher with other characters is a JavaScript regular expression without anchors.
+            // `regress` has that syntax; the `regex` crate lacks lookaround and back-references.
             None => match regress::Regex::new(matcher) {
                 Ok(pattern) => {
                     let known = subjects.iter().any(|name| pattern.find(name).is_some());
+                    // A pattern that may be meant for an MCP tool is given the benefit of the
+                    // doubt.
                     let foreign = is_tool_event(self.name)
                         && (matcher.contains("mcp") || pattern.find("mcp__a__b").is_some());
                     let why = if matcher.contains('(') {
@@ -523,7 +552,8 @@ fn is_mcp_tool(event: &str, name: &str) -> bool {
     is_tool_event(event) && name.starts_with("mcp__")
 }
 
-/// What an event's matcher is compared with; `None` = it takes none, or nobody can list it.
+/// Returns what an event's matcher is compared with; `None` if the event takes none, or nobody can
+/// list it.
 fn matcher_subjects(event: &str) -> Option<&'static [&'static str]> {
     match event {
         "SessionStart" => Some(SOURCES),

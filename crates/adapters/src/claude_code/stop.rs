@@ -1,5 +1,5 @@
-//! Stops. A refusal is exit status 2 with the text on stderr: the JSON form is sent to the
-//! model twice.
+//! Reads and answers stops. A refusal is exit status 2 with the text on stderr: the JSON form is
+//! sent to the model twice.
 
 use checkrein_core::decision::StopDecision;
 use checkrein_core::digest::Digest;
@@ -19,11 +19,13 @@ pub(super) fn read_stop(fields: &HookMessageFields, env: EnvLookup<'_>, knock: &
     let message = fields
         .text_field("last_assistant_message")
         .unwrap_or_default();
+    // The flag is false at the first stop of a turn and true at each later one of that turn.
     knock.first_stop = fields.bool_field("stop_hook_active").map(|active| !active);
     knock.input = Some(Input::StopRequested(StopRequested {
         scope: super::event_scope(fields),
         message: message.to_owned(),
         message_digest: Digest::hash_bytes(message.as_bytes()),
+        // The tree, judges and token use are filled in by the runtime: this crate does no I/O.
         tree: Err(TreeReadError {
             why: "not read".to_owned(),
             cut: false,
@@ -60,6 +62,7 @@ pub(super) fn read_subagent_stop(
 
 pub(super) fn read_stop_failure(fields: &HookMessageFields, knock: &mut AgentEvent) {
     let native_reason = fields.text_field("error").unwrap_or("unknown").to_owned();
+    // A cut answer has a transition reason of its own; other errors keep the agent's word.
     let truncated = native_reason == "max_output_tokens";
     knock.input = Some(Input::StopFailed(StopFailed {
         scope: super::event_scope(fields),
@@ -83,6 +86,8 @@ pub(super) fn render_stop_reply(
             _ => HookReply::refusal_on_stderr(&unmet_checks_line(feedback)),
         },
         StopDecision::Halt { transition } => {
+            // `stopReason` reaches person and transcript but not the model, `systemMessage` the
+            // person only.
             let line = notice.map_or_else(|| ending_line(transition), str::to_owned);
             HookReply::printing_json(
                 &json!({ "continue": false, "stopReason": line, "systemMessage": line }),

@@ -1,6 +1,6 @@
-//! What `claude -p --output-format stream-json` prints. Tokens are taken from `result` rows
-//! only: those of `assistant` rows are snapshots from before the answer. Neither exit status 0
-//! nor the subtype `success` says that it went well; `is_error` and `terminal_reason` do.
+//! Reads what `claude -p --output-format stream-json` prints. Tokens are taken from `result` rows
+//! only: those of `assistant` rows are snapshots from before the answer. Neither exit status 0 nor
+//! the subtype `success` says that the run went well; `is_error` and `terminal_reason` do.
 
 use checkrein_core::transition::{Reason, Transition};
 use serde_json::Value;
@@ -11,10 +11,10 @@ use crate::headless::{
 };
 use crate::lenient_json;
 
-/// How Claude Code says, in the user's name, that it was interrupted.
+/// The text by which Claude Code reports, in the user's name, that it was interrupted.
 const INTERRUPTED: &str = "[Request interrupted by user";
 
-/// See the module.
+/// Collects the facts of one run from its rows; see the module.
 #[derive(Debug, Default)]
 pub(super) struct ClaudeOutputReader {
     facts: AgentOutputSummary,
@@ -28,7 +28,7 @@ impl AgentOutputReader for ClaudeOutputReader {
                 self.read_stream_row_session_id(&row);
                 None
             }
-            // A sub-agent's words are not the agent's.
+            // The words of a sub-agent are not the agent's, so its rows count calls only.
             "assistant" if row.get("parent_tool_use_id").is_none_or(Value::is_null) => {
                 self.read_stream_row_session_id(&row);
                 self.read_assistant_output_row(&row)
@@ -39,6 +39,8 @@ impl AgentOutputReader for ClaudeOutputReader {
             }
             // An interruption may come too early for a result to be printed.
             "user" => {
+                // The row is synthetic: Claude Code writes it into the conversation as if the user
+                // had said it.
                 let said = content_blocks(&row).find_map(|block| text_at_pointer(block, "/text"));
                 if said.is_some_and(|said| said.starts_with(INTERRUPTED)) {
                     let word =
@@ -69,6 +71,8 @@ impl ClaudeOutputReader {
     }
 
     fn read_assistant_output_row(&mut self, row: &Value) -> Option<AgentOutputItem> {
+        // The program prints one row per content block, so a row has a call or a text, hardly ever
+        // both. A call is the more telling of the two.
         let called = called_tools(row).next().map(str::to_owned);
         self.facts.calls += called_tools(row).count() as u64;
         if let Some(tool) = called {
@@ -84,11 +88,13 @@ impl ClaudeOutputReader {
     }
 
     fn read_stream_result_row(&mut self, row: &Value) {
+        // The cap on refused stops ends a run with an empty result: the last message must survive
+        // that.
         if let Some(said) = text_at_pointer(row, "/result").filter(|said| !said.trim().is_empty()) {
             self.facts.message = Some(said.to_owned());
         }
         if let Some((usage, partial)) = parse_claude_result_usage(row) {
-            // One program may give several results, each about what came since the last.
+            // One program may print several results, each about what happened since the last.
             let (before, missing) = match self.facts.usage {
                 Some(RunOrConversationUsage::ThisRun { usage, partial }) => (usage, partial),
                 Some(RunOrConversationUsage::Cumulative(_)) | None => {
@@ -111,7 +117,9 @@ fn parse_claude_run_ending(row: &Value) -> ReportedAgentEnding {
         .and_then(Value::as_bool)
         .unwrap_or(false)
         || subtype.starts_with("error");
-    // Older versions give no terminal reason; their subtypes say the same about caps.
+    // Older versions give no terminal reason; their subtypes say the same about caps. The specific
+    // words come before `is_error`, which is true for caps as well and would make them errors that
+    // are retried.
     let word = text_at_pointer(row, "/terminal_reason").unwrap_or(subtype);
     let error = |detail: Option<&str>| transition_with_vendor_word(Reason::Error, detail, word);
     match word {
@@ -128,7 +136,7 @@ fn parse_claude_run_ending(row: &Value) -> ReportedAgentEnding {
             None,
             word,
         )),
-        // Somebody else's hook: it is not for us to go on in spite of it.
+        // Another hook ended the loop: Checkrein must not go on in spite of it.
         "hook_stopped" | "stop_hook_prevented" => ReportedAgentEnding::Final(error(Some("agent"))),
         // The same conversation would end so again.
         "prompt_too_long" | "image_error" | "blocking_limit" => {
@@ -137,6 +145,7 @@ fn parse_claude_run_ending(row: &Value) -> ReportedAgentEnding {
         _ if word.starts_with("aborted") => ReportedAgentEnding::Interrupted(
             transition_with_vendor_word(Reason::UserInterrupt, None, word),
         ),
+        // The answer was cut by the output limit, and the row may still say `success`.
         _ if text_at_pointer(row, "/stop_reason") == Some("max_tokens") => {
             ReportedAgentEnding::Final(transition_with_vendor_word(
                 Reason::Truncated,
@@ -163,13 +172,14 @@ fn truncate_first_line(text: &str) -> String {
     line.chars().take(200).collect()
 }
 
-/// What this result says was used, and whether sub-agents are missing from it.
+/// Returns the use that this result reports, and whether sub-agents are missing from it.
 fn parse_claude_result_usage(row: &Value) -> Option<(AgentTokensAndCost, bool)> {
     if let Some(models) = row
         .get("model_usage_since_last_result")
         .and_then(Value::as_object)
     {
         let of_model = |model: &Value| {
+            // Anthropic's input counts leave out what was cached, ours include it.
             let cached = count_at_pointer(model, "/cacheReadInputTokens");
             let cache_write = count_at_pointer(model, "/cacheCreationInputTokens");
             AgentTokensAndCost {

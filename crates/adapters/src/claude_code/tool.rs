@@ -1,5 +1,6 @@
-//! Tool calls. A refusal is JSON with status 0: the text reaches the model clean. "May run"
-//! is no output at all, since `allow` would lift the person's own permission prompt (law 11).
+//! Reads and answers tool calls. A refusal is JSON with exit status 0, so that the text reaches the
+//! model clean. "May run" is no output at all, since `allow` would lift the person's own permission
+//! prompt (law 11).
 
 use checkrein_core::decision::ToolDecision;
 use checkrein_core::input::{Input, RoundEnded};
@@ -61,11 +62,14 @@ pub(super) fn read_tool_failure(
     let call = parse_hook_tool_call(fields)?;
     knock.key = tool_event_dedup_key(fields, call.id.as_deref());
     knock.input =
+        // This event has no `tool_response`; the error's text identifies the outcome, so that the
+        // same failure again is seen as the same.
         Some(call.into_tool_returned_input(tool_outcome_digest(fields.json_field("error")), true));
     Ok(())
 }
 
-/// The end of a round. It has no id of its own; its first call belongs to no other round.
+/// Reads the end of a round. The event has no id of its own; the id of its first call belongs to no
+/// other round.
 pub(super) fn parse_round_end_hook(fields: &HookMessageFields, knock: &mut AgentEvent) {
     let first = fields
         .list_field("tool_calls")
@@ -79,6 +83,7 @@ pub(super) fn parse_round_end_hook(fields: &HookMessageFields, knock: &mut Agent
 }
 
 fn tool_event_dedup_key(fields: &HookMessageFields, id: Option<&str>) -> Option<String> {
+    // The event's name is part of the key because request and result of a call share the id.
     id.map(|id| format!("{}:{id}", fields.native_event))
 }
 
@@ -94,8 +99,11 @@ pub(super) fn render_tool_decision_reply(
             "hookSpecificOutput": { "hookEventName": "PreToolUse", "additionalContext": text }
         })),
         ToolDecision::Rewrite { args, reason } => {
+            // `updatedInput` is honoured only beside `allow`, which would lift the person's prompt
+            // (law 11).
             deny_reply(&refusal_with_rewritten_call(reason, args))
         }
+        // Headless, `ask` is a refusal anyway; then the text has to name the approval to wait for.
         ToolDecision::Ask { reason, .. } if can_ask => ask_reply(reason),
         ToolDecision::Ask {
             reason, approval, ..

@@ -1,5 +1,5 @@
-//! Token use from the transcript, JSON Lines. A response is one row per content block, each
-//! with the same message id and usage, so usage counts once per message id.
+//! Counts token use from the transcript, which is JSON Lines. A response is one row per content
+//! block, each with the same message id and usage, so usage counts once per message id.
 
 use checkrein_core::ids::ScopeId;
 use checkrein_core::input::TokenUsage;
@@ -43,6 +43,7 @@ pub(super) fn transcript_usage(bytes: &[u8], cursor: &str) -> Option<TokenUsage>
         if !contains_bytes(line, b"\"assistant\"") {
             return;
         }
+        // One damaged row must not hide the use that all the others report.
         let Ok(row) = serde_json::from_slice::<TranscriptRowWire<'_>>(line) else {
             return;
         };
@@ -79,13 +80,15 @@ pub(super) fn transcript_usage(bytes: &[u8], cursor: &str) -> Option<TokenUsage>
     })
 }
 
-/// Where the tokens of this scope are told: a sub-agent's are in a file of its own.
+/// Returns the path of the transcript that holds this scope's tokens: a sub-agent has a file of its
+/// own.
 pub(super) fn scope_transcript_path(main: &str, scope: &ScopeId) -> Option<String> {
     if scope.is_main_scope() {
         return Some(main.to_owned());
     }
     let id = scope.as_str();
     let plain = id
+        // The id comes from the agent: a `/` or `..` in it would read a file elsewhere.
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     let stem = main.strip_suffix(".jsonl")?;

@@ -1,6 +1,6 @@
-//! Codex without a person: `codex exec`, its hooks and the trust in them on the command line.
-//! It runs a hook only if the digest of its definition is trusted; a digest given with `-c`
-//! counts for hooks given with `-c`, so no file of the person's has to be touched.
+//! Starts Codex without a person: `codex exec`, with its hooks and the trust in them on the command
+//! line. Codex runs a hook only if the digest of its definition is trusted; a digest given with
+//! `-c` counts for hooks given with `-c`, so no file of the person's has to be touched.
 
 use serde_json::Value;
 
@@ -13,17 +13,18 @@ use crate::headless::{
 };
 use crate::settings::{HookHandler, HookHandlerAction};
 
-/// Seconds that a stop may take: the longest there is, since whoever runs it has a clock.
+/// Seconds that a stop may take. This is the longest timeout there is, since `run` has a clock of
+/// its own.
 const STOP_TIMEOUT: u32 = 3600;
 /// Seconds for any other event.
 const OTHER_TIMEOUT: u32 = 60;
-/// Codex allows a SessionEnd hook no more.
+/// Seconds for SessionEnd, for which Codex allows no more.
 const SESSION_END_TIMEOUT: u32 = 3;
 
-/// The file that Codex thinks hooks of the command line stand in.
+/// The path under which Codex keeps trust in hooks of the command line.
 const FLAGS_FILE: &str = "/<session-flags>/config.toml";
 
-/// Arguments that take part in what `run` does, or switch hooks off.
+/// Arguments that `run` sets itself, or that switch hooks off.
 const RESERVED_ARGUMENTS: &[&str] = &[
     "exec",
     "resume",
@@ -46,6 +47,8 @@ impl HeadlessAgent for super::CodexAdapter {
     fn launch_plan(&self, launch: &AgentLaunchRequest<'_>) -> LaunchPlan {
         let mut arguments = vec!["exec".to_owned(), "--json".to_owned()];
         let mut trusted = Vec::new();
+        // Each event gets one hook, at group 0 and handler 0 of its list: the trust keys say so
+        // too.
         for event in self.hook_events() {
             let timeout = event_timeout(event);
             let command = hook_command(launch, timeout);
@@ -57,6 +60,7 @@ impl HeadlessAgent for super::CodexAdapter {
             let hook = codex_command_hook(event, command, timeout);
             let review = trust::codex_hook_trust_key(FLAGS_FILE, &hook)
                 .zip(trust::codex_hook_trust_hash(&hook));
+            // The key holds `/` and `:`, so it is quoted.
             trusted.extend(review.map(|(key, hash)| {
                 format!(
                     "{}={{trusted_hash={}}}",
@@ -68,6 +72,7 @@ impl HeadlessAgent for super::CodexAdapter {
         arguments.push("-c".to_owned());
         arguments.push(format!("hooks.state={{{}}}", trusted.join(",")));
         arguments.extend(launch.extra.iter().cloned());
+        // `resume` is a subcommand of `exec`, so the options of `exec` stand before it.
         if let LaunchConversation::Resumed(id) = launch.conversation {
             arguments.extend(["resume".to_owned(), id.to_owned()]);
         }
@@ -80,6 +85,7 @@ impl HeadlessAgent for super::CodexAdapter {
     }
 
     fn argument_conflicting_with_run<'a>(&self, arguments: &'a [String]) -> Option<&'a str> {
+        // A person's own `-c hooks...` would replace ours, and with it the gate of the run.
         let switches_hooks = |pair: &[String]| match pair {
             [flag, value] => match flag.as_str() {
                 "-c" | "--config" => {
@@ -129,7 +135,7 @@ fn event_timeout(event: &str) -> u32 {
     }
 }
 
-/// A line for the shell by which Codex starts its hooks.
+/// Returns a line for the shell by which Codex starts its hooks.
 fn hook_command(launch: &AgentLaunchRequest<'_>, timeout: u32) -> String {
     let mut words = vec![launch.hook, "hook", super::NAME];
     words.extend(launch.arguments.iter().map(String::as_str));
@@ -151,12 +157,14 @@ fn quote_shell_word(word: &str) -> String {
     }
 }
 
-/// A string of TOML: one of JSON is one, but for the one character that TOML wants escaped.
+/// Returns a TOML string. A JSON string is one, except for the one character that TOML wants
+/// escaped.
 fn toml_string(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
-/// The handler as Codex reads it from the command line.
+/// Returns the handler as Codex reads it from the command line. Its digest has to come out the
+/// same.
 fn codex_command_hook(event: &str, command: String, timeout: u32) -> HookHandler {
     HookHandler {
         event: event.to_owned(),

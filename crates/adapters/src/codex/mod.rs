@@ -1,6 +1,6 @@
-//! Codex: hooks as JSON on stdin, answers as JSON. Its output schemas forbid unknown fields
-//! and a wrong answer counts as a failed hook, after which the action goes ahead: only forms
-//! that the real program obeyed (0.169.0) are rendered.
+//! The adapter for Codex: hooks arrive as JSON on stdin, answers are JSON. Its output schemas
+//! forbid unknown fields, and a wrong answer counts as a failed hook, after which the action goes
+//! ahead: only forms that the real program obeyed (0.169.0) are rendered.
 
 mod headless;
 mod rollout;
@@ -29,7 +29,7 @@ use crate::{Adapter, EnvLookup};
 
 const NAME: &str = "codex";
 
-/// The adapter.
+/// Translates Codex's hook protocol.
 #[derive(Debug)]
 pub(crate) struct CodexAdapter;
 
@@ -44,14 +44,15 @@ impl Adapter for CodexAdapter {
             deny_tool: true,
             ask_person: false,
             add_context: true,
+            // `continue: false` counts as a failed hook at PreToolUse, after which the tool runs.
             halt: false,
             system_message: true,
             block_cap: None,
             own_session_ids: true,
             rounds: false,
             subagents: true,
-            // A tool that fails before it says anything has no `PostToolUse`.
-            // What is typed at a running program is shown to no hook (`write_stdin`).
+            // A tool that fails before it says anything has no `PostToolUse`. What is typed into a
+            // running program is shown to no hook (`write_stdin`).
             tool_requests: false,
             tool_outcomes: false,
             tool_errors: false,
@@ -142,12 +143,15 @@ impl Adapter for CodexAdapter {
         let text = text_or_cannot_judge_line(text);
         match (form, stance) {
             (ExpectedHookReplyKind::Silent, _) => HookReply::empty_reply(),
+            // Codex cannot ask in a hook's name, so `ask` becomes the next stronger thing that it
+            // obeys.
             (ExpectedHookReplyKind::Tool, Stance::Block | Stance::Ask) => tool::deny_reply(text),
             (ExpectedHookReplyKind::Stop, Stance::Block) => stop::block_reply(text),
             // Status 2 with a text is "no" at every event that can be answered at all.
             (ExpectedHookReplyKind::Unknown, Stance::Block | Stance::Ask) => {
                 HookReply::refusal_on_stderr(text)
             }
+            // `systemMessage` is valid at every event and changes nothing.
             (_, Stance::Allow) | (ExpectedHookReplyKind::Stop, Stance::Ask) => {
                 person_notice_reply(text)
             }
@@ -167,7 +171,7 @@ impl Adapter for CodexAdapter {
     }
 }
 
-/// What kind of event goes by this name.
+/// Returns the kind of event that Codex calls by this name.
 fn codex_event_kind(native: &str) -> AgentEventKind {
     match native {
         "PreToolUse" => AgentEventKind::ToolRequest,
@@ -180,7 +184,7 @@ fn codex_event_kind(native: &str) -> AgentEventKind {
     }
 }
 
-/// What every message carries.
+/// Reads the fields that every message carries.
 fn agent_event_with_common_fields(
     fields: &HookMessageFields,
 ) -> Result<AgentEvent, AgentEventError> {
@@ -205,7 +209,7 @@ fn event_scope(fields: &HookMessageFields) -> ScopeId {
         .map_or_else(ScopeId::main_scope, ScopeId::from)
 }
 
-/// One line for the person.
+/// Shows one line to the person.
 fn person_notice_reply(text: &str) -> HookReply {
     HookReply::printing_json(&serde_json::json!({ "systemMessage": text }))
 }

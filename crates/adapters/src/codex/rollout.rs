@@ -1,12 +1,12 @@
-//! Token use from the rollout file, JSON Lines. `token_count` rows tell the thread's total so
-//! far; output includes reasoning, input includes what was cached.
+//! Counts token use from the rollout file, which is JSON Lines. `token_count` rows tell the
+//! thread's total so far; output includes reasoning, input includes what was cached.
 
 use checkrein_core::input::TokenUsage;
 use serde::Deserialize;
 
 use crate::usage_cursor::UsageCursor;
 
-/// The total so far is kept in the ledger under this name.
+/// The name under which the ledger keeps the total so far.
 const TOTAL_ID: &str = "total";
 
 #[derive(Deserialize)]
@@ -49,7 +49,8 @@ pub(super) fn rollout_usage(bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
             return;
         };
         let total = info.total_token_usage;
-        // A total that shrank was begun anew.
+        // A total that shrank was begun anew. Without forgetting the old one, nothing would count
+        // until the new total has passed it.
         if ledger
             .noted_usage_for_message(TOTAL_ID)
             .is_some_and(|(out, _)| total.output_tokens < out)

@@ -1,4 +1,5 @@
-//! Beginning, prompts and end of a conversation. None of them is ever answered.
+//! Reads the beginning, the prompts and the end of a conversation. None of these events is ever
+//! answered.
 
 use checkrein_core::ids::AgentName;
 use checkrein_core::input::{
@@ -22,6 +23,7 @@ pub(super) fn parse_session_start_hook(fields: &HookMessageFields, knock: &mut A
     knock.input = Some(Input::SessionStarted(SessionStarted {
         agent,
         how,
+        // Codex does not say what a fork was forked from.
         parent: None,
         tokens: None,
     }));
@@ -32,8 +34,8 @@ pub(super) fn read_session_end(fields: &HookMessageFields, knock: &mut AgentEven
     knock.input = Some(Input::SessionEnded(SessionEnded { native_reason }));
 }
 
-/// Refused stops and goal turns go on with texts of the program's own; a person's prompt
-/// never begins with their tags.
+/// Reads a prompt. After a refused stop and in goal turns Codex submits texts of its own, which
+/// open no task; a person's prompt never begins with their tags.
 pub(super) fn read_prompt_hook_event(fields: &HookMessageFields, knock: &mut AgentEvent) {
     let text = fields.text_field("prompt").unwrap_or_default();
     let own = ["<hook_prompt", "<codex_internal_context"];

@@ -1,6 +1,6 @@
-//! Codex's reading of `hooks.json` and of `[hooks]` in `config.toml`, as version 0.169.0 was
-//! seen to read them (`fixtures/settings/codex@0.169.0.jsonl`). The types are as strict as its
-//! own are, so the same mistakes cost the same: mostly the whole file.
+//! Reads `hooks.json` and `[hooks]` of `config.toml` as Codex does, as version 0.169.0 was seen to
+//! read them (`fixtures/settings/codex@0.169.0.jsonl`). The types are as strict as its own, so the
+//! same mistakes cost the same: mostly the whole file.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -11,9 +11,9 @@ use crate::settings::{
     SettingsLostByFault, exact_matcher_names,
 };
 
-/// Seconds that it waits for a handler that says nothing.
+/// Seconds that Codex waits for a handler without a `timeout`.
 const DEFAULT_TIMEOUT: u64 = 600;
-/// Where a session ends it waits no longer than this.
+/// Most seconds that Codex waits for a handler of SessionEnd.
 const MAX_SESSION_END: u64 = 3;
 
 /// Tools under the names that matchers are compared with.
@@ -105,16 +105,20 @@ enum RawHandler {
     Agent {},
 }
 
-/// Reads a `hooks.json`. Unlike a missing one, an empty one is a mistake.
+/// Reads a `hooks.json`. A missing file is fine, an empty one is a mistake.
 pub(super) fn parse_hooks_file(bytes: &[u8]) -> ParsedHookSettings {
     let mut found = HookSettingsCollector::default();
     match serde_json::from_slice::<HooksFile>(bytes) {
         Ok(file) => {
+            // The types drop unknown events silently, as Codex does. The second reading finds what
+            // was dropped.
             if let Ok(whole) = serde_json::from_slice::<Value>(bytes) {
                 push_ignored_entry_faults(whole.get("hooks"), &mut found);
             }
             collect_handlers(file.hooks, &mut found);
         }
+        // `is_data` is a value of the wrong type in valid JSON; the later arms are about no JSON at
+        // all.
         Err(error) if error.is_data() => add_settings_type_fault(&error, &mut found),
         Err(_) if bytes.starts_with(b"\xef\xbb\xbf") => found.push_settings_fault(
             SettingsFaultKind::Malformed,
@@ -128,7 +132,7 @@ pub(super) fn parse_hooks_file(bytes: &[u8]) -> ParsedHookSettings {
     found.settings
 }
 
-/// The handlers of `[hooks]` in a `config.toml`.
+/// Reads the handlers of `[hooks]` in a `config.toml`.
 pub(super) fn read_codex_hook_handlers(
     events: CodexHookGroupsByEvent,
     whole: &Value,
@@ -139,10 +143,12 @@ pub(super) fn read_codex_hook_handlers(
     found.settings
 }
 
-/// What its own types refuse.
+/// Reports a value that the types of Codex refuse.
 fn add_settings_type_fault(error: &serde_json::Error, found: &mut HookSettingsCollector) {
     let said = error.to_string();
+    // The place is a field of its own, so it is cut from serde's message.
     let said = said.split(" at line ").next().unwrap_or_default();
+    // serde has no structured errors, so the kind is taken from the message's words.
     let (kind, mend) = if said.starts_with("unknown variant") {
         (
             SettingsFaultKind::UnknownType,
@@ -170,14 +176,14 @@ fn add_settings_type_fault(error: &serde_json::Error, found: &mut HookSettingsCo
     found.push_settings_fault(kind, SettingsLostByFault::File, place, said, mend);
 }
 
-/// What it passes over without a word.
+/// Reports entries that Codex skips without a message.
 fn push_ignored_entry_faults(events: Option<&Value>, found: &mut HookSettingsCollector) {
     let Some(Value::Object(events)) = events else {
         return;
     };
     for (event, groups) in events {
         if trust_event_name(event).is_none() {
-            // Where it keeps what was trusted.
+            // `state` is no event: Codex keeps the reviewed digests there.
             if event != "state" {
                 found.push_settings_fault(
                     SettingsFaultKind::UnknownEvent,
@@ -207,6 +213,8 @@ fn collect_handlers(events: CodexHookGroupsByEvent, found: &mut HookSettingsColl
     for (event, groups) in events.into_event_groups() {
         for (at, group) in groups.into_iter().enumerate() {
             let place = format!("hooks.{event}[{at}]");
+            // A matcher that is no pattern drops its group in Codex; one that matches nothing only
+            // keeps it silent.
             let Some(matches) = check_matcher(event, group.matcher.as_deref(), &place, found)
             else {
                 continue;
@@ -249,6 +257,7 @@ fn read_codex_hook_handler(
                 );
                 return None;
             }
+            // Codex knows no `args`: a command is always a line for the shell.
             let args = None;
             let call = HookHandlerAction::Command { command, args };
             // Where the event adds no context, a limit on it is ignored.
@@ -271,6 +280,7 @@ fn read_codex_hook_handler(
         }
     };
     let waits = codex_hook_timeout(event, timeout);
+    // Only a shortened timeout is a fault. One of 0 is raised to 1, which costs nobody an answer.
     if timeout.is_some_and(|asked| asked > waits) {
         found.push_settings_fault(
             SettingsFaultKind::Clamped,
@@ -310,7 +320,7 @@ fn event_adds_context(event: &str) -> bool {
     )
 }
 
-/// Whether an event's matcher counts at all; where it does not, it is not part of the
+/// Returns whether an event's matcher counts at all. Where it does not, it is not part of the
 /// trusted identity either.
 pub(super) fn codex_event_uses_matcher(event: &str) -> bool {
     !matches!(
@@ -319,7 +329,7 @@ pub(super) fn codex_event_uses_matcher(event: &str) -> bool {
     )
 }
 
-/// Whether the matcher can match; `None` if it is not even a pattern, which drops the group.
+/// Returns whether the matcher can match; `None` if it is no pattern, which drops the group.
 fn check_matcher(
     event: &str,
     matcher: Option<&str>,
@@ -332,12 +342,16 @@ fn check_matcher(
         return Some(true);
     };
     let place = format!("{place}.matcher");
+    // Exact names come first: a plain word is also a valid regular expression, which would match
+    // parts of names.
     let names = exact_matcher_names(matcher, false);
     let pattern = match (&names, regex::Regex::new(matcher)) {
         (Some(_), _) => None,
         (None, Ok(pattern)) => Some(pattern),
         (None, Err(error)) => {
             let said = error.to_string();
+            // The regex parser draws the pattern over several lines; the last one says what is
+            // wrong.
             let said = said.lines().last().unwrap_or_default().to_owned();
             found.push_settings_fault(
                 SettingsFaultKind::BadMatcher,

@@ -1,5 +1,5 @@
-//! Stops. Plain text on stdout would be a failed hook, and a refusal needs a reason. Codex has
-//! no cap on refusals of its own: ours are the only ones.
+//! Reads and answers stops. Plain text on stdout would be a failed hook, and a refusal needs a
+//! reason. Codex has no cap on refusals of its own: ours are the only ones.
 
 use checkrein_core::decision::StopDecision;
 use checkrein_core::digest::Digest;
@@ -20,6 +20,7 @@ pub(super) fn read_stop(fields: &HookMessageFields, knock: &mut AgentEvent) {
         scope: super::event_scope(fields),
         message: message.to_owned(),
         message_digest: Digest::hash_bytes(message.as_bytes()),
+        // The runtime reads the tree; this crate does no I/O.
         tree: Err(TreeReadError {
             why: "not read".to_owned(),
             cut: false,
@@ -57,7 +58,7 @@ pub(super) fn render_stop_reply(
             Some(text) if !text.trim().is_empty() => block_reply(text),
             _ => block_reply(&unmet_checks_line(feedback)),
         },
-        // A stop that is let through is the strongest stop there is.
+        // Letting the stop through ends the turn, and Codex has nothing stronger.
         StopDecision::Halt { transition } => super::person_notice_reply(
             &notice.map_or_else(|| ending_line(transition), str::to_owned),
         ),

@@ -1,5 +1,5 @@
-//! What `codex exec --json` prints. `turn.completed` tells what the thread has used since its
-//! beginning, whatever process that was in; nothing in here is about hooks.
+//! Reads what `codex exec --json` prints. `turn.completed` tells what the thread has used since its
+//! beginning, in whatever process that was; nothing in the stream is about hooks.
 
 use checkrein_core::transition::Reason;
 use serde_json::Value;
@@ -10,10 +10,10 @@ use crate::headless::{
 };
 use crate::lenient_json;
 
-/// How Codex says that its own token budget for the whole of a rollout is used.
+/// The error by which Codex says that its own token budget for the whole of a rollout is used.
 const BUDGET_REACHED: &str = "budget reached";
 
-/// See the module.
+/// Collects the facts of one run from its rows; see the module.
 #[derive(Debug, Default)]
 pub(super) struct CodexOutputReader {
     facts: AgentOutputSummary,
@@ -30,6 +30,8 @@ impl AgentOutputReader for CodexOutputReader {
             "item.started" => called_tool_name(&row).map(AgentOutputItem::Call),
             "item.completed" => self.read_completed_item(&row),
             "turn.completed" => {
+                // The ending is set before the usage is looked at: a row without usage still ends
+                // the turn.
                 self.facts.ending = Some(ReportedAgentEnding::Claimed);
                 let usage = row.get("usage").filter(|usage| usage.is_object())?;
                 self.facts.usage = Some(RunOrConversationUsage::Cumulative(parse_usage(usage)));
@@ -84,6 +86,7 @@ fn codex_failed_turn_ending(said: &str) -> ReportedAgentEnding {
         .take(200)
         .collect();
     let word = format!("turn.failed: {line}");
+    // A reached budget would be reached again; any other failure may work at the next try.
     if said.trim() == BUDGET_REACHED {
         return ReportedAgentEnding::Final(transition_with_vendor_word(
             Reason::HardCap,
@@ -109,10 +112,11 @@ fn parse_usage(usage: &Value) -> AgentTokensAndCost {
     }
 }
 
-/// What a thread had used by the end of its rollout file.
+/// Returns what a thread had used by the end of its rollout file.
 pub(super) fn thread_usage(rollout: &[u8]) -> Option<AgentTokensAndCost> {
     rollout
         .split(|byte| *byte == b'\n')
+        // The newest row holds the total, so the search begins at the end.
         .rev()
         .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
         .find_map(|row| {

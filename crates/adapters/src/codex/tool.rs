@@ -1,5 +1,5 @@
-//! Tool calls. `ask`, `allow` alone, `continue: false` and `suppressOutput` are failed hooks
-//! here, after which the tool runs: none of them is ever rendered.
+//! Reads and answers tool calls. `ask`, `allow` alone, `continue: false` and `suppressOutput` count
+//! as failed hooks here, after which the tool runs: none of them is ever rendered.
 
 use checkrein_core::decision::ToolDecision;
 use serde_json::{Value, json};
@@ -10,8 +10,8 @@ use crate::reply::HookReply;
 use crate::tool_call::{AgentToolCall, tool_outcome_digest};
 use crate::wording::{awaiting_approval_text, refusal_with_rewritten_call};
 
-/// Codex cannot be halted. This goes with the reason of the halt, once; the core answers every
-/// later call until the next prompt with a deny and one fixed line of its own.
+/// Follows the reason of a halt, once, since Codex cannot be halted. The core answers every later
+/// call until the next prompt with a deny and one fixed line of its own.
 const HALT_NOTE: &str = "checkrein: this task is over and no further tool call will run. Stop now and say what is left to do.";
 
 fn parse_codex_tool_call(fields: &HookMessageFields) -> Result<AgentToolCall<'_>, AgentEventError> {
@@ -67,8 +67,8 @@ pub(super) fn read_tool_result(
     Ok(())
 }
 
-/// Exit code and output of a result with a header; the header's wall time differs from run to
-/// run and says nothing.
+/// Splits a result with a header into exit code and output. The header's wall time differs from run
+/// to run and says nothing.
 fn split_exit_code_from_output(text: &str) -> Option<(&str, &str)> {
     let (code, rest) = text.strip_prefix("Exit code: ")?.split_once('\n')?;
     let (_, output) = rest.strip_prefix("Wall time: ")?.split_once('\n')?;
@@ -88,6 +88,7 @@ pub(super) fn codex_tool_decision_reply(decision: &ToolDecision) -> HookReply {
             reason, approval, ..
         } => deny_reply(&awaiting_approval_text(reason, approval)),
         ToolDecision::Deny { reason } => deny_reply(reason),
+        // The denial with its note is the strongest answer that Codex obeys at this event.
         ToolDecision::Halt { reason } => deny_reply(&format!("{reason}\n{HALT_NOTE}")),
     }
 }

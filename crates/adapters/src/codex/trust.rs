@@ -1,5 +1,5 @@
-//! What Codex's own `config.toml` says about hooks: which repos it trusts, which handlers a
-//! person has reviewed, whether hooks are on at all. It runs a handler only if the digest of
+//! Reads what Codex's own `config.toml` says about hooks: which repos it trusts, which handlers a
+//! person has reviewed, and whether hooks are on at all. Codex runs a handler only if the digest of
 //! its definition is written there, and says nothing about those that it does not run.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::settings;
 use crate::settings::{HookHandler, HookHandlerAction, ParsedHookSettings};
 
-/// What a `config.toml` says about hooks.
+/// The part of a `config.toml` that is about hooks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CodexHooksConfig {
     /// Hooks are on: neither feature switch says no.
@@ -28,7 +28,7 @@ struct HookTrustRecord {
     enabled: Option<bool>,
 }
 
-/// Whether Codex would run a handler.
+/// The trust that Codex has in a handler, which decides whether it runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookTrust {
     /// Reviewed as it is now.
@@ -49,7 +49,8 @@ struct CodexConfigTables {
     hooks: Option<Value>,
 }
 
-/// What is hashed: compact JSON, keys in order, absent fields left out.
+/// The text that is hashed: compact JSON, keys in order, absent fields left out. The order of these
+/// fields is the alphabetical one of the keys and must stay so.
 #[derive(Serialize)]
 struct HandlerIdentity<'a> {
     event_name: &'a str,
@@ -81,8 +82,10 @@ struct HashedHookHandler<'a> {
 /// What is wrong with it, in the parser's words: Codex then does not start.
 pub fn parse_codex_config(text: &str) -> Result<CodexHooksConfig, String> {
     let file: CodexConfigTables = toml::from_str(text).map_err(|error| error.to_string())?;
+    // A switch counts only as a plain `false`; anything else leaves hooks on.
     let off = |name: &str| file.features.get(name) == Some(&Value::Bool(false));
     let hooks = file.hooks.unwrap_or(Value::Null);
+    // The same value is read twice: by the strict types, and untyped for what those pass over.
     let inline = match &hooks {
         Value::Object(_) => {
             let events = serde_json::from_value(hooks.clone())
@@ -95,11 +98,14 @@ pub fn parse_codex_config(text: &str) -> Result<CodexHooksConfig, String> {
         |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let states = hooks.get("state").and_then(Value::as_object);
     Ok(CodexHooksConfig {
+        // `codex_hooks` is the older name of the same feature.
         hooks_on: !off("hooks") && !off("codex_hooks"),
         inline_hooks: inline,
         projects: file
             .projects
             .iter()
+            // Other keys of a project's table do not matter here, and a level that is no text is no
+            // trust.
             .filter_map(|(root, table)| Some((root.clone(), text_of(table, "trust_level")?)))
             .collect(),
         states: states
@@ -117,26 +123,28 @@ pub fn parse_codex_config(text: &str) -> Result<CodexHooksConfig, String> {
 }
 
 impl CodexHooksConfig {
-    /// Whether the hooks in this repo's `.codex` are looked at; `root` is that of the main
-    /// worktree, symlinks resolved.
+    /// Returns whether Codex looks at the hooks in this repo's `.codex`. `root` is the root of the
+    /// main worktree, symlinks resolved.
     pub fn codex_trusts_repo_hooks(&self, root: &str) -> bool {
         self.projects
             .get(root)
             .is_some_and(|level| level == "trusted")
     }
 
-    /// The digest that a person reviewed under this key.
+    /// Returns the digest that a person reviewed under this key.
     pub fn reviewed_hook_digest(&self, key: &str) -> Option<&str> {
         self.states.get(key)?.trusted_hash.as_deref()
     }
 
-    /// Whether this handler of the file at `path` would be run.
+    /// Returns whether Codex would run this handler of the file at `path`.
     pub fn hook_trust(&self, path: &str, hook: &HookHandler) -> HookTrust {
         let state = codex_hook_trust_key(path, hook).and_then(|key| self.states.get(&key));
         let Some(state) = state else {
             return HookTrust::Untrusted;
         };
         match (&state.trusted_hash, state.enabled) {
+            // Disabled comes first: Codex does not run such a handler even if its digest is
+            // reviewed.
             (_, Some(false)) => HookTrust::Disabled,
             (None, _) => HookTrust::Untrusted,
             (Some(reviewed), _) if Some(reviewed) == codex_hook_trust_hash(hook).as_ref() => {
@@ -147,13 +155,14 @@ impl CodexHooksConfig {
     }
 }
 
-/// The name under which a handler's review is kept; `path` is that of the file it stands in.
+/// Returns the key under which a handler's review is kept. `path` is that of the file it stands in.
 pub fn codex_hook_trust_key(path: &str, hook: &HookHandler) -> Option<String> {
     let event = settings::trust_event_name(&hook.event)?;
+    // The position is part of the key: a handler that moves within its list needs a new review.
     Some(format!("{path}:{event}:{}:{}", hook.group, hook.handler))
 }
 
-/// The digest of a handler's definition. It covers the command as a text, not what the
+/// Returns the digest of a handler's definition. It covers the command as a text, not what the
 /// command runs. `None` for handlers that are no commands.
 pub fn codex_hook_trust_hash(hook: &HookHandler) -> Option<String> {
     let event = settings::trust_event_name(&hook.event)?;
@@ -173,6 +182,8 @@ pub fn codex_hook_trust_hash(hook: &HookHandler) -> Option<String> {
         matcher: hook
             .matcher
             .as_deref()
+            // A matcher that Codex ignores is not part of the definition, so changing it needs no
+            // new review.
             .filter(|_| settings::codex_event_uses_matcher(&hook.event)),
     };
     let identity = serde_json::to_string(&identity).ok()?;

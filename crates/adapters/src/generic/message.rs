@@ -1,4 +1,4 @@
-//! One message of `checkrein hook generic`: a line of the trace format plus `session`.
+//! Reads one message of `checkrein hook generic`: a line of the trace format plus `session`.
 
 use checkrein_core::ids::{ScopeId, SessionId};
 use checkrein_core::input::AgentAnswerFlags;
@@ -36,6 +36,8 @@ pub(super) fn parse_generic_agent_event(bytes: &[u8]) -> Result<AgentEvent, Agen
         (Some(session), _) => session,
     };
     let mut knock = AgentEvent::new(SessionId::new(session), fields.event, &fields.native_event);
+    // The protocol has no field for it, and the adapter's capabilities say that a person can be
+    // asked.
     knock.can_ask = true;
     match fields.native_event.as_str() {
         "session" => {
@@ -54,6 +56,8 @@ pub(super) fn parse_generic_agent_event(bytes: &[u8]) -> Result<AgentEvent, Agen
         "tool_call" => read_tool_call(&fields, &mut knock)?,
         "tool_result" => read_tool_result(&fields, &mut knock)?,
         "stop" => {
+            // These flags are optional facts about the answer, by which judges decide whether to
+            // look at it.
             let said = |key: &str| fields.json_field(key).as_bool().unwrap_or(false);
             let answer = AgentAnswerFlags {
                 calls_pending: said("pending_tool_calls"),
@@ -82,6 +86,7 @@ fn read_tool_call(
 ) -> Result<(), AgentEventError> {
     let tool = fields.required_id_field("tool")?;
     let args = fields.json_field("args");
+    // Each conversion consumes the call, and a call with its result is needed twice.
     let make = || AgentToolCall {
         scope: ScopeId::main_scope(),
         id: call_id(fields),
@@ -89,10 +94,12 @@ fn read_tool_call(
         args,
     };
     let call = make();
+    // Without an id the call has no key, and a repeated delivery counts as another call.
     knock.key = call.id.as_ref().map(|id| format!("tool_call:{id}"));
     knock.action = call.classify_tool_call_action();
     knock.input = Some(call.into_tool_request_input(&knock.action));
     let (result, error) = (fields.json_field("result"), fields.json_field("error"));
+    // The result may stand in the call's own line, as in traces.
     if !result.is_null() || !error.is_null() {
         let (outcome, failed) = trace::call_result_digest_and_failure(result, error);
         let call = make();
@@ -102,14 +109,15 @@ fn read_tool_call(
     Ok(())
 }
 
-/// A result by id. This process did not see the call; what it says about the call it may
-/// repeat (`tool`, `args`), else the id is all that names it.
+/// Reads a result by id. This process did not see the call. The message may repeat the call's
+/// `tool` and `args`; if it does not, the id alone identifies the call.
 fn read_tool_result(
     fields: &HookMessageFields,
     knock: &mut AgentEvent,
 ) -> Result<(), AgentEventError> {
     let id = call_id(fields);
     if id.is_none() {
+        // Called for its error only: it says which field is missing and in which event.
         fields.required_id_field("id")?;
     }
     let (outcome, failed) = trace::call_result_digest_and_failure(
@@ -129,7 +137,7 @@ fn read_tool_result(
     Ok(())
 }
 
-/// A call's id, which some write as a number.
+/// Returns a call's id, which some callers write as a number.
 fn call_id(fields: &HookMessageFields) -> Option<String> {
     match fields.json_field("id") {
         Value::String(id) if !id.is_empty() => Some(id.clone()),

@@ -1,5 +1,6 @@
-//! Our own protocol, for agents without one that we know: one line of the trace format plus
-//! `session` on stdin, one JSON object on stdout. [`trace`] reads whole files of it.
+//! The adapter for agents without a protocol that Checkrein knows. It speaks our own: one line of
+//! the trace format plus `session` on stdin, one JSON object on stdout. [`trace`] reads whole files
+//! of it.
 
 mod message;
 mod render;
@@ -16,7 +17,7 @@ use crate::{Adapter, EnvLookup};
 
 const NAME: &str = "generic";
 
-/// The adapter.
+/// Translates the generic protocol.
 #[derive(Debug)]
 pub(crate) struct GenericAdapter;
 
@@ -26,7 +27,7 @@ impl Adapter for GenericAdapter {
     }
 
     fn agent_capabilities(&self) -> AgentCapabilities {
-        // Whoever speaks this protocol obeys it; what a person can be asked is not known.
+        // A caller that speaks this protocol obeys it; whether a person can be asked is not known.
         AgentCapabilities {
             block_stop: true,
             deny_tool: true,
@@ -38,7 +39,8 @@ impl Adapter for GenericAdapter {
             own_session_ids: false,
             rounds: true,
             subagents: false,
-            // Some only ask.
+            // Some callers ask about calls without telling of each one, or without telling how they
+            // ended.
             tool_requests: false,
             tool_outcomes: false,
             tool_errors: true,
@@ -90,7 +92,7 @@ impl Adapter for GenericAdapter {
         render::render_stance_reply(form, stance, text_or_cannot_judge_line(text))
     }
 
-    /// Token use comes with the messages themselves.
+    /// Always `None`: token use comes with the messages themselves.
     fn transcript_usage(&self, _bytes: &[u8], _cursor: &str) -> Option<TokenUsage> {
         None
     }

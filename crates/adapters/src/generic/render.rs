@@ -1,5 +1,5 @@
-//! Answers: `{"decision":D,"reason":T|null,"text":T|null,"transition":{...}|null}`, always one
-//! object, so that a caller which waits for a line never waits in vain. Where there is nothing
+//! Renders answers: `{"decision":D,"reason":T|null,"text":T|null,"transition":{...}|null}`, always
+//! one object, so that a caller which waits for a line never waits in vain. Where there is nothing
 //! to decide, `decision` is null. The word `allow` is a decision of ours and grants nothing.
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
@@ -90,6 +90,7 @@ fn render_stop_reply(
         }
         .to_hook_reply(),
         StopDecision::Continue { feedback } => {
+            // `text` is what the model gets; `reason` is one line.
             let line = unmet_checks_line(feedback);
             let text = text.filter(|text| !text.trim().is_empty()).unwrap_or(&line);
             GenericReplyWire {
@@ -116,15 +117,19 @@ pub(super) fn render_stance_reply(
     text: &str,
 ) -> HookReply {
     let (decision, reason, text) = match (form, stance) {
+        // Nothing is decided where the caller waits for no decision, whatever the stance is.
         (ExpectedHookReplyKind::Silent, _) => (None, None, Some(text)),
         (ExpectedHookReplyKind::Tool, Stance::Allow) => (Some("allow"), None, Some(text)),
         (ExpectedHookReplyKind::Tool | ExpectedHookReplyKind::Unknown, Stance::Ask) => {
             (Some("ask"), Some(text), None)
         }
+        // Where the form is unknown, the caller gets the words for a tool, which refuse.
         (ExpectedHookReplyKind::Tool | ExpectedHookReplyKind::Unknown, Stance::Block) => {
             (Some("deny"), Some(text), None)
         }
         (ExpectedHookReplyKind::Stop, Stance::Block) => (Some("continue"), Some(text), Some(text)),
+        // A stop cannot be held open for a person: it is accepted, and the task waits as
+        // `awaiting_human`.
         (ExpectedHookReplyKind::Stop, Stance::Allow | Stance::Ask) => {
             (Some("accept"), None, Some(text))
         }

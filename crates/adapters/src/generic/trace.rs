@@ -1,8 +1,8 @@
-//! Reads trace files: JSON Lines, one happening a line, any number of trajectories, each
-//! opened by a `session` line. Sans-IO: whoever has the bytes hands in line after line.
+//! Reads trace files: JSON Lines, one happening a line, any number of trajectories, each opened by
+//! a `session` line. The reader is sans-IO: the caller hands in line after line.
 //!
-//! Unknown fields are ignored, unknown types and unreadable lines are warnings, ids are
-//! optional, and a call's result stands in its own line or in a later one.
+//! Unknown fields are ignored, unknown types and unreadable lines are warnings, ids are optional,
+//! and a call's result stands in its own line or in a later one.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -21,7 +21,8 @@ use serde_json::value::RawValue;
 
 use crate::tool_call::{tool_call_digest, tool_outcome_digest};
 
-/// At most this many calls wait for their result; an older one never had one.
+/// Calls that may wait for their result at the same time. The oldest is dropped first: it never had
+/// one.
 const MAX_OPEN_CALLS: usize = 256;
 
 /// What a line of a trace says.
@@ -29,13 +30,13 @@ const MAX_OPEN_CALLS: usize = 256;
 pub enum AgentTraceLine {
     /// A trajectory begins.
     Session {
-        /// What it is called.
+        /// The trajectory's id.
         id: Option<String>,
-        /// Whose it is.
+        /// The agent's name.
         agent: Option<String>,
-        /// What the agent was to reach.
+        /// The agent's goal.
         goal: Option<String>,
-        /// The same as news for the core.
+        /// The input that begins the session in the core.
         input: Input,
     },
     /// News for the core.
@@ -49,10 +50,10 @@ pub enum AgentTraceLine {
     End {
         /// Whether it reached its goal, by its source's own account.
         success: Option<bool>,
-        /// What its source says about that.
+        /// What its source calls the result.
         label: Option<String>,
     },
-    /// A line that tells nothing we understand.
+    /// A line that cannot be understood.
     Warning {
         /// Its number in the stream, from 1.
         line: u64,
@@ -70,12 +71,14 @@ pub struct TraceCall {
     pub tool: String,
 }
 
-/// Every item of a trace that is in memory as a whole.
+/// Returns every item of a trace that is in memory as a whole.
 pub fn read_generic_trace_items(bytes: &[u8]) -> impl Iterator<Item = AgentTraceLine> {
     let mut reader = AgentTraceReader::default();
     let mut lines = bytes.split(|byte| *byte == b'\n');
     std::iter::from_fn(move || {
         loop {
+            // A line may give no item or two, so what is ready goes out before the next line is
+            // read.
             if let Some(item) = reader.next_trace_item() {
                 return Some(item);
             }
@@ -93,7 +96,7 @@ pub struct AgentTraceReader {
     ready: VecDeque<AgentTraceLine>,
 }
 
-/// A call without its result so far.
+/// A call whose result has not come yet.
 #[derive(Debug)]
 struct OpenCall {
     id: Option<String>,
@@ -104,7 +107,7 @@ struct OpenCall {
 }
 
 impl AgentTraceReader {
-    /// Takes one line, with or without its line break; blank lines say nothing.
+    /// Takes one line, with or without its line break. Blank lines are skipped.
     pub fn read_trace_line(&mut self, line: &[u8]) {
         self.line = self.line.saturating_add(1);
         let line = line.trim_ascii();
@@ -117,7 +120,7 @@ impl AgentTraceReader {
         }
     }
 
-    /// The next item of the lines taken so far; a call with its result is two.
+    /// Returns the next item of the lines taken so far. A call with its result gives two items.
     pub fn next_trace_item(&mut self) -> Option<AgentTraceLine> {
         self.ready.pop_front()
     }
@@ -140,6 +143,8 @@ impl AgentTraceReader {
                 self.emit_trace_input(build_stop_input(&text, AgentAnswerFlags::default()), None);
             }
             "session" => {
+                // Calls are numbered and matched within one trajectory: ids of the last one mean
+                // nothing here.
                 self.calls = 0;
                 self.open.clear();
                 let agent = raw_value_text(wire.agent).map(Cow::into_owned);
@@ -165,7 +170,7 @@ impl AgentTraceReader {
         let raw = wire.args.map_or("null", RawValue::get);
         let (kind, digest) = match serde_json::from_str::<Value>(raw) {
             Ok(args) => (classify_call(&tool, &args).kind, Digest::hash_json(&args)),
-            // Nested too deep for a canonical form: its bytes are what it is.
+            // Arguments nested too deep for a canonical form are identified by their bytes.
             Err(_) => (
                 classify_call(&tool, &Value::Null).kind,
                 Digest::hash_bytes(raw.as_bytes()),
@@ -184,6 +189,8 @@ impl AgentTraceReader {
                 kind,
                 args: raw.to_owned(),
                 call,
+                // A trace is analysed, not gated: there is nobody to ask, and no machine to find
+                // facts on.
                 facts: ToolRequestFacts::default(),
                 can_ask: false,
                 may_act: false,
@@ -195,6 +202,8 @@ impl AgentTraceReader {
                 tool: tool.clone(),
             }),
         );
+        // The result follows at once if it stands in the call's own line; else the call waits for
+        // it.
         let open = OpenCall {
             id,
             index,
@@ -214,8 +223,8 @@ impl AgentTraceReader {
 
     fn read_trace_tool_result(&mut self, wire: &TraceLineWire<'_>) {
         let id = raw_value_text(wire.id);
-        // Ids are used again by some agents: the newest call of that id is meant. Without an
-        // id results come in the order of their calls.
+        // Some agents use ids again, so the newest call of that id is meant. Results without an id
+        // come in the order of their calls.
         let at = match &id {
             Some(id) => self
                 .open
@@ -238,6 +247,7 @@ impl AgentTraceReader {
                 call: open.call,
                 outcome,
                 error,
+                // A write that failed is not counted as one.
                 wrote: open.kind == ToolKind::Write && !error,
                 tokens: None,
             }),
@@ -292,7 +302,7 @@ struct TraceLineWire<'a> {
     label: Option<&'a RawValue>,
 }
 
-/// A value as it stands, `null` too: `Option` would take it for a missing field.
+/// Reads a value as it stands, `null` included: `Option` would take `null` for a missing field.
 fn deserialize_present<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<&'de RawValue>, D::Error> {
@@ -308,7 +318,7 @@ fn parse_raw_value(raw: Option<&RawValue>) -> Value {
         .unwrap_or(Value::Null)
 }
 
-/// A text, or the JSON of what stands in its place (a number as an id, say).
+/// Returns a text, or the JSON of what stands in its place (a number as an id, for example).
 fn raw_value_text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
     let raw = raw?.get();
     match escape_free_string(raw) {
@@ -321,7 +331,7 @@ fn raw_value_text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The inside of a JSON string that holds no escape.
+/// Returns the inside of a JSON string that holds no escape.
 fn escape_free_string(raw: &str) -> Option<&str> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     (!inner.as_bytes().contains(&b'\\')).then_some(inner)
@@ -342,7 +352,7 @@ fn raw_outcome_digest(
             )
         }
         (result, _) => {
-            // Nested too deep for a canonical form: its bytes are what it is.
+            // As above: a value nested too deep is identified by its bytes.
             let value = |raw: Option<&RawValue>| match raw {
                 None => Value::Null,
                 Some(raw) => serde_json::from_str(raw.get())
@@ -353,8 +363,8 @@ fn raw_outcome_digest(
     }
 }
 
-/// What came back and whether it is a failure. An error is `false`, `null` or empty for none,
-/// `true`, or the error itself.
+/// Returns the digest of what came back, and whether it is a failure. An error is `false`, `null`
+/// or empty for none, `true`, or the error itself.
 pub(super) fn call_result_digest_and_failure(
     result: &Value,
     error: &Value,
@@ -371,9 +381,12 @@ pub(super) fn call_result_digest_and_failure(
     }
 }
 
-/// Token use of a response: `tokens` counts the output, `usage` is the provider's own account.
+/// Reads the token use of a response: `tokens` counts the output, `usage` is the provider's own
+/// account.
 pub(super) fn parse_token_usage(tokens: &Value, usage: &Value) -> Option<TokenUsage> {
     let count = |names: &[&str]| names.iter().find_map(|name| usage.get(*name)?.as_u64());
+    // Without a count of the output nothing is known: an input alone would make a use of zero look
+    // real.
     let output = tokens
         .as_u64()
         .or_else(|| count(&["output_tokens", "completion_tokens"]))?;

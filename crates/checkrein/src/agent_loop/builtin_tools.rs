@@ -1,4 +1,5 @@
-//! The built-in tools: a shell and a patch tool, which do what the gates before them let pass.
+//! Provides the built-in tools of the agent loop: a shell and a patch tool. They do not judge
+//! calls; the gates have done that before a tool runs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,11 +13,12 @@ use serde_json::{Value, json};
 
 use crate::tool::{DeclaredToolAction, Tool, ToolInvocation, ToolOutput};
 
-/// How long a command may run, if nothing else is said.
+/// Default time limit of a command.
 const TIME: Duration = Duration::from_secs(300);
 
-/// `shell {command}`: runs a command in a folder. All that it started ends with it, at its time limit,
-/// and when nobody waits any more; both ends of its output are told. Keys of model providers are kept from it.
+/// `shell {command}`: runs a command in a folder. Its whole process tree ends with it, at its time
+/// limit, and when its future is dropped. The result holds the beginning and the end of its output.
+/// Keys of model providers are removed from its environment.
 pub struct ShellTool {
     workspace_tools: WorkspaceTools,
     time: Duration,
@@ -28,7 +30,7 @@ impl ShellTool {
         Self::in_workspace(TreeAndStateFolder::workspace_for_folder(root.as_ref()))
     }
 
-    /// The same at this place, with its environment.
+    /// Runs in this workspace, with the workspace's environment.
     pub fn in_workspace(place: TreeAndStateFolder) -> Self {
         Self {
             workspace_tools: WorkspaceTools::new(place),
@@ -36,7 +38,7 @@ impl ShellTool {
         }
     }
 
-    /// How long a command may run.
+    /// Sets the time limit of a command.
     #[must_use]
     pub fn with_command_time_limit(mut self, time: Duration) -> Self {
         self.time = time;
@@ -64,6 +66,8 @@ impl Tool for ShellTool {
 
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
+            // `classify_tool_call` declared such a call as `Other`, so no gate has judged a script:
+            // none may run.
             let Some(command) = text_argument(call.arguments, "command") else {
                 return ToolOutput::failed("'command' is missing, or no text");
             };
@@ -83,8 +87,8 @@ impl ApplyPatchTool {
         Self::patch_tool_in_workspace(TreeAndStateFolder::workspace_for_folder(root.as_ref()))
     }
 
-    /// The same at this place: what was under way when a process died is finished by the next one
-    /// with the same state folder.
+    /// Applies patches in this workspace. A patch that was being applied when a process died is
+    /// finished by the next process with the same state folder.
     pub fn patch_tool_in_workspace(place: TreeAndStateFolder) -> Self {
         Self(WorkspaceTools::new(place))
     }
@@ -114,6 +118,7 @@ impl Tool for ApplyPatchTool {
                 return ToolOutput::failed("'patch' is missing, or no text");
             };
             let (hands, patch) = (self.0.clone(), patch.to_owned());
+            // A patch is not cancelled half way: it is applied as a whole or not at all.
             run_tool_on_thread(move |_| hands.apply_patch(&patch)).await
         })
     }
@@ -132,7 +137,7 @@ fn single_text_schema(name: &str, what: &str) -> Arc<Value> {
     }))
 }
 
-/// Sets its flag when whoever waits is gone.
+/// Sets its flag when the waiting future is dropped.
 struct CancelOnDrop(Arc<AtomicBool>);
 
 impl Drop for CancelOnDrop {
@@ -144,13 +149,14 @@ impl Drop for CancelOnDrop {
 async fn run_tool_on_thread(
     work: impl FnOnce(&AtomicBool) -> Result<String, String> + Send + 'static,
 ) -> ToolOutput {
+    // Held across the await: dropping this future drops it and cancels the work on the thread.
     let cancel = CancelOnDrop(Arc::default());
     let flag = cancel.0.clone();
     let (tell, told) = oneshot::channel();
     let started = std::thread::Builder::new()
         .name("tool".to_owned())
         .spawn(move || {
-            // Nobody listens any more if the run is over.
+            // The receiver is gone if the run is over: the result is not needed then.
             let _ = tell.send(work(&flag));
         });
     if let Err(error) = started {
@@ -159,6 +165,7 @@ async fn run_tool_on_thread(
     match told.await {
         Ok(Ok(said)) => ToolOutput::from_success(said),
         Ok(Err(why)) => ToolOutput::failed(why),
+        // The sender is dropped without a result only if the work panics.
         Err(oneshot::Canceled) => ToolOutput::failed("it was lost on the way"),
     }
 }

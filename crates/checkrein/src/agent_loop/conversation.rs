@@ -1,4 +1,5 @@
-//! What was said in a run so far, and what that came to: the part of a run that outlives its process.
+//! Holds the state of a conversation: messages, usage and counters. All of it can be rebuilt from
+//! the journal, so it outlives the process.
 
 use checkrein_models::{AnswerTokenUsage, ChatMessage, ModelRequest};
 
@@ -6,21 +7,21 @@ use super::journal::{AgentLoopJournalEntry, ModelAnswer, ReflectionEntry, ToolCa
 use super::reflection::AnswerSelfRating;
 use super::result_replacement::PendingResultReplacements;
 
-/// A conversation, as the model is asked to go on with it.
+/// A conversation, with the request that the model is sent next.
 pub(super) struct AgentLoopConversation {
     pub(super) request: ModelRequest,
     /// What the model said last.
     pub(super) output: String,
-    /// Its answers, those about itself included.
+    /// Number of model answers, reflections included.
     pub(super) rounds: u32,
-    /// The answer before was cut by its output limit.
+    /// Whether the preceding answer was cut by its output limit.
     pub(super) cut_before: bool,
-    /// Revisions by its own judgement since a person said something.
+    /// Revisions by self-reflection since the last prompt.
     pub(super) revisions: u32,
     pub(super) usage: AnswerTokenUsage,
     pub(super) cost: Option<u64>,
     pub(super) replacements: PendingResultReplacements,
-    /// What it thought of the last answer, if nothing followed from that yet.
+    /// The rating of the last answer, if nothing has followed from it yet.
     pub(super) reflected: Option<ReflectionEntry>,
     pub(super) reflections: Vec<AnswerSelfRating>,
 }
@@ -47,7 +48,8 @@ impl AgentLoopConversation {
         }
     }
 
-    /// Goes through what was said before; what is left of it to be done is the first thing to do.
+    /// Replays the journal. Returns the last answer with the results it has so far, if it has not
+    /// been followed by a message; the run continues with it.
     pub(super) fn replay_conversation_entries(
         &mut self,
         said: Vec<AgentLoopJournalEntry>,
@@ -60,10 +62,13 @@ impl AgentLoopConversation {
                 AgentLoopJournalEntry::Begun { .. } => {}
                 AgentLoopJournalEntry::ResultRewritten(_) => {
                     if let Some(outcome) = last.as_mut().and_then(|(_, told)| told.last_mut()) {
+                        // Middleware has processed the result. Without `ran` it is not passed
+                        // through again.
                         outcome.ran = None;
                     }
                 }
                 AgentLoopJournalEntry::User { prompt, .. } => {
+                    // A message is only appended once the answer before it was processed.
                     last = None;
                     if prompt {
                         cut = false;
@@ -75,6 +80,7 @@ impl AgentLoopConversation {
                     self.reflected = Some(reflected);
                 }
                 AgentLoopJournalEntry::Answer(answer) => {
+                    // `cut_before` describes the answer before `last`, which is not processed yet.
                     self.cut_before = std::mem::replace(&mut cut, answer.cut);
                     self.count_round_and_usage(&answer);
                     last = Some((answer, Vec::new()));
@@ -87,16 +93,18 @@ impl AgentLoopConversation {
             }
         }
         if last.is_none() {
+            // No answer is pending: the next one follows the last one of the journal.
             self.cut_before = cut;
         }
         last
     }
 
-    /// Adds to the conversation.
+    /// Adds an entry to the messages.
     pub(super) fn add_conversation_entry(&mut self, entry: &AgentLoopJournalEntry) {
         let messages = &mut self.request.messages;
         match entry {
             AgentLoopJournalEntry::Answer(_) => {
+                // An answer means that the model has seen the results before it.
                 self.replacements.replace_seen_tool_results(messages)
             }
             AgentLoopJournalEntry::ResultRewritten(passed) => {
@@ -122,10 +130,12 @@ impl AgentLoopConversation {
 
     fn add_usage(&mut self, answer: &ModelAnswer) {
         self.rounds += 1;
+        // An unknown part makes the sum unknown: a sum without it would pass for the whole.
         let sum = |before: Option<u64>, more: Option<u64>| Some(before?.saturating_add(more?));
         let used = answer.model_reply_token_usage();
         self.usage = AnswerTokenUsage {
             input: sum(self.usage.input, used.input),
+            // Providers without a prompt cache report neither of the two, which means 0.
             cache_read: sum(self.usage.cache_read, used.cache_read.or(Some(0))),
             cache_write: sum(self.usage.cache_write, used.cache_write.or(Some(0))),
             output: sum(self.usage.output, used.output),

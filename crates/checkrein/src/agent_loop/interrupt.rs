@@ -1,4 +1,5 @@
-//! What ends a run from outside, whatever it waits for: a person, or the clock.
+//! Ends a run from outside, whatever it waits for: on an interrupt by a person, or when its time is
+//! up.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -8,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use checkrein_core::transition::Transition;
 
-/// Ends the runs of a loop, from any thread. What it ended ends `user_interrupt`; a run that begins
+/// Ends the runs of a loop, from any thread. Such runs end with `user_interrupt`. A run that begins
 /// later ends at once.
 #[derive(Clone, Default)]
 pub struct AgentLoopInterruptHandle(Arc<Mutex<InterruptibleRuns>>);
@@ -20,7 +21,7 @@ struct InterruptibleRuns {
 }
 
 impl AgentLoopInterruptHandle {
-    /// Ends them.
+    /// Ends all runs of the loop, those that begin later included.
     pub fn interrupt_agent_loops(&self) {
         let mut runs = lock_unpoisoned(&self.0);
         runs.interrupted = true;
@@ -42,7 +43,7 @@ pub(super) enum AgentLoopEarlyEnd {
 pub(super) struct LoopRunEndSignal(Arc<SharedRunEndState>);
 
 struct SharedRunEndState {
-    /// For checks, which end when it is set.
+    /// Cancels running checks when it is set.
     interrupted: Arc<AtomicBool>,
     waiting: Mutex<RunEndWaiter>,
 }
@@ -56,9 +57,12 @@ struct RunEndWaiter {
 impl SharedRunEndState {
     fn signal_run_end(&self, over: AgentLoopEarlyEnd) {
         if over == AgentLoopEarlyEnd::Interrupted {
+            // An interrupt also cancels running checks. The wall-clock cap does not: it does not
+            // count the time of checks.
             self.interrupted.store(true, Ordering::Relaxed);
         }
         let mut waiting = lock_unpoisoned(&self.waiting);
+        // The first reason counts; a later one must not overwrite the transition.
         waiting.early_end.get_or_insert(over);
         if let Some(waker) = waiting.waker.take() {
             waker.wake();
@@ -67,14 +71,16 @@ impl SharedRunEndState {
 }
 
 impl LoopRunEndSignal {
-    /// Of a run that begins.
+    /// Creates the signal of a run that begins, and registers it with the handle.
     pub(super) fn register_run_end_signal(interrupt: &AgentLoopInterruptHandle) -> Self {
         let shared = Arc::new(SharedRunEndState {
             interrupted: Arc::default(),
             waiting: Mutex::default(),
         });
         let mut runs = lock_unpoisoned(&interrupt.0);
+        // Ended runs are removed here, so that a long-lived loop does not collect them.
         runs.runs.retain(|run| run.strong_count() > 0);
+        // Decided under the lock: an interrupt between the check and the push would be lost.
         match runs.interrupted {
             true => shared.signal_run_end(AgentLoopEarlyEnd::Interrupted),
             false => runs.runs.push(Arc::downgrade(&shared)),
@@ -95,13 +101,15 @@ impl LoopRunEndSignal {
         lock_unpoisoned(&self.0.waiting).early_end.clone()
     }
 
-    /// Waits for a future, unless the run is over before; what is given up is dropped.
+    /// Waits for a future. Returns `None` and drops the future if the run ends first.
     pub(super) async fn await_unless_run_over<T>(
         &self,
         future: impl Future<Output = T>,
     ) -> Option<T> {
         let mut future = pin!(future);
         poll_fn(|context| {
+            // The waker is stored before the future can return `Pending`, or an end between the two
+            // would wake nobody.
             if self.poll_run_ended(context) {
                 return Poll::Ready(None);
             }

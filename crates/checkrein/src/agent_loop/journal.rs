@@ -1,6 +1,6 @@
-//! The conversation of a run as it is kept in the store, message by message, so that a run whose
-//! process died can be taken up where it was. Secrets are hidden in it, as in everything that is kept;
-//! the run that goes on still has them.
+//! Defines the journal of a conversation: one entry a message, saved to the store, so that a run
+//! whose process died can be resumed. Secrets are redacted in the journal, as in everything that is
+//! stored; the conversation in memory still holds them.
 
 use checkrein_models::{AnswerTokenUsage, ChatMessage, RequestedToolCall};
 use checkrein_runtime::RuntimeError;
@@ -9,51 +9,52 @@ use serde::{Deserialize, Serialize};
 use super::AgentLoopStartError;
 use crate::{AnswerUsage, Session};
 
-/// One entry. The form is ours, whatever a provider's is.
+/// One entry. Its format does not depend on the provider's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum AgentLoopJournalEntry {
-    /// Who works, and for what: told by the host, read by the host.
+    /// The model and the purpose, written by the host and read back by the host.
     Begun {
         model: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[serde(rename = "errand")]
         purpose: Option<String>,
     },
-    /// From the person, or from us in their place.
+    /// A message from a person, or from the loop in a person's place.
     User {
         text: String,
-        /// It begins a task, or is one more thing to be done in it.
+        /// Whether a person wrote it: it then opens a task.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         prompt: bool,
     },
-    /// From the model.
+    /// An answer of the model.
     Answer(ModelAnswer),
-    /// What came of a call.
+    /// The result of a call.
     Result(ToolCallOutcome),
-    /// What middleware made of the result before this.
+    /// The preceding result as middleware rewrote it.
     #[serde(rename = "passed")]
     ResultRewritten(ResultRewriteEntry),
-    /// What the model thought of its answer before this.
+    /// The model's rating of its preceding answer.
     Reflected(ReflectionEntry),
 }
 
-/// See [`AgentLoopJournalEntry::Reflected`]. The conversation hears of it only what follows.
+/// See [`AgentLoopJournalEntry::Reflected`]. The conversation does not contain it, only the
+/// feedback that may follow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ReflectionEntry {
-    /// Its own words, and what they used.
+    /// The text of the rating, and the tokens that it used.
     pub(super) answer: ModelAnswer,
     pub(super) score: Result<u16, String>,
-    /// What it is told, if it is to revise its answer.
+    /// The message to the model, if it has to revise its answer.
     pub(super) feedback: Option<String>,
 }
 
 /// See [`AgentLoopJournalEntry::ResultRewritten`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ResultRewriteEntry {
-    /// What the model is told.
+    /// The text that the model is given.
     pub(super) given: String,
-    /// What stays of it once it was told, if that is something else.
+    /// The text that replaces it once the model has seen it, if it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) kept: Option<String>,
 }
@@ -64,24 +65,24 @@ pub(super) struct ModelAnswer {
     pub(super) text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     calls: Vec<JournaledToolCall>,
-    /// Its output limit cut it.
+    /// Whether its output limit cut it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) cut: bool,
     used: TokenCounts,
     cost: Option<u64>,
 }
 
-/// What the model is told of a call.
+/// The result of a call, as the model is given it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ToolCallOutcome {
     pub(super) call: String,
     pub(super) tool: String,
     pub(super) text: String,
     pub(super) failed: bool,
-    /// What a detector says beside it.
+    /// The advice that a loop detector adds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) advice: Option<String>,
-    /// The tool ran, and this is what it said.
+    /// The output of the tool, if it ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ran: Option<String>,
 }
@@ -102,7 +103,7 @@ struct JournaledToolCall {
     arguments: JsonOrTextArguments,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kept: Option<String>,
-    /// Something in the arguments was hidden when they were kept: they are not what the model said.
+    /// Whether a secret in the arguments was redacted: they then differ from what the model sent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     redacted: bool,
 }
@@ -138,6 +139,7 @@ impl ModelAnswer {
                 Ok(value) => JsonOrTextArguments::Json(value.to_string()),
                 Err(text) => JsonOrTextArguments::Text(text),
             },
+            // Opaque to us: a provider may verify a signature over it.
             kept: call.provider_state,
             redacted: false,
         });
@@ -160,6 +162,8 @@ impl ModelAnswer {
             id: call.id.clone(),
             tool: call.tool.clone(),
             arguments: match &call.arguments {
+                // Redaction may have made the text invalid JSON. The call is then answered as one
+                // with arguments that are no JSON.
                 JsonOrTextArguments::Json(text) => {
                     serde_json::from_str(text).map_err(|_| text.clone())
                 }
@@ -170,11 +174,13 @@ impl ModelAnswer {
         calls.collect()
     }
 
-    /// Whether the arguments of this call are not what the model said.
+    /// Returns whether the journaled arguments of this call differ from what the model sent.
     pub(super) fn are_call_arguments_redacted(&self, nth: usize) -> bool {
         self.calls.get(nth).is_some_and(|call| call.redacted)
     }
 
+    // Redacting arguments makes the call impossible to replay. The flag tells a resumed run not to
+    // execute it.
     fn redact_answer_secrets(&mut self, redacted: &RedactFn<'_>) {
         redact_text(&mut self.text, redacted);
         for call in &mut self.calls {
@@ -202,14 +208,15 @@ impl ModelAnswer {
 }
 
 impl AgentLoopJournalEntry {
-    /// Whether the model was asked for it: such are counted.
+    /// Returns whether the entry is an answer of the model, which counts as a round.
     pub(super) fn is_model_answer(&self) -> bool {
         matches!(self, Self::Answer(_) | Self::Reflected(_))
     }
 
-    /// As a provider is told of it; `None` if that is nothing.
+    /// Converts the entry to a message for the provider; `None` if the provider does not see it.
     pub(super) fn journal_entry_as_model_message(&self) -> Option<ChatMessage> {
         Some(match self {
+            // Replacements change the preceding message, and ratings stay out of the conversation.
             Self::Begun { .. } | Self::ResultRewritten(_) | Self::Reflected(_) => return None,
             Self::User { text, .. } => ChatMessage::User(text.clone()),
             Self::Answer(answer) => ChatMessage::Assistant {
@@ -230,15 +237,16 @@ impl AgentLoopJournalEntry {
         session: &Session<'_>,
     ) -> Result<(), RuntimeError> {
         self.redact_journal_entry(&|text| session.redact_secrets(text));
-        // Texts, numbers and JSON: serialising cannot fail.
+        // The entry holds only texts, numbers and JSON, so serialising cannot fail.
         let body = serde_json::to_vec(&self).unwrap_or_default();
         session.append_conversation_message(&body)
     }
 
-    /// Hides secrets. What a provider wants back to the letter (`kept` of a call) stays.
+    /// Redacts secrets. A call's `kept` stays as it is, since the provider expects it back
+    /// unchanged.
     fn redact_journal_entry(&mut self, redacted: &RedactFn<'_>) {
         match self {
-            // The host's own words, which it compares.
+            // The host compares these with its own on resume, so they must stay as they are.
             Self::Begun {
                 model: _,
                 purpose: _,
@@ -267,10 +275,10 @@ impl AgentLoopJournalEntry {
     }
 }
 
-/// A text without secrets; `None` if it has none.
+/// Returns a text without its secrets; `None` if it contains none.
 type RedactFn<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
-/// Whether something was hidden.
+/// Redacts a text in place; returns whether it contained a secret.
 fn redact_text(text: &mut String, redacted: &RedactFn<'_>) -> bool {
     match redacted(text) {
         Some(hidden) => {
@@ -287,8 +295,8 @@ fn redact_optional_text(text: &mut Option<String>, redacted: &RedactFn<'_>) {
     }
 }
 
-/// All of a conversation. One of which a part cannot be read is none: what follows is keyed by what
-/// came before.
+/// Reads a whole conversation. If one entry cannot be read, the conversation is refused, because
+/// later events are keyed by what came before them.
 pub(super) fn read_agent_loop_journal(
     session: &Session<'_>,
 ) -> Result<Vec<AgentLoopJournalEntry>, AgentLoopStartError> {

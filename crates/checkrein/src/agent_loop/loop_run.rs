@@ -1,4 +1,6 @@
-//! The rounds of one run: ask, call, ask again, until a stop is accepted or something ends it.
+//! Runs the rounds of one agent loop: ask the model, run its tool calls, ask again, until a stop is
+//! accepted or a cap, a person or a failure ends the run. Every entry is journaled before anything
+//! follows from it, so a run whose process died resumes at the entry that was saved last.
 
 use std::ops::ControlFlow;
 
@@ -27,19 +29,19 @@ use crate::session::RewrittenResultTexts;
 use crate::tool::{DeclaredToolAction, ToolInvocation, ToolOutcome};
 use crate::{FinalAnswer, Tool, ToolCall, ToolOutput};
 
-/// What a call gets that never ran since the task was over before.
+/// Result of a call that never ran because the task had ended before it.
 const OVER: &str = "not run: the task is over";
-/// What the calls of an answer get that may not be whole.
+/// Result of the calls of a truncated answer, whose arguments may be incomplete.
 const CUT: &str = "not run: the output limit cut this answer";
-/// What a model is told whose answer was cut.
+/// Message to a model whose answer its output limit cut.
 const GO_ON: &str = "Your answer was cut by its output limit. Go on, in smaller pieces.";
-/// What a call gets that waited while a person said something new.
+/// Result of a call that was still open when a person sent a new message on resume.
 const LEFT: &str = "not known: the run was interrupted, and a person says something new";
-/// Why a run ends whose cost cannot be known.
+/// Reason for ending a run with a cost cap if an answer does not report its usage.
 const NO_COST: &str = "caps.cost_usd cannot be held: the model's answer does not say what it used";
-/// What a call of an interrupted run gets whose arguments were not kept as they were.
+/// Result of a call of an interrupted run whose journaled arguments were redacted.
 const NOT_KEPT: &str = "not known: the run was interrupted, and the arguments held a secret, which is not kept; look whether it took effect before you send the call again";
-/// What a call gets during which the process died.
+/// Result of a call that was running when the process died.
 const UNDER_WAY: &str = "it was under way when the run was interrupted; whether it took effect is not known: look before you repeat it";
 
 pub(super) struct AgentLoopRun<'a> {
@@ -48,11 +50,11 @@ pub(super) struct AgentLoopRun<'a> {
     end_signal: LoopRunEndSignal,
     shared_state: SharedLoopState,
     conversation: AgentLoopConversation,
-    /// What it costs is bounded.
+    /// Whether a cost cap applies to the run.
     cost_capped: bool,
 }
 
-/// Checkrein itself cannot go on.
+/// Why Checkrein itself cannot go on.
 type AgentLoopError = String;
 
 impl<'a> AgentLoopRun<'a> {
@@ -89,7 +91,8 @@ impl<'a> AgentLoopRun<'a> {
             }
         };
         let ended = match going_on {
-            // What was under way when it was ended may have failed for that alone.
+            // An error after an interrupt or a timeout may be its consequence, so the early end
+            // takes precedence over it.
             Err(_) if self.end_signal.agent_loop_end_reason().is_some() => {
                 self.end_run_early().await
             }
@@ -102,7 +105,8 @@ impl<'a> AgentLoopRun<'a> {
                 ..Transition::new(Reason::Error, "checkrein")
             },
         };
-        // What cannot be read now was said by the ending already.
+        // A store that cannot be read has already produced the ending above. The state only fills
+        // in the task's id and its count of stops.
         let state = self
             .session_thread
             .run_on_session_thread(|session| session.current_session_state())
@@ -130,14 +134,16 @@ impl<'a> AgentLoopRun<'a> {
         }
     }
 
-    /// Something is said to the model before its answer was dealt with, if it was not: that is counted
-    /// and judged first, and what it still wanted done is not.
+    /// Appends a message for the model. If the last answer has not been processed yet, it is
+    /// counted and judged first; its remaining calls are refused.
     async fn add_message_for_model(
         &mut self,
         last: Option<(ModelAnswer, Vec<ToolCallOutcome>)>,
         text: String,
         prompt: bool,
     ) -> Result<(), AgentLoopError> {
+        // A round is counted by its answer. If the pending one were skipped, a resumed run would
+        // have spent fewer rounds and tokens than an uninterrupted run.
         if let Some((answer, told)) = last {
             let calls = answer.requested_calls();
             if answer.cut && !self.conversation.cut_before {
@@ -154,6 +160,7 @@ impl<'a> AgentLoopRun<'a> {
                 self.record_round_end(&answer).await?;
             }
         }
+        // The counters below belong to a task, and a prompt opens the next task.
         if prompt {
             self.conversation.cut_before = false;
             self.conversation.revisions = 0;
@@ -162,6 +169,8 @@ impl<'a> AgentLoopRun<'a> {
         self.append_conversation_entry(AgentLoopJournalEntry::User { text, prompt })
             .await?;
         if prompt {
+            // The number of answers is the key: a resume that replays this prompt opens no second
+            // task.
             let nth = self.conversation.rounds as usize;
             self.session_thread
                 .run_on_session_thread(move |session| session.submit_prompt_keyed(nth, &said))
@@ -175,6 +184,7 @@ impl<'a> AgentLoopRun<'a> {
         mut last: Option<(ModelAnswer, Vec<ToolCallOutcome>)>,
     ) -> Result<Transition, AgentLoopError> {
         loop {
+            // A resumed run starts with the answer that its predecessor had not finished.
             let (answer, told) = match last.take() {
                 Some(last) => last,
                 None => {
@@ -190,10 +200,14 @@ impl<'a> AgentLoopRun<'a> {
                     (self.record_model_reply(reply).await?, Vec::new())
                 }
             };
+            // A cap that cannot be measured is treated as reached: otherwise a provider that
+            // reports no usage would disable it.
             if self.cost_capped && answer.model_answer_usage().cost.is_none() {
                 return self.end_run_with_failure(NO_COST.to_owned(), None).await;
             }
             let calls = answer.requested_calls();
+            // Only the first of consecutive cut answers is continued. The second one counts as a
+            // claim of done, so a model that always hits its limit cannot loop.
             let ended = if answer.cut && !self.conversation.cut_before {
                 self.continue_cut_answer(&answer, &calls, told.len())
                     .await?;
@@ -216,7 +230,7 @@ impl<'a> AgentLoopRun<'a> {
         }
     }
 
-    /// Takes an answer in, before anything follows from it.
+    /// Counts and journals an answer before anything follows from it.
     async fn record_model_reply(
         &mut self,
         reply: ModelReply,
@@ -237,7 +251,7 @@ impl<'a> AgentLoopRun<'a> {
         Ok(answer)
     }
 
-    /// Adds to the conversation, and to what is kept of it.
+    /// Adds an entry to the conversation and to the journal in the store.
     async fn append_conversation_entry(
         &mut self,
         entry: AgentLoopJournalEntry,
@@ -248,7 +262,8 @@ impl<'a> AgentLoopRun<'a> {
             .await
     }
 
-    /// One answer that was cut is no word on whether the work is done.
+    /// Asks the model to continue a cut answer, which is no claim that the work is done. Calls
+    /// without a result are refused, since their arguments may be incomplete.
     async fn continue_cut_answer(
         &mut self,
         answer: &ModelAnswer,
@@ -280,8 +295,8 @@ impl<'a> AgentLoopRun<'a> {
             .await
     }
 
-    /// Whether others may judge the answer, by the model's own word on it. It goes on if the model is to
-    /// revise it; with a transition the run is over.
+    /// Lets the model rate its own answer. Continues if the answer is to be judged as it is; breaks
+    /// with `None` if the model has to revise it, and with a transition if the run is over.
     async fn reflect_on_answer(
         &mut self,
         answer: &ModelAnswer,
@@ -290,9 +305,11 @@ impl<'a> AgentLoopRun<'a> {
             return Ok(ControlFlow::Continue(()));
         };
         let reflected = match self.conversation.reflected.take() {
-            // The process died after it.
+            // The process died after the rating had been saved: it was counted on replay.
             Some(reflected) => reflected,
             None => {
+                // A reflection is a model call of its own, so it must not exceed a cap that is
+                // reached.
                 if self.conversation.revisions >= reflect.revisions || self.is_cap_reached().await?
                 {
                     return Ok(ControlFlow::Continue(()));
@@ -318,6 +335,8 @@ impl<'a> AgentLoopRun<'a> {
             self.record_round_end(&reflected.answer).await?;
             return Ok(ControlFlow::Continue(()));
         };
+        // Two answers to record: the rated one has the round before, the rating has the current
+        // one. An answer that goes on to the gates is recorded by its stop instead.
         self.record_model_round_in_session(self.conversation.rounds - 1, answer)
             .await?;
         self.record_round_end(&reflected.answer).await?;
@@ -328,7 +347,8 @@ impl<'a> AgentLoopRun<'a> {
         Ok(ControlFlow::Break(None))
     }
 
-    /// What the model thinks of its answer. That it says nothing is no bad score.
+    /// Builds the journal entry of a reflection. A model that gives no answer leaves the score
+    /// unknown, which is not a low score.
     fn reflection_from_model_reply(
         &self,
         heard: Result<ModelReply, ModelError>,
@@ -364,7 +384,7 @@ impl<'a> AgentLoopRun<'a> {
         }
     }
 
-    /// Whether a cap is reached: the answer is judged then as it is.
+    /// Returns whether a cap is reached. The answer is then judged without a reflection.
     async fn is_cap_reached(&self) -> Result<bool, AgentLoopError> {
         let stands = self
             .session_thread
@@ -374,7 +394,7 @@ impl<'a> AgentLoopRun<'a> {
             .is_some_and(|(state, policy)| budget::reached_cap_at_stop(&policy, &state).is_some()))
     }
 
-    /// The model wants nothing done any more: it says that it is done, or was cut.
+    /// Judges an answer without runnable calls: a claim of done, or a second cut answer.
     async fn evaluate_model_done_claim(
         &mut self,
         answer: &ModelAnswer,
@@ -384,6 +404,7 @@ impl<'a> AgentLoopRun<'a> {
         for call in calls.iter().skip(told) {
             self.answer_call_with_refusal(call, CUT.to_owned()).await?;
         }
+        // Host verifiers run inside of the stop below and read this state.
         self.shared_state
             .publish_loop_state_to_verifiers(DoneClaimContext {
                 messages: self.conversation.request.messages.clone(),
@@ -395,6 +416,7 @@ impl<'a> AgentLoopRun<'a> {
             truncated: answer.cut,
             calls_pending: !calls.is_empty(),
         };
+        // The round is the key: a resumed run that repeats the claim gets the recorded decision.
         let (message, key) = (answer.text.clone(), self.conversation.rounds.to_string());
         let judged = self
             .session_thread
@@ -416,8 +438,8 @@ impl<'a> AgentLoopRun<'a> {
         }
     }
 
-    /// The calls of one answer, one after the other; `told` are those that were before the process
-    /// died in which it was given.
+    /// Runs the calls of one answer in order. `told` holds the results that were journaled before
+    /// the process of an earlier run died.
     async fn run_calls(
         &mut self,
         answer: &ModelAnswer,
@@ -427,6 +449,8 @@ impl<'a> AgentLoopRun<'a> {
         self.process_last_result_on_resume(calls, told).await?;
         let mut calls = calls.iter().enumerate().skip(told.len());
         while let Some((nth, call)) = calls.next() {
+            // The journal holds placeholders in place of the secrets: running the call would pass
+            // them to the tool.
             if answer.are_call_arguments_redacted(nth) {
                 self.answer_call_with_refusal(call, NOT_KEPT.to_owned())
                     .await?;
@@ -434,7 +458,7 @@ impl<'a> AgentLoopRun<'a> {
             }
             let ended = self.run_tool_call(nth, call).await;
             if !matches!(ended, Ok(None)) {
-                // A conversation in which a call has no result is none.
+                // Providers reject a conversation in which a call has no result.
                 for (_, call) in calls {
                     self.answer_call_with_refusal(call, OVER.to_owned()).await?;
                 }
@@ -445,7 +469,8 @@ impl<'a> AgentLoopRun<'a> {
         Ok(None)
     }
 
-    /// What came back last before the process died may not have been counted, and looked at.
+    /// Passes the last journaled result through the session and its middleware again. The process
+    /// may have died between saving the result and counting it.
     async fn process_last_result_on_resume(
         &mut self,
         calls: &[RequestedToolCall],
@@ -465,7 +490,8 @@ impl<'a> AgentLoopRun<'a> {
         of.tools.iter().find(|tool| tool.name() == call.tool)
     }
 
-    /// Ids of providers may come twice, and what comes twice is judged once.
+    /// Builds the gates' view of a call under an id of our own. A provider may use one id twice,
+    /// and the runtime judges two calls with the same id only once.
     fn tool_call_for_gates(&self, nth: usize, call: &RequestedToolCall) -> ToolCall {
         model_call_for_gates(
             format!("{}.{nth}", self.conversation.rounds),
@@ -474,13 +500,14 @@ impl<'a> AgentLoopRun<'a> {
         )
     }
 
-    /// A result is known: it is counted, and middleware says what is told of it.
+    /// Counts a result and lets middleware decide what the model sees of it.
     async fn pass_result_through_middleware(
         &mut self,
         nth: usize,
         call: &RequestedToolCall,
         outcome: &ToolCallOutcome,
     ) -> Result<(), AgentLoopError> {
+        // A refused call has no output; its text is ours and needs no middleware.
         let Some(ran) = outcome.ran.clone() else {
             return Ok(());
         };
@@ -494,7 +521,8 @@ impl<'a> AgentLoopRun<'a> {
         let passed = match passed {
             Ok(passed) => passed,
             Err(broken) => {
-                // Whoever had to look at it has not.
+                // Not all middleware has seen the result. It must not reach the caller of this run
+                // with the conversation, which may hold a secret that a layer would have removed.
                 let given = "withheld: the task is over".to_owned();
                 self.conversation
                     .add_conversation_entry(&AgentLoopJournalEntry::ResultRewritten(
@@ -538,7 +566,8 @@ impl<'a> AgentLoopRun<'a> {
         let (decision, decided) = match judged {
             Ok(judged) => judged,
             Err(broken) => {
-                // What it is told of does not matter any more if it cannot be kept.
+                // The run ends with `broken`. The refusal only completes the conversation, so an
+                // error in saving it is ignored.
                 let _ = self.answer_call_with_refusal(call, OVER.to_owned()).await;
                 return Err(broken);
             }
@@ -557,6 +586,8 @@ impl<'a> AgentLoopRun<'a> {
                 return Ok(None);
             }
         };
+        // A repeated decision means that an earlier process got this far. Whether its call took
+        // effect is not known, so it does not run a second time.
         let output = match (tool, &call.arguments) {
             _ if decided.repeated => ToolOutput::failed(UNDER_WAY),
             (None, _) => ToolOutput::failed(self.unknown_tool_text(&call.tool)),
@@ -592,7 +623,8 @@ impl<'a> AgentLoopRun<'a> {
             text: outcome.text_with_advice(output.text),
             ..outcome
         };
-        // Kept before it is counted: of what was counted, and not kept, nobody could say what it was.
+        // Saved before it is counted: a resumed run counts a saved result, but could not
+        // reconstruct a result that was counted and never saved.
         self.append_conversation_entry(AgentLoopJournalEntry::Result(outcome.clone()))
             .await?;
         self.pass_result_through_middleware(nth, call, &outcome)
@@ -619,7 +651,7 @@ impl<'a> AgentLoopRun<'a> {
         }
     }
 
-    /// Says of a call why it did not run.
+    /// Answers a call with the reason why it did not run.
     async fn answer_call_with_refusal(
         &mut self,
         call: &RequestedToolCall,
@@ -640,19 +672,19 @@ impl<'a> AgentLoopRun<'a> {
         .await
     }
 
-    /// Whoever listens for the end of sessions is told of it.
+    /// Tells the middleware that listens for the end of sessions.
     async fn notify_session_end(&self, transition: &Transition) {
         let ended = SessionEnded {
             native_reason: transition.reason.as_str().to_owned(),
         };
-        // The run is over, and how it ended is known: a store that cannot take this changes nothing.
+        // The run is over and its ending is known: an error of the store here cannot change it.
         let _ = self
             .session_thread
             .run_on_session_thread(move |session| session.deliver_session_end(ended).map(drop))
             .await;
     }
 
-    /// Something else than the model ended it.
+    /// Returns the transition of a run that an interrupt or the clock ended.
     async fn end_run_early(&self) -> Result<Transition, AgentLoopError> {
         match self.end_signal.agent_loop_end_reason() {
             Some(AgentLoopEarlyEnd::Ended(transition)) => Ok(transition),
@@ -665,7 +697,8 @@ impl<'a> AgentLoopRun<'a> {
         }
     }
 
-    /// The model retries by itself what can be retried.
+    /// Ends the run because the model did not answer. The model has already retried what can be
+    /// retried.
     async fn end_with_model_error(&self, error: &ModelError) -> Result<Transition, AgentLoopError> {
         let what = format!("the model did not answer: {error}");
         self.end_run_with_failure(what, Some(error.to_string()))
@@ -689,7 +722,7 @@ impl<'a> AgentLoopRun<'a> {
     }
 }
 
-/// What we say in a person's place.
+/// Builds a user message that the loop sends in a person's place; it opens no task.
 fn automatic_message(text: String) -> AgentLoopJournalEntry {
     AgentLoopJournalEntry::User {
         text,
@@ -702,8 +735,8 @@ fn ending_transition(decided: &DeliveryOutcome) -> Transition {
     decided.task_transition().unwrap_or_else(without)
 }
 
-/// A call as the gates see it. What is no JSON, and what no tool is there for, is judged, too: every
-/// counter sees every call.
+/// Builds a call as the gates see it. Calls of unknown tools and calls whose arguments are no JSON
+/// are judged, too, so that every counter sees every call.
 fn model_call_for_gates(
     id: String,
     call: &RequestedToolCall,
@@ -730,7 +763,7 @@ fn model_call_for_gates(
     }
 }
 
-/// What the model is told of a call that must not run as it is.
+/// Renders the result of a call that must not run as it is.
 fn refused_call_message(decision: ToolDecision) -> String {
     match decision {
         ToolDecision::Rewrite { args, reason } => {

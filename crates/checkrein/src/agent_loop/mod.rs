@@ -1,5 +1,5 @@
-//! An agent loop of our own: a model, tools, and the engine between them. Every call is gated, every
-//! claim of done is judged, every run ends with a typed reason.
+//! Implements an agent loop: a model, its tools, and the engine between them. Every call is gated,
+//! every claim of done is judged, and every run ends with a typed reason.
 
 mod builtin_tools;
 mod conversation;
@@ -43,11 +43,12 @@ pub use session_thread::{ConversationModelAndPurpose, conversation_model_and_err
 pub use settings::HardCaps;
 pub use verifier::{DoneClaimContext, HardVerifier};
 
-/// A model that works with tools until its work is accepted or going on is not worth it.
+/// Runs a model with tools until its work is accepted, a cap is reached, or going on is not worth
+/// it.
 ///
-/// Without any setting: 90 rounds, 60 minutes, 500 calls, a million output tokens, the token budget's
-/// soft line and two loop detectors. Nothing of the caller's executor is used or held up: what
-/// blocks has threads of its own.
+/// The defaults are 90 rounds, 60 minutes, 500 calls, a million output tokens, the token budget's
+/// soft line and two loop detectors. The loop neither needs nor blocks a particular executor:
+/// blocking work has threads of its own.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -104,24 +105,24 @@ pub struct AgentLoop {
 
 type AgentLoopEventHandler = dyn Fn(AgentLoopEvent<'_>) + Send + Sync;
 
-/// What happens in a run, for who watches it.
+/// An event of a run, for observers.
 #[derive(Debug, Clone, Copy)]
 pub enum AgentLoopEvent<'a> {
     /// The model is asked.
     RoundStarted {
-        /// For the n-th time, from 1 on.
+        /// The number of the round, from 1.
         round: u32,
     },
-    /// It said something.
+    /// The model wrote a text.
     AssistantText {
         /// What.
         text: &'a str,
     },
-    /// It wants a tool used.
+    /// The model calls a tool.
     ToolCalled {
         /// Which.
         tool: &'a str,
-        /// How; `None` if that is no JSON.
+        /// The arguments; `None` if they are no JSON.
         arguments: Option<&'a Value>,
     },
     /// A call does not run.
@@ -131,16 +132,16 @@ pub enum AgentLoopEvent<'a> {
         /// What the model is told.
         reason: &'a str,
     },
-    /// It said that it is done, and is not.
+    /// A claim of done was refused.
     SentBack {
         /// What the model is told.
         feedback: &'a str,
     },
-    /// Something waits for a person since this answer.
+    /// An approval waits for a person since this decision.
     Parked(&'a DeliveryOutcome),
 }
 
-/// How a run ended, and what there is of it.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoopResult {
     /// Why it ended.
@@ -151,19 +152,20 @@ pub struct LoopResult {
     pub messages: Vec<ChatMessage>,
     /// Model answers.
     pub rounds: u32,
-    /// Tokens of all answers; a kind that one of them does not tell is `None`.
+    /// Tokens of all answers; a kind that one of the answers does not report is `None`.
     pub usage: AnswerTokenUsage,
-    /// Millionths of a dollar; `None` if the model has no price, or does not tell its use.
+    /// Cost in millionths of a dollar; `None` if the model has no price or does not report its
+    /// usage.
     pub cost: Option<u64>,
     /// Its session in the store.
     pub session: SessionId,
     /// The task in it.
     pub task: TaskId,
-    /// How often the model said in that task that it is done.
+    /// Number of claims of done in that task.
     pub stops: u32,
-    /// What the agent thought of its answers, if it was asked ([`AgentLoop::reflect`]).
+    /// The agent's ratings of its answers, if it was asked for them ([`AgentLoop::reflect`]).
     pub reflections: Vec<AnswerSelfRating>,
-    /// What should be said of the config.
+    /// Warnings about the config.
     pub warnings: Vec<String>,
 }
 
@@ -173,16 +175,16 @@ pub enum AgentLoopStartError {
     /// The settings have a mistake.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Checkrein itself cannot.
+    /// Checkrein itself failed.
     #[error(transparent)]
     Runtime(RuntimeError),
-    /// There is no thread to judge on.
+    /// The thread of the session could not be started.
     #[error("no thread could be started: {0}")]
     Thread(#[source] std::io::Error),
-    /// There is no conversation to be taken up.
+    /// There is no conversation to resume.
     #[error("session '{}' has no conversation to take up", .0.as_str())]
     NoConversation(SessionId),
-    /// A part of the conversation cannot be read, by this build at least.
+    /// An entry of the conversation cannot be read, at least by this build.
     #[error("message {nth} of the conversation of session '{}' cannot be read: {what}; it cannot be taken up", .session.as_str())]
     Unreadable {
         /// Whose.
@@ -192,10 +194,10 @@ pub enum AgentLoopStartError {
         /// Why.
         what: String,
     },
-    /// Another process, or another run of this one, has that conversation.
+    /// Another process, or another run of this process, holds the conversation.
     #[error("session '{}' is at work already, in another process or run", .0.as_str())]
     Busy(SessionId),
-    /// Who waits for it cannot.
+    /// Waiting for the run failed.
     #[error(transparent)]
     Wait(#[from] ModelError),
 }
@@ -203,6 +205,8 @@ pub enum AgentLoopStartError {
 impl From<RuntimeError> for AgentLoopStartError {
     fn from(error: RuntimeError) -> Self {
         match error {
+            // A mistake in the config is the host's to mend, wherever it was found; it keeps its
+            // own variant.
             RuntimeError::Config(error) => Self::Config(error),
             error => Self::Runtime(error),
         }
@@ -210,7 +214,7 @@ impl From<RuntimeError> for AgentLoopStartError {
 }
 
 impl AgentLoop {
-    /// With this model and sensible defaults, in the folder of this process.
+    /// Creates a loop with this model and default settings, in the folder of this process.
     pub fn new(model: Arc<dyn LanguageModel>) -> Self {
         Self {
             model,
@@ -220,6 +224,7 @@ impl AgentLoop {
             settings: AgentLoopSettings::default(),
             verifiers: Vec::new(),
             root: PathBuf::from("."),
+            // Sessions in memory can be resumed by this loop only.
             store: Arc::new(MemoryStore::new()),
             prices: PriceList::default(),
             interrupt: AgentLoopInterruptHandle::default(),
@@ -229,105 +234,108 @@ impl AgentLoop {
         }
     }
 
-    /// With the tighter caps of [`HardCaps::caps_of_create_agent_loop`].
+    /// Creates a loop with the tighter caps of [`HardCaps::caps_of_create_agent_loop`].
     pub fn seed(model: Arc<dyn LanguageModel>) -> Self {
         Self::new(model).with_hard_caps(HardCaps::caps_of_create_agent_loop())
     }
 
-    /// Instructions that no message can overrule.
+    /// Sets the system prompt: instructions that no message can overrule.
     #[must_use]
     pub fn with_system_prompt(mut self, text: impl Into<String>) -> Self {
         self.system = text.into();
         self
     }
 
-    /// Most output tokens of one answer.
+    /// Sets the most output tokens of one answer.
     #[must_use]
     pub fn max_tokens(mut self, tokens: u32) -> Self {
         self.max_tokens = Some(tokens);
         self
     }
 
-    /// One more tool; of two with one name the first is called.
+    /// Adds a tool. Of two tools with the same name the first is called.
     #[must_use]
     pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
         self.tools.push(Arc::new(tool));
         self
     }
 
-    /// What ends it in any case; in place of the config's `[caps]`.
+    /// Sets the caps that end a run in any case, in place of the config's `[caps]`.
     #[must_use]
     pub fn with_hard_caps(mut self, caps: HardCaps) -> Self {
         self.settings.caps = Some(caps);
         self
     }
 
-    /// Where the token budget says that going on is not worth it; in place of `[token_budget]`.
+    /// Sets when the token budget ends a run that is not worth continuing, in place of
+    /// `[token_budget]`.
     #[must_use]
     pub fn token_budget(mut self, budget: TokenBudgetSettings) -> Self {
         self.settings.token_budget = Some(budget);
         self
     }
 
-    /// The loop detectors by name; in place of `[loops]`. None switches them off.
+    /// Sets the loop detectors by name, in place of `[loops]`. An empty list switches them off.
     #[must_use]
     pub fn detectors(mut self, names: &[&str]) -> Self {
         self.settings.detectors = Some(names.iter().map(|name| (*name).to_owned()).collect());
         self
     }
 
-    /// A function that has to be content before anything is accepted, beside the config's `accept`.
+    /// Adds a function that must pass before anything is accepted, in addition to the config's
+    /// `accept`.
     #[must_use]
     pub fn verifier(mut self, verifier: HardVerifier) -> Self {
         self.verifiers.push(Arc::new(verifier));
         self
     }
 
-    /// Has the agent score its own answer before it is judged: below the threshold it gets its critique back
-    /// and revises. That is no evidence: the stop is judged as ever afterwards.
+    /// Makes the agent rate its own answer before it is judged. Below the threshold it gets its
+    /// critique back and revises. The rating is no evidence: the stop is judged regardless of it.
     #[must_use]
     pub fn reflect(mut self, reflect: SelfReflectionConfig) -> Self {
         self.settings.reflection = Some(reflect);
         self
     }
 
-    /// The text of a `checkrein.toml`: verifiers, judges, exec policy, veto, progress and the rest.
+    /// Sets the config, as the text of a `checkrein.toml`: verifiers, judges, exec policy, veto,
+    /// progress and the rest.
     #[must_use]
     pub fn config(mut self, text: impl Into<String>) -> Self {
         self.settings.config = Some(text.into());
         self
     }
 
-    /// The tree that is worked in and judged.
+    /// Sets the tree that the agent works in and that is judged.
     #[must_use]
     pub fn root(mut self, root: impl AsRef<Path>) -> Self {
         self.root = root.as_ref().to_owned();
         self
     }
 
-    /// Where sessions are kept; without it they are forgotten with the loop.
+    /// Sets the store of sessions. Without one they are kept in memory, as long as the loop lives.
     #[must_use]
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
         self.store = store;
         self
     }
 
-    /// What tokens cost, where the prices of this build do not know.
+    /// Sets prices of tokens, for models that this build has no price of.
     #[must_use]
     pub fn prices(mut self, prices: PriceList) -> Self {
         self.prices = prices;
         self
     }
 
-    /// What the runs of this loop are for, in the host's words: kept with the conversation, for
-    /// [`conversation_model_and_errand`] to tell.
+    /// Sets the purpose of the runs, in the host's words. It is stored with the conversation;
+    /// [`conversation_model_and_errand`] returns it.
     #[must_use]
     pub fn with_run_purpose(mut self, errand: Option<String>) -> Self {
         self.purpose = errand;
         self
     }
 
-    /// Is told what happens while it happens.
+    /// Sets an observer that is called with each event of a run.
     #[must_use]
     pub fn with_event_observer(
         mut self,
@@ -337,28 +345,29 @@ impl AgentLoop {
         self
     }
 
-    /// The layers of middleware beside those of the config: register and remove them at any time,
-    /// also while it runs.
+    /// Returns the registry of middleware layers in addition to those of the config. Layers can be
+    /// registered and removed at any time, also during a run.
     pub fn middleware_registry(&self) -> &MiddlewareRegistry {
         &self.layers
     }
 
-    /// With this every run of the loop can be ended.
+    /// Returns a handle that can end every run of the loop.
     pub fn interrupt_handle(&self) -> AgentLoopInterruptHandle {
         self.interrupt.clone()
     }
 
-    /// Runs one task to its end. Dropping the future ends it, too, with whatever it started.
+    /// Runs one task to its end. Dropping the future ends it as well, with everything that it
+    /// started.
     ///
     /// # Errors
-    /// If it cannot begin: a mistake in the settings, or a store that cannot be written. Whatever goes
-    /// wrong later is an ending.
+    /// If the run cannot begin: a mistake in the settings, or a store that cannot be written. Later
+    /// failures are endings of the run.
     pub async fn run(&self, message: &str) -> Result<LoopResult, AgentLoopStartError> {
         self.run_task_on_engine(self.build_engine(), message).await
     }
 
-    /// The same on an engine of the host's, with its store, policy and guards; what this loop was told
-    /// of caps, detectors and verifiers comes in the place of the policy's.
+    /// Like [`AgentLoop::run`], on an engine of the host with its store, policy and guards. The
+    /// loop's caps, detectors and verifiers replace those of the policy.
     ///
     /// # Errors
     /// As [`AgentLoop::run`].
@@ -375,8 +384,8 @@ impl AgentLoop {
         self.run_loop(engine, begin).await
     }
 
-    /// Takes a session of this loop up again, from its store: where its process died, or after its
-    /// end, with `more` to be done. What was spent stays spent as long as the task is the same.
+    /// Resumes a session from the loop's store: where its process died, or after its end, with
+    /// `more` to be done. What was spent stays spent as long as the task is the same.
     ///
     /// # Errors
     /// As [`AgentLoop::run`]; and if there is nothing to take up.
@@ -389,7 +398,7 @@ impl AgentLoop {
             .await
     }
 
-    /// The same on an engine of the host's.
+    /// Like [`AgentLoop::resume`], on an engine of the host.
     ///
     /// # Errors
     /// As [`AgentLoop::resume`].
@@ -407,6 +416,8 @@ impl AgentLoop {
     }
 
     fn build_engine(&self) -> Engine {
+        // The policy is compiled when a session begins, so a mistake in the config is an error of
+        // `run`.
         let place = TreeAndStateFolder::workspace_for_folder(&self.root);
         let (settings, root) = (self.settings.clone(), place.root.clone());
         let seal = move || settings.compile_agent_loop_settings(&root);
@@ -418,32 +429,44 @@ impl AgentLoop {
         engine: Engine,
         begin: AgentLoopRunStart,
     ) -> Result<LoopResult, AgentLoopStartError> {
+        // Registered first: an interrupt during the setup below ends the run as well.
         let stop = LoopRunEndSignal::register_run_end_signal(&self.interrupt);
         let view = SharedLoopState::default();
+        // The verifiers read the state of this run, so they are bound to it here and not when they
+        // are added.
         let hosts = verifier::collect_library_host_verifiers(&self.verifiers, &view)?;
         let mut settings = self.settings.clone();
+        // Before the session begins: a mistake of the host must not leave a session in the store.
         settings.validate_loop_settings()?;
         let name = self.model.model_name();
+        // Whether the policy has a cost cap is known once it is sealed, so the name is handed on
+        // and a cap without a price is refused there.
         let unpriced = match self.prices.model_price(name, 0) {
             Some(_) => None,
             None => Some(name.to_owned()),
         };
         settings.unpriced.clone_from(&unpriced);
         let required = hosts.clone();
+        // Host settings replace those of the config when the policy is compiled, so they are sealed
+        // with it and a replay sees them.
         let engine = engine
             .with_policy_override(move |compiled| {
                 settings.apply_host_settings_to_policy(compiled, &required)
             })
+            // An interrupt must end running checks, or the run would wait for them.
             .with_shared_cancel_flag(stop.interrupt_flag())
             .with_middleware(self.layers.clone())
             // Tools and conversation are the loop's, whoever the engine was made for.
             .with_middleware_stages(FrontEndMiddlewareStages::LIBRARY)
             .with_host_verifiers(hosts);
+        // The last step that can fail with an error: whatever goes wrong later is an ending of the
+        // run.
         let (desk, opened) =
             SessionThreadHandle::begin_session_and_task(engine, begin, unpriced, stop.clone())
                 .await?;
         let request = ModelRequest {
             system: self.system.clone().into(),
+            // The run fills these from the journal, for a new session as for a resumed one.
             messages: Vec::new(),
             tools: self.tools.iter().map(model_tool_definition).collect(),
             output_schema: None,

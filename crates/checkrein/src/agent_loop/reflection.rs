@@ -1,5 +1,6 @@
-//! The agent's own look at its answer, before anybody else's: it says how good the answer is, and below the
-//! threshold gets its own critique back. No evidence: whatever it says, the stop is judged as ever.
+//! Asks the agent to rate its own answer before it is judged. Below the threshold the agent gets
+//! its own critique back and revises. The rating is no evidence: every stop is judged regardless of
+//! it.
 
 use std::sync::{Arc, LazyLock};
 
@@ -8,9 +9,9 @@ use checkrein_models::quoted::{KeptTextPart, QuotedPromptBlocks, clip_text};
 use checkrein_models::{ChatMessage, ModelReply, ModelRequest, OutputSchema};
 use serde_json::{Value, json};
 
-/// More revisions are no better (seed 003: reflection, at most three).
+/// Most revisions that can be configured (seed 003: reflection, at most three).
 const MOST: u32 = 3;
-/// Bytes of its critique that it gets back.
+/// Bytes of the critique that are sent back to the agent.
 const CRITIQUE: usize = 2_000;
 
 /// Whether, and how often, an agent revises its answer by its own judgement.
@@ -40,7 +41,7 @@ impl Default for SelfReflectionConfig {
 }
 
 impl SelfReflectionConfig {
-    /// What cannot be meant: the key, and what is wrong with it.
+    /// Returns the first invalid setting: its key, and what is wrong with it.
     pub(super) fn invalid_reflect_setting(self) -> Option<(&'static str, &'static str)> {
         if !(1..=1000).contains(&self.threshold_permille) {
             return Some((
@@ -58,16 +59,16 @@ impl SelfReflectionConfig {
     }
 }
 
-/// What an agent thought of an answer of its own.
+/// An agent's rating of an answer of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerSelfRating {
-    /// How good it is, in thousandths, or why that is not known.
+    /// The score in thousandths, or why there is none.
     pub score: Result<u16, String>,
-    /// Whether it revised the answer for that.
+    /// Whether the agent had to revise the answer.
     pub revised: bool,
 }
 
-/// What it said, and what it is told for that.
+/// A parsed rating: the score and the critique.
 pub(super) struct ReflectionReply {
     pub(super) score: Result<u16, String>,
     critique: String,
@@ -86,11 +87,14 @@ static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
     }))
 });
 
-/// The question about the answer with which a conversation ends; the conversation hears nothing of it.
+/// Builds the request that asks about the last answer of a conversation. The conversation itself
+/// stays unchanged.
 pub(super) fn reflection_request(
     conversation: &ModelRequest,
     quotes: QuotedPromptBlocks,
 ) -> ModelRequest {
+    // The agent has read files and tool output. A text in them that imitates the JSON answer does
+    // not know this number.
     let number = quotes.number_answer_must_repeat();
     let mut messages = conversation.messages.clone();
     messages.push(ChatMessage::User(format!(
@@ -106,7 +110,7 @@ pub(super) fn reflection_request(
     }
 }
 
-/// What it said to that. What cannot be read is no score, and not a bad one.
+/// Parses the reply. A reply that cannot be parsed has no score, which is not a low score.
 pub(super) fn parse_reflection_reply(
     reply: &ModelReply,
     quotes: QuotedPromptBlocks,
@@ -125,6 +129,7 @@ pub(super) fn parse_reflection_reply(
             nothing("the answer does not repeat the number of its question".to_owned())
         }
         Ok(answer) => ReflectionReply {
+            // Read on its own: a reply with a score but without a critique is still usable.
             score: answer
                 .thousandths_field("score")
                 .map_err(|why| why.to_string()),
@@ -137,8 +142,9 @@ pub(super) fn parse_reflection_reply(
 }
 
 impl ReflectionReply {
-    /// What the agent is told, if that score is too low.
+    /// Returns the message that asks for a revision, if the score is below the threshold.
     pub(super) fn revision_feedback(&self, reflect: SelfReflectionConfig) -> Option<String> {
+        // Without a score nothing is sent back: a model that cannot rate must not revise forever.
         let score = *self.score.as_ref().ok()?;
         if score >= reflect.threshold_permille {
             return None;

@@ -1,14 +1,14 @@
-//! What later rounds of a conversation have of a result: the model sees it once as it was given, and
-//! from then on as middleware would have it kept.
+//! Replaces tool results that the model has seen. Middleware can give the model one text and keep
+//! another: the model sees the first once, and every later round holds the second.
 
 use checkrein_models::ChatMessage;
 
-/// Results that the model has not been asked with yet.
+/// Replacements for results that the model has not seen yet, by message index.
 #[derive(Default)]
 pub(super) struct PendingResultReplacements(Vec<(usize, String)>);
 
 impl PendingResultReplacements {
-    /// Of the newest message this stays.
+    /// Queues the text that replaces the newest message.
     pub(super) fn queue_tool_result_replacement(
         &mut self,
         messages: &[ChatMessage],
@@ -18,7 +18,7 @@ impl PendingResultReplacements {
         self.0.extend(kept.map(|text| (newest, text.to_owned())));
     }
 
-    /// The model has seen them.
+    /// Replaces the queued results. Call when the model has seen them.
     pub(super) fn replace_seen_tool_results(&mut self, messages: &mut [ChatMessage]) {
         for (at, kept) in self.0.drain(..) {
             if let Some(ChatMessage::ToolResult { text, .. }) = messages.get_mut(at) {

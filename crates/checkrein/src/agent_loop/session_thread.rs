@@ -1,5 +1,5 @@
-//! The thread where a run is judged: stores and checks block, and the caller's executor must not. It
-//! looks at the clock as well.
+//! Runs the session of one agent loop on a thread of its own, because stores and checks block and
+//! the caller's executor must not be held up. The thread also enforces the wall-clock cap.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -19,14 +19,15 @@ use super::journal::{self, AgentLoopJournalEntry};
 use super::settings;
 use crate::{Engine, Session};
 
-/// How early the clock is looked at again, once its time was up and checks had taken some of it.
+/// Shortest delay before the wall-clock cap is checked again after the alarm came too early, which
+/// happens because time spent in checks does not count.
 const SOON: Duration = Duration::from_millis(20);
 
 type SessionJob = Box<dyn FnOnce(&Session<'_>) + Send>;
 
 /// The agent's name in the store.
 const AGENT: &str = "agent-loop";
-/// What a model is told that waited for a person.
+/// Message to a model whose task ended waiting for a person who has answered since.
 const ANSWERED: &str = "A person has answered what you asked for. Go on.";
 
 /// How a run begins.
@@ -44,12 +45,12 @@ pub(super) enum AgentLoopRunStart {
 
 /// How a conversation goes on.
 pub(super) enum ConversationNextStep {
-    /// Where it is.
+    /// It continues with the last journaled entry.
     Proceed,
-    /// With this said to the model first.
+    /// This message is sent to the model first.
     SendMessage {
         text: String,
-        /// By a person.
+        /// Whether a person wrote it.
         prompt: bool,
     },
     /// It is over already.
@@ -63,20 +64,21 @@ pub(super) struct OpenedSession {
     /// The conversation so far.
     pub(super) entries: Vec<AgentLoopJournalEntry>,
     pub(super) next: ConversationNextStep,
-    /// What it costs is bounded.
+    /// Whether a cost cap applies.
     pub(super) cost_capped: bool,
 }
 
-/// What a session's conversation says of itself.
+/// The model and the purpose that a session's conversation was begun with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversationModelAndPurpose {
-    /// `provider/model` that it is had with.
+    /// The model, as `provider/model`.
     pub model: String,
-    /// What the host says that it is for.
+    /// The purpose, in the host's words.
     pub purpose: Option<String>,
 }
 
-/// The conversation of a session of [`super::AgentLoop`]; `None` if it has none.
+/// Reads what the conversation of a session of [`super::AgentLoop`] was begun with; `None` if the
+/// session has no conversation.
 ///
 /// # Errors
 /// If the store cannot be read.
@@ -100,13 +102,13 @@ pub fn conversation_model_and_errand(
 
 pub(super) struct SessionThreadHandle {
     jobs: Option<Sender<SessionJob>>,
-    /// Says when its thread has let go of everything.
+    /// Resolves once the thread has released the session and its claim.
     gone: Option<oneshot::Receiver<()>>,
     stop: LoopRunEndSignal,
 }
 
 impl SessionThreadHandle {
-    /// Begins the session and its task.
+    /// Starts the thread, which begins or resumes the session and its task.
     pub(super) async fn begin_session_and_task(
         engine: Engine,
         begin: AgentLoopRunStart,
@@ -125,7 +127,8 @@ impl SessionThreadHandle {
                         let _ = tell.send(Err(error));
                     }
                     Ok((session, opened, mine)) => {
-                        // Nobody waits for it any more if the run was dropped.
+                        // The receiver is gone if the caller dropped the run: then no job will
+                        // come.
                         if tell.send(Ok(opened)).is_ok() {
                             serve_session_jobs(&session, &come_in, &of_thread);
                         }
@@ -137,6 +140,7 @@ impl SessionThreadHandle {
             })
             .map_err(AgentLoopStartError::Thread)?;
         let desk = Self {
+            // Dropping the sender is what ends the thread.
             jobs: Some(jobs),
             gone: Some(gone),
             stop,
@@ -147,7 +151,7 @@ impl SessionThreadHandle {
         Ok((desk, opened))
     }
 
-    /// Has the session do something.
+    /// Runs a closure with the session on its thread and returns the result.
     pub(super) async fn run_on_session_thread<T: Send + 'static>(
         &self,
         what: impl FnOnce(&Session<'_>) -> Result<T, RuntimeError> + Send + 'static,
@@ -166,18 +170,19 @@ impl SessionThreadHandle {
 }
 
 impl SessionThreadHandle {
-    /// Nothing more is to be done: whoever comes next finds the conversation free.
+    /// Ends the thread and waits until it has released the claim, so that the next run of the same
+    /// conversation is not refused as busy.
     pub(super) async fn close_session_thread(mut self) {
         drop(self.jobs.take());
         if let Some(gone) = self.gone.take() {
-            // It is gone either way.
+            // An error means that the thread panicked, which releases the claim as well.
             let _ = gone.await;
         }
     }
 }
 
 impl Drop for SessionThreadHandle {
-    /// Checks of a run that was dropped are for nobody.
+    /// Cancels checks that still run: nobody waits for the result of a dropped run.
     fn drop(&mut self) {
         self.stop.interrupt_flag().store(true, Ordering::Relaxed);
     }
@@ -188,6 +193,7 @@ fn open_and_claim_session<'a>(
     begin: AgentLoopRunStart,
     unpriced: Option<&str>,
 ) -> Result<(Session<'a>, OpenedSession, EffectClaim), AgentLoopStartError> {
+    // One run per conversation: two would interleave their entries in one journal.
     let mine = |id: &SessionId| {
         let claim = engine.inner_runtime().claim_conversation(id)?;
         claim.ok_or_else(|| AgentLoopStartError::Busy(id.clone()))
@@ -204,7 +210,8 @@ fn open_and_claim_session<'a>(
                 text: message.clone(),
                 prompt: true,
             };
-            // Before the task begins: what has begun can be taken up.
+            // Saved before the task begins: a task whose prompt is not in the journal could not be
+            // resumed.
             AgentLoopJournalEntry::Begun {
                 model,
                 purpose: errand,
@@ -227,6 +234,7 @@ fn open_and_claim_session<'a>(
             {
                 return Err(AgentLoopStartError::NoConversation(id));
             }
+            // Claimed before the journal is read, or another run could append to it in between.
             let mine = mine(&id)?;
             let (session, warnings) =
                 engine.begin_or_resume_session_by_id(AGENT, id, SessionStartKind::Resume)?;
@@ -266,13 +274,16 @@ fn plan_conversation_resumption(
     more: Option<String>,
 ) -> Result<ConversationNextStep, AgentLoopStartError> {
     if let Some(AgentLoopJournalEntry::User { text, prompt: true }) = said.last() {
-        // The process may have died before its task began; if not, this is known.
+        // The process may have died before its task began. If the task did begin, the runtime knows
+        // the key and the prompt has no effect.
         let answers = said.iter().filter(|entry| entry.is_model_answer()).count();
         session.submit_prompt_keyed(answers, text)?;
     }
+    // Before the checks below: a new prompt opens the next task, however the last one ended.
     if let Some(text) = more {
         return Ok(ConversationNextStep::SendMessage { text, prompt: true });
     }
+    // The state is read after the prompt above was submitted, which may have opened the task.
     let task = session
         .current_session_state()?
         .and_then(|(state, _)| state.task);
@@ -289,7 +300,7 @@ fn plan_conversation_resumption(
         .map_or(ConversationNextStep::Proceed, ConversationNextStep::Ended))
 }
 
-/// A person said what the task ended waiting for.
+/// Returns whether the task ended waiting for a person, and the person has answered since.
 fn has_person_answered_task(task: &Task) -> bool {
     let ended = task.ended.as_ref();
     ended.is_some_and(|ended| ended.reason == Reason::AwaitingHuman) && task.bad_ending.is_none()
@@ -306,6 +317,8 @@ fn serve_session_jobs(session: &Session<'_>, jobs: &Receiver<SessionJob>, stop: 
         match job {
             Ok(job) => job(session),
             Err(RecvTimeoutError::Disconnected) => return,
+            // The alarm only asks. Whether the cap is reached is decided by the core, which
+            // subtracts the time that checks took.
             Err(RecvTimeoutError::Timeout) => {
                 let ended = session
                     .submit_agent_event(Input::TimePassed)
@@ -322,7 +335,7 @@ fn serve_session_jobs(session: &Session<'_>, jobs: &Receiver<SessionJob>, stop: 
     }
 }
 
-/// How much is left of the time that the policy gives.
+/// Returns what is left of the wall-clock cap; `None` without a cap.
 fn remaining_wall_clock_cap(session: &Session<'_>) -> Option<Duration> {
     let (state, policy) = session.current_session_state().ok().flatten()?;
     let limit = policy.caps.wall_clock_ms?;

@@ -1,4 +1,5 @@
-//! What a loop is judged by: the config's policy, with what the host says in its place.
+//! Compiles the policy of an agent loop: the config's policy, with the host's settings in place of
+//! the config's.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,18 +12,18 @@ use checkrein_runtime::config::{self, CompiledPolicy, ConfigError, ConfigSource,
 
 use super::reflection::SelfReflectionConfig;
 
-/// What ends a run in any case.
+/// Caps that end a run in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HardCaps {
     /// Model answers.
     pub max_iterations: u64,
     /// Output tokens, thinking included.
     pub token_budget: u64,
-    /// Time of model and tools, without that of checks.
+    /// Time of model and tools, without the time of checks.
     pub wall_clock: Duration,
     /// Tool calls, refused ones included.
     pub tool_calls: u64,
-    /// Millionths of a dollar, of the agent and of models that judge it; `None`: no matter what it costs.
+    /// Millionths of a dollar, for the agent and the models that judge it; `None` sets no cap.
     pub cost: Option<u64>,
 }
 
@@ -39,7 +40,7 @@ impl Default for HardCaps {
 }
 
 impl HardCaps {
-    /// Those of the sketch of `createAgentLoop`: 30 rounds, 100,000 tokens, 600 seconds.
+    /// Returns the caps of the `createAgentLoop` sketch: 30 rounds, 100,000 tokens, 600 seconds.
     pub fn caps_of_create_agent_loop() -> Self {
         Self {
             max_iterations: 30,
@@ -57,13 +58,15 @@ pub(super) struct AgentLoopSettings {
     pub(super) detectors: Option<Vec<String>>,
     pub(super) reflection: Option<SelfReflectionConfig>,
     pub(super) config: Option<String>,
-    /// The model, if nobody knows what it costs.
+    /// The model's name, if it has no price.
     pub(super) unpriced: Option<String>,
 }
 
 impl AgentLoopSettings {
-    /// Whether what the host says can be meant.
+    /// Checks the host's settings.
     pub(super) fn validate_loop_settings(&self) -> Result<(), ConfigError> {
+        // A cap of 0 would end every run at its first call. It is a mistake of the host, which
+        // takes 0 for "no cap".
         if let Some(caps) = &self.caps {
             let all = [
                 ("max_iterations", caps.max_iterations == 0),
@@ -111,7 +114,7 @@ impl AgentLoopSettings {
         Ok(())
     }
 
-    /// What an engine of the loop's own seals, without what the host says in place of it.
+    /// Compiles the config that the loop's own engine seals, without the host's settings.
     pub(super) fn compile_agent_loop_settings(
         &self,
         root: &Path,
@@ -123,7 +126,7 @@ impl AgentLoopSettings {
         config::compile_config(source.as_ref(), None, TaskDriver::Run)
     }
 
-    /// Puts what the host says in its place.
+    /// Replaces settings of the policy with those of the host.
     pub(super) fn apply_host_settings_to_policy(
         &self,
         compiled: &mut CompiledPolicy,
@@ -134,6 +137,8 @@ impl AgentLoopSettings {
             policy.caps.max_iterations = Some(caps.max_iterations);
             policy.caps.token_budget = Some(caps.token_budget);
             policy.caps.tool_calls = Some(caps.tool_calls);
+            // Unlike the other caps, this one is optional: the host's `None` keeps the config's
+            // cap.
             policy.caps.cost = caps.cost.or(policy.caps.cost);
             let milliseconds = caps.wall_clock.as_millis();
             policy.caps.wall_clock_ms = Some(u64::try_from(milliseconds).unwrap_or(u64::MAX));
@@ -142,7 +147,8 @@ impl AgentLoopSettings {
             policy.token_budget = budget;
         }
         if let Some(named) = &self.detectors {
-            // In their own order, whatever the host's.
+            // In the order of `ALL`, whatever the host's: two orders of the same detectors must
+            // give one policy.
             let wanted = detectors::ALL.iter().map(|known| known.detector_name());
             let wanted = wanted.filter(|name| named.iter().any(|asked| asked == name));
             policy.loops.detectors = wanted.map(DetectorName::new).collect();
@@ -155,7 +161,7 @@ impl AgentLoopSettings {
     }
 }
 
-/// Whether the caps of a policy can be held; `unpriced` is the model, if nobody knows what it costs.
+/// Checks that a cost cap can be enforced. `unpriced` is the model's name, if it has no price.
 pub(super) fn require_price_for_cost_cap(
     unpriced: Option<&str>,
     policy: &Policy,

@@ -1,4 +1,4 @@
-//! Functions of the host that have to be content before anything is accepted.
+//! Turns functions of the host into required verifiers: nothing is accepted before they pass.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use checkrein_runtime::{HostFunctionVerdict, HostVerifiers};
 
 use super::settings::agent_loop_setting_error;
 
-/// What such a function sees of a run that says it is done.
+/// The state of a run at a claim of done, as a verifier sees it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DoneClaimContext {
     /// The conversation so far.
@@ -21,15 +21,15 @@ pub struct DoneClaimContext {
 
 type AgentLoopVerifierFn = dyn Fn(&DoneClaimContext) -> HostFunctionVerdict + Send + Sync;
 
-/// A function with a name. It is called at every claim of done, on a thread where it may block; its
-/// panic is inconclusive and blocks.
+/// A named function that is called at every claim of done, on a thread where it may block. A panic
+/// counts as inconclusive and blocks the stop.
 pub struct HardVerifier {
     name: String,
     check: Box<AgentLoopVerifierFn>,
 }
 
 impl HardVerifier {
-    /// The agent is told the name, and the reason of what fails.
+    /// Creates a verifier. A failure sends its name and its reason back to the agent.
     pub fn new(
         name: &str,
         check: impl Fn(&DoneClaimContext) -> HostFunctionVerdict + Send + Sync + 'static,
@@ -40,7 +40,7 @@ impl HardVerifier {
         }
     }
 
-    /// It is as it should be.
+    /// Returns a passing verdict.
     pub fn passed() -> HostFunctionVerdict {
         HostFunctionVerdict {
             passed: true,
@@ -49,7 +49,8 @@ impl HardVerifier {
         }
     }
 
-    /// It is not. If the agent cannot mend it the run ends `verifier_failed_unrecoverable`.
+    /// Returns a failing verdict. Without `can_retry` the run ends with
+    /// `verifier_failed_unrecoverable`.
     pub fn failed(reason: impl Into<String>, can_retry: bool) -> HostFunctionVerdict {
         HostFunctionVerdict {
             passed: false,
@@ -59,12 +60,14 @@ impl HardVerifier {
     }
 }
 
-/// The state of a run, as its verifiers see it.
+/// The state of a run, shared with its verifiers.
 #[derive(Clone, Default)]
 pub(super) struct SharedLoopState(Arc<Mutex<Arc<DoneClaimContext>>>);
 
 impl SharedLoopState {
     pub(super) fn publish_loop_state_to_verifiers(&self, state: DoneClaimContext) {
+        // A new `Arc` each time: a verifier that still runs keeps the state that it was called
+        // with.
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
     }
 
@@ -86,6 +89,7 @@ pub(super) fn collect_library_host_verifiers(
         if verifier.name.trim().is_empty() {
             return Err(agent_loop_setting_error("verifier", "has no name"));
         }
+        // Verdicts are stored by name: two verifiers with one name would answer for each other.
         if before.clone().any(|other| other.name == verifier.name) {
             let key = format!("verifier '{}'", verifier.name);
             return Err(agent_loop_setting_error(

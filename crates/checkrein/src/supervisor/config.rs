@@ -1,8 +1,8 @@
-//! The supervisor's knobs.
+//! Defines the supervisor's settings and their defaults.
 
 use checkrein_runtime::reviewer::UnitFraction;
 
-/// What it does, and how often.
+/// Settings of the supervisor.
 ///
 /// ```
 /// use checkrein::{UnitFraction, VerifierConfig};
@@ -19,13 +19,13 @@ use checkrein_runtime::reviewer::UnitFraction;
 pub struct VerifierConfig {
     /// Whether calls are judged before they run.
     pub veto_enabled: bool,
-    /// What an intervention must be sure of; with less the call is allowed.
+    /// Least confidence of a veto or a rewrite; below it the call is allowed.
     pub veto_min_confidence: UnitFraction,
     /// Whether steps are rated.
     pub progress_enabled: bool,
-    /// Below this a step brought nothing.
+    /// A step with a lower score counts as without progress.
     pub progress_threshold: UnitFraction,
-    /// So many steps in a row that brought nothing make a nudge.
+    /// Number of consecutive steps without progress that lead to a nudge.
     pub progress_window: u32,
     /// Most calls that the model is asked about in a run.
     pub max_pretool_calls_per_run: u32,
@@ -41,7 +41,7 @@ pub enum CallsReviewedByModel {
     /// All.
     #[default]
     All,
-    /// Those of tools that do not only look ([`Tool::read_only`](crate::Tool::is_read_only_tool)).
+    /// Calls of tools that are not read-only ([`Tool::is_read_only_tool`](crate::Tool::is_read_only_tool)).
     Risky,
 }
 
@@ -70,13 +70,15 @@ pub struct VerifierConfigError {
 }
 
 impl VerifierConfig {
-    /// Whether it can be meant.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// What cannot, and what to say instead.
+    /// If a setting is 0 where that would silently switch a part off; the error names the explicit
+    /// switch.
     pub fn validate_config(&self) -> Result<(), VerifierConfigError> {
         let veto = "'veto_enabled: false'";
         let progress = "'progress_enabled: false'";
+        // A zero is refused because it would switch a half off without saying so.
         let zeros = [
             (
                 "max_pretool_calls_per_run",

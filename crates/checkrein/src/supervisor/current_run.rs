@@ -1,5 +1,5 @@
-//! What is kept of a run, and when the next begins. Whoever is in the middle of a question when that
-//! happens counts for the run in which it was asked.
+//! Holds the counters and the cache of the current run, and replaces them when the next run begins.
+//! A question that is pending at that moment counts for the run in which it was asked.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,18 +15,20 @@ pub(super) struct SupervisorRunState {
     pub(super) streak: u32,
 }
 
-/// The runs of a verifier, one after the other; shared by all that share its caps.
+/// The current run of a verifier, shared by all clones that share its caps.
 #[derive(Debug, Default)]
 pub(super) struct SharedSupervisorRunState(Mutex<Arc<Mutex<SupervisorRunState>>>);
 
 impl SharedSupervisorRunState {
-    /// The run that is going on.
+    /// Returns the current run.
     pub(super) fn current_supervisor_run(&self) -> Arc<Mutex<SupervisorRunState>> {
         lock_unpoisoned(&self.0).clone()
     }
 
     /// Begins the next.
     pub(super) fn begin_next_supervised_run(&self) {
+        // Replaced, not cleared: a pending question keeps its `Arc` of the old run and counts
+        // there.
         *lock_unpoisoned(&self.0) = Arc::default();
     }
 
@@ -37,7 +39,7 @@ impl SharedSupervisorRunState {
     }
 }
 
-/// What a panicking thread held are counters, good as they are.
+/// Locks a mutex, poisoned or not. It guards counters, which stay valid if a thread panics.
 pub(super) fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,5 @@
-//! What the supervisor says, and on what ground. What nobody judged is not an `Allow`.
+//! Defines the supervisor's decisions and what they rest on. A call that nobody judged is
+//! `Unjudged`, never `Allow`.
 
 use checkrein_models::ChatMessage;
 use checkrein_runtime::reviewer::{UnitFraction, UnusableModelAnswer};
@@ -42,9 +43,9 @@ pub struct PreToolDecision {
 pub enum ToolCallVerdictBasis {
     /// The model's word.
     Model,
-    /// The model was for this, and too unsure: the call is allowed.
+    /// The model gave this verdict with too little confidence: the call is allowed.
     TooUnsure(ToolCallVerdict),
-    /// No model is needed to see that the call cannot be right.
+    /// The call does not fit the tools or their schemas; no model was asked.
     Misfit(InvalidToolCallError),
     /// The host's policy refuses it.
     Policy,
@@ -58,31 +59,32 @@ pub enum UnjudgedReason {
     /// It is switched off.
     #[error("switched off")]
     Disabled,
-    /// It stays off in this run.
+    /// It stays off in this run because it would cost more than it saves.
     #[error("not worth it: {0}")]
     NotWorth(SupervisionNotWorthReason),
     /// The tool only looks, and such calls are not asked about.
     #[error("not asked: the tool only reads")]
     OutOfScope,
-    /// As often as it may the model has been asked in this run.
+    /// The model has been asked as often as the cap of this run allows.
     #[error("the cap of {cap} questions a run is spent")]
     CapSpent {
         /// The cap.
         cap: u32,
     },
-    /// The model said nothing that counts.
+    /// The model gave no usable answer.
     #[error("{0}")]
     NoAnswer(UnusableModelAnswer),
 }
 
 impl PreToolDecision {
-    /// Whether the call runs, if with other arguments.
+    /// Returns whether the call runs, possibly with other arguments.
     pub fn allows_tool_call(&self) -> bool {
         self.verdict != ToolCallVerdict::Veto
     }
 
-    /// What the agent is told of a call that did not run.
+    /// Renders the result of a call that did not run.
     pub(super) fn blocked_call_message(&self, tool: &str) -> String {
+        // The model may give no reason; the agent must still see who refused the call.
         let reason = match self.reason.as_str() {
             "" => "the supervisor is against it",
             reason => reason,
@@ -119,7 +121,7 @@ impl PreToolDecision {
     }
 }
 
-/// How much a step brought.
+/// The rating of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepProgressRating {
     /// From 0 to 1; `None` if nobody rated it.
@@ -132,7 +134,7 @@ pub struct StepProgressRating {
     pub unjudged: Option<UnjudgedReason>,
 }
 
-/// What a stalling agent is told, as the message of a user.
+/// Builds the message to a stalling agent, as a user's message.
 pub(super) fn nudge_message(window: u32, suggestion: Option<&str>) -> ChatMessage {
     let steps = if window == 1 {
         "Your last step".to_owned()

@@ -1,5 +1,5 @@
-//! What was said of calls before, by their shape: tool, arguments whatever the order of their keys, goal.
-//! Bounded: the oldest shape is forgotten first.
+//! Caches decisions by the shape of a call: its tool, its goal, and its arguments regardless of the
+//! order of their keys. The cache is bounded; the oldest shape is dropped first.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::PreToolDecision;
 
-/// So many shapes are remembered.
+/// Most shapes in the cache.
 const MAX_ENTRIES: usize = 256;
-/// Longer ones are not.
+/// Longest shape that is cached.
 const MAX_KEY_BYTES: usize = 16 * 1024;
 
 #[derive(Debug, Default)]
@@ -20,12 +20,12 @@ pub(super) struct PreToolDecisionCache {
     decisions: HashMap<u64, Box<CachedPreToolDecision>, BuildHasherDefault<IdentityHasher>>,
     /// Oldest first.
     order: VecDeque<u64>,
-    /// Keys that nobody outside knows.
+    /// Random hash keys, so that an agent cannot construct arguments that collide.
     keys: RandomState,
 }
 
-/// A call's shape, whole, so that no other call passes for it: arguments, tool and goal in one text, and
-/// where the first two end. With a hash of it to find it by.
+/// A call's shape: arguments, tool and goal in one text, where the first two end, and a hash. The
+/// whole text is kept and compared, so that no other call passes for this one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CallDecisionCacheKey {
     hash: u64,
@@ -40,7 +40,7 @@ struct CachedPreToolDecision {
 }
 
 impl CallDecisionCacheKey {
-    /// As [`canonical_json`] writes them.
+    /// Returns the arguments, as [`canonical_json`] writes them.
     pub(super) fn canonical_arguments(&self) -> &str {
         self.text.get(..self.ends.0).unwrap_or_default()
     }
@@ -66,12 +66,14 @@ impl PreToolDecisionCache {
         }
     }
 
-    /// What was said of it.
+    /// Returns the cached decision about a call of this shape.
     pub(super) fn cached_call_decision(
         &self,
         shape: &CallDecisionCacheKey,
     ) -> Option<&PreToolDecision> {
         let kept = self.decisions.get(&shape.hash)?;
+        // Equal hashes are not enough: on a collision a vetoed call could get another call's
+        // `Allow`.
         (kept.key == *shape).then_some(&kept.decision)
     }
 
@@ -88,6 +90,7 @@ impl PreToolDecisionCache {
             key: shape,
             decision: said,
         });
+        // The hash is in `order` already. A second entry would evict the shape too early.
         if self.decisions.insert(hash, kept).is_some() {
             return;
         }
@@ -100,7 +103,7 @@ impl PreToolDecisionCache {
     }
 }
 
-/// For keys that are hashes.
+/// A hasher for keys that are hashes already.
 #[derive(Debug, Default)]
 struct IdentityHasher(u64);
 
@@ -152,6 +155,7 @@ fn write_canonical_json(value: &Value, out: &mut String) {
         }
         Value::Object(map) => {
             let mut entries: Vec<(&String, &Value)> = map.iter().collect();
+            // A model may send the same object with its keys in another order; it is the same call.
             if !entries.is_sorted_by_key(|(key, _)| *key) {
                 entries.sort_unstable_by_key(|(key, _)| *key);
             }
@@ -169,7 +173,8 @@ fn write_canonical_json(value: &Value, out: &mut String) {
     }
 }
 
-/// Most numbers are small, and formatting them in general takes longer than all else here.
+/// Writes a number in decimal. Most numbers are short, and the general formatter takes longer than
+/// everything else here.
 fn write_digits(number: u64, out: &mut String) {
     if number >= 10 {
         write_digits(number / 10, out);

@@ -1,5 +1,6 @@
-//! A second, cheap model beside an agent: should this call run, and is this getting anywhere? Both only when
-//! asked for, both with hard caps, and whatever it does not say is told from what it says.
+//! Supervises an agent with a second, cheap model: it vetoes tool calls and rates the agent's
+//! progress. Both halves are optional and have hard caps. A missing answer is always distinguished
+//! from an answer.
 
 mod config;
 mod current_run;

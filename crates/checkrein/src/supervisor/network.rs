@@ -1,4 +1,4 @@
-//! Both halves of the supervisor over one model, one goal and one run.
+//! Combines both halves of the supervisor over one model, one goal and one run.
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ pub struct VerifierNetwork {
 }
 
 impl VerifierNetwork {
-    /// With a model, typically a cheap one, of another family than the agent's. The goal is what both
-    /// questions are asked about; it may be empty.
+    /// Creates a network over a model, typically a cheap one of another family than the agent's.
+    /// Both questions refer to the goal, which may be empty.
     ///
     /// # Errors
     /// If the config has a setting that cannot be meant.
@@ -33,6 +33,7 @@ impl VerifierNetwork {
         config: VerifierConfig,
         goal: &str,
     ) -> Result<Self, VerifierConfigError> {
+        // Both halves count into one run, so that one `reset` and one set of statistics cover both.
         let book = Arc::<SharedSupervisorRunState>::default();
         Ok(Self {
             pre_tool: PreToolVerifier::new_verifier_sharing_run(
@@ -46,7 +47,8 @@ impl VerifierNetwork {
         })
     }
 
-    /// Asks the host's own rules before the model, and again about what the model rewrote.
+    /// Asks the host's own rules before the model, and again about arguments that the model
+    /// rewrote.
     #[must_use]
     pub fn with_host_policy(
         mut self,
@@ -56,7 +58,7 @@ impl VerifierNetwork {
         self
     }
 
-    /// Stays off in a run in which it is not worth it; [`VerifierStats`] says why.
+    /// Keeps the supervisor off in runs that are not worth supervising; [`VerifierStats`] says why.
     #[must_use]
     pub fn with_expected_delay_and_cost(mut self, expected: ExpectedRunCostAndDelay) -> Self {
         self.pre_tool = self.pre_tool.ask_model_only_if_worthwhile(expected);
@@ -64,10 +66,12 @@ impl VerifierNetwork {
         self
     }
 
-    /// Has every call of these tools judged before it runs. They are the agent's tools from now on,
-    /// with those that were wrapped before: a call of any other is refused without asking, and an agent
-    /// with a single tool is not watched.
+    /// Wraps tools so that every call is judged before it runs. They become the agent's known
+    /// tools, together with those that were wrapped before: a call of any other tool is refused
+    /// without asking the model, and an agent with a single tool is not watched.
     pub fn wrap_tools<T: Tool>(&self, tools: Vec<T>) -> Vec<ToolWrappedWithVerifier<T>> {
+        // Registered as a whole first: a call of one wrapped tool must not be judged while the
+        // others are still unknown.
         self.pre_tool.register_agent_tools(&tools);
         let wrapped = |tool| {
             ToolWrappedWithVerifier::wrap_tool_known_to_verifier(
@@ -107,8 +111,8 @@ impl VerifierNetwork {
         self.progress.maybe_nudge(check)
     }
 
-    /// Begins the next run: counters, caps, streak and memory of calls are new, also for tools that
-    /// were wrapped before.
+    /// Begins the next run with new counters, caps, streak and cache, also for tools that were
+    /// wrapped before.
     pub fn reset(&self) {
         self.current_run.begin_next_supervised_run();
     }

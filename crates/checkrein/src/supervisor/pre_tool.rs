@@ -1,5 +1,6 @@
-//! Should this call run? What needs no model first: is there such a tool, do the arguments fit, does the host's
-//! policy allow it. Then the model, as often as it may, and about no call twice.
+//! Judges tool calls before they run. The checks without a model come first: whether the tool
+//! exists, the arguments fit its schema and the host's policy allows the call. Then the model is
+//! asked, up to a cap and never twice about the same call.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -23,7 +24,7 @@ use super::{
 use crate::Tool;
 use crate::tool::model_tool_definition;
 
-/// A host's own rules: why a call of this tool with these arguments must not run, if it must not.
+/// A host's own rules: returns why a call of this tool with these arguments must not run.
 pub type HostToolCallPolicy = dyn Fn(&str, &Value) -> Option<String> + Send + Sync;
 
 /// Judges calls before they run. Clones share caps, memory and counters.
@@ -50,12 +51,12 @@ pub struct PreToolVerifier {
     current_run: Arc<SharedSupervisorRunState>,
 }
 
-/// The tools that the agent has, as far as they are known.
+/// The agent's tools, as far as they are known.
 #[derive(Debug, Default)]
 struct KnownTools {
     definitions: Vec<checkrein_models::ToolDefinition>,
     tools: Option<ToolsPreparedForVeto>,
-    /// Names of those that only look.
+    /// Names of the read-only ones.
     read_only: BTreeSet<String>,
 }
 
@@ -88,7 +89,7 @@ struct CallPutToVetoModel {
     known_tools: Arc<KnownTools>,
 }
 
-/// A tool that knows itself: in a wrapper of its own.
+/// The schema of a tool that is wrapped alone and not registered with the verifier.
 #[derive(Debug)]
 pub(super) struct SupervisedToolSpec {
     known: ToolWithCompiledSchema,
@@ -149,17 +150,19 @@ impl PreToolVerifier {
         self
     }
 
-    /// Makes tools of the agent known, besides those that are. Once some are, a call of any other is
-    /// refused without asking.
+    /// Registers tools of the agent, in addition to those registered before. Once there are any, a
+    /// call of an unregistered tool is refused without asking the model.
     pub fn register_agent_tools<T: Tool>(&self, tools: &[T]) {
         let mut kit = self
             .known_tools
             .write()
             .unwrap_or_else(PoisonError::into_inner);
+        // Built anew and swapped as a whole: calls that are being judged keep their own `Arc`.
         let mut all = kit.definitions.clone();
         let mut looking = kit.read_only.clone();
         for tool in tools {
             let tool_told = model_tool_definition(tool);
+            // A tool of the same name replaces the earlier one, read-only mark included.
             all.retain(|other| other.name != tool_told.name);
             looking.remove(&tool_told.name);
             if tool.is_read_only_tool() {
@@ -174,7 +177,7 @@ impl PreToolVerifier {
         });
     }
 
-    /// What is wrong with schemas of known tools against which arguments cannot be laid.
+    /// Returns the errors in schemas of known tools that cannot be used to check arguments.
     pub fn tool_schema_warnings(&self) -> Vec<String> {
         let kit = self.known_tools();
         let tools = kit.tools.iter();
@@ -219,12 +222,14 @@ impl PreToolVerifier {
             .clone()
     }
 
-    /// The one place where a call is decided, and counted.
+    /// Decides and counts a call. Every path comes through here, so that no call is counted twice
+    /// or not at all.
     pub(super) async fn decide_and_count_tool_call(
         &self,
         call: ProposedCall<'_>,
         own: Option<&SupervisedToolSpec>,
     ) -> PreToolDecision {
+        // Taken once: if a reset comes during the question, the answer still counts for this run.
         let run = self.current_run.current_supervisor_run();
         let decision = match self.decide_without_model(&run, &call, own) {
             ControlFlow::Break(decision) => decision,
@@ -239,7 +244,7 @@ impl PreToolVerifier {
         decision
     }
 
-    /// As far as it goes without the model; else what the model is to be asked.
+    /// Decides a call without the model, if possible; otherwise returns the question for the model.
     fn decide_without_model(
         &self,
         run: &Mutex<SupervisorRunState>,
@@ -251,6 +256,8 @@ impl PreToolVerifier {
                 UnjudgedReason::Disabled,
             ));
         }
+        // Misfits and the host's policy come before scope, caps and worth, which only limit the
+        // model.
         let kit = self.known_tools();
         let tools = kit.tools.as_ref();
         let known = kit.find_prepared_tool(call.tool, own);
@@ -273,6 +280,7 @@ impl PreToolVerifier {
                 UnjudgedReason::OutOfScope,
             ));
         }
+        // With a single tool there is no wrong one to choose.
         let one = tools.is_some_and(|tools| tools.len() == 1);
         if let Some(why) = self
             .expectations
@@ -284,6 +292,8 @@ impl PreToolVerifier {
             ));
         }
         let arguments = canonical_json(call.arguments);
+        // The cache is consulted and the cap is spent under one lock, or concurrent calls could
+        // exceed it. The lock is released before the model is asked.
         let shape = {
             let mut run = lock_unpoisoned(run);
             let shape = run
@@ -301,6 +311,7 @@ impl PreToolVerifier {
                     UnjudgedReason::CapSpent { cap },
                 ));
             }
+            // Spent before the answer is there: a failing model must not be asked without limit.
             run.stats.pretool_asked += 1;
             shape
         };
@@ -332,11 +343,12 @@ impl PreToolVerifier {
         );
         let decision = match heard.result {
             Ok(opinion) => self.tool_decision_from_model_opinion(call.tool, opinion),
+            // A model that fails must not block the agent; the decision says that nobody judged.
             Err(silent) => PreToolDecision::unjudged_decision(UnjudgedReason::NoAnswer(silent)),
         };
         let mut run = lock_unpoisoned(run);
         run.stats.count_usage(heard.usage);
-        // What was not judged may be when it is asked again.
+        // An unjudged call is not cached: the model may answer the next time.
         if decision.verdict != ToolCallVerdict::Unjudged {
             run.cache.cache_call_decision(asked.key, decision.clone());
         }
@@ -354,6 +366,7 @@ impl PreToolVerifier {
         tool: &str,
         opinion: ModelOpinionOnToolCall,
     ) -> PreToolDecision {
+        // Confidence matters for interventions only; a hesitant `Allow` stays an `Allow`.
         let stands = opinion.veto_meets_confidence(self.config.veto_min_confidence);
         let ModelOpinionOnToolCall {
             verdict,
@@ -384,7 +397,8 @@ impl PreToolVerifier {
         let Some(arguments) = said.new_args else {
             return said;
         };
-        // Its schema was asked already; the host's rules are asked like for any call.
+        // The rewritten arguments were checked against the schema with the reply. The host's rules
+        // have not seen them yet.
         let arguments = Value::Object(arguments);
         if let Some(why) = self.policy_refusal(tool, &arguments) {
             return PreToolDecision::refused_decision(
@@ -397,6 +411,7 @@ impl PreToolVerifier {
                 new_args: Some(arguments),
                 ..said
             },
+            // Unreachable: `arguments` was made an object above.
             _ => PreToolDecision::unjudged_decision(UnjudgedReason::NoAnswer(
                 UnusableModelAnswer::NoArguments,
             )),
@@ -404,13 +419,14 @@ impl PreToolVerifier {
     }
 }
 
-/// What can be said without a model.
+/// Checks a call against the known tools and their schemas.
 fn check_call_against_tool_schema(
     tools: Option<&ToolsPreparedForVeto>,
     known: Option<&ToolWithCompiledSchema>,
     call: &ProposedCall<'_>,
 ) -> Result<(), InvalidToolCallError> {
     match (known, tools) {
+        // Without registered tools and without a schema of its own nothing is known to be wrong.
         (Some(known), _) => known.check_call_arguments(call.tool, call.arguments),
         (None, Some(tools)) => tools.check_tool_call_schema(call.tool, call.arguments),
         (None, None) => Ok(()),

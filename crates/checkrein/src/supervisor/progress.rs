@@ -1,4 +1,4 @@
-//! Is this getting anywhere? Scores of an agent's steps; too many low ones in a row make one nudge.
+//! Rates the progress of an agent's steps. Too many low scores in a row lead to one nudge.
 
 use std::sync::Arc;
 
@@ -54,14 +54,15 @@ impl ProgressVerifier {
         self
     }
 
-    /// Rates one step. Never fails: a step that nobody could rate has no score, and neither lengthens
-    /// nor breaks a row of low ones.
+    /// Rates one step. Never fails: a step that could not be rated has no score, and neither
+    /// extends nor ends a streak of low scores.
     pub async fn evaluate(
         &self,
         goal: &str,
         last_step_summary: &str,
         recent_history: &[ChatMessage],
     ) -> StepProgressRating {
+        // Taken once, so that a reset during the question does not split the step over two runs.
         let run = self.current_run.current_supervisor_run();
         let may = if !self.config.progress_enabled {
             Err(UnjudgedReason::Disabled)
@@ -71,6 +72,8 @@ impl ProgressVerifier {
             let asked = &mut lock_unpoisoned(&run).stats.progress_asked;
             let cap = self.config.max_progress_calls_per_run;
             if *asked < cap {
+                // Spent before the answer is there: a failing model must not be asked without
+                // limit.
                 *asked += 1;
                 Ok(())
             } else {
@@ -106,6 +109,7 @@ impl ProgressVerifier {
                 unjudged: Some(why),
             },
         };
+        // Locked only now: the lock must not be held while the model is asked.
         let mut run = lock_unpoisoned(&run);
         let below = check
             .score
@@ -119,21 +123,22 @@ impl ProgressVerifier {
         check
     }
 
-    /// The message for an agent that is stalling, once per row of low scores: what hands it out begins
-    /// the next row.
+    /// Returns the message for a stalling agent, once per streak of low scores: returning it starts
+    /// the next streak.
     pub fn maybe_nudge(&self, last_check: &StepProgressRating) -> Option<ChatMessage> {
         let run = self.current_run.current_supervisor_run();
         let mut run = lock_unpoisoned(&run);
         if run.streak < self.config.progress_window {
             return None;
         }
+        // One nudge per streak: repeating it at every further step would fill the conversation.
         run.streak = 0;
         run.stats.nudges_injected += 1;
         let suggestion = last_check.suggested_action.as_deref();
         Some(nudge_message(self.config.progress_window, suggestion))
     }
 
-    /// Steps in a row that brought nothing.
+    /// Returns the number of consecutive steps without progress.
     pub fn low_score_streak(&self) -> u32 {
         lock_unpoisoned(&self.current_run.current_supervisor_run()).streak
     }

@@ -1,4 +1,4 @@
-//! What the supervisor did in a run, counted where it decides.
+//! Counts what the supervisor did in a run.
 
 use checkrein_models::AnswerTokenUsage;
 use checkrein_runtime::reviewer::UnitFraction;
@@ -8,7 +8,7 @@ use super::{
     ToolCallVerdictBasis, UnjudgedReason,
 };
 
-/// So many scores are kept.
+/// Number of scores that are kept.
 const SCORES: usize = 10;
 
 /// Counters of one run.
@@ -16,7 +16,7 @@ const SCORES: usize = 10;
 pub struct VerifierStats {
     /// Calls that were checked.
     pub pretool_calls: u64,
-    /// Allowed by the model, those included where its veto was too unsure.
+    /// Allowed by the model, including vetoes that were too unsure.
     pub pretool_allow: u64,
     /// Vetoed: by the model, or without one.
     pub pretool_veto: u64,
@@ -26,9 +26,9 @@ pub struct VerifierStats {
     pub pretool_unjudged: u64,
     /// Of these, because the cap was spent.
     pub pretool_cap_spent: u64,
-    /// Of these, because the model said nothing that counts.
+    /// Of these, because the model gave no usable answer.
     pub pretool_no_answer: u64,
-    /// Answered as an earlier call like it.
+    /// Answered from the cache.
     pub pretool_cached: u64,
     /// Interventions that were too unsure.
     pub pretool_too_unsure: u64,
@@ -76,6 +76,7 @@ impl VerifierStats {
             ToolCallVerdictBasis::Unjudged(UnjudgedReason::NoAnswer(_)) => {
                 self.pretool_no_answer += 1
             }
+            // A state of the run, not a count: every further call has the same reason.
             ToolCallVerdictBasis::Unjudged(UnjudgedReason::NotWorth(why)) => {
                 self.veto_off = Some(*why)
             }
@@ -110,11 +111,12 @@ impl VerifierStats {
             return;
         };
         let parts = [usage.input, usage.cache_read, usage.cache_write];
-        // A provider may say any number.
+        // A provider may report any number, so the sums saturate.
         let input = parts.into_iter().flatten().fold(0, u64::saturating_add);
         self.input_tokens = self.input_tokens.saturating_add(input);
         let output = usage.output.unwrap_or_default();
         self.output_tokens = self.output_tokens.saturating_add(output);
+        // Tells the host that the sums above are lower bounds.
         self.uncounted_answers += u64::from(usage.input.is_none() || usage.output.is_none());
     }
 }

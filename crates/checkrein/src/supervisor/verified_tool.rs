@@ -1,5 +1,5 @@
-//! A tool whose calls are judged before they run. To an agent it is the tool that it was: name, description,
-//! schema and every other attribute are the wrapped one's.
+//! Wraps a tool so that its calls are judged before they run. The agent sees the same tool: name,
+//! description, schema and all other attributes are the wrapped tool's.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ pub struct ToolWrappedWithVerifier<T> {
     tool: T,
     verifier: PreToolVerifier,
     goal: Arc<str>,
-    /// Unless the verifier knows the tool.
+    /// The tool's own schema, unless the verifier knows the tool.
     standalone: Option<SupervisedToolSpec>,
 }
 
-/// Has a tool's calls judged before they run, on its own and without a network.
+/// Wraps a single tool so that its calls are judged before they run, without a network.
 pub fn wrap_tool_with_verifier<T: Tool>(
     tool: T,
     verifier: &PreToolVerifier,
@@ -48,7 +48,7 @@ impl<T> ToolWrappedWithVerifier<T> {
         }
     }
 
-    /// The tool without us.
+    /// Returns the wrapped tool.
     pub fn into_inner(self) -> T {
         self.tool
     }
@@ -85,6 +85,8 @@ impl<T: Tool> Tool for ToolWrappedWithVerifier<T> {
 
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
+            // The original arguments are judged; rewritten ones were checked by the verifier with
+            // its answer.
             let planned = ProposedCall {
                 goal: &self.goal,
                 tool: self.tool.name(),
@@ -96,12 +98,16 @@ impl<T: Tool> Tool for ToolWrappedWithVerifier<T> {
                 .decide_and_count_tool_call(planned, self.standalone.as_ref())
                 .await;
             let output = match decision.verdict {
+                // Unjudged calls run: a supervisor that fails must not stop the agent.
                 ToolCallVerdict::Allow | ToolCallVerdict::Unjudged => self.tool.run(call).await,
                 ToolCallVerdict::Veto => ToolOutput {
+                    // Not an error: the agent reads a veto as advice and may go on with another
+                    // call.
                     outcome: ToolOutcome::Vetoed,
                     ..ToolOutput::from_success(decision.blocked_call_message(self.tool.name()))
                 },
                 ToolCallVerdict::Rewrite => {
+                    // Moved out and back below, so that large arguments are not cloned.
                     let new = Value::Object(decision.new_args.take().unwrap_or_default());
                     let rewritten = ToolInvocation {
                         arguments: &new,
@@ -127,7 +133,7 @@ impl<T: Tool> Tool for ToolWrappedWithVerifier<T> {
     }
 }
 
-/// An agent that does not know with what its call ran misreads what came of it.
+/// Tells the agent which arguments its call ran with; otherwise it would misread the result.
 fn rewritten_arguments_note(decision: &PreToolDecision, arguments: &Value) -> String {
     format!(
         "[verifier-rewrite] ran with {arguments} instead: {}",

@@ -1,18 +1,19 @@
-//! When a supervisor costs more than it saves: it stays off then, and says why.
+//! Decides whether a run is worth supervising. If it is not, the supervisor stays off and reports
+//! why.
 
 use std::time::Duration;
 
-/// What one of its answers takes, at least.
+/// Least time that an answer of the supervisor takes.
 const ANSWER: Duration = Duration::from_millis(200);
-/// A run that costs less than this, in millionths of a dollar, is not worth watching.
+/// A run that costs less than this, in millionths of a dollar, is not worth supervising.
 const SMALL: u64 = 10_000;
 
 /// What a host knows of a run before it begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExpectedRunCostAndDelay {
-    /// What a tool call may take longer for being judged.
+    /// Longest delay of a tool call that is acceptable for a judgement.
     pub delay: Option<Duration>,
-    /// What the whole run will cost, in millionths of a dollar.
+    /// Expected cost of the whole run, in millionths of a dollar.
     pub cost: Option<u64>,
 }
 
@@ -22,13 +23,13 @@ pub enum SupervisionNotWorthReason {
     /// An agent with one tool has nothing to mistake it for.
     #[error("the agent has one tool")]
     OneTool,
-    /// Calls have to be quick.
+    /// The acceptable delay is shorter than an answer takes.
     #[error("a call may be delayed by {} ms, and an answer takes at least {}", .delay.as_millis(), ANSWER.as_millis())]
     Delay {
         /// What a call may take longer.
         delay: Duration,
     },
-    /// The run is small.
+    /// The run costs too little.
     #[error("the run is to cost {} of a cent", DisplayedSubCentCost(*.cost))]
     Cost {
         /// In millionths of a dollar.
@@ -50,6 +51,7 @@ impl ExpectedRunCostAndDelay {
         if let Some(delay) = self.delay.filter(|delay| *delay < ANSWER) {
             return Some(SupervisionNotWorthReason::Delay { delay });
         }
+        // An expectation that the host did not state never keeps the supervisor off.
         let cost = self.cost.filter(|cost| *cost < SMALL)?;
         Some(SupervisionNotWorthReason::Cost { cost })
     }

@@ -1,8 +1,8 @@
-//! An agent, as far as a verification loop has to know it.
+//! Defines [`Agent`], what a verification loop needs to know of an agent.
 
 use checkrein_models::BoxFuture;
 
-/// Whatever can be sent back with a message.
+/// An agent that can be run again with a message.
 pub trait Agent: Send + Sync {
     /// What a conversation is made of.
     type ConversationMessage: Send + Sync;
@@ -22,8 +22,8 @@ pub trait Agent: Send + Sync {
 pub struct AgentRun<M> {
     /// The whole conversation, the history that it went on with included.
     pub messages: Vec<M>,
-    /// What it said last.
+    /// Its last text.
     pub output: String,
-    /// How often it changed something in this run; `None` if nobody counts.
+    /// Number of edits in this run; `None` if they are not counted.
     pub edits: Option<u64>,
 }

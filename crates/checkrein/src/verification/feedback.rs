@@ -1,4 +1,4 @@
-//! What an agent is sent back with.
+//! Renders the message that sends an agent back with its failures.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use checkrein_models::quoted::{KeptTextPart, clip_text};
 
 use super::{FailedVerifiers, VerificationResult, Verifier};
 
-/// Bytes of one verifier's message, of which the end says most.
+/// Longest message of one verifier in bytes; of a longer one the end is kept.
 const MAX_MESSAGE: usize = 8 * 1024;
 
 pub(super) fn failure_feedback<M>(

@@ -1,4 +1,4 @@
-//! Waits for several verifiers at once, with whatever executor the caller has.
+//! Awaits several verifiers at once, on any executor.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::task::Poll;
 use super::VerificationResult;
 use super::verifier::StartedVerifier;
 
-/// Their results, in their order.
+/// Awaits all checks and returns their results in the same order.
 pub(super) async fn await_all_verifications(
     mut checks: Vec<StartedVerifier<'_>>,
 ) -> Vec<VerificationResult> {
@@ -15,6 +15,7 @@ pub(super) async fn await_all_verifications(
     poll_fn(|context| {
         let mut waiting = false;
         for (check, result) in checks.iter_mut().zip(&mut results) {
+            // A future must not be polled again after it was ready.
             if result.is_some() {
                 continue;
             }
@@ -30,6 +31,6 @@ pub(super) async fn await_all_verifications(
         }
     })
     .await;
-    // Each has one: the loop above ends no sooner.
+    // Every check has a result: the future above is not ready before.
     results.into_iter().flatten().collect()
 }

@@ -1,5 +1,5 @@
-//! Verify, send back, verify again: around any agent. Everything that changes belongs to one call, so one
-//! loop serves as many runs at once as there are.
+//! Runs any agent in a loop: verify its work, send it back with the failures, verify again. All
+//! mutable state belongs to one call, so one loop can serve several runs at the same time.
 
 mod agent;
 mod feedback;
@@ -60,18 +60,19 @@ pub struct VerificationLoop<M> {
     same_failures: Option<u32>,
 }
 
-/// How a run came out.
+/// How a verification loop ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VerificationLoopOutcome<E> {
-    /// All verifiers passed, on what the agent left.
+    /// All verifiers passed on the agent's last run.
     Verified,
     /// Some still fail after the last retry.
     Exhausted,
     /// Some fail, and there is no agent to send back.
     NoAgent,
-    /// The same failures as often as may be: going on is not worth it.
+    /// The same failures were met as often as the limit allows.
     NoProgress,
-    /// None fails, and of some nobody knows: sending an agent back for that would change nothing.
+    /// Some verifiers are inconclusive and none fails. Sending the agent back would not change
+    /// that.
     Inconclusive,
     /// The agent edited nothing, and only edits are verified.
     NothingEdited,
@@ -86,11 +87,11 @@ pub enum VerificationLoopOutcome<E> {
 pub struct VerificationLoopResult<M, E> {
     /// The agent's last run.
     pub run: AgentRun<M>,
-    /// How it came out.
+    /// How the loop ended.
     pub outcome: VerificationLoopOutcome<E>,
     /// How often the agent was sent back.
     pub retries: u32,
-    /// What did not pass when it was last looked at, by the verifier's name.
+    /// Verifiers that did not pass in the last verification, by name.
     pub failing: Vec<(String, VerificationResult)>,
 }
 
@@ -109,7 +110,8 @@ impl<M: Send + Sync> VerificationLoop<M> {
         }
     }
 
-    /// How often the agent is sent back at most; with 0 it is verified once and never sent back.
+    /// Sets how often the agent is sent back at most; with 0 it is verified once and never sent
+    /// back.
     #[must_use]
     pub fn max_retries(mut self, retries: u32) -> Self {
         self.max_retries = retries;
@@ -123,15 +125,15 @@ impl<M: Send + Sync> VerificationLoop<M> {
         self
     }
 
-    /// Verifies only what was edited: a run without an edit is passed over, and after a retry without one
-    /// nothing runs again.
+    /// Verifies only runs with edits: a first run without an edit is not verified, and after a
+    /// retry without an edit the verifiers do not run again.
     #[must_use]
     pub fn skip_runs_without_edits(mut self) -> Self {
         self.on_edits = true;
         self
     }
 
-    /// Ends it when the same failures are met for this many times in a row.
+    /// Ends the loop when the same failures are met this many times in a row.
     #[must_use]
     pub fn same_failures(mut self, times: u32) -> Self {
         self.same_failures = Some(times.max(1));
@@ -151,7 +153,7 @@ impl<M: Send + Sync> VerificationLoop<M> {
         Ok(self.verify(run, Some(agent)).await)
     }
 
-    /// Verifies what an agent did; without an agent it can only say how that came out.
+    /// Verifies a run. Without an agent there are no retries.
     pub async fn verify<A: Agent<ConversationMessage = M>>(
         &self,
         run: AgentRun<M>,
@@ -195,9 +197,12 @@ impl<M: Send + Sync> VerificationLoop<M> {
             if failing.is_empty() {
                 return VerificationLoopOutcome::Verified;
             }
+            // Only inconclusive ones are left: nothing that the agent could mend.
             if failing.iter().all(|(_, result)| result.is_inconclusive()) {
                 return VerificationLoopOutcome::Inconclusive;
             }
+            // Before the check for an agent: with 0 retries the outcome is `Exhausted`, with or
+            // without one.
             if call.retries >= self.max_retries {
                 return VerificationLoopOutcome::Exhausted;
             }
@@ -216,14 +221,17 @@ impl<M: Send + Sync> VerificationLoop<M> {
             );
             match agent.run(&call.run.messages, &feedback).await {
                 Ok(run) => call.run = run,
+                // `call.run` and `failing` still describe the run before.
                 Err(error) => return VerificationLoopOutcome::AgentFailed(error),
             }
             let before = std::mem::take(failing);
             *failing = if self.is_run_without_edits(&call.run) {
+                // Nothing was edited, so the old results still hold.
                 before.clone()
             } else {
                 self.run_failed_first(&before, &call.run).await
             };
+            // Other messages count as other failures, and thus as progress.
             met = if *failing == before { met + 1 } else { 1 };
         }
     }
@@ -236,8 +244,8 @@ impl<M: Send + Sync> VerificationLoop<M> {
         (0..self.verifiers.len()).collect()
     }
 
-    /// Those that failed first: as long as one of them does, the others need not run. Before anything is
-    /// accepted all do.
+    /// Runs the verifiers that failed before. While one of them still fails, the others need not
+    /// run. Before a run is accepted, all of them run.
     async fn run_failed_first(
         &self,
         before: &FailedVerifiers,
@@ -251,19 +259,22 @@ impl<M: Send + Sync> VerificationLoop<M> {
         self.run_verifiers(&self.verifier_indices(), run).await
     }
 
-    /// Runs these; what did not pass.
+    /// Runs these verifiers and returns those that did not pass.
     async fn run_verifiers(&self, which: &[usize], run: &AgentRun<M>) -> FailedVerifiers {
         let chosen = || {
             which
                 .iter()
                 .filter_map(|at| Some((*at, self.verifiers.get(*at)?)))
         };
+        // In the order of the list, run in parallel or not, so that equal failures compare as
+        // equal.
         let mut failing = FailedVerifiers::new();
         if self.parallel && which.len() > 1 {
             let checks = chosen()
                 .map(|(_, verifier)| verifier.start_verifier(run))
                 .collect();
             let results = await_all_verifications(checks).await;
+            // `chosen` yields the same order again, so each result meets its verifier.
             let results = chosen().map(|(at, _)| at).zip(results);
             failing.extend(results.filter(|(_, result)| !result.is_passed()));
         } else {

@@ -1,4 +1,5 @@
-//! A verifier of a host: a function, quick, blocking or asynchronous. Its panic is a result like any other.
+//! Runs a host's verifier: an immediate, blocking or asynchronous function. A panic becomes an
+//! inconclusive result.
 
 use std::any::Any;
 use std::future::Future;
@@ -14,12 +15,12 @@ use super::AgentRun;
 /// What a verifier found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VerificationResult {
-    /// It is as it should be.
+    /// The work is as it should be.
     Passed,
-    /// It is not; what the agent has to know to mend it.
+    /// It is not, with what the agent has to know to mend it.
     Failed(String),
-    /// Nobody knows: what went wrong with the verifier itself. Never as good as passed, and nothing that an
-    /// agent can mend.
+    /// The verifier itself failed, with the reason. This never counts as passed, and an agent
+    /// cannot mend it.
     Inconclusive(String),
 }
 
@@ -29,13 +30,13 @@ impl VerificationResult {
         matches!(self, Self::Passed)
     }
 
-    /// Whether nobody knows.
+    /// Returns whether it is inconclusive.
     pub fn is_inconclusive(&self) -> bool {
         matches!(self, Self::Inconclusive(_))
     }
 }
 
-/// Something that is looked at after each run of an agent.
+/// A named check that runs after each run of an agent.
 pub struct Verifier<M> {
     name: String,
     check: VerifierCheckFunction<M>,
@@ -53,7 +54,7 @@ enum VerifierCheckFunction<M> {
 }
 
 impl<M> Verifier<M> {
-    /// One that answers at once: it runs where the loop is waited for.
+    /// Creates a verifier that answers at once. It runs on the thread that polls the loop.
     pub fn new(
         name: &str,
         check: impl Fn(&AgentRun<M>) -> VerificationResult + Send + Sync + 'static,
@@ -64,8 +65,8 @@ impl<M> Verifier<M> {
         }
     }
 
-    /// One that takes its time, such as a command: it has a thread of its own, which goes on to its end even if
-    /// nobody waits any more.
+    /// Creates a verifier that blocks, such as a command. It runs on a thread of its own, to its
+    /// end even if the loop is dropped.
     pub fn new_blocking_verifier(
         name: &str,
         check: impl Fn() -> VerificationResult + Send + Sync + 'static,
@@ -76,7 +77,7 @@ impl<M> Verifier<M> {
         }
     }
 
-    /// One that waits for something itself.
+    /// Creates an asynchronous verifier.
     pub fn new_async_verifier(
         name: &str,
         check: impl for<'a> Fn(&'a AgentRun<M>) -> BoxFuture<'a, VerificationResult>
@@ -90,7 +91,7 @@ impl<M> Verifier<M> {
         }
     }
 
-    /// Its name, by which the agent is told of it.
+    /// Its name, which the agent's feedback mentions.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -105,6 +106,7 @@ impl<M> Verifier<M> {
                 StartedVerifierState::OnThread(VerifierThread::start_check_on_thread(check.clone()))
             }
             VerifierCheckFunction::Asynchronous(check) => {
+                // The function may panic before it returns its future.
                 match catch_unwind(AssertUnwindSafe(|| check(run))) {
                     Ok(pending) => StartedVerifierState::Waiting(pending),
                     Err(panic) => StartedVerifierState::Done(Some(verifier_panic_result(&*panic))),
@@ -152,6 +154,8 @@ impl VerifierThread {
         let shared = Arc::new(Mutex::new((None, None::<Waker>)));
         let there = shared.clone();
         let tell = move |result| {
+            // The result is stored before the waker is called, under one lock with the poll below:
+            // a poll in between either sees the result or leaves its waker first.
             let mut shared = there.lock().unwrap_or_else(PoisonError::into_inner);
             shared.0 = Some(result);
             if let Some(waker) = shared.1.take() {
@@ -161,6 +165,7 @@ impl VerifierThread {
         let started = std::thread::Builder::new()
             .name("verifier".to_owned())
             .spawn(move || tell(catch_panic(|| check())));
+        // Inconclusive and not failed: the agent cannot mend a system without threads.
         if let Err(error) = started {
             let why = format!("no thread could be started for it: {error}");
             let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -174,6 +179,7 @@ impl VerifierThread {
         match shared.0.take() {
             Some(result) => Poll::Ready(result),
             None => {
+                // Replaced on every poll: the future may have moved to another task since.
                 shared.1 = Some(context.waker().clone());
                 Poll::Pending
             }
@@ -186,6 +192,8 @@ fn catch_panic(check: impl FnOnce() -> VerificationResult) -> VerificationResult
 }
 
 fn verifier_panic_result(panic: &(dyn Any + Send)) -> VerificationResult {
+    // `panic!` with a literal carries a `&str`, with a format a `String`; other payloads have no
+    // text.
     let said = panic
         .downcast_ref::<&str>()
         .copied()

@@ -1,6 +1,5 @@
 //! The library's model-based halves at their front door: what a model on loopback is asked, what an agent is told,
-//! what is counted. Tests that begin with `s004_` and `s001_` are rows of the documents that these were asked for
-//! with: config, methods, fields, traces.
+//! what is counted.
 
 #![expect(
     clippy::panic,

@@ -1,5 +1,5 @@
-//! `checkrein approve` and `checkrein deny`: a person at a terminal answers what was parked,
-//! after a look at exactly what it is.
+//! `checkrein approve` and `checkrein deny`: a person at a terminal answers a parked question after
+//! seeing exactly what it is about.
 
 use std::io::BufRead as _;
 use std::path::Path;
@@ -40,6 +40,7 @@ fn record_approval_answer(
     let row = find_approval(&rows, &args.id)?;
     let now = checkrein_runtime::now_millis();
     let stands = row.approval_status_at(now);
+    // An answer that came too late or twice must not look as if it counted.
     if stands != ApprovalStatus::Asked {
         return Err(CommandError::command_failed_error(match stands {
             ApprovalStatus::Expired => format!(
@@ -51,12 +52,14 @@ fn record_approval_answer(
         }));
     }
     let store = engine::open_store(&located.place)?;
+    // The question may have been asked in another checkout that shares this state folder.
     let at_root = located.with_project_root(Path::new(&row.root));
     let runtime = engine::build_runtime(&at_root, store, TaskDriver::Hook);
     let patience = Deadline {
         due_at: None,
         cancelled: &signals::CANCELLED,
     };
+    // A call is fixed by its own text. Only work depends on the tree as it lies there now.
     let lies = match &row.about {
         ApprovalSubject::Call { .. } => None,
         ApprovalSubject::Work { .. } => {
@@ -64,6 +67,8 @@ fn record_approval_answer(
         }
     };
     print_approval(row, lies.as_ref().and_then(Option::as_ref));
+    // Before the question: a person must not be asked for a yes that cannot be given. A no
+    // always can.
     if approved {
         ensure_approvable(row, lies.as_ref())?;
     }
@@ -72,7 +77,7 @@ fn record_approval_answer(
         return Ok(exit_code::to_exit_code(exit_code::NO));
     };
     if approved && lies.is_some() {
-        // They may have looked for a while.
+        // The person may have looked for a while, and the tree may have changed meanwhile.
         ensure_approvable(
             row,
             Some(&runtime.compare_tree_with_approval_subject(row, patience)?),
@@ -97,6 +102,8 @@ fn record_approval_answer(
         }
         (false, ApprovalSubject::Work { .. }) => format!("denied: exactly this, until {until}"),
     });
+    // An approved call is asked for by the agent again; approved work waits for the next
+    // stop.
     match &row.about {
         ApprovalSubject::Work { message: None, .. } if approved => {
             ui::print_wrapped_to_stderr(
@@ -113,7 +120,7 @@ fn record_approval_answer(
     Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
-/// Whether a person can say yes to it: they see all of it, and what lies here is what it is about.
+/// Checks that a person can say yes: they see all of it, and what lies here is what it is about.
 fn ensure_approvable(
     row: &StoredApprovalRequest,
     lies: Option<&Option<ApprovalSubjectFreshness>>,
@@ -142,7 +149,7 @@ fn ensure_approvable(
     }
 }
 
-/// The question that is meant, with or without its `ap-`.
+/// Finds the question by its id, with or without `ap-`.
 fn find_approval<'a>(
     rows: &'a [StoredApprovalRequest],
     id: &str,
@@ -150,6 +157,7 @@ fn find_approval<'a>(
     let wanted = id.trim_start_matches("ap-");
     let fits = |row: &&StoredApprovalRequest| {
         let long = row.long_approval_id();
+        // An empty id would fit every question.
         !wanted.is_empty() && long.trim_start_matches("ap-").starts_with(wanted)
     };
     let fitting: Vec<&StoredApprovalRequest> = rows.iter().filter(fits).collect();
@@ -162,6 +170,7 @@ fn find_approval<'a>(
         several => {
             let named = several.iter().map(|row| {
                 let mut long = row.long_approval_id();
+                // Eight more characters than were typed tell the candidates apart.
                 long.truncate((id.len() + 8).max(16));
                 format!(
                     "{long} ({})",
@@ -179,14 +188,14 @@ fn find_approval<'a>(
     }
 }
 
-/// Of the commands of a call the severest are listed.
+/// Commands of a call that are listed, the severest first.
 const MAX_COMMANDS: usize = 12;
-/// So many columns of each.
+/// Columns of each command.
 const COMMAND_COLUMNS: usize = 160;
-/// More blanks than this in a row only push something out of sight.
+/// More blanks than this in a row only push text out of sight.
 const MAX_BLANKS: usize = 20;
 
-/// Everything, as it will be recorded: the agent's word for it does not count.
+/// Prints everything as it will be recorded. Nothing here is taken from the agent's description.
 fn print_approval(row: &StoredApprovalRequest, lies: Option<&ApprovalSubjectFreshness>) {
     let row_of = |name: &str, text: &str| ui::print_output_line(&format!("  {name:<9}{text}"));
     let line = |name: &str, text: &str| row_of(name, &escape_hidden_chars(text));
@@ -245,7 +254,7 @@ fn print_approval(row: &StoredApprovalRequest, lies: Option<&ApprovalSubjectFres
             format_duration(checkrein_runtime::now_millis().millis_since(row.at))
         ),
     );
-    // Nearest to the question, however long the call is.
+    // The commands stand nearest to the question, however long the call is.
     if let ApprovalSubject::Call {
         text,
         details: beside,
@@ -258,7 +267,7 @@ fn print_approval(row: &StoredApprovalRequest, lies: Option<&ApprovalSubjectFres
             line("runs", &format!("in {of}, the severest first:"));
         }
         for command in commands.iter().take(MAX_COMMANDS) {
-            // All of it stands above.
+            // The whole command stands above, in the call.
             let command = escape_hidden_chars(&shorten_blank_runs(command));
             row_of(
                 "",
@@ -274,10 +283,11 @@ fn print_approval(row: &StoredApprovalRequest, lies: Option<&ApprovalSubjectFres
     }
 }
 
-/// The lines of a text. Emptiness is told of, not shown.
+/// Returns the lines of a text, with empty lines counted and not shown.
 fn fold_empty_lines(text: &str) -> Vec<String> {
     let mut folded = Vec::new();
     let mut empty = 0_u64;
+    // The chained empty line counts itself, hence the `- 1` below.
     for line in text.lines().chain([""]).map(shorten_blank_runs) {
         if line.trim().is_empty() {
             empty += 1;
@@ -305,6 +315,7 @@ fn shorten_blank_runs(line: &str) -> String {
         let blanks = after.get(..gap).unwrap_or_default();
         kept.push_str(before);
         match blanks.chars().count() {
+            // A gap at the end of a line hides nothing.
             many if many > MAX_BLANKS && !next.is_empty() => {
                 kept.push_str(&format!(" ({many} blanks) "));
             }
@@ -316,7 +327,8 @@ fn shorten_blank_runs(line: &str) -> String {
     kept
 }
 
-/// Why; `None` if it is not to be after all. Whoever approves says so first, and then why.
+/// Asks for the reason. Returns `None` if the person does not approve after all; the yes is asked
+/// for before the reason.
 fn confirm_approval_and_ask_reason(
     args: &ApprovalAnswerArgs,
     approved: bool,

@@ -1,4 +1,4 @@
-//! `checkrein approvals`: what waits for a person, and what became of what did.
+//! `checkrein approvals`: lists the questions that wait for a person, and those that were answered.
 
 use std::process::ExitCode;
 
@@ -16,11 +16,11 @@ use crate::ui::printable::escape_hidden_chars;
 use crate::ui::style::{Paint, format_clock, format_duration};
 use crate::{exit_code, locate, ui};
 
-/// Of what does not wait any more, a person is shown so many.
+/// Questions that do not wait any more and are shown to a person.
 const MAX_PAST_SHOWN: usize = 10;
-/// Where nobody's terminal says how wide it is.
+/// Width if the output is no terminal.
 const DEFAULT_WIDTH: usize = 200;
-/// Less room than this is none.
+/// Less room than this is treated as none.
 const MIN_TEXT_COLUMNS: usize = 24;
 
 pub(crate) fn run_approvals_command(args: &ApprovalsArgs) -> Result<ExitCode, CommandError> {
@@ -47,6 +47,7 @@ pub(crate) fn run_approvals_command(args: &ApprovalsArgs) -> Result<ExitCode, Co
     for line in approval_table(&shown, now) {
         ui::print_output_line(line);
     }
+    // The hint names a question that can be approved, if there is one.
     let answerable = open.iter().find(|row| row.unapprovable_reason().is_none());
     if let Some(first) = answerable.or(open.first()) {
         ui::print_wrapped_to_stderr(&format!(
@@ -62,18 +63,20 @@ pub(crate) fn run_approvals_command(args: &ApprovalsArgs) -> Result<ExitCode, Co
     Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
-/// Everything that was asked here, newest first.
+/// Returns everything that was asked here, newest first.
 pub(super) fn load_approvals(
     located: &ProjectLocation,
 ) -> Result<Vec<StoredApprovalRequest>, CommandError> {
     match SqliteStore::open_store_read_only(&located.place.state) {
         Ok(store) => Ok(store.list_approvals()?),
+        // Without a store nothing was asked. None is made for looking.
         Err(StoreError::Missing { .. }) => Ok(Vec::new()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// What is asked about, in a few words. An agent's text must not write over its surroundings.
+/// Returns what is asked about in a few words, escaped: an agent's text must not write over its
+/// surroundings.
 pub(crate) fn approval_summary(row: &StoredApprovalRequest) -> String {
     match &row.about {
         ApprovalSubject::Call { tool, text, .. } => {
@@ -120,6 +123,7 @@ fn approval_table(rows: &[&StoredApprovalRequest], now: UnixMillis) -> Vec<Style
             StyledLine::from(row.agent.as_str()),
         ]
     }));
+    // Columns are as wide as their widest cell; what is asked about gets the rest.
     let mut widths = [0; 5];
     for row in &cells {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -128,11 +132,12 @@ fn approval_table(rows: &[&StoredApprovalRequest], now: UnixMillis) -> Vec<Style
     }
     let terminal = ui::stdout_width();
     let left: usize = widths.iter().map(|width| width + 2).sum();
-    // Too little room beside the rest: what is asked stands below it.
+    // With too little room beside the other columns, what is asked about stands on a line below.
     let room = terminal.unwrap_or(DEFAULT_WIDTH + left).checked_sub(left);
     let room = room.filter(|room| *room >= MIN_TEXT_COLUMNS);
     let mut lines = Vec::new();
     for (at, row) in cells.into_iter().enumerate() {
+        // The first row is the head and has no question.
         let one = at.checked_sub(1).and_then(|at| rows.get(at));
         let mut line = StyledLine::default();
         for (cell, width) in row.into_iter().zip(widths) {
@@ -191,7 +196,7 @@ fn wrap_for_terminal(line: StyledLine, terminal: Option<usize>) -> Vec<StyledLin
     }
 }
 
-/// As a document.
+/// Returns a question as JSON.
 pub(super) fn approval_json(row: &StoredApprovalRequest, now: UnixMillis) -> serde_json::Value {
     json!({
         "id": row.id,

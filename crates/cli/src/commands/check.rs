@@ -1,4 +1,4 @@
-//! `checkrein check`: the verifiers, now, by hand.
+//! `checkrein check`: runs the verifiers by hand, now.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ use crate::ui::progress::CheckProgressView;
 use crate::ui::style::Paint;
 use crate::{exit_code, signals, ui};
 
-/// So much is shown of the end of an output that nothing was found in.
+/// Lines of the end of an output that are shown if nothing was found in it.
 const OUTPUT_LINES: usize = 10;
 
 pub(crate) fn run_check_command(args: &CheckArgs) -> Result<ExitCode, CommandError> {
@@ -41,6 +41,8 @@ pub(crate) fn run_check_command(args: &CheckArgs) -> Result<ExitCode, CommandErr
     };
     let report = asked.run_checks(!args.no_cache, &signals::CANCELLED, &show)?;
     checks.clear_progress_line();
+    // A check that hides an exit status can pass although what it runs fails, so it is named at
+    // every run.
     for masked in masked_checks(&asked.located.place.root, &asked.policy) {
         ui::print_wrapped_to_stderr(&format!(
             "checkrein: {}: {MASKED_CONSEQUENCE}. To mend it, {}",
@@ -64,7 +66,7 @@ pub(crate) fn run_check_command(args: &CheckArgs) -> Result<ExitCode, CommandErr
     ))
 }
 
-/// Which checks are to run, and where.
+/// The checks to run, and where.
 pub(super) struct ChecksSelectedToRun {
     located: ProjectLocation,
     policy: Policy,
@@ -72,7 +74,7 @@ pub(super) struct ChecksSelectedToRun {
 }
 
 impl ChecksSelectedToRun {
-    /// All of the folder that we are in, if none is named.
+    /// Selects the named checks of the current folder; all of them if none is named.
     pub(super) fn check_request_from_args(
         verifiers: &[String],
         profile: Option<&str>,
@@ -123,7 +125,7 @@ impl ChecksSelectedToRun {
         })
     }
 
-    /// Runs them.
+    /// Runs the checks.
     pub(super) fn run_checks(
         &self,
         use_cache: bool,
@@ -132,6 +134,7 @@ impl ChecksSelectedToRun {
     ) -> Result<CheckReport, CommandError> {
         let store = engine::open_store(&self.located.place)?;
         let runtime = engine::build_runtime(&self.located, store, TaskDriver::Hook);
+        // Whoever asked can cancel it (Ctrl-C, an MCP client), so there is no deadline.
         let patience = Deadline {
             due_at: None,
             cancelled,
@@ -140,11 +143,12 @@ impl ChecksSelectedToRun {
     }
 }
 
-/// `accept` as a verdict; false only because something could not tell is inconclusive, and so is
-/// true only because nothing is required.
+/// Returns `accept` as a verdict. False only because a check could not tell is inconclusive, and so
+/// is true only because nothing is required.
 fn verdict_from_accept_expression(report: &CheckReport) -> Verdict {
     let failed = required_checks(report).any(|check| check.evidence.verdict == Verdict::Fail);
     match report.value {
+        // Without a required check `accept` is true of anything, which is no pass (law 1).
         _ if required_checks(report).next().is_none() => Verdict::Inconclusive,
         TruthValue::True => Verdict::Pass,
         TruthValue::False if failed => Verdict::Fail,
@@ -167,7 +171,7 @@ fn print_check_report(report: &CheckReport) {
     );
 }
 
-/// In words, a line each: what was found, and last what it comes to.
+/// Returns the findings, a line each, and last what they come to.
 pub(super) fn check_report_text(report: &CheckReport) -> String {
     let mut lines: Vec<String> = check_finding_lines(report).collect();
     let (_, word) = check_report_label(report);
@@ -193,7 +197,7 @@ fn check_report_label(report: &CheckReport) -> (Paint, &'static str) {
     }
 }
 
-/// What a check says that did not pass: its findings, or else the end of its output.
+/// Returns what a check that did not pass says: its findings, or else the end of its output.
 fn evidence_complaint_lines(evidence: &Evidence) -> Vec<String> {
     let name = &evidence.verifier;
     let mut lines: Vec<String> = evidence
@@ -211,8 +215,8 @@ fn evidence_complaint_lines(evidence: &Evidence) -> Vec<String> {
             .lines()
             .filter(|line| !line.trim().is_empty())
             .collect();
-        // Which program is missing, what hides a status and which files were not seen stands in
-        // our own note.
+        // Which program is missing, what hides a status, and which files were not seen stands in
+        // our own note at the head of the excerpt.
         let noted = match evidence.cause {
             Some(
                 InconclusiveCause::MissingProgram
@@ -239,6 +243,7 @@ fn evidence_complaint_lines(evidence: &Evidence) -> Vec<String> {
             _ => String::new(),
         };
         lines.push(format!("{name}: {what}{ran}"));
+        // Errors stand at the end of most outputs.
         let end = output.len().saturating_sub(OUTPUT_LINES);
         lines.extend(output.iter().skip(end).map(|line| format!("  | {line}")));
     }
@@ -248,9 +253,12 @@ fn evidence_complaint_lines(evidence: &Evidence) -> Vec<String> {
     lines
 }
 
-/// Which files kept changing while a check ran, and the line to paste if it writes them itself.
+/// Names the files that kept changing while a check ran, and the line to paste if the check writes
+/// them itself.
 pub(super) fn changing_files_hint_lines(evidence: &Evidence) -> Vec<String> {
     let name = &evidence.verifier;
+    // What such a check saw is not the tree, whatever `outputs` says: it needs a tree of its
+    // own.
     if evidence.cause == Some(InconclusiveCause::CheckRestores) {
         return vec![
             format!(
@@ -277,7 +285,7 @@ pub(super) fn changing_files_hint_lines(evidence: &Evidence) -> Vec<String> {
     ]
 }
 
-/// Paths that are named of a tree that moved.
+/// Paths that are named if a tree moved.
 const MOST_PATHS: usize = 8;
 
 fn join_first_paths(paths: &[String]) -> String {
@@ -288,19 +296,21 @@ fn join_first_paths(paths: &[String]) -> String {
     }
 }
 
-/// As a list of TOML.
+/// Renders paths as a list of TOML strings.
 fn format_toml_string_list(paths: &[String]) -> String {
+    // A JSON string is also a basic string of TOML.
     let quoted = paths.iter().map(|path| json!(path).to_string());
     quoted.collect::<Vec<_>>().join(", ")
 }
 
-/// What we say ourselves in the excerpt of an output.
+/// Returns our own note in a line of an excerpt.
 fn checkrein_note_in_output_line(line: &str) -> Option<&str> {
     line.strip_prefix("[checkrein: ")?.strip_suffix(']')
 }
 
-/// What has to be said of the checks that are not required.
+/// Returns the remark on checks that are not required.
 fn advisory_checks_remark(report: &CheckReport) -> Option<String> {
+    // A person who sees only passes must learn that none of them counts.
     if required_checks(report).next().is_none() {
         let all: Vec<String> = report
             .checks
@@ -324,7 +334,7 @@ fn advisory_checks_remark(report: &CheckReport) -> Option<String> {
     (!failing.is_empty()).then(|| format!(" (not required, and failing: {})", failing.join(", ")))
 }
 
-/// As one document.
+/// Returns the report as one JSON document.
 pub(super) fn check_report_json(report: &CheckReport) -> serde_json::Value {
     let verifiers = report.checks.iter().map(|check| {
         let mut document = evidence_json(&check.evidence);
@@ -343,12 +353,13 @@ pub(super) fn check_report_json(report: &CheckReport) -> serde_json::Value {
     })
 }
 
-/// What each check of a task found last.
+/// Returns what each check of a task found last.
 pub(super) fn latest_evidence_json(
     store: &SqliteStore,
     events: &[(EventSeq, Event)],
 ) -> serde_json::Value {
     let mut newest: BTreeMap<&VerifierName, serde_json::Value> = BTreeMap::new();
+    // Later evidence replaces earlier evidence of the same verifier.
     for (_, event) in events {
         if let Event::Input(stamped) = event
             && let Input::EvidenceArrived(arrived) = &stamped.input
@@ -361,7 +372,7 @@ pub(super) fn latest_evidence_json(
     newest.into_values().collect()
 }
 
-/// What a verifier found.
+/// Returns what a verifier found as JSON.
 fn evidence_json(evidence: &Evidence) -> serde_json::Value {
     let findings: Vec<serde_json::Value> = evidence
         .findings

@@ -1,5 +1,5 @@
-//! Why each check of each judged stop of a task was run, or was not; and what does not count for the
-//! tree.
+//! Says why each check was run, or not, at each judged stop of a task, and which files do not count
+//! for the tree.
 
 use std::time::Duration;
 
@@ -20,15 +20,16 @@ use crate::ui::printable::escape_to_one_line;
 use crate::ui::style::count_with_noun;
 use crate::ui::timeline;
 
-/// How long the tree may take to be read, to say what is left out of it.
+/// How long reading the tree may take to count the files left out of it.
 const COUNT_LIMIT: Duration = Duration::from_secs(2);
 
-/// A line for each stop at which checks were judged.
+/// Returns a line for each stop at which checks were judged.
 pub(super) fn stop_check_summary_lines(
     store: &SqliteStore,
     row: &TaskRow,
 ) -> Result<Vec<String>, CommandError> {
     let events = session_events(store, row)?;
+    // Each stop is explained by the policy it was judged with, which a seal may have changed.
     let policy = |digest: &_| Policy::from_sealed_policy_blob(&store.read_blob(digest).ok()??).ok();
     let placed = events.iter().map(|(seq, event)| (*seq, event));
     let stops = explain::check_runs_at_each_stop(placed, &policy);
@@ -50,11 +51,12 @@ pub(super) fn stop_check_summary_lines(
     Ok(lines)
 }
 
-/// All that this build can read.
+/// Returns all events of the session that this build can read.
 fn session_events(
     store: &SqliteStore,
     row: &TaskRow,
 ) -> Result<Vec<(EventSeq, Event)>, CommandError> {
+    // From the beginning: a check may have been run for an earlier task of the session.
     let rows = store.events_after(&row.session, EventSeq(0))?;
     let events = rows
         .iter()
@@ -62,12 +64,14 @@ fn session_events(
     Ok(events.collect())
 }
 
-/// What does not count for the tree as it is now, under the policy of this task.
+/// Returns the line on files that do not count for the tree as it is now, under the policy of this
+/// task.
 pub(super) fn excluded_files_line(
     place: &TreeAndStateFolder,
     store: &SqliteStore,
     row: &TaskRow,
 ) -> Option<String> {
+    // A task of another checkout would be explained with the files of this one.
     if place.root.to_string_lossy() != row.root.as_str() {
         return None;
     }
@@ -124,6 +128,7 @@ fn check_run_text(
                 Some(CheckRunReason::RerunAtSameStop) => " once more",
                 _ => " again",
             };
+            // The word `again` says this reason already.
             let said = reasons
                 .iter()
                 .filter(|reason| **reason != CheckRunReason::RerunAtSameStop);
@@ -183,7 +188,7 @@ fn check_run_reason_text(events: &[(EventSeq, Event)], reason: &CheckRunReason) 
     words.to_owned()
 }
 
-/// The tool call that was asked for here, as a person would say it.
+/// Returns the tool call that was asked for here, as a person would say it.
 fn tool_call_text(events: &[(EventSeq, Event)], request: EventSeq) -> Option<String> {
     let (_, event) = events.iter().find(|(seq, _)| *seq == request)?;
     match event {
@@ -198,7 +203,7 @@ fn tool_call_text(events: &[(EventSeq, Event)], request: EventSeq) -> Option<Str
     }
 }
 
-/// How it was run, where that is no matter of course.
+/// Returns how a check was run, if that is worth mentioning.
 fn check_run_remarks(store: &SqliteStore, check: &CheckOutcomeAtStop) -> Vec<String> {
     let evidence = check.evidence.and_then(|key| {
         let kept = store.read_evidence(&key).ok()??;
@@ -224,6 +229,7 @@ fn check_run_remarks(store: &SqliteStore, check: &CheckOutcomeAtStop) -> Vec<Str
             explanations::first_three_names(moved)
         ));
     }
+    // Both run alone. That the check writes into its own inputs is the cause, so it is said first.
     if *check_writes {
         how.push("it writes into what it judges, so it ran alone".to_owned());
     } else if *alone {

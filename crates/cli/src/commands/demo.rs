@@ -1,8 +1,8 @@
-//! `checkrein demo`: the main job on a real tiny project with a failing test and a
-//! scripted agent, offline, in a temporary folder that is gone afterwards.
+//! `checkrein demo`: the main job on a real tiny project with a failing test and a scripted agent,
+//! offline, in a temporary folder that is removed afterwards.
 //!
-//! The agent is this very program in another role (an environment variable says so), so
-//! that the demo needs no shell.
+//! The agent is this very program in another role (an environment variable says so), so that the
+//! demo needs no shell.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -24,15 +24,16 @@ use crate::ui::style::Paint;
 use crate::ui::{self, explanations, timeline};
 use crate::{exit_code, signals};
 
-/// Says which part of the demo this process plays.
+/// The part of the demo that this process plays.
 const ROLE_VARIABLE: &str = "CHECKREIN_DEMO_ROLE";
 
 pub(crate) fn run_demo_command(args: &DemoArgs) -> Result<ExitCode, CommandError> {
+    // Asked first: in its other roles this program must not begin a demo of its own.
     match std::env::var(ROLE_VARIABLE).ok().as_deref() {
         Some("agent") => return run_demo_agent(),
         Some("check") => return run_demo_check(),
-        // The role may be withheld from a check. A check that began a demo would begin one check
-        // more, without an end.
+        // A check may not get the role variable. A check that began a demo would start a check
+        // again, without end.
         _ if std::env::var_os(CHECK_VARIABLE).is_some() => return run_demo_check(),
         _ => {}
     }
@@ -77,9 +78,10 @@ pub(crate) fn run_demo_command(args: &DemoArgs) -> Result<ExitCode, CommandError
     }
 
     let mut located = locate::locate_project(&repo, Some(&folder.path().join("state")));
-    // Checks see this program as a check, wherever it plays that part.
+    // Checks get this program's role as a check, wherever it is asked for that.
     Arc::make_mut(&mut located.place.env)
         .insert(OsString::from(ROLE_VARIABLE), OsString::from("check"));
+    // A person's own config must not change what the demo shows.
     located.person_config = None;
     let plan = command::CommandRunPlan {
         command: vec![me.into_os_string(), OsString::from("demo")],
@@ -145,15 +147,16 @@ fn print_run_timeline(outcome: &run::AgentRunResult) -> Result<(), CommandError>
 /// A project that the machine can check.
 struct DemoProject {
     language: &'static str,
-    /// Path and text.
+    /// Path and text of each file.
     files: Vec<(&'static str, &'static str)>,
-    /// The file the agent has to mend.
+    /// The file that the agent has to mend.
     broken_file: &'static str,
     test: String,
 }
 
 impl DemoProject {
     fn pick_demo_project(me: &Path) -> Self {
+        // The first language that is installed is taken; the last project needs none.
         if can_run_program("cargo", &["--version"]) {
             return Self {
                 language: "Rust",
@@ -185,7 +188,7 @@ impl DemoProject {
                     ),
                 ],
                 broken_file: "adder.py",
-                // Without bytecode: it is told apart by second and size, and the mended file
+                // Without bytecode: Python tells it apart by second and size, and the mended file
                 // has those of the broken one.
                 test: format!("{python} -B -m unittest"),
             };
@@ -245,7 +248,7 @@ fn run_demo_agent() -> Result<ExitCode, CommandError> {
     Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
-/// The check built in, for machines that have none of the languages.
+/// The built-in check, for machines that have none of the languages.
 fn run_demo_check() -> Result<ExitCode, CommandError> {
     let text = std::fs::read_to_string("sum.txt").map_err(|_| {
         CommandError::usage_error(

@@ -1,4 +1,4 @@
-//! Opens store and runtime for a place.
+//! Opens the store and builds the runtime for a place.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use checkrein_store::{SqliteStore, SqliteStoreOptions, StoreError};
 use crate::locate::ProjectLocation;
 use crate::{guarded_files, policy_sources, signals};
 
-/// The store of this place, made when missing.
+/// Opens the store of this place, and makes it if it is missing.
 pub(crate) fn open_store(place: &TreeAndStateFolder) -> Result<Arc<SqliteStore>, StoreError> {
     SqliteStore::open_store_in_folder(&place.state).map(Arc::new)
 }
 
-/// The same for who cannot wait long while others keep it busy.
+/// Opens the store for callers that cannot wait long while others keep it busy.
 pub(crate) fn open_store_with_timeout(
     place: &TreeAndStateFolder,
     patience: Duration,
@@ -33,24 +33,25 @@ pub(crate) fn open_store_with_timeout(
     .map(Arc::new)
 }
 
-/// A runtime whose new sessions are sealed with this place's config.
+/// Builds a runtime that seals new sessions with this place's config.
 pub(crate) fn build_runtime(
     located: &ProjectLocation,
     store: Arc<SqliteStore>,
     driver: TaskDriver,
 ) -> Runtime {
     let from = located.clone();
+    // Called only when a session is sealed: later hooks of it read neither TOML nor rules.
     let seal = move || from.compile_policy(driver);
     let runtime = Runtime::new(store, located.place.clone(), Box::new(seal))
         .with_guarded_files(guarded_files_reader(located));
     match driver {
         TaskDriver::Hook => runtime.with_policy_fallback(config_failure_fallback(located)),
-        // `run` does not begin where the config cannot be used.
+        // `run` does not start with a config that cannot be used, so it needs no fallback.
         TaskDriver::Run => runtime,
     }
 }
 
-/// What a session that begins here goes on with if the config cannot be used.
+/// Returns what a session that begins here uses if the config cannot be used.
 fn config_failure_fallback(located: &ProjectLocation) -> UnusableConfigFallback {
     let (held, counts) = (located.clone(), located.clone());
     UnusableConfigFallback {
@@ -66,7 +67,7 @@ fn guarded_files_reader(located: &ProjectLocation) -> Box<GuardedFilesReader> {
     Box::new(move |root| guarded_files::read_guarded_files(&located, root))
 }
 
-/// A runtime for a hook of an agent that `run` has started: sealed as `run` would.
+/// Builds a runtime for a hook of an agent that `run` has started: it seals as `run` would.
 pub(crate) fn build_hook_runtime_under_run(
     located: &ProjectLocation,
     store: Arc<SqliteStore>,
@@ -80,8 +81,8 @@ pub(crate) fn build_hook_runtime_under_run(
     .with_guarded_files(guarded_files_reader(located))
 }
 
-/// A runtime for an MCP server's tools. Nobody tells where a prompt begins and a stop ends, so the
-/// time between them is not known: `wall_clock` is not applied.
+/// Builds a runtime for an MCP server's tools. Nothing tells where a prompt begins and a stop ends,
+/// so the time between them is unknown and `wall_clock` is not applied.
 pub(crate) fn build_proxy_runtime(located: &ProjectLocation, store: Arc<SqliteStore>) -> Runtime {
     let from = located.clone();
     let seal = move || {
@@ -94,7 +95,8 @@ pub(crate) fn build_proxy_runtime(located: &ProjectLocation, store: Arc<SqliteSt
         .with_middleware_stages(FrontEndMiddlewareStages::PROXY)
 }
 
-/// The library's engine for `run`: exactly one task, tighter caps, and attempts of the command line.
+/// Builds the library's engine for `run`: exactly one task, tighter caps, and the attempts of the
+/// command line.
 pub(crate) fn build_run_engine(
     located: &ProjectLocation,
     store: Arc<SqliteStore>,
@@ -104,14 +106,14 @@ pub(crate) fn build_run_engine(
 ) -> Engine {
     Engine::new(store, located.place.clone(), seal)
         .with_guarded_files(guarded_files_reader(located))
-        // Its tools are called by an agent's hooks.
+        // An agent's tools are called through its hooks.
         .with_middleware_stages(FrontEndMiddlewareStages::HOOKS)
         .with_protection_level(level)
         .with_progress_callback(move |news| progress(news))
         .with_cancel_flag(&signals::CANCELLED)
 }
 
-/// The policy of a run, with the attempts of the command line.
+/// Returns the policy of a run, with the attempts of the command line.
 pub(crate) fn policy_compiler_for_run(
     located: &ProjectLocation,
     attempts: Option<u32>,
@@ -119,6 +121,7 @@ pub(crate) fn policy_compiler_for_run(
     let from = located.clone();
     Box::new(move || {
         let mut compiled = from.compile_policy(TaskDriver::Run)?;
+        // The command line counts only for a session that begins: the policy is sealed with it.
         if let Some(attempts) = attempts {
             compiled.policy.caps.attempts = attempts;
         }

@@ -1,5 +1,5 @@
-//! `checkrein gc`: lets go what `[store]` does not keep. Safe to run from cron, beside agents
-//! at work; not for agents, since it removes records.
+//! `checkrein gc`: removes what `[store]` does not keep. It is safe to run from cron, beside agents
+//! at work. Agents may not run it, since it removes records.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(crate) fn run_gc_command(args: &GcArgs) -> Result<ExitCode, CommandError> {
     }
     let located = locate::locate_project(&std::env::current_dir()?, None);
     let retention = located.compile_policy(TaskDriver::Hook)?.retention;
-    // Opened to read first: where nothing is recorded, nothing is made.
+    // Opened for reading first: where nothing is recorded, nothing is made.
     match SqliteStore::open_store_read_only(&located.place.state) {
         Err(StoreError::Missing { .. }) => {
             ui::print_wrapped_to_stderr("Nothing is recorded for this repo yet.");
@@ -30,11 +30,14 @@ pub(crate) fn run_gc_command(args: &GcArgs) -> Result<ExitCode, CommandError> {
         opened => drop(opened?),
     }
     let store = SqliteStore::open_store_in_folder(&located.place.state)?;
+    // A held policy is named in files beside the store, and its blob must stay.
     let named = digests_in_state_files(&located.place.state);
     let done = apply_retention(&store, &located.place, retention, &named, args.dry_run)?;
     let now = checkrein_runtime::now_millis();
     for gone in &done.removed_sessions {
         if !args.dry_run {
+            // The index names the session's folder, and would lead its agent to a session that is
+            // gone.
             session_index::remove_session_index_entry(&located.place.state, &gone.session);
         }
         let why = if gone.for_size {
@@ -73,7 +76,7 @@ fn retention_summary(done: &RetentionReport, dry: bool) -> String {
     )
 }
 
-/// Digests in the small files beside the store: one of them may name a policy that is held.
+/// Returns the digests in the small files beside the store: one of them may name a held policy.
 fn digests_in_state_files(state: &Path) -> BTreeSet<Digest> {
     let mut named = BTreeSet::new();
     let Ok(entries) = std::fs::read_dir(state) else {
@@ -81,6 +84,7 @@ fn digests_in_state_files(state: &Path) -> BTreeSet<Digest> {
     };
     let files = entries.flatten().map(|entry| entry.path());
     for file in files.filter(|file| file.extension().is_some_and(|end| end == "json")) {
+        // Too many digests only keep more than needed, so the files are not parsed.
         let text = durable_file::read_limited_text_file(&file, held_config::MAX_HELD_BYTES);
         let text = text.ok().flatten().unwrap_or_default();
         let words = text.split(|c: char| !c.is_ascii_hexdigit());

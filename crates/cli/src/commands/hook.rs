@@ -1,6 +1,6 @@
-//! `checkrein hook AGENT`: an agent's event on stdin, its protocol on stdout. Whatever is
-//! wrong (arguments, input, config, store, a panic), the agent gets an answer in its own
-//! protocol, by stance, and the person a line on stderr.
+//! `checkrein hook AGENT`: reads an agent's event from stdin and writes the answer to stdout in the
+//! agent's protocol. Every failure (arguments, input, config, store, a panic) is answered in that
+//! protocol too, by stance, and the person gets a line on stderr.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -37,26 +37,26 @@ use crate::session_location::{self, LocatedProjectWithStore};
 use crate::ui::{self, explanations};
 use crate::{exit_code, notify, policy_sources, signals, trust};
 
-/// Of a transcript at most this much is read at a tool event.
+/// Bytes of a transcript that are read at a tool event.
 const MAX_TRANSCRIPT: u64 = 256 * 1024;
-/// At a stop the rest of it, up to this much.
+/// Bytes of a transcript that are read at most at a stop, a prompt or the start of a session.
 const MAX_TRANSCRIPT_AT_STOP: u64 = 64 * 1024 * 1024;
-/// How long a hook waits at a time for a store that others keep busy: less than the margin
-/// before the agent's deadline.
+/// How long a hook waits at a time for a store that others keep busy: less than the margin before
+/// the agent's deadline.
 const MAX_BUSY_WAIT: Duration = Duration::from_secs(4);
-/// And while it is switched off.
+/// How long it waits for a busy store while Checkrein is switched off.
 const MAX_BUSY_WAIT_WHILE_OFF: Duration = Duration::from_millis(500);
-/// How long a message is waited for where no deadline is said: no agent gives a hook less.
+/// How long a message is waited for if no deadline is given: no agent gives a hook less.
 const DEFAULT_MESSAGE_WAIT: Duration = Duration::from_secs(5);
-/// How long a stop waits for a transcript that lags.
+/// How long a stop waits for a transcript that lags behind.
 const TRANSCRIPT_LAG: Duration = Duration::from_millis(300);
 
-/// The source of hooks that `run` has handed to an agent.
+/// Source name of the hooks that `run` hands to an agent.
 pub(crate) const RUN_SOURCE: &str = "run";
-/// In the environment of agents that `run` has started.
+/// Variable in the environment of agents that `run` starts.
 pub(crate) const RUN_VARIABLE: &str = "CHECKREIN_RUN";
 
-/// The arguments as typed by an agent: read here without the big parser.
+/// Entry point with the arguments as an agent typed them; they are parsed here, without clap.
 pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
     let agent = words
         .first()
@@ -71,14 +71,14 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
             "checkrein hook: no agent is named '{agent}'; known: {}",
             known.join(", ")
         ));
-        // Not 2: that would be taken for a refusal by agents we know nothing of.
+        // Not 2, which an unknown agent could take for a refusal.
         return exit_code::to_exit_code(exit_code::NO);
     };
     let parsed = parse_hook_args(agent, words.get(1..).unwrap_or_default());
     write_hook_reply(answer_hook_despite_panic(adapter, parsed, &words))
 }
 
-/// The same, when the arguments came through the big parser (`--help` was asked for).
+/// Entry point with arguments that came through clap (`--help` was asked for).
 pub(crate) fn run_hook_command(args: HookArgs) -> ExitCode {
     match adapters::find_adapter(&args.agent) {
         Some(adapter) => {
@@ -143,7 +143,7 @@ fn write_hook_reply(reply: HookReply) -> ExitCode {
     exit_code::to_exit_code(reply.exit_code)
 }
 
-/// A panic of ours is answered by stance as well.
+/// Answers the message; a panic of ours is answered by stance as well.
 fn answer_hook_despite_panic(
     adapter: &'static dyn Adapter,
     args: Result<HookArgs, String>,
@@ -158,6 +158,8 @@ fn with_panic_guard(
     adapter: &dyn Adapter,
     answer: impl FnOnce(&Cell<ExpectedHookReplyKind>) -> HookReply,
 ) -> HookReply {
+    // The answer sets this as soon as the event is known. A panic before that is answered in
+    // the form for unknown events, which never blocks.
     let form = Cell::new(ExpectedHookReplyKind::Unknown);
     catch_unwind(AssertUnwindSafe(|| answer(&form))).unwrap_or_else(|_| {
         let why = "it failed in a way it should not; please report the lines above";
@@ -165,7 +167,7 @@ fn with_panic_guard(
     })
 }
 
-/// A message that a hook inside of a confinement has handed out.
+/// Answers a message that a hook inside a confinement has handed out.
 #[cfg_attr(
     not(unix),
     expect(dead_code, reason = "there are no confinements there")
@@ -178,6 +180,7 @@ pub(crate) fn answer_relayed_hook_event(
 ) -> HookReply {
     let agent = words.first().cloned().unwrap_or_default();
     let Some(adapter) = adapters::find_adapter(&agent) else {
+        // Status 1 and no output, as at the command line: 2 could be taken for a refusal.
         return HookReply {
             exit_code: exit_code::NO,
             ..HookReply::empty_reply()
@@ -201,19 +204,22 @@ pub(crate) fn answer_relayed_hook_event(
 /// Where a message is judged.
 #[derive(Clone, Copy)]
 enum HookHandlingPlace<'a> {
-    /// By this process, or by whom it knows outside; with the arguments as they were typed.
+    /// By this process or, inside a confinement, by the run outside; with the arguments as typed.
     Local(&'a [OsString]),
-    /// By the run that the agent is confined in.
+    /// By the run that confines the agent.
     Relay(&'a RelayServer),
 }
 
-/// `form` is what the agent waits for, as soon as that is known.
+/// Reads the message and answers it. `form` is set to the reply that the agent waits for, as soon
+/// as that is known.
 fn reply_to_hook_on_stdin(
     adapter: &'static dyn Adapter,
     args: Result<HookArgs, String>,
     words: &[OsString],
     form: &Cell<ExpectedHookReplyKind>,
 ) -> HookReply {
+    // The agent's timeout runs since it started this process, so the deadline counts from
+    // here and not from when the message is complete.
     let started = Instant::now();
     let env = |name: &str| std::env::var(name).ok();
     let read = |bytes: &[u8]| adapter.parse_agent_event(bytes, &env);
@@ -223,12 +229,14 @@ fn reply_to_hook_on_stdin(
     let bytes = match agent_message::read_hook_stdin_message(started.checked_add(due)) {
         Ok(bytes) => bytes,
         Err(HookMessageReadError { head, why }) => {
-            // Its beginning mostly tells the kind of event: size is no way around the gate.
+            // The beginning mostly tells the kind of event, so that a message cannot get around the
+            // gate by its size.
             form.set(
                 read(&head)
                     .map_or_else(|unreadable| unreadable.reply_form, |knock| knock.reply_form),
             );
-            // Arguments that cannot be read are told of when a message can be.
+            // Unreadable arguments count as the defaults here; they are reported when a message can
+            // be read.
             let place = args
                 .as_ref()
                 .map(state_and_profile_args)
@@ -257,6 +265,8 @@ fn answer_hook_message(
     started: Instant,
     place: HookHandlingPlace<'_>,
 ) -> HookReply {
+    // The event is parsed before the arguments are looked at: only the event says in which
+    // form the agent waits for an answer.
     let knock = match adapter.parse_agent_event(bytes, env) {
         Ok(knock) => knock,
         Err(unreadable) => {
@@ -273,6 +283,9 @@ fn answer_hook_message(
         Ok(args) => args,
         Err(why) => {
             let why = format!("checkrein hook {}: {why}", adapter.agent_name());
+            // A hook with --require-trust may run in a stranger's clone, whose config must not
+            // choose the stances. The rest of the arguments is unreadable, so trust cannot be
+            // looked up.
             let of_clone = match place {
                 HookHandlingPlace::Local(words) => {
                     words.iter().any(|word| word == "--require-trust")
@@ -286,6 +299,7 @@ fn answer_hook_message(
             return reply_by_stance(adapter, knock.reply_form, knock.first_stop, &why, stances);
         }
     };
+    // An event of no interest is answered before anything is opened: no store is made for it.
     if knock.input.is_none() {
         return HookReply::empty_reply();
     }
@@ -306,6 +320,8 @@ fn answer_hook_message(
                     );
                 }
             };
+            // Inside a confinement the store is read-only, so the run outside judges and records
+            // the event.
             if let Some(post) = RelayClient::connect_if_in_sandbox(&state) {
                 return post
                     .relay_message_out_of_sandbox(words, bytes)
@@ -334,7 +350,7 @@ fn answer_hook_message(
     })
 }
 
-/// Why nobody could judge, and the stances in force.
+/// Why the event could not be judged, and the stances in force.
 struct HookFailureWithStances {
     why: String,
     stances: StancePolicy,
@@ -371,12 +387,16 @@ fn answer_hook_event(
                 },
             )?,
         };
+    // A relayed event is the confined agent's word. The session of another run or agent must
+    // not be judged, nor written, under this run.
     if desk.is_some_and(|desk| !desk.is_session_of_run(&knock.session)) {
         return Err(HookFailureWithStances {
             why: "this session is not one of this run".to_owned(),
             stances: StancePolicy::default(),
         });
     }
+    // Switching off has to work where the store does not, so `off.json` is asked before the
+    // session's runtime is needed.
     if let Some(off) = off_period_for_session(args, &knock, &located, desk)
         && let Some(reply) = reply_while_off(adapter, args, &knock, &located, &off, desk)
     {
@@ -386,6 +406,8 @@ fn answer_hook_event(
         why,
         stances: configured_stances(&located),
     };
+    // Entries written by hand may lack --deadline. The adapter knows how long its agent waits
+    // then.
     let deadline = args.deadline.unwrap_or_else(|| {
         u64::from(
             adapter
@@ -396,6 +418,8 @@ fn answer_hook_event(
     });
     let due = Duration::from_secs(deadline)
         .saturating_sub(reply_time_margin(Duration::from_secs(deadline)));
+    // Only a stop waits for checks. It ends with a signal or with its agent: a killed agent
+    // sends no signal, and its checks would run on for nobody.
     if knock.event == AgentEventKind::Stop {
         signals::install_signal_handlers();
         #[cfg(target_os = "linux")]
@@ -408,7 +432,7 @@ fn answer_hook_event(
         due_at: started.checked_add(due),
         cancelled: &signals::CANCELLED,
     };
-    // A stop may have to wait for a busy store twice before it says so.
+    // A stop may wait for a busy store twice before it reports that.
     let busy = MAX_BUSY_WAIT.min(due / 2);
     let runtime = match runtime_for_hook_event(args, &located, &knock, desk, busy, patience) {
         Ok((runtime, home)) => {
@@ -417,17 +441,21 @@ fn answer_hook_event(
         }
         Err(error) => return Err(fail(error.to_string())),
     };
+    // The session may have been sealed in another folder than the one its agent works in.
+    // That folder can be switched off too.
     if located.place.state != looked_in
         && let Some(off) = read_off_period_or_warn(&located)
         && let Some(reply) = reply_while_off(adapter, args, &knock, &located, &off, desk)
     {
         return Ok(reply);
     }
-    // What cancels one stop would cancel the whole run.
+    // Under a desk the cancel flag is the run's: to cancel one stop would cancel the whole run.
     if knock.event == AgentEventKind::Stop && desk.is_none() {
         off::cancel_when_switched_off(located.place.state.clone());
     }
 
+    // Agents deliver our feedback as a prompt. Taken for a person's, it would open a new task
+    // and reset the counters of the old one.
     if let Some(Input::PromptSubmitted(prompt)) = &knock.input {
         let ours = runtime.is_our_feedback(&knock.session, &prompt.text);
         let fail = |error: RuntimeError| HookFailureWithStances {
@@ -440,7 +468,7 @@ fn answer_hook_event(
     }
 
     let source = SourceName::new(args.source.as_deref().unwrap_or("hook"));
-    // Under a desk the path is the agent's word: what is no file is not opened.
+    // Under a desk the path is the confined agent's word, so only an existing file is opened.
     let transcript = knock
         .transcript
         .clone()
@@ -449,7 +477,8 @@ fn answer_hook_event(
     if at_stop && let Some(transcript) = &transcript {
         wait_for_transcript_message(&runtime, adapter, &knock, transcript);
     }
-    // At a tool event only what is new; where a task begins or ends, all of it.
+    // A tool event must be quick and reads only a little; where a task begins or ends, all that is
+    // new is read.
     let limit = match knock.event {
         AgentEventKind::Stop | AgentEventKind::Prompt | AgentEventKind::SessionStart => {
             MAX_TRANSCRIPT_AT_STOP
@@ -461,6 +490,8 @@ fn answer_hook_event(
         read_transcript_token_usage(adapter, transcript, cursor, limit)
     };
     let mut answered: Option<DeliveryOutcome> = None;
+    // One event can bring a call together with its result. Each is an input with a key of its
+    // own, and the call comes first.
     let news = [
         (knock.input.clone(), knock.key.clone()),
         (knock.result_input.clone(), knock.result_key.clone()),
@@ -489,18 +520,22 @@ fn answer_hook_event(
             && error.is_mistake_in_config()
         {
             let why = explanations::no_sealable_policy_text(&error.to_string());
-            // Without any policy a person's work goes on as far as it only reads.
+            // Without any policy the work goes on as far as it only reads.
             if is_call && is_call_read_only(&knock.action, &located.place.root) {
                 ui::print_wrapped_to_stderr(&format!("checkrein: {why}"));
                 let allow = Decision::Tool(ToolDecision::Allow);
                 return Ok(adapter
                     .render_decision_reply(knock.reply_form, &HookDecisionWithTexts::new(allow)));
             }
+            // Everything else is answered by the default stances: without a policy there are no
+            // others.
             return Err(HookFailureWithStances {
                 stances: StancePolicy::default(),
                 why,
             });
         }
+        // `off` cancels a stop that is being judged. The flag is cleared first, or the recording
+        // of the stance would be cancelled as well.
         if matches!(taken, Err(RuntimeError::Cancelled))
             && let Some(off) = off::cancelling_off_period()
         {
@@ -514,8 +549,8 @@ fn answer_hook_event(
                 stances: session_stances(&runtime, &knock, &located, &error),
                 why: error.to_string(),
             };
-            // Who told us to go does not listen any more: what is pending is asked again.
-            // A store that does not answer is not asked to remember that, while the agent waits.
+            // After a cancellation nobody listens, and what is pending is asked again. A store that
+            // does not answer is not asked to record that while the agent waits.
             if !matches!(error, RuntimeError::Cancelled | RuntimeError::Store(_)) {
                 record_stance(&runtime, &knock, &source, &failure);
             }
@@ -524,26 +559,31 @@ fn answer_hook_event(
         for warning in &decided.warnings {
             ui::print_wrapped_to_stderr(&format!("checkrein: {warning}"));
         }
+        // A question that was parked just now is told to a person before the agent gets its
+        // answer.
         notify::notify_person_of_parked_approval(&located.place.state, &decided);
+        // The checks of a session that ended would run for nobody.
         #[cfg(unix)]
         if is_end {
             checkrein_runtime::cancel_session_workers(&located.place.state, &knock.session);
         }
-        // The first news is what the agent waits for an answer to.
+        // The agent waits for the answer to the first input.
         answered.get_or_insert(decided);
     }
+    // Rendered last: input, events and decision are committed by now (law 9).
     let reply = answered.map_or_else(HookReply::empty_reply, |decided| {
         render_hook_reply(adapter, &knock, &located, decided)
     });
-    // All is committed, and this process is about to end: to close the store first would take
-    // a twentieth of it. The locks go with the process.
+    // Everything is committed, and this process is about to end. Closing the store first would take
+    // a twentieth of its time; the locks go with the process.
     if desk.is_none() {
         std::mem::forget(runtime);
     }
     Ok(reply)
 }
 
-/// What a message is judged with, and where; who comes first seals.
+/// Returns the runtime that judges an event, and the folder of its session. The first event of a
+/// session seals it.
 fn runtime_for_hook_event(
     args: &HookArgs,
     located: &ProjectLocation,
@@ -553,6 +593,8 @@ fn runtime_for_hook_event(
     patience: Deadline<'_>,
 ) -> Result<(Runtime, ProjectLocation), RuntimeError> {
     let from_run = args.source.as_deref() == Some(RUN_SOURCE);
+    // The run outside has located the folder and holds the store. A confined agent's message
+    // changes neither.
     if let Some(desk) = desk {
         let runtime = desk.build_runtime(from_run).with_agent_name(&args.agent);
         return Ok((runtime, located.clone()));
@@ -561,7 +603,7 @@ fn runtime_for_hook_event(
         knock.event,
         AgentEventKind::ToolRequest | AgentEventKind::ToolResult | AgentEventKind::Round
     );
-    // Where whoever speaks names the session, "main" may begin in every repo.
+    // If the caller chooses the session's name, every repo may have a "main".
     let by_id = adapters::find_adapter(&args.agent)
         .is_some_and(|adapter| adapter.agent_capabilities().own_session_ids);
     let known = (quick, by_id);
@@ -572,11 +614,13 @@ fn runtime_for_hook_event(
         busy,
         patience,
     )?;
-    // Also a hook of another entry: `run` has exactly one task.
+    // A hook of another entry counts too: `run` has exactly one task.
     let runtime = if from_run || std::env::var_os(RUN_VARIABLE).is_some() {
         engine::build_hook_runtime_under_run(&located, store, args.attempts)
     } else {
         let runtime = engine::build_runtime(&located, store, TaskDriver::Hook);
+        // Owners finish checks that are longer than their hook. Under `run` there are none: such
+        // a check is cut.
         #[cfg(target_os = "linux")]
         let runtime =
             runtime.with_worker_launcher(Box::new(crate::check_owner::start_worker_process));
@@ -585,15 +629,15 @@ fn runtime_for_hook_event(
     Ok((runtime.with_agent_name(&args.agent), located))
 }
 
-/// Checks of a confined run are shown by the run.
+/// Shows progress in the run that confines the agent; a hook of its own shows none.
 fn show_check_progress(desk: Option<&RelayServer>, news: VerificationProgress) {
     if let Some(desk) = desk {
         (desk.progress)(news);
     }
 }
 
-/// What switches off in the folder of this session. Its agent may work in another one by now; where that cannot be told, it is
-/// the one that the agent works in.
+/// Returns the off period of the session's own folder, which its agent may have left. If that
+/// folder cannot be told, the folder that the agent works in counts.
 fn off_period_for_session(
     args: &HookArgs,
     knock: &AgentEvent,
@@ -606,7 +650,7 @@ fn off_period_for_session(
     (!is_elsewhere).then_some(off)
 }
 
-/// Nobody waits long for what is not judged.
+/// Builds the runtime with a short wait for a busy store: what is not judged must not wait long.
 fn open_runtime_while_off(
     args: &HookArgs,
     located: &ProjectLocation,
@@ -634,7 +678,8 @@ fn read_off_period_or_warn(located: &ProjectLocation) -> Option<OffPeriod> {
     })
 }
 
-/// What is answered while switched off, if this is something to judge: tasks begin and end all the same.
+/// Returns the answer while switched off, or `None` for events that are handled as always, so that
+/// tasks begin and end all the same.
 fn reply_while_off(
     adapter: &dyn Adapter,
     args: &HookArgs,
@@ -645,6 +690,7 @@ fn reply_while_off(
 ) -> Option<HookReply> {
     match knock.event {
         AgentEventKind::ToolRequest | AgentEventKind::ToolResult | AgentEventKind::Round => {
+            // The end of a round is no act, so it voids nothing.
             if knock.event != AgentEventKind::Round {
                 record_call_while_off(args, knock, located, desk);
             }
@@ -664,7 +710,8 @@ fn reply_while_off(
     }
 }
 
-/// A tool call while switched off: it counts as an act. Where that cannot be recorded it goes ahead, and that is said.
+/// Counts a tool call while switched off as an act. If that cannot be recorded the call goes ahead,
+/// and a line on stderr says so.
 fn record_call_while_off(
     args: &HookArgs,
     knock: &AgentEvent,
@@ -680,8 +727,8 @@ fn record_call_while_off(
     }
 }
 
-/// A stop while switched off: let through by a recorded stance, if there is a store that takes
-/// it, and said.
+/// Lets a stop through while switched off and says so. The stance is recorded if there is a store
+/// that takes it.
 fn accept_stop_while_off(
     adapter: &dyn Adapter,
     args: &HookArgs,
@@ -706,6 +753,7 @@ fn accept_stop_while_off(
         task_list: None,
         required_runs: None,
     };
+    // No deadline is needed: no check runs, and the busy wait of the store is bounded.
     let patience = Deadline {
         due_at: None,
         cancelled: &signals::CANCELLED,
@@ -726,7 +774,7 @@ fn accept_stop_while_off(
     };
     let accept = StopDecision::Accept { transition: None };
     let answer = HookDecisionWithTexts {
-        // A sub-agent's stop is no ending.
+        // The stop of a sub-agent ends no task, so no notice is due.
         notice: stop.scope.is_main_scope().then(|| {
             format!("{}. {said}", off.off_summary_line())
                 .trim_end()
@@ -762,7 +810,7 @@ fn render_hook_reply(
         });
     let mut said: Vec<String> = ending.into_iter().collect();
     match &decided.decision {
-        // Where a session begins, what a person should know of its policy.
+        // At the start of a session: what a person should know of its policy.
         Decision::Noted => said.extend(
             decided
                 .warnings
@@ -780,7 +828,7 @@ fn render_hook_reply(
     let task_halted = decided.state.task.as_ref().is_some_and(|task| task.halted);
     let answer = HookDecisionWithTexts {
         decision: match decided.decision {
-            // Its own scope is over, and not the task.
+            // Only the sub-agent was halted, so it must not read that the task is over.
             Decision::Tool(ToolDecision::Deny { reason })
                 if reason == HALTED_MESSAGE && !task_halted =>
             {
@@ -796,7 +844,7 @@ fn render_hook_reply(
     adapter.render_decision_reply(knock.reply_form, &answer)
 }
 
-/// What every ending says as long as it is so.
+/// Notices that are repeated at every ending as long as they hold.
 fn ending_notices(located: &ProjectLocation, decided: &DeliveryOutcome) -> Vec<String> {
     let mut said = Vec::new();
     let edited = decided
@@ -829,7 +877,7 @@ fn ending_notices(located: &ProjectLocation, decided: &DeliveryOutcome) -> Vec<S
     said
 }
 
-/// Answered this long before the agent stops waiting: 5 s, or a fifth if that is less.
+/// Time kept free before the agent's deadline: 5 s, or a fifth of the deadline if that is less.
 fn reply_time_margin(deadline: Duration) -> Duration {
     Duration::from_secs(5).min(deadline / 5)
 }
@@ -846,7 +894,7 @@ fn reply_by_stance(
     adapter.stance_as_hook_reply(form, stance, &format!("checkrein could not judge: {why}"))
 }
 
-/// The stance that is answered by.
+/// Returns the stance to answer by.
 fn effective_stance(
     form: ExpectedHookReplyKind,
     first_stop: Option<bool>,
@@ -854,7 +902,7 @@ fn effective_stance(
 ) -> Stance {
     match form {
         ExpectedHookReplyKind::Tool => stances.tool,
-        // What cannot be counted is not continued (law 2).
+        // A stop that cannot be counted is not refused again (law 2).
         ExpectedHookReplyKind::Stop if first_stop == Some(true) => stances.stop,
         ExpectedHookReplyKind::Stop
         | ExpectedHookReplyKind::Silent
@@ -862,7 +910,7 @@ fn effective_stance(
     }
 }
 
-/// Each use of a stance is an event (law 6), wherever there is a store that takes it.
+/// Records a stance: each use of one is an event (law 6), wherever a store takes it.
 fn record_stance(
     runtime: &Runtime,
     knock: &AgentEvent,
@@ -874,6 +922,7 @@ fn record_stance(
         Some(Input::ToolRequested(request)) => (request.scope.clone(), StancePoint::Tool),
         _ => return,
     };
+    // A stop that several installed entries delivered has several sources.
     let shared = runtime
         .load_session_state_and_policy(&knock.session)
         .ok()
@@ -883,7 +932,7 @@ fn record_stance(
                 .newest_stop_if_nothing_followed(&scope)
                 .is_some_and(|stop| stop.sources.len() > 1)
         });
-    // Another entry is still judging this very stop, and has longer.
+    // Another entry is still judging this stop, with a longer deadline.
     if at == StancePoint::Stop && shared {
         return;
     }
@@ -911,11 +960,13 @@ fn record_stance(
         due_at: None,
         cancelled: &signals::CANCELLED,
     };
-    // A store that cannot be written is why we are here, or the next thing that is said.
+    // If the store cannot be written, that is the failure already reported, or the next event
+    // reports it.
     let _ = runtime.deliver_event(delivery, patience, &|_| {});
 }
 
-/// The stances in force in this folder, for a message that does not say where it comes from.
+/// Returns the stances in force in this folder, for a message that does not say where it comes
+/// from.
 fn stances_in_current_folder(given: StateAndProfileArgs<'_>) -> StancePolicy {
     let located = std::env::current_dir()
         .map_err(|error| error.to_string())
@@ -926,8 +977,8 @@ fn stances_in_current_folder(given: StateAndProfileArgs<'_>) -> StancePolicy {
     )
 }
 
-/// At least the defaults. A message that cannot be read names no session, so there is no sealed
-/// policy to go by, and the config may have been edited a moment ago.
+/// Returns the stricter of these stances and the defaults. A message that cannot be read names no
+/// session, so no sealed policy applies, and the config may have been edited a moment ago.
 fn at_least_default_stances(stances: StancePolicy) -> StancePolicy {
     let default = StancePolicy::default();
     StancePolicy {
@@ -936,7 +987,7 @@ fn at_least_default_stances(stances: StancePolicy) -> StancePolicy {
     }
 }
 
-/// The stances of the config, if it can be read; else the defaults.
+/// Returns the stances of the config if it can be read, else the defaults.
 fn configured_stances(located: &ProjectLocation) -> StancePolicy {
     let compiled = located.compile_policy(TaskDriver::Hook);
     compiled.map_or_else(
@@ -945,13 +996,15 @@ fn configured_stances(located: &ProjectLocation) -> StancePolicy {
     )
 }
 
-/// The sealed stances, if the store can still tell.
+/// Returns the sealed stances if the store can still tell them, else the configured ones.
 fn session_stances(
     runtime: &Runtime,
     knock: &AgentEvent,
     located: &ProjectLocation,
     error: &RuntimeError,
 ) -> StancePolicy {
+    // A store that has just failed cannot tell the sealed stances, and after a config error
+    // none are sealed.
     let sealed = match error {
         RuntimeError::Store(_) | RuntimeError::Config(_) => None,
         _ => runtime
@@ -969,6 +1022,8 @@ fn read_transcript_token_usage(
     limit: u64,
 ) -> Option<TokenUsage> {
     let mut file = durable_file::open_regular_file(Path::new(&transcript.path)).ok()?;
+    // The cursor says how far the transcript was read, so that each event costs only what is
+    // new.
     file.seek(SeekFrom::Start(adapter.transcript_offset(cursor)))
         .ok()?;
     let mut bytes = Vec::new();
@@ -976,8 +1031,8 @@ fn read_transcript_token_usage(
     adapter.transcript_usage(&bytes, cursor)
 }
 
-/// A transcript may lag behind the very message that triggered the hook: waits, bounded,
-/// until its tail has that message.
+/// Waits, within a bound, until the transcript's tail has the message of this stop: a transcript
+/// may lag behind the message that triggered the hook.
 fn wait_for_transcript_message(
     runtime: &Runtime,
     adapter: &dyn Adapter,
@@ -990,6 +1045,8 @@ fn wait_for_transcript_message(
     let Ok(Some(cursor)) = runtime.transcript_cursor(&knock.session, &transcript.scope) else {
         return;
     };
+    // JSON escapes quotes and control characters. Only the plain beginning of the message can
+    // be found byte for byte in the transcript.
     let head: String = stop
         .message
         .chars()
@@ -1000,6 +1057,8 @@ fn wait_for_transcript_message(
         return;
     }
     let until = Instant::now() + TRANSCRIPT_LAG;
+    // The agent writes its transcript asynchronously, so its tail may come after the hook has
+    // begun.
     while Instant::now() < until {
         let mut bytes = Vec::new();
         let read =
@@ -1007,7 +1066,7 @@ fn wait_for_transcript_message(
                 file.seek(SeekFrom::Start(adapter.transcript_offset(&cursor)))?;
                 file.take(MAX_TRANSCRIPT_AT_STOP).read_to_end(&mut bytes)
             });
-        // A transcript that is not there at all will not come for waiting.
+        // Waiting does not help against a transcript that does not exist.
         if read.is_err()
             || bytes
                 .windows(head.len())

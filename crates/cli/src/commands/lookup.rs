@@ -1,5 +1,5 @@
-//! Finds a task by what a person types: nothing, the beginning of a session's id, or
-//! that with a task's number.
+//! Finds a task by what a person types: nothing, the beginning of a session's id, or that with a
+//! task's number.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,13 @@ use checkrein_store::{HashChainStatus, SqliteStore, Store as _, StoreError, Task
 
 use crate::ui::errors::CommandError;
 
-/// How many tasks are looked through.
+/// How many tasks are searched.
 const LOOK_BACK: usize = 10_000;
 
-/// The task meant by `id`; the newest one without.
+/// Finds the task that `id` means; the newest task without one.
 pub(crate) fn find_task(store: &SqliteStore, id: Option<&str>) -> Result<TaskRow, CommandError> {
     let rows = store.newest_task_summaries(None, LOOK_BACK)?;
+    // Split at the last slash, because an agent's own session id may contain one.
     let (session, number) = match id.map(|id| id.rsplit_once('/').unwrap_or((id, ""))) {
         None => ("", None),
         Some((session, "")) => (session, None),
@@ -44,6 +45,8 @@ pub(crate) fn find_task(store: &SqliteStore, id: Option<&str>) -> Result<TaskRow
             "checkrein sessions lists them",
         ));
     };
+    // Several tasks of one session are no ambiguity: the newest is meant. Several sessions
+    // are.
     if id.is_some() && fitting.any(|row| row.session != found.session) {
         let id = id.unwrap_or_default();
         return Err(CommandError::usage_error(
@@ -54,13 +57,13 @@ pub(crate) fn find_task(store: &SqliteStore, id: Option<&str>) -> Result<TaskRow
     Ok(found)
 }
 
-/// A short name for a task that `show` understands.
+/// Returns a short name for a task, which `show` understands.
 pub(crate) fn short_task_id(session: &SessionId, task: TaskId) -> String {
     let head: String = session.as_str().chars().take(12).collect();
     format!("{head}/{task}")
 }
 
-/// How a row ended, with its stable word.
+/// Returns how a row's task ended.
 pub(crate) fn task_row_transition(row: &TaskRow) -> Option<Transition> {
     let word = row.reason.as_deref()?;
     let reason = checkrein_core::transition::Reason::ALL
@@ -73,8 +76,8 @@ pub(crate) fn task_row_transition(row: &TaskRow) -> Option<Transition> {
     })
 }
 
-/// What a person asked for, by task; nothing of a log that is damaged so that it cannot be read, which
-/// [`find_log_damage`] tells.
+/// Returns what a person asked for, by task. For a log that is too damaged to be read it returns
+/// nothing; [`find_log_damage`] reports that damage.
 pub(crate) fn task_prompts(
     store: &SqliteStore,
     session: &SessionId,
@@ -86,7 +89,7 @@ pub(crate) fn task_prompts(
         rows => rows?,
     };
     for raw in rows {
-        // Most events are neither, and need not be read.
+        // Most events are of other kinds and need not be decoded.
         if !matches!(raw.kind.as_str(), "prompt_submitted" | "task_opened") {
             continue;
         }
@@ -97,6 +100,7 @@ pub(crate) fn task_prompts(
                 }
             }
             Ok(Event::TaskOpened { task, by, .. }) => {
+                // The prompt is logged before the task that it opens.
                 if let (TaskOrigin::Prompt, Some(text)) = (by, newest.take()) {
                     prompts.insert(task, text);
                 }
@@ -107,7 +111,7 @@ pub(crate) fn task_prompts(
     Ok(prompts)
 }
 
-/// Where the log of a session is damaged, if it is.
+/// Returns where the log of a session is damaged, if it is.
 pub(crate) fn find_log_damage(
     store: &SqliteStore,
     session: &SessionId,
@@ -118,8 +122,8 @@ pub(crate) fn find_log_damage(
     })
 }
 
-/// The events of a task, in order, with their places; none of a log that is damaged so that it cannot be
-/// read.
+/// Returns the events of a task in order, with their numbers; none for a log that is too damaged to
+/// be read.
 pub(crate) fn task_events(
     store: &SqliteStore,
     session: &SessionId,
@@ -133,10 +137,11 @@ pub(crate) fn task_events(
         rows => rows?,
     };
     for raw in rows {
-        // What a newer version wrote and we do not know cannot be shown.
+        // An event that a newer version wrote, and this build does not know, cannot be shown.
         let Ok(event) = event::decode_event(&raw.payload) else {
             continue;
         };
+        // Kept back: the input that opens a task is logged before the task.
         if let Event::Input(_) = &event {
             news = Some((raw.seq, event.clone()));
         }
@@ -146,6 +151,7 @@ pub(crate) fn task_events(
             if current == task {
                 found.extend(news.take());
             } else if current.0 > task.0 {
+                // The opener of the next task was taken for the last event of this one.
                 let opener = news.map(|(seq, _)| seq);
                 found.retain(|(seq, _)| Some(*seq) != opener);
                 break;
@@ -158,11 +164,12 @@ pub(crate) fn task_events(
     Ok(found)
 }
 
-/// What ended the task.
+/// Returns the decision that ended the task.
 pub(crate) fn ending_decision(events: &[(EventSeq, Event)]) -> Option<&DecisionOnInput> {
     let ended = events
         .iter()
         .rposition(|(_, event)| matches!(event, Event::TaskEnded { .. }))?;
+    // The decision stands before the ending that it causes.
     events
         .iter()
         .take(ended)
@@ -181,14 +188,14 @@ pub(crate) fn ending_decision(events: &[(EventSeq, Event)]) -> Option<&DecisionO
         })
 }
 
-/// What kept the stop that ended the task from being judged.
+/// Returns what kept the stop that ended the task from being judged.
 pub(crate) fn held_up_cause(events: &[(EventSeq, Event)]) -> Option<StopHoldupCause> {
     let answered = ending_decision(events)?.answers;
     let of_stop = events.iter().filter(|(seq, _)| *seq >= answered);
     explain::newest_stop_held_up_cause(of_stop.map(|(_, event)| event), &ScopeId::main_scope())
 }
 
-/// The facts behind a task's ending.
+/// Returns the facts behind a task's ending.
 pub(crate) fn task_end_reasons(events: &[(EventSeq, Event)]) -> &[DecisionFactor] {
     ending_decision(events).map_or(&[], |made| &made.why)
 }

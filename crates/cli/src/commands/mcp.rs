@@ -1,5 +1,6 @@
-//! `checkrein mcp`: what an agent may ask us, as an MCP server on stdio. It runs checks and tells what
-//! is known; it approves nothing, seals nothing and changes no setting (laws 10 and 11).
+//! `checkrein mcp`: an MCP server on stdio by which an agent asks Checkrein. It runs checks and
+//! reports what is known; it approves nothing, seals nothing and changes no setting (laws 10 and
+//! 11).
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -23,12 +24,12 @@ use crate::ui::errors::CommandError;
 use crate::ui::printable::escape_to_one_line;
 use crate::{exit_code, locate};
 
-/// What the client is told of us.
+/// Instructions for the client's model.
 const INSTRUCTIONS: &str = "Checkrein decides whether work is done by this folder's own checks. Before you say that you are \
 done, call verify. A question that waits for a person is answered by them, in a terminal of their own, and by nobody else.";
 
 pub(crate) fn run_mcp_server_command(args: &McpArgs) -> Result<ExitCode, CommandError> {
-    // The SDK's executor begins here: no other command has one.
+    // Only this command needs the SDK's executor, so it is started here.
     let executor = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -42,12 +43,12 @@ pub(crate) fn run_mcp_server_command(args: &McpArgs) -> Result<ExitCode, Command
                 .await
                 .map(drop)
                 .map_err(|error| error.to_string()),
-            // The client changed its mind.
+            // A client that leaves before the handshake is done has made no error.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(error) => Err(error.to_string()),
         }
     });
-    // What still runs is killed with us.
+    // Checks that still run are not waited for: they are killed with this process.
     executor.shutdown_background();
     served.map_err(|why| CommandError::command_failed_error(format!("mcp: {why}")))?;
     Ok(exit_code::to_exit_code(exit_code::YES))
@@ -58,7 +59,7 @@ struct CheckreinMcpServer {
     profile: Option<String>,
 }
 
-/// What an agent may ask.
+/// The tools that an agent may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum McpTool {
     Verify,
@@ -84,7 +85,7 @@ impl McpTool {
                 "Runs this folder's checks on the files as they are now, and says what they find. It informs: whether work is accepted is decided when you stop.",
                 json!({ "verifiers": { "type": "array", "items": { "type": "string" },
                                        "description": "names of checks; all of them if left out" } }),
-                // A check is a command of the person's: it may build, and fetch what it needs.
+                // A check is a command of the person: it may build, and fetch what it needs.
                 ToolAnnotations::with_title("Run the checks")
                     .read_only(false)
                     .destructive(false)
@@ -105,6 +106,7 @@ impl McpTool {
                     .open_world(false),
             ),
         };
+        // Unknown arguments are refused, so that a model learns of its mistake.
         let schema =
             json!({ "type": "object", "properties": properties, "additionalProperties": false });
         Tool::new(
@@ -152,16 +154,20 @@ impl ServerHandler for CheckreinMcpServer {
         let profile = self.profile.clone();
         let cancelled = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&cancelled);
+        // A cancelled request cancels its checks: nobody waits for them any more.
         let watch = tokio::spawn(async move {
             context.ct.cancelled().await;
             told.store(true, Ordering::Relaxed);
         });
+        // Checks block, and the executor has a single thread, which must go on reading.
         let answered =
             tokio::task::spawn_blocking(move || run_mcp_tool(question, args, profile, &cancelled))
                 .await;
         watch.abort();
         let answered =
             answered.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        // A refusal is a result, which the model reads; an error of the protocol might not reach
+        // it.
         Ok(match answered {
             Ok((text, document)) => {
                 let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
@@ -176,7 +182,7 @@ impl ServerHandler for CheckreinMcpServer {
     }
 }
 
-/// In words, and as a document.
+/// The reply as text and as a document.
 type McpToolReply = Result<(String, Value), CommandError>;
 
 fn run_mcp_tool(
@@ -236,6 +242,7 @@ fn run_verify_tool(
 
 fn answer_mcp_evidence_call(asked: &EvidenceToolArgs) -> McpToolReply {
     let located = locate::locate_project(&std::env::current_dir()?, None);
+    // An agent's question must not make a store.
     let store = SqliteStore::open_store_read_only(&located.place.state)?;
     let row = lookup::find_task(&store, asked.task.as_deref())?;
     let events = lookup::task_events(&store, &row.session, row.task)?;

@@ -1,5 +1,5 @@
-//! What layers of middleware said in a task, each answer with its time: a chain of them is hard to
-//! follow without.
+//! Lists what layers of middleware said in a task, each answer with its time: a chain of them is
+//! hard to follow otherwise.
 
 use checkrein_core::event::Event;
 use checkrein_core::ids::EventSeq;
@@ -14,7 +14,7 @@ use crate::ui::timeline;
 /// A step at which layers were asked.
 struct MiddlewareConsultation<'a> {
     seq: EventSeq,
-    /// What came in.
+    /// The input of the step.
     what: String,
     layers: &'a [MiddlewareAnswerFact],
 }
@@ -32,7 +32,7 @@ fn steps_answered_by_middleware(
     })
 }
 
-/// A line for each step, and one below it for each answer.
+/// Returns a line for each step, and one below it for each answer.
 pub(super) fn middleware_lines(events: &[(EventSeq, Event)]) -> Vec<String> {
     let mut lines = Vec::new();
     for step in steps_answered_by_middleware(events) {
@@ -51,7 +51,7 @@ pub(super) fn middleware_lines(events: &[(EventSeq, Event)]) -> Vec<String> {
     lines
 }
 
-/// The same for machines, one object for each answer.
+/// Returns the answers as JSON, one object for each.
 pub(super) fn middleware_answers_json(events: &[(EventSeq, Event)]) -> Value {
     let of = |step: MiddlewareConsultation<'_>| {
         let fact = |fact: &MiddlewareAnswerFact| {
@@ -76,6 +76,7 @@ fn summarize_event_input(input: &Input, events: &[(EventSeq, Event)]) -> Option<
             format!("{} {args}", request.tool)
         }
         Input::ToolReturned(returned) => {
+            // A result names its call only by an id, so the tool's name comes from the request.
             let of = |event: &(EventSeq, Event)| match &event.1 {
                 Event::Input(stamped) => match &stamped.input {
                     Input::ToolRequested(request) => {
@@ -98,7 +99,7 @@ fn summarize_event_input(input: &Input, events: &[(EventSeq, Event)]) -> Option<
         Input::RoundEnded(_) => "a round was over".to_owned(),
         Input::SessionStarted(_) => "the session began".to_owned(),
         Input::SessionEnded(_) => "the session ended".to_owned(),
-        // Nobody is asked about anything else.
+        // Layers are asked about nothing else.
         _ => return None,
     })
 }

@@ -1,4 +1,4 @@
-//! One command, one file.
+//! One command, one module.
 
 mod answer_approval;
 pub(crate) mod approvals;

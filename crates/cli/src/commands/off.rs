@@ -1,5 +1,5 @@
-//! `checkrein off` and `checkrein on`: a person switches Checkrein off in this repo, for a
-//! while and for a reason, and on again.
+//! `checkrein off` and `checkrein on`: a person switches Checkrein off in this repo, for a while
+//! and for a reason, and on again.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use crate::off::{self, OffPeriod};
 use crate::ui::errors::CommandError;
 use crate::{exit_code, locate, person, ui};
 
-/// What is switched off for longer is forgotten, not switched off.
+/// Longest time to be off: a longer one is not a pause but forgotten.
 const LONGEST_MS: u64 = 30 * 24 * 3_600_000;
 
 pub(crate) fn run_off_command(args: &OffArgs) -> Result<ExitCode, CommandError> {
@@ -45,6 +45,7 @@ pub(crate) fn run_off_command(args: &OffArgs) -> Result<ExitCode, CommandError> 
         by,
     };
     off::write_off_file(&located.place.state, &off)?;
+    // Owners run checks on their own, and would go on although nothing is judged.
     #[cfg(unix)]
     checkrein_runtime::cancel_all_workers(&located.place.state);
     ui::print_output_line(&off.off_summary_line());

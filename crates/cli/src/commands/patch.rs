@@ -1,5 +1,5 @@
-//! `checkrein patch check|apply`: would this patch apply here, and do it all or not at all.
-//! What a killed `apply` left in this root is taken up first, by either.
+//! `checkrein patch check|apply`: says whether a patch applies here, and applies all of it or
+//! nothing. Both first finish or roll back what a killed `apply` left in this root.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::ui::printable::escape_hidden_chars;
 use crate::ui::style::Paint;
 use crate::{exit_code, guarded_files, locate, person, ui};
 
-/// A longer patch is not read.
+/// Bytes of a patch that are read.
 const LONGEST: u64 = 256 << 20;
 
 pub(crate) fn run_patch_command(args: &PatchArgs) -> Result<ExitCode, CommandError> {
@@ -42,6 +42,7 @@ pub(crate) fn run_patch_command(args: &PatchArgs) -> Result<ExitCode, CommandErr
         )
     })?;
     let text = read_patch(asked.file.as_deref())?;
+    // Even `check` recovers first: it would otherwise judge a tree that is half written.
     let memory = patch_journal_folder(&root);
     let recovered = patches::recover_interrupted_apply(&disk, &memory)?;
     print_patch_recovery(&recovered);
@@ -73,6 +74,7 @@ pub(crate) fn run_patch_command(args: &PatchArgs) -> Result<ExitCode, CommandErr
         }
         Ok(plan) => {
             if applies {
+                // Asked when the plan is known, because only the plan says which files it writes.
                 ensure_patch_permitted(&plan, &root, &located)?;
                 patches::apply_patch_plan(&plan, &disk, &memory)?;
             }
@@ -86,14 +88,15 @@ pub(crate) fn run_patch_command(args: &PatchArgs) -> Result<ExitCode, CommandErr
     Ok(exit_code::to_exit_code(code))
 }
 
-/// What a person decides is written only if one asks: hooks of agents, what we remember, and
-/// what lies outside the repo that the command is typed in.
+/// Checks that the patch may be applied. What a person decides is written only if one asks: hooks
+/// of agents, our records, and files outside the repo that the command is typed in.
 fn ensure_patch_permitted(
     plan: &PatchPlan,
     root: &Path,
     located: &ProjectLocation,
 ) -> Result<(), CommandError> {
     let real = root.canonicalize()?;
+    // Git would run hooks and settings that a patch puts there.
     let in_git = real.components().any(|part| {
         let name = part
             .as_os_str()
@@ -112,8 +115,11 @@ fn ensure_patch_permitted(
     }
     let kept = guarded_files::hook_settings_files(located).into_iter();
     let kept = kept.chain(located.place.state.parent().map(Path::to_owned));
+    // A path may be named by a link or by its real name, so both are protected.
     let kept = kept.flat_map(|path| [path.canonicalize().ok(), Some(path)]);
     let text = |path: PathBuf| path.into_os_string().into_string().ok();
+    // Only protected paths matter here: no command is judged, so no rule of the policy
+    // applies.
     let rules = RuleSet::default().with_protected_paths(kept.flatten().filter_map(text).collect());
     let paths: Vec<String> = plan
         .steps
@@ -122,6 +128,7 @@ fn ensure_patch_permitted(
         .collect();
     let why = evaluate_file_writes(&rules, &paths).reason.or_else(|| {
         let top = located.top.canonicalize().ok();
+        // If the top cannot be resolved, the root counts as outside.
         let outside = top.is_none_or(|top| !real.starts_with(top));
         outside.then(|| {
             format!(
@@ -141,7 +148,7 @@ fn ensure_patch_permitted(
     }
 }
 
-/// A file's own tabs stay: its lines are read to be typed again.
+/// Escapes the lines of a text but keeps its tabs: the lines are read to be typed again.
 fn printable_lines_keeping_tabs(text: &str) -> String {
     let line = |line: &str| {
         line.split('\t')
@@ -170,6 +177,8 @@ fn read_patch(file: Option<&Path>) -> Result<String, CommandError> {
                 .read_to_end(&mut bytes)
                 .map_err(unread)?;
         }
+        // At a terminal without a file there is nothing to read, and waiting would look like
+        // work.
         None if file.is_none() && std::io::stdin().is_terminal() => {
             return Err(CommandError::usage_error(
                 "there is no patch",
@@ -189,10 +198,12 @@ fn read_patch(file: Option<&Path>) -> Result<String, CommandError> {
     })
 }
 
-/// Where the journal of this root is kept: not in the tree, where others could write it.
+/// Returns the folder for the journal of this root: outside of the tree, where others could write
+/// it.
 fn patch_journal_folder(root: &Path) -> PathBuf {
     let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     let mut name = Digest::hash_bytes(real.as_os_str().as_encoded_bytes()).to_hex();
+    // 96 bits of the digest keep the roots apart.
     name.truncate(24);
     let state = locate::locate_project(root, None).place.state;
     state.join("patch").join(name)

@@ -1,5 +1,5 @@
-//! `checkrein replay`: a recorded session must come out the same; a trace file is
-//! watched for loops, as the detectors would have seen it.
+//! `checkrein replay`: a recorded session has to come out the same; a trace file is checked for
+//! loops as the detectors would have seen it.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -38,6 +38,7 @@ pub(crate) fn run_replay_command(args: &ReplayArgs) -> Result<ExitCode, CommandE
                 ));
             }
         } else if path.extension().is_some_and(|ending| ending == "jsonl") {
+            // A mistyped file name must not be reported as an unknown session.
             return Err(CommandError::usage_error(
                 format!("no file '{what}'"),
                 "name a trace file, or a session's id",
@@ -54,6 +55,7 @@ pub(crate) fn run_replay_command(args: &ReplayArgs) -> Result<ExitCode, CommandE
 }
 
 fn load_replay_policy(args: &ReplayArgs) -> Result<Policy, CommandError> {
+    // The configs of person and repo do not count: a trace is judged by the command line.
     let source = args
         .config
         .as_ref()
@@ -79,6 +81,7 @@ fn replay_session(id: &str, as_json: bool) -> Result<bool, CommandError> {
     let store = SqliteStore::open_store_read_only(&located.place.state)?;
     let row = lookup::find_task(&store, Some(id))?;
     let mut same = true;
+    // Both ways, because the state cache must change nothing (law 3).
     for through_cache in [false, true] {
         let replayed = replay::replay_session(&store, &row.session, through_cache)?;
         same &= replayed.differs_at.is_none();
@@ -121,7 +124,7 @@ fn replay_session(id: &str, as_json: bool) -> Result<bool, CommandError> {
     Ok(same)
 }
 
-/// One trajectory being watched.
+/// One trajectory that is replayed.
 struct TrajectoryReplay<'a> {
     policy: &'a Policy,
     file: &'a str,
@@ -137,13 +140,15 @@ struct TrajectoryReplay<'a> {
     begun: bool,
 }
 
-/// Whether there was anything to watch.
+/// Replays a trace file; returns whether there was anything to replay.
 fn replay_trace_file(path: &Path, policy: &Policy, as_json: bool) -> Result<bool, CommandError> {
     let name = path.display().to_string();
     let opened = std::fs::File::open(path)
         .map_err(|error| CommandError::command_failed_error(format!("{name}: {error}")))?;
+    // Read line by line: traces can be larger than the memory.
     let mut lines = BufReader::with_capacity(1 << 20, opened);
     let mut reader = AgentTraceReader::default();
+    // Lines before the first session belong to a trajectory without an id.
     let mut watch = TrajectoryReplay::new(policy, &name, None, as_json);
     let mut line = Vec::new();
     let mut any = false;
@@ -207,7 +212,7 @@ impl<'a> TrajectoryReplay<'a> {
 
     fn replay_input(&mut self, input: Input, call: Option<&TraceCall>) {
         let is_request = matches!(input, Input::ToolRequested(_));
-        // A trace has no clock of its own: a millisecond an event keeps order and hits no time cap.
+        // A trace has no clock: a millisecond per event keeps the order and reaches no time cap.
         self.clock += 1;
         let stamped = StampedInput {
             at: UnixMillis(self.clock),
@@ -221,6 +226,7 @@ impl<'a> TrajectoryReplay<'a> {
             in_call: false,
         };
         let done = apply_input_and_decide(self.policy, &mut self.state, stamped);
+        // Calls count from 0, so the index is read before the count goes up.
         let index = self.calls;
         if is_request {
             self.calls += 1;
@@ -238,6 +244,8 @@ impl<'a> TrajectoryReplay<'a> {
                     );
                 }
                 Event::CapReached { cap, .. } => {
+                    // A cap first denies one call with a request to sum up; only the next call ends
+                    // the task.
                     let halted = done
                         .events
                         .iter()

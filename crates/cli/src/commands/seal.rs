@@ -1,5 +1,5 @@
-//! `checkrein seal`: a person takes up what lies in the repo now. What was held goes, and
-//! sessions under way are judged by it from here on.
+//! `checkrein seal`: a person takes up the config that lies in the repo now. A held config is
+//! dropped, and sessions under way are judged by the new one from here on.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -13,14 +13,14 @@ use crate::locate::ProjectLocation;
 use crate::ui::errors::CommandError;
 use crate::{exit_code, locate, person, policy_sources, ui};
 
-/// Tasks that are looked through for sessions under way.
+/// Newest tasks that are searched for sessions under way.
 const LOOK_BACK: usize = 500;
 
 pub(crate) fn run_seal_command() -> Result<ExitCode, CommandError> {
     let by = person::require_person("seal")?;
     let located = locate::locate_project(&std::env::current_dir()?, None);
     let now = policy_sources::policy_sources_on_disk(&located)?;
-    // A config with a mistake is said before anything is asked.
+    // A mistake in the config is reported before anything is asked.
     let compiled = located.compile_policy_from(&now, TaskDriver::Hook)?;
     for warning in &compiled.warnings {
         ui::print_wrapped_to_stderr(&format!("checkrein: {warning}"));
@@ -45,6 +45,7 @@ pub(crate) fn run_seal_command() -> Result<ExitCode, CommandError> {
         ui::print_output_line("not sealed: everything stays as it was");
         return Ok(exit_code::to_exit_code(exit_code::NO));
     }
+    // The person agreed to what was shown, so an edit in the meantime must not be sealed.
     if policy_sources::policy_sources_on_disk(&located)? != now {
         return Err(CommandError::command_failed_error(
             "what would be sealed was edited while you looked at it: nothing is sealed",
@@ -57,7 +58,7 @@ pub(crate) fn run_seal_command() -> Result<ExitCode, CommandError> {
         }
     }
     let renewed = reseal_sessions(&located, &by.person_at_terminal_summary())?;
-    // What they run is judged by what was sealed before.
+    // Workers judge by what was sealed before.
     #[cfg(unix)]
     checkrein_runtime::cancel_all_workers(&located.place.state);
     ui::print_output_line(&match renewed {
@@ -68,9 +69,10 @@ pub(crate) fn run_seal_command() -> Result<ExitCode, CommandError> {
     Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
-/// Renews the sessions of this checkout that somebody may still be at; says how many. What
-/// `run` drives keeps what it began with: its command line is part of it.
+/// Seals the sessions of this checkout that somebody may still use; returns how many. A session of
+/// `run` keeps what it began with: the command line is part of it.
 fn reseal_sessions(located: &ProjectLocation, by: &str) -> Result<usize, CommandError> {
+    // Opened for reading first, so that a repo without a store gets none.
     match SqliteStore::open_store_read_only(&located.place.state) {
         Ok(_) => {}
         Err(StoreError::Missing { .. }) => return Ok(0),
@@ -90,7 +92,7 @@ fn reseal_sessions(located: &ProjectLocation, by: &str) -> Result<usize, Command
         let (state, policy) = match runtime.load_session_state_and_policy(&session) {
             Ok(Some(stands)) => stands,
             Ok(None) => continue,
-            // Nobody goes on in a session that is damaged; the others are sealed.
+            // A damaged session is not continued by anybody; the others are sealed.
             Err(RuntimeError::Log { .. } | RuntimeError::Policy { .. }) => continue,
             Err(RuntimeError::Store(StoreError::Corrupt { .. })) => continue,
             Err(error) => return Err(error.into()),
@@ -99,7 +101,7 @@ fn reseal_sessions(located: &ProjectLocation, by: &str) -> Result<usize, Command
         if over || policy.single_task {
             continue;
         }
-        // Its profile is that of its agent, not of this terminal.
+        // A session keeps the profile of its agent, whatever this terminal uses.
         let sealed = runtime.seal_origin(&session)?.unwrap_or_default();
         let own = sealed
             .profile

@@ -1,4 +1,4 @@
-//! `checkrein sessions`: tasks, newest first.
+//! `checkrein sessions`: lists tasks, newest first.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use crate::ui::listing::{self, ListedTask};
 use crate::ui::printable::escape_hidden_chars;
 use crate::{exit_code, locate, off, ui};
 
-/// How many tasks a person is shown.
+/// Tasks that a person is shown.
 const SHOWN: usize = 40;
 
 pub(crate) fn run_sessions_command(args: &SessionsArgs) -> Result<ExitCode, CommandError> {
@@ -36,14 +36,17 @@ pub(crate) fn run_sessions_command(args: &SessionsArgs) -> Result<ExitCode, Comm
         ui::print_wrapped_to_stderr(&off.off_summary_line());
     }
     let none_at_all = rows.is_empty();
+    // A person gets a page, a program gets everything.
     let limit = if args.json { usize::MAX } else { SHOWN };
     let mut fitting = rows.into_iter().filter(|row| wanted(row));
     let rows: Vec<TaskRow> = fitting.by_ref().take(limit).collect();
+    // The filter goes on where the page ended.
     let more = fitting.count();
     let listed = match &store {
         Some(store) => fill_task_rows_from_logs(store, rows)?,
         None => Vec::new(),
     };
+    // Their rows are missing above, and a list that is silently short would mislead.
     let damaged = match &store {
         Some(store) => store.sessions_with_unreadable_tasks()?,
         None => Vec::new(),
@@ -85,7 +88,7 @@ pub(crate) fn run_sessions_command(args: &SessionsArgs) -> Result<ExitCode, Comm
     Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
-/// Which tasks were asked for.
+/// Returns a filter for the tasks that were asked for.
 fn task_filter(args: &SessionsArgs) -> Result<impl Fn(&TaskRow) -> bool + use<>, CommandError> {
     let reason = args.reason.clone();
     if let Some(word) = reason.as_deref() {
@@ -117,11 +120,12 @@ fn task_filter(args: &SessionsArgs) -> Result<impl Fn(&TaskRow) -> bool + use<>,
             && reason
                 .as_deref()
                 .is_none_or(|reason| row.reason.as_deref().unwrap_or("open") == reason)
+            // An open task has no end yet and counts as recent.
             && row.ended_at.unwrap_or(UnixMillis(u64::MAX)) >= since
     })
 }
 
-/// Adds what the rows do not say: each session's log is read once.
+/// Adds what the rows do not hold; each session's log is read once.
 pub(crate) fn fill_task_rows_from_logs(
     store: &SqliteStore,
     rows: Vec<TaskRow>,
@@ -151,15 +155,16 @@ pub(crate) fn fill_task_rows_from_logs(
     Ok(listed)
 }
 
-/// What was wrong with the config in whose place the policy of this task goes on.
+/// Returns the mistake in the config because of which this task goes on with another policy.
 fn config_error_in_task_policy(store: &SqliteStore, row: &TaskRow) -> Option<String> {
     let blob = store.read_blob(&row.policy).ok().flatten()?;
     Policy::from_sealed_policy_blob(&blob).ok()?.config_error
 }
 
-/// One task as JSON.
+/// Returns a task as JSON.
 pub(crate) fn task_json(one: &ListedTask) -> serde_json::Value {
     let row = &one.row;
+    // Null while the task is open, and false for every ending but `task_complete`.
     let verified = row
         .reason
         .as_deref()

@@ -1,4 +1,4 @@
-//! `checkrein show`: one task, as a story, or the reasons for its ending in a few lines.
+//! `checkrein show`: one task as a story, or the reasons for its ending in a few lines.
 
 use std::process::ExitCode;
 
@@ -21,7 +21,7 @@ use crate::ui::style::{count_with_noun, format_clock, format_duration, reason_pa
 use crate::ui::timeline::{self, EventTimelineRenderer};
 use crate::{exit_code, locate, off, ui};
 
-/// Findings shown of one check.
+/// Findings of a check that are shown.
 const SHOWN_FINDINGS: usize = 5;
 
 pub(crate) fn run_show_command(args: &ShowArgs) -> Result<ExitCode, CommandError> {
@@ -34,6 +34,7 @@ pub(crate) fn run_show_command(args: &ShowArgs) -> Result<ExitCode, CommandError
     let row = &one.row;
     let events = lookup::task_events(&store, &row.session, row.task)?;
     let ending = lookup::task_row_transition(row);
+    // Everything that puts the story in doubt is said before it.
     if let Some(off) = off::active_off_period(&located.place.state) {
         ui::print_wrapped_to_stderr(&off.off_summary_line());
     }
@@ -83,7 +84,7 @@ pub(crate) fn run_show_command(args: &ShowArgs) -> Result<ExitCode, CommandError
     Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
-/// A task as one document, without its events.
+/// Returns a task as one document, without its events.
 pub(super) fn task_detail_json(
     one: &ListedTask,
     events: &[(EventSeq, Event)],
@@ -106,6 +107,7 @@ fn print_task_timeline(
     events: &[(EventSeq, Event)],
 ) {
     let row = &one.row;
+    // The id in the title is one that `show` takes again.
     let title = format!(
         "task {} · {} · {} · {}",
         lookup::short_task_id(&row.session, row.task),
@@ -136,7 +138,7 @@ fn print_task_timeline(
     }
 }
 
-/// What a check that did not pass complained of.
+/// Returns the complaints of a check that did not pass.
 fn failed_evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
     let Event::Input(stamped) = event else {
         return Vec::new();
@@ -152,6 +154,7 @@ fn failed_evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
         .judge_usage
         .as_ref()
         .map(explanations::judge_usage_text);
+    // Of a check that passed only the judge's usage is worth a line.
     if arrived.evidence.verdict == Verdict::Pass {
         return asked.into_iter().collect();
     }
@@ -160,7 +163,7 @@ fn failed_evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
         .iter()
         .take(SHOWN_FINDINGS)
         .map(|finding| {
-            // What a judge has against an answer is of a category.
+            // A judge's finding without a file is known by its category.
             let category = match found.judge_usage {
                 Some(_) if finding.file.is_none() => format!("{}: ", finding.id),
                 _ => String::new(),
@@ -176,6 +179,7 @@ fn failed_evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
     if more > 0 {
         lines.push(format!("and {more} more"));
     }
+    // Without findings the end of the output is the best there is.
     let last = last_nonblank_line(&found.excerpt).or(found.note.as_deref());
     if let (true, Some(last)) = (lines.is_empty(), last) {
         lines.push(timeline::short_quote(last));
@@ -189,7 +193,7 @@ fn last_nonblank_line(text: &str) -> Option<&str> {
     text.lines().rev().find(|line| !line.trim().is_empty())
 }
 
-/// What the agent said last, when it was not let finish.
+/// Returns the agent's last message if it was not accepted as done.
 fn last_agent_message(ending: Option<&Transition>, events: &[(EventSeq, Event)]) -> Option<String> {
     if ending?.reason == Reason::TaskComplete {
         return None;
@@ -205,7 +209,7 @@ fn last_agent_message(ending: Option<&Transition>, events: &[(EventSeq, Event)])
     })
 }
 
-/// At most five lines: the ending, the facts behind it, what it took, what to do.
+/// Returns at most five lines: the ending, the facts behind it, what it took, what to do.
 pub(super) fn ending_explanation_lines(
     row: &TaskRow,
     ending: Option<&Transition>,
@@ -226,6 +230,7 @@ pub(super) fn ending_explanation_lines(
         head.append_plain_text(": ")
             .append_plain_text(&explanations::ending_meaning(ending, behind, held_up_by)),
     ];
+    // Facts that the ending states itself are not repeated.
     let facts: Vec<String> = behind
         .iter()
         .filter(|because| !explanations::ending_states_decision_factor(because, ending))
@@ -253,7 +258,8 @@ pub(super) fn ending_explanation_lines(
     lines
 }
 
-/// A person has no prompt there: who goes on runs it again.
+/// Returns whether `run` began the task: there is no prompt then, and going on means running it
+/// again.
 fn was_task_begun_by_run(row: &TaskRow, events: &[(EventSeq, Event)]) -> bool {
     row.agent.as_str() == "run"
         || events.iter().any(
@@ -275,6 +281,7 @@ fn next_step_advice(
         }
         Reason::Error => "look at the agent's own output; run it again".to_owned(),
         Reason::Unverified => match detail {
+            // Tool calls held this stop up and no files, so there is nothing to name under outputs.
             "tree_moving" if held_up_by == Some(StopHoldupCause::Acts) => {
                 "wait for the sub-agents that are still at work; then checkrein check".to_owned()
             }
@@ -300,6 +307,7 @@ fn next_step_advice(
             "checkrein check shows what still fails; a new prompt starts a new task".to_owned()
         }
         Reason::HardCap => {
+            // The detail names the cap in the log's words; the config has other keys for some.
             let key = match detail {
                 "iterations" => "max_iterations",
                 "tokens" => "token_budget",

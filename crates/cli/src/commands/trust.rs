@@ -1,4 +1,4 @@
-//! `checkrein trust`: shows what this repo's config would run, asks, and remembers the answer.
+//! `checkrein trust`: shows what this repo's config would run, asks, and records the answer.
 
 use std::io::BufRead as _;
 use std::process::ExitCode;
@@ -46,6 +46,7 @@ pub(crate) fn run_trust_command(args: &TrustArgs) -> Result<ExitCode, CommandErr
     };
     let already = trust::approved_config_digest(&located) == Some(repo.config_digest());
     print_config_for_trust(&located, &now)?;
+    // A held config goes on although this one is approved, so the question is asked again.
     if already && matches!(located.nearest_config_held_despite_edit(), Ok(None)) {
         ui::print_output_line("approved already");
         return Ok(exit_code::to_exit_code(exit_code::YES));
@@ -62,8 +63,8 @@ pub(crate) fn run_trust_command(args: &TrustArgs) -> Result<ExitCode, CommandErr
     Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
-/// For a repo without a config: the checks that its files tell of. None of them is run before
-/// a person has said yes.
+/// Builds a config for a repo without one from the checks that its files show. None of them runs
+/// before a person has said yes.
 fn config_from_detected_checks(
     located: &ProjectLocation,
 ) -> Result<Option<ConfigWithNamedFiles>, CommandError> {
@@ -72,7 +73,7 @@ fn config_from_detected_checks(
         return Ok(None);
     }
     let plan = |check: DetectedCheck| {
-        // A path is one of the repo's own, and was seen there.
+        // A path is one of the repo's own programs, and was seen there.
         let there = check.needs.contains('/') || find_program_on_path(&check.needs).is_some();
         let advisory = (!there).then(|| format!("`{}` is not installed here", check.needs));
         PlannedInitCheck { check, advisory }
@@ -90,7 +91,7 @@ fn config_from_detected_checks(
     )?))
 }
 
-/// Records it, and lets go of what was held: a person has seen what takes its place.
+/// Records the approval and drops a held config: a person has seen what takes its place.
 pub(super) fn approve_config(
     located: &ProjectLocation,
     repo: &ConfigWithNamedFiles,
@@ -101,6 +102,8 @@ pub(super) fn approve_config(
         top: located.top.clone(),
         at: checkrein_runtime::now_millis(),
         by,
+        // A config that was only detected is kept in the state folder: there is no file to read
+        // again.
         text: located
             .repo_config
             .is_none()
@@ -111,7 +114,7 @@ pub(super) fn approve_config(
     Ok(())
 }
 
-/// Everything that would run and every file that says what may run.
+/// Prints everything that would run, and every file that decides what may run.
 pub(super) fn print_config_for_trust(
     located: &ProjectLocation,
     now: &PolicySources,
@@ -134,6 +137,8 @@ pub(super) fn print_config_for_trust(
             .compile_with_profile(now, Some(&profile), TaskDriver::Hook)?
             .policy;
         let notify = &policy.approvals.notify;
+        // A profile is shown if it runs anything else: approving the config approves all of its
+        // profiles.
         let others = policy.verifiers != plain.verifiers || policy.middleware != plain.middleware;
         if others || *notify != plain.approvals.notify {
             print_policy_verifiers(
@@ -194,7 +199,7 @@ fn print_policy_verifiers(policy: &Policy, which: &str) {
     }
 }
 
-/// Asks the person at the terminal. Silence is no.
+/// Asks the person at the terminal. No answer is no.
 pub(super) fn ask_yes_no(question: &str) -> Result<bool, CommandError> {
     ui::print_question(&format!("{question} [y/N] "));
     let mut line = String::new();

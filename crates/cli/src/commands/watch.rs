@@ -1,5 +1,5 @@
-//! `checkrein watch`: an open task as it goes on, a line per event; `--line`: where it stands,
-//! in one line. It looks at the store a few times a second and writes nothing.
+//! `checkrein watch`: follows an open task, a line per event; with `--line`, prints where it stands
+//! in one line. It reads the store a few times a second and writes nothing.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
@@ -24,11 +24,11 @@ use crate::ui::style::count_with_noun;
 use crate::ui::timeline::{self, EventTimelineRenderer};
 use crate::{exit_code, locate, off, signals, ui};
 
-/// How often it looks.
+/// How often the store is read.
 const STORE_POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// Tasks among which the open one is looked for.
+/// Newest tasks that are searched for an open one.
 const MAX_TASKS: usize = 50;
-/// How long a status line waits for what it is about.
+/// How long a status line waits for its input.
 const STDIN_WAIT: Duration = Duration::from_millis(200);
 const MAX_STDIN: u64 = 64 * 1024;
 
@@ -47,6 +47,7 @@ pub(crate) fn run_watch_command(args: &WatchArgs) -> Result<ExitCode, CommandErr
     let mut following: Option<FollowedSession> = None;
     let mut waits = false;
     while !signals::is_interrupted_by_signal() {
+        // The store may be made only after the watching has begun.
         if store.is_none() {
             store = open_store_if_present(state)?;
         }
@@ -57,7 +58,7 @@ pub(crate) fn run_watch_command(args: &WatchArgs) -> Result<ExitCode, CommandErr
             if let Some(following) = &mut following
                 && !following.print_new_events(store)?
             {
-                // Whoever read it has gone.
+                // The reader of our output has gone.
                 break;
             }
         }
@@ -80,7 +81,7 @@ fn open_store_if_present(state: &Path) -> Result<Option<SqliteStore>, CommandErr
     }
 }
 
-/// The task to follow from here on, if it is another one than before.
+/// Returns the task to follow from here on, if it is another than before.
 fn next_task_to_follow(
     store: &SqliteStore,
     asked: Option<&str>,
@@ -90,7 +91,7 @@ fn next_task_to_follow(
         let rows = store.newest_task_summaries(None, MAX_TASKS)?;
         let newest = rows.into_iter().find(|row| row.ended_at.is_none());
         return Ok(newest.filter(|row| {
-            // A session tells of its own next task.
+            // The followed session reports its own next task.
             now.is_none_or(|now| now.session != row.session && row.opened_at > now.row.opened_at)
         }));
     };
@@ -100,7 +101,7 @@ fn next_task_to_follow(
     }
 }
 
-/// A session that is told of.
+/// A session that is followed.
 struct FollowedSession {
     session: SessionId,
     row: TaskRow,
@@ -123,11 +124,11 @@ impl FollowedSession {
         }
     }
 
-    /// Tells what is new; false if nobody listens.
+    /// Prints new events; false if nobody reads them.
     fn print_new_events(&mut self, store: &SqliteStore) -> Result<bool, CommandError> {
         for raw in store.events_after(&self.session, self.printed_until)? {
             self.printed_until = raw.seq;
-            // What a newer version wrote and we do not know cannot be shown.
+            // An event that a newer version wrote, and this build does not know, cannot be shown.
             let Ok(event) = event::decode_event(&raw.payload) else {
                 continue;
             };
@@ -142,7 +143,7 @@ impl FollowedSession {
         if let Event::TaskOpened { task, .. } = &event {
             self.task = *task;
             self.timeline = EventTimelineRenderer::new(true);
-            // Tasks before the one that was asked for are over.
+            // Tasks before the one that was asked for are not shown.
             if self.task < self.row.task {
                 self.held_prompt = None;
                 return true;
@@ -160,7 +161,7 @@ impl FollowedSession {
                 && opener.is_none_or(|opener| self.print_event(&opener));
         }
         let told = self.task >= self.row.task;
-        // A prompt may open the next task: its line belongs below that one's title.
+        // A prompt may open the next task, so its line belongs below that task's title.
         if matches!(&event, Event::Input(stamped) if matches!(stamped.input, Input::PromptSubmitted(_)))
             || !told
         {
@@ -183,13 +184,13 @@ impl FollowedSession {
     }
 }
 
-/// A prompt ends the task before it opens its own.
+/// Whether the event ends a task. A prompt ends the old task before it opens its own.
 fn is_task_end(event: &Event) -> bool {
     matches!(event, Event::TaskEnded { .. })
 }
 
-/// Where the task stands that was typed, else that of the session which the agent names on
-/// stdin, else the newest one.
+/// Returns where the typed task stands, or else that of the session which the agent names on stdin,
+/// or else the newest.
 fn status_line(typed: Option<&str>) -> Result<String, CommandError> {
     let told = match typed {
         Some(_) => StatusLineInput::default(),
@@ -229,8 +230,10 @@ fn status_line(typed: Option<&str>) -> Result<String, CommandError> {
     Ok(line)
 }
 
-/// What came of the checks of the newest stop, or that they are still running.
+/// Returns the result of the newest stop's checks, or that they are still running.
 fn newest_stop_check_result(events: &[(EventSeq, Event)]) -> Option<String> {
+    // Backwards: a request for checks that comes before any decision has not been answered
+    // yet.
     events.iter().rev().find_map(|(_, event)| match event {
         Event::DecisionMade(made) if matches!(made.decision, Decision::Stop(_)) => {
             Some(worst_verdict_text(&made.why))
@@ -243,7 +246,7 @@ fn newest_stop_check_result(events: &[(EventSeq, Event)]) -> Option<String> {
     })?
 }
 
-/// The worst of the verdicts that count; what is advisory only if there is nothing else.
+/// Returns the worst verdict that counts; advisory ones count only if there are no others.
 fn worst_verdict_text(why: &[DecisionFactor]) -> Option<String> {
     let verdicts = || {
         why.iter().filter_map(|because| match because {
@@ -268,20 +271,20 @@ fn worst_verdict_text(why: &[DecisionFactor]) -> Option<String> {
     })
 }
 
-/// What Claude Code tells its status line of.
+/// What Claude Code passes to its status line.
 #[derive(Default, Deserialize)]
 struct StatusLineInput {
     session_id: Option<String>,
     cwd: Option<PathBuf>,
 }
 
-/// Whoever typed the command tells nothing.
+/// Reads the status line's input; a person at a terminal passes none.
 fn read_status_line_input() -> StatusLineInput {
     if std::io::stdin().is_terminal() {
         return StatusLineInput::default();
     }
     let (sender, receiver) = std::sync::mpsc::channel();
-    // Who holds the pipe open and says nothing is not waited for.
+    // A writer that keeps the pipe open and sends nothing is not waited for.
     std::thread::spawn(move || {
         let mut text = String::new();
         let read = std::io::stdin().take(MAX_STDIN).read_to_string(&mut text);

@@ -1,5 +1,5 @@
-//! What is read-only under `--confine`: state, config, rules, schemas, settings in which hooks stand,
-//! what git does not show, and checkrein itself.
+//! Collects what is read-only under `--confine`: state, config, rules, schemas, settings that hold
+//! hooks, git's exclude list, and checkrein itself.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,20 +18,20 @@ use crate::locate::{self, ProjectLocation};
 pub(super) struct SandboxProtectedPath {
     pub(super) path: PathBuf,
     when_missing: MissingPathAction,
-    /// Agents write into it; it only has to be there, for what is guarded in it.
+    /// Whether agents write into it. Such a folder only has to exist, for what is guarded in it.
     pub(super) is_writable: bool,
-    /// The folder that it is in is made as well, should it be missing.
+    /// Whether its parent folder is created as well, should that be missing.
     makes_parent: bool,
 }
 
-/// What to do where it is missing.
+/// What to do if a guarded path is missing.
 #[derive(Debug, Clone, Copy)]
 enum MissingPathAction {
-    /// Nothing can be done with it then.
+    /// Leave it missing.
     Leave,
-    /// An empty folder stands there.
+    /// Put an empty folder there.
     Folder,
-    /// A file with this text stands there.
+    /// Put a file with this text there.
     File(&'static str),
 }
 
@@ -45,14 +45,14 @@ impl SandboxProtectedPath {
         }
     }
 
-    /// What stands there for the time of a run, should it be missing.
+    /// Returns what stands there for the time of a run, should the path be missing.
     pub(super) fn placeholder_for_missing_path(&self) -> Option<SandboxPathPlaceholder> {
         let text = match self.when_missing {
             MissingPathAction::Leave => return None,
             MissingPathAction::Folder => None,
             MissingPathAction::File(text) => Some(text.to_owned()),
         };
-        // Below a folder that is missing nothing is needed: that folder stands for it.
+        // Below a missing folder nothing is needed: the placeholder of that folder stands for it.
         let parent = self.path.parent()?;
         (parent.is_dir() || self.makes_parent).then(|| SandboxPathPlaceholder {
             path: self.path.clone(),
@@ -61,7 +61,7 @@ impl SandboxProtectedPath {
     }
 }
 
-/// All of it.
+/// Collects all guarded paths.
 pub(super) fn collect_guarded_paths(
     located: &ProjectLocation,
     state: &Path,
@@ -71,6 +71,7 @@ pub(super) fn collect_guarded_paths(
         MissingPathAction::Leave,
     )];
     let root = &located.place.root;
+    // A repo without a config could be given one by the agent, so an empty file takes its place.
     let config = located
         .repo_config
         .clone()
@@ -88,9 +89,12 @@ pub(super) fn collect_guarded_paths(
         own.map(|folder| SandboxProtectedPath::new(folder.to_owned(), MissingPathAction::Leave)),
     );
 
+    // Agents may read settings from any of these: the folder in which they start, the tree's root,
+    // the checkout's top.
     let here = std::env::current_dir().ok();
     for folder in here.iter().chain([root, &located.top]) {
         let agents = folder.join(".claude");
+        // An existing `.claude` holds more than settings, so only the settings in it are guarded.
         if agents.is_dir() {
             found.extend(
                 CLAUDE_CODE_SETTINGS
@@ -110,12 +114,14 @@ pub(super) fn collect_guarded_paths(
         &CLAUDE_CODE_SETTINGS,
     ));
     found.extend(agent_home_guards("CODEX_HOME", ".codex", &CODEX_SETTINGS));
+    // Managed settings rank above all others and can switch hooks off.
     for managed in ["/etc/claude-code", "/etc/codex"] {
         found.push(SandboxProtectedPath::new(
             PathBuf::from(managed),
             MissingPathAction::Leave,
         ));
     }
+    // A program that the agent could replace would judge the agent.
     if let Ok(ourselves) = std::env::current_exe() {
         found.push(SandboxProtectedPath::new(
             ourselves,
@@ -127,7 +133,7 @@ pub(super) fn collect_guarded_paths(
     found
 }
 
-/// Rules and schemas that configs name.
+/// Returns the rules and schemas that configs name.
 fn config_named_files(located: &ProjectLocation) -> impl Iterator<Item = PathBuf> {
     let configs = [
         located.repo_config.as_deref(),
@@ -160,12 +166,14 @@ const CODEX_SETTINGS: [(&str, MissingPathAction); 3] = [
     ("rules", MissingPathAction::Folder),
 ];
 
-/// A person's folder of an agent, which the agent makes for itself if it is not there.
+/// Returns the guards for a person's folder of an agent, which the agent creates if it is not
+/// there.
 fn agent_home_guards(
     variable: &str,
     usual: &str,
     settings: &[(&str, MissingPathAction)],
 ) -> Vec<SandboxProtectedPath> {
+    // A folder whose parent is missing too belongs to an agent that is not used here.
     let there = |folder: &PathBuf| folder.is_dir() || folder.parent().is_some_and(Path::is_dir);
     let Some(folder) = locate::agent_home_folder(variable, usual).filter(there) else {
         return Vec::new();
@@ -184,8 +192,8 @@ fn agent_home_guards(
     found
 }
 
-/// Guarded paths that are reached through a symbolic link: only what it points to can be made
-/// read-only.
+/// Returns guarded paths that are reached through a symbolic link: only what a link points to can
+/// be made read-only.
 pub(super) fn symlinked_guarded_paths(
     guarded: &[SandboxProtectedPath],
 ) -> impl Iterator<Item = &Path> {
@@ -199,8 +207,8 @@ pub(super) fn symlinked_guarded_paths(
         .filter(move |path| is_link(path))
 }
 
-/// What git leaves out: the repo's own list, read-only, and in it, for who is inside, what is
-/// only lent. Copy and place; none without a repo.
+/// Writes a copy of git's exclude list to which placeholders are added, so that they are not shown
+/// as new files inside. Returns the copy and the place for it; `None` without a repo.
 pub(super) fn write_git_exclude_copy(
     located: &ProjectLocation,
     lent: &[SandboxPathPlaceholder],

@@ -1,8 +1,9 @@
-//! `run --confine` (level L2): the agent in a mount namespace in which the state folder, hook
-//! settings, config and rules are read-only. A hook inside is only a client ([`post`]): `run`
-//! judges, writes and runs checks outside ([`desk`]). Where no namespace can be made nothing is
-//! started. The same user's other helpers (a tmux server, systemd, a container daemon) are
-//! outside, and an agent that can talk to them can ask them: `docs/threat-model.md` says so.
+//! Implements `run --confine` (level L2): the agent runs in a mount namespace in which the state
+//! folder, hook settings, config and rules are read-only. A hook inside is only a client
+//! ([`relay_client`]): `run` judges, writes and runs checks outside ([`relay_server`]). Where no
+//! namespace can be made, nothing is started. The same user's other helpers (a tmux server,
+//! systemd, a container daemon) are outside, and an agent that can talk to them can ask them:
+//! `docs/threat-model.md` says so.
 
 mod guarded_paths;
 mod mount_plan;
@@ -33,31 +34,31 @@ use crate::programs;
 use crate::ui;
 use crate::ui::errors::CommandError;
 
-/// Where a hook inside finds the way out, below the state folder.
+/// The folder, below the state folder, in which a hook inside finds the relay's socket.
 pub(crate) const INSIDE_FOLDER: &str = "confined";
-/// The command by which we put ourselves, and then an agent, into a namespace.
+/// The first argument by which checkrein puts itself, and then an agent, into a namespace.
 pub(crate) const EXEC_ARGUMENT: &str = "confined-exec";
-/// Runs that are under way, below the state folder.
+/// The folder of runs that are under way, below the state folder.
 const RUNS_FOLDER: &str = "runs";
 
-/// A confinement that can be started in.
+/// A confinement in which an agent can be started.
 pub(crate) struct AgentConfinement {
     method: NamespaceMethod,
-    /// What an agent inside sees as [`INSIDE_FOLDER`].
+    /// The folder that an agent inside sees as [`INSIDE_FOLDER`].
     relay_folder: PathBuf,
     inside_folder: PathBuf,
-    /// Gives back what was put into the way of agents.
+    /// Removes the placeholders when it is dropped.
     _placeholders: SandboxPlaceholderFiles,
 }
 
-/// What makes the namespace.
+/// The program that makes the namespace.
 enum NamespaceMethod {
     Bubblewrap { program: PathBuf, plan: MountPlan },
     OwnExec { program: PathBuf, plan: PathBuf },
 }
 
 impl AgentConfinement {
-    /// Makes everything ready and tries it out.
+    /// Prepares a confinement and tries it out.
     pub(crate) fn new(located: &ProjectLocation, state: &Path) -> Result<Self, CommandError> {
         if !cfg!(target_os = "linux") {
             return Err(no_namespace_error(
@@ -75,12 +76,14 @@ impl AgentConfinement {
                 link.display()
             ));
         }
+        // The placeholders come before the plan: only what exists can be a mount point.
         let missing = guarded
             .iter()
             .filter_map(|guard| guard.placeholder_for_missing_path());
         let made = loans.create_placeholders(missing)?;
         let desk = loans.confined_run_folder().join("inside");
         create_private_folder(&desk)?;
+        // The copy names the placeholders, so it is written after they exist.
         let exclude =
             guarded_paths::write_git_exclude_copy(located, &made, loans.confined_run_folder())?;
         let plan = MountPlan::new(&guarded, exclude, &desk, &inside, &state.join(RUNS_FOLDER));
@@ -97,23 +100,23 @@ impl AgentConfinement {
         })
     }
 
-    /// The folder in which what is for the agent is put, outside.
+    /// Returns the folder, outside, in which files for the agent are put.
     pub(crate) fn sandbox_relay_host_folder(&self) -> &Path {
         &self.relay_folder
     }
 
-    /// The same folder as the agent sees it, read-only.
+    /// Returns the same folder as the agent sees it, read-only.
     pub(crate) fn relay_folder_in_sandbox(&self) -> &Path {
         &self.inside_folder
     }
 
-    /// A command that runs `program` inside. Arguments and environment are added as usual.
+    /// Returns a command that runs `program` inside. Arguments and environment are added as usual.
     pub(crate) fn command_inside_confinement(&self, program: &OsStr) -> Command {
         self.method.command_inside_namespace(program)
     }
 }
 
-/// A command that runs `program`, inside a confinement if there is one.
+/// Returns a command that runs `program`, inside a confinement if there is one.
 pub(crate) fn confined_command(confinement: Option<&AgentConfinement>, program: &OsStr) -> Command {
     match confinement {
         Some(confinement) => confinement.command_inside_confinement(program),
@@ -121,7 +124,7 @@ pub(crate) fn confined_command(confinement: Option<&AgentConfinement>, program: 
     }
 }
 
-/// Whether a confinement can be made here, and by what; tried out on nothing, in this folder.
+/// Returns by what a confinement can be made here; it is tried out on nothing, in this folder.
 /// `top` is the checkout, whose programs are not trusted with it.
 pub(crate) fn detect_confinement_method(
     scratch: &Path,
@@ -145,23 +148,25 @@ pub(crate) fn detect_confinement_method(
     )
 }
 
-/// Gives back what a run that was killed has left behind.
+/// Removes the placeholders that killed runs have left behind.
 pub(crate) fn clean_up_killed_sandbox_runs(state: &Path) {
     let runs = state.join(RUNS_FOLDER);
     if runs.is_dir() {
-        // What cannot be mended now is tried again by the next run.
+        // What cannot be removed now is tried again by the next run.
         let _ = placeholders::remove_dead_runs_mount_placeholders(&runs);
     }
 }
 
 impl NamespaceMethod {
-    /// The first that works, bubblewrap before our own: some systems let only it make one.
+    /// Returns the first method that works. bubblewrap comes before our own: some systems let only
+    /// it make a namespace.
     fn find_working_sandbox_method(
         plan: MountPlan,
         folder: &Path,
         top: &Path,
     ) -> Result<Self, CommandError> {
         let file = folder.join("plan.json");
+        // The plan is written even if bubblewrap is used, since that may turn out not to work.
         write_private_file(&file, &serde_json::to_vec(&plan).unwrap_or_default())?;
         let mut reasons = Vec::new();
         if let Some(program) = programs::find_program_outside_repo("bwrap", top) {
@@ -189,6 +194,8 @@ impl NamespaceMethod {
     fn check_namespace_sandbox_works(&self) -> Result<(), String> {
         let tried = self
             .command_inside_namespace(OsStr::new("/bin/sh"))
+            // A trial with every mount of the plan: a namespace that exists but cannot mount would
+            // fail only when the agent starts.
             .args(["-c", "exit 0"])
             .stdin(Stdio::null())
             .output()
@@ -197,6 +204,7 @@ impl NamespaceMethod {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&tried.stderr);
+        // The last line of stderr is the error itself; warnings stand before it.
         let line = said.lines().next_back().unwrap_or("it failed");
         Err(line.trim().to_owned())
     }

@@ -1,5 +1,5 @@
-//! The mounts of a confinement, in the order in which they are made: folders above guarded ones
-//! are pinned (a mount point cannot be renamed away), guarded ones are read-only.
+//! Plans the mounts of a confinement, in the order in which they are made: folders above guarded
+//! ones are pinned (a mount point cannot be renamed away), guarded ones are read-only.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -12,24 +12,24 @@ use super::guarded_paths::SandboxProtectedPath;
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum PlannedMount {
-    /// The folder on itself, so that neither it nor what is above it can be renamed.
+    /// Bind the folder on itself, so that neither it nor what is above it can be renamed.
     Pin(PathBuf),
-    /// Read-only at `to`.
+    /// Show `from` read-only at `to`.
     ReadOnly {
-        /// What is seen there.
+        /// The file or folder that is shown there.
         from: PathBuf,
-        /// Where.
+        /// The place.
         to: PathBuf,
     },
-    /// An empty folder instead of this one.
+    /// Show an empty folder instead of this one.
     Hide(PathBuf),
 }
 
-/// All of them.
+/// All mounts of a confinement.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct MountPlan {
     pub(crate) mounts: Vec<PlannedMount>,
-    /// Programs inside have the number of root.
+    /// Whether programs inside have the user id of root.
     pub(crate) root: bool,
 }
 
@@ -62,14 +62,14 @@ impl MountPlan {
                 .into_iter()
                 .map(|(from, to)| PlannedMount::ReadOnly { from, to }),
         );
-        // What is nearer to the root is made first: later ones stand on it.
+        // Mounts nearer to the root come first: a later one would hide those already made below it.
         mounts.sort_by_key(|mount| mount.mount_point().components().count());
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         mounts.push(PlannedMount::ReadOnly {
             from: real(desk),
             to: real(inside),
         });
-        // Other runs have desks of their own.
+        // The folders of other runs are hidden: an agent must not reach their sockets.
         mounts.push(PlannedMount::Hide(real(runs)));
         Self {
             mounts,
@@ -77,7 +77,7 @@ impl MountPlan {
         }
     }
 
-    /// As bubblewrap takes it.
+    /// Returns the plan as arguments for bubblewrap.
     pub(super) fn bubblewrap_arguments(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = ["--bind", "/", "/", "--dev", "/dev"].map(Into::into).into();
         for mount in &self.mounts {

@@ -1,6 +1,6 @@
-//! `checkrein confined-exec PLAN CMD ARGS...`: a mount namespace of our own, for where there is
-//! no bubblewrap. Makes the plan's mounts, gives up every capability, becomes CMD. It never
-//! comes back: whatever fails, CMD is not started.
+//! Implements `checkrein confined-exec PLAN CMD ARGS...`: a mount namespace of our own, for where
+//! there is no bubblewrap. It makes the plan's mounts, gives up every capability and becomes CMD.
+//! It never returns to a caller that could go on: whatever fails, CMD is not started.
 
 use std::ffi::OsString;
 use std::io;
@@ -38,11 +38,15 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
 fn enter_namespace(plan: &Path) -> io::Result<()> {
     let plan: MountPlan = serde_json::from_slice(&std::fs::read(plan)?)?;
     let here = std::env::current_dir()?;
+    // Read before `unshare`: in a namespace without a map every id is that of nobody.
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
     add_error_context("unshare", unshare_namespaces())?;
+    // The kernel lets an unprivileged process write its group map only after this
+    // (user_namespaces(7)).
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
     std::fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?;
+    // Mounts must not spread to the namespace that we came from, nor from there to here.
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     add_error_context("mount --make-rprivate /", mount_change("/", private))?;
     for mount in &plan.mounts {
@@ -51,7 +55,7 @@ fn enter_namespace(plan: &Path) -> io::Result<()> {
     if plan.root {
         mask_disk_devices()?;
     }
-    // We still stand in the folder below the mounts, where all can be written.
+    // The current folder is still the one below the mounts, where everything is writable.
     std::env::set_current_dir(here)?;
     drop_capabilities(plan.root)?;
     Ok(())
@@ -71,7 +75,8 @@ fn make_mount(one: &PlannedMount) -> io::Result<()> {
         PlannedMount::Pin(folder) => bind_mount(folder, folder),
         PlannedMount::ReadOnly { from, to } => {
             bind_mount(from, to)?;
-            // Flags that the mount had before us must stay.
+            // The flags that the mount had must stay: the kernel refuses a remount that clears one
+            // from within a user namespace.
             let had = rustix::fs::statvfs(to)?.f_flag;
             let mut flags = MountFlags::BIND | MountFlags::RDONLY;
             for (set, flag) in [
@@ -105,7 +110,7 @@ fn bind_mount(from: &Path, to: &Path) -> io::Result<()> {
     )
 }
 
-/// Root could write to a disk without any mount.
+/// Hides disks and memory devices from root, who could write to a disk without any mount.
 fn mask_disk_devices() -> io::Result<()> {
     for entry in std::fs::read_dir("/dev")?.filter_map(Result::ok) {
         let path = entry.path();
@@ -144,6 +149,7 @@ fn drop_capabilities(root: bool) -> io::Result<()> {
         inheritable: kept,
     };
     add_error_context("drop capabilities", set_capabilities(None, sets))?;
+    // Last: no set-uid program can give the agent back what was dropped.
     add_error_context("set no_new_privs", set_no_new_privs(true))
 }
 

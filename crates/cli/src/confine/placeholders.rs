@@ -1,6 +1,6 @@
-//! Placeholders: an empty file or folder where a guarded one is missing, so that an agent cannot
-//! make it. They are lent to the repo for a run and given back after it; what a run that was
-//! killed left behind, the next one finds in its journal. Runs at the same time share them.
+//! Manages placeholders: an empty file or folder where a guarded one is missing, so that an agent
+//! cannot create it. They exist for one run and are removed after it. A journal names them, so that
+//! the next run removes what a killed run left behind. Runs at the same time share them.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -10,13 +10,13 @@ use checkrein_runtime::durable_file;
 use checkrein_verifiers::private_file::{create_private_folder, open_private_file};
 use serde::{Deserialize, Serialize};
 
-/// The lock that a run holds as long as it lives.
+/// The file whose lock a run holds as long as it lives.
 const ALIVE_LOCK: &str = "alive";
 const JOURNAL: &str = "journal.json";
-/// Held while placeholders are made or given back.
+/// The file whose lock is held while placeholders are created or removed.
 const RUNS_LOCK: &str = "mutex";
 
-/// Something that stands in for what is missing.
+/// A file or folder that stands in for a missing one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SandboxPathPlaceholder {
     pub(crate) path: PathBuf,
@@ -33,11 +33,12 @@ pub(super) struct SandboxPlaceholderFiles {
 }
 
 impl SandboxPlaceholderFiles {
-    /// A run begins.
+    /// Begins a run.
     pub(super) fn create_confined_run_folder(runs: &Path) -> io::Result<Self> {
         create_private_folder(runs)?;
         let mutex = lock_runs_folder(runs)?;
         remove_dead_run_placeholders(runs)?;
+        // A process id may come back while the folder of its former owner is still there.
         let folder = (0_u32..)
             .map(|nth| runs.join(format!("{}-{nth}", std::process::id())))
             .find(|folder| !folder.exists())
@@ -55,12 +56,12 @@ impl SandboxPlaceholderFiles {
         })
     }
 
-    /// A folder of this run's own.
+    /// Returns the folder of this run.
     pub(super) fn confined_run_folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Makes what is missing; the answer is all that is only lent.
+    /// Creates what is missing, and returns everything that is only a placeholder.
     pub(super) fn create_placeholders(
         &mut self,
         wanted: impl Iterator<Item = SandboxPathPlaceholder>,
@@ -69,12 +70,15 @@ impl SandboxPlaceholderFiles {
         let others = placeholder_files_of_living_runs(&self.runs, Some(&self.folder));
         let mut lent = Vec::new();
         for placeholder in wanted {
+            // A placeholder that exists already counts for this run too: whichever run ends last
+            // removes it.
             let shared = others.contains(&placeholder) || lent.contains(&placeholder);
             if placeholder.path.symlink_metadata().is_err() || shared {
                 lent.push(placeholder);
             }
         }
-        // Before the first is made: who is killed from here on has said what is to be mended.
+        // The journal is written before the first placeholder: a run that is killed from here on
+        // has recorded what to remove.
         let journal = serde_json::to_vec(&lent).unwrap_or_default();
         durable_file::write_atomically(&self.folder.join(JOURNAL), &journal)?;
         for placeholder in &lent {
@@ -93,14 +97,14 @@ impl SandboxPlaceholderFiles {
 impl Drop for SandboxPlaceholderFiles {
     fn drop(&mut self) {
         if let Ok(_mutex) = lock_runs_folder(&self.runs) {
-            // What cannot be given back now stays in the journal.
+            // What cannot be removed now stays in the journal for the next run.
             let _ = self.alive.unlock();
             let _ = remove_run_placeholder_files(&self.runs, &self.folder);
         }
     }
 }
 
-/// Gives back what runs that are gone have left.
+/// Removes the placeholders of runs that are gone.
 pub(super) fn remove_dead_runs_mount_placeholders(runs: &Path) -> io::Result<()> {
     let _mutex = lock_runs_folder(runs)?;
     remove_dead_run_placeholders(runs)
@@ -115,7 +119,7 @@ fn remove_dead_run_placeholders(runs: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes away what this run made, unless another still needs it or somebody changed it.
+/// Removes what this run created, unless another run still needs it or somebody changed it.
 fn remove_run_placeholder_files(runs: &Path, folder: &Path) -> io::Result<()> {
     let others = placeholder_files_of_living_runs(runs, Some(folder));
     let mut mine = read_placeholder_journal(folder);
@@ -127,12 +131,13 @@ fn remove_run_placeholder_files(runs: &Path, folder: &Path) -> io::Result<()> {
                 &placeholder.path,
                 durable_file::MAX_SMALL_BYTES,
             ) {
+                // A file with other contents is somebody's work by now.
                 Ok(Some(bytes)) if bytes == text.as_bytes() => {
                     std::fs::remove_file(&placeholder.path)
                 }
                 _ => Ok(()),
             },
-            // One that is in use now is not empty, and stays.
+            // A folder that somebody uses by now is not empty, and stays.
             None => std::fs::remove_dir(&placeholder.path).or(Ok(())),
         };
         gone?;
@@ -161,10 +166,12 @@ fn is_confined_run_alive(folder: &Path) -> bool {
     let Ok(file) = File::open(folder.join(ALIVE_LOCK)) else {
         return false;
     };
+    // The kernel frees the lock when its holder dies, so a lock that can be taken belongs to
+    // nobody.
     matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }
 
-/// What living runs other than this one have lent.
+/// Returns the placeholders of living runs other than this one.
 fn placeholder_files_of_living_runs(
     runs: &Path,
     but: Option<&Path>,

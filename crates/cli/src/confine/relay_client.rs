@@ -1,5 +1,6 @@
-//! The hook inside: it judges nothing, it carries what the agent sent to the desk outside and
-//! the answer back. Known by the place of the socket, which nobody inside can write.
+//! Implements the hook inside of a confinement: it judges nothing, but sends the agent's message to
+//! the relay outside and returns the answer. It finds the relay by the place of the socket, which
+//! nobody inside can write.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
@@ -10,23 +11,23 @@ use serde::{Deserialize, Serialize};
 
 use super::INSIDE_FOLDER;
 
-/// The socket's name, in the desk's folder.
+/// The socket's name, in the relay's folder.
 pub(super) const SOCKET_NAME: &str = "hook.sock";
-/// Longest answer that is read.
+/// Longest answer that is read, in bytes.
 const MAX_ANSWER: u64 = 4 * 1024 * 1024;
-/// Beginnings of the variables that adapters ask for.
+/// Prefixes of the variables that adapters ask for.
 const PASSED_PREFIXES: &[&str] = &["CLAUDE_"];
 
-/// What goes before the agent's own message.
+/// The header before the agent's own message.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RelayRequestHeader {
     /// The arguments of `checkrein hook`, the agent's name first.
     pub(super) arguments: Vec<String>,
-    /// What the adapters may ask of the hook's environment.
+    /// Variables of the hook's environment that adapters may read.
     pub(super) env: Vec<(String, String)>,
 }
 
-/// An answer, with the sizes of what follows it.
+/// The header of an answer, with the sizes of what follows it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ReplyHeader {
     pub(super) exit_code: u8,
@@ -34,13 +35,14 @@ pub(super) struct ReplyHeader {
     pub(super) stderr: usize,
 }
 
-/// The way out, if this is inside a confinement.
+/// The connection to the relay outside.
 pub(crate) struct RelayClient {
     relay_folder: PathBuf,
 }
 
 impl RelayClient {
-    /// Looks below the state folder.
+    /// Returns a client if this process is inside a confinement: the socket lies below the state
+    /// folder.
     pub(crate) fn connect_if_in_sandbox(state: &Path) -> Option<Self> {
         let desk = state.join(INSIDE_FOLDER);
         desk.join(SOCKET_NAME)
@@ -48,10 +50,10 @@ impl RelayClient {
             .then_some(Self { relay_folder: desk })
     }
 
-    /// Hands a message out and waits for the answer.
+    /// Sends a message out and waits for the answer.
     ///
     /// # Errors
-    /// If nobody is there any more.
+    /// If the relay does not answer any more.
     #[cfg(unix)]
     pub(crate) fn relay_message_out_of_sandbox(
         &self,
@@ -72,11 +74,13 @@ impl RelayClient {
         envelope.push(b'\n');
         stream.write_all(&envelope)?;
         stream.write_all(message)?;
+        // The message has no length of its own: the relay reads it to its end.
         stream.shutdown(Shutdown::Write)?;
         let mut answer = Vec::new();
         stream.take(MAX_ANSWER).read_to_end(&mut answer)?;
         let cut = answer.iter().position(|byte| *byte == b'\n');
         let (slip, rest) = answer.split_at(cut.map_or(answer.len(), |cut| cut + 1));
+        // An empty answer fails here: a relay that died must not be taken for no opinion.
         let slip: ReplyHeader = serde_json::from_slice(slip)?;
         let stdout = rest.get(..slip.stdout);
         let stderr = rest.get(slip.stdout..slip.stdout.saturating_add(slip.stderr));
@@ -86,6 +90,7 @@ impl RelayClient {
                 stderr: stderr.to_vec(),
                 exit_code: slip.exit_code,
             }),
+            // Half an answer could read as another one, for example as no opinion.
             _ => Err(io::Error::other("the answer was cut")),
         }
     }
@@ -100,7 +105,8 @@ impl RelayClient {
     }
 }
 
-/// The address of a socket is short: a long folder is named by a descriptor of it.
+/// Connects to the relay. The address of a socket is limited to about a hundred bytes, so the
+/// folder is named by a descriptor of it.
 #[cfg(unix)]
 fn connect_relay_socket(desk: &Path) -> io::Result<std::os::unix::net::UnixStream> {
     use std::os::fd::AsRawFd as _;

@@ -1,6 +1,6 @@
-//! Outside of a confinement: takes in what hooks inside send, judges it where the run is, and
-//! answers. What comes in is the agent's word: it names no store, no folder and no session
-//! that the run did not begin.
+//! Implements the relay outside of a confinement: it receives what hooks inside send, judges it
+//! where the run is, and answers. What comes in is the agent's word: it names no store, no folder
+//! and no session that the run did not begin.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -17,17 +17,17 @@ use crate::agent_message::MAX_INPUT;
 use crate::commands::{engine, hook};
 use crate::locate::ProjectLocation;
 
-/// Longest envelope.
+/// Longest header of a request, in bytes.
 const MAX_ENVELOPE: u64 = 1024 * 1024;
 /// The level that is recorded with what is judged here.
 pub(crate) const CONFINED_LEVEL: &str = "L2";
 
-/// Who judges.
+/// What judges the messages of one run.
 pub(crate) struct RelayServer {
     pub(crate) located: ProjectLocation,
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) attempts: Option<u32>,
-    /// What comes from outside of the run's own hooks is sealed as its own is.
+    /// Whether messages that are not from the run's own hooks are sealed as the run's are.
     pub(crate) under_run: bool,
     pub(crate) progress: Arc<dyn Fn(VerificationProgress) + Send + Sync>,
     sessions: Mutex<BTreeSet<SessionId>>,
@@ -51,7 +51,7 @@ impl RelayServer {
         })
     }
 
-    /// What a message is judged with.
+    /// Returns the runtime that judges a message.
     pub(crate) fn build_runtime(&self, from_run: bool) -> Runtime {
         let store = self.store.clone();
         let runtime = if from_run || self.under_run {
@@ -62,16 +62,18 @@ impl RelayServer {
         runtime.with_protection_level(CONFINED_LEVEL)
     }
 
-    /// A session that the run itself began or took up.
+    /// Allows a session that the run itself began or resumed.
     pub(crate) fn allow_relay_session(&self, session: &SessionId) {
         self.lock_sessions().insert(session.clone());
     }
 
-    /// Whether this session is the run's, or begins here.
+    /// Returns whether this session is the run's, or begins here.
     pub(crate) fn is_session_of_run(&self, session: &SessionId) -> bool {
         if self.lock_sessions().contains(session) {
             return true;
         }
+        // A session without events is new and may begin here. One with events is another run's or
+        // another agent's, and the agent inside must not write into it.
         let begins = self
             .store
             .events_after(session, EventSeq(0))
@@ -83,10 +85,11 @@ impl RelayServer {
     }
 
     fn lock_sessions(&self) -> std::sync::MutexGuard<'_, BTreeSet<SessionId>> {
+        // A thread that panicked over one message must not silence all later ones.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Listens in this folder, as long as the process lives.
+    /// Listens in this folder as long as the process lives.
     #[cfg(unix)]
     pub(crate) fn listen_in_folder(self: Arc<Self>, folder: &Path) -> io::Result<()> {
         use std::os::fd::AsRawFd as _;
@@ -96,10 +99,11 @@ impl RelayServer {
             "/proc/self/fd/{}/{SOCKET_NAME}",
             opened.as_raw_fd()
         ))?;
+        // One thread per message: a check that takes minutes must not keep other hooks waiting.
         std::thread::spawn(move || {
             for stream in listener.incoming().filter_map(Result::ok) {
                 let desk = Arc::clone(&self);
-                // One that cannot be answered is closed: the hook inside says so.
+                // A connection that cannot be answered is closed, which the hook inside reports.
                 std::thread::spawn(move || desk.serve_relayed_hook(&stream));
             }
         });
@@ -121,7 +125,10 @@ impl RelayServer {
             .read_until(b'\n', &mut envelope)?;
         let envelope: RelayRequestHeader = serde_json::from_slice(&envelope)?;
         let mut message = Vec::new();
+        // The hook inside refuses longer messages itself. One that is longer all the same is cut
+        // here and judged as one that cannot be read.
         reader.take(MAX_INPUT + 1).read_to_end(&mut message)?;
+        // Adapters see the variables that the hook had inside, not those of `run`.
         let env = |name: &str| {
             let found = envelope.env.iter().find(|(known, _)| known == name);
             found.map(|(_, value)| value.clone())

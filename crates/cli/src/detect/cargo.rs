@@ -1,4 +1,4 @@
-//! Rust: `cargo test`, and clippy where the project uses it already.
+//! Detects Rust checks: `cargo test`, and clippy where the project uses it already.
 
 use super::repo_files::RepoFiles;
 use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
@@ -29,12 +29,15 @@ fn detect_cargo(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
             "Cargo.toml"
         },
     );
+    // A path dependency beside the folder is an input that the folder's own glob would miss.
     tests.reaches_out = manifest.contains("\"../");
     let mut hits = vec![tests];
+    // Without a sign, `-D warnings` would most likely fail on code that nobody has ever linted.
     if let Some(why) = sign_of_clippy_use(tree, folder, manifest) {
         let scope = if workspace { " --workspace" } else { "" };
         let run = format!("cargo clippy{scope} --all-targets -- -D warnings");
         let mut lint = DetectedFolderCheck::new(DetectedCheckKind::Lint, run, why);
+        // `cargo` alone may be installed without the component.
         lint.program = "cargo-clippy".to_owned();
         lint.reaches_out = manifest.contains("\"../");
         hits.push(lint);
@@ -45,7 +48,7 @@ fn detect_cargo(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
     })
 }
 
-/// What shows that somebody keeps this code free of clippy's warnings.
+/// Returns what shows that somebody keeps this code free of clippy's warnings.
 fn sign_of_clippy_use(tree: &RepoFiles, folder: &str, manifest: &str) -> Option<String> {
     if let Some(file) = tree.first_present_file(folder, &["clippy.toml", ".clippy.toml"]) {
         return Some(file.to_owned());

@@ -1,4 +1,4 @@
-//! .NET: `dotnet test` on a solution, or on a project that holds tests.
+//! Detects .NET checks: `dotnet test` on a solution, or on a project that holds tests.
 
 use super::repo_files::RepoFiles;
 use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
@@ -36,6 +36,7 @@ fn detect_dotnet(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
     } else {
         Vec::new()
     };
+    // Without tests here, a test project further down counts by itself.
     let covers = !hits.is_empty();
     Some(FolderDetection {
         checks: hits,

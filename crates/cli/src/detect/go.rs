@@ -1,4 +1,4 @@
-//! Go: `go test` and `go vet`, or golangci-lint where it is configured.
+//! Detects Go checks: `go test` and `go vet`, or golangci-lint where it is configured.
 
 use super::repo_files::RepoFiles;
 use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
@@ -31,6 +31,7 @@ fn detect_go(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
         lint,
     ];
     for hit in &mut hits {
+        // A `replace` directive or a workspace reads modules outside of the folder.
         hit.reaches_out = module.contains("=> ../") || tree.has_file("", "go.work");
     }
     Some(FolderDetection {

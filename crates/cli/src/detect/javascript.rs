@@ -1,5 +1,5 @@
-//! JavaScript and TypeScript: the scripts of package.json, by the package manager whose lock
-//! file is there.
+//! Detects checks of JavaScript and TypeScript: the scripts of package.json, run by the package
+//! manager whose lock file is there.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     detect: detect_javascript_checks,
 };
 
-/// Names that scripts of a kind go by, the usual one first.
+/// Usual names of scripts of each kind, the most usual first.
 const SCRIPTS: &[(DetectedCheckKind, &[&str])] = &[
     (DetectedCheckKind::Tests, &["test"]),
     (DetectedCheckKind::Lint, &["lint"]),
@@ -34,6 +34,8 @@ impl PackageManager {
         let named = package.get("packageManager").and_then(Value::as_str);
         let named = named.and_then(|text| text.split('@').next());
         match named {
+            // The field `packageManager` is a declaration and beats lock files, of which an old one
+            // may be left over.
             Some("pnpm") => return PackageManager::Pnpm,
             Some("yarn") => return PackageManager::Yarn,
             Some("bun") => return PackageManager::Bun,
@@ -75,13 +77,13 @@ impl PackageManager {
         }
     }
 
-    /// The script of every member of a workspace that has one.
+    /// Returns a command for the script of every member of a workspace that has one.
     fn script_command_for_all_workspaces(self, name: &str) -> Option<String> {
         match self {
             PackageManager::Npm => Some(format!("npm run {name} --workspaces --if-present")),
             PackageManager::Pnpm => Some(format!("pnpm -r --if-present run {name}")),
             PackageManager::Bun => Some(format!("bun run --filter '*' {name}")),
-            // Classic and berry have no form in common.
+            // Yarn Classic and Yarn Berry have no form in common.
             PackageManager::Yarn => None,
         }
     }
@@ -100,6 +102,8 @@ fn detect_javascript_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDete
         .collect();
     let mut hits = Vec::new();
     for (kind, names) in SCRIPTS {
+        // A script of the root comes first: in a workspace it usually runs the members' scripts
+        // itself.
         if let Some(name) = names.iter().find(|name| is_check_script(&package, name)) {
             let why = format!("script {name} of package.json");
             hits.push(DetectedFolderCheck::new(
@@ -126,6 +130,7 @@ fn detect_javascript_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDete
         && depends_on_package(&package, "typescript")
     {
         let run = match manager {
+            // `--no-install`: a check must not download a compiler of its own choice.
             PackageManager::Npm => "npx --no-install tsc --noEmit",
             PackageManager::Pnpm => "pnpm exec tsc --noEmit",
             PackageManager::Yarn => "yarn run tsc --noEmit",
@@ -138,6 +143,7 @@ fn detect_javascript_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDete
         ));
     }
     if !hits.iter().any(|hit| hit.kind == DetectedCheckKind::Tests)
+        // Only Bun has a test runner that needs no script.
         && manager == PackageManager::Bun
         && tree.files_below(folder).any(is_bun_test_file)
     {
@@ -149,7 +155,8 @@ fn detect_javascript_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDete
     }
     let text = tree.project_file_text(folder, "package.json");
     for hit in &mut hits {
-        // What is installed above the folder, or linked from beside it, is an input as well.
+        // Packages that are installed above the folder, or linked from beside it, are inputs as
+        // well.
         hit.reaches_out = text.contains("workspace:") || text.contains(":../");
     }
     let covers = hits.iter().any(|hit| hit.kind == DetectedCheckKind::Tests);
@@ -159,8 +166,8 @@ fn detect_javascript_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDete
     })
 }
 
-/// A script that looks and changes nothing: not npm's stub, nothing that waits for changes or
-/// mends what it finds.
+/// Returns whether a script only looks: it is not npm's stub, does not wait for changes and does
+/// not fix what it finds.
 fn is_check_script(package: &Value, name: &str) -> bool {
     let script = package
         .pointer(&format!("/scripts/{name}"))

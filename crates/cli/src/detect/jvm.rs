@@ -1,4 +1,4 @@
-//! Gradle and Maven, through the repo's own wrapper where it has one.
+//! Detects tests of Gradle and Maven, run through the repo's own wrapper where it has one.
 
 use super::repo_files::RepoFiles;
 use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
@@ -24,6 +24,7 @@ fn detect_jvm(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
         } else {
             return None;
         };
+    // The wrapper pins the tool's version, so it is preferred to one on the PATH.
     let run = if tree.has_file(folder, wrapper) {
         format!("./{wrapper} {arguments}")
     } else {

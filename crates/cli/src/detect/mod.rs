@@ -1,5 +1,6 @@
-//! Which checks a repo has already: its manifests and its test files say. Looks, never runs.
-//! One file per family of tools; a new one is one file and one line in [`FAMILIES`].
+//! Detects which checks a repo has already, from its manifests and test files. It looks and never
+//! runs anything. There is one file per family of tools; a new one is one file and one line in
+//! [`FAMILIES`].
 
 mod cargo;
 mod dotnet;
@@ -18,7 +19,7 @@ pub(crate) use repo_files::RepoFiles;
 
 use crate::shell::quote_shell_word;
 
-/// What kind of check, and the name it gets where it is the only one of its kind.
+/// The kind of a check, which is also its name where it is the only one of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum DetectedCheckKind {
     Tests,
@@ -43,17 +44,17 @@ pub(crate) struct DetectedCheck {
     pub(crate) name: String,
     /// The command, for a shell in the repo's root.
     pub(crate) run: String,
-    /// What it depends on; empty = the whole tree.
+    /// Globs of the files that it depends on; empty = the whole tree.
     pub(crate) inputs: Vec<String>,
-    /// Longest run, if not the usual.
+    /// Its timeout, if not the default.
     pub(crate) timeout: Option<&'static str>,
     /// The program that has to be installed. A path is one of the repo's own.
     pub(crate) needs: String,
-    /// What gave it away.
+    /// What it was detected by, for a comment in the config.
     pub(crate) why: String,
 }
 
-/// What a family says about one folder.
+/// What a family finds in one folder.
 #[derive(Debug, Default)]
 struct FolderDetection {
     checks: Vec<DetectedFolderCheck>,
@@ -96,7 +97,7 @@ struct ToolchainDetector {
     detect: fn(&RepoFiles, &str) -> Option<FolderDetection>,
 }
 
-/// All of them. Recipes are last: they count where nothing else was found.
+/// All families. Recipes are last: they count where nothing else was found.
 const FAMILIES: &[ToolchainDetector] = &[
     cargo::FAMILY,
     javascript::FAMILY,
@@ -107,10 +108,12 @@ const FAMILIES: &[ToolchainDetector] = &[
     recipes::FAMILY,
 ];
 
-/// The checks of a tree: its root, and projects up to two levels down.
+/// Returns the checks of a tree: of its root, and of projects up to two levels down.
 pub(crate) fn detect_checks(tree: &RepoFiles) -> Vec<DetectedCheck> {
     let mut placed: Vec<(&'static str, String, DetectedFolderCheck)> = Vec::new();
     for family in FAMILIES {
+        // Folders come from the root down, so a folder that covers others is seen before them. Each
+        // family has its own list: a Python project inside of a Rust workspace is no part of it.
         let mut covered: Vec<String> = Vec::new();
         for folder in tree.folders_down_two_levels() {
             let below =
@@ -141,7 +144,8 @@ pub(crate) fn detect_checks(tree: &RepoFiles) -> Vec<DetectedCheck> {
     name_detected_checks(placed)
 }
 
-/// `tests`, or `api-tests` for the folder `api`, or `rust-tests` where a root has several.
+/// Names the checks: `tests`, or `api-tests` for the folder `api`, or `rust-tests` where a root has
+/// several.
 fn name_detected_checks(
     placed: Vec<(&'static str, String, DetectedFolderCheck)>,
 ) -> Vec<DetectedCheck> {
@@ -167,6 +171,7 @@ fn name_detected_checks(
         })
         .collect();
     for ((_, folder, hit), name) in placed.into_iter().zip(names) {
+        // Two folders can give the same name, as `a/b` and `a-b` do.
         let taken = |name: &str| checks.iter().any(|check| check.name == name);
         let mut candidates = (2..).map(|number| format!("{name}-{number}"));
         let name = match taken(&name) {
@@ -181,12 +186,16 @@ fn name_detected_checks(
             } else {
                 format!("cd {quoted} && {}", hit.run)
             },
+            // Inputs that are too narrow would keep an outdated pass alive, so in doubt the whole
+            // tree counts.
             inputs: if folder.is_empty() || hit.reaches_out || folder.contains(GLOB) {
                 Vec::new()
             } else {
                 vec![format!("{folder}/**")]
             },
             timeout: hit.timeout,
+            // A path such as `./gradlew` is relative to the folder, a bare name is looked up on the
+            // PATH.
             needs: match hit.program.contains('/') {
                 true => repo_files::join_path(&folder, hit.program.trim_start_matches("./")),
                 false => hit.program,
@@ -201,10 +210,10 @@ fn name_detected_checks(
     checks
 }
 
-/// Characters that mean something in a glob: such a folder is better not scoped at all.
+/// Characters that mean something in a glob. A folder with one is not scoped at all.
 const GLOB: [char; 6] = ['*', '?', '[', ']', '{', '\\'];
 
-/// A folder as a part of a verifier's name.
+/// Returns a folder as a part of a verifier's name.
 fn verifier_name_part_for_folder(folder: &str) -> String {
     let word = |c: char| {
         if c.is_alphanumeric() || matches!(c, '_' | '.') {

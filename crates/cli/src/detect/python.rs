@@ -1,5 +1,6 @@
-//! Python: pytest, unittest or tox, and ruff and mypy where they are configured; through uv,
-//! poetry or pdm where the project is kept by one, else by its own virtual environment.
+//! Detects Python checks: pytest, unittest or tox, and ruff and mypy where they are configured.
+//! They are started through uv, poetry or pdm where the project uses one, else by its own virtual
+//! environment.
 
 use super::repo_files::{RepoFiles, is_python_test};
 use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
@@ -49,7 +50,8 @@ fn detect_python(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
     })
 }
 
-/// Without a manifest only tests that lie there count: a script somewhere below is no project.
+/// Returns whether a test lies in the folder itself or its test folder. Without a manifest only
+/// such tests count: a script somewhere below is no project.
 fn is_test_near_root(file: &str) -> bool {
     match file.rsplit_once('/') {
         None => true,
@@ -67,7 +69,7 @@ impl PythonProject<'_> {
         self.tree.project_file_text(self.folder, name)
     }
 
-    /// Texts in which tools are configured or asked for.
+    /// Returns the texts in which tools are configured or required.
     fn python_config_texts(&self) -> impl Iterator<Item = &str> {
         self.tree
             .file_texts_below_folder(self.folder)
@@ -91,7 +93,7 @@ impl PythonProject<'_> {
             .any(|line| line.trim().starts_with(&table))
     }
 
-    /// How a module is started, e.g. `uv run` or `python3 -m`.
+    /// Returns how a module is started, e.g. by `uv run` or `python3 -m`.
     fn python_module_command(&self, module: &str) -> String {
         let has = |name: &str| self.tree.has_file(self.folder, name);
         if has("uv.lock") || self.has_pyproject_table("tool.uv") {
@@ -103,6 +105,8 @@ impl PythonProject<'_> {
         if has("pdm.lock") || self.has_pyproject_table("tool.pdm") {
             return format!("pdm run {module}");
         }
+        // The interpreter is named by its path: the activated environment of whoever runs `init`
+        // may be another one.
         let own = [
             ".venv/bin/python",
             "venv/bin/python",
@@ -125,10 +129,12 @@ impl PythonProject<'_> {
         let configured = self
             .tree
             .first_present_file(self.folder, &["pytest.ini", "conftest.py"]);
+        // A test function outside of a class is collected by pytest and not by unittest.
         let written_for_pytest = files().any(|(_, text)| {
             text.contains("import pytest") || text.lines().any(|line| line.starts_with("def test_"))
         });
         let unittest = files().any(|(_, text)| text.contains("unittest"));
+        // pytest comes before unittest, since it runs tests of both kinds.
         if there
             && (configured.is_some()
                 || written_for_pytest
@@ -148,7 +154,8 @@ impl PythonProject<'_> {
             ));
         }
         if there && unittest {
-            // Discovery goes down from the root into packages only.
+            // The discovery of unittest descends from its start folder into packages only, so a
+            // folder of tests without `__init__.py` has to be named as the start.
             let below: Option<&str> = files().find_map(|(file, _)| {
                 let (folder, _) = file.split_once('/')?;
                 (!self
@@ -166,6 +173,7 @@ impl PythonProject<'_> {
                 "tests written for unittest",
             ));
         }
+        // tox is the last choice: it builds environments first, hence the longer timeout below.
         let tox = self.project_file_text("tox.ini").contains("[testenv")
             || self.has_pyproject_table("tool.tox");
         tox.then(|| {
@@ -175,9 +183,10 @@ impl PythonProject<'_> {
         })
     }
 
-    /// A module of Python's own.
+    /// Returns how a module of the standard library is started.
     fn builtin_python_module_command(&self, arguments: &str) -> String {
         let run = self.python_module_command(arguments);
+        // `uv run unittest` would look for a program of that name; `python -m` finds the module.
         match run.split_once(" run ") {
             Some((program, _)) => format!("{program} run python -m {arguments}"),
             None => run,
@@ -217,6 +226,8 @@ impl PythonProject<'_> {
             None if in_setup => ("[mypy] in setup.cfg", self.project_file_text("setup.cfg")),
             None => return None,
         };
+        // mypy without arguments takes its targets from these keys, and fails if none of them is
+        // set.
         let named = settings.lines().any(|line| {
             let key = line.split('=').next().unwrap_or_default().trim();
             matches!(key, "files" | "packages" | "modules")
@@ -229,9 +240,11 @@ impl PythonProject<'_> {
         ))
     }
 
-    /// A tool that is installed beside the project, or with it.
+    /// Returns how a tool is started that is installed beside the project, or with it.
     fn python_tool_command(&self, name: &str, arguments: &str) -> String {
         let run = self.python_module_command(name);
+        // Without an environment of the project's own the tool is a program on the PATH, as pipx
+        // installs it.
         let run = if run.starts_with("python") {
             name.to_owned()
         } else {

@@ -1,4 +1,4 @@
-//! make and just: targets that are named for what they check.
+//! Detects checks of make and just: targets that are named for what they check.
 
 use super::repo_files::RepoFiles;
 use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
@@ -34,7 +34,7 @@ fn detect_make_and_just(tree: &RepoFiles, folder: &str) -> Option<FolderDetectio
             ))
         })
         .map(|mut hit| {
-            // What a recipe reads, only its author knows.
+            // Only its author knows what a recipe reads.
             hit.reaches_out = true;
             hit
         })
@@ -45,8 +45,10 @@ fn detect_make_and_just(tree: &RepoFiles, folder: &str) -> Option<FolderDetectio
     })
 }
 
-/// `test:`, `test: build`, `a test b:` of make; `test *args:` of just. Not `test := x`.
+/// Returns whether a line defines a target: `test:`, `test: build`, `a test b:` of make; `test
+/// *args:` of just. `test := x` does not.
 fn defines_target(line: &str, target: &str) -> bool {
+    // Recipe lines are indented, comments begin with `#`, and `.PHONY: test` only names a target.
     if line.starts_with([' ', '\t', '#', '.']) {
         return false;
     }

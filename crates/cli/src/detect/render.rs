@@ -1,8 +1,8 @@
-//! A new `checkrein.toml`: short, and it says why each check is in it.
+//! Renders a new `checkrein.toml`: short, with the reason for each check in it.
 
 use super::DetectedCheck;
 
-/// A check, and what came of trying it.
+/// A check, and the result of trying it.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedInitCheck {
     pub(crate) check: DetectedCheck,
@@ -32,7 +32,7 @@ const NO_CHECKS_NOTE: &str = "
 # run = \"./run-tests.sh\"
 ";
 
-/// The text of the file.
+/// Returns the text of the file.
 pub(crate) fn render_starter_config(planned: &[PlannedInitCheck]) -> String {
     let mut text = HEAD.to_owned();
     if planned.is_empty() {
@@ -48,6 +48,7 @@ pub(crate) fn render_starter_config(planned: &[PlannedInitCheck]) -> String {
     text.push_str(POLICY);
     for PlannedInitCheck { check, advisory } in planned {
         text.push_str(&format!(
+            // A file's name may hold a line break, which would end the comment and become config.
             "\n# found by: {}\n[[verifier]]\n",
             control_chars_to_spaces(&check.why)
         ));
@@ -75,7 +76,7 @@ fn control_chars_to_spaces(text: &str) -> String {
     text.chars().map(plain).collect()
 }
 
-/// A text in TOML.
+/// Returns a text as a TOML string.
 fn toml_string(text: &str) -> String {
     toml_edit::Value::from(text).to_string().trim().to_owned()
 }

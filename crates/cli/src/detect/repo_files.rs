@@ -1,4 +1,4 @@
-//! What detection looks at: the names of a repo's files, and the text of those that tell.
+//! Reads what detection looks at: the names of a repo's files, and the text of those that matter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::path::Path;
 use checkrein_runtime::durable_file;
 use ignore::WalkBuilder;
 
-/// Deeper than this no test file has to lie to be seen.
+/// Levels of folders that are searched for files.
 const MAX_DEPTH: usize = 6;
-/// A larger tree is looked at in part.
+/// Files that are looked at; of a larger tree only a part is seen.
 const MAX_FILES: usize = 50_000;
-/// A manifest larger than this is none.
+/// Largest manifest that is read, in bytes.
 const MAX_FILE_SIZE: u64 = 512 * 1024;
-/// Of the test files so many are looked into.
+/// Test files whose text is read.
 const MAX_TEST_FILES: usize = 40;
 
 /// Folders in which a manifest is somebody else's, or an example.
@@ -47,11 +47,14 @@ pub(crate) struct RepoFiles {
 }
 
 impl RepoFiles {
-    /// Looks at a folder on disk. What git ignores is left out.
+    /// Reads a folder on disk. What git ignores is left out.
     pub(crate) fn read_project_tree(root: &Path) -> Self {
         let mut tree = Self::default();
         let walk = WalkBuilder::new(root)
             .max_depth(Some(MAX_DEPTH))
+            // Hidden files are wanted, such as `.github/workflows` and `.ruff.toml`. Ignore files
+            // count without a `.git` too, so that a folder before its first `git init` is not read
+            // with all its build output.
             .hidden(false)
             .require_git(false)
             .filter_entry(|entry| {
@@ -59,6 +62,8 @@ impl RepoFiles {
             })
             .build();
         let mut looked_into = 0;
+        // A folder that cannot be read is skipped: `init` shows what it found, and a person can add
+        // the rest.
         for entry in walk.filter_map(Result::ok).take(MAX_FILES) {
             let Ok(path) = entry.path().strip_prefix(root) else {
                 continue;
@@ -79,7 +84,7 @@ impl RepoFiles {
             }
             tree.files.insert(name);
         }
-        // Ignored, and yet they say what is installed.
+        // Virtual environments are ignored by git, but show how Python is started here.
         for folder in tree.folders_down_two_levels() {
             for name in [
                 ".venv/bin/python",
@@ -95,7 +100,7 @@ impl RepoFiles {
         tree
     }
 
-    /// Files by path and text.
+    /// Creates a tree from paths and texts.
     #[cfg(test)]
     pub(crate) fn repo_files_from_texts(files: &[(&str, &str)]) -> Self {
         Self {
@@ -107,12 +112,12 @@ impl RepoFiles {
         }
     }
 
-    /// Whether a folder has this file.
+    /// Returns whether a folder has this file.
     pub(crate) fn has_file(&self, folder: &str, name: &str) -> bool {
         self.files.contains(&join_path(folder, name))
     }
 
-    /// The first of these that a folder has.
+    /// Returns the first of these files that a folder has.
     pub(crate) fn first_present_file<'a>(
         &self,
         folder: &str,
@@ -124,14 +129,14 @@ impl RepoFiles {
             .find(|name| self.has_file(folder, name))
     }
 
-    /// The text of a folder's file; empty if there is none.
+    /// Returns the text of a folder's file; empty if there is none.
     pub(crate) fn project_file_text(&self, folder: &str, name: &str) -> &str {
         self.texts
             .get(&join_path(folder, name))
             .map_or("", String::as_str)
     }
 
-    /// Files below a folder, by their path from it.
+    /// Returns the files below a folder, by their path from it.
     pub(crate) fn files_below(&self, folder: &str) -> impl Iterator<Item = &str> {
         let prefix = if folder.is_empty() {
             String::new()
@@ -143,7 +148,7 @@ impl RepoFiles {
             .filter_map(move |file| file.strip_prefix(prefix.as_str()))
     }
 
-    /// Texts below a folder, by their path from it.
+    /// Returns the texts below a folder, by their path from it.
     pub(crate) fn file_texts_below_folder(
         &self,
         folder: &str,
@@ -158,8 +163,9 @@ impl RepoFiles {
         })
     }
 
-    /// The root, then folders one level down, then two.
+    /// Returns the root, then folders one level down, then two.
     pub(crate) fn folders_down_two_levels(&self) -> Vec<String> {
+        // The depth is the first part of the key, which sorts folders above others before them.
         let mut folders = BTreeSet::from([(0, String::new())]);
         for file in &self.files {
             let parts: Vec<&str> = file.split('/').collect();
@@ -175,7 +181,7 @@ impl RepoFiles {
     }
 }
 
-/// A path below a folder, `""` being the root.
+/// Joins a path to a folder, `""` being the root.
 pub(super) fn join_path(folder: &str, name: &str) -> String {
     if folder.is_empty() {
         name.to_owned()
@@ -184,13 +190,13 @@ pub(super) fn join_path(folder: &str, name: &str) -> String {
     }
 }
 
-/// Whether pytest and unittest would take it for tests.
+/// Returns whether pytest or unittest would collect the file.
 pub(super) fn is_python_test(file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
     name.ends_with(".py") && (name.starts_with("test") || name.ends_with("_test.py"))
 }
 
-/// Whether a file's text says something about checks.
+/// Returns whether a file's text can say something about checks.
 fn is_manifest_or_ci_file(file: &str) -> bool {
     let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
     let lower = name.to_lowercase();

@@ -1,18 +1,18 @@
-//! What the command that tells a person runs in. Whoever starts the process beside may be an
-//! agent, or have its environment from one: nothing of that, no search path, no folder and no
-//! shell, says what is run in a person's name.
+//! Builds the environment in which the notify command runs. The process that starts the notifier
+//! may be an agent, or have its environment from one: no variable, search path, folder or shell of
+//! it may choose what runs in a person's name.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::locate;
 
-/// Where programs of the system lie.
+/// Folders with programs of the system.
 #[cfg(unix)]
 const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin";
 
-/// The shell that runs `command`: in the person's own folder or, if nobody knows it, in that of
-/// our state.
+/// Returns the shell that runs `command`, in the person's own folder or, if that is not known, in
+/// the state folder.
 pub(super) fn notification_shell_command(state: &Path, command: &str) -> Command {
     let home = person_home();
     let mut shell = shell_with_clean_environment(command);
@@ -28,6 +28,8 @@ fn shell_with_clean_environment(command: &str) -> Command {
     let mut shell = Command::new("/bin/sh");
     shell
         .args(["-c", command])
+        // Cleared as a whole: a list of dangerous variables (`LD_PRELOAD`, `BASH_ENV`) would never
+        // be complete.
         .env_clear()
         .env("PATH", SYSTEM_PATH);
     for (name, is_fine) in PASSED_VARIABLES {
@@ -37,6 +39,7 @@ fn shell_with_clean_environment(command: &str) -> Command {
         }
     }
     if let Some(folder) = xdg_runtime_folder() {
+        // The address is built and not passed on: `unixexec:` in it would start a program.
         let bus = folder.join("bus");
         if bus.exists() {
             let mut address = std::ffi::OsString::from("unix:path=");
@@ -48,7 +51,7 @@ fn shell_with_clean_environment(command: &str) -> Command {
     shell
 }
 
-/// There no agent's hook finds another shell by a search path than the system's.
+/// Returns the system's shell: there an agent's hook finds no other one by a search path.
 #[cfg(not(unix))]
 fn shell_with_clean_environment(command: &str) -> Command {
     let mut shell = Command::new("cmd");
@@ -59,8 +62,8 @@ fn shell_with_clean_environment(command: &str) -> Command {
 #[cfg(unix)]
 type EnvVariableCheck = fn(&str) -> bool;
 
-/// What says who and where a person is, and what such a value looks like: none of these can
-/// name a program or a library.
+/// Variables that say who and where a person is, and what such a value looks like: none of these
+/// can name a program or a library.
 #[cfg(unix)]
 const PASSED_VARIABLES: &[(&str, EnvVariableCheck)] = &[
     ("USER", has_only_name_characters),
@@ -74,10 +77,11 @@ const PASSED_VARIABLES: &[(&str, EnvVariableCheck)] = &[
 #[cfg(unix)]
 fn has_only_name_characters(value: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
+    // Locale names become paths in the C library, so `..` and `/` are refused.
     !value.is_empty() && !value.contains("..") && value.bytes().all(plain)
 }
 
-/// One of this machine.
+/// Returns whether a display is one of this machine.
 #[cfg(unix)]
 fn is_local_display(value: &str) -> bool {
     let number = value.strip_prefix(':');
@@ -87,7 +91,7 @@ fn is_local_display(value: &str) -> bool {
     })
 }
 
-/// The folder of the person's session, by their account.
+/// Returns the folder of the person's session, by their account.
 #[cfg(target_os = "linux")]
 fn xdg_runtime_folder() -> Option<PathBuf> {
     use std::os::unix::fs::MetadataExt as _;
@@ -100,7 +104,7 @@ fn xdg_runtime_folder() -> Option<PathBuf> {
     None
 }
 
-/// The person's folder: by their account, where that can be told.
+/// Returns the person's folder, by their account where that can be told.
 fn person_home() -> Option<PathBuf> {
     let home = match cfg!(target_os = "linux") {
         true => locate::account_home(),

@@ -1,8 +1,8 @@
 //! Tells a person that something waits for them, by the command in `[approvals] notify`. The
-//! agent's hook starts a process of ours beside it and goes; that one waits for the command,
-//! bounded, and notes what came of it where `checkrein approvals` shows it. What is asked comes
-//! on stdin and in the environment, never in the command's own text; nor does whoever starts the
-//! process beside say which command it is.
+//! agent's hook starts a notifier process and goes on; that process waits for the command, up to a
+//! bound, and records the result where `checkrein approvals` shows it. The question goes to stdin
+//! and the environment, never into the command's own text; nor can the process that starts the
+//! notifier choose the command.
 
 mod command_environment;
 mod notify_lock;
@@ -22,12 +22,12 @@ use self::notify_lock::NotifyLock;
 use crate::commands::approvals::approval_summary;
 use crate::{exit_code, ui};
 
-/// The first argument of the process beside.
+/// The first argument of the notifier process.
 pub(crate) const NOTIFIER_ARGUMENT: &str = "notify-a-person";
-/// Longer a command that tells somebody need not take.
+/// Longest run of a notify command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Has a person told of what waits since this answer. Nobody waits for that.
+/// Starts a notifier for what waits since this answer. The caller does not wait for it.
 pub(crate) fn notify_person_of_parked_approval(state: &Path, decided: &DeliveryOutcome) {
     let Some(first) = decided.parked.first() else {
         return;
@@ -49,12 +49,14 @@ fn spawn_notifier(state: &Path) -> std::io::Result<()> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
+    // A group of its own: an agent that ends its hook's process group must not end the notifier.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut beside, 0);
+    // Not waited for. The hook ends soon, and init reaps the child.
     beside.spawn().map(drop)
 }
 
-/// The process beside.
+/// Runs the notifier process.
 pub(crate) fn main(words: &[OsString]) -> ExitCode {
     let [state] = words else {
         return exit_code::to_exit_code(exit_code::USAGE);
@@ -65,10 +67,10 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
     })
 }
 
-/// Tells of everything that nobody was told of. One process does so at a time, and a person who
-/// was told a moment ago is told of all the rest at once: an agent can make many calls.
+/// Reports everything that nobody was told of. One process does so at a time, and a person who was
+/// told a moment ago is told of all the rest at once: an agent can make many calls.
 fn notify_waiting_approvals(state: &Path) -> Result<(), String> {
-    // Nothing is made where nothing is.
+    // Opened read-only first, so that no store is created where there is none.
     drop(SqliteStore::open_store_read_only(state).map_err(|error| error.to_string())?);
     let store = SqliteStore::open_store_in_folder(state).map_err(|error| error.to_string())?;
     let untold = || {
@@ -79,20 +81,24 @@ fn notify_waiting_approvals(state: &Path) -> Result<(), String> {
         let Some(mut turn) =
             NotifyLock::try_take_notify_lock(state).map_err(|error| error.to_string())?
         else {
-            // Whoever has it looks once more after giving it back.
+            // The process that holds it looks once more after giving it back.
             return Ok(());
         };
         turn.wait_for_notify_interval();
+        // Read again after the wait, for what has come meanwhile.
         let waiting = untold()?;
         let Some((_, command)) = waiting.first() else {
             continue;
         };
+        // Sessions may be sealed with different commands; the others get their turn in the next
+        // round of the loop.
         let rows: Vec<StoredApprovalRequest> = waiting
             .iter()
             .filter(|(_, own)| own == command)
             .map(|(row, _)| row.clone())
             .collect();
         let told = run_notify_command(state, &rows, command);
+        // Failures count too: a command that fails must not be started for each call of the agent.
         turn.record_notify_time();
         match told {
             Ok(()) => checkrein_runtime::mark_approvals_notified(&store, &rows),
@@ -117,6 +123,7 @@ fn run_notify_command(
         several => format!("{first} (and {} more)", several - 1),
     };
     let failed = |error: std::io::Error| format!("'{command}' cannot be started: {error}");
+    // A file and no pipe: a command that never reads must not block the writer.
     let mut stdin = tempfile::tempfile_in(state).map_err(failed)?;
     stdin
         .write_all(text.join("\n").as_bytes())
@@ -133,10 +140,11 @@ fn run_notify_command(
     let (wait, kill) = process::spawn_killable_process_tree(shell, nonce).map_err(failed)?;
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
-        // Whoever does not listen any more has given up on it.
+        // A receiver that is gone has given up on the command.
         let _ = sender.send(wait.wait_for_command_end());
     });
     let ended = receiver.recv_timeout(COMMAND_TIMEOUT);
+    // Also after an orderly end, since the command may have left children behind.
     kill.kill_process_tree();
     match ended {
         Ok(Ok((ProcessExit::Exited(0), _))) => Ok(()),

@@ -1,5 +1,5 @@
-//! Whose turn it is to tell a person, and when they were told last. A file's lock, freed by the
-//! kernel on death; in it, the time.
+//! Holds whose turn it is to tell a person, and when they were told last: a file's lock, which the
+//! kernel frees on death, and the time in that file.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
@@ -10,7 +10,7 @@ use checkrein_core::ids::UnixMillis;
 use checkrein_verifiers::private_file::open_private_file;
 
 const LOCK_FILE: &str = "notify.lock";
-/// Nobody has to be told twice within this time.
+/// Least milliseconds between two messages to a person.
 const MIN_INTERVAL_MS: u64 = 10_000;
 
 pub(super) struct NotifyLock {
@@ -30,20 +30,20 @@ impl NotifyLock {
         }
     }
 
-    /// Waits until a person can be told of more.
+    /// Waits until a person may be told again.
     pub(super) fn wait_for_notify_interval(&mut self) {
         let mut text = String::new();
-        // A file that says nothing tells of nobody.
+        // An empty or unreadable file means that nobody was told yet.
         let _ = (&self.file).take(32).read_to_string(&mut text);
         let last = UnixMillis(text.trim().parse().unwrap_or_default());
         let since = checkrein_runtime::now_millis().millis_since(last);
         std::thread::sleep(Duration::from_millis(MIN_INTERVAL_MS.saturating_sub(since)));
     }
 
-    /// A person was told now.
+    /// Records that a person was told now.
     pub(super) fn record_notify_time(&mut self) {
         let now = checkrein_runtime::now_millis().0.to_string();
-        // Without it they are told of the next thing sooner.
+        // If this fails, the next message may come sooner.
         let _ = self
             .file
             .rewind()

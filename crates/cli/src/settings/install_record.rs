@@ -1,5 +1,5 @@
-//! What `init` did, so that it can be undone to the byte: `installed.json` in the state folder,
-//! and beside it the files' bytes from before, by their digest.
+//! Records what `init` did, so that it can be undone to the byte: `installed.json` in the state
+//! folder, and beside it the files' former bytes, by their digest.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub(crate) struct InitWrittenFile {
     pub(crate) before: Option<String>,
     /// Digest of its bytes after.
     pub(crate) after: String,
-    /// What was put in.
+    /// The inserted texts.
     pub(crate) inserted: Vec<String>,
     /// Folders that were made for it.
     pub(crate) folders: Vec<PathBuf>,
@@ -45,13 +45,13 @@ pub(crate) struct InitWrittenFile {
 pub(crate) enum InstallScope {
     /// This person's, in this repo.
     Person,
-    /// Those that all who clone the repo get.
+    /// The committed settings, which everybody who clones the repo gets.
     Shared,
     /// This person's, for all repos.
     User,
 }
 
-/// How its entries are told from the rest.
+/// How its entries are distinguished from the rest of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum InitWrittenFileKind {
@@ -61,7 +61,7 @@ pub(crate) enum InitWrittenFileKind {
     Reviews(Vec<String>),
     /// Lines.
     Lines,
-    /// All of it is ours.
+    /// The whole file is ours.
     Config,
     /// A folder that holds nothing but our reports.
     Reports,
@@ -72,7 +72,7 @@ pub(crate) fn text_digest(text: &str) -> String {
 }
 
 impl InstallRecord {
-    /// The record in this state folder; an empty one if there is none.
+    /// Opens the record in this state folder; an empty one if there is none.
     pub(crate) fn open_or_create(state: &Path) -> io::Result<Self> {
         let file = state.join("installed.json");
         let wrong = |error: &dyn std::fmt::Display| {
@@ -87,6 +87,8 @@ impl InstallRecord {
             Some(bytes) => serde_json::from_slice(&bytes).map_err(|error| wrong(&error))?,
             None => Self::default(),
         };
+        // Undoing by a record that is only half understood could leave entries behind, so it is
+        // refused.
         if installed.version > VERSION {
             return Err(io::Error::other(
                 "installed.json was written by a newer checkrein; use that one",
@@ -101,14 +103,15 @@ impl InstallRecord {
         self.files.iter().find(|written| written.path == path)
     }
 
-    /// Keeps a file's bytes from before.
+    /// Keeps a file's former bytes and returns their digest.
     pub(crate) fn save_original_file_text(&self, text: &str) -> io::Result<String> {
         let digest = text_digest(text);
+        // Named by its digest, the same text is kept once, however often `init` runs.
         durable_file::write_atomically(&self.settings_backup_path(&digest), text.as_bytes())?;
         Ok(digest)
     }
 
-    /// A file's bytes from before.
+    /// Returns a file's former bytes.
     pub(crate) fn read_settings_backup(&self, digest: &str) -> io::Result<String> {
         let text = durable_file::read_limited_text_file(
             &self.settings_backup_path(digest),
@@ -121,10 +124,12 @@ impl InstallRecord {
         self.state.join("installed").join(digest)
     }
 
-    /// Notes a file, in place of an older note of it.
+    /// Records a file, in place of an older record of it.
     pub(crate) fn record_installed_file(&mut self, written: InitWrittenFile) -> io::Result<()> {
         self.files.retain(|other| other.path != written.path);
         self.files.push(written);
+        // Saved after each file: an `init` that is killed half way can be undone for what it has
+        // written.
         self.save_installed_files()
     }
 
@@ -138,7 +143,7 @@ impl InstallRecord {
         let file = self.state.join("installed.json");
         if self.files.is_empty() {
             durable_file::remove_file(&file)?;
-            // Copies that nobody names any more.
+            // The copies that the record named are useless without it.
             let _ = std::fs::remove_dir_all(self.state.join("installed"));
             return Ok(());
         }

@@ -1,5 +1,5 @@
-//! Hook entries in an agent's JSON settings: put in as the file is written already (its line
-//! ends, its indentation, one line or many), taken out to the byte.
+//! Inserts hook entries into an agent's JSON settings in the way the file is written already (line
+//! ends, indentation, one line or many), and removes them to the byte.
 
 use checkrein_adapters::settings::HookHandlerAction;
 
@@ -15,7 +15,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 /// An event's name and the group to be added to its list.
 pub(crate) type HookEventEntry = (&'static str, OrderedJson);
 
-/// Puts a group into each event's list, at its end.
+/// Appends a group to each event's list.
 pub(crate) fn install_hook_entries(
     text: &str,
     entries: &[HookEventEntry],
@@ -23,6 +23,7 @@ pub(crate) fn install_hook_entries(
     let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let offset = text.len() - body.len();
     let style = JsonStyle::detect_json_style(body);
+    // A blank file keeps its blanks and gets a new object behind its byte order mark.
     if body.trim().is_empty() {
         let written = style.render_new_settings_json(entries);
         let end = if body.is_empty() { style.newline } else { "" };
@@ -37,18 +38,22 @@ pub(crate) fn install_hook_entries(
     Ok(insert_texts(text, splices.collect()))
 }
 
-/// Takes our entries out: the very text that was put in if it is still there, else the entries
-/// and what only held them.
+/// Removes our entries: the very text that was inserted if it is still there, else the entries and
+/// what only held them.
 pub(crate) fn remove_hook_entries(
     text: &str,
     inserted: &[String],
 ) -> Result<String, SettingsEditError> {
+    // The exact way is taken only if it leaves valid JSON without an entry of ours: a person may
+    // have moved or copied parts of the text, which then matches elsewhere.
     if let Some(kept) = remove_inserted_settings_texts(text, inserted)
         && !has_checkrein_entries(&kept)
         && (is_complete_json(&kept) || !is_complete_json(text))
     {
         return Ok(kept);
     }
+    // The structural way: cut one handler, parse again, until none is left. Places shift with each
+    // cut.
     let mut text = text.to_owned();
     // Each turn takes one handler out; a file has fewer of them than bytes.
     for _ in 0..text.len() {
@@ -61,6 +66,7 @@ pub(crate) fn remove_hook_entries(
         let Some(cuts) = checkrein_handler_removal_ranges(body, &parsed, inserted) else {
             break;
         };
+        // From the end, so that the earlier ranges stay right.
         for (from, to) in cuts.into_iter().rev() {
             text.replace_range(from + offset..to + offset, "");
         }
@@ -68,20 +74,20 @@ pub(crate) fn remove_hook_entries(
     Ok(text)
 }
 
-/// Whether any handler in it is ours.
+/// Returns whether any handler in it is ours.
 pub(crate) fn has_checkrein_entries(text: &str) -> bool {
     let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     JsonWithPositions::parse_commented_json(body)
         .is_ok_and(|parsed| checkrein_handler_removal_ranges(body, &parsed, &[]).is_some())
 }
 
-/// Whether it is blank, or JSON to its end.
+/// Returns whether a text is blank, or JSON to its end.
 fn is_complete_json(text: &str) -> bool {
     let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     body.trim().is_empty() || JsonWithPositions::parse_commented_json(body).is_ok()
 }
 
-/// Whether nothing is left of a file but its braces.
+/// Returns whether nothing is left of a file but its braces.
 pub(crate) fn is_empty_object(text: &str) -> bool {
     let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let blank = |c: &char| !c.is_whitespace();
@@ -103,6 +109,8 @@ impl JsonStyle {
     fn detect_json_style(body: &str) -> Self {
         let newline = if body.contains("\r\n") { "\r\n" } else { "\n" };
         let trimmed = body.trim();
+        // The first indented key shows the unit. The first line is skipped, since it holds the
+        // opening brace.
         let mut indents = body.lines().skip(1).filter_map(|line| {
             let rest = line.trim_start_matches([' ', '\t']);
             let indent = line.strip_suffix(rest)?;
@@ -115,7 +123,7 @@ impl JsonStyle {
         }
     }
 
-    /// A new file's text, without a last line end.
+    /// Returns a new file's text, without a last line end.
     fn render_new_settings_json(&self, entries: &[HookEventEntry]) -> String {
         let hooks = self.render_hooks_member("hooks", entries, &self.unit);
         format!("{{{0}{1}{hooks}{0}}}", self.newline, self.unit)
@@ -158,7 +166,7 @@ impl JsonStyle {
     }
 }
 
-/// What to put where.
+/// Plans the insertions: each is a place in `body` and the text that goes there.
 fn plan_insertions(
     body: &str,
     parsed: &JsonWithPositions,
@@ -169,6 +177,7 @@ fn plan_insertions(
         place: place.to_owned(),
         what: format!("this is not {wanted}, so nothing can be added to it"),
     };
+    // Settings of another shape are left alone: replacing a value would lose what a person wrote.
     let root = &parsed.root;
     if !root.is_json_object() {
         return Err(shape("line 1, column 1", "an object"));
@@ -183,6 +192,8 @@ fn plan_insertions(
         return Err(shape("hooks", "an object"));
     }
     let mut splices = Vec::new();
+    // Events whose list is there get one insertion each; all missing events share one, since they
+    // go to the same place.
     let mut missing: Vec<&HookEventEntry> = Vec::new();
     for entry in entries {
         match hooks.json_value_of_key(entry.0) {
@@ -214,7 +225,7 @@ fn plan_insertions(
     Ok(splices)
 }
 
-/// The end of a list or an object, where something is added.
+/// The end of a list or an object, where a child is added.
 struct JsonInsertionPoint {
     at: usize,
     /// Goes before what is added: a comma, if one is needed.
@@ -233,14 +244,18 @@ impl JsonInsertionPoint {
         style: &JsonStyle,
         holder: &JsonNode,
     ) -> Self {
+        // The place before the closing bracket.
         let inside = holder.end.saturating_sub(1);
         let children = holder.child_ranges();
         let outer = line_indent(body, holder.start);
         match (children.first(), children.last()) {
             (Some(first), Some(last)) => {
+                // After a trailing comma nothing else is needed, and the file's own comma stays the
+                // last byte before ours.
                 let trailing = parsed
                     .json_tokens_between(last.1, inside)
                     .find(|mark| mark.comma);
+                // Children are on lines of their own if the first one is not on the bracket's line.
                 let gap = body.get(holder.start + 1..first.0).unwrap_or_default();
                 let lines = gap.contains('\n');
                 Self {
@@ -252,6 +267,7 @@ impl JsonInsertionPoint {
                 }
             }
             _ => {
+                // An empty list or object may hold comments: the entry goes behind the last one.
                 let comment = parsed.json_tokens_between(holder.start + 1, inside).last();
                 let at = comment.map_or(holder.start + 1, |mark| mark.end);
                 let rest = body.get(at..inside).unwrap_or_default();
@@ -270,7 +286,7 @@ impl JsonInsertionPoint {
         }
     }
 
-    /// `added` is told the indentation of its first line.
+    /// Builds the insertion. `added` gets the indentation of its first line.
     fn build_json_insertion(
         &self,
         style: &JsonStyle,
@@ -286,7 +302,7 @@ impl JsonInsertionPoint {
     }
 }
 
-/// Blanks at the beginning of the line that holds this place.
+/// Returns the blanks at the beginning of the line that holds this place.
 fn line_indent(body: &str, at: usize) -> String {
     let before = body.get(..at).unwrap_or_default();
     let line = before.rsplit('\n').next().unwrap_or_default();
@@ -295,7 +311,8 @@ fn line_indent(body: &str, at: usize) -> String {
         .collect()
 }
 
-/// What to cut for the first handler of ours, from top to bottom.
+/// Returns the ranges to cut for the first handler of ours, from top to bottom. `None` if there is
+/// none.
 fn checkrein_handler_removal_ranges(
     body: &str,
     parsed: &JsonWithPositions,
@@ -313,7 +330,9 @@ fn checkrein_handler_removal_ranges(
                     .iter()
                     .position(is_checkrein_handler);
                 let Some(handler_at) = ours else { continue };
-                // What holds nothing but this goes with it, if we made it.
+                // What holds nothing but this handler goes with it, but only if we made it: an
+                // empty list that was there before stays. Without a record (`inserted` is empty)
+                // everything empty is taken for ours.
                 let made = |name: &str| inserted.is_empty() || is_inserted_key(inserted, name);
                 return Some(if handlers.json_list_items().len() > 1 {
                     child_removal_ranges(body, parsed, handlers, handler_at)
@@ -340,7 +359,7 @@ fn json_members_named<'a>(
         .map(|(at, member)| (at, &member.value))
 }
 
-/// Whether what was put in brought this key with it.
+/// Returns whether the inserted texts brought this key with them.
 fn is_inserted_key(inserted: &[String], name: &str) -> bool {
     let key = json_string(name);
     inserted.iter().any(|piece| {
@@ -382,8 +401,8 @@ fn is_checkrein_handler(handler: &JsonNode) -> bool {
     .is_checkrein_hook()
 }
 
-/// The ranges to cut for one child of a list or an object: with the comma that it no longer
-/// needs and the blanks before it; comments stay.
+/// Returns the ranges to cut for one child of a list or an object: with the comma that is no longer
+/// needed and the blanks before it. Comments stay.
 fn child_removal_ranges(
     body: &str,
     parsed: &JsonWithPositions,
@@ -397,19 +416,21 @@ fn child_removal_ranges(
     let inside = holder.end.saturating_sub(1);
     let next = children.get(at + 1);
     let before = at.checked_sub(1).and_then(|at| children.get(at));
+    // The cases below are: a child with one after it, the last of several, and the only one.
     let comma_after = parsed
         .json_tokens_between(end, next.map_or(inside, |next| next.0))
         .find(|mark| mark.comma);
     match (before, next) {
         (_, Some(_)) => {
             let after = comma_after.map_or(end, |mark| mark.end);
+            // Up to the next token, which may be a comment that belongs to the next child.
             let to = parsed
                 .next_json_token_from(after)
                 .map_or(after, |mark| mark.start);
             vec![(start, to)]
         }
         (Some(before), None) => match comma_after {
-            // The one before keeps its comma as the file's trailing one.
+            // The child before keeps its comma, as the file's trailing one.
             Some(trailing) => vec![(whitespace_start_before(body, parsed, start), trailing.end)],
             None => {
                 let comma = parsed
@@ -418,6 +439,7 @@ fn child_removal_ranges(
                 let from = whitespace_start_before(body, parsed, start);
                 match comma {
                     Some(comma) if comma.end == from => vec![(comma.start, end)],
+                    // A comment stands between the comma and the child: both are cut around it.
                     Some(comma) => vec![(comma.start, comma.end), (from, end)],
                     None => vec![(from, end)],
                 }
@@ -427,13 +449,14 @@ fn child_removal_ranges(
             let to = comma_after.map_or(end, |mark| mark.end);
             let rest = body.get(to..inside).unwrap_or_default();
             let from = whitespace_start_before(body, parsed, start);
+            // With nothing but blanks left, the brackets close up, as in `[]`.
             let empty = from == holder.start + 1 && rest.trim().is_empty();
             vec![(from, if empty { inside } else { to })]
         }
     }
 }
 
-/// Where the blanks before a place begin; the end of a comment's line is no blank.
+/// Returns where the blanks before a place begin. The line end after a line comment is no blank.
 fn whitespace_start_before(body: &str, parsed: &JsonWithPositions, at: usize) -> usize {
     let before = body.get(..at).unwrap_or_default();
     let from = before.trim_end_matches([' ', '\t', '\r', '\n']).len();

@@ -1,5 +1,5 @@
-//! Where things stand in a JSON text: values with their places, and every comma and comment.
-//! Comments and trailing commas are read; whether the agent reads them is another question.
+//! Parses a JSON text into values with their places, and every comma and comment. Comments and
+//! trailing commas are accepted; whether the agent accepts them is another question.
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged as _;
@@ -23,7 +23,7 @@ pub(super) struct JsonNode {
     pub(super) kind: JsonNodeKind,
 }
 
-/// See [`JsonNode`].
+/// The kind of a value, with what it holds.
 #[derive(Debug)]
 pub(super) enum JsonNodeKind {
     Object(Vec<JsonMember>),
@@ -41,13 +41,13 @@ pub(super) struct JsonMember {
     pub(super) value: JsonNode,
 }
 
-/// A comma, a comment, or anything else that is no blank.
+/// A token: a comma, a comment, or anything else that is no blank.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct JsonToken {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) comma: bool,
-    /// It ends with its line: what follows must not move up to it.
+    /// A line comment: what follows must not move up to its line.
     pub(super) to_line_end: bool,
 }
 
@@ -57,6 +57,7 @@ impl JsonWithPositions {
             comments: CommentCollectionStrategy::AsTokens,
             tokens: true,
         };
+        // Looser forms are refused: an edit would be planned for a file that no agent can read.
         let strict = ParseOptions {
             allow_comments: true,
             allow_trailing_commas: true,
@@ -81,6 +82,8 @@ impl JsonWithPositions {
             .value
             .as_ref()
             .map(to_json_node)
+            // A text without a value has no place for an entry. Blank files are handled by the
+            // caller.
             .ok_or_else(|| SettingsEditError {
                 place: "line 1, column 1".to_owned(),
                 what: "nothing but blanks and comments".to_owned(),
@@ -89,6 +92,7 @@ impl JsonWithPositions {
             start: token.range.start,
             end: token.range.end,
             comma: token.token == Token::Comma,
+            // A text that follows a `//` comment on its line would become part of the comment.
             to_line_end: matches!(token.token, Token::CommentLine(_)),
         });
         Ok(Self {
@@ -97,7 +101,7 @@ impl JsonWithPositions {
         })
     }
 
-    /// Marks between two places.
+    /// Returns the tokens between two places.
     pub(super) fn json_tokens_between(
         &self,
         from: usize,
@@ -108,19 +112,19 @@ impl JsonWithPositions {
             .filter(move |mark| mark.start >= from && mark.end <= to)
     }
 
-    /// The mark that ends at a place.
+    /// Returns the token that ends at a place.
     pub(super) fn token_ending_at(&self, at: usize) -> Option<&JsonToken> {
         self.marks.iter().find(|mark| mark.end == at)
     }
 
-    /// The first mark at or after a place.
+    /// Returns the first token at or after a place.
     pub(super) fn next_json_token_from(&self, from: usize) -> Option<&JsonToken> {
         self.marks.iter().find(|mark| mark.start >= from)
     }
 }
 
 impl JsonNode {
-    /// The value of a key; of several the last, as agents take it.
+    /// Returns the value of a key; of several the last, as agents take it.
     pub(super) fn json_value_of_key(&self, key: &str) -> Option<&JsonNode> {
         self.object_members()
             .iter()
@@ -129,6 +133,8 @@ impl JsonNode {
             .map(|member| &member.value)
     }
 
+    // These accessors give nothing for other kinds, so that a walk simply ends at a value of
+    // another shape.
     pub(super) fn object_members(&self) -> &[JsonMember] {
         match &self.kind {
             JsonNodeKind::Object(members) => members,
@@ -150,7 +156,7 @@ impl JsonNode {
         }
     }
 
-    /// Places of what it holds.
+    /// Returns the places of its children.
     pub(super) fn child_ranges(&self) -> Vec<(usize, usize)> {
         match &self.kind {
             JsonNodeKind::Object(members) => {

@@ -1,5 +1,5 @@
-//! Edits agents' settings as text: only our entries are put in or taken out, every other byte
-//! stays. Putting in never removes a byte, so that taking out the same text is exact.
+//! Edits agents' settings as text: only our entries are inserted or removed, every other byte
+//! stays. Inserting never removes a byte, so that removing the same text restores the file exactly.
 
 pub(crate) mod install_record;
 pub(crate) mod json;
@@ -18,7 +18,7 @@ pub(crate) use new_json::OrderedJson;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EditedSettingsText {
     pub(crate) text: String,
-    /// What was put in, from top to bottom.
+    /// The inserted texts, from top to bottom.
     pub(crate) inserted: Vec<String>,
 }
 
@@ -30,13 +30,14 @@ pub(crate) struct SettingsEditError {
     pub(crate) what: String,
 }
 
-/// Takes texts out again that were put in, if they are all still there, in order.
+/// Removes inserted texts, if they are all still there, in order.
 pub(crate) fn remove_inserted_settings_texts(text: &str, inserted: &[String]) -> Option<String> {
     if inserted.is_empty() {
         return None;
     }
     let mut kept = String::new();
     let mut rest = text;
+    // Each search begins behind the last piece, so that equal pieces are found one by one.
     for piece in inserted {
         let (before, after) = rest.split_once(piece.as_str())?;
         kept.push_str(before);
@@ -46,8 +47,8 @@ pub(crate) fn remove_inserted_settings_texts(text: &str, inserted: &[String]) ->
     Some(kept)
 }
 
-/// A file's text without anything of ours in it; `None` if nothing would be left of a file
-/// that was not there before.
+/// Returns a file's text without our entries; `None` if nothing would be left of a file that was
+/// not there before.
 pub(crate) fn remove_checkrein_entries(
     written: &InitWrittenFile,
     now: &str,
@@ -66,18 +67,21 @@ pub(crate) fn remove_checkrein_entries(
         }
         InitWrittenFileKind::Lines => {
             let text = remove_inserted_settings_texts(now, inserted).unwrap_or_else(|| {
+                // Somebody edited the file since, so our lines are looked for one by one.
                 let ours = |line: &&str| !inserted.iter().any(|piece| piece.trim() == line.trim());
                 now.split_inclusive('\n').filter(ours).collect()
             });
             let empty = text.trim().is_empty();
             (text, empty)
         }
+        // These hold no entries: the caller removes them as a whole or not at all.
         InitWrittenFileKind::Config | InitWrittenFileKind::Reports => (now.to_owned(), false),
     };
+    // A file that was empty before `init` stays, as an empty one.
     Ok((written.before.is_some() || !empty).then_some(text))
 }
 
-/// Texts put in at places, all of them places of the old text.
+/// Inserts texts at places, all of which are places in the old text.
 fn insert_texts(text: &str, mut splices: Vec<(usize, String)>) -> EditedSettingsText {
     splices.sort_by_key(|(at, _)| *at);
     let mut out = String::new();
@@ -94,7 +98,7 @@ fn insert_texts(text: &str, mut splices: Vec<(usize, String)>) -> EditedSettings
     }
 }
 
-/// A line put in at the end of a text of lines.
+/// Appends a line to a text of lines.
 pub(crate) fn append_settings_line(text: &str, line: &str) -> EditedSettingsText {
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let before = if text.is_empty() || text.ends_with('\n') {

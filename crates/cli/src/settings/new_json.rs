@@ -1,4 +1,5 @@
-//! JSON that we write: keys in our order, on one line, airy or tight as the file around it is.
+//! Writes JSON with keys in our order, on one line, with or without blanks as the file around it
+//! has them.
 
 /// A value to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +15,7 @@ impl OrderedJson {
         OrderedJson::Text(text.into())
     }
 
-    /// On one line.
+    /// Renders the value on one line. `airy` puts blanks between its parts.
     pub(super) fn render_json_on_one_line(&self, airy: bool) -> String {
         let comma = if airy { ", " } else { "," };
         match self {

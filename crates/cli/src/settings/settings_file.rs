@@ -1,4 +1,4 @@
-//! A file of settings on disk: read as text, written whole or not at all.
+//! Reads a settings file as text, and writes it whole or not at all.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -8,7 +8,7 @@ use checkrein_runtime::durable_file;
 
 use crate::ui::errors::CommandError;
 
-/// The text of a file; `None` if there is none.
+/// Returns the text of a file; `None` if there is none.
 pub(crate) fn read_text_if_present(path: &Path) -> Result<Option<String>, CommandError> {
     let wrong = |what: String| {
         CommandError::usage_error(
@@ -24,8 +24,8 @@ pub(crate) fn read_text_if_present(path: &Path) -> Result<Option<String>, Comman
     })
 }
 
-/// Where a path really leads; the file itself need not exist. A file of a repo must not lead
-/// out of it.
+/// Returns where a path really leads; the file itself need not exist. A file of a repo must not
+/// lead out of it.
 pub(crate) fn resolve_settings_path(
     path: &Path,
     within: Option<&Path>,
@@ -33,7 +33,7 @@ pub(crate) fn resolve_settings_path(
     let real = match path.canonicalize() {
         Ok(real) => real,
         Err(_) => {
-            // The nearest folder that exists says where the rest will be.
+            // The nearest folder that exists shows where the rest will be.
             let above = path.ancestors().skip(1).find_map(|above| {
                 let real = above.canonicalize().ok()?;
                 Some(real.join(path.strip_prefix(above).ok()?))
@@ -41,6 +41,8 @@ pub(crate) fn resolve_settings_path(
             above.unwrap_or_else(|| path.to_owned())
         }
     };
+    // Writing through a link that leads nowhere would replace the link by a file, and a link out of
+    // the repo would change settings of other projects.
     let dangling = fs::symlink_metadata(path).is_ok() && !path.exists();
     let outside = within
         .and_then(|root| root.canonicalize().ok())
@@ -62,10 +64,12 @@ pub(crate) fn resolve_settings_path(
     Ok(real)
 }
 
-/// Whether [`write_atomically`] would find a place for this file.
+/// Checks that [`write_atomically`] would find a place for this file.
 pub(crate) fn ensure_settings_file_writable(path: &Path) -> Result<(), CommandError> {
     let folder = path.ancestors().skip(1).find(|above| above.exists());
     let folder = folder.unwrap_or(Path::new("."));
+    // Tried out, since permissions do not tell (read-only mounts, full disks). Checked before the
+    // first file is written, so that `init` does not stop half way.
     match tempfile::tempfile_in(folder) {
         Ok(_) => Ok(()),
         Err(error) => Err(CommandError::usage_error(
@@ -75,10 +79,11 @@ pub(crate) fn ensure_settings_file_writable(path: &Path) -> Result<(), CommandEr
     }
 }
 
-/// Writes a file whole: beside it, synced, then in its place, with the rights it had. Says
-/// which folders had to be made, the outermost first.
+/// Writes a file whole: to a temporary file beside it, which is synced and renamed into its place,
+/// with the permissions it had. Returns the folders that had to be created, the outermost first.
 pub(crate) fn write_atomically(path: &Path, text: &str) -> io::Result<Vec<PathBuf>> {
     let folder = path.parent().unwrap_or(Path::new("."));
+    // Noted before they are created: an undo removes only these.
     let mut made: Vec<PathBuf> = folder
         .ancestors()
         .take_while(|above| !above.as_os_str().is_empty() && !above.exists())
@@ -90,6 +95,8 @@ pub(crate) fn write_atomically(path: &Path, text: &str) -> io::Result<Vec<PathBu
     file.write_all(text.as_bytes())?;
     match fs::metadata(path) {
         Ok(data) => file.as_file().set_permissions(data.permissions())?,
+        // A temporary file is readable by its owner only, which would be odd for a file that is
+        // committed.
         Err(_) => set_default_permissions(file.as_file())?,
     }
     file.as_file().sync_all()?;
@@ -97,7 +104,7 @@ pub(crate) fn write_atomically(path: &Path, text: &str) -> io::Result<Vec<PathBu
     Ok(made)
 }
 
-/// A new file is as readable as one that an editor makes.
+/// Makes a new file as readable as one that an editor creates.
 #[cfg(unix)]
 fn set_default_permissions(file: &fs::File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -109,14 +116,14 @@ fn set_default_permissions(_: &fs::File) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes a file away, and folders that are empty without it.
+/// Removes a file, and folders that are empty without it.
 pub(crate) fn remove_with_folders(path: &Path, folders: &[PathBuf]) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if !is_not_found_error(&error) => return Err(error),
         _ => {}
     }
     for folder in folders.iter().rev() {
-        // Somebody else's file in it is a reason to leave it.
+        // A folder with somebody else's file in it stays.
         if fs::remove_dir(folder).is_err() {
             break;
         }

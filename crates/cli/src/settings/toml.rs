@@ -1,5 +1,5 @@
-//! Reviews of hooks in Codex's `config.toml`: added at its end, taken out by name. Every other
-//! byte stays.
+//! Edits reviews of hooks in Codex's `config.toml`: they are added at its end and removed by name.
+//! Every other byte stays.
 
 use checkrein_adapters::codex_trust;
 use toml_edit::{DocumentMut, Item, Table, value};
@@ -9,11 +9,12 @@ use super::{EditedSettingsText, SettingsEditError, insert_texts, remove_inserted
 /// A handler's name in the config, and the digest of its definition.
 pub(crate) type ReviewedHookDigest = (String, String);
 
-/// Writes reviews down. One that is there with another digest is renewed in its place.
+/// Writes reviews. One that is there with another digest is renewed in its place.
 pub(crate) fn write_codex_hook_reviews(
     text: &str,
     reviews: &[ReviewedHookDigest],
 ) -> Result<EditedSettingsText, SettingsEditError> {
+    // A broken file is refused before anything is appended to it.
     parse_toml_document(text)?;
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let config = codex_trust::parse_codex_config(text).map_err(settings_edit_error)?;
@@ -41,8 +42,8 @@ pub(crate) fn write_codex_hook_reviews(
     } else {
         insert_texts(text, vec![(text.len(), piece)])
     };
-    // `hooks` written as an inline table takes no table below it, and old reviews are renewed
-    // where they are: the careful way for both.
+    // A `hooks` that is written as an inline table takes no table below it, and old reviews are
+    // renewed where they are. Both need the parsed document, and are undone by their keys.
     let all = |text: &str| {
         codex_trust::parse_codex_config(text).is_ok_and(|config| {
             let written = |(key, hash): &ReviewedHookDigest| {
@@ -82,12 +83,13 @@ pub(crate) fn write_codex_hook_reviews(
     }
 }
 
-/// Takes reviews out.
+/// Removes reviews.
 pub(crate) fn remove_hook_reviews(
     text: &str,
     inserted: &[String],
     keys: &[String],
 ) -> Result<String, SettingsEditError> {
+    // The exact text first; else the keys are removed one by one.
     if let Some(kept) = remove_inserted_settings_texts(text, inserted) {
         return Ok(kept);
     }

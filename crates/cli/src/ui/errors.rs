@@ -1,4 +1,5 @@
-//! One renderer for errors: what, where, what to do next.
+//! Defines the errors of commands and their one renderer: what happened, where, and what to do
+//! next.
 
 use std::process::ExitCode;
 
@@ -11,18 +12,18 @@ use crate::exit_code;
 use crate::ui::line::StyledLine;
 use crate::ui::style::Paint;
 
-/// Whose fault it is, which decides the exit code.
+/// Whose fault an error is, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommandErrorKind {
-    /// What was typed or configured.
+    /// A mistake in what was typed or configured.
     Usage,
-    /// The world, or us.
+    /// A failure of the machine or of Checkrein.
     Failed,
-    /// Who asked: it takes a person.
+    /// The caller is not allowed to: it takes a person.
     Forbidden,
-    /// Nobody's here: who had to be asked did not answer.
+    /// Nobody's mistake: a model or a person that had to be asked did not answer.
     Inconclusive,
-    /// Nobody's: a person pressed Ctrl-C.
+    /// Nobody's mistake: a person pressed Ctrl-C.
     Interrupted,
 }
 
@@ -89,7 +90,8 @@ impl From<ConfigError> for CommandError {
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         match error {
-            // Somebody looks before anything happened: the file's name would not help.
+            // Usually somebody looks before anything was recorded, and the name of a missing file
+            // would not help them.
             StoreError::Missing { .. } => Self::usage_error(
                 "nothing is recorded for this repo yet",
                 "start your agent here, or: checkrein run -- CMD",
@@ -103,6 +105,7 @@ impl From<RuntimeError> for CommandError {
     fn from(error: RuntimeError) -> Self {
         match error {
             RuntimeError::Config(error) => error.into(),
+            // Ctrl-C can arrive while the tree is read; both are the same to a person.
             RuntimeError::Cancelled | RuntimeError::Tree(TreeReaderError::Cancelled) => {
                 Self::interrupted_error(RuntimeError::Cancelled.to_string())
             }
@@ -117,7 +120,7 @@ impl From<std::io::Error> for CommandError {
     }
 }
 
-/// Prints it and says how to exit.
+/// Prints an error and returns its exit code.
 pub(crate) fn report_command_error(error: &CommandError) -> ExitCode {
     let heading = StyledLine::line_from_styled_text(Paint::Bad, "checkrein:");
     crate::ui::print_wrapped_to_stderr(
@@ -131,6 +134,7 @@ pub(crate) fn report_command_error(error: &CommandError) -> ExitCode {
     exit_code::to_exit_code(match error.kind {
         CommandErrorKind::Usage => exit_code::USAGE,
         CommandErrorKind::Failed => exit_code::NO,
+        // A code of its own, so that a script can tell "ask a person" from a usage error.
         CommandErrorKind::Forbidden => exit_code::FORBIDDEN,
         CommandErrorKind::Inconclusive => exit_code::INCONCLUSIVE,
         CommandErrorKind::Interrupted => exit_code::INTERRUPTED,

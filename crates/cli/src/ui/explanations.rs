@@ -1,4 +1,4 @@
-//! Explanations are data; here they become sentences.
+//! Turns explanations, which are data, into sentences for a person.
 
 use checkrein_core::event::CapKind;
 use checkrein_core::evidence::{Finding, InconclusiveCause, JudgeUsage, Verdict};
@@ -14,14 +14,15 @@ use crate::off;
 use crate::ui::printable::escape_hidden_chars;
 use crate::ui::style::{count_with_noun, format_duration};
 
-/// What a check complains of, in one line: where, which test, what.
+/// Returns a finding in one line: where, which test, what.
 pub(crate) fn finding_text(finding: &Finding) -> String {
     let place = match (&finding.file, finding.line) {
         (Some(file), Some(line)) => format!("{file}:{line}: "),
         (Some(file), None) => format!("{file}: "),
         (None, _) => String::new(),
     };
-    // A test is known by its name; a rule stands in what its tool says.
+    // A test is identified by its name. The name of a lint rule is usually in its tool's message
+    // already.
     let test = finding.rule.as_ref().filter(|rule| {
         !finding.message.contains(rule.as_str()) && !finding.id.starts_with(&format!("{rule}: "))
     });
@@ -29,7 +30,7 @@ pub(crate) fn finding_text(finding: &Finding) -> String {
     format!("{place}{test}{}", finding.message)
 }
 
-/// Why a verdict is inconclusive.
+/// Returns why a verdict is inconclusive.
 pub(crate) fn inconclusive_cause_text(cause: InconclusiveCause) -> &'static str {
     match cause {
         InconclusiveCause::Timeout => "ran out of time",
@@ -53,7 +54,7 @@ pub(crate) fn inconclusive_cause_text(cause: InconclusiveCause) -> &'static str 
     }
 }
 
-/// A config in a folder above that is no repo with this one does not count.
+/// Returns the note that a config further up does not count, because there is no repo.
 pub(crate) fn ignored_parent_config_text(above: &std::path::Path) -> String {
     format!(
         "checkrein: there is no git repository here, so only this folder counts; {} has a {CONFIG}: run it there, or git init",
@@ -61,7 +62,7 @@ pub(crate) fn ignored_parent_config_text(above: &std::path::Path) -> String {
     )
 }
 
-/// A verdict, said of a check.
+/// Returns a verdict as a verb, with a check as its subject.
 pub(crate) fn verdict_text(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "passes",
@@ -70,7 +71,7 @@ pub(crate) fn verdict_text(verdict: Verdict) -> &'static str {
     }
 }
 
-/// A transition in one word or two, as listings show it.
+/// Returns a transition in one or two words, as listings show it.
 pub(crate) fn transition_text(transition: &Transition) -> String {
     match &transition.detail {
         Some(detail) => format!("{} ({detail})", transition.reason.as_str()),
@@ -78,7 +79,7 @@ pub(crate) fn transition_text(transition: &Transition) -> String {
     }
 }
 
-/// Whether the sentence of an ending says this fact already.
+/// Returns whether the sentence of an ending says this fact already.
 pub(crate) fn ending_states_decision_factor(
     because: &DecisionFactor,
     transition: &Transition,
@@ -86,9 +87,11 @@ pub(crate) fn ending_states_decision_factor(
     ending_factor_text(std::slice::from_ref(because), transition).is_some()
 }
 
-/// The fact that says more about an ending than its reason does.
+/// Returns the fact that says more about an ending than its reason does.
 fn ending_factor_text(why: &[DecisionFactor], transition: &Transition) -> Option<String> {
     why.iter().find_map(|because| match because {
+        // The process's own message may end with a question to the person, which needs no full
+        // stop.
         DecisionFactor::Process { what } if transition.reason == Reason::Error => {
             let end = if what.ends_with('?') { "" } else { "." };
             Some(format!("Not done: {what}{end}"))
@@ -103,25 +106,27 @@ fn ending_factor_text(why: &[DecisionFactor], transition: &Transition) -> Option
     })
 }
 
-/// How the reason of a program that is not there begins.
+/// The prefix of the reason when a program is not there.
 pub(crate) const CANNOT_START: &str = "cannot start ";
 
-/// Whether the agent's program could not be started.
+/// Returns whether the agent's program could not be started.
 pub(crate) fn is_agent_start_failure(because: &DecisionFactor) -> bool {
     matches!(because, DecisionFactor::Process { what } if what.starts_with(CANNOT_START))
 }
 
-/// Whether it was let through because Checkrein was switched off.
+/// Returns whether it was let through because Checkrein was switched off.
 pub(crate) fn was_let_through_because_off(because: &DecisionFactor) -> bool {
     matches!(because, DecisionFactor::StanceUsed { why, .. } if off::off_reason_in_stance_text(why).is_some())
 }
 
-/// What an ending means, in a sentence. `held_up_by`: what kept its stop from being judged, if anything.
+/// Returns what an ending means, in a sentence. `held_up_by` is what kept its stop from being
+/// judged, if anything.
 pub(crate) fn ending_meaning(
     transition: &Transition,
     why: &[DecisionFactor],
     held_up_by: Option<StopHoldupCause>,
 ) -> String {
+    // A specific fact first: "claude: not found" helps more than "the agent's process failed".
     if let Some(told) = ending_factor_text(why, transition) {
         return told;
     }
@@ -131,16 +136,21 @@ pub(crate) fn ending_meaning(
         Reason::TaskComplete => format!("Done, though a limit ({detail}) had ended the work: the required checks pass."),
         Reason::Error => "Not done: the agent's process or API failed.".to_owned(),
         Reason::Unverified => match detail {
+            // The detail is the same word in the log, although nothing was written: acts kept
+            // coming.
             "tree_moving" if held_up_by == Some(StopHoldupCause::Acts) => {
                 "Not judged: tool calls kept coming while the checks ran, and may have changed what they find.".to_owned()
             }
             "tree_moving" => "Not judged: files kept changing while the checks ran.".to_owned(),
             "still_running" => "Not judged: a required check had no result yet.".to_owned(),
             "no_checks" => "Let through unchecked: no verifier is configured.".to_owned(),
+            // A tree that is known to fail must not be told like a harmless question.
             "no_change" if why.contains(&DecisionFactor::KnownFailing) => {
                 "Let through unchecked: nothing changed since the prompt, and a required check fails on this tree.".to_owned()
             }
             "no_change" => "Let through unchecked: nothing changed since the prompt.".to_owned(),
+            // Required verdicts with this detail can only be those of judges, which alone do not
+            // make a task complete.
             "advisory_only" if why.iter().any(is_required_verdict) => {
                 "Let through without hard evidence: accept is satisfied by judges alone, and their word is not enough.".to_owned()
             }
@@ -157,6 +167,7 @@ pub(crate) fn ending_meaning(
             _ => "Not done: the last attempts produced hardly anything.".to_owned(),
         },
         Reason::LoopDetected => format!("Not done: the agent was going in circles ({detail})."),
+        // A person who did not answer is no broken verifier, so this case is first.
         Reason::VerifierFailedUnrecoverable if why.iter().any(is_approval_timeout) => {
             format!("Not done: nobody answered '{detail}' in time.")
         }
@@ -184,7 +195,7 @@ pub(crate) fn ending_meaning(
     }
 }
 
-/// How often was looked before it was given up.
+/// Returns how often the same failures were met before the task was given up.
 fn given_up_reason_text(why: &[DecisionFactor]) -> String {
     let spent = why.iter().find_map(|because| match because {
         DecisionFactor::SameFailures { met, .. } => Some(match met {
@@ -203,12 +214,12 @@ fn given_up_reason_text(why: &[DecisionFactor]) -> String {
     spent.unwrap_or_else(|| "Not done: the same failures came back again and again.".to_owned())
 }
 
-/// Whether it is the verdict of a verifier that `accept` names.
+/// Returns whether it is the verdict of a verifier that `accept` names.
 pub(crate) fn is_required_verdict(because: &DecisionFactor) -> bool {
     matches!(because, DecisionFactor::Verdict { required: true, .. })
 }
 
-/// Whether a person was asked and did not answer in time.
+/// Returns whether a person was asked and did not answer in time.
 pub(crate) fn is_approval_timeout(because: &DecisionFactor) -> bool {
     matches!(
         because,
@@ -220,7 +231,8 @@ pub(crate) fn is_approval_timeout(because: &DecisionFactor) -> bool {
     )
 }
 
-/// One fact behind a decision about a stop that this held up, if anything did.
+/// Returns one fact behind a decision about a stop. `held_up_by` is what kept the stop from being
+/// judged, if anything.
 pub(crate) fn stop_decision_fact_text(
     because: &DecisionFactor,
     held_up_by: Option<StopHoldupCause>,
@@ -229,6 +241,7 @@ pub(crate) fn stop_decision_fact_text(
         DecisionFactor::TreeMoved if held_up_by == Some(StopHoldupCause::Acts) => {
             "a tool call came while it was judged, so it was judged anew".to_owned()
         }
+        // The verdict's cause says that the tree moved; the log says that a tool call did it.
         DecisionFactor::Verdict {
             verifier,
             verdict,
@@ -242,7 +255,7 @@ pub(crate) fn stop_decision_fact_text(
     }
 }
 
-/// One fact behind a decision.
+/// Returns one fact behind a decision.
 pub(crate) fn decision_factor_text(because: &DecisionFactor) -> String {
     match because {
         DecisionFactor::Halted => "the task had already ended".to_owned(),
@@ -394,6 +407,7 @@ pub(crate) fn decision_factor_text(because: &DecisionFactor) -> String {
             count => format!("{count} background tasks were still running"),
         },
         DecisionFactor::AfterRefusal => "the agent stopped right after a refusal".to_owned(),
+        // The text was made for people where the process failed.
         DecisionFactor::Process { what } => what.clone(),
         DecisionFactor::Truncated => "the answer was cut by its output limit".to_owned(),
         DecisionFactor::Interrupted => "a person pressed Ctrl-C".to_owned(),
@@ -401,7 +415,7 @@ pub(crate) fn decision_factor_text(because: &DecisionFactor) -> String {
     }
 }
 
-/// Who was asked, and what that took.
+/// Returns which model was asked, and what that took.
 pub(crate) fn judge_usage_text(testimony: &JudgeUsage) -> String {
     let mut words = format!("asked {}", escape_hidden_chars(&testimony.model));
     if testimony.asked > 1 {
@@ -409,6 +423,7 @@ pub(crate) fn judge_usage_text(testimony: &JudgeUsage) -> String {
     }
     if let Some(score) = testimony.score {
         words = format!("{words}, score {}.{:03}", score / 1_000, score % 1_000);
+        // 0.500 is shown as 0.5, and 1.000 as 1.
         words.truncate(words.trim_end_matches('0').trim_end_matches('.').len());
     }
     let tokens = [(testimony.input, "read"), (testimony.output, "written")];
@@ -423,9 +438,10 @@ pub(crate) fn judge_usage_text(testimony: &JudgeUsage) -> String {
     words
 }
 
-/// What a layer of middleware said, and how long that took.
+/// Returns what a layer of middleware said, and how long that took.
 pub(crate) fn layer_answer_text(fact: &MiddlewareAnswerFact) -> String {
     let MiddlewareAnswerFact { layer, .. } = fact;
+    // Before a tool runs, a rewrite is a proposal; after it, the result was replaced.
     let says = match fact.says {
         MiddlewareAnswer::Pass => "passes",
         MiddlewareAnswer::PassedOver => "could not judge it, and its stance allowed that",
@@ -470,7 +486,7 @@ fn judge_not_asked_text(calling: JudgeTrigger) -> &'static str {
     }
 }
 
-/// What Checkrein did when it could not judge.
+/// Returns what Checkrein did when it could not judge.
 pub(crate) fn stance_use_text(at: StancePoint, stance: Stance, why: &str) -> String {
     let done = match (at, stance) {
         (StancePoint::Stop, Stance::Allow) => "the stop was let through",
@@ -499,21 +515,21 @@ pub(crate) fn edited_guarded_files_line(paths: &[String], held: bool) -> String 
     )
 }
 
-/// What listings and endings say of a session whose config could not be used.
+/// Returns what listings and endings say of a session whose config could not be used.
 pub(crate) fn unusable_session_config_notice(mistake: &str) -> String {
     format!(
         "the config could not be used when this session began, and the policy that was sealed before goes on: {mistake}"
     )
 }
 
-/// What is said where no policy can be sealed at all.
+/// Returns the text for when no policy can be sealed at all.
 pub(crate) fn no_sealable_policy_text(mistakes: &str) -> String {
     format!(
         "{mistakes}\nThe config cannot be used, and no policy was sealed here before that could go on: until the file is fixed, only calls that read are allowed. A person fixes the file; `checkrein check` says whether it is valid. Or a person switches Checkrein off for a while: checkrein off --for 1h --reason TEXT"
     )
 }
 
-/// What an accepted stop says in the agent's screen, if anything.
+/// Returns what an accepted stop shows in the agent's screen, if anything.
 pub(crate) fn accepted_stop_notice(
     transition: &Transition,
     why: &[DecisionFactor],
@@ -529,9 +545,11 @@ pub(crate) fn accepted_stop_notice(
     }
 }
 
-/// Nothing changed since the prompt, and nothing that is known speaks against the work: a
-/// question was answered. A line after each would teach people to overlook the others.
+/// Returns whether a stop only answered a question: nothing changed since the prompt, and nothing
+/// that is known speaks against the work. A line after each such stop would teach people to
+/// overlook the others.
 fn is_question_only_stop(transition: &Transition, why: &[DecisionFactor]) -> bool {
+    // A verifier in shadow has no say, so its fail does not make a question into unfinished work.
     let in_shadow = |name: &VerifierName| {
         let mut shadows = why.iter();
         shadows
@@ -552,7 +570,7 @@ fn is_question_only_stop(transition: &Transition, why: &[DecisionFactor]) -> boo
     transition.reason == Reason::Unverified && no_change && !why.iter().any(fails)
 }
 
-/// Names the required checks that pass.
+/// Returns the line that names the required checks that pass.
 fn verified_checks_line(why: &[DecisionFactor], id: &str) -> String {
     let passing = why.iter().filter_map(|because| match because {
         DecisionFactor::Verdict {
@@ -563,6 +581,7 @@ fn verified_checks_line(why: &[DecisionFactor], id: &str) -> String {
         } => Some(verifier.as_str()),
         _ => None,
     });
+    // Advisory checks are left out: the line says what the acceptance rests on.
     let names: Vec<&str> = passing.collect();
     let pass = if names.len() == 1 { "passes" } else { "pass" };
     format!(
@@ -571,7 +590,7 @@ fn verified_checks_line(why: &[DecisionFactor], id: &str) -> String {
     )
 }
 
-/// The line that says how a task ended, and where its reasons are.
+/// Returns the line that says how a task ended, and where its reasons are.
 pub(crate) fn task_ending_line(
     transition: &Transition,
     why: &[DecisionFactor],
@@ -585,8 +604,10 @@ pub(crate) fn task_ending_line(
     )
 }
 
-/// Millionths of a dollar, as a person reads them.
+/// Formats millionths of a dollar for a person.
 pub(crate) fn format_dollars(millionths: u64) -> String {
+    // Rounded up: what was spent must not look smaller than it is. Less than a cent is shown
+    // exactly.
     let cents = millionths.div_ceil(10_000);
     match millionths {
         0..10_000 => format!("${}.{:06}", millionths / 1_000_000, millionths % 1_000_000),
@@ -594,7 +615,7 @@ pub(crate) fn format_dollars(millionths: u64) -> String {
     }
 }
 
-/// Files that are too large to be read.
+/// Returns the note about files that are too large to be read.
 pub(crate) fn large_files_text(names: &[String]) -> String {
     format!(
         "checkrein: larger than 512 MiB, so compared by size and times instead of content: {}",
@@ -602,7 +623,7 @@ pub(crate) fn large_files_text(names: &[String]) -> String {
     )
 }
 
-/// The first of these names, and how many more there are.
+/// Returns the first of these names, and how many more there are.
 pub(crate) fn first_three_names(names: &[String]) -> String {
     const SHOWN: usize = 3;
     let mut shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>();

@@ -1,5 +1,6 @@
-//! A line before it is printed: plain text in pieces, each with how it will be painted. It is
-//! measured, cut and wrapped as plain text and painted last: nothing that is painted can be cut.
+//! Holds a line before it is printed: plain text in pieces, each with the paint it will get. A line
+//! is measured, cut and wrapped as plain text and painted last, so that no escape sequence is ever
+//! cut.
 
 use console::measure_text_width;
 use unicode_segmentation::UnicodeSegmentation as _;
@@ -7,10 +8,10 @@ use unicode_segmentation::UnicodeSegmentation as _;
 use crate::ui::printable::{escape_hidden_except_newlines, escape_to_one_line};
 use crate::ui::style::Paint;
 
-/// Stands for what was cut.
+/// The mark for what was cut.
 const ELLIPSIS: &str = "…";
 
-/// A blank at which no line is broken; it is printed as any other.
+/// A blank at which no line is broken. It is printed as an ordinary one.
 const UNBROKEN: &str = "\u{a0}";
 
 /// Plain text, painted when it is printed.
@@ -37,28 +38,27 @@ impl StyledLine {
         Self::default().with_painted_suffix(paint, text)
     }
 
-    /// This line, and plain text behind it.
+    /// Appends plain text.
     #[must_use]
     pub(crate) fn append_plain_text(mut self, text: &str) -> Self {
         self.push_styled_text(text, None);
         self
     }
 
-    /// This line, and painted text behind it.
+    /// Appends painted text.
     #[must_use]
     pub(crate) fn with_painted_suffix(mut self, paint: Paint, text: &str) -> Self {
         self.push_styled_text(text, Some(paint));
         self
     }
 
-    /// This line, and behind it a text of which no line is broken: a command that is pasted, a mark
-    /// and its meaning.
+    /// Appends a text in which no line is broken: a command to paste, or a mark and its meaning.
     #[must_use]
     pub(crate) fn with_unwrappable_text(self, text: &str) -> Self {
         self.append_plain_text(&text.replace(' ', UNBROKEN))
     }
 
-    /// This line, and the other behind it.
+    /// Appends the other line.
     #[must_use]
     pub(crate) fn append_styled(mut self, other: Self) -> Self {
         for piece in other.pieces {
@@ -67,7 +67,8 @@ impl StyledLine {
         self
     }
 
-    /// What strangers wrote into it is spelled out at once, so that it is measured as it is shown.
+    /// Appends text with hidden characters spelled out at once, so that it is measured as it is
+    /// shown.
     fn push_styled_text(&mut self, text: &str, paint: Option<Paint>) {
         match self.pieces.last_mut() {
             Some(last) if last.paint == paint => {
@@ -80,7 +81,7 @@ impl StyledLine {
         }
     }
 
-    /// The text without any paint.
+    /// Returns the text without any paint.
     pub(crate) fn text_without_styling(&self) -> String {
         self.pieces
             .iter()
@@ -88,7 +89,7 @@ impl StyledLine {
             .collect()
     }
 
-    /// What a terminal reads.
+    /// Returns the bytes for a terminal.
     pub(super) fn render_for_terminal(&self, colours: bool) -> String {
         if !colours {
             return self.text_without_styling();
@@ -113,7 +114,7 @@ impl StyledLine {
         text.replace(UNBROKEN, " ")
     }
 
-    /// It is one line of its text each.
+    /// Splits the text at line breaks.
     pub(super) fn split_at_newlines(self) -> Vec<Self> {
         let mut lines = vec![Self::default()];
         for piece in self.pieces {
@@ -129,7 +130,7 @@ impl StyledLine {
         lines
     }
 
-    /// Blanks at its beginning.
+    /// Returns the number of blanks at its beginning.
     pub(super) fn leading_blanks(&self) -> usize {
         self.text_without_styling()
             .chars()
@@ -137,7 +138,7 @@ impl StyledLine {
             .count()
     }
 
-    /// Columns of a terminal that it takes.
+    /// Returns the columns of a terminal that it takes.
     pub(crate) fn line_display_width(&self) -> usize {
         self.pieces
             .iter()
@@ -145,13 +146,14 @@ impl StyledLine {
             .sum()
     }
 
-    /// No wider than this: what does not fit is cut, and a mark stands for it.
+    /// Returns the line no wider than this: what does not fit is cut, and a mark stands for it.
     #[must_use]
     pub(crate) fn truncated_to_width(self, width: usize) -> Self {
         let line = self.into_single_line();
         if line.line_display_width() <= width {
             return line;
         }
+        // The mark itself needs room, also in a piece that would just fit.
         let mut left = width.saturating_sub(line_display_width(ELLIPSIS));
         let mut cut = Self::default();
         for piece in line.pieces {
@@ -166,7 +168,7 @@ impl StyledLine {
         cut
     }
 
-    /// Cut or filled up to exactly this width.
+    /// Returns the line cut or filled up to exactly this width.
     #[must_use]
     pub(crate) fn pad_or_cut_to_width(self, width: usize) -> Self {
         let line = self.truncated_to_width(width);
@@ -174,14 +176,14 @@ impl StyledLine {
         line.append_plain_text(&" ".repeat(missing))
     }
 
-    /// Filled up to this width, and whole where it is wider.
+    /// Returns the line filled up to this width, and whole where it is wider.
     #[must_use]
     pub(crate) fn padded_to_min_width(self, width: usize) -> Self {
         let missing = width.saturating_sub(self.line_display_width());
         self.append_plain_text(&" ".repeat(missing))
     }
 
-    /// Without blanks at its end.
+    /// Removes blanks at its end.
     #[must_use]
     pub(crate) fn without_trailing_blanks(mut self) -> Self {
         while let Some(last) = self.pieces.last_mut() {
@@ -194,14 +196,15 @@ impl StyledLine {
         self
     }
 
-    /// Lines that are no wider than this, broken between words; all but the first are indented. What
-    /// is pasted, a path or a command of ours, stays in one: wider than a line it begins at the
-    /// left, and the terminal breaks it.
+    /// Wraps to lines no wider than this, broken between words; all but the first are indented.
+    /// Text to paste, a path or a command of ours, stays in one piece: one that is wider than a
+    /// line begins at the left, and the terminal breaks it.
     pub(crate) fn wrapped_to_width(self, width: usize, indent: usize) -> Vec<Self> {
         let line = self.into_single_line();
         if line.line_display_width() <= width {
             return vec![line];
         }
+        // On a very narrow terminal the indentation must leave room for words.
         let indent = indent.min(width / 2);
         let mut lines = Vec::new();
         let mut now = Self::default();
@@ -213,6 +216,7 @@ impl StyledLine {
                 gap = gap.append_styled(word);
                 continue;
             }
+            // A word that begins its line is never moved to the next, which would not end.
             let begins = now.text_without_styling().trim().is_empty();
             if !begins
                 && now.line_display_width() + gap.line_display_width() + word.line_display_width()
@@ -220,9 +224,12 @@ impl StyledLine {
             {
                 lines.push(std::mem::take(&mut now));
                 let room = width.saturating_sub(indent);
+                // A word too wide for the indented line begins at the left, so that a pasted copy
+                // holds no blanks.
                 if word.line_display_width() <= room {
                     now = Self::from(&" ".repeat(indent));
                 }
+                // Blanks at a break vanish.
                 gap = Self::default();
             }
             now = now
@@ -233,7 +240,7 @@ impl StyledLine {
         lines
     }
 
-    /// The same line, whatever breaks lines in it spelled out.
+    /// Returns the same line with whatever breaks lines in it spelled out.
     pub(crate) fn into_single_line(self) -> Self {
         let mut line = Self::default();
         for piece in self.pieces {
@@ -248,7 +255,7 @@ impl StyledLine {
             .all(|piece| piece.text.chars().all(|c| c == ' '))
     }
 
-    /// Words and the blanks between them, in order; a command of ours is one word.
+    /// Splits into words and the blanks between them, in order. A command of ours is one word.
     fn into_styled_words(self) -> Vec<Self> {
         let mut words: Vec<Self> = Vec::new();
         for piece in self.pieces {
@@ -258,6 +265,7 @@ impl StyledLine {
                 let end = rest.find(|c| (c == ' ') != blank).unwrap_or(rest.len());
                 let (word, tail) = rest.split_at_checked(end).unwrap_or((rest, ""));
                 rest = tail;
+                // A word may go on in the next piece, where only the paint changes.
                 let goes_on = words.last().is_some_and(|last| last.is_blank() == blank);
                 match words.last_mut().filter(|_| goes_on) {
                     Some(last) => last.push_styled_text(word, piece.paint),
@@ -274,11 +282,13 @@ impl StyledLine {
     }
 }
 
-/// `checkrein show ID --why` is pasted: it is one word.
+/// Joins the words of a command such as `checkrein show ID --why` into one, since people paste it.
 fn keep_commands_unbroken(words: Vec<StyledLine>) -> Vec<StyledLine> {
     let mut joined: Vec<StyledLine> = Vec::new();
     let mut words = words.into_iter().peekable();
     while let Some(mut word) = words.next() {
+        // Behind `checkrein` comes a subcommand, then arguments; prose such as "checkrein is" joins
+        // only one word.
         let mut belongs: fn(&str) -> bool = looks_like_checkrein_subcommand;
         if word.text_without_styling() == "checkrein" {
             let mut ahead = words.clone();
@@ -305,15 +315,16 @@ fn looks_like_checkrein_subcommand(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
-/// `--why`, `ID`, `8ade297d-6b1/1`, `ap-12`: what stands behind a command and is no prose.
+/// Returns whether a word can be an argument: `--why`, `ID`, `8ade297d-6b1/1`, `ap-12`, but not
+/// prose.
 fn looks_like_cli_argument(word: &str) -> bool {
     let word = word.trim_end_matches(['.', ',', ';', ':']);
     let capitals = !word.is_empty() && word.chars().all(|c| c.is_ascii_uppercase() || c == '-');
     word.starts_with('-') || word.contains('/') || word.starts_with("ap-") || capitals
 }
 
-/// How many columns a terminal takes for a text at most: of an emoji of several parts some show one
-/// picture and some all parts.
+/// Returns how many columns a terminal takes for a text at most. Of an emoji of several parts some
+/// terminals show one picture and some all parts.
 fn line_display_width(text: &str) -> usize {
     text.graphemes(true).map(grapheme_columns).sum()
 }
@@ -322,11 +333,12 @@ fn grapheme_columns(cluster: &str) -> usize {
     let mut bytes = [0; 4];
     let parts = cluster.chars();
     let parts = parts.map(|c| measure_text_width(c.encode_utf8(&mut bytes)));
+    // The larger of both counts, so that no terminal wraps a line that was measured to fit.
     parts.sum::<usize>().max(measure_text_width(cluster))
 }
 
-/// Where the part of `text` ends that takes no more than so many columns. No cluster of characters
-/// is taken apart.
+/// Returns where the part of `text` ends that takes no more than so many columns. No cluster of
+/// characters is taken apart.
 fn prefix_length_for_columns(text: &str, width: usize) -> usize {
     let mut left = width;
     for (at, cluster) in text.grapheme_indices(true) {

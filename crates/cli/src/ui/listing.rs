@@ -1,4 +1,4 @@
-//! Tasks as a table, as wide as the terminal: where a line has no room for what a task was
+//! Formats tasks as a table, as wide as the terminal: where a line has no room for what a task was
 //! about, that stands in a second one.
 
 use checkrein_core::ids::{EventSeq, UnixMillis};
@@ -11,24 +11,24 @@ use crate::ui::line::StyledLine;
 use crate::ui::printable::escape_hidden_chars;
 use crate::ui::style::{Paint, format_duration, format_time_or_date, reason_paint};
 
-/// Less room than this is none.
+/// Least columns for the text of a task; with fewer it goes to a second line.
 const LEAST_TEXT: usize = 24;
-/// Where nobody's terminal says how wide it is.
+/// Columns for the text of a task where there is no terminal.
 const LONGEST_TEXT: usize = 200;
 
-/// A task with what its row does not say.
+/// A task with facts that its row does not hold.
 #[derive(Debug)]
 pub(crate) struct ListedTask {
     pub(crate) row: TaskRow,
-    /// What it is about.
+    /// The text of its prompt.
     pub(crate) text: Option<String>,
-    /// Where the log of its session is damaged.
+    /// The event at which the log of its session is damaged.
     pub(crate) broken_at: Option<EventSeq>,
-    /// What was wrong with the config in whose place its policy goes on.
+    /// The mistake in the config that could not be used, so that an older policy stays in force.
     pub(crate) config_error: Option<String>,
 }
 
-/// A table of tasks. `width` is that of the terminal, if there is one.
+/// Formats a table of tasks. `width` is that of the terminal, if there is one.
 pub(crate) fn format_task_table_lines(
     listed: &[ListedTask],
     width: Option<usize>,
@@ -47,11 +47,14 @@ pub(crate) fn format_task_table_lines(
             *width = (*width).max(StyledLine::from(cell).line_display_width());
         }
     }
+    // Columns are separated by two blanks.
     let taken = |columns: usize| widths.iter().take(columns).map(|width| width + 2).sum();
     let shape = TaskTableLayout::table_layout_for_width(width, taken(9), taken(6));
     let mut lines = Vec::new();
     for (at, row) in cells.iter().enumerate() {
+        // Row 0 is the heading, so row N is task N-1.
         let one = at.checked_sub(1).and_then(|at| listed.get(at));
+        // Second lines are indented to the column of the task's id.
         let below = match shape {
             TaskTableLayout::Wide(_) | TaskTableLayout::Narrow(_) => widths[0] + 2,
             TaskTableLayout::Stacked(_) => 2,
@@ -85,6 +88,7 @@ pub(crate) fn format_task_table_lines(
         let mistake = mistake.map(|mistake| {
             escape_hidden_chars(&explanations::unusable_session_config_notice(mistake))
         });
+        // Warnings get lines of their own in every layout: they must not be cut with the text.
         for what in damaged.into_iter().chain(mistake) {
             let line = StyledLine::line_from_styled_text(
                 Paint::Bad,
@@ -99,13 +103,13 @@ pub(crate) fn format_task_table_lines(
     lines
 }
 
-/// How much of the table there is room for, and for how many columns of text.
+/// Which columns of the table there is room for, and for how many columns of text.
 enum TaskTableLayout {
     /// All columns, and what each task is about behind them.
     Wide(usize),
-    /// Fewer, and what it is about below them.
+    /// Fewer columns, with what each task is about below them.
     Narrow(usize),
-    /// Not even these: a few lines for each task.
+    /// No columns: a few lines for each task.
     Stacked(usize),
 }
 
@@ -123,7 +127,7 @@ impl TaskTableLayout {
     }
 }
 
-/// The columns of a row.
+/// Formats the columns of a row.
 fn format_task_table_row(
     row: &[String; 9],
     widths: [usize; 9],
@@ -181,7 +185,7 @@ fn task_row_lines(
     }
 }
 
-/// A task in a few lines, for a terminal that is narrower than the table.
+/// Formats a task in a few lines, for a terminal that is narrower than the table.
 fn format_stacked_task_lines(one: &ListedTask, row: &[String; 9], width: usize) -> Vec<StyledLine> {
     let [when, task, agent, level, ending, took, ..] = row;
     let ending = StyledLine::from("  ").with_painted_suffix(task_ending_paint(&one.row), ending);
@@ -210,14 +214,15 @@ fn format_stacked_task_lines(one: &ListedTask, row: &[String; 9], width: usize) 
     lines
 }
 
-/// What a task is about, in one line.
+/// Returns what a task is about, in one line.
 fn task_prompt_line(one: &ListedTask) -> StyledLine {
     let text = one.text.as_deref().unwrap_or_default();
+    // A prompt may have many lines; its beginning is enough here.
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     StyledLine::from(&escape_hidden_chars(&text))
 }
 
-/// What the marks before endings mean. A mark and its meaning stay together.
+/// Returns the meaning of the marks before endings. A mark and its meaning stay together.
 pub(crate) fn ending_marks_legend() -> StyledLine {
     const MARKS: [&str; 5] = [
         "✓ verified by checks",
@@ -265,6 +270,8 @@ fn task_ending_text(row: &TaskRow) -> String {
         None => "… open".to_owned(),
         Some(ending) => {
             let mark = match (ending.reason, reason_paint(ending.reason)) {
+                // These come first: their paint is that of `unverified`, but nothing was let
+                // through.
                 (Reason::Abandoned | Reason::UserInterrupt, _) => "–",
                 (_, Paint::Good) => "✓",
                 (_, Paint::Bad) => "✗",

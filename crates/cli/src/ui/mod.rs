@@ -1,7 +1,6 @@
-//! The only printing. stdout is the answer, stderr the conversation; colours only on a
-//! terminal; a broken pipe is not an error. Text goes through [`line`], which makes it
-//! [`printable`] and paints it last; what a program reads (an agent's protocol, a file's text)
-//! goes out as bytes.
+//! Does all printing. stdout is the answer, stderr the conversation; colours appear on a terminal
+//! only; a broken pipe is not an error. Text goes through [`line`], which makes it [`printable`]
+//! and paints it last; what a program reads (an agent's protocol, a file's text) goes out as bytes.
 
 pub(crate) mod errors;
 pub(crate) mod explanations;
@@ -17,14 +16,14 @@ use std::io::Write as _;
 use self::line::StyledLine;
 use self::style::OutputStream;
 
-/// A line of the answer.
+/// Prints a line of the answer.
 pub(crate) fn print_output_line(line: impl Into<StyledLine>) {
-    // Whoever closed the pipe has read enough.
+    // A reader that closed the pipe has read enough.
     let _ = write_stdout_line(&line.into());
 }
 
-/// A line of the answer, or several, that is read and not pasted: a terminal has each broken between
-/// words, and what is broken off indented by so many columns.
+/// Prints one or several lines of the answer that are read and not pasted: for a terminal each is
+/// broken between words, and what is broken off is indented by so many columns.
 pub(crate) fn print_output_wrapped(line: impl Into<StyledLine>, indent: usize) {
     for line in line.into().split_at_newlines() {
         for line in wrap_to_width(line, stdout_width(), indent) {
@@ -33,7 +32,7 @@ pub(crate) fn print_output_wrapped(line: impl Into<StyledLine>, indent: usize) {
     }
 }
 
-/// The same of an answer that goes on; whether anybody still reads it.
+/// Prints a line of an answer that goes on; returns whether anybody still reads it.
 pub(crate) fn print_line_while_stdout_open(line: impl Into<StyledLine>) -> bool {
     write_stdout_line(&line.into())
         .and_then(|()| std::io::stdout().flush())
@@ -45,12 +44,12 @@ fn write_stdout_line(line: &StyledLine) -> std::io::Result<()> {
     writeln!(std::io::stdout(), "{text}")
 }
 
-/// How wide the terminal is, if the answer goes to one.
+/// Returns the width of the terminal, if the answer goes to one.
 pub(crate) fn stdout_width() -> Option<usize> {
     OutputStream::Stdout.terminal_columns()
 }
 
-/// Lines as a terminal of this width has them; in a pipe they stay whole.
+/// Wraps lines for a terminal of this width; in a pipe they stay whole.
 fn wrap_to_width(line: StyledLine, width: Option<usize>, indent: usize) -> Vec<StyledLine> {
     match width {
         Some(width) => line.wrapped_to_width(width, indent),
@@ -58,20 +57,21 @@ fn wrap_to_width(line: StyledLine, width: Option<usize>, indent: usize) -> Vec<S
     }
 }
 
-/// Bytes of the answer, as they are.
+/// Writes bytes of the answer as they are.
 pub(crate) fn write_stdout_bytes(bytes: &[u8]) {
     let mut out = std::io::stdout();
     let _ = out.write_all(bytes);
+    // Flushed, since an agent may wait for these bytes while this process goes on.
     let _ = out.flush();
 }
 
-/// A line of the conversation, or several. A terminal has each broken between words.
+/// Prints one or several lines to stderr. For a terminal each is broken between words.
 pub(crate) fn print_wrapped_to_stderr(line: impl Into<StyledLine>) {
     let colours = OutputStream::Stderr.has_colours();
     let width = OutputStream::Stderr.terminal_columns();
     for line in line.into().split_at_newlines() {
         let indent = line.leading_blanks() + 2;
-        // A command of somebody else's, which is pasted.
+        // The command of a check is for pasting, so a line with one stays whole.
         let pasted = line
             .text_without_styling()
             .trim_start()
@@ -82,19 +82,19 @@ pub(crate) fn print_wrapped_to_stderr(line: impl Into<StyledLine>) {
     }
 }
 
-/// A question; the answer is typed behind it.
+/// Prints a question; the answer is typed behind it.
 pub(crate) fn print_question(question: &str) {
     let mut err = std::io::stderr();
     let _ = err.write_all(printable::escape_hidden_except_newlines(question).as_bytes());
     let _ = err.flush();
 }
 
-/// Bytes of the conversation, as they are.
+/// Writes bytes to stderr as they are.
 pub(crate) fn write_stderr_bytes(bytes: &[u8]) {
     let _ = std::io::stderr().write_all(bytes);
 }
 
-/// A JSON document, one line.
+/// Prints a JSON document in one line.
 pub(crate) fn print_json(value: &serde_json::Value) {
     write_stdout_bytes(
         format!("{}\n", printable::json_with_hidden_chars_escaped(value)).as_bytes(),

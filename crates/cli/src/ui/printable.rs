@@ -1,11 +1,11 @@
-//! What strangers wrote (agents, repos, prompts, names of sessions) as a terminal may have it:
-//! everything that moves the cursor, turns the direction of text or is not seen at all is
-//! spelled out. Colours come later, by printing a [`Line`](crate::ui::line::Line).
+//! Makes what strangers wrote (agents, repos, prompts, names of sessions) safe for a terminal:
+//! everything that moves the cursor, turns the direction of text or is not visible is spelled out.
+//! Colours come later, by printing a [`StyledLine`](crate::ui::line::StyledLine).
 
 use std::borrow::Cow;
 
-/// Characters that a terminal does not show as what they are: formats (Unicode's category Cf),
-/// separators of lines, fillers, selectors of variants, tags. Beside them all controls.
+/// Characters that a terminal does not show as what they are: formats (Unicode's category Cf), line
+/// separators, fillers, variation selectors, tags. All control characters are hidden too.
 const HIDDEN: &[(char, char)] = &[
     ('\u{ad}', '\u{ad}'),
     ('\u{34f}', '\u{34f}'),
@@ -36,13 +36,15 @@ const HIDDEN: &[(char, char)] = &[
 ];
 
 fn is_hidden_char(c: char) -> bool {
+    // The usual case, and the list below holds no ASCII.
     if c.is_ascii() {
         return c.is_ascii_control();
     }
     c.is_control() || HIDDEN.iter().any(|(from, to)| (*from..=*to).contains(&c))
 }
 
-/// Behind a picture: that it is one in colours, or that the next is part of it.
+/// Returns whether a hidden character belongs to the emoji before it: a variation selector, or a
+/// joiner to the next part.
 fn is_emoji_part(before: char, c: char) -> bool {
     let picture = matches!(before, '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}')
         && !is_hidden_char(before);
@@ -53,13 +55,15 @@ fn is_emoji_part(before: char, c: char) -> bool {
     }
 }
 
-/// A text as a terminal may have it, lines and tabs as they are.
+/// Escapes hidden characters; line breaks and tabs stay.
 pub(crate) fn escape_hidden_except_newlines(text: &str) -> Cow<'_, str> {
     let strange = |c: char| is_hidden_char(c) && !matches!(c, '\n' | '\t');
     if !text.contains(strange) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 16);
+    // The character before decides whether a joiner is part of an emoji; at the start there is
+    // none.
     let mut before = ' ';
     for c in text.chars() {
         match strange(c) && !is_emoji_part(before, c) {
@@ -71,7 +75,8 @@ pub(crate) fn escape_hidden_except_newlines(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// A text that must stay within its line, whoever wrote it.
+/// Escapes hidden characters in a text that must stay within its line, line breaks and tabs
+/// included.
 pub(crate) fn escape_hidden_chars(text: &str) -> String {
     text.chars()
         .flat_map(|c| match is_hidden_char(c) {
@@ -81,14 +86,14 @@ pub(crate) fn escape_hidden_chars(text: &str) -> String {
         .collect()
 }
 
-/// A line that stays one.
+/// Escapes a text so that it stays one line.
 pub(crate) fn escape_to_one_line(text: &str) -> String {
     escape_hidden_except_newlines(text)
         .replace('\n', "\\n")
         .replace('\t', " ")
 }
 
-/// JSON says the same when it is spelled out, and is as harmless.
+/// Escapes hidden characters in JSON, where `\u` means the same and is harmless.
 pub(super) fn json_with_hidden_chars_escaped(value: &serde_json::Value) -> String {
     let text = value.to_string();
     if !text.contains(is_hidden_char) {
@@ -98,6 +103,7 @@ pub(super) fn json_with_hidden_chars_escaped(value: &serde_json::Value) -> Strin
     let mut safe = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         if is_hidden_char(c) {
+            // JSON has escapes of 16 bits only, so a character beyond them is a pair.
             for unit in c.encode_utf16(&mut units) {
                 safe.push_str(&format!("\\u{unit:04x}"));
             }

@@ -1,4 +1,4 @@
-//! Checks as they run: a live line each on a terminal, a line at the end of each in a pipe.
+//! Shows checks as they run: a live line each on a terminal, a line at the end of each in a pipe.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal as _};
@@ -16,10 +16,10 @@ use crate::ui::line::StyledLine;
 use crate::ui::style::{Paint, format_duration};
 use crate::ui::{explanations, print_wrapped_to_stderr, printable};
 
-/// Columns for a name, and more if a check has a longer one.
+/// Least columns for a name; a longer name widens the column.
 const MIN_NAME_COLUMNS: usize = 14;
 
-/// Shows what goes on.
+/// Shows the checks that are running.
 pub(crate) struct CheckProgressView {
     bars: Option<MultiProgress>,
     running: Mutex<BTreeMap<VerifierName, ProgressBar>>,
@@ -35,7 +35,7 @@ impl Drop for CheckProgressView {
 }
 
 impl CheckProgressView {
-    /// Live on a terminal; of the checks of this policy, if it is known.
+    /// Creates a view, live on a terminal, for the checks of this policy if it is known.
     pub(crate) fn for_policy(policy: Option<&Policy>) -> Self {
         let live = std::io::stderr().is_terminal();
         let names = || {
@@ -58,8 +58,10 @@ impl CheckProgressView {
         }
     }
 
-    /// Takes away what is live, before anything else is printed.
+    /// Removes live lines, before anything else is printed.
     pub(crate) fn clear_progress_line(&self) {
+        // The bars are taken out under the lock, so that a check that ends meanwhile finds none to
+        // finish twice.
         for bar in std::mem::take(&mut *self.lock_progress_bars()).into_values() {
             bar.finish_and_clear();
         }
@@ -69,7 +71,7 @@ impl CheckProgressView {
         }
     }
 
-    /// A live line for something else that goes on; none in a pipe.
+    /// Adds a live line for something else; none in a pipe.
     pub(crate) fn new_spinner(&self) -> Option<ProgressBar> {
         let bar = self.bars.as_ref()?.add(ProgressBar::new_spinner());
         if let Ok(style) = ProgressStyle::with_template("  {spinner} {msg} {elapsed}") {
@@ -78,18 +80,18 @@ impl CheckProgressView {
         Some(bar)
     }
 
-    /// A line of the conversation, above what is live.
+    /// Prints a line to stderr, above the live lines.
     pub(crate) fn print_above_progress(&self, line: impl Into<StyledLine>) {
         let line = line.into();
         match &self.bars {
-            // Not by printing through the bars: where none is left such a line is filled up to their
+            // Not printed through the bars: where no bar is left, such a line is filled up to their
             // width, and the next one begins behind it.
             Some(bars) => bars.suspend(|| print_wrapped_to_stderr(line)),
             None => print_wrapped_to_stderr(line),
         }
     }
 
-    /// Takes news in; called from many threads.
+    /// Shows an event. It is called from many threads.
     pub(crate) fn show_progress(&self, progress: VerificationProgress) {
         match progress {
             VerificationProgress::Started { verifier, .. } => {
@@ -106,6 +108,8 @@ impl CheckProgressView {
                 cached,
             } => {
                 let line = self.check_result_line(&verifier, verdict, cause, duration_ms, cached);
+                // The lock is released before anything is printed: a slow terminal must not hold up
+                // other checks.
                 let bar = self.lock_progress_bars().remove(&verifier);
                 if let Some(bar) = bar {
                     bar.finish_and_clear();
@@ -123,6 +127,7 @@ impl CheckProgressView {
             "{verifier}: {what}"
         )));
         bar.enable_steady_tick(Duration::from_millis(120));
+        // A check that waited for another process and then runs itself is started twice.
         if let Some(before) = self.lock_progress_bars().insert(verifier, bar) {
             before.finish_and_clear();
         }
@@ -131,10 +136,11 @@ impl CheckProgressView {
     fn lock_progress_bars(&self) -> std::sync::MutexGuard<'_, BTreeMap<VerifierName, ProgressBar>> {
         self.running
             .lock()
+            // A thread that panicked while drawing must not end the checks.
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// One check in one line.
+    /// Formats the result of one check in one line.
     fn check_result_line(
         &self,
         verifier: &VerifierName,
@@ -148,6 +154,7 @@ impl CheckProgressView {
             Verdict::Fail => (Paint::Bad, "FAIL"),
             Verdict::Inconclusive => (Paint::Warn, "????"),
         };
+        // Evidence from before has a duration too, but this run did not take it.
         let took = if cached {
             "unchanged, not run again".to_owned()
         } else {
@@ -170,7 +177,7 @@ impl CheckProgressView {
     }
 }
 
-/// How much of something is done: one live line, nothing in a pipe.
+/// Shows how much of something is done: one live line, nothing in a pipe.
 pub(crate) struct CountProgressBar {
     bar: Option<ProgressBar>,
     what: &'static str,
@@ -212,8 +219,9 @@ impl CountProgressBar {
     }
 }
 
-/// A terminal that leaves room for the `^C` which it shows itself: live lines are filled up to
-/// the end, and what comes behind them would begin a line of its own, with theirs left above it.
+/// A terminal that leaves room for the `^C` which it shows itself: live lines are filled up to the
+/// end, so anything behind them would begin a line of its own and leave the live one standing above
+/// it.
 #[derive(Debug)]
 struct TerminalLeavingRoomForCtrlC(Term);
 

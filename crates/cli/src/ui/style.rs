@@ -1,4 +1,5 @@
-//! Colours, on a terminal only; `NO_COLOR`, `CLICOLOR` and `CLICOLOR_FORCE` are honoured.
+//! Formats colours, times and sizes. Colours appear on a terminal only; `NO_COLOR`, `CLICOLOR` and
+//! `CLICOLOR_FORCE` are honoured.
 
 use std::io::IsTerminal as _;
 
@@ -23,7 +24,7 @@ pub(crate) enum OutputStream {
 }
 
 impl Paint {
-    /// The number by which a terminal knows it.
+    /// Returns its ANSI number.
     pub(super) fn ansi_code(self) -> &'static str {
         match self {
             Paint::Good => "32",
@@ -36,10 +37,12 @@ impl Paint {
 }
 
 impl OutputStream {
-    /// Whether this is a terminal that wants colours, or something else that was told to have them.
+    /// Returns whether this is a terminal that wants colours, or something else that is forced to
+    /// have them.
     pub(super) fn has_colours(self) -> bool {
         let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let is = |name, word| std::env::var_os(name).is_some_and(|value| value == word);
+        // `NO_COLOR` wins over all others, as no-color.org has it.
         if is_set("NO_COLOR") {
             return false;
         }
@@ -56,7 +59,7 @@ impl OutputStream {
         }
     }
 
-    /// How many columns the terminal has, if it is one and says so.
+    /// Returns the columns of the terminal, if it is one and reports them.
     pub(super) fn terminal_columns(self) -> Option<usize> {
         let terminal = match self {
             OutputStream::Stdout => console::Term::stdout(),
@@ -67,7 +70,7 @@ impl OutputStream {
     }
 }
 
-/// How a reason is painted.
+/// Returns the paint of a reason.
 pub(crate) fn reason_paint(reason: Reason) -> Paint {
     match reason {
         Reason::TaskComplete => Paint::Good,
@@ -106,6 +109,7 @@ pub(crate) fn count_with_noun(number: impl Into<u64>, what: &str) -> String {
 /// `12 KB`, `3.4 MB`
 pub(crate) fn format_size(bytes: u64) -> String {
     match bytes {
+        // Rounded up, so that a small file is not shown as 0 KB.
         0..1_000_000 => format!("{} KB", bytes.div_ceil(1_000)),
         1_000_000..1_000_000_000 => {
             format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000)
@@ -118,7 +122,7 @@ pub(crate) fn format_size(bytes: u64) -> String {
     }
 }
 
-/// A time of day where the person is, with the date if it is not today's: `14:05`.
+/// Formats a time of day in the person's time zone, with the date if it is not today's: `14:05`.
 pub(crate) fn format_clock(at: UnixMillis, now: UnixMillis) -> String {
     let zone = jiff::tz::TimeZone::system();
     let local = |time: UnixMillis| {
@@ -136,7 +140,7 @@ pub(crate) fn format_clock(at: UnixMillis, now: UnixMillis) -> String {
     at.strftime(format).to_string()
 }
 
-/// The same for a narrow column: today's time, or the day.
+/// Formats a time for a narrow column: today's time, or the day.
 pub(crate) fn format_time_or_date(at: UnixMillis, now: UnixMillis) -> String {
     let clock = format_clock(at, now);
     match clock.split_once(' ') {

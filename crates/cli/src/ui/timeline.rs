@@ -1,5 +1,5 @@
-//! A task as a story: one line per event that a person cares about. What strangers said is cut to
-//! the terminal; what Checkrein says is wrapped.
+//! Formats a task as a timeline: one line per event that a person cares about. What strangers said
+//! is cut to the terminal; what Checkrein says is wrapped.
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::effect::Effect;
@@ -18,17 +18,17 @@ use crate::ui::style::{Paint, format_duration, reason_paint};
 /// Longest text quoted from agent or person, in characters.
 const MAX_QUOTE: usize = 100;
 
-/// A story that is told event by event.
+/// Formats a timeline event by event.
 #[derive(Debug)]
 pub(crate) struct EventTimelineRenderer {
     start: Option<UnixMillis>,
     now: UnixMillis,
-    /// Also what is only beginning.
+    /// Whether events that only begin something are shown too.
     live: bool,
 }
 
 impl EventTimelineRenderer {
-    /// Times are those since the first event that has a line.
+    /// Creates a renderer. Times count from the first event that has a line.
     pub(crate) fn new(live: bool) -> Self {
         Self {
             start: None,
@@ -37,12 +37,16 @@ impl EventTimelineRenderer {
         }
     }
 
-    /// The lines of this event, if it has any: one, but for what is wrapped.
+    /// Returns the lines of this event, if it has any: one, unless it is wrapped.
     pub(crate) fn timeline_lines_of_event(&mut self, event: &Event) -> Vec<StyledLine> {
+        // Only inputs carry a time; the events that follow from one happened at the same time. A
+        // clock that was set back does not make the timeline run backwards.
         if let Event::Input(stamped) = event {
             self.now = self.now.max(stamped.at);
         }
         let told = match event {
+            // In a finished task the result says the same; live, a long check would look like a
+            // hang.
             Event::Requested { effects, .. } if self.live => checks_running_timeline_entry(effects),
             _ => timeline_entry_of_event(event),
         };
@@ -66,7 +70,7 @@ impl EventTimelineRenderer {
 /// Columns before the text of an event.
 const TEXT_COLUMN: usize = 13;
 
-/// The heading of a story.
+/// Formats the heading of a timeline.
 pub(crate) fn format_timeline_title(text: &str) -> Vec<StyledLine> {
     let line = StyledLine::line_from_styled_text(Paint::Strong, &escape_to_one_line(text));
     match crate::ui::stdout_width() {
@@ -75,7 +79,7 @@ pub(crate) fn format_timeline_title(text: &str) -> Vec<StyledLine> {
     }
 }
 
-/// What an event's line is followed by, below its text.
+/// Formats a detail below the text of an event.
 pub(crate) fn event_detail_lines(text: &str) -> Vec<StyledLine> {
     let blanks = " ".repeat(TEXT_COLUMN);
     wrap_to_terminal(
@@ -83,7 +87,7 @@ pub(crate) fn event_detail_lines(text: &str) -> Vec<StyledLine> {
     )
 }
 
-/// No wider than the terminal, if there is one.
+/// Cuts a line to the terminal, if there is one.
 fn truncate_to_terminal(line: StyledLine) -> StyledLine {
     match crate::ui::stdout_width() {
         Some(width) => line.truncated_to_width(width),
@@ -98,7 +102,7 @@ fn wrap_to_terminal(line: StyledLine) -> Vec<StyledLine> {
     }
 }
 
-/// Lines for these events, with the time since the first.
+/// Returns the lines for these events, with the time since the first.
 pub(crate) fn timeline_lines(events: &[Event]) -> Vec<StyledLine> {
     let mut timeline = EventTimelineRenderer::new(false);
     events
@@ -107,7 +111,7 @@ pub(crate) fn timeline_lines(events: &[Event]) -> Vec<StyledLine> {
         .collect()
 }
 
-/// What is told of an event.
+/// The text of an event, and how it is laid out.
 struct TimelineEntry {
     mark: StyledLine,
     text: StyledLine,
@@ -117,9 +121,9 @@ struct TimelineEntry {
 /// How much room the text of an event has.
 #[derive(Clone, Copy)]
 enum TimelineEntryLayout {
-    /// What agents and persons said: more of it is not shown.
+    /// One line, for what agents and persons said; the rest is cut.
     OneLine,
-    /// What Checkrein says is shown whole.
+    /// As many lines as needed, for what Checkrein says.
     Wrapped,
 }
 
@@ -162,6 +166,7 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
     };
     match event {
         Event::Input(stamped) => match &stamped.input {
+            // Adapters submit an empty text where the agent's message has none.
             Input::PromptSubmitted(prompt) if prompt.text.trim().is_empty() => None,
             Input::PromptSubmitted(prompt) => {
                 let text = format!("person: {}", short_quote(&prompt.text));
@@ -237,6 +242,7 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
                 painted(paint, "✋", text)
             }
             Input::Interrupted => painted(Paint::Warn, "✗", "Ctrl-C".to_owned()),
+            // Results are not shown, except for a layer that did something to one.
             Input::ToolReturned(_) => {
                 let speaks = |fact: &&MiddlewareAnswerFact| fact.says != MiddlewareAnswer::Pass;
                 let said = stamped.layers.iter().find(speaks)?;
@@ -257,7 +263,8 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
             painted(Paint::Warn, "!", format!("cap reached: {}", cap.as_str()))
         }
         Event::DecisionMade(made) => match &made.decision {
-            // What a second model or a layer said against a call that ran, or did not say.
+            // A second model or a layer may have said something about a call that ran, or failed to
+            // answer.
             Decision::Tool(ToolDecision::Allow) => {
                 let speaks = |because: &&DecisionFactor| match because {
                     DecisionFactor::Veto { says, .. } => *says != ModelVetoVerdict::Allow,
@@ -293,6 +300,8 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
                 painted(Paint::Bad, "⛔", format!("halted: {reason}"))
             }
             Decision::Stop(StopDecision::Continue { feedback }) => {
+                // Sent on by a token target and not by a failing check, so there are no names to
+                // list.
                 if feedback.target.is_some() {
                     let words = "sent on: its token budget is a target, and there is some left";
                     return painted(Paint::Warn, "←", words.to_owned());
@@ -306,6 +315,7 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
                     format!("sent back: {} not satisfied", names.join(", ")),
                 )
             }
+            // `TaskEnded` follows and says it better.
             Decision::Stop(StopDecision::Accept { .. } | StopDecision::Halt { .. }) => None,
         },
         Event::TaskEnded { transition, .. } => {
@@ -322,6 +332,7 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
         Event::TaskReopened { .. } => plain("○", "work goes on".to_owned()),
         Event::PolicyRenewed { by, .. } => plain("○", format!("sealed anew by {by}")),
         Event::PolicySealed { .. }
+        // A repeated delivery is the same stop or call, which has its line already.
         | Event::Repeated { .. }
         | Event::TaskOpened { .. }
         | Event::Detected(_)
@@ -330,7 +341,8 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
     }
 }
 
-/// Arguments as a person would say them: the command of a shell tool, the path of a file tool.
+/// Returns the arguments as a person would say them: the command of a shell tool, the path of a
+/// file tool.
 pub(crate) fn main_argument(args: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(args).unwrap_or_default();
     ["command", "cmd", "file_path", "path"]
@@ -339,7 +351,7 @@ pub(crate) fn main_argument(args: &str) -> String {
         .map_or_else(|| args.to_owned(), str::to_owned)
 }
 
-/// One line, bounded.
+/// Returns a text in one line, cut to [`MAX_QUOTE`] characters.
 pub(crate) fn short_quote(text: &str) -> String {
     let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut chars = line.chars();

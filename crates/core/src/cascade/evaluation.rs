@@ -1,5 +1,6 @@
-//! What is known about a pending stop: verdicts that settle their subjects, `accept` in
-//! three values, and what follows for failure set, feedback and explanation.
+//! Evaluates a pending stop: the verdicts that settle its subjects, the three-valued `accept`
+//! expression, and the failure set, feedback and explanation that follow from them. Decides nothing
+//! itself.
 
 use crate::accept::TruthValue;
 use crate::decision::FailedCheckFeedback;
@@ -22,11 +23,11 @@ pub(super) struct StopEvaluation {
     /// Judges that `accept` does not name, that something calls for, and that were not asked
     /// about this answer.
     pub(super) unasked_judges: Vec<(VerifierName, Digest)>,
-    /// `accept`, stances used.
+    /// The value of `accept` with stances applied.
     pub(super) accept_value: TruthValue,
-    /// `accept` without any stance.
+    /// The value of `accept` with no stance applied.
     value_without_stances: TruthValue,
-    /// `accept` had all hard verifiers failed.
+    /// The value that `accept` would have if all verifiers except judges had failed.
     value_if_hard_failed: TruthValue,
     /// One line per required hard verifier, and per person and judge that was asked, in policy
     /// order.
@@ -43,19 +44,19 @@ pub(super) struct VerifierOutcome {
     pub(super) tier: VerifierTier,
     verdict: Verdict,
     cause: Option<InconclusiveCause>,
-    /// Its stance stood in for a verdict.
+    /// Its stance replaced a verdict.
     pub(super) by_stance: bool,
     /// Its verdict came back for this very stop.
     pub(super) is_from_this_stop: bool,
     /// It can never succeed.
     pub(super) unrecoverable: bool,
-    /// The verdict that settles it, if the tree held still.
+    /// The evidence that settles it, if the tree did not move.
     fact: Option<EvidenceSummary>,
-    /// When the run began that found that.
+    /// When the run that produced this evidence began.
     pub(super) began: Option<UnixMillis>,
-    /// What kept it from a verdict that says anything about the work.
+    /// Identity of what kept it from a verdict about the work.
     held_up: Option<EightByteDigest>,
-    /// Evidence worth showing: also about another tree, as it says which paths moved.
+    /// The evidence to show. May be about another tree, because it says which paths moved.
     shown_evidence: Option<Digest>,
     pub(super) truth: TruthValue,
 }
@@ -66,7 +67,7 @@ impl VerifierOutcome {
         self.truth != TruthValue::True
     }
 
-    /// It says no, or its stance does: what there is to mend.
+    /// It refuses the stop, itself or by its stance, so there is something to mend.
     pub(super) fn is_verifier_refusing(&self) -> bool {
         self.has_not_passed() && !self.is_verifier_awaiting_person()
     }
@@ -99,18 +100,18 @@ impl VerifierOutcome {
         }
     }
 
-    /// Nothing is known against the work: a continuation, not an attempt.
+    /// It is held up and nothing is known against the work. Costs a continuation, not an attempt.
     pub(super) fn is_held_up_without_fault(&self) -> bool {
         self.is_verifier_refusing() && self.held_up.is_some()
     }
 
-    /// Found at an earlier stop, or by a run that was kept.
+    /// Its verdict comes from an earlier stop or from a kept (cached) run.
     pub(super) fn is_verdict_from_earlier_run(&self) -> bool {
         let fact = self.fact.as_ref();
         fact.is_some_and(|fact| !self.is_from_this_stop || fact.cached)
     }
 
-    /// Cut, or run by another process: a continuation, not an attempt.
+    /// Its run was cut off or is held by another process. Costs a continuation, not an attempt.
     pub(super) fn is_unfinished_check_run(&self) -> bool {
         self.cause.is_some_and(InconclusiveCause::is_unfinished_run)
     }
@@ -118,15 +119,15 @@ impl VerifierOutcome {
 
 /// Why a stop cannot be judged, though nothing is known against the work.
 pub(super) struct StopHoldUpReason {
-    /// As the ending says it.
+    /// The detail of the ending.
     pub(super) detail: &'static str,
     /// Identity of what holds it up.
     pub(super) by: EightByteDigest,
 }
 
 impl StopEvaluation {
-    /// Whether `accept` would hold, or be open, if checks that were cut, that run elsewhere, or
-    /// during which files moved, had passed.
+    /// Returns why the stop is held up, if `accept` would hold or be open once the checks passed
+    /// that were cut, that run elsewhere, or during which files moved.
     pub(super) fn stop_held_up_by_unfinished_checks(
         &self,
         policy: &Policy,
@@ -146,6 +147,8 @@ impl StopEvaluation {
         if held.is_empty() || at_best == TruthValue::False {
             return None;
         }
+        // An unfinished check is the more useful news for a person than a moving tree, so it names
+        // the ending if both occur.
         let detail = match held.iter().any(|line| line.is_unfinished_check_run()) {
             true => "still_running",
             false => "tree_moving",
@@ -161,17 +164,16 @@ impl StopEvaluation {
         Some(StopHoldUpReason { detail, by })
     }
 
-    /// Hard evidence was necessary, and it is there.
+    /// Returns whether hard evidence is present and `accept` could not hold without it (law 1).
     pub(super) fn has_necessary_hard_evidence(&self) -> bool {
         self.value_without_stances == TruthValue::True
             && self.value_if_hard_failed == TruthValue::False
     }
 }
 
-/// What is known about `pending`. A person is asked at each stop anew: what they said at an
-/// earlier one may have run out. Advisory verifiers are not asked at a stop: they could
-/// neither accept nor refuse it, only delay the answer; but a judge that something calls for is,
-/// as what it would have said is worth knowing.
+/// Evaluates `pending`. A person is asked anew at each stop, because an earlier answer may have
+/// expired. Advisory verifiers are not asked: they could neither accept nor refuse the stop, only
+/// delay it. Triggered judges are the exception, because their verdict is worth having.
 pub(super) fn evaluate_stop(
     policy: &Policy,
     task: &Task,
@@ -186,7 +188,7 @@ pub(super) fn evaluate_stop(
     for spec in required.filter(|_| asks != VerifierKindsAtStop::JudgesOnly) {
         match verifier_status_at_stop(spec, task, pending) {
             VerifierStatusAtStop::Settled(line) => lines.push(*line),
-            // Nobody knows yet: open.
+            // A sub-agent's stop asks no person. Without a line, the person counts as open.
             VerifierStatusAtStop::Unasked(_)
                 if spec.tier == VerifierTier::Person && asks != VerifierKindsAtStop::All => {}
             VerifierStatusAtStop::Unasked(about) => unasked.push((spec.name.clone(), about)),
@@ -206,7 +208,7 @@ pub(super) fn evaluate_stop(
     for spec in judges {
         match verifier_status_at_stop(spec, task, pending) {
             VerifierStatusAtStop::Settled(mut line) => {
-                // That it may be passed over anyway is no use of its stance.
+                // An advisory judge that is passed over anyway did not need its stance.
                 line.by_stance &= line.truth != TruthValue::True;
                 witnesses.push(*line);
             }
@@ -215,16 +217,19 @@ pub(super) fn evaluate_stop(
         }
     }
     let of = |name: &VerifierName| lines.iter().find(|line| line.verifier == *name);
-    // Who has not been asked: open.
+    // A verifier that was not asked counts as open.
     let value = policy
         .accept
         .evaluate(&|name| of(name).map_or(TruthValue::Open, |line| line.truth));
+    // The same value without stances, because a stance that lets work pass is no evidence (law 1).
     let unaided = policy.accept.evaluate(&|name| match of(name) {
         Some(line) if line.by_stance => TruthValue::Open,
         Some(line) => line.truth,
         None => TruthValue::Open,
     });
-    // What a person says is evidence from outside the model, as what a command says is.
+    // A person's answer is evidence from outside the model, as a command's result is. Only judges
+    // are left open here. A name that has no spec counts as a judge, so that it is never hard
+    // evidence.
     let is_judge = |name: &VerifierName| {
         let spec = policy.verifier_spec(name);
         spec.is_none_or(|spec| spec.tier == VerifierTier::Judge)
@@ -233,7 +238,8 @@ pub(super) fn evaluate_stop(
         true => TruthValue::Open,
         false => TruthValue::False,
     });
-    // A stance that made no difference was not used.
+    // If `accept` holds without any stance, the stances made no difference and the ending must not
+    // be reported as passed over.
     if unaided == TruthValue::True {
         lines.iter_mut().for_each(|line| line.by_stance = false);
     }
@@ -242,7 +248,8 @@ pub(super) fn evaluate_stop(
         unasked_verifiers: unasked,
         unasked_judges: called,
         accept_value: match asks {
-            // Nobody else is asked, and nothing is refused for want of their word.
+            // No required verifier is asked at such a stop, so nothing can be refused for lack of a
+            // verdict.
             VerifierKindsAtStop::JudgesOnly => TruthValue::True,
             VerifierKindsAtStop::All | VerifierKindsAtStop::NoPersons => value,
         },
@@ -269,9 +276,9 @@ pub(super) enum VerifierKindsAtStop {
 
 /// What is known of one verifier at a pending stop.
 enum VerifierStatusAtStop {
-    /// It has a verdict about this subject, or cannot have one.
+    /// It has a verdict about this subject, or cannot get one.
     Settled(Box<VerifierOutcome>),
-    /// A hard verifier that has to run, and how it stands until then.
+    /// A hard verifier that has to run, with its outcome until then.
     Stale(Digest, Box<VerifierOutcome>),
     /// A person or judge that was not asked about this subject.
     Unasked(Digest),
@@ -296,6 +303,8 @@ fn verifier_status_at_stop(
     }
     let settled = about
         .and_then(|of| pending.find_verdict_on_subject(&spec.name, of))
+        // These filters define a fresh verdict: for a person from this very stop, and for checks
+        // neither too old nor superseded by a newer run.
         .filter(|held| !person || held.stop == pending.stop)
         .filter(|held| !is_verdict_too_old(spec, held, pending))
         .filter(|held| !has_newer_run(spec, held, pending));
@@ -303,6 +312,9 @@ fn verifier_status_at_stop(
     let unsteady = pending.recheck == TreeRecheckState::MovedAgain
         && spec.subject != VerdictSubjectKind::Message;
     let mut wanted = None;
+    // The order of the arms is the order of precedence. A judge that is ruled out must not become a
+    // failure of the tree reading, and a tree that moved twice voids even a verdict that would
+    // settle.
     let (verdict, cause) = match (about, settled) {
         _ if calling.is_judge_ruled_out() => {
             (Verdict::Inconclusive, Some(InconclusiveCause::NotAsked))
@@ -318,11 +330,16 @@ fn verifier_status_at_stop(
         _ if unsteady => (Verdict::Inconclusive, Some(InconclusiveCause::TreeMoving)),
         (Some(_), Some(held)) => held.verdict_if_tree_unchanged(),
         (Some(about), None)
+            // Judges and persons are asked once per subject and stop. Hard verifiers are requested
+            // as stale below.
             if soft && !has_evidence_for_other_subject(pending, &spec.name, about) =>
         {
             return VerifierStatusAtStop::Unasked(about);
         }
         (Some(about), None) => {
+            // The check ran on another tree than it was asked about, and the tree has been read
+            // again since. Requesting it again could go on for ever while something writes to the
+            // tree.
             if (pending.recheck.was_tree_reread() || soft)
                 && has_evidence_for_other_subject(pending, &spec.name, about)
             {
@@ -337,6 +354,7 @@ fn verifier_status_at_stop(
     let truth = match (verdict, spec.stance) {
         (Verdict::Pass, _) => TruthValue::True,
         (Verdict::Inconclusive, _) if waits => TruthValue::Open,
+        // A stance never overrides a `fail`. It applies to inconclusive verdicts only.
         (Verdict::Fail, _) | (Verdict::Inconclusive, Stance::Block) => TruthValue::False,
         (Verdict::Inconclusive, Stance::Allow) => TruthValue::True,
         (Verdict::Inconclusive, Stance::Ask) => TruthValue::Open,
@@ -350,10 +368,12 @@ fn verifier_status_at_stop(
         is_from_this_stop: settled.is_some_and(|held| held.stop == pending.stop),
         unrecoverable: verdict != Verdict::Pass
             && settled.is_some_and(KeptVerifierVerdict::can_verifier_never_pass),
+        // What holds a check up is part of the failure set of the stop, so each case needs an
+        // identity that stays the same from stop to stop.
         held_up: match settled {
             Some(held) if !unsteady => held.held_up,
             _ if about.is_none() && is_cut => Some(EightByteDigest(0)),
-            // The paths that the last run knows of, which may have been about another tree.
+            // The moving paths that the last run reported, even if that run was about another tree.
             _ if pending.no_attempt && cause == Some(InconclusiveCause::TreeMoving) => {
                 let last = pending.newest_verdict_of_verifier(&spec.name);
                 Some(
@@ -379,8 +399,8 @@ fn verifier_status_at_stop(
     }
 }
 
-/// Whether it was found so long ago that what a check reads beside its inputs may be otherwise by now,
-/// although nobody was seen to change it. Where `inputs` say what it depends on, they say all of it.
+/// Returns whether the verdict is so old that something the check reads beside its inputs may have
+/// changed unseen. Declared `inputs` are taken to be complete, so such verdicts do not age.
 fn is_verdict_too_old(
     spec: &VerifierSpec,
     held: &KeptVerifierVerdict,
@@ -392,8 +412,10 @@ fn is_verdict_too_old(
     spec.is_tree_check() && spec.inputs.is_empty() && held.began.is_some_and(is_old)
 }
 
-/// Whether a newer run of the check was kept than the one that was held: what it found is not the last word.
+/// Returns whether a newer run of the check is known than the one that produced this verdict. Its
+/// result then supersedes the verdict.
 fn has_newer_run(spec: &VerifierSpec, held: &KeptVerifierVerdict, pending: &PendingStop) -> bool {
+    // Only a finding can be superseded. An inconclusive verdict found nothing.
     let is_found = held.fact.verdict != Verdict::Inconclusive;
     let runs = pending.newest_runs.iter().flatten();
     let mut newest = runs.filter(|newest| newest.verifier == spec.name);
@@ -403,11 +425,12 @@ fn has_newer_run(spec: &VerifierSpec, held: &KeptVerifierVerdict, pending: &Pend
         && newest.is_some_and(|run| run != held.fact.key.to_short_digest())
 }
 
-/// A check that was asked for so often at this stop is not asked for once more for a newer run of it.
+/// How many times one check is requested for one subject at one stop. The second request answers a
+/// newer run. A bound is needed because other processes can produce newer runs without end.
 const MAX_REQUESTS_PER_STOP: usize = 2;
 
-/// Whether this verifier was asked about this very subject and came back about another. One that came back about it,
-/// and of which a newer run is known since, is asked once more.
+/// Returns whether this verifier was asked about this subject and came back about another. If it
+/// came back about this subject and a newer run is known since, it may be asked once more.
 pub(super) fn has_evidence_for_other_subject(
     pending: &PendingStop,
     name: &VerifierName,
@@ -434,7 +457,8 @@ fn verifier_subject(spec: &VerifierSpec, task: &Task, pending: &PendingStop) -> 
             .map(|tree| tree.verdict_subject_digest(spec)),
         VerdictSubjectKind::Message => Some(pending.message),
         VerdictSubjectKind::Answer => Some(pending.judge_subject_digest(&spec.name, task.prompt)),
-        // The host may have looked at the tree, which nobody could read once more (law 1).
+        // The host program may have looked at the tree. If the tree cannot be read, it cannot be
+        // read again before the answer either (law 1), so there is no subject.
         VerdictSubjectKind::Stop => pending
             .tree
             .as_ref()
@@ -443,8 +467,9 @@ fn verifier_subject(spec: &VerifierSpec, task: &Task, pending: &PendingStop) -> 
     }
 }
 
-/// The identity of what did not pass: (verifier, finding id, file), or for a verifier
-/// without findings (verifier, verdict, cause, exit code). What was held up is nobody's failure.
+/// Returns the identity of what did not pass: (verifier, finding id, file), or (verifier, verdict,
+/// cause, exit code) for a verifier without findings. What was held up is not a failure, except
+/// unfinished runs.
 pub(super) fn failure_set_digest<'a>(
     lines: impl Iterator<Item = &'a VerifierOutcome>,
 ) -> EightByteDigest {
@@ -460,6 +485,8 @@ pub(super) fn failure_set_digest<'a>(
         if findings.is_empty() || line.cause.is_some() {
             let exit = fact.and_then(|fact| fact.exit_code);
             let exit = exit.map_or("None".to_owned(), |code| format!("Some({code})"));
+            // This text is hashed into recorded events and must not change. The `Some(..)` and
+            // `None` around the exit code are part of it.
             let text = format!(
                 "{} {exit}",
                 verdict_text_for_digest(line.verdict, line.cause)
@@ -470,11 +497,12 @@ pub(super) fn failure_set_digest<'a>(
             members.push(Digest::hash_parts([name, &finding.0.to_le_bytes()]));
         }
     }
+    // Sorted, so that the order of findings and verifiers does not make a new set.
     members.sort_unstable();
     Digest::hash_parts(members.iter().map(|member| &member.as_bytes()[..])).to_short_digest()
 }
 
-/// The identity of what these verifiers are about.
+/// Returns the identity of the subjects of these verifiers.
 pub(super) fn subjects_digest(
     policy: &Policy,
     task: &Task,
@@ -489,12 +517,13 @@ pub(super) fn subjects_digest(
     Digest::hash_parts(parts.iter().map(Vec::as_slice)).to_short_digest()
 }
 
-/// What to say about this check to an agent that was told these findings before.
+/// Builds the feedback on this check for an agent that was told the findings in `told` before.
 pub(super) fn build_check_feedback(
     told: &[(EightByteDigest, bool)],
     line: &VerifierOutcome,
 ) -> FailedCheckFeedback {
     let now = line.fact.as_ref().map_or(&[][..], |fact| &fact.findings);
+    // Findings already told are only named again. Only new ones are described (law 7).
     let (still, new) = now
         .iter()
         .partition(|finding| told.iter().any(|(known, _)| known == *finding));
@@ -507,6 +536,7 @@ pub(super) fn build_check_feedback(
         new,
         still,
         fixed: match line.verdict {
+            // A check that could not run did not show that anything was mended.
             Verdict::Inconclusive => 0,
             Verdict::Pass | Verdict::Fail => told.iter().filter(gone).count() as u32,
         },
@@ -542,7 +572,7 @@ pub(super) fn explain_stop(
     why
 }
 
-/// What judges said that `accept` does not name, and which were not asked.
+/// Explains the verdicts of advisory judges and names the judges that were not asked.
 pub(super) fn explain_advisory_judge_verdicts(
     policy: &Policy,
     pending: &PendingStop,
@@ -568,6 +598,7 @@ pub(super) fn explain_advisory_judge_verdicts(
             .outcomes
             .iter()
             .any(|line| line.verifier == fact.verifier);
+        // A required judge has a line of its own among the outcomes and is not repeated here.
         if fact.trigger.is_judge_ruled_out() || !asked {
             why.push(DecisionFactor::NotAsked {
                 verifier: fact.verifier.clone(),

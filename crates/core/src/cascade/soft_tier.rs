@@ -1,4 +1,5 @@
-//! The soft tier: is going on worth it?
+//! The soft tier: decides whether sending the agent back is still worth it, from caps, attempts,
+//! continuations and token use. Law 2 (a task ends after a bounded number of refusals) rests on it.
 
 use super::evaluation::{StopEvaluation, VerifierOutcome};
 use super::stopped_after_denial_transition;
@@ -12,7 +13,8 @@ use crate::state::{PendingStop, Task};
 use crate::step::StepBuilder;
 use crate::transition::{Reason, Transition};
 
-/// The soft tier, in the order of the contract. `None`: going on is worth it.
+/// Returns the ending if going on is not worth it, or `None` if it is. The checks run in a fixed
+/// order, and the first that applies names the ending.
 pub(super) fn transition_if_not_worth_continuing(
     draft: &StepBuilder<'_>,
     scope: &ScopeId,
@@ -23,8 +25,11 @@ pub(super) fn transition_if_not_worth_continuing(
 ) -> Option<Transition> {
     let policy = draft.policy;
     let task = draft.state.task.as_ref()?;
-    // That the main stop ended the task meanwhile says nothing about a sub-agent's.
+    // An ending that the main stop recorded after this sub-agent asked to stop does not concern the
+    // sub-agent (law 4).
     let counts = scope.is_main_scope() || pending.had_bad_ending || task.halted;
+    // Reasons that no further round can change: a person denied the work, or a verifier that
+    // `accept` needs can never pass.
     let blocked = || {
         let denied =
             first_verifier_blocking_accept(policy, judged, VerifierOutcome::is_denied_by_person);
@@ -38,7 +43,8 @@ pub(super) fn transition_if_not_worth_continuing(
         Some(Transition::new(reason, line.verifier.as_str()))
     };
     if let Some(spent) = task.bad_ending.as_ref().filter(|_| counts) {
-        // What came of the person that it waited for is news to the main conversation.
+        // The outcome of the approval that the task waited for is news to the main conversation,
+        // and may replace the earlier ending.
         let news = blocked().filter(|came| scope.is_main_scope() && came.can_replace(spent));
         if let Some(came) = news {
             return Some(came);
@@ -49,6 +55,7 @@ pub(super) fn transition_if_not_worth_continuing(
     if let Some(blocked) = blocked() {
         return Some(blocked);
     }
+    // The agent stopped right after a refusal. Sending it back would not lift that refusal.
     if let Some(refusal) = pending.refused {
         why.push(DecisionFactor::AfterRefusal);
         return Some(stopped_after_denial_transition(refusal));
@@ -68,6 +75,8 @@ pub(super) fn transition_if_not_worth_continuing(
     if let Some(cap) = task.grace {
         return Some(Transition::new(Reason::HardCap, cap.as_str()));
     }
+    // Attempts come before continuations: the same failures again and again are the more specific
+    // reason.
     if met >= policy.caps.attempts {
         why.push(DecisionFactor::SameFailures {
             met,
@@ -79,7 +88,8 @@ pub(super) fn transition_if_not_worth_continuing(
         why.push(spent);
         return Some(Transition::new(Reason::GaveUp, "same_failures"));
     }
-    // Over the limit without anything against the work is not given up: nobody could tell.
+    // If nothing is known against the work, reaching the limit is not `gave_up`: nobody could tell
+    // whether it was right.
     let ended = || match judged.stop_held_up_by_unfinished_checks(policy) {
         Some(held) => Transition::new(Reason::Unverified, held.detail),
         None => Transition::new(Reason::GaveUp, "continues"),
@@ -97,7 +107,7 @@ pub(super) fn transition_if_not_worth_continuing(
     token_budget_transition(policy, task, pending, why)
 }
 
-/// Which limit of the times that the agent is sent back is reached, that of the task or that of the session.
+/// Returns the continuation limit that is reached, of the task or of the session.
 pub(super) fn reached_continuation_limit(
     draft: &StepBuilder<'_>,
     scope: &ScopeId,
@@ -107,7 +117,8 @@ pub(super) fn reached_continuation_limit(
     let task = state.task.as_ref()?;
     let given = max_continuations_so_far(policy, scope, pending);
     let of_task = (given, continuation_limit(policy, pending));
-    // Since the stop was asked for, both totals grew by the same.
+    // Both totals have grown by the same amount since the stop was requested, so their difference
+    // is the session's count before this task.
     let before_task = state.totals.continues.saturating_sub(task.totals.continues);
     let in_session = |limit| (before_task + given, limit);
     let of_session = policy.session_caps.continues.map(in_session);
@@ -116,21 +127,23 @@ pub(super) fn reached_continuation_limit(
     Some(DecisionFactor::Continues { given, limit })
 }
 
-/// A program that was there when the policy was sealed is gone, and the agent has not been told:
-/// it may be the agent's own doing (`mv .venv away`), and can be undone.
+/// Returns whether a missing program may come back: it was there when the policy was sealed, and
+/// the agent has not been told yet. The agent may have moved it away itself (`mv .venv away`) and
+/// can undo that.
 fn is_missing_program_recoverable(draft: &StepBuilder<'_>, line: &VerifierOutcome) -> bool {
     let task = draft.state.task.as_ref();
     let told = task.is_some_and(|task| task.missing_told.contains(&line.verifier));
     line.is_verifier_program_missing() && !told && draft.state.equipped.contains(&line.verifier)
 }
 
-/// Answers of this conversation that judges have seen, this one included.
+/// Returns how many answers of this conversation judges have seen, this one included.
 pub(super) fn count_answers_seen_by_judges(draft: &StepBuilder<'_>, scope: &ScopeId) -> u32 {
     let scope = draft.state.scope_by_id(scope);
     scope.map_or(1, |scope| scope.judge_refusals + 1)
 }
 
-/// A judge that `accept` cannot hold without has seen as many answers as it may.
+/// Returns the factor that ends the task if a judge that `accept` cannot hold without has seen as
+/// many answers as it may.
 fn judge_attempts_spent(
     draft: &StepBuilder<'_>,
     scope: &ScopeId,
@@ -147,8 +160,9 @@ fn judge_attempts_spent(
     Some(DecisionFactor::JudgesSpent { seen, attempts })
 }
 
-/// Continuations of the task before this stop could be given one, as if each stop that was being
-/// judged when it was asked for had one (law 4).
+/// Returns the continuations of the task before this stop, counting one for each stop that was
+/// being judged when this one was requested. The answer therefore does not depend on which of them
+/// is answered first (law 4).
 pub(super) fn max_continuations_so_far(
     policy: &Policy,
     scope: &ScopeId,
@@ -162,13 +176,13 @@ pub(super) fn max_continuations_so_far(
     pending.main_continuations + below
 }
 
-/// What sub-agents together may have of the continuations: stops of theirs that nobody answers
-/// any more leave the main conversation the other half.
+/// Returns how many continuations all sub-agents together may use. The other half stays with the
+/// main conversation, even if stops of sub-agents are never answered.
 fn subagent_continuation_limit(policy: &Policy) -> u32 {
     policy.caps.continues / 2
 }
 
-/// The first verifier that is `lost` (can never succeed, was denied by a person), unless
+/// Returns the first verifier that is `lost` (it can never pass, or a person denied it), unless
 /// `accept` can hold without it.
 fn first_verifier_blocking_accept<'a>(
     policy: &Policy,
@@ -176,6 +190,8 @@ fn first_verifier_blocking_accept<'a>(
     lost: impl Fn(&VerifierOutcome) -> bool,
 ) -> Option<&'a VerifierOutcome> {
     let first = judged.outcomes.iter().find(|line| lost(line))?;
+    // Every other verifier is assumed to pass: the question is whether `accept` can still become
+    // true at all.
     let at_best = policy.accept.evaluate(&|name| {
         let never = judged
             .outcomes
@@ -190,8 +206,9 @@ fn first_verifier_blocking_accept<'a>(
     (at_best == TruthValue::False).then_some(first)
 }
 
-/// Stop at budget x threshold, or at diminishing returns. Unknown use never fires it.
-/// Source: Claude Code's `checkTokenBudget` (0.9 / 500 / 3), judged at stops only.
+/// Ends the task at budget x threshold, or at diminishing returns. Unknown token use never ends it.
+/// The numbers (0.9 / 500 / 3) are those of Claude Code's `checkTokenBudget`, which are applied at
+/// stops only.
 fn token_budget_transition(
     policy: &Policy,
     task: &Task,
@@ -213,6 +230,8 @@ fn token_budget_transition(
     }
     if let [Some(delta), Some(previous)] = task.deltas {
         let little = settings.diminishing_tokens;
+        // Two small steps in a row are required, and several continuations before them, so that one
+        // short round does not end the task.
         if pending.main_continuations + pending.subagent_continuations
             >= settings.diminishing_rounds
             && delta < little
@@ -225,10 +244,11 @@ fn token_budget_transition(
     None
 }
 
-/// Where the task stands on the way to budget x threshold; `None` if nobody knows.
+/// Returns the token use and the threshold, or `None` if either is unknown.
 fn token_budget_progress(policy: &Policy, task: &Task) -> Option<TokenBudgetUsage> {
     let (used, budget) = (task.totals.spent_tokens()?, policy.caps.token_budget?);
     let permille = policy.token_budget.threshold_permille;
+    // Computed in 128 bits, because a budget near `u64::MAX` would overflow.
     let line = (u128::from(budget) * u128::from(permille) / 1000) as u64;
     Some(TokenBudgetUsage {
         used,
@@ -236,9 +256,10 @@ fn token_budget_progress(policy: &Policy, task: &Task) -> Option<TokenBudgetUsag
     })
 }
 
-/// Under `run` and in the library a budget may be a target: work that could be accepted
-/// goes on until the line is reached, or going on brings little. Nothing that would stop
-/// work that fails is overruled by it, and unknown use is no reason to go on.
+/// Returns the token target if it is not reached yet. Under `run` and in the library, a budget may
+/// be a target: work that could be accepted goes on until the target or until going on brings
+/// little. Nothing that would end failing work is overruled by it, and unknown use is no reason to
+/// go on.
 pub(super) fn unmet_token_target(
     draft: &StepBuilder<'_>,
     judged: &StopEvaluation,
@@ -261,7 +282,8 @@ pub(super) fn unmet_token_target(
     }
 }
 
-/// The agent's own cap on blocks must not be reached: its override would look like success.
+/// Returns how often this stop may be refused. It stays below the agent's own cap on blocks: if the
+/// agent overrides a block, the ending looks like success.
 pub(super) fn continuation_limit(policy: &Policy, pending: &PendingStop) -> u32 {
     let own = policy.caps.continues;
     match pending.block_cap {

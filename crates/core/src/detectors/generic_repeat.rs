@@ -1,11 +1,12 @@
-//! The same tool with the same canonical arguments, again and again.
+//! Detects the same tool with the same canonical arguments, again and again.
 //!
-//! Smells:    `read a` `read a` `read a` … ten times: a word; twenty times with one and
-//!            the same outcome: no more.
-//! Is fine:   `cargo test` twenty times with twenty different outcomes (a word at ten).
+//! Detected: `read a` `read a` `read a` …: a warning at ten times, critical at twenty times with
+//! one and the same outcome.
 //!
-//! Polls are left to `known_poll_no_progress`, whose business they are. Twenty calls that are all
-//! still running are critical, polls too, where the agent is known to tell what comes back.
+//! Not critical: `cargo test` twenty times with twenty different outcomes (a warning at ten).
+//!
+//! Polls are left to `known_poll_no_progress`. Twenty calls that are all still running are
+//! critical, even polls, where the agent is known to report what comes back.
 
 use super::{
     CRITICAL_COUNT, CallWindow, DetectorContext, LoopDetector, LoopPatternMatch, WARNING_COUNT,
@@ -33,6 +34,7 @@ impl LoopDetector for GenericRepeatDetector {
             key: call.call,
             in_flight,
         };
+        // For an agent that does not report outcomes, a call without one may have ended long ago.
         let open = match context.reports_outcome {
             true => identical_calls_in_flight(call, before),
             false => 0,
@@ -40,6 +42,8 @@ impl LoopDetector for GenericRepeatDetector {
         if open >= CRITICAL_COUNT {
             return Some(sighting(LoopSeverity::Critical, open, true));
         }
+        // A poll is meant to be repeated. Only polls in flight, above, are this detector's
+        // business.
         if call.poll {
             return None;
         }
@@ -48,11 +52,12 @@ impl LoopDetector for GenericRepeatDetector {
         if repeats < WARNING_COUNT {
             return None;
         }
+        // A changed outcome is news, so only an unbroken run of equal outcomes is critical.
         let still = unchanged_outcome_count(call, before);
         if still >= CRITICAL_COUNT {
             return Some(sighting(LoopSeverity::Critical, still, false));
         }
-        // Nothing else was called, and nothing that came back was new.
+        // The whole window is this call, and nothing that came back was new.
         if still + open >= CALL_WINDOW_LEN as u32 {
             return Some(sighting(LoopSeverity::Critical, still + open, true));
         }

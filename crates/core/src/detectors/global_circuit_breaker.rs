@@ -1,10 +1,11 @@
-//! Thirty calls in a row, of any tools, none of which made progress. Progress is a
-//! (call, outcome) pair that is new in the task, or a write that succeeded.
+//! Detects thirty calls in a row, of any tools, none of which made progress. Progress is a (call,
+//! outcome) pair that is new in the task, or a successful write.
 //!
-//! Smells:    thirty calls that all came back as they had come back before.
-//! Is fine:   thirty calls of which one brought something new.
+//! Detected: thirty calls that all came back as they had come back before.
 //!
-//! Preset `seed` takes the seed at its word instead: any thirty calls of a task.
+//! Not detected: thirty calls of which one brought something new.
+//!
+//! With the preset `seed`, any thirty calls of a task are detected.
 
 use super::{CallWindow, DetectorContext, LoopDetector, LoopPatternMatch};
 use crate::digest::EightByteDigest;
@@ -13,7 +14,7 @@ use crate::state::{CALL_WINDOW_LEN, RecentCall};
 
 pub(super) struct CallsWithoutProgressDetector;
 
-/// As many as the window holds.
+/// The threshold is the length of the window.
 const BREAKER: u32 = CALL_WINDOW_LEN as u32;
 
 impl LoopDetector for CallsWithoutProgressDetector {
@@ -32,12 +33,14 @@ impl LoopDetector for CallsWithoutProgressDetector {
         } else {
             before
                 .calls_newest_first()
+                // A call that has not come back may still bring progress, so it ends the run.
                 .take_while(|call| call.outcome.is_some() && !call.progress)
                 .count() as u32
         };
         let sighting = LoopPatternMatch {
             level: LoopSeverity::Critical,
             count,
+            // The pattern is about the task and not about one call, so it needs one key only.
             key: EightByteDigest(0),
             in_flight: false,
         };

@@ -1,8 +1,9 @@
-//! Polling something that does not move. Polls are made to be repeated, so only an
+//! Detects polling of something that does not change. Polls are meant to be repeated, so only an
 //! unchanged answer counts.
 //!
-//! Smells:    `process poll 7` → "running", ten times the same: a word; twenty: no more.
-//! Is fine:   `process poll 7` → "10 %", "20 %", "30 %" …
+//! Detected: `process poll 7` → "running": a warning at ten equal answers, critical at twenty.
+//!
+//! Not detected: `process poll 7` → "10 %", "20 %", "30 %" …
 
 use super::{
     CRITICAL_COUNT, CallWindow, DetectorContext, LoopDetector, LoopPatternMatch, WARNING_COUNT,
@@ -27,6 +28,8 @@ impl LoopDetector for KnownPollNoProgressDetector {
         if !call.poll {
             return None;
         }
+        // Other calls in between do not reset the count: an agent may well do something else while
+        // it waits.
         let count = unchanged_outcome_count(call, before);
         let level = match count {
             CRITICAL_COUNT.. => LoopSeverity::Critical,

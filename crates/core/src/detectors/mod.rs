@@ -1,7 +1,7 @@
-//! Loop detectors: bad patterns in the stream of tool calls. A verdict on call N is
-//! taken before N runs, from the at most 30 calls of the task and scope before it.
+//! Loop detectors: bad patterns in the stream of tool calls. Call N is judged before it runs, from
+//! the at most 30 earlier calls of the same task and scope.
 //!
-//! To add one: a file with a unit struct, and one line in [`ALL`]. The four here are
+//! To add a detector, add a file with a unit struct and one line in [`ALL`]. The four here are
 //! those of OpenClaw's `tool-loop-detection`, as seed and specification describe them.
 
 mod generic_repeat;
@@ -16,15 +16,16 @@ use crate::state::{CALL_WINDOW_LEN, RecentCall};
 
 /// Every detector, in the order in which they are asked.
 pub const ALL: &[&dyn LoopDetector] = &[
+    // The breaker comes first, because only the first critical of a call counts.
     &global_circuit_breaker::CallsWithoutProgressDetector,
     &known_poll_no_progress::KnownPollNoProgressDetector,
     &ping_pong::PingPongDetector,
     &generic_repeat::GenericRepeatDetector,
 ];
 
-/// So many of the calls looked at are worth a word.
+/// The number of calls that is worth a warning.
 pub const WARNING_COUNT: u32 = 10;
-/// So many must not go on.
+/// The number of calls at which the next one is denied.
 pub const CRITICAL_COUNT: u32 = 20;
 
 /// The calls before the one being judged.
@@ -35,7 +36,7 @@ pub struct CallWindow<'a> {
 }
 
 impl<'a> CallWindow<'a> {
-    /// All calls of a scope's window but the newest, which is the one being judged.
+    /// Returns all calls of a scope's window except the newest, which is the one being judged.
     pub fn calls_before_newest(calls: &'a std::collections::VecDeque<RecentCall>) -> Self {
         Self {
             calls,
@@ -43,7 +44,7 @@ impl<'a> CallWindow<'a> {
         }
     }
 
-    /// Newest first, at most [`CALL_WINDOW_LEN`].
+    /// Iterates newest first, over at most [`CALL_WINDOW_LEN`] calls.
     pub fn calls_newest_first(&self) -> impl Iterator<Item = &'a RecentCall> + use<'a> {
         self.calls.iter().take(self.len).rev().take(CALL_WINDOW_LEN)
     }
@@ -69,15 +70,15 @@ pub struct DetectorContext<'a> {
     pub loops: &'a LoopPolicy,
     /// Tool requests of the task before this one.
     pub calls_before: u64,
-    /// The agent is known to tell what came of each call.
+    /// The agent is known to report what came of each call.
     pub reports_outcome: bool,
 }
 
-/// A loop smell.
+/// A detector of one kind of loop.
 pub trait LoopDetector: Sync {
     /// Its name in config, findings and transitions.
     fn detector_name(&self) -> &'static str;
-    /// Looks at a call and what came before it.
+    /// Judges a call by the calls before it.
     fn detect_loop(
         &self,
         call: &RecentCall,
@@ -88,8 +89,8 @@ pub trait LoopDetector: Sync {
     fn loop_advice_for_agent(&self, sighting: LoopPatternMatch) -> String;
 }
 
-/// How often, newest first, the same call came back with one and the same outcome.
-/// Calls in between are skipped; a call without an outcome proves nothing.
+/// Returns how often, newest first, the same call came back with one and the same outcome. Other
+/// calls in between are skipped. A call without an outcome proves nothing.
 fn unchanged_outcome_count(call: &RecentCall, before: CallWindow<'_>) -> u32 {
     let mut head = None;
     let mut count = 0;
@@ -100,6 +101,7 @@ fn unchanged_outcome_count(call: &RecentCall, before: CallWindow<'_>) -> u32 {
         let Some(outcome) = earlier.outcome else {
             continue;
         };
+        // The run of equal outcomes must include the newest: an older run has been broken since.
         if *head.get_or_insert(outcome) != outcome {
             break;
         }
@@ -108,7 +110,7 @@ fn unchanged_outcome_count(call: &RecentCall, before: CallWindow<'_>) -> u32 {
     count
 }
 
-/// How many calls like this one have not come back.
+/// Returns how many identical calls have not come back.
 fn identical_calls_in_flight(call: &RecentCall, before: CallWindow<'_>) -> u32 {
     let open = |earlier: &&RecentCall| earlier.call == call.call && earlier.outcome.is_none();
     before.calls_newest_first().filter(open).count() as u32

@@ -1,8 +1,9 @@
-//! Two calls in turn, A B A B, each undoing what the other showed.
+//! Detects two calls in turn (A B A B), each undoing what the other showed.
 //!
-//! Smells:    `read a` `edit a` `read a` `edit a` …, ten in strict turn: a word; twenty
-//!            with nothing changed on either side: no more.
-//! Is fine:   `edit a` `test` `edit a` `test` … while the tests say something new.
+//! Detected: `read a` `edit a` `read a` `edit a` …: a warning at ten in strict turn, critical at
+//! twenty with nothing changed on either side.
+//!
+//! Not critical: `edit a` `test` `edit a` `test` … while the tests say something new.
 
 use super::{
     CRITICAL_COUNT, CallWindow, DetectorContext, LoopDetector, LoopPatternMatch, WARNING_COUNT,
@@ -26,13 +27,15 @@ impl LoopDetector for PingPongDetector {
     ) -> Option<LoopPatternMatch> {
         let mut calls = before.calls_newest_first();
         let newest = calls.next()?;
+        // Two equal calls in a row are no turn. `generic_repeat` counts those.
         if newest.call == call.call {
             return None;
         }
-        // The one outcome that each side has had so far.
+        // The one outcome that each side has had so far. A second one on either side is a change.
         let (mut same, mut other) = (newest.outcome, None);
         let mut still = newest.outcome.is_some();
         let mut tail = 1;
+        // Going backwards, the sides take turns. The first call out of turn ends the pattern.
         for (at, earlier) in calls.enumerate() {
             let (expected, side) = if at % 2 == 0 {
                 (call.call, &mut other)
@@ -47,13 +50,15 @@ impl LoopDetector for PingPongDetector {
                 .outcome
                 .is_some_and(|outcome| *side.get_or_insert(outcome) == outcome);
         }
+        // The call being judged is part of the pattern.
         let count = tail + 1;
         let level = match count {
             CRITICAL_COUNT.. if still => LoopSeverity::Critical,
             WARNING_COUNT.. => LoopSeverity::Warning,
             _ => return None,
         };
-        // One key for both directions.
+        // XOR gives one key for both directions, so that A B and B A are one pattern for the
+        // warnings.
         let key = EightByteDigest(call.call.0 ^ newest.call.0);
         (tail >= 2).then_some(LoopPatternMatch {
             level,

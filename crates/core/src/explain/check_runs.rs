@@ -1,5 +1,5 @@
-//! Why each check of a judged stop was run, or was not. Worked out from what the log has anyway:
-//! nothing is recorded for it, and nothing is decided by it.
+//! Explains why each check of a judged stop was run or was not. It is derived from the log: nothing
+//! is recorded for it, and no decision depends on it.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct StopCheckRuns {
     pub task: TaskId,
     /// Which stop of its scope in the task, from 1.
     pub number: u32,
-    /// In the order of the policy; one that was run more than once is there for each time.
+    /// In policy order. A check that was run more than once is listed once per run.
     pub checks: Vec<CheckOutcomeAtStop>,
 }
 
@@ -44,14 +44,14 @@ pub struct CheckOutcomeAtStop {
 pub enum CheckRunExplanation {
     /// It was run, for all of these reasons.
     Ran(Vec<CheckRunReason>),
-    /// What it found at this stop still holds.
+    /// Its result from this stop still holds.
     StillValid {
         /// The stop's task.
         task: TaskId,
         /// Which stop of its scope there.
         number: u32,
     },
-    /// What another session or another process found holds here as well.
+    /// Its result from another session or process holds here as well.
     FoundElsewhere,
     /// Another process was still running it.
     RunningElsewhere,
@@ -64,14 +64,14 @@ pub enum CheckRunExplanation {
 pub enum CheckRunReason {
     /// No run of it is in this session's log.
     First,
-    /// It came back about other files, or beside another tool call, than this stop is about: it
-    /// was run once more at the same stop.
+    /// It came back about other files, or a tool call came during it, so it was run again at the
+    /// same stop.
     RerunAtSameStop,
     /// A person sealed another policy.
     PolicySealed,
     /// Files that it depends on changed.
     FilesChanged,
-    /// What checks run with changed: programs, variables, packages.
+    /// The environment of checks changed: programs, variables, packages.
     EnvironmentChanged,
     /// A tool call came that may have changed what it finds.
     Act {
@@ -86,13 +86,13 @@ pub enum CheckRunReason {
     TooOld,
     /// Its newest run did not pass, and was an earlier task's.
     FailedBefore,
-    /// The task would have been given up for what it found before.
+    /// The task would otherwise have been given up for its earlier result.
     LastAttempt,
-    /// A newer run of it was kept, which this session had not heard of.
+    /// A newer run of it was kept that this session did not know.
     NewerRun,
-    /// Its newest run was cut, since the answer was due.
+    /// Its newest run was cut off because the answer was due.
     CutShort,
-    /// The process that had it left no result.
+    /// The process that ran it left no result.
     ResultLost,
     /// Files moved while it ran the last time.
     FilesMoved,
@@ -102,7 +102,7 @@ pub enum CheckRunReason {
     Unknown,
 }
 
-/// What keeps a stop from being judged on a tree that holds still.
+/// Why a stop could not be judged on an unchanging tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopHoldupCause {
     /// Files changed meanwhile.
@@ -111,8 +111,8 @@ pub enum StopHoldupCause {
     Acts,
 }
 
-/// What kept the newest stop of this scope from being judged; `None` if nothing did. Takes the
-/// events of a log in order, from that stop's input on or from before it.
+/// Returns what kept the newest stop of this scope from being judged; `None` if nothing did. Takes
+/// the events of a log in order, from that stop's input or from before it.
 pub fn newest_stop_held_up_cause<'e>(
     events: impl IntoIterator<Item = &'e Event>,
     scope: &ScopeId,
@@ -135,12 +135,14 @@ pub fn newest_stop_held_up_cause<'e>(
                     .evidence
                     .cause
                     .is_some_and(InconclusiveCause::is_unfinished_run);
+                // A run that was cut off is held up as well, but not by files.
                 moves.files |= arrived.held_up.is_some() && !cut;
             }
             _ => {}
         }
     }
     match moves {
+        // Files outweigh acts: they are what a person can see and mend.
         TreeChangesDuringStop { files: true, .. } => Some(StopHoldupCause::Files),
         TreeChangesDuringStop { acts: true, .. } => Some(StopHoldupCause::Acts),
         TreeChangesDuringStop { .. } => None,
@@ -159,6 +161,7 @@ impl<'e> TreeChangesDuringStop<'e> {
     fn note_tree_change_between_readings(&mut self, tree: Option<&'e TreeDigests>) {
         match (self.newest, tree) {
             (Some(before), Some(now)) if !before.is_equivalent_tree(now) => {
+                // Equal apart from the act numbers means that only acts came in between.
                 let mut without_acts = before.clone();
                 without_acts.acts = now.acts;
                 match without_acts.is_equivalent_tree(now) {
@@ -166,6 +169,7 @@ impl<'e> TreeChangesDuringStop<'e> {
                     false => self.files = true,
                 }
             }
+            // A tree that could not be read cannot be shown to be unchanged.
             (_, None) => self.files = true,
             _ => {}
         }
@@ -173,8 +177,8 @@ impl<'e> TreeChangesDuringStop<'e> {
     }
 }
 
-/// What became of the checks at each stop of a session, in order. `events` are those of the whole
-/// log, each with its place; `policy` finds a sealed policy by its digest.
+/// Returns what became of the checks at each stop of a session, in order. `events` are those of the
+/// whole log with their positions; `policy` looks up a sealed policy by digest.
 pub fn check_runs_at_each_stop<'e>(
     events: impl IntoIterator<Item = (EventSeq, &'e Event)>,
     policy: &dyn Fn(&Digest) -> Option<Policy>,
@@ -183,6 +187,7 @@ pub fn check_runs_at_each_stop<'e>(
     for (seq, event) in events {
         reader.apply_event_to_check_runs(seq, event, policy);
     }
+    // Stops that are still unanswered at the end of the log are reported with what came so far.
     for open in std::mem::take(&mut reader.open) {
         reader.finish_check_runs_of_stop(open);
     }
@@ -190,7 +195,7 @@ pub fn check_runs_at_each_stop<'e>(
     reader.done
 }
 
-/// What a verdict is about, in parts.
+/// The parts of a verdict's subject. The digest alone cannot say which of them changed.
 #[derive(Clone, Copy)]
 struct VerdictSubjectParts {
     files: Digest,
@@ -217,7 +222,7 @@ struct ToolCallThatMayAffectChecks {
     request: EventSeq,
     call: EightByteDigest,
     id: Option<String>,
-    /// Its request or, if it came back, its outcome.
+    /// The event of its request or, once it came back, of its outcome.
     last: EventSeq,
     reach: ActReach,
 }
@@ -227,7 +232,7 @@ struct UnansweredStop {
     runs: StopCheckRuns,
     at: UnixMillis,
     asked: Vec<(VerifierName, EightByteDigest)>,
-    /// What runs whatever is known of it.
+    /// Checks that are run regardless of earlier results.
     again: Vec<VerifierName>,
     /// The newest runs that were kept, as they were told with the newest reading.
     kept: Vec<NewestCheckRun>,
@@ -315,7 +320,7 @@ impl CheckRunLogReader {
         match input {
             Input::ToolRequested(request) => {
                 let reach = request.facts.reach;
-                // Older logs say no more than this.
+                // Older logs record only whether the call reached outside.
                 let reach = reach.or(request.facts.outside.then_some(ActReach::Outside));
                 if let Some(reach) = reach {
                     self.acts.push(ToolCallThatMayAffectChecks {
@@ -328,9 +333,13 @@ impl CheckRunLogReader {
                 }
             }
             Input::ToolReturned(returned) => {
+                // Matched as the state matches results: by call id where there is one, else the
+                // newest open call of the same kind.
                 let mut acts = self.acts.iter_mut().rev();
                 let act = acts.find(|act| match (&act.id, &returned.call_id) {
                     (Some(asked), Some(came)) => asked == came,
+                    // Without ids, only an act that has not come back can be the one that this
+                    // result belongs to.
                     (None, _) | (_, None) => act.call == returned.call && act.last == act.request,
                 });
                 if let Some(act) = act {
@@ -353,10 +362,12 @@ impl CheckRunLogReader {
             self.remember_check_subjects(tree);
         }
         let of_scope = |open: &mut UnansweredStop| open.runs.scope == stop.scope;
+        // A newer stop of the scope replaces one that was never answered.
         let replaced: Vec<UnansweredStop> = self.open.extract_if(.., of_scope).collect();
         replaced
             .into_iter()
             .for_each(|open| self.finish_check_runs_of_stop(open));
+        // Numbers restart with each task: `TaskOpened` clears them.
         let number = self.stops.entry(stop.scope.clone()).or_default();
         *number += 1;
         self.open.push(UnansweredStop {
@@ -374,7 +385,7 @@ impl CheckRunLogReader {
         });
     }
 
-    /// Remembers what each check is about on this tree.
+    /// Records the subject of each check on this tree.
     fn remember_check_subjects(&mut self, tree: &TreeDigests) {
         let Some(policy) = &self.policy else {
             return;
@@ -400,6 +411,7 @@ impl CheckRunLogReader {
             .policy
             .as_ref()
             .and_then(|policy| policy.verifier_spec(name))
+            // Judges and persons are not run, and manual evidence answers no stop.
             .filter(|spec| spec.tier == VerifierTier::Hard && fact.origin == EvidenceOrigin::Gate)
             .cloned()
         else {
@@ -418,11 +430,13 @@ impl CheckRunLogReader {
         let same_run = newest
             .as_ref()
             .filter(|newest| newest.key == fact.key && fact.cached);
-        // It was asked for once more, about what it had come back about at this very stop.
+        // The check was requested again and returned the run that this stop already lists.
         let stop = self.open.get(open).map(|open| open.runs.stop);
         if same_run.is_some_and(|newest| Some(newest.stop) == stop) {
             return;
         }
+        // The causes come first: evidence of a run elsewhere or of an unreadable tree is no run of
+        // the check.
         let outcome = match (fact.cause, same_run) {
             (Some(InconclusiveCause::ClaimedElsewhere), _) => CheckRunExplanation::RunningElsewhere,
             (Some(InconclusiveCause::TreeUnreadable), _) => CheckRunExplanation::TreeUnreadable,
@@ -460,7 +474,7 @@ impl CheckRunLogReader {
         self.newest.insert(name.clone(), found);
     }
 
-    /// Why it was run, about what it was asked at this place, where this was its newest run.
+    /// Returns why the check was run about `asked`, given its newest earlier run.
     fn check_run_reasons(
         &self,
         spec: &VerifierSpec,
@@ -471,6 +485,7 @@ impl CheckRunLogReader {
         let (Some(newest), Some(open)) = (newest, self.open.get(open)) else {
             return vec![CheckRunReason::First];
         };
+        // A forced rerun has this one reason, even if something changed as well.
         if open.again.contains(&spec.name) {
             return vec![CheckRunReason::LastAttempt];
         }
@@ -482,6 +497,8 @@ impl CheckRunLogReader {
             reasons.push(CheckRunReason::PolicySealed);
         }
         let about = |about| self.abouts.get(&(spec.name.clone(), about));
+        // If either subject is not in the log, for example with a policy that cannot be read, no
+        // change can be named.
         if let (Some(before), Some(now)) = (about(newest.about), about(asked)) {
             if before.files != now.files {
                 reasons.push(CheckRunReason::FilesChanged);
@@ -500,7 +517,7 @@ impl CheckRunLogReader {
         reasons
     }
 
-    /// Why it was run, where nothing that it is about changed.
+    /// Returns why the check was run although its subject did not change.
     fn rerun_reason_for_unchanged_subject(
         &self,
         spec: &VerifierSpec,
@@ -519,6 +536,8 @@ impl CheckRunLogReader {
             let run = kept.and_then(|kept| kept.run);
             run.is_some_and(|run| run != newest.key.to_short_digest())
         };
+        // The order mirrors the rules that make a verdict stale. The first that applies is
+        // reported.
         match newest.cause {
             _ if spec.subject == VerdictSubjectKind::Stop => CheckRunReason::EachStop,
             _ if spec.subject == VerdictSubjectKind::Message => CheckRunReason::AnswerChanged,
@@ -543,7 +562,7 @@ impl CheckRunLogReader {
         }
     }
 
-    /// The newest tool call of this session since this stop that voids what the verifier found.
+    /// Returns the newest tool call of this session after `since` that voids the verifier's result.
     fn newest_voiding_act(&self, spec: &VerifierSpec, since: EventSeq) -> Option<EventSeq> {
         let voids = |act: &&ToolCallThatMayAffectChecks| {
             spec.inputs.is_empty() || act.reach == ActReach::Outside
@@ -555,7 +574,7 @@ impl CheckRunLogReader {
 
     fn apply_decision_to_check_runs(&mut self, made: &DecisionOnInput) {
         match &made.decision {
-            // What does not run is no act.
+            // A denied call does not run and therefore is no act.
             Decision::Tool(ToolDecision::Deny { .. } | ToolDecision::Halt { .. }) => {
                 self.acts.retain(|act| act.request != made.answers);
             }
@@ -571,7 +590,7 @@ impl CheckRunLogReader {
         }
     }
 
-    /// No more comes of it. Checks come back in any order.
+    /// Closes the stop. Checks come back in any order, so they are sorted by policy order here.
     fn finish_check_runs_of_stop(&mut self, mut open: UnansweredStop) {
         let specs = self.policy.iter().flat_map(|policy| &policy.verifiers);
         let order: Vec<&VerifierName> = specs.map(|spec| &spec.name).collect();
@@ -581,7 +600,7 @@ impl CheckRunLogReader {
         self.done.push(open.runs);
     }
 
-    /// Adds the checks that were not asked about, since what they found before holds.
+    /// Adds the checks that were not requested because their earlier result still holds.
     fn add_reused_checks(&self, runs: &mut StopCheckRuns, why: &[DecisionFactor]) {
         for because in why {
             let DecisionFactor::Verdict { verifier, .. } = because else {
@@ -590,6 +609,7 @@ impl CheckRunLogReader {
             let Some(newest) = self.newest.get(verifier) else {
                 continue;
             };
+            // A check whose newest result came at this stop was run here and is listed already.
             if newest.stop != runs.stop {
                 runs.checks.push(CheckOutcomeAtStop {
                     verifier: verifier.clone(),

@@ -1,9 +1,10 @@
-//! One check's part of the feedback, in whatever room it gets: its verdict and how to
-//! reproduce it in any case, every finding at least by its id, and as many in full as fit.
+//! Renders one check's part of the feedback into a given number of bytes. Its verdict and how to
+//! reproduce it are always written, every finding at least by its id, and as many findings in full
+//! as fit.
 
 use std::fmt::Write as _;
 
-/// Longest ids, in characters, from generous to the least that still tells them apart.
+/// Widths that ids are cut to, in characters, down to the least that still tells them apart.
 const ID_WIDTHS: [usize; 6] = [200, 60, 36, 24, 18, 12];
 
 /// What is to be said about one check.
@@ -15,21 +16,21 @@ pub(super) struct CheckFeedbackSection<'a> {
     pub(super) new: Vec<(&'a str, String)>,
     /// Ids of findings sent before.
     pub(super) still: Vec<&'a str>,
-    /// Advice about the check itself; the first to go if room is short.
+    /// Advice about the check itself. It is dropped first if space is short.
     pub(super) notes: String,
     /// The last lines of output of a check without findings.
     pub(super) output: Vec<String>,
-    /// How many more, how to reproduce it, where all of it is.
+    /// The number of further findings, how to reproduce it, and where the full output is.
     pub(super) foot: String,
 }
 
 impl CheckFeedbackSection<'_> {
-    /// Bytes that do not depend on the room.
+    /// Returns the bytes that are written whatever space is left.
     pub(super) fn section_fixed_byte_count(&self) -> usize {
         self.head.len() + self.notes.len() + self.foot.len()
     }
 
-    /// Bytes of all there is to say.
+    /// Returns the bytes of the complete section.
     pub(super) fn full_feedback_section_len(&self) -> usize {
         let output: usize = self
             .output
@@ -45,8 +46,8 @@ impl CheckFeedbackSection<'_> {
         self.notes.clear();
     }
 
-    /// Appends what fits into `room`. Ids are written even if they do not: a finding that
-    /// was not named would count as told.
+    /// Appends what fits into `room`. Ids are written even if they do not fit: a finding that was
+    /// not named would count as told.
     pub(super) fn write_feedback_section_within(&self, text: &mut String, room: usize) {
         let room = room.saturating_sub(self.section_fixed_byte_count());
         text.push_str(&self.head);
@@ -60,7 +61,7 @@ impl CheckFeedbackSection<'_> {
             left = left.saturating_sub(bytes);
             fits
         };
-        // How it ended says more than how it began.
+        // The last lines of output say more than the first.
         let last: Vec<&String> = self.output.iter().rev().take_while(fits).collect();
         for line in last.into_iter().rev() {
             let _ = writeln!(text, "  | {line}");
@@ -74,6 +75,8 @@ impl CheckFeedbackSection<'_> {
             return all;
         }
         let least = ID_WIDTHS.last().copied().unwrap_or(usize::MAX);
+        // First choose the widest ids with which all findings can be named at all, then expand as
+        // many as still fit.
         let width = ID_WIDTHS
             .into_iter()
             .find(|width| self.format_new_findings(0, *width).len() <= room)
@@ -81,6 +84,8 @@ impl CheckFeedbackSection<'_> {
         let mut best = self.format_new_findings(0, width);
         for full in 1..self.new.len() {
             let more = self.format_new_findings(full, width);
+            // Each further finding in full makes the text longer, so the first that does not fit
+            // ends the search.
             if more.len() > room {
                 break;
             }
@@ -89,7 +94,8 @@ impl CheckFeedbackSection<'_> {
         best
     }
 
-    /// The first `full` new findings in full, all others by ids of at most `width`.
+    /// Formats the first `full` new findings in full, and all others by ids of at most `width`
+    /// characters.
     fn format_new_findings(&self, full: usize, width: usize) -> String {
         let mut text = String::new();
         for (_, words) in self.new.iter().take(full) {
@@ -116,13 +122,14 @@ impl CheckFeedbackSection<'_> {
 /// Bytes around a line of output.
 const OUTPUT_LINE_OVERHEAD: usize = "  | \n".len();
 
-/// An id cut in its middle: modules begin it, and the test's own name ends it.
+/// Cuts an id in its middle: it begins with modules and ends with the test's own name.
 fn shorten_test_id(id: &str, width: usize) -> String {
     let count = id.chars().count();
     if count <= width {
         return id.to_owned();
     }
     let kept = width.saturating_sub(1);
+    // Two thirds go to the end, where tests of one file differ.
     let head = kept / 3;
     let tail = count - (kept - head);
     let first = id.chars().take(head);

@@ -1,41 +1,44 @@
-//! How the time so far moves on: it is the latest that was stamped, unless the clock turned out to have been
-//! far ahead. And since when nothing happened.
+//! The session clock: the latest time stamped so far, unless the clock turns out to have been far
+//! ahead. Also computes how long a session has been idle.
 
 use super::{KeptVerifierVerdict, SessionState, Task};
 use crate::ids::UnixMillis;
 
-/// A clock that says so much less than was stamped before was wrong then, or is now. Steps of less are
-/// waited out: caps on time count on after as long.
+/// How far behind the latest stamp a clock must be to count as turned back. Smaller steps are
+/// waited out: caps on time then count on after that delay.
 const TURNED_BACK_MS: u64 = 5 * 60 * 1000;
-/// Without news for so long, a task is over.
+/// A task without any input for this long is over.
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
-/// The same while a tool call has not come back.
+/// The same limit while a tool call has not come back.
 const MAX_CALL_MS: u64 = 7 * DAY_MS;
 
 impl SessionState {
-    /// Whether a clock that says this was turned back since the newest event.
+    /// Returns whether this reading of the clock is far behind the newest event.
     pub fn is_clock_turned_back(&self, clock: UnixMillis) -> bool {
         self.now.millis_since(clock) > TURNED_BACK_MS
     }
 
-    /// Milliseconds without news until then.
+    /// Returns the milliseconds from the last input until `until`.
     pub fn session_idle_ms(&self, until: UnixMillis) -> u64 {
+        // Once the clock has passed the time it was turned back from, the earlier time is taken to
+        // be the right one. Otherwise a clock that was wrong for a day would abandon the task.
         let right_again = self.turned_back_from.filter(|from| *from <= until);
         until.millis_since(right_again.unwrap_or(self.now))
     }
 
-    /// Whether nothing happened for so long until then that the task is over.
+    /// Returns whether the session was idle for so long until `until` that its task is over.
     pub fn is_idle_too_long(&self, until: UnixMillis) -> bool {
         self.session_idle_ms(until) > idle_task_limit_ms(self.has_open_tool_call())
     }
 
-    /// Whether a tool call is all that kept the task open until then, or part of the way.
+    /// Returns whether an open tool call alone has kept the task open, for at least part of the
+    /// idle time.
     pub fn is_task_kept_open_by_call(&self, until: UnixMillis) -> bool {
         self.has_open_tool_call() && self.session_idle_ms(until) > DAY_MS
     }
 
-    /// Whether a tool call of the open task has not come back: the newest of its conversation, which
-    /// has not asked to stop since.
+    /// Returns whether the newest call of some conversation of the open task has not come back, and
+    /// that conversation has not asked to stop since.
     pub fn has_open_tool_call(&self) -> bool {
         let is_open = |scope: &super::ScopeState| {
             let newest = scope.window.back();
@@ -46,14 +49,16 @@ impl SessionState {
             .is_some_and(|task| task.scopes.iter().any(is_open))
     }
 
-    /// Takes the time of an input in.
+    /// Advances the clock to the time of an input.
     pub(super) fn advance_session_clock(&mut self, at: UnixMillis, turned_back: bool) {
         let before = self.now;
         if turned_back {
+            // Several steps back keep the farthest time.
             self.turned_back_from = Some(self.turned_back_from.unwrap_or_default().max(before));
             self.now = at;
             let since = self.task.as_ref().and_then(|task| task.working_since);
-            // What began after it was counted by one and the same clock.
+            // A span that began at or before `at` is still measured correctly by the new clock. A
+            // later start would give a negative span, so that span is closed.
             if since.is_some_and(|since| since > at) {
                 self.restart_work_span(before);
             }
@@ -61,11 +66,14 @@ impl SessionState {
                 task.clamp_future_times(at);
             }
         } else if self.turned_back_from.is_some_and(|from| from <= at) {
-            // It was right before it was turned back. How long it was wrong nobody knows.
+            // The earlier time was right after all. How long the clock was wrong is unknown, so the
+            // span restarts.
             self.turned_back_from = None;
             self.now = at;
             self.restart_work_span(before);
         } else {
+            // Time never runs backwards within one setting of the clock: several processes stamp
+            // inputs, each from its own reading.
             self.now = before.max(at);
         }
     }
@@ -80,8 +88,8 @@ pub(crate) fn idle_task_limit_ms(in_call: bool) -> u64 {
 }
 
 impl Task {
-    /// What was noted with a time that is yet to come was noted by now. Of verdicts nobody knows the age any
-    /// more, so they are old ones.
+    /// Moves times in the future back to `at`. The age of verdicts is then unknown, so they count
+    /// as old.
     fn clamp_future_times(&mut self, at: UnixMillis) {
         self.opened_at = self.opened_at.min(at);
         if let Some((_, outside)) = &mut self.outside {

@@ -1,9 +1,9 @@
-//! Which prompt and which stops may still be delivered once more.
+//! Remembers the newest prompt and stops, so that a repeated delivery by another installed hook
+//! entry is recognised.
 //!
-//! Neither has a native id, and an agent that says "Done." four times sends the same
-//! bytes four times. So the newest is remembered with the installed entries that
-//! delivered it, until the agent has done something else: counting instead would drift
-//! as soon as one entry missed one delivery.
+//! Neither has a native id, and an agent that says "Done." four times sends the same bytes four
+//! times. So the newest one is remembered with the entries that delivered it, until the agent has
+//! done something else. Counting instead would drift as soon as one entry missed one delivery.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,17 +11,17 @@ use crate::ids::{EventSeq, ScopeId, SourceName, UnixMillis};
 
 /// Installed entries remembered per delivery.
 const MAX_SOURCES: usize = 8;
-/// Scopes whose newest stop is remembered; the oldest sub-agent's goes first.
+/// Scopes whose newest stop is remembered. The oldest sub-agent's is dropped first.
 const MAX_STOPS: usize = 24;
 
-/// A prompt or stop, and who has delivered it.
+/// A prompt or stop, and the hook entries that delivered it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptOrStopDelivery {
     /// Its input.
     pub seq: EventSeq,
-    /// When it was taken in first.
+    /// When it was first recorded.
     pub at: UnixMillis,
-    /// The installed entries it came by.
+    /// The installed entries that delivered it.
     pub sources: Vec<SourceName>,
 }
 
@@ -42,6 +42,7 @@ impl PromptOrStopDelivery {
     }
 
     fn add_delivering_source(&mut self, source: &SourceName) {
+        // Bounded, like everything in the state.
         if self.sources.len() < MAX_SOURCES && !self.sources.contains(source) {
             self.sources.push(source.clone());
         }
@@ -61,10 +62,12 @@ impl NewestPromptAndStop {
         source: &SourceName,
     ) {
         self.prompt = Some(PromptOrStopDelivery::new(seq, at, source));
+        // A new prompt ends every earlier stop: the same text after it is a new stop.
         self.stops.clear();
     }
 
     pub(super) fn forget_deliveries_before_call(&mut self, scope: &ScopeId) {
+        // The agent has acted, so the same prompt again would be a new one.
         self.prompt = None;
         self.stops.retain(|(id, _)| id != scope);
     }
@@ -78,6 +81,8 @@ impl NewestPromptAndStop {
     ) {
         self.forget_deliveries_before_call(scope);
         if self.stops.len() >= MAX_STOPS
+            // The main conversation's stop is never dropped: counting it twice would count an
+            // attempt twice.
             && let Some(oldest) = self.stops.iter().position(|(id, _)| !id.is_main_scope())
         {
             self.stops.remove(oldest);
@@ -86,7 +91,7 @@ impl NewestPromptAndStop {
         self.stops.push((scope.clone(), stop));
     }
 
-    /// The news of this place came by another entry too.
+    /// Records that another entry delivered the same input.
     pub(super) fn record_redelivery(&mut self, of: EventSeq, source: &SourceName) {
         let stops = self.stops.iter_mut().map(|(_, stop)| stop);
         let mut known = self.prompt.iter_mut().chain(stops);

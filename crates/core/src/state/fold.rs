@@ -1,5 +1,5 @@
-//! Folds events into [`SessionState`]: the only code that writes it. It uses recorded decisions
-//! and never re-decides, so an upgrade cannot change the past (law 3).
+//! Folds events into [`SessionState`]. This is the only code that writes it. It applies recorded
+//! decisions and never decides anew, so an upgrade cannot change the past (law 3).
 
 use std::collections::VecDeque;
 
@@ -42,10 +42,12 @@ impl SessionState {
                 policy, guarded, ..
             } => {
                 self.record_policy_seal(*policy, *guarded);
-                // A verdict of a verifier that is defined otherwise by now says nothing.
+                // The new policy may define a verifier differently, so its old verdict says
+                // nothing.
                 if let Some(task) = &mut self.task {
                     task.verdicts.clear();
-                    // Nor does one that is still on its way.
+                    // The same holds for verdicts that are still on their way. Forgetting the
+                    // requests makes late answers unmatched.
                     for pending in task.scopes.iter_mut().flat_map(|scope| &mut scope.pending) {
                         pending.awaited_verifiers.clear();
                         pending.requested_subjects.clear();
@@ -66,7 +68,8 @@ impl SessionState {
                 let now = self.now;
                 if let Some(task) = &mut self.task {
                     task.ended = None;
-                    // A stop that reopens a task is being judged: nobody is at work.
+                    // If a stop reopened the task, the agent waits for its answer and is not at
+                    // work.
                     if task
                         .scope_by_id(&ScopeId::main_scope())
                         .is_none_or(|scope| scope.pending.is_none())
@@ -100,8 +103,10 @@ impl SessionState {
 
     fn apply_input_to_state(&mut self, stamped: &StampedInput) {
         let before = self.now;
+        // The clock comes first: everything below is recorded at the new time.
         self.advance_session_clock(stamped.at, stamped.turned_back);
         self.record_passed_over_layers(stamped);
+        // The store remembers halted sub-agents that the bounded state has dropped.
         if stamped.halted {
             self.rehalt_forgotten_subagent(stamped.input.scope_id());
         }
@@ -111,7 +116,8 @@ impl SessionState {
                     self.restart_work_span(before);
                 }
                 self.agent.get_or_insert_with(|| started.agent.clone());
-                // It says where to read from, and nothing about the work since the last stop.
+                // A session start tells where to read tokens from, and nothing about the work since
+                // the last stop, so the task is not marked as metered.
                 self.charge_tokens(&ScopeId::main_scope(), started.tokens.as_ref());
             }
             Input::PromptSubmitted(prompt) => {
@@ -122,6 +128,7 @@ impl SessionState {
                 self.charge_and_meter_tokens(&ScopeId::main_scope(), prompt.tokens.as_ref());
             }
             Input::ToolRequested(request) => {
+                // The session total counts calls that find no task yet as well.
                 add_saturating(&mut self.totals.tool_calls, 1);
                 self.deliveries
                     .forget_deliveries_before_call(&request.scope);
@@ -146,6 +153,7 @@ impl SessionState {
             }
             Input::EvidenceArrived(arrived) => self.fold_evidence_into_state(arrived),
             Input::TreeRead(read) => {
+                // Newest runs that were found with a rejected reading belong to another stop.
                 if self.apply_tree_reading(read) {
                     self.record_newest_check_runs(&read.scope, stamped);
                 }
@@ -159,7 +167,7 @@ impl SessionState {
             }
             Input::ConfigEdited(edited) => {
                 self.guarded = Some((self.last, edited.guarded));
-                // Edits made with no task open are nobody's finding.
+                // An edit made while no task is open is not a finding of any task.
                 if let Some(task) = self.task.as_mut().filter(|task| task.ended.is_none()) {
                     task.record_edited_paths(&edited.paths);
                 }
@@ -177,14 +185,15 @@ impl SessionState {
         }
     }
 
-    /// The sub-agent was halted in this task, and had to make room for others since.
+    /// Halts a sub-agent again that was halted in this task and dropped from the bounded state
+    /// since.
     fn rehalt_forgotten_subagent(&mut self, scope: Option<&ScopeId>) {
         if let (Some(task), Some(scope)) = (&mut self.task, scope) {
             task.get_or_insert_scope(scope).halted = true;
         }
     }
 
-    /// A conversation is taken up again: since its last news nobody was at work.
+    /// Restarts the work span of a resumed conversation: nobody was at work since its last input.
     pub(super) fn restart_work_span(&mut self, before: UnixMillis) {
         let now = self.now;
         if let Some(task) = &mut self.task
@@ -204,7 +213,8 @@ impl SessionState {
         }
     }
 
-    /// A tool request or stop, counted for the task; kept until there is one.
+    /// Counts a tool request or stop for the task. Without a task it is kept until the task it
+    /// opens is recorded.
     fn count_tool_or_stop_event(&mut self, seq: EventSeq, stamped: &StampedInput) {
         if self.task.is_none() {
             self.orphan = Some(Box::new((seq, stamped.clone())));
@@ -233,6 +243,8 @@ impl SessionState {
         if let Some(task) = &mut self.task {
             task.totals.add_tokens(tokens);
         }
+        // Moving the scope to the end keeps the list in order of last reading, so the first
+        // sub-agent is the one to drop. The main conversation's cursor is never dropped.
         self.cursors.retain(|(known, _)| known != scope);
         if self.cursors.len() >= MAX_CURSORS
             && let Some(oldest) = self.cursors.iter().position(|(id, _)| !id.is_main_scope())
@@ -257,7 +269,7 @@ impl SessionState {
             task.progress_checks += u32::from(progress.asked);
             add_saturating(&mut task.totals.judge_tokens, progress.tokens);
             add_saturating(&mut self.totals.judge_tokens, progress.tokens);
-            // What says nothing neither counts nor ends a row.
+            // A rating without a score neither counts nor resets the streak.
             if progress.score.is_some() {
                 task.low_progress_streak = if progress.low {
                     task.low_progress_streak + 1
@@ -267,6 +279,7 @@ impl SessionState {
             }
         }
         add_saturating(&mut task.totals.tool_calls, 1);
+        // From here on the act numbers of the start no longer stand for an unchanged tree.
         if request.facts.counted || request.facts.reach.is_some() {
             task.acts_at_start = None;
         }
@@ -275,6 +288,8 @@ impl SessionState {
         let scope = task.get_or_insert_scope(&request.scope);
         scope.newest_denied_by_detector = false;
         let window = &mut scope.window;
+        // The window holds one call more than detectors look back at: the newest is the one being
+        // judged.
         if window.len() > CALL_WINDOW_LEN {
             window.pop_front();
         }
@@ -292,9 +307,9 @@ impl SessionState {
         });
     }
 
-    /// A result belongs to the task of its request: one whose request is not in the
-    /// window says nothing about this task's progress. A result that comes alone may not
-    /// know what was called: the request does.
+    /// Records the result of a tool call. A result belongs to the task of its request: one whose
+    /// request is not in the window says nothing about this task's progress. A result may lack the
+    /// tool's name and arguments, and then the request supplies them.
     fn end_tool_call(&mut self, returned: &ToolReturned) {
         let Some(task) = &mut self.task else { return };
         if returned.wrote {
@@ -302,6 +317,8 @@ impl SessionState {
         }
         task.clear_approval_of_returned_call(returned.call);
         let scope = task.get_or_insert_scope(&returned.scope);
+        // Recorded even if the request is unknown: whether a sub-agent wrote decides whether its
+        // stop is verified.
         scope.wrote |= returned.wrote;
         let Some(open) = scope.find_open_call(returned) else {
             return;
@@ -312,6 +329,8 @@ impl SessionState {
         let wrote = returned.wrote || (request.write && !returned.error);
         scope.wrote |= wrote;
         task.clear_approval_of_returned_call(request.call);
+        // A (call, outcome) pair that is new in the task is progress, and so is a successful write.
+        // The circuit breaker counts calls without progress.
         let fresh = task.remember_new_call_outcome(request.call, returned.outcome);
         let scope = task.get_or_insert_scope(&returned.scope);
         if let Some(call) = scope.window.get_mut(open) {
@@ -328,22 +347,26 @@ impl SessionState {
     }
 
     fn start_pending_stop(&mut self, seq: EventSeq, stop: &StopRequested) {
+        // A stop counts as a round, because agents that do not show where rounds end have only
+        // their stops.
         self.count_model_round(&stop.scope);
         let now = self.now;
         let Some(task) = &mut self.task else { return };
-        // A sub-agent's stop does not end the span of the main conversation.
+        // A sub-agent's stop does not end the work span of the main conversation.
         if stop.scope.is_main_scope() {
             let span = task.stop_agent_work_timer(now);
             add_saturating(&mut self.totals.busy_ms, span);
             task.stops += 1;
             let used = task.totals.output_tokens.unwrap_or(0);
-            // Without any reading nothing is known about the tokens since the last stop.
+            // Without a reading, the tokens used since the last stop are unknown, which is not the
+            // same as zero.
             let metered = std::mem::take(&mut task.metered);
             let delta = metered.then(|| used.saturating_sub(task.tokens_at_stop));
             task.tokens_at_stop = used;
+            // Newest first: the soft tier looks at the last two.
             task.deltas = [delta, task.deltas[0]];
         }
-        // A stop that was given up leaves what was found out for it.
+        // A stop that this one replaces leaves its verdicts to the task.
         let older = task.get_or_insert_scope(&stop.scope).pending.take();
         let mut verdicts = Vec::new();
         if stop.scope.is_main_scope() {
@@ -357,6 +380,9 @@ impl SessionState {
                 |scope: &&ScopeState| scope.id.is_main_scope() == main && scope.pending.is_some();
             task.scopes.iter().filter(of).count() as u32
         };
+        // Stops that are still being judged may each use a continuation. They are counted now, so
+        // that the limit does not depend on who is answered first (law 4). The replaced stop was
+        // taken out above and is not counted.
         let (ahead, of_main) = (judged(false), judged(true));
         let below = task.subagent_continuations;
         let (spent, refused) = (task.bad_ending.is_some(), task.refused);
@@ -387,7 +413,7 @@ impl SessionState {
         });
     }
 
-    /// Which runs are the newest of checks, as they were found with the tree.
+    /// Records the newest runs of checks that were found together with the tree.
     fn record_newest_check_runs(&mut self, scope: &ScopeId, stamped: &StampedInput) {
         let Some(runs) = &stamped.newest_runs else {
             return;
@@ -404,7 +430,7 @@ impl SessionState {
         if let Some(task) = &mut self.task {
             task.totals.add_judge_usage(arrived);
         }
-        // Evidence that was made by hand only informs (law 1).
+        // Evidence from a manual run only informs and never settles a stop (law 1).
         if fact.origin != EvidenceOrigin::Gate {
             return;
         }
@@ -415,6 +441,8 @@ impl SessionState {
         if !pending.pending_stop_asked_for_evidence(arrived) {
             return;
         }
+        // Evidence for a verifier that is not awaited is a second answer to the same request, and
+        // changes nothing.
         let waited = pending.awaited_verifiers.len();
         pending
             .awaited_verifiers
@@ -422,7 +450,11 @@ impl SessionState {
         if pending.awaited_verifiers.len() == waited {
             return;
         }
+        // New evidence came after the last tree reading, so the tree has to be read again before an
+        // accepting answer.
         pending.recheck.invalidate_tree_confirmation();
+        // The run that just came back is the newest known one, or its own verdict would count as
+        // superseded.
         let mut runs = pending.newest_runs.iter_mut().flatten();
         if let Some(newest) = runs.find(|newest| newest.verifier == fact.verifier) {
             newest.run = Some(fact.key.to_short_digest());
@@ -433,13 +465,13 @@ impl SessionState {
         }
     }
 
-    /// Whether the reading was for the stop that is being judged.
+    /// Applies a tree reading. Returns whether it was for the stop that is being judged.
     fn apply_tree_reading(&mut self, read: &TreeReadingArrived) -> bool {
         let task = self.task.as_mut();
         let Some(pending) = task.and_then(|task| task.pending_stop_mut(&read.scope)) else {
             return false;
         };
-        // A reading for a stop that was replaced may be older than the newer stop's checks.
+        // A reading for a replaced stop may be older than the checks of the newer stop.
         if !pending.recheck.is_tree_being_reread() || pending.stop != read.stop {
             return false;
         }
@@ -449,6 +481,8 @@ impl SessionState {
         };
         pending.no_attempt = read.no_attempt;
         pending.recheck.record_tree_reread_result(same);
+        // The stop is judged once more on the tree as it is now. After a second move it is not, or
+        // a busy tree would never be answered.
         if pending.recheck == TreeRecheckState::Moved {
             pending.tree.clone_from(&read.tree);
         }
@@ -462,7 +496,7 @@ impl SessionState {
         start: Option<TreeDigests>,
         acts_at_start: Option<NewestActNumbers>,
     ) {
-        // What a session used before its first prompt was for that one.
+        // Tokens that a session used before its first prompt were spent on that prompt.
         let is_first = id.0 == 1 && opened_by == TaskOrigin::Prompt;
         let used = self.totals.output_tokens;
         let before = used.filter(|used| is_first && *used > 0);
@@ -510,8 +544,9 @@ impl SessionState {
             passed_over: false,
             scopes: Vec::new(),
         });
+        // The input that opened this task came before it. Its effects on the task are applied now.
         if let Some(orphan) = self.orphan.take() {
-            // Its tokens were counted for the session only: there was no task yet.
+            // Its tokens were counted for the session only, because there was no task yet.
             if let (Some(task), Some(tokens)) = (
                 &mut self.task,
                 token_usage_reported_by_input(&orphan.1.input),
@@ -540,11 +575,13 @@ impl SessionState {
                 if detected.scope.is_main_scope() {
                     task.criticals += 1;
                 }
-                // A call that a detector denied is not in the window.
+                // A call that a detector denied is taken out of the window: it did not run, and its
+                // repeats would push out the calls that form the pattern.
                 let scope = task.get_or_insert_scope(&detected.scope);
                 scope.window.pop_back();
                 scope.newest_denied_by_detector = true;
-                // A sub-agent that goes in circles is halted for itself.
+                // A sub-agent is halted at its second critical. The main conversation's second
+                // critical ends the task instead.
                 if !detected.scope.is_main_scope() {
                     scope.halted |= scope.criticals > 0;
                     scope.criticals += 1;
@@ -563,6 +600,7 @@ impl SessionState {
             task.grace.get_or_insert(cap);
         } else {
             let scope = task.get_or_insert_scope(scope);
+            // The first call over a sub-agent's cap was its grace call. The second halts it.
             if scope.grace {
                 scope.halted = true;
             }
@@ -580,6 +618,7 @@ impl SessionState {
         let Some(pending) = task.and_then(|task| task.pending_stop_mut(scope)) else {
             return;
         };
+        // The request belongs to a stop that was replaced.
         if pending.stop != stop {
             return;
         }
@@ -619,6 +658,7 @@ impl SessionState {
         let Some(task) = &mut self.task else { return };
         match &made.decision {
             Decision::Tool(decision) => task.fold_tool_decision(made, decision),
+            // Any decision on a stop ends its evaluation.
             Decision::Stop(decision) => {
                 let pending = task
                     .scopes
@@ -627,6 +667,8 @@ impl SessionState {
                     .and_then(|scope| scope.pending.take());
                 if let Some(pending) = pending.filter(|_| made.scope.is_main_scope()) {
                     if let (Ok(tree), Some(failed)) =
+                        // Read from the recorded explanation and not judged again, so that replay
+                        // under a newer version gives the same state (law 3).
                         (&pending.tree, has_required_failure(&made.why))
                     {
                         self.last_judged = Some((tree.tree, failed));
@@ -652,7 +694,7 @@ impl SessionState {
                                 task.missing_told.push(check.verifier.clone());
                             }
                         }
-                        // What a sub-agent is told the main conversation does not know.
+                        // The main conversation does not see what a sub-agent is told.
                         if made.scope.is_main_scope() {
                             task.working_since = Some(now);
                             for check in &feedback.checks {
@@ -677,7 +719,8 @@ impl SessionState {
         let now = self.now;
         let Some(task) = &mut self.task else { return };
         if transition.reason == Reason::Abandoned {
-            // Nobody knows how long the agent was at work before it was left.
+            // How long the agent worked before it was abandoned is unknown, so the open span is not
+            // counted.
             task.working_since = None;
         }
         let span = task.stop_agent_work_timer(now);
@@ -693,7 +736,7 @@ impl SessionState {
     }
 }
 
-/// Whether required checks were judged, and whether one of them said no.
+/// Returns whether a required check failed, or `None` if none was judged.
 fn has_required_failure(why: &[DecisionFactor]) -> Option<bool> {
     why.iter()
         .filter_map(|because| match because {
@@ -733,7 +776,7 @@ fn add_to_option(total: &mut Option<u64>, more: u64) {
     *total = Some(total.unwrap_or(0).saturating_add(more));
 }
 
-/// What agents and models report may be any number.
+/// Adds with saturation: the numbers that agents and models report may be arbitrarily large.
 fn add_saturating(total: &mut u64, more: u64) {
     *total = total.saturating_add(more);
 }

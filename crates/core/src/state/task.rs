@@ -1,4 +1,4 @@
-//! What a fold does to one task: scopes, calls, failure sets.
+//! The part of the fold that changes one task: its scopes, calls, failure sets and refusals.
 
 use super::{
     MAX_EDITED, MAX_SCOPES, MAX_SEEN, MAX_WINDOWS, PendingApproval, PendingStop, RefusalSource,
@@ -14,7 +14,7 @@ use crate::middleware::MiddlewareAnswer;
 use crate::transition::{PARKED_DETAIL, Reason};
 
 impl Task {
-    /// Ends the span of agent time that is running and says how long it was.
+    /// Ends the running span of agent time and returns its length in milliseconds.
     pub(super) fn stop_agent_work_timer(&mut self, now: UnixMillis) -> u64 {
         let span = self
             .working_since
@@ -24,12 +24,15 @@ impl Task {
         span
     }
 
-    /// The scope of this id, moved to the end: the first is the longest untouched one.
+    /// Returns the scope of this id, created if needed, and moves it to the end, so that the first
+    /// one is the least recently used.
     pub(super) fn get_or_insert_scope(&mut self, id: &ScopeId) -> &mut ScopeState {
         let scope = match self.scopes.iter().position(|scope| scope.id == *id) {
             Some(at) => self.scopes.remove(at),
             None => {
                 if self.scopes.len() >= MAX_SCOPES
+                    // A sub-agent whose stop is being judged is never dropped: its answer is still
+                    // outstanding.
                     && let Some(oldest) = self
                         .scopes
                         .iter()
@@ -51,6 +54,8 @@ impl Task {
         call: EightByteDigest,
         outcome: EightByteDigest,
     ) -> bool {
+        // The rotation keeps (a, b) apart from (b, a). A collision in 32 bits only hides one piece
+        // of progress.
         let mixed = call.0.rotate_left(17) ^ outcome.0;
         let pair = ((mixed ^ (mixed >> 32)) as u32).to_le_bytes();
         if self.seen.contains(&pair) {
@@ -63,14 +68,14 @@ impl Task {
         true
     }
 
-    /// The stop of this scope that is being judged. News of checks is none of the scope's
-    /// own: it leaves the order of scopes alone.
+    /// Returns the pending stop of this scope. Evidence is no activity of the scope itself, so the
+    /// order of scopes stays as it is.
     pub(super) fn pending_stop_mut(&mut self, id: &ScopeId) -> Option<&mut PendingStop> {
         let scope = self.scopes.iter_mut().find(|scope| scope.id == *id)?;
         scope.pending.as_mut()
     }
 
-    /// A sub-agent is done for now. Its counters stay: it may be taken up again.
+    /// Marks a sub-agent as done for now. Its counters stay, because it may be resumed.
     pub(super) fn finish_subagent(&mut self, id: &ScopeId) {
         if let Some(scope) = self.scopes.iter_mut().find(|scope| scope.id == *id) {
             scope.window.clear();
@@ -78,7 +83,7 @@ impl Task {
         }
     }
 
-    /// Forgets the calls of the longest untouched sub-agent if another begins to call.
+    /// Forgets the calls of the least recently used sub-agent if another one begins to call.
     pub(super) fn forget_idle_subagent_calls(&mut self, id: &ScopeId) {
         let others = |scope: &&mut ScopeState| scope.id != *id && !scope.window.is_empty();
         if self.scopes.iter_mut().filter(others).count() < MAX_WINDOWS {
@@ -92,6 +97,8 @@ impl Task {
 
     pub(super) fn record_edited_paths(&mut self, paths: &[String]) {
         for path in paths {
+            // A name that does not fit is cut at a character boundary. The state must stay bounded,
+            // and the log has the full name.
             let left = MAX_EDITED.saturating_sub(self.edited.iter().map(String::len).sum());
             let end = path.floor_char_boundary(left.min(path.len()));
             let path = path.get(..end).unwrap_or_default();
@@ -116,6 +123,7 @@ impl Task {
 
     pub(super) fn fold_tool_decision(&mut self, made: &DecisionOnInput, decision: &ToolDecision) {
         let stalled = |because: &DecisionFactor| matches!(because, DecisionFactor::Stalled { .. });
+        // The agent has just been told that it is stalled, so the streak begins anew.
         if made.why.iter().any(stalled) {
             self.low_progress_streak = 0;
         }
@@ -124,11 +132,12 @@ impl Task {
                 self.refused = None;
                 self.pending_approval = None;
             }
-            // As it is, it does not run; no rule and no person refused it.
+            // The call as requested does not run, but neither a rule nor a person refused it.
             ToolDecision::Rewrite { reason, .. } => self.record_denied_call(&made.scope, reason),
             ToolDecision::Ask {
                 approval, until, ..
             } => {
+                // The newest call of the window is the one being decided.
                 let window = self.scope_by_id(&made.scope).map(|scope| &scope.window);
                 let newest = window.and_then(|window| window.back());
                 self.pending_approval = newest.map(|call| PendingApproval {
@@ -138,7 +147,8 @@ impl Task {
                 });
             }
             ToolDecision::Deny { reason } => {
-                // Only the rule or person that decided is a refusal: a cap or a detector is not.
+                // Only the rule or person that decided counts as a refusal. A cap or a detector
+                // does not.
                 let by = made.why.iter().find_map(|why| match why {
                     DecisionFactor::Rule { reason: said } if said == reason => {
                         Some(RefusalSource::Rule)
@@ -146,7 +156,7 @@ impl Task {
                     DecisionFactor::Denied { reason: said, .. } if said == reason => {
                         Some(RefusalSource::Person)
                     }
-                    // A layer that says no is a rule of a person's, too.
+                    // A middleware layer is configured by a person, so its denial counts as a rule.
                     DecisionFactor::Layer(fact) if fact.says == MiddlewareAnswer::Deny => {
                         (fact.middleware_message_for_agent("this call") == *reason)
                             .then_some(RefusalSource::Rule)
@@ -156,6 +166,7 @@ impl Task {
                 let nobody = made.why.contains(&DecisionFactor::NobodyAsked);
                 self.refused = match by {
                     Some(RefusalSource::Rule) if nobody => Some(RefusalSource::Nobody),
+                    // Neither a cap nor a detector clears an earlier refusal.
                     by => by.or(self.refused),
                 };
                 self.record_denied_call(&made.scope, reason);
@@ -164,7 +175,8 @@ impl Task {
         }
     }
 
-    /// What was asked about came back: so a person let it run.
+    /// Clears the pending approval of a call that came back. A result means that the call ran, so a
+    /// person allowed it.
     pub(super) fn clear_approval_of_returned_call(&mut self, call: EightByteDigest) {
         if self
             .pending_approval
@@ -175,8 +187,8 @@ impl Task {
         }
     }
 
-    /// A person answered: what was asked last waits no longer, whatever comes of it. Nor is a
-    /// task spent any more that ended by waiting for this very answer.
+    /// Applies a person's answer. The last question no longer waits, whatever the answer is. A task
+    /// that ended by waiting for exactly this answer is no longer marked as badly ended.
     pub(super) fn apply_person_answer(&mut self, answered: &PersonAnswered) {
         let asked = self.pending_approval.as_ref();
         let was_asked = asked.is_some_and(|asked| asked.approval == answered.approval);
@@ -191,6 +203,8 @@ impl Task {
             spent.reason == Reason::AwaitingHuman
                 && ends.is_some()
                 && spent.detail.as_deref() == ends
+                // Every parked call ends with the same detail, so for those the approval itself
+                // must match.
                 && (was_asked || ends != Some(PARKED_DETAIL))
         });
         if waited_for {
@@ -198,7 +212,8 @@ impl Task {
         }
     }
 
-    /// A call denied by policy stays in the window, with the denial as its outcome.
+    /// Records the denial as the outcome of a call denied by policy. The call stays in the window,
+    /// so that detectors see an agent that keeps asking for it.
     fn record_denied_call(&mut self, scope: &ScopeId, reason: &str) {
         let denial = Digest::hash_bytes(reason.as_bytes()).to_short_digest();
         let newest = self

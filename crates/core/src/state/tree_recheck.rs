@@ -1,33 +1,33 @@
-//! What reading the tree again has shown while a stop is judged.
+//! State machine of the tree readings that happen while a stop is judged.
 
 use serde::{Deserialize, Serialize};
 
-/// How the tree that a stop is judged on compares with what was read since. It is read again where
+/// How the tree that a stop is judged on compares with later readings. It is read again where
 /// evidence is about another tree, and before every accepting answer.
 ///
-/// A stop is judged on at most two trees: the one of its input and, if that was seen to have moved,
-/// the one that was read then. So it asks for at most two runs of a check, and one more before the
-/// task is given up; and for at most three readings. Where a newer run of a check is told of, it
-/// asks for one more, and for a reading after it.
+/// A stop is judged on at most two trees: the one of its input and, if that has moved, the one of
+/// the next reading. So it requests at most two runs of a check, one more before the task is given
+/// up, and at most three readings. Where a newer run of a check is reported, it requests one more
+/// run and one more reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TreeRecheckState {
     /// It was not read again.
     NotRead,
     /// It is being read.
     Reading {
-        /// The stop is judged anew already.
+        /// The tree had moved before, so the stop is already judged a second time.
         moved: bool,
     },
-    /// It was read, was the same, and nothing that counts came since: the stop may be accepted.
+    /// It was read and had not changed, and no evidence came since: the stop may be accepted.
     Confirmed {
-        /// The stop is judged anew.
+        /// The tree had moved before, so the stop is judged a second time.
         moved: bool,
     },
-    /// It was read and was the same. Evidence came since.
+    /// It was read and had not changed, but evidence came since.
     Unmoved,
-    /// It had moved. The stop is judged anew, on the tree as it was read.
+    /// It had moved. The stop is judged a second time, on the tree that was read.
     Moved,
-    /// It moved once more: nothing that depends on it can be judged at this stop.
+    /// It moved again: nothing that depends on it can be judged at this stop.
     MovedAgain,
 }
 
@@ -37,8 +37,8 @@ impl TreeRecheckState {
         matches!(self, Self::Reading { .. })
     }
 
-    /// The stop may be answered without another reading: the last one came after all that is known,
-    /// or another would change nothing.
+    /// Returns whether the stop may be answered without another reading: the last one came after
+    /// all evidence, or another would change nothing.
     pub fn is_tree_recheck_complete(self) -> bool {
         matches!(self, Self::Confirmed { .. } | Self::MovedAgain)
     }
@@ -52,10 +52,12 @@ impl TreeRecheckState {
         }
     }
 
-    /// It was read at least once: evidence about another tree is not looked into a second time.
+    /// Returns whether it was read at least once. Evidence about another tree then does not cause
+    /// another reading.
     pub fn was_tree_reread(self) -> bool {
         match self {
             Self::NotRead | Self::Reading { moved: false } => false,
+            // A second reading is only requested after a first one came back.
             Self::Reading { moved: true } | Self::Confirmed { .. } => true,
             Self::Unmoved | Self::Moved | Self::MovedAgain => true,
         }
@@ -68,19 +70,21 @@ impl TreeRecheckState {
         };
     }
 
-    /// A reading that was asked for came back; whether the tree was the same. Any other decides
-    /// nothing.
+    /// Records whether the requested reading found the same tree. A reading that was not requested
+    /// is ignored.
     pub(super) fn record_tree_reread_result(&mut self, same: bool) {
         if let Self::Reading { moved } = *self {
             *self = match (same, moved) {
                 (true, moved) => Self::Confirmed { moved },
                 (false, false) => Self::Moved,
+                // The second move ends the rechecks. Without this state, a tree that keeps moving
+                // would be read for ever.
                 (false, true) => Self::MovedAgain,
             };
         }
     }
 
-    /// Evidence that counts came.
+    /// Takes a confirmation back because new evidence came.
     pub(super) fn invalidate_tree_confirmation(&mut self) {
         if let Self::Confirmed { moved } = *self {
             *self = match moved {
@@ -90,7 +94,8 @@ impl TreeRecheckState {
         }
     }
 
-    /// Another policy was sealed: all is asked for anew. That the tree moved stays known.
+    /// Resets the recheck after another policy was sealed, since everything is requested again.
+    /// That the tree moved is kept, because it bounds the readings.
     pub(super) fn reset_recheck_for_new_policy(&mut self) {
         *self = match *self {
             Self::MovedAgain => Self::MovedAgain,

@@ -1,8 +1,8 @@
-//! Which verdicts a stop rests on, and what of them was told.
+//! Keeps the verdicts that a stop rests on, and which findings the agent was told.
 //!
-//! The main conversation keeps its verdicts from stop to stop; a sub-agent's are its stop's
-//! own and go with it. So no stop sees what comes back for another (law 4); that the same
-//! check is not run twice is the runtime's business, which knows what was found before.
+//! The main conversation keeps its verdicts from stop to stop. A sub-agent's verdicts belong to its
+//! stop and are dropped with it, so no stop sees what comes back for another (law 4). Reusing a
+//! check that already ran is up to the runtime, which knows the earlier results.
 
 use super::{
     FindingsToldToAgent, KeptVerifierVerdict, LastChanceRerun, MAX_TOLD, PendingStop, Task,
@@ -13,8 +13,9 @@ use crate::ids::{ScopeId, UnixMillis, VerifierName};
 use crate::input::EvidenceArrived;
 
 impl Task {
-    /// What a main stop begins with: all that is known, but no fail that may have been
-    /// mended outside the tree since. A program that was there once can come back.
+    /// Takes the verdicts that a main stop begins with: all known ones, except failures that may
+    /// have been mended outside the tree since. A missing program that was there once may be back,
+    /// so its verdict is dropped too.
     pub(super) fn take_verdicts_valid_at_stop(
         &mut self,
         equipped: &[VerifierName],
@@ -31,16 +32,19 @@ impl Task {
         verdicts
     }
 
-    /// A main stop is no longer judged: the newest of its verdicts by verifier are kept.
+    /// Keeps the newest verdict per verifier of a main stop that is no longer judged.
     pub(super) fn keep_newest_verdicts(&mut self, mut verdicts: Vec<KeptVerifierVerdict>) {
         verdicts.retain(|held| !held.is_transient_verdict());
+        // Verdicts are sorted by verifier and then by stop. Reversed, the newest of each verifier
+        // comes first and survives the deduplication.
         verdicts.reverse();
         verdicts.dedup_by(|older, newer| older.fact.verifier == newer.fact.verifier);
         verdicts.reverse();
         self.verdicts = verdicts;
     }
 
-    /// A main stop was answered: what was told is compared with what is still there.
+    /// Compares the findings that the agent was told with what is still found, after a main stop
+    /// was answered.
     pub(super) fn compare_told_findings_at_stop(&mut self, pending: PendingStop) {
         for told in &mut self.reported_findings {
             let held = pending.newest_verdict_of_verifier(&told.verifier);
@@ -51,8 +55,8 @@ impl Task {
         self.keep_newest_verdicts(pending.verdicts);
     }
 
-    /// Whether a run that began then came of running the check once more about this. One that had begun before
-    /// says nothing of what was mended since.
+    /// Returns whether the run that began at `began` was the last-chance rerun about this subject.
+    /// An earlier run says nothing about what was mended since.
     pub(crate) fn was_last_chance_rerun(
         &self,
         verifier: &VerifierName,
@@ -63,7 +67,8 @@ impl Task {
         since.is_some_and(|since| began.is_some_and(|began| began >= since))
     }
 
-    /// When a run of this check about this has to begin that is to be the one more.
+    /// Returns the time from which on a run of this check about this subject counts as its
+    /// last-chance rerun.
     pub fn last_chance_rerun_start_time(
         &self,
         verifier: &VerifierName,
@@ -75,21 +80,23 @@ impl Task {
         ran.find(is_this).map(|more| more.at)
     }
 
-    /// Remembers that these are to run once more; of each check what it is about now, and when it was asked for
-    /// first: what runs longer than its hook is asked for at each stop.
+    /// Records last-chance reruns: per check its present subject and the time of the first request.
+    /// A check that outlives its hook is requested again at each stop, and keeps the first time.
     pub(super) fn record_last_chance_reruns(&mut self, ran: Vec<LastChanceRerun>) {
         for new in ran {
             if self
                 .last_chance_rerun_start_time(&new.verifier, new.subject)
                 .is_none()
             {
+                // One entry per check keeps the list bounded.
                 self.final_reruns.retain(|old| old.verifier != new.verifier);
                 self.final_reruns.push(new);
             }
         }
     }
 
-    /// A main stop is refused for what is known by now: what ran once more for it is known from before to the next.
+    /// Drops the reruns whose results were counted, after a main stop was refused for them. At the
+    /// next stop such a result is an earlier one again.
     pub(super) fn drop_counted_last_chance_reruns(&mut self) {
         let Some(pending) = self
             .scope_by_id(&ScopeId::main_scope())
@@ -108,7 +115,8 @@ impl Task {
         self.final_reruns = left.cloned().collect();
     }
 
-    /// Remembers that these findings were told; forgets first what is no longer found.
+    /// Remembers that these findings were told. At the limit, findings that are gone are dropped
+    /// first.
     pub(super) fn record_findings_told_to_agent(
         &mut self,
         verifier: &VerifierName,
@@ -134,6 +142,8 @@ impl Task {
         };
         for finding in findings {
             if told.findings.len() >= MAX_TOLD {
+                // A finding that is gone may return as new. One that is still there would be
+                // described a second time (law 7).
                 let gone = told.findings.iter().position(|(_, there)| !there);
                 told.findings.remove(gone.unwrap_or(0));
             }
@@ -143,8 +153,9 @@ impl Task {
 }
 
 impl PendingStop {
-    /// Whether it asked for this, or for evidence about the same: a stop that it replaced may
-    /// have asked the same verifier about another tree. Older logs do not say what was asked.
+    /// Returns whether this stop asked for this evidence, or for evidence about the same subject: a
+    /// stop that it replaced may have asked the same verifier about another tree. Older logs do not
+    /// record what was asked.
     pub(super) fn pending_stop_asked_for_evidence(&self, arrived: &EvidenceArrived) -> bool {
         let fact = &arrived.evidence;
         let asked = |about: EightByteDigest| {
@@ -155,9 +166,9 @@ impl PendingStop {
         about.is_none_or(|about| asked(about) || asked(fact.subject.to_short_digest()))
     }
 
-    /// Of a sub-agent's stop: many of them may be judged at once, so that their checks share the
-    /// room that each check of a main stop has for findings. How many checks there are is known
-    /// before the first comes back, so that the order of arrival leaves no trace.
+    /// Keeps the evidence of a sub-agent's stop. Many such stops may be judged at once, so the
+    /// checks of one share the space for findings that each check of a main stop has. The number of
+    /// checks is known before the first result, so the order of arrival leaves no trace.
     pub(super) fn keep_subagent_verdict(
         &mut self,
         mut fact: EvidenceSummary,
@@ -175,8 +186,9 @@ impl PendingStop {
         self.keep_stop_evidence(fact, arrived, now);
     }
 
-    /// Holds what came back for it; sorted, so that the order of arrival leaves no trace. A run that
-    /// began when the clock was ahead began by now: it is not to be fresh until the clock has caught up.
+    /// Keeps evidence in sorted order, so that the order of arrival leaves no trace. A run that
+    /// began while the clock was ahead counts as begun now, so that it is not fresh until the clock
+    /// has caught up.
     pub(super) fn keep_stop_evidence(
         &mut self,
         fact: EvidenceSummary,

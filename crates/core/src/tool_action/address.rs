@@ -1,4 +1,4 @@
-//! The files that a text can mean: a path, or an address of one.
+//! Returns the files that a text can mean: a path, or a URL of a file.
 
 /// Bytes of a text that can be a path.
 const MAX_PATH: usize = 4_096;
@@ -9,8 +9,9 @@ const REMOTE: &[&str] = &[
     "ssh", "ws", "wss",
 ];
 
-/// The paths that a text can be. An address on another machine is no file of this one; what an
-/// editor or a server makes of a scheme of its own is not known, so all that it can mean counts.
+/// Returns the paths that a text can mean. A URL on another machine is no local file. What an
+/// editor or server does with a scheme of its own is unknown, so everything that it could mean
+/// counts.
 pub(super) fn possible_paths_of_text(text: &str) -> Vec<String> {
     let text = text.trim_matches([' ', '\t', '\r']);
     if text.is_empty() || text.len() > MAX_PATH || text.contains('\0') {
@@ -21,6 +22,7 @@ pub(super) fn possible_paths_of_text(text: &str) -> Vec<String> {
     };
     let found: Vec<Option<String>> = match rest.strip_prefix("//") {
         _ if scheme.eq_ignore_ascii_case("file") => vec![file_url_path(rest)],
+        // Without `//` the colon is part of an ordinary file name.
         None => return vec![text.to_owned()],
         Some(_) if is_remote_scheme(scheme) => return Vec::new(),
         Some(rest) => {
@@ -33,6 +35,8 @@ pub(super) fn possible_paths_of_text(text: &str) -> Vec<String> {
                 percent_decode(value).map(|value| possible_paths_of_text(&value))
             });
             let values: Vec<Option<String>> = values.flatten().map(Some).collect();
+            // `vscode://file/a/b` may mean `file/a/b` or `/a/b`, depending on whether the first
+            // part is a host.
             [
                 vec![percent_decode(place), below.and_then(percent_decode)],
                 values,
@@ -44,7 +48,7 @@ pub(super) fn possible_paths_of_text(text: &str) -> Vec<String> {
     found.filter(|path| !path.is_empty()).collect()
 }
 
-/// Whether this is an address on another machine.
+/// Returns whether this is an address on another machine.
 pub(super) fn is_remote_address(text: &str) -> bool {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme.trim());
     scheme.is_some_and(is_remote_scheme)
@@ -56,17 +60,17 @@ fn is_remote_scheme(scheme: &str) -> bool {
     scheme.split('+').any(|part| REMOTE.contains(&part))
 }
 
-/// What stands behind `file:`.
+/// Returns the path of a `file:` URL.
 fn file_url_path(rest: &str) -> Option<String> {
     let rest = rest.split(['?', '#']).next().unwrap_or(rest);
     percent_decode(match rest.strip_prefix("//") {
-        // A host comes first, and is this one.
+        // A host comes first. `file:` URLs name this machine.
         Some(place) => place.get(place.find('/').unwrap_or(0)..)?,
         None => rest,
     })
 }
 
-/// Without the line and the column of an editor: `/a/b:12:3`.
+/// Removes the line and column of an editor: `/a/b:12:3`.
 fn strip_line_and_column(place: &str) -> &str {
     let mut place = place;
     while let Some((before, number)) = place.rsplit_once(':')
@@ -78,7 +82,7 @@ fn strip_line_and_column(place: &str) -> &str {
     place
 }
 
-/// `%2E` is a dot.
+/// Decodes percent escapes; `%2E` is a dot. `None` if the bytes are no UTF-8.
 fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -1,18 +1,18 @@
-//! The paths in the arguments of a tool: by the names of the arguments, in lists and objects, in
-//! addresses, in the headers of patches, and below a folder that stands beside them.
+//! Finds the paths in the arguments of a tool: by argument names, in lists and objects, in URLs, in
+//! patch headers, and below a folder that another argument names.
 
 use serde_json::Value;
 
 use super::tool_names::split_tool_name_into_words;
 use super::{CallStartFolder, address, command, options, patch_headers};
 
-/// Objects and lists inside one another that are looked into.
+/// How deeply nested objects and lists are scanned.
 const MAX_DEPTH: usize = 16;
-/// Texts that are looked at.
+/// Texts scanned per call.
 const MAX_TEXTS: usize = 2_000;
 /// Bytes of a text that can be JSON itself.
 const MAX_JSON: usize = 1 << 20;
-/// Folders, and names below them, that are put together.
+/// Folders, and names below them, that are joined.
 const MAX_JOINED: usize = 32;
 
 /// Names of arguments with which a call asks for a change, whatever they hold.
@@ -31,17 +31,17 @@ const CHANGE_ARGUMENTS: &[&str] = &[
 pub(super) struct ArgumentPathScan {
     /// Paths, by the names of their arguments.
     pub(super) named: Vec<String>,
-    /// Those of them from which something is copied or moved.
+    /// Those paths from which something is copied or moved.
     pub(super) sources: Vec<String>,
     /// The places for a result.
     pub(super) outputs: Vec<String>,
-    /// Those that are only called a target, or what something goes to.
+    /// Those whose argument is only called `target` or `to`.
     targets: Vec<String>,
     /// Files of a log.
     logs: Vec<String>,
     /// Paths in the headers of patches.
     pub(super) patched: Vec<String>,
-    /// The same in texts for a file.
+    /// Paths in the headers of patches inside file contents.
     pub(super) patched_in_content: Vec<String>,
     /// Other texts that could be paths.
     pub(super) others: Vec<String>,
@@ -53,9 +53,9 @@ pub(super) struct ArgumentPathScan {
     pub(super) opens_to_write: bool,
     /// It is told only to check what it would change.
     pub(super) only_checks: bool,
-    /// What is read lies elsewhere: an address, or a number of something kept by others.
+    /// What it reads is elsewhere: a URL, or the id of something stored by another service.
     pub(super) is_fetched: bool,
-    /// There was more than is looked at.
+    /// There was more than is scanned.
     pub(super) is_cut: bool,
     /// Folders in which the others may lie.
     pub(super) folders: Vec<String>,
@@ -68,7 +68,7 @@ pub(super) struct ArgumentPathScan {
     skips_command: bool,
 }
 
-/// What the name of an argument says of the texts in it.
+/// What an argument's name says about its value.
 #[derive(Debug, Clone, Copy, Default)]
 struct ArgumentRole {
     is_path: bool,
@@ -77,12 +77,12 @@ struct ArgumentRole {
     is_target: bool,
     is_log: bool,
     is_folder: bool,
-    /// Words for a program.
+    /// Options for a program.
     is_options: bool,
     start: StartFolderCertainty,
     /// Text for a file, or for a person.
     is_content: bool,
-    /// What it is about, for a person.
+    /// A heading or message for a person.
     is_label: bool,
 }
 
@@ -100,8 +100,8 @@ impl ArgumentPathScan {
         Self::scan_tool_arguments_for_paths(args, false)
     }
 
-    /// Those of a call that runs a command: what stands in that is no argument of the call, and a folder is
-    /// where it starts.
+    /// Scans a call that runs a command. The command itself is no argument of the call, and a
+    /// folder is where it starts.
     pub(super) fn paths_in_command_call(args: &Value) -> Self {
         Self::scan_tool_arguments_for_paths(args, true)
     }
@@ -118,6 +118,8 @@ impl ArgumentPathScan {
 
     fn scan_argument_value_for_paths(&mut self, value: &Value, role: ArgumentRole, depth: usize) {
         let Some(depth) = depth.checked_sub(1) else {
+            // A cut scan is reported, so that the caller can treat the call as unknown instead of
+            // harmless.
             self.is_cut = true;
             return;
         };
@@ -134,7 +136,7 @@ impl ArgumentPathScan {
                     let mut inner = ArgumentRole::role_from_argument_name(name);
                     let like_a_path = name.contains(['/', '.']);
                     if role.is_path && (like_a_path || !inner.is_path && !inner.is_content) {
-                        // `{"files": {"a.rs": "text"}}`
+                        // Paths as keys, with the text as value: `{"files": {"a.rs": "text"}}`.
                         self.scan_argument_for_paths(name, role, depth);
                         inner = ArgumentRole {
                             is_content: true,
@@ -143,7 +145,7 @@ impl ArgumentPathScan {
                     } else if like_a_path {
                         self.scan_argument_for_paths(name, ArgumentRole::default(), depth);
                     }
-                    // `{"cwd": {"uri": "a"}}`
+                    // A nested value keeps the role of the outer name: `{"cwd": {"uri": "a"}}`.
                     if inner.start == StartFolderCertainty::No {
                         inner.start = role.start;
                     }
@@ -176,6 +178,8 @@ impl ArgumentPathScan {
         if is_long {
             self.patched.extend(patch_headers::patched_paths(text));
         }
+        // Some agents send nested arguments as JSON in a string. The text itself still counts as a
+        // possible path below.
         let nested = text.trim_start().starts_with(['{', '[']) && text.len() <= MAX_JSON;
         if nested && let Ok(value) = serde_json::from_str::<Value>(text) {
             self.scan_argument_value_for_paths(&value, role, depth);
@@ -187,7 +191,8 @@ impl ArgumentPathScan {
         }
         self.is_fetched |= address::is_remote_address(text);
         self.add_call_working_folder(text, role.start);
-        // A name can hold the end of a line; and a text can be a list of names.
+        // A file name may contain a newline, and a text may be a list of names, so both readings
+        // count.
         if role.is_path && text.trim().contains('\n') {
             let lines = text.lines().take(MAX_JOINED);
             for text in std::iter::once(text).chain(lines) {
@@ -218,7 +223,7 @@ impl ArgumentPathScan {
         if role.is_folder {
             push_unique(&mut self.folders, &path);
         }
-        // Where a command starts is no file that its tool writes.
+        // The folder where a command starts is not a file that its tool writes.
         if self.skips_command && role.start != StartFolderCertainty::No {
             return;
         }
@@ -230,7 +235,7 @@ impl ArgumentPathScan {
             return;
         }
         if !role.is_path {
-            // Words for a person, or for a search, are no path.
+            // Text with blanks under an unknown name is for a person or a search, not a path.
             if role.is_folder || !is_words {
                 push_unique(&mut self.others, &path);
             }
@@ -245,13 +250,13 @@ impl ArgumentPathScan {
         }
     }
 
-    /// What an argument says of the call as a whole.
+    /// Notes what an argument says about the call as a whole.
     fn note_argument_about_writing(&mut self, name: &str, value: &Value) {
         let joined = split_tool_name_into_words(name).concat();
         let text = value.as_str().unwrap_or("");
         if matches!(joined.as_str(), "mode" | "openmode" | "flag" | "flags") {
             let text = text.to_ascii_lowercase();
-            // `w`, `ab`, `r+` as programs give them to `open`.
+            // Modes of `open`: `w`, `ab`, `r+`.
             let letters = text.replace(['b', 't'], "");
             self.opens_to_write |= ["write", "append"].iter().any(|word| text.contains(word))
                 || matches!(
@@ -286,6 +291,7 @@ impl ArgumentPathScan {
         let path = address::possible_paths_of_text(text.trim())
             .into_iter()
             .next();
+        // A shell may expand such a folder, so where it lies is known only at run time.
         let known = path.filter(|path| !path.contains(['$', '`']));
         let folder = match (start, known) {
             (StartFolderCertainty::No, _) => return,
@@ -293,6 +299,7 @@ impl ArgumentPathScan {
             (StartFolderCertainty::Sure, Some(path)) => CallStartFolder::Named(path),
             (StartFolderCertainty::Possible, Some(path)) => CallStartFolder::Possible(path),
             (StartFolderCertainty::Sure, None) => CallStartFolder::Unknown,
+            // An argument that may mean something else must not make every call's folder unknown.
             (StartFolderCertainty::Possible, None) => return,
         };
         if !self.starts.contains(&folder) {
@@ -300,8 +307,8 @@ impl ArgumentPathScan {
         }
     }
 
-    /// The places for a result of a tool that reads. The second of two things that are compared is none, and
-    /// the log that is looked at is none.
+    /// Returns the paths to which a reading tool writes its result. The second of two compared
+    /// things is not one, nor is a log that is being read.
     pub(super) fn tool_output_paths(&self, compares: bool, reads_logs: bool) -> Vec<String> {
         let targets = self.targets.iter().filter(|_| !compares);
         let logs = self.logs.iter().filter(|_| !reads_logs);
@@ -313,7 +320,7 @@ impl ArgumentPathScan {
             .collect()
     }
 
-    /// A name below a folder that another argument gives.
+    /// Joins names with the folders that other arguments name.
     fn join_folder_and_name_arguments(&mut self) {
         for folder in self.folders.iter().take(MAX_JOINED) {
             for name in self.relative.iter().take(MAX_JOINED) {
@@ -327,6 +334,8 @@ impl ArgumentPathScan {
                 push_unique(&mut self.named, &joined);
             }
         }
+        // Each folder is joined with each name, so without the bounds a hostile call could make
+        // millions of paths.
         self.is_cut |= self.folders.len() > MAX_JOINED
             || !self.folders.is_empty() && self.relative.len() > MAX_JOINED;
     }
@@ -338,6 +347,7 @@ impl ArgumentRole {
         let joined = words.concat();
         let any = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
         let last = words.last().map_or("", String::as_str);
+        // A name such as `root` or `workspace` says where files are, not which file is meant.
         let only_folder =
             FOLDERS.contains(&joined.as_str()) || matches!(last, "cwd" | "root" | "workspace");
         let is_folder = only_folder || matches!(last, "dir" | "directory" | "folder");
@@ -373,13 +383,13 @@ fn push_unique(found: &mut Vec<String>, path: &str) {
     }
 }
 
-/// This file in that folder.
+/// Returns the path of this file's name in that folder.
 pub(super) fn join_folder_and_file(folder: &str, file: &str) -> Option<String> {
     let name = file.trim_end_matches('/').rsplit('/').next()?;
     (!name.is_empty()).then(|| format!("{}/{name}", folder.trim_end_matches('/')))
 }
 
-/// Whether an argument of this name holds text for a file.
+/// Returns whether an argument of this name holds text for a file.
 pub(super) fn is_content_argument(name: &str) -> bool {
     CONTENTS.contains(&split_tool_name_into_words(name).concat().as_str())
 }
@@ -392,7 +402,7 @@ fn is_environment_argument_name(name: &str) -> bool {
     )
 }
 
-/// The words of a code that can be paths: what it does with them cannot be read.
+/// Returns the words of code that can be paths. What the code does with them cannot be read.
 pub(super) fn path_like_words_in_code(code: &str) -> Vec<String> {
     let in_a_path = |c: char| c.is_alphanumeric() || "_-./~@+".contains(c);
     code.split(|c| !in_a_path(c))

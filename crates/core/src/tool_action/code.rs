@@ -1,5 +1,6 @@
-//! Code in the arguments of a tool that runs some, as the command that runs it: code is judged as the
-//! one-liner of its language (`python3 -c CODE`), and what a notebook gives to a shell as a shell's.
+//! Finds code in the arguments of a tool that runs code, and turns it into the command that runs
+//! it. Code is judged as the one-liner of its language (`python3 -c CODE`), and shell lines of a
+//! notebook as a shell script.
 
 use serde_json::{Map, Value};
 
@@ -10,13 +11,13 @@ use super::tool_names::{ToolNameWithoutServer, split_tool_name_into_words};
 /// Names of arguments that hold code, in a tool that runs some, without case and `_`.
 const CODES: &[&str] = &["code", "cellcode", "pycode", "pythoncode", "sourcecode"];
 
-/// Names of arguments that can hold code, and a path, a place or a word as well.
+/// Names of arguments that can hold code, but also a path, a place or a word.
 const POSSIBLE_CODES: &[&str] = &["cell", "cellsource", "cells", "snippet", "source"];
 
-/// Names of arguments that hold code where no other does, and else what is typed at it.
+/// Names of arguments that hold code if no other argument does, and otherwise typed input.
 const TYPED_CODES: &[&str] = &["input", "line", "expression", "statement", "statements"];
 
-/// Those that hold it only where a language is named.
+/// Names of arguments that hold code only if a language is named.
 const CODES_OF_A_LANGUAGE: &[&str] = &["query", "content", "text", "body", "exec"];
 
 /// Names of arguments that say which language it is.
@@ -29,7 +30,7 @@ const LANGUAGES: &[&str] = &[
     "interpreter",
 ];
 
-/// What is given code.
+/// The interpreter that runs code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CodeInterpreter {
     Shell,
@@ -75,14 +76,14 @@ impl CodeInterpreter {
 /// Reads the code in the arguments of one call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ToolCallCodeReader {
-    /// As the call says, or the tool's name.
+    /// From the arguments, or else from the tool's name.
     language: Option<CodeInterpreter>,
     /// The tool's name speaks of code.
     is_code_tool: bool,
 }
 
 impl ToolCallCodeReader {
-    /// Of a tool that runs code; `None` of any other.
+    /// Returns a reader for a tool that runs code; `None` for any other tool.
     pub(super) fn code_reader_for_tool(
         name: &ToolNameWithoutServer<'_>,
         args: &Value,
@@ -104,6 +105,8 @@ impl ToolCallCodeReader {
             .flat_map(|name| tool_argument_values_by_name(map, name));
         let mut commands: Vec<Vec<String>> = sure
             .filter_map(string_or_joined_lines)
+            // A field called `code` of another tool may hold a coupon or a country, so it must at
+            // least call a function.
             .filter(|code| reader.tool_expects_code() || has_function_call(code))
             .flat_map(|code| reader.interpreter_commands_for_code(&code))
             .collect();
@@ -121,7 +124,7 @@ impl ToolCallCodeReader {
         };
         let reader = self.with_language_from_arguments(map);
         let typed = first_named_argument(map, TYPED_CODES).and_then(string_or_joined_lines);
-        // What is typed can be words for a person.
+        // Typed input can also be words for a person, so it must at least call a function.
         let expression = || {
             first_named_argument(map, &["expression"])
                 .and_then(string_or_joined_lines)
@@ -139,7 +142,7 @@ impl ToolCallCodeReader {
         code.map_or_else(Vec::new, |code| reader.interpreter_commands_for_code(&code))
     }
 
-    /// What an argument named like a command holds, if that is code.
+    /// Returns the commands of an argument that is named like a command but holds code.
     pub(super) fn code_in_command_argument(
         self,
         map: &Map<String, Value>,
@@ -147,10 +150,11 @@ impl ToolCallCodeReader {
     ) -> Option<Vec<Vec<String>>> {
         let reader = self.with_language_from_arguments(map);
         let is_code = reader.tool_expects_code() && reader.language != Some(CodeInterpreter::Shell);
+        // Without a call, the text is judged as the command that its argument name says.
         (is_code && has_function_call(text)).then(|| reader.interpreter_commands_for_code(text))
     }
 
-    /// A language that stands beside the code is that of the code.
+    /// Returns the reader with the language that is named beside the code, if any.
     fn with_language_from_arguments(self, map: &Map<String, Value>) -> Self {
         Self {
             language: argument_language(map).or(self.language),
@@ -158,16 +162,17 @@ impl ToolCallCodeReader {
         }
     }
 
-    /// Whether what such a tool is given is code, whatever it looks like.
+    /// Returns whether the tool's input is code, whatever it looks like.
     fn tool_expects_code(self) -> bool {
         self.is_code_tool || self.language.is_some()
     }
 
-    /// The words of the commands that run this code. Code in a language that nobody names is read as
+    /// Returns the words of the commands that run this code. Code in an unnamed language is read as
     /// Python and as JavaScript, unless it calls nothing.
     fn interpreter_commands_for_code(self, code: &str) -> Vec<Vec<String>> {
         match self.language {
             Some(known) => known.commands_to_run_code(code),
+            // The language is unknown, so the code is judged in both. A danger in either counts.
             None if has_function_call(code) => [PYTHON, NODE]
                 .iter()
                 .flat_map(|known| known.commands_to_run_code(code))
@@ -205,7 +210,7 @@ pub(super) fn shell_tool_code(
     let map = args.as_object()?;
     let value = first_named_argument(map, &[CODES, TYPED_CODES].concat())?;
     let language = call_language(name, args);
-    // Of the names of shells this one is that of code as well.
+    // `exec` is the name of a shell and of a code runner.
     let is_code = |code: &str| {
         language.is_none() && name.tool_name_words() == ["exec"] && has_function_call(code)
     };
@@ -223,7 +228,7 @@ pub(super) fn shell_tool_code(
     }
 }
 
-/// One command for several.
+/// Merges several commands into one.
 pub(super) fn merge_into_tool_command(
     mut commands: Vec<Vec<String>>,
 ) -> Option<CommandInToolArguments> {
@@ -280,15 +285,16 @@ fn string_or_joined_lines(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether a text is code, and neither a path nor a word.
+/// Returns whether a text is code, and neither a path nor a word.
 fn looks_like_code(text: &str) -> bool {
     has_function_call(text)
         || text.trim().contains('\n')
         || split_cell_shell_from_python(text).0.is_some()
 }
 
-/// Whether a text calls a function outside of its quotes, which no simple command does.
+/// Returns whether a text calls a function outside of its quotes, which no simple command does.
 fn has_function_call(text: &str) -> bool {
+    // Quotes are skipped, since text such as `echo "f(x)"` calls nothing. Escapes are not resolved.
     let mut quote = None;
     let mut before = ' ';
     for c in text.chars() {
@@ -305,16 +311,19 @@ fn has_function_call(text: &str) -> bool {
     false
 }
 
-/// What a line of a notebook gives to a shell.
+/// Returns the part of a notebook line that goes to a shell.
 fn notebook_shell_command(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let begins = ["!!", "!", "%sx ", "%system "];
+    // `!!` must be tried before `!`, or its second mark would become part of the command. These are
+    // IPython's forms.
     begins.iter().find_map(|begin| line.strip_prefix(begin))
 }
 
-/// What a notebook gives to a shell of a cell, and what to Python.
+/// Splits a notebook cell into its shell part and its Python part.
 fn split_cell_shell_from_python(code: &str) -> (Option<String>, Option<String>) {
     let (first, rest) = code.trim_start().split_once('\n').unwrap_or((code, ""));
+    // A cell magic applies to the whole cell, a line magic only to its line.
     let magic = first.trim().strip_prefix("%%").unwrap_or("");
     if split_tool_name_into_words(magic)
         .iter()

@@ -1,4 +1,4 @@
-//! The command, or the patch, that stands in the arguments of a tool.
+//! Finds the command or the patch in the arguments of a tool.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use super::arguments::is_content_argument;
 use super::code::{self, ToolCallCodeReader};
 use super::tool_names::{ToolNameWithoutServer, split_tool_name_into_words};
 
-/// Objects and lists inside one another that are looked into.
+/// How deeply nested objects and lists are scanned.
 const MAX_DEPTH: usize = 16;
 
 /// Names of arguments that hold a command, in any case and without `_`.
@@ -34,10 +34,10 @@ const PROGRAMS: &[&str] = &["executable", "program", "binary"];
 /// Names of arguments that hold the words behind a program.
 pub(super) const ARGUMENTS: &[&str] = &["args", "arguments", "argv"];
 
-/// Names of arguments that hold what is typed at something that runs.
+/// Names of arguments that hold what is typed into a running process.
 const TYPED: &[&str] = &["chars", "data", "input", "keys", "stdin", "text"];
 
-/// Whether an argument of this name is read as a command, where there is one.
+/// Returns whether an argument of this name is part of a command, where there is one.
 pub(super) fn is_command_argument_name(name: &str) -> bool {
     let joined = split_tool_name_into_words(name).concat();
     [COMMANDS, PROGRAMS, ARGUMENTS]
@@ -71,9 +71,9 @@ pub(super) fn command_from_value(value: &Value) -> Option<CommandInToolArguments
     }
 }
 
-/// The command in the arguments of any tool, by the names that it commonly has, wherever it stands in
-/// them, and the code of one that runs code. A list is of words for no shell, unless something stands
-/// beside it.
+/// Finds the command in the arguments of any tool, by the usual argument names, at any depth, and
+/// the code of a tool that runs code. A list is the words of a command without a shell, unless
+/// something stands beside it.
 pub(super) fn command_in_tool_arguments(
     args: &Value,
     code: Option<ToolCallCodeReader>,
@@ -86,11 +86,13 @@ pub(super) fn command_in_tool_arguments(
     match (found.lines.len(), found.argv) {
         (0, _) => code::merge_into_tool_command(code?.commands_in_typed_tool_input(args)),
         (1, Some(argv)) => Some(CommandInToolArguments::Argv(argv)),
+        // Several commands are judged together, as lines of one script.
         _ => Some(CommandInToolArguments::Script(found.lines.join("\n"))),
     }
 }
 
-/// What is typed at something that runs, if it can be a command: an answer is one word.
+/// Returns what is typed into a running process, if it can be a command. A single word is taken for
+/// an answer.
 pub(super) fn command_typed_to_process(args: &Value) -> Option<CommandInToolArguments> {
     let text = first_named_argument(args.as_object()?, TYPED)?.as_str()?;
     let is_command = text
@@ -116,6 +118,7 @@ pub(super) fn first_named_argument<'v>(
 ) -> Option<&'v Value> {
     let named = |name: &str| {
         map.iter()
+            // `commandLine`, `command_line` and `command-line` are one name.
             .find(|(key, _)| split_tool_name_into_words(key).concat() == name)
     };
     names
@@ -143,6 +146,7 @@ impl CommandsInArguments {
             Value::Object(map) => {
                 self.collect_commands_in_arguments(map);
                 for (name, value) in map {
+                    // Text for a file is not run, even if it looks like JSON with a command in it.
                     if !is_content_argument(name) {
                         self.scan_value_for_commands(value, depth);
                     }
@@ -151,6 +155,7 @@ impl CommandsInArguments {
             Value::Array(list) => list
                 .iter()
                 .for_each(|value| self.scan_value_for_commands(value, depth)),
+            // Some agents send nested arguments as JSON in a string.
             Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
                 if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text)
                 {
@@ -170,7 +175,7 @@ impl CommandsInArguments {
     fn add_code_commands(&mut self, codes: &[Vec<String>]) {
         for words in codes {
             self.lines.push(code::shell_line_from_words(words));
-            // What is read as a script has no words.
+            // A shell script has no words of its own.
             self.argv = code::inline_shell_script(words)
                 .is_none()
                 .then(|| words.clone());
@@ -195,7 +200,8 @@ impl CommandsInArguments {
                     _ => {
                         let list = parse_string_array(value).filter(|words| !words.is_empty());
                         match list {
-                            // Several commands, each a line.
+                            // `commands` with blanks in its items is a list of command lines, not
+                            // the words of one command.
                             Some(list)
                                 if list.iter().any(|line| line.contains(' '))
                                     && *name == "commands" =>
@@ -225,7 +231,7 @@ impl CommandsInArguments {
                     lines.push(shell_join(&words));
                     argv = Some(words);
                 }
-                // All its words, the program first.
+                // `argv` alone holds the whole command, with the program first.
                 _ => {
                     let words =
                         tool_argument_values_by_name(map, "argv").find_map(parse_string_array);
@@ -241,10 +247,11 @@ impl CommandsInArguments {
         let Some(first) = lines.first_mut() else {
             return;
         };
-        // A program here and its arguments there.
+        // The program is in one argument and its words are in another.
         match (more, &mut argv) {
             (Some(Value::String(more)), _) => {
                 *first = format!("{first} {more}");
+                // A text of arguments is split by a shell, so the words are not known.
                 argv = None;
             }
             (Some(more), argv) => {

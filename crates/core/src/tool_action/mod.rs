@@ -1,6 +1,6 @@
-//! What a tool call does, as far as the tool's name and its arguments tell: one table for every
-//! agent, so that the same call gets the same answer at every entry point. Nothing here looks at a
-//! file; whether a path is protected, and where it really lies, is the runtime's question.
+//! Classifies what a tool call does, from the tool's name and arguments. There is one table for all
+//! agents, so that the same call gets the same answer at every entry point. Nothing here looks at a
+//! file: whether a path is protected, and where it really lies, is decided in the runtime.
 
 mod address;
 mod arguments;
@@ -29,9 +29,9 @@ pub struct ToolAction {
     pub reach: ToolReach,
     /// The command that it runs.
     pub command: Option<CommandInToolArguments>,
-    /// The folders that it names beside its command, or its patch: it starts in one of them.
+    /// The folders that it names beside its command or patch. It starts in one of them.
     pub folders: Vec<CallStartFolder>,
-    /// A server runs it, whose own folder need not be the agent's.
+    /// An MCP server runs it, whose working folder may differ from the agent's.
     pub is_of_server: bool,
     /// The text of the patch that it applies.
     pub patch: Option<String>,
@@ -41,9 +41,9 @@ pub struct ToolAction {
     pub removes: Vec<String>,
     /// The files that it reads.
     pub reads: Vec<String>,
-    /// Arguments that may name a file that it writes: those of a tool that is not known to read only.
+    /// Arguments that may name a file that it writes, for tools that are not known to read only.
     pub may_write: Vec<String>,
-    /// The arguments hold more texts, or hold them deeper, than were looked at.
+    /// The arguments hold more texts, or deeper nesting, than was scanned.
     pub is_cut: bool,
 }
 
@@ -54,7 +54,7 @@ pub enum ToolReach {
     ReadsOnly,
     /// It asks the network.
     Network,
-    /// Whatever it likes.
+    /// It may do anything.
     Unknown,
 }
 
@@ -74,12 +74,12 @@ pub enum CallStartFolder {
     Named(String),
     /// It may start there: the argument can mean another thing as well.
     Possible(String),
-    /// It starts in a folder that only the run knows.
+    /// It starts in a folder that is known only at run time.
     Unknown,
 }
 
 impl CallStartFolder {
-    /// Whether the call starts in a folder that it names.
+    /// Returns whether the call starts in a folder that it names.
     pub fn call_starts_in_named_folder(&self) -> bool {
         !matches!(self, Self::Possible(_))
     }
@@ -112,8 +112,8 @@ impl Default for ToolAction {
 }
 
 impl ToolAction {
-    /// Whether it may do anything: it neither runs a command nor writes a named file, and is not
-    /// known to read only.
+    /// Returns whether it may do anything: it neither runs a command nor writes a named file, and
+    /// is not known to read only.
     pub fn call_may_have_unknown_effects(&self) -> bool {
         self.kind == ToolKind::Other && self.reach != ToolReach::ReadsOnly
     }
@@ -126,7 +126,7 @@ impl ToolAction {
         }
     }
 
-    /// A call that applies this patch.
+    /// Returns the action of a call that applies this patch.
     pub fn action_from_patch_text(text: &str) -> Self {
         Self {
             kind: ToolKind::Write,
@@ -135,7 +135,7 @@ impl ToolAction {
         }
     }
 
-    /// A call that runs this script.
+    /// Returns the action of a call that runs this script.
     pub fn shell_action_from_script(text: &str) -> Self {
         Self {
             kind: ToolKind::Shell,
@@ -145,8 +145,8 @@ impl ToolAction {
     }
 }
 
-/// What a call of this tool with these arguments does. Tools of MCP servers are named
-/// `mcp__SERVER__TOOL`; what a server says of its tools (`readOnlyHint`) excuses nothing.
+/// Classifies a call of this tool with these arguments. Tools of MCP servers are named
+/// `mcp__SERVER__TOOL`. What a server says about its tools (`readOnlyHint`) excuses nothing.
 pub fn classify_call(tool: &str, args: &Value) -> ToolAction {
     let name = ToolNameWithoutServer::parse_tool_name(tool);
     ToolAction {
@@ -162,6 +162,7 @@ fn classify_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
         }
         Some(KnownToolKind::Poll) => classify_polling_tool(name, args),
         Some(KnownToolKind::Write) => classify_writing_tool(name, args),
+        // A known name is no proof: the arguments may still ask for a write.
         Some(KnownToolKind::ReadsOnly) => {
             let found = ArgumentPathScan::paths_named_in_tool_arguments(args);
             match tool_writes_despite_name(name, &found) {
@@ -178,6 +179,8 @@ fn classify_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
             ..ToolAction::default()
         },
         Some(KnownToolKind::Agent) => ToolAction::default(),
+        // A command in the arguments decides before the words of the name. `list_files` with a
+        // `command` runs it.
         None => match find_command_in_tool_call(name, args) {
             Some(command) => classify_shell_tool(name, Some(command), args),
             None if name.may_write_stdin() => classify_terminal_input_tool(name, args),
@@ -197,7 +200,7 @@ fn find_command_in_tool_call(
     named_program::command_from_tool_name(name, args, command.as_ref()).or(command)
 }
 
-/// A tool that runs a command. What else its arguments name it may write.
+/// Classifies a tool that runs a command. It may write whatever else its arguments name.
 fn classify_shell_tool(
     name: &ToolNameWithoutServer<'_>,
     command: Option<CommandInToolArguments>,
@@ -205,7 +208,7 @@ fn classify_shell_tool(
 ) -> ToolAction {
     let found = ArgumentPathScan::paths_in_command_call(args);
     let mut may_write = found.tool_output_paths(false, false);
-    // `{"command": "create", "path": "a"}`: an editor, and no shell.
+    // `{"command": "create", "path": "a"}` is a call of an editor, not of a shell.
     if command.as_ref().is_none_or(is_single_mutating_word) {
         let possible = found
             .starts
@@ -214,7 +217,8 @@ fn classify_shell_tool(
         may_write.extend(possible.filter_map(|start| start.call_folder_path().map(str::to_owned)));
     }
     may_write.extend(found.named);
-    // What the arguments of an agent's own shell mean is known.
+    // For an agent's own shell, the other arguments (a description, a timeout) are known to name no
+    // files.
     if name.is_mcp_server_tool() || !name.is_shell_tool_name() {
         may_write.extend(found.others);
     }
@@ -228,7 +232,7 @@ fn classify_shell_tool(
     }
 }
 
-/// Whether a command is one word, and not of one who looks.
+/// Returns whether the command is a single word that does not mean reading.
 fn is_single_mutating_word(command: &CommandInToolArguments) -> bool {
     let CommandInToolArguments::Script(script) = command else {
         return false;
@@ -238,7 +242,7 @@ fn is_single_mutating_word(command: &CommandInToolArguments) -> bool {
             != ToolNameMeaning::OnlyReads
 }
 
-/// A tool that asks for the state of something that runs, or types at it.
+/// Classifies a tool that polls a running process or types into it.
 fn classify_polling_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
     let may_write = match name.is_mcp_server_tool() {
         true => classify_possibly_writing_tool(name, args).may_write,
@@ -247,14 +251,14 @@ fn classify_polling_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> Tool
     ToolAction {
         kind: ToolKind::Poll,
         command: command::command_typed_to_process(args),
-        // Where it stands was settled by what was typed before.
+        // Its folder was decided by what was typed before.
         folders: vec![CallStartFolder::Unknown],
         may_write,
         ..ToolAction::default()
     }
 }
 
-/// A tool that types at something that runs.
+/// Classifies a tool that types into a running process.
 fn classify_terminal_input_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
     let action = classify_unknown_tool(name, args);
     let Some(command) = command::command_typed_to_process(args) else {
@@ -273,7 +277,7 @@ fn classify_terminal_input_tool(name: &ToolNameWithoutServer<'_>, args: &Value) 
     }
 }
 
-/// A tool whose name is not in the table: the words of its name tell what it does.
+/// Classifies a tool that is not in the table, by the words of its name.
 fn classify_unknown_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
     let found = ArgumentPathScan::paths_named_in_tool_arguments(args);
     match name.tool_name_meaning() {
@@ -302,14 +306,14 @@ fn classify_unknown_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> Tool
     }
 }
 
-/// Whether its arguments are none of a tool that reads: text for a file, a file that is opened to be
-/// written, the place for something that is fetched.
+/// Returns whether its arguments do not fit a reading tool: text for a file, a file opened for
+/// writing, a place for something fetched.
 fn tool_writes_despite_name(name: &ToolNameWithoutServer<'_>, found: &ArgumentPathScan) -> bool {
     let puts = found.has_content || found.is_fetched && !found.named.is_empty();
     found.opens_to_write || puts && name.is_text_reading_tool()
 }
 
-/// A tool that reads what it names, and may write where its result is to go.
+/// Classifies a tool that reads what it names and may write its result somewhere.
 fn classify_reading_tool(name: &ToolNameWithoutServer<'_>, found: ArgumentPathScan) -> ToolAction {
     ToolAction {
         may_write: found.tool_output_paths(name.is_comparison_tool(), name.tool_reads_logs()),
@@ -319,7 +323,7 @@ fn classify_reading_tool(name: &ToolNameWithoutServer<'_>, found: ArgumentPathSc
     }
 }
 
-/// A tool that is not known to read only: it may write whatever it names.
+/// Classifies a tool that is not known to read only. It may write any path that it names.
 fn classify_possibly_writing_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
     let found = ArgumentPathScan::paths_named_in_tool_arguments(args);
     let names_no_file = found.named.is_empty();
@@ -331,6 +335,7 @@ fn classify_possibly_writing_tool(name: &ToolNameWithoutServer<'_>, args: &Value
     if names_no_file || name.is_patch_tool_name() {
         may_write.extend(found.patched_in_content);
     }
+    // What the code does with the words cannot be read, so each that could be a path counts.
     if name.tool_name_has_execute_verb() {
         let codes = code::code_argument_texts(args);
         may_write.extend(
@@ -361,6 +366,7 @@ fn classify_writing_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> Tool
     } = ArgumentPathScan::paths_named_in_tool_arguments(args);
     let names_no_file = named.is_empty();
     let mut writes = named;
+    // A tool that removes a folder names nothing else, so the folder itself is what it writes.
     if writes.is_empty() && name.tool_removes_files(args) {
         writes.clone_from(&folders);
     }
@@ -370,7 +376,7 @@ fn classify_writing_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> Tool
         reads.clone_from(&sources);
     }
     if name.is_file_moving_tool() {
-        // Into a folder a file goes under its own name.
+        // A file that is moved into a folder keeps its own name there.
         let folders: Vec<String> = writes
             .iter()
             .filter(|path| !sources.contains(path))
@@ -386,6 +392,8 @@ fn classify_writing_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> Tool
         .into_iter()
         .chain(patched_in_content.into_iter().filter(|_| in_content));
     for path in patched {
+        // A relative path in a patch may be meant from the folder beside it or from the working
+        // folder, so both count.
         let below = folders.iter().filter(|_| !path.starts_with('/'));
         writes.extend(below.map(|folder| format!("{}/{path}", folder.trim_end_matches('/'))));
         writes.push(path);
@@ -401,7 +409,7 @@ fn classify_writing_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> Tool
         true => writes.clone(),
         false => Vec::new(),
     };
-    // A server's tool that names no file here changes something elsewhere.
+    // A server's tool that names no file here changes something elsewhere, such as an issue.
     let elsewhere = name.is_mcp_server_tool() && writes.is_empty() && patch.is_none();
     ToolAction {
         kind: match elsewhere || writes.is_empty() && !name.is_known_writing_tool() {

@@ -1,5 +1,5 @@
-//! Tools that are named like the one program that they start: `git` with `args`, `kubectl` with
-//! `command`, `run_gh`. The program is no word of what they are given.
+//! Finds the command of tools that are named like the program that they start: `git` with `args`,
+//! `kubectl` with `command`, `run_gh`. The program is not among the words that they are given.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::CommandInToolArguments;
 use super::command::{self, first_named_argument, parse_string_array, shell_join};
 use super::tool_names::ToolNameWithoutServer;
 
-/// Programs that are more than their first word, by what can be done with them.
+/// Programs whose subcommands decide what they do.
 const PROGRAMS: &[&str] = &[
     "aws",
     "az",
@@ -43,7 +43,7 @@ const PROGRAMS: &[&str] = &[
     "yarn",
 ];
 
-/// What such a tool is given as a command can be code, or a command of its own.
+/// Programs whose tools may be given code, or a command of its own.
 const INTERPRETERS: &[&str] = &[
     "bun", "deno", "node", "perl", "php", "python", "python3", "ruby",
 ];
@@ -64,8 +64,9 @@ pub(super) fn command_from_tool_name(
     let program = program_from_tool_name(name.tool_name_words())?;
     let map = args.as_object()?;
     match found {
-        // As it is written it may be a command as well.
+        // The text may also be a complete command, so both readings are judged, each as a line.
         Some(CommandInToolArguments::Script(script)) if !INTERPRETERS.contains(&program) => {
+            // With the program already in front, there is only one reading.
             let is_whole = script.split_whitespace().next() == Some(program);
             let is_line = !script.trim().contains('\n');
             (is_line && !is_whole)
@@ -93,6 +94,8 @@ pub(super) fn command_from_tool_name(
                 Some(more) => Some(CommandInToolArguments::Argv(words(parse_string_array(
                     more,
                 )?))),
+                // Without a subcommand or arguments nothing is known about the call, and the name
+                // alone decides.
                 None => first.map(|_| CommandInToolArguments::Argv(words(Vec::new()))),
             }
         }

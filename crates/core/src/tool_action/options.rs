@@ -1,4 +1,4 @@
-//! What the options in the arguments of a tool ask for: `--fix`, `-o FILE`, and `"fix": true`.
+//! Reads what options in a tool's arguments ask for: `--fix`, `-o FILE`, `"fix": true`.
 
 use super::arguments::OUTPUTS;
 use super::tool_names::split_tool_name_into_words;
@@ -15,7 +15,7 @@ const ASKS_FOR_CHANGE: &[&str] = &[
     "write",
 ];
 
-/// The same, as two words.
+/// Such options that consist of two words.
 const TWO_WORD_CHANGES: &[&str] = &[
     "inplace",
     "snapshotupdate",
@@ -23,32 +23,34 @@ const TWO_WORD_CHANGES: &[&str] = &[
     "updatesnapshots",
 ];
 
-/// Words with which one of them asks for no change.
+/// Words that turn such an option into one that changes nothing.
 const ASKS_FOR_NONE: &[&str] = &["check", "diff", "dry", "no", "not", "preview", "without"];
 
-/// What an option says of the call.
+/// The effect of an option on the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum OptionEffectOnFiles {
     /// It changes the files that it names.
     ChangesFiles,
     /// It only checks what it would change.
     OnlyChecks,
-    /// It puts a result there.
+    /// It writes a result to this path.
     WritesResultTo(String),
 }
 
-/// Options as they are read one after the other.
+/// Reads options one after the other.
 #[derive(Debug, Default)]
 pub(super) struct OptionScanner {
-    /// Behind the last one the place for a result stands.
+    /// The last option takes a path for a result, which comes next.
     result_follows: bool,
 }
 
 impl OptionScanner {
-    /// What these words for a program say.
+    /// Returns the effects of these options.
     pub(super) fn scan_options(&mut self, text: &str) -> Vec<OptionEffectOnFiles> {
         let mut said = Vec::new();
         for word in text.split_whitespace() {
+            // The state outlives one text, because options and their values may be separate items
+            // of a list.
             let is_result = std::mem::take(&mut self.result_follows);
             let Some(option) = word.strip_prefix('-') else {
                 said.extend(
@@ -73,11 +75,13 @@ impl OptionScanner {
     }
 }
 
-/// What an option of these words says, or an argument that is `true`.
+/// Returns the effect of an option, or of an argument that is `true`, with these words.
 pub(super) fn options_say_change_or_check(words: &[String]) -> Option<OptionEffectOnFiles> {
     let any = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
     let asks = any(ASKS_FOR_CHANGE) || TWO_WORD_CHANGES.contains(&words.concat().as_str());
     match any(ASKS_FOR_NONE) {
+        // `--no-fix` asks for nothing at all, while `--check` and `--dry-run` promise to change
+        // nothing.
         true => (!any(&["no", "not", "without"])).then_some(OptionEffectOnFiles::OnlyChecks),
         false => asks.then_some(OptionEffectOnFiles::ChangesFiles),
     }

@@ -1,6 +1,6 @@
-//! The files that a patch changes, by its headers: V4A and unified diffs, also of deletions and
-//! of renames without a line of text. What stands before a path (`b/`, `w/`, nothing) is told from
-//! the two names of the same file.
+//! Finds the files that a patch changes, from its headers: V4A and unified diffs, including
+//! deletions and renames without text. The prefix of a path (`b/`, `w/`, none) is inferred from the
+//! two names of the same file.
 
 /// How the lines of a V4A patch begin that name a file.
 const V4A: &[&str] = &[
@@ -10,13 +10,13 @@ const V4A: &[&str] = &[
     "*** Move to: ",
 ];
 
-/// Lines of a diff by git that name a file beside its `---` and `+++`, without a prefix.
+/// Lines of a git diff that name a file in addition to `---` and `+++`, without a prefix.
 const MOVES: &[&str] = &["rename from ", "rename to ", "copy to "];
 
 /// The name of a file that is not there.
 const NOTHING: &str = "/dev/null";
 
-/// The paths in the headers of a patch; none if this is no patch.
+/// Returns the paths in the headers of a patch; empty if the text is no patch.
 pub(super) fn patched_paths(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut keep = |path: String| {
@@ -34,6 +34,8 @@ pub(super) fn patched_paths(text: &str) -> Vec<String> {
         } else if let Some(path) = MOVES.iter().find_map(|head| line.strip_prefix(head)) {
             keep(patch_header_file_name(path));
         } else if let Some(old) = line.strip_prefix("--- ")
+            // A `--- ` line alone may be a Markdown rule or a removed line. Only the pair is a
+            // header.
             && let Some(new) = lines.peek().and_then(|next| next.strip_prefix("+++ "))
         {
             paths_from_name_pair(&patch_header_file_name(old), &patch_header_file_name(new))
@@ -44,7 +46,7 @@ pub(super) fn patched_paths(text: &str) -> Vec<String> {
     found
 }
 
-/// A name in a header: without a date behind a tab, and without the quotes of git.
+/// Returns the name in a header, without the date after a tab and without git's quotes.
 fn patch_header_file_name(text: &str) -> String {
     let text = text.split('\t').next().unwrap_or(text).trim();
     match text
@@ -56,7 +58,7 @@ fn patch_header_file_name(text: &str) -> String {
     }
 }
 
-/// `\"`, `\\` and bytes as three octal digits.
+/// Resolves `\"`, `\\` and bytes written as three octal digits.
 fn unquote_git_path(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -69,6 +71,7 @@ fn unquote_git_path(text: &str) -> String {
         let octal = std::str::from_utf8(&digits)
             .ok()
             .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        // Git writes bytes outside of ASCII as three octal digits (`core.quotePath`).
         match octal.filter(|_| digits.len() == 3) {
             Some(byte) => {
                 bytes.push(byte);
@@ -80,11 +83,12 @@ fn unquote_git_path(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The two names behind `diff --git`, which a blank parts: names can hold blanks themselves.
+/// Splits the two names after `diff --git`. They are separated by a blank, and may contain blanks
+/// themselves.
 fn split_git_diff_names(both: &str) -> Vec<String> {
     let parted = |at: usize| Some((both.get(..at)?, both.get(at + 1..)?));
     let blanks = || both.match_indices(' ').map(|(at, _)| at);
-    // Both are the same file, but for a prefix.
+    // In the usual case both names are the same file, apart from the prefix.
     let same = blanks().filter_map(parted).find(|(old, new)| {
         old == new
             || strip_first_path_component(&patch_header_file_name(old))
@@ -97,16 +101,19 @@ fn split_git_diff_names(both: &str) -> Vec<String> {
     })
 }
 
-/// The file, or the files, of an old and a new name.
+/// Returns the file or files of an old and a new name, without diff prefixes.
 fn paths_from_name_pair(old: &str, new: &str) -> Vec<String> {
     let named = [old, new];
     let there = || named.into_iter().filter(|name| *name != NOTHING);
     let prefixed = match there().collect::<Vec<_>>().as_slice() {
         [old, new] => {
+            // Different first parts with equal rests are prefixes. Equal first parts are a folder
+            // of the path.
             first_path_component(old) != first_path_component(new)
                 && (strip_first_path_component(old) == strip_first_path_component(new)
                     || has_diff_prefix(old) && has_diff_prefix(new))
         }
+        // One name is `/dev/null`, so only the usual prefixes can tell.
         [only] => has_diff_prefix(only),
         _ => false,
     };

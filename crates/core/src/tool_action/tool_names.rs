@@ -1,5 +1,5 @@
-//! The names of tools: a table of those that agents have built in, and the verbs by which the
-//! others are known.
+//! Names of tools: a table of those that agents have built in, and the parts of names by which the
+//! others are classified.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ pub(super) enum KnownToolKind {
     ReadsOnly,
     /// Asks the network.
     Network,
-    /// An agent's own: its arguments name no file that it writes and no command.
+    /// A tool of the agent itself. Its arguments name no command and no file that it writes.
     Agent,
 }
 
@@ -36,6 +36,7 @@ impl<'a> ToolNameWithoutServer<'a> {
             let (_, name) = rest.split_once("__")?;
             Some(name)
         });
+        // MCP tools are called `mcp__SERVER__TOOL`. The server's name must not count as a verb.
         let last = tool.rsplit("__").next().unwrap_or(tool);
         Self {
             whole: tool,
@@ -48,47 +49,47 @@ impl<'a> ToolNameWithoutServer<'a> {
         self.whole.contains("__")
     }
 
-    /// Whether the table has it among those that run commands.
+    /// Returns whether the table has it among those that run commands.
     pub(super) fn is_shell_tool_name(&self) -> bool {
         SHELLS.contains(&self.last.as_str())
     }
 
-    /// Whether it may type at something that runs.
+    /// Returns whether it may type into a running process.
     pub(super) fn may_write_stdin(&self) -> bool {
         self.name_has_word(&[
             "console", "keys", "process", "pty", "repl", "stdin", "terminal", "tmux",
         ])
     }
 
-    /// What the words of its name say that it does.
+    /// Returns what the words of its name say about it.
     pub(super) fn tool_name_meaning(&self) -> ToolNameMeaning {
         verbs::tool_name_meaning(&self.words)
     }
 
-    /// Whether it brings a text as it is.
+    /// Returns whether it returns a text unchanged.
     pub(super) fn is_text_reading_tool(&self) -> bool {
         let ends = [self.words.first(), self.words.last()];
         let is = |word: &String| verbs::READS_TEXT.contains(&word.as_str());
         ends.into_iter().flatten().any(is)
     }
 
-    /// Whether it says how two things differ.
+    /// Returns whether it compares two things.
     pub(super) fn is_comparison_tool(&self) -> bool {
         self.name_has_word(&["compare", "diff"])
     }
 
-    /// Whether it reads a log.
+    /// Returns whether it reads a log.
     pub(super) fn tool_reads_logs(&self) -> bool {
         self.name_has_word(&["log", "logs"])
     }
 
-    /// Whether it puts a patch into effect.
+    /// Returns whether its name is that of a patch tool.
     pub(super) fn is_patch_tool_name(&self) -> bool {
         self.name_has_word(&["apply", "diff", "hunk", "patch"])
     }
 
-    /// Whether it runs code: its name has a verb of that, or holds nothing but a language and where it runs.
-    /// What runs in a page of a browser touches no file here.
+    /// Returns whether it runs code: its name has such a verb, or consists only of a language and
+    /// where it runs. Code that runs in a browser page touches no file here.
     pub(super) fn tool_name_runs_code(&self) -> bool {
         let in_browser = BROWSERS
             .iter()
@@ -102,12 +103,12 @@ impl<'a> ToolNameWithoutServer<'a> {
         !in_browser && (runs || !self.words.is_empty() && self.words.iter().all(is_code))
     }
 
-    /// Whether its name has a verb of running.
+    /// Returns whether its name has a verb of execution.
     pub(super) fn tool_name_has_execute_verb(&self) -> bool {
         self.name_has_word(EXECUTES)
     }
 
-    /// Whether it speaks of code.
+    /// Returns whether its name mentions code.
     pub(super) fn tool_name_mentions_code(&self) -> bool {
         self.name_has_word(CODE_WORDS)
     }
@@ -121,12 +122,12 @@ impl<'a> ToolNameWithoutServer<'a> {
         self.name_has_word(&["copy", "cp"]) && !self.name_has_word(verbs::TAKES_AWAY)
     }
 
-    /// Whether it brings files from one place to another.
+    /// Returns whether it copies or moves files.
     pub(super) fn is_file_moving_tool(&self) -> bool {
         self.name_has_word(&["copy", "cp", "move", "mv", "rename"])
     }
 
-    /// Whether what it names is gone afterwards.
+    /// Returns whether the files that it names are gone afterwards.
     pub(super) fn tool_removes_files(&self, args: &Value) -> bool {
         let said = tool_action_argument(args);
         self.name_has_word(verbs::TAKES_AWAY)
@@ -146,7 +147,8 @@ impl<'a> ToolNameWithoutServer<'a> {
     }
 }
 
-/// `move` and `file` of `move_file`, `moveFile` and `move-file`.
+/// Splits a name into lower-case words: `move_file`, `moveFile` and `move-file` are `move` and
+/// `file`.
 pub(super) fn split_tool_name_into_words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut begins = true;
@@ -156,6 +158,7 @@ pub(super) fn split_tool_name_into_words(name: &str) -> Vec<String> {
             begins = true;
             continue;
         }
+        // A run of capitals is one word, so `readURL` splits into `read` and `url`.
         if begins || c.is_uppercase() && !before_is_upper {
             words.push(String::new());
         }
@@ -167,17 +170,19 @@ pub(super) fn split_tool_name_into_words(name: &str) -> Vec<String> {
     words
 }
 
-/// What the table says of a tool; `None` if it does not have it. Some tools do several things, told
-/// apart by an argument.
+/// Returns what the table says about a tool; `None` if it is not listed. Some tools do several
+/// things, which an argument tells apart.
 pub(super) fn known_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> Option<KnownToolKind> {
     let last = name.last.as_str();
     if is_editor_tool(last) {
         return Some(match tool_action_argument(args).as_deref() {
             Some("view" | "read") => KnownToolKind::ReadsOnly,
-            // Without a word it is not known to look only.
+            // Without the argument, it is not known to read only.
             _ => KnownToolKind::Write,
         });
     }
+    // OpenClaw's `process` polls only with these actions. With others it writes to a process or
+    // kills it.
     if last == "process" {
         return matches!(tool_action_argument(args).as_deref(), Some("log" | "poll"))
             .then_some(KnownToolKind::Poll);
@@ -191,7 +196,8 @@ pub(super) fn known_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> Opti
     if POLLS.contains(&last) {
         return Some(KnownToolKind::Poll);
     }
-    // A server can call its tools as it likes.
+    // A server can name its tools as it likes, so a reader's name proves nothing. The kinds above
+    // are the stricter ones and may be taken from any name.
     if name.is_mcp_server_tool() {
         return None;
     }
@@ -201,10 +207,11 @@ pub(super) fn known_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> Opti
     if NETWORK.contains(&name.whole) {
         return Some(KnownToolKind::Network);
     }
+    // Compared with case: `Task` is Claude Code's tool, `task` may be anybody's.
     AGENTS.contains(&name.whole).then_some(KnownToolKind::Agent)
 }
 
-/// What an argument says that a tool of several does.
+/// Returns the action argument of a tool that does several things.
 fn tool_action_argument(args: &Value) -> Option<String> {
     const KEYS: &[&str] = &["command", "action", "operation", "op"];
     let map = args.as_object()?;
@@ -213,7 +220,7 @@ fn tool_action_argument(args: &Value) -> Option<String> {
     Some(value.as_str()?.to_ascii_lowercase())
 }
 
-/// Editors say by an argument what they do to a file.
+/// Returns whether it is an editor tool, which names its action in an argument.
 fn is_editor_tool(last: &str) -> bool {
     matches!(
         last,
@@ -333,7 +340,7 @@ const POLLS: &[&str] = &[
     "write_stdin",
 ];
 
-/// Whatever is not known may do anything.
+/// Tools that only read. A tool that is missing here is taken to do anything.
 const READERS: &[&str] = &[
     "askuserquestion",
     "enterplanmode",

@@ -1,5 +1,6 @@
-//! What the words of a tool's name say that it does. A name is a verb and what it is done to, in either
-//! order: `read_file`, `file_read`. Only a name of which nothing speaks of a change is known to look.
+//! Classifies a tool by the words of its name. A name is a verb and its object, in either order:
+//! `read_file`, `file_read`. A tool counts as read-only only if nothing in its name speaks of a
+//! change.
 
 /// What a name says, by its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,9 +9,10 @@ pub(super) enum ToolNameMeaning {
     ChangesFiles,
     /// It looks at something.
     OnlyReads,
-    /// It works on something that is no file of the tree: an issue, a branch, a breakpoint.
+    /// It works on something that is not a file of the tree: an issue, a branch, a breakpoint.
     OutsideFiles,
-    /// It leaves the files that it names as they are: it runs them as tests, checks them, or git keeps them.
+    /// It leaves the files that it names unchanged: it runs them as tests, checks them, or hands
+    /// them to git.
     LeavesFiles,
     /// It rewrites the files that it names, unless it is told only to check them.
     FormatsFiles,
@@ -18,12 +20,13 @@ pub(super) enum ToolNameMeaning {
     Unknown,
 }
 
-/// What a name of these words says.
+/// Returns the meaning of a name with these words.
 pub(super) fn tool_name_meaning(words: &[String]) -> ToolNameMeaning {
     let has = |known: &[&str]| has_any_word(words, known);
     let first = words.first().map_or("", String::as_str);
     let rest = words.get(1..).unwrap_or(&[]);
-    // Git keeps it, and the files stay as they are: `git_add`.
+    // `git_add` records files and leaves them unchanged. `git_add_and_reset` has a second verb that
+    // may not.
     let keeps = first == "git"
         && rest
             .first()
@@ -36,6 +39,7 @@ pub(super) fn tool_name_meaning(words: &[String]) -> ToolNameMeaning {
     let runs_known = words.iter().all(is_known);
     let formats = runs_known && has(FORMATS) && !has(&["check"]);
     let checks = runs_known && !formats && (has(CHECKERS) || has(FORMATS));
+    // `create_merge_request` changes no file, although `merge` alone may.
     let request = has(&["merge", "pull"]) && has(&["request", "requests"]);
     let no_file = (request || has(NO_FILES)) && !has(FILES) && !has(RUNS);
     if keeps || checks {
@@ -47,16 +51,18 @@ pub(super) fn tool_name_meaning(words: &[String]) -> ToolNameMeaning {
     if no_file {
         return ToolNameMeaning::OutsideFiles;
     }
-    // `find_and_replace`, `get_or_create`.
+    // A second verb may change things: `find_and_replace`, `get_or_create`.
     let looks_first = LOOKS.contains(&first) && !has(&["and", "or"]);
     match has(CHANGES) {
         true if !looks_first => ToolNameMeaning::ChangesFiles,
         false if tool_name_means_reading(words) => ToolNameMeaning::OnlyReads,
+        // A reading verb first and a changing one later (`get_update`) is ambiguous. Unknown is the
+        // safe answer.
         _ => ToolNameMeaning::Unknown,
     }
 }
 
-/// Whether one of the words is one of these.
+/// Returns whether one of the words is one of these.
 pub(super) fn has_any_word(words: &[String], known: &[&str]) -> bool {
     words.iter().any(|word| known.contains(&word.as_str()))
 }
@@ -67,16 +73,19 @@ fn tool_name_means_reading(words: &[String]) -> bool {
     };
     let first = words.first().map_or("", String::as_str);
     let is = |known: &[&str], word: &str| known.contains(&word);
-    // `directory_tree`, `file_read`: a known thing, and then how it is looked at.
+    // `directory_tree`, `file_read`: a known object, and then how it is viewed.
     let of_a_thing = before
         .iter()
         .all(|word| is(THINGS, word) || is(LANGUAGE_TOOLS, word))
         && (is(LOOKS, last) || is(VIEWS, last));
     let by_verb = is(LOOKS, first) || is(SEARCHES, last);
+    // `get_screenshot` makes the thing that it gets, and may write it to a file.
     let makes = first == "get" && has_any_word(words, MADE);
     (by_verb || of_a_thing)
         && !makes
+        // `read_to` names a destination.
         && last != "to"
+        // `check_and_run` executes something, whatever it reads before.
         && !has_any_word(words, RUNS)
         && !words
             .iter()
@@ -130,7 +139,7 @@ const CHANGES: &[&str] = &[
     "write",
 ];
 
-/// Those after which what was named is gone.
+/// Verbs after which the named file is gone.
 pub(super) const TAKES_AWAY: &[&str] = &[
     "delete", "destroy", "erase", "move", "mv", "purge", "remove", "rename", "rm", "rmdir",
     "trash", "unlink", "wipe",
@@ -233,22 +242,23 @@ const LOOKS: &[&str] = &[
     "wc",
 ];
 
-/// Those of them that are meant wherever they end a name: `semantic_search`.
+/// Reading verbs that also count at the end of a name: `semantic_search`.
 const SEARCHES: &[&str] = &["check", "exists", "grep", "lint", "lookup", "search"];
 
-/// Those of them behind which a thing is named: `get_commit`, where `check_commit` may commit.
+/// Reading verbs after which the next word is an object: `get_commit` reads, where `check_commit`
+/// may commit.
 const BRINGS: &[&str] = &["count", "describe", "get", "list", "show"];
 
-/// Words that are things there.
+/// Words that are objects after one of these verbs.
 const ALSO_THINGS: &[&str] = &["commit", "import", "merge", "record", "stash", "store"];
 
-/// Those of them that bring a text as it is.
+/// Reading verbs that return a text unchanged.
 pub(super) const READS_TEXT: &[&str] = &[
     "bat", "cat", "display", "get", "head", "less", "list", "load", "ls", "open", "read", "show",
     "tail", "view",
 ];
 
-/// What a tool shows of a thing.
+/// Views of an object that a tool can show.
 const VIEWS: &[&str] = &[
     "callers",
     "contents",
@@ -297,7 +307,7 @@ const THINGS: &[&str] = &[
     "workspace",
 ];
 
-/// Things that are made where they are asked for, and put into a file.
+/// Objects that are made when they are asked for, and may be put into a file.
 const MADE: &[&str] = &[
     "archive",
     "backup",
@@ -320,7 +330,7 @@ const RUNS: &[&str] = &[
     "build", "eval", "exec", "execute", "fix", "format", "run", "start", "sync",
 ];
 
-/// Tests, linters and type checkers: what they are given stays as it is.
+/// Tests, linters and type checkers. They leave what they are given unchanged.
 const CHECKERS: &[&str] = &[
     "bandit",
     "bats",
@@ -363,7 +373,7 @@ const CHECKERS: &[&str] = &[
     "yamllint",
 ];
 
-/// Words that may stand with them.
+/// Words that may accompany a checker's name.
 const WITH_CHECKERS: &[&str] = &[
     "all",
     "analysis",
@@ -398,7 +408,7 @@ const WITH_CHECKERS: &[&str] = &[
     "watch",
 ];
 
-/// Those of them that rewrite files, unless they are only to check.
+/// Formatters, which rewrite files unless they are told only to check.
 const FORMATS: &[&str] = &[
     "black",
     "fmt",
@@ -408,7 +418,7 @@ const FORMATS: &[&str] = &[
     "rustfmt",
 ];
 
-/// Languages and programs by which a tool is told from others of its kind: `cargo_test`, `ruff_check`.
+/// Languages and programs that qualify a tool's name: `cargo_test`, `ruff_check`.
 const LANGUAGE_TOOLS: &[&str] = &[
     "biome",
     "bun",
@@ -481,7 +491,7 @@ const NO_FILES: &[&str] = &[
     "tickets",
 ];
 
-/// Words by which a name speaks of files after all.
+/// Words that show that a name is about files after all.
 const FILES: &[&str] = &[
     "apply",
     "code",
@@ -501,7 +511,7 @@ const FILES: &[&str] = &[
     "write",
 ];
 
-/// What git does without a change to the files of the tree.
+/// Git subcommands that leave the files of the tree unchanged.
 const GIT_KEEPS: &[&str] = &[
     "add", "blame", "cat", "commit", "describe", "diff", "fetch", "grep", "log", "ls", "push",
     "reflog", "remote", "rev", "shortlog", "show", "stage", "status", "tag",

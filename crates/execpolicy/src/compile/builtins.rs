@@ -1,4 +1,4 @@
-//! The functions a rules file can call, and what each call leaves behind.
+//! The functions that a rules file can call, and what each call records.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -47,21 +47,22 @@ impl CollectedRuleCalls {
         }
     }
 
-    /// Takes room for something before it is made.
+    /// Reserves room for something before it is made.
     fn reserve_bytes(&self, bytes: usize) -> Result<(), RulesBuiltinError> {
         let left = self.byte_budget.get().checked_sub(bytes);
+        // A failed reservation uses up the rest, so that no later one succeeds.
         self.byte_budget.set(left.unwrap_or(0));
         left.map(|_| ()).ok_or(RulesBuiltinError::Room)
     }
 
-    /// A word that is kept.
+    /// Copies a word that is kept, within the budget.
     fn copy_word_within_budget(&self, word: &str) -> Result<String, RulesBuiltinError> {
         self.reserve_bytes(rule_word_memory_cost(word))?;
         Ok(word.to_owned())
     }
 }
 
-/// What a word takes that is kept: itself, and where it is.
+/// Returns the memory that a kept word takes: its text, and the place that refers to it.
 pub(super) fn rule_word_memory_cost(word: &str) -> usize {
     word.len() + 32
 }
@@ -142,7 +143,7 @@ pub(super) fn register_rule_builtins(builder: &mut GlobalsBuilder) {
             return Err(RulesBuiltinError::Pattern("pattern cannot be empty".to_owned()).into());
         };
         let tail: Vec<Vec<String>> = positions.collect();
-        // Each head makes a rule of its own, with all that follows.
+        // Each first word makes a rule of its own, with all that follows.
         let words = tail
             .iter()
             .flatten()
@@ -195,7 +196,8 @@ pub(super) fn register_rule_builtins(builder: &mut GlobalsBuilder) {
                 let what = format!("path `{path}` must have basename `{name}`");
                 return Err(invalid(what).into());
             }
-            // It is taken apart and compared before it is kept.
+            // The path is taken apart and compared before it is kept, which costs more than its
+            // own bytes.
             calls.reserve_bytes(4 * rule_word_memory_cost(path))?;
             if known.insert(clean.clone()) {
                 kept.push(clean);
@@ -215,6 +217,7 @@ pub(super) fn register_rule_builtins(builder: &mut GlobalsBuilder) {
         let protocol =
             NetworkProtocol::parse_protocol(protocol).map_err(RulesBuiltinError::Rule)?;
         let decision = match decision {
+            // Only network rules have this second word for `forbidden`.
             "deny" => RuleDecision::Forbidden,
             word => parse_rule_decision(word)?,
         };
@@ -237,6 +240,7 @@ fn collect_rule_file_call(
     eval: &Evaluator<'_, '_, '_>,
     what: RuleFileDeclaration,
 ) -> starlark::Result<NoneType> {
+    // The line of the call is what errors and listings name.
     let line = eval
         .call_stack_top_location()
         .map_or(1, |place| place.resolve_span().begin.line + 1);
@@ -339,7 +343,7 @@ fn parse_example(
 ) -> Result<Vec<String>, RulesBuiltinError> {
     let invalid = |what: &str| RulesBuiltinError::Example(what.to_owned());
     if let Some(text) = value.unpack_str() {
-        // At most every second letter of it is a word.
+        // At most every second character of it begins a word.
         calls.reserve_bytes(text.len().saturating_mul(16))?;
         let words =
             shlex::split(text).ok_or_else(|| invalid("example string has invalid shell syntax"))?;

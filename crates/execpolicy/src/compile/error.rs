@@ -1,4 +1,4 @@
-//! What can be wrong with a rules file, with file and line.
+//! The errors of rules files, with file and line.
 
 /// Why rule files cannot be compiled.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum RulesCompileError {
         line: usize,
         /// The message.
         what: String,
-        /// The same with how it came to it and the line itself.
+        /// The message with the call stack and the line itself.
         trace: String,
     },
     /// A rule does not do what its examples say.
@@ -54,6 +54,7 @@ pub enum RulesCompileError {
 
 impl RulesCompileError {
     pub(super) fn from_starlark_error(file: &str, error: &starlark::Error) -> Self {
+        // Starlark counts lines from 0.
         let (file, line) = match error.span() {
             Some(span) => (
                 span.filename().to_owned(),
@@ -69,7 +70,7 @@ impl RulesCompileError {
         }
     }
 
-    /// The file that is wrong, if it is one.
+    /// Returns the file that is wrong, if it is a file.
     pub fn rules_file_with_error(&self) -> Option<&str> {
         match self {
             Self::TooLarge { file, .. }
@@ -80,7 +81,7 @@ impl RulesCompileError {
         }
     }
 
-    /// As Codex words the cause of a file that it cannot use.
+    /// Returns the cause in the words that Codex uses for a file that it cannot read.
     pub fn error_in_codex_words(&self) -> String {
         match self {
             Self::Starlark { trace, .. } => format!("starlark error: {trace}"),

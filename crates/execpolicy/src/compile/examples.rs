@@ -3,7 +3,7 @@
 use crate::codex_check::{HostExecutables, ProgramPathResolutionBase};
 use crate::rule_set::RuleSet;
 
-/// As they were written.
+/// The examples as they were written.
 #[derive(Debug)]
 pub(super) struct RuleExamples {
     pub(super) matching: Vec<Vec<String>>,
@@ -21,7 +21,7 @@ pub struct RuleExample {
     pub holds: bool,
 }
 
-/// What trying the examples of all files may still cost, in bytes that are compared.
+/// Bytes that may still be compared to try the examples of all files.
 #[derive(Debug)]
 pub(super) struct RuleExampleTestBudget(usize);
 
@@ -32,8 +32,8 @@ impl Default for RuleExampleTestBudget {
 }
 
 impl RuleExamples {
-    /// Tries them against the rules of their own call, `not_match` first, as Codex does. `None`:
-    /// that would take too long.
+    /// Tries the examples against the rules of their own call, `not_match` first, as Codex does.
+    /// Returns `None` if that would take too long.
     pub(super) fn evaluate_rule_examples(
         &self,
         rules: &RuleSet,
@@ -42,6 +42,7 @@ impl RuleExamples {
         trials: &mut RuleExampleTestBudget,
     ) -> Option<Vec<RuleExample>> {
         let mut tried = |argv: &Vec<String>, matches: bool| {
+            // The cost is taken before the comparison, so no single example can exceed the budget.
             trials.0 = trials
                 .0
                 .checked_sub(rules.estimate_execpolicy_check_cost(argv, from, hosts))?;
@@ -65,7 +66,7 @@ impl RuleExamples {
     }
 }
 
-/// What is wrong with a call by its tried examples.
+/// Returns what is wrong with a call, by its tried examples.
 pub(super) fn failed_rule_examples_text(tried: &[RuleExample]) -> Option<String> {
     let mut failing = tried.iter().filter(|example| !example.holds).peekable();
     let first = failing.peek()?;

@@ -1,4 +1,4 @@
-//! What a rules file says, call by call, for people.
+//! Lists for people what a rules file says, call by call.
 
 use checkrein_core::input::RuleDecision;
 
@@ -6,7 +6,7 @@ use super::examples::RuleExample;
 use crate::network_rules::NetworkRule;
 use crate::rule_set::PrefixRule;
 
-/// A file.
+/// A file and its calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedRulesFile {
     /// Its name.
@@ -15,7 +15,7 @@ pub struct ListedRulesFile {
     pub entries: Vec<RulesListingEntry>,
 }
 
-/// A call.
+/// A call and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RulesListingEntry {
     /// Where it stands, from 1.
@@ -52,7 +52,8 @@ pub enum ListedRule {
 }
 
 impl ListedRule {
-    /// The rules of one call differ in their first token only.
+    /// Lists one call. Its rules differ in their first token only, so the first rule stands for
+    /// all.
     pub(super) fn listed_rule_from_prefix_rules(
         rules: &[PrefixRule],
         examples: Vec<RuleExample>,

@@ -1,7 +1,9 @@
-//! A bound on single steps. The evaluator counts its own steps and memory, but one step may be
-//! `[0] * 1000000000`, or compare lists that contain one another forty levels deep. A file that
-//! computes is therefore evaluated twice: first with every value measured on its way into
-//! an operation, and, if none was too large, as it is. What the first time finds out is thrown away.
+//! Bounds single steps of the evaluator. It counts its own steps and memory, but one step may be
+//! `[0] * 1000000000`, or compare lists that contain one another forty levels deep.
+//!
+//! A file that computes is therefore evaluated twice: first with every value measured on its way
+//! into an operation and, if none was too large, as it is. The result of the first time is
+//! discarded.
 
 use std::cell::Cell;
 
@@ -16,16 +18,16 @@ use starlark::values::dict::DictRef;
 use starlark::values::list::ListRef;
 use starlark::values::tuple::TupleRef;
 
-/// What measures; a file that has a name like it is refused.
+/// The name of the measuring function; a file that uses this name is refused.
 pub(super) const METER_NAME: &str = "__meter";
-/// Letters, items and what is in them, of one value.
+/// Size of one value: its characters, its items and their contents.
 const MAX_VALUE: u64 = 300_000;
-/// The same of all values that were measured.
+/// Size of all measured values together.
 const MAX_WORK: u64 = 20_000_000;
-/// Times something is repeated, and what is repeated.
+/// How often something may be repeated, and the size of what is repeated.
 const MAX_TIMES: i32 = 10_000;
 const MAX_REPEATED: u64 = 1_000;
-/// A text that others are put into, and each of those.
+/// Size of a text that others are put into, and of each of those.
 const MAX_TEXT: u64 = 8_000;
 const MAX_PART: u64 = 32_000;
 /// A text literal longer than this is measured as well.
@@ -55,23 +57,24 @@ pub(super) struct EvaluationMeter {
 }
 
 impl EvaluationMeter {
-    /// Whether something was too large.
+    /// Returns whether something was too large.
     pub(super) fn is_rules_evaluation_exhausted(&self) -> bool {
         self.exhausted.get()
     }
 
-    /// The evaluator's own bounds were met.
+    /// Records that the evaluator's own bounds were met.
     pub(super) fn mark_evaluation_exhausted(&self) {
         self.exhausted.set(true);
     }
 
-    /// Whether a value may be used so; `heap` is what all values take.
+    /// Returns whether a value may be used in this way; `heap` is the memory of all values.
     pub(super) fn is_starlark_value_small_enough(
         &self,
         value: Value<'_>,
         number: i32,
         heap: usize,
     ) -> bool {
+        // A number that is not known is bounded as a factor.
         let usage = usize::try_from(number)
             .ok()
             .and_then(|number| VALUE_USES.get(number))
@@ -97,11 +100,12 @@ impl EvaluationMeter {
     }
 }
 
-/// How much there is to a value when it is written out; counting ends above `limit`.
+/// Returns the size of a value when it is written out; counting ends above `limit`.
 fn starlark_value_size(value: Value<'_>, limit: u64) -> u64 {
     let mut size = 0_u64;
     let mut rest = vec![value];
     while let Some(value) = rest.pop() {
+        // Empty values count as well, or a list of many of them would have no size.
         size = size.saturating_add(1);
         if let Some(text) = value.unpack_str() {
             size = size.saturating_add(text.len() as u64);
@@ -114,6 +118,7 @@ fn starlark_value_size(value: Value<'_>, limit: u64) -> u64 {
             let pairs = dict.iter().flat_map(|(key, value)| [key, value]);
             size = size.saturating_add(queue_nested_starlark_values(&mut rest, pairs, limit));
         } else if value.get_type() == "range" {
+            // A range holds no items itself, but an operation may make a list of it.
             size = size
                 .saturating_add(u64::try_from(value.length().unwrap_or(i32::MAX)).unwrap_or(limit));
         }
@@ -124,7 +129,8 @@ fn starlark_value_size(value: Value<'_>, limit: u64) -> u64 {
     size
 }
 
-/// Puts aside what is in a value, at most so many. What is counted twice is on the safe side.
+/// Queues the contents of a value, at most `limit` of them. Counting something twice errs on the
+/// safe side.
 fn queue_nested_starlark_values<'v>(
     rest: &mut Vec<Value<'v>>,
     values: impl Iterator<Item = Value<'v>>,
@@ -135,15 +141,15 @@ fn queue_nested_starlark_values<'v>(
     (rest.len() - before) as u64
 }
 
-/// A file's text as it is evaluated first.
+/// The text of a file as it is evaluated first.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum InstrumentedRulesSource {
     /// There is nothing to measure: it only calls our own functions, or functions of its own,
     /// with what it spells out.
     Unchanged,
-    /// With every value measured.
+    /// The text with every value measured.
     Text(String),
-    /// It has the meter's name for something, at this byte: nobody gets around it so.
+    /// The file uses the meter's name at this byte, by which it could bypass the meter.
     ReservedName(usize),
 }
 
@@ -153,6 +159,7 @@ pub(super) fn instrument_rules_with_meter(
 ) -> InstrumentedRulesSource {
     let mut places = StarlarkMeterInserter::new(text);
     places.visit_starlark_statement(module.statement());
+    // A file that computes nothing is not measured, so the name does no harm in it.
     match places.names_meter {
         _ if !places.computes => InstrumentedRulesSource::Unchanged,
         Some(at) => InstrumentedRulesSource::ReservedName(at),
@@ -160,7 +167,7 @@ pub(super) fn instrument_rules_with_meter(
     }
 }
 
-/// What stands between two places, with what is put in there.
+/// Returns the text between two places, with the insertions applied.
 fn apply_insertions(
     text: &str,
     inserts: &mut [SourceInsertion],
@@ -190,7 +197,7 @@ fn apply_insertions(
 /// What is put in, and where.
 struct SourceInsertion {
     at: usize,
-    /// At the same place what closes goes before what opens.
+    /// Whether it opens something. At the same place, what closes goes before what opens.
     opens: bool,
     text: String,
 }
@@ -198,7 +205,7 @@ struct SourceInsertion {
 struct StarlarkMeterInserter<'t> {
     text: &'t str,
     inserts: Vec<SourceInsertion>,
-    /// Something is computed that the evaluator does in one step.
+    /// Whether something is computed that the evaluator does in one step.
     computes: bool,
     /// Where something has the meter's name.
     names_meter: Option<usize>,
@@ -253,6 +260,7 @@ impl<'t> StarlarkMeterInserter<'t> {
             }
             StmtP::AssignModify(target, op, value) => {
                 self.computes = true;
+                // Factors multiply a size, so they are bounded more tightly than other operands.
                 let (left, right) = match op {
                     AssignOp::Multiply | AssignOp::LeftShift => {
                         (MeteredValueUse::Factor, MeteredValueUse::Factor)
@@ -267,8 +275,11 @@ impl<'t> StarlarkMeterInserter<'t> {
                     | AssignOp::BitXor
                     | AssignOp::RightShift => (MeteredValueUse::Any, MeteredValueUse::Any),
                 };
-                // The target is measured in a statement of its own before.
+                // A call cannot be put around the target, so a statement before it measures its
+                // value.
                 let (begin, end) = (target.span.begin().get(), target.span.end().get());
+                // The copy of the target is measured inside as well, or it could compute without
+                // being measured.
                 let mut inner = StarlarkMeterInserter::new(self.text);
                 inner.visit_starlark_assign_target(&target.node, target.span);
                 let name = inner.text_with_meter_inserted(begin as usize, end as usize);
@@ -304,7 +315,7 @@ impl<'t> StarlarkMeterInserter<'t> {
         }
     }
 
-    /// What is assigned to. Nothing can be put around it, only into it.
+    /// Visits the target of an assignment. Nothing can be put around it, only into it.
     fn visit_starlark_assign_target(&mut self, target: &AssignTargetP<AstNoPayload>, span: Span) {
         match target {
             AssignTargetP::Identifier(name) => self.note_reserved_name(&name.node.ident, span),
@@ -326,7 +337,7 @@ impl<'t> StarlarkMeterInserter<'t> {
             ParameterP::Slash | ParameterP::NoArgs => {}
             ParameterP::Normal(name, _, default) => {
                 self.note_reserved_name(&name.node.ident, name.span);
-                // Computed where the function is made, not where it is called.
+                // Defaults are computed where the function is defined, not where it is called.
                 default.iter().for_each(|value| {
                     self.wrap_expression_in_meter_call(value, MeteredValueUse::Any)
                 });
@@ -337,8 +348,10 @@ impl<'t> StarlarkMeterInserter<'t> {
         }
     }
 
-    /// An expression whose value goes into something.
+    /// Measures an expression whose value goes into an operation.
     fn wrap_expression_in_meter_call(&mut self, expression: &AstExpr, usage: MeteredValueUse) {
+        // A short literal is small enough by itself. As a factor even a short number can be too
+        // large.
         if let ExprP::Literal(literal) = &expression.node {
             let length = expression.span.end().get() - expression.span.begin().get();
             let small = !matches!(literal, AstLiteral::String(_)) || length < LONG_LITERAL;
@@ -351,7 +364,7 @@ impl<'t> StarlarkMeterInserter<'t> {
         self.insert_text_after_span(expression.span, format!("), {})", usage as i32));
     }
 
-    /// What is inside an expression.
+    /// Measures the parts of an expression.
     fn meter_parts_of_expression(&mut self, expression: &AstExpr) {
         match &expression.node {
             ExprP::Identifier(name) => self.note_reserved_name(&name.node.ident, expression.span),
@@ -393,6 +406,7 @@ impl<'t> StarlarkMeterInserter<'t> {
                 self.wrap_expression_in_meter_call(&triple.1, MeteredValueUse::Any);
                 self.wrap_expression_in_meter_call(&triple.2, MeteredValueUse::Any);
             }
+            // A slice copies its part of the object in one step.
             ExprP::Slice(object, from, to, step) => {
                 self.computes = true;
                 self.wrap_expression_in_meter_call(object, MeteredValueUse::Any);
@@ -450,6 +464,7 @@ impl<'t> StarlarkMeterInserter<'t> {
                         ));
                     }
                 }
+                // The list evaluates the measuring calls first, and its last item is the text.
                 self.insert_text_before_span(expression.span, before);
                 self.insert_text_after_span(expression.span, "][-1]".to_owned());
             }
@@ -475,18 +490,19 @@ impl<'t> StarlarkMeterInserter<'t> {
         self.wrap_expression_in_meter_call(&each.over, MeteredValueUse::Any);
     }
 
-    /// What is called; how its arguments will be used.
+    /// Visits what is called; returns how its arguments will be used.
     fn visit_callee(&mut self, called: &AstExpr) -> MeteredValueUse {
         match &called.node {
             ExprP::Identifier(name) => {
                 self.note_reserved_name(&name.node.ident, called.span);
+                // Our own functions reserve room for what they keep, so they need no measuring.
                 let ours = ["prefix_rule", "host_executable", "network_rule"];
                 self.computes |= !ours.contains(&name.node.ident.as_str());
                 MeteredValueUse::Any
             }
             ExprP::Dot(object, method) => {
                 self.computes = true;
-                // These put their arguments into the text as often as they like.
+                // These methods can repeat their arguments in the text any number of times.
                 let fills = ["format", "join", "replace"].contains(&method.node.as_str());
                 let (own, arguments) = match fills {
                     true => (MeteredValueUse::Text, MeteredValueUse::Part),

@@ -1,6 +1,8 @@
-//! `.rules` files → [`RuleSet`], once, when the policy is sealed: the only place
-//! that knows Starlark. A stranger's file may be compiled here, so everything is
-//! bounded: bytes, nesting, steps, memory, call depth.
+//! Compiles `.rules` files into a [`RuleSet`], once, when the policy is sealed. No other module
+//! knows Starlark.
+//!
+//! A stranger's file may be compiled here, so everything is bounded: bytes, nesting, steps,
+//! memory, call depth.
 
 mod builtins;
 mod error;
@@ -27,7 +29,7 @@ use meter::InstrumentedRulesSource;
 const MAX_FILE: usize = 1 << 20;
 /// Function calls and loop rounds of one file; 10,000 generated rules take 20,000.
 const MAX_TICKS: u64 = 200_000;
-/// The same where each value that is measured is a call more.
+/// The same for a measured file, where each measured value is one more call.
 const MAX_TICKS_MEASURED: u64 = 4 * MAX_TICKS;
 /// Statements of one file.
 const MAX_STATEMENTS: u64 = 200_000;
@@ -37,21 +39,21 @@ const MAX_HEAP: usize = 64 << 20;
 const MAX_RULES: usize = 16 << 20;
 /// Frames of the Starlark call stack.
 const MAX_CALLS: usize = 50;
-/// Stack of the thread that compiles: the AST is walked and dropped recursively, and
-/// `bounds` keeps it shallow enough for this, also where `meter` makes two levels of one.
+/// Stack of the thread that compiles. The AST is walked and dropped recursively; `nesting_limits`
+/// keeps it shallow enough for this, also where `meter` makes two levels out of one.
 const STACK: usize = 256 << 20;
 
 /// Compiles rule files, in this order, into one rule set.
 ///
 /// # Errors
-/// The first thing that is wrong, with file and line; an example that is not true, too.
+/// Returns the first thing that is wrong, with file and line; also an example that does not hold.
 pub fn compile_execpolicy_rules_files(
     files: &[(&str, &str)],
 ) -> Result<RuleSet, RulesCompileError> {
     compile_rules_with_base_folder(files, &ProgramPathResolutionBase::default())
 }
 
-/// The same where relative programs in examples begin here.
+/// Does the same with this folder as the start of relative programs in examples.
 ///
 /// # Errors
 /// As those of [`compile_execpolicy_rules_files`].
@@ -59,7 +61,7 @@ pub fn compile_rules_with_base_folder(
     files: &[(&str, &str)],
     from: &ProgramPathResolutionBase,
 ) -> Result<RuleSet, RulesCompileError> {
-    // Other blanks are mistakes to the language.
+    // Other blanks are errors in the language, so they are left to the parser.
     let is_blank = |text: &str| text.bytes().all(|byte| matches!(byte, b' ' | b'\n'));
     if files.iter().all(|(_, text)| is_blank(text)) {
         return Ok(RuleSet::default());
@@ -77,10 +79,11 @@ pub fn compile_rules_with_base_folder(
     run_on_large_stack(|| Ok(compile_rule_files(files, from, wrong)?.0))
 }
 
-/// What rule files say call by call, with their examples tried, and the rule set.
+/// Compiles rule files, and lists what they say call by call, with their examples tried.
 ///
 /// # Errors
-/// The first thing that is wrong, with file and line. An example that is not true is none.
+/// Returns the first thing that is wrong, with file and line. An example that does not hold is no
+/// error here.
 pub fn compile_and_list_rules(
     files: &[(&str, &str)],
     from: &ProgramPathResolutionBase,
@@ -97,12 +100,13 @@ fn run_on_large_stack<T: Send>(
             .stack_size(STACK)
             .spawn_scoped(scope, work)
             .map_err(RulesCompileError::Thread)?;
-        // A panic of the evaluator is a bad file, not a crash of ours.
+        // A panic of the evaluator means a bad file; it must not end this process.
         work.join().unwrap_or(Err(RulesCompileError::Crash))
     })
 }
 
-/// `judge` sees the examples of each call once its file was evaluated.
+/// Compiles the files in order. `judge` sees the examples of each call after its file was
+/// evaluated.
 fn compile_rule_files(
     files: &[(&str, &str)],
     from: &ProgramPathResolutionBase,
@@ -117,7 +121,7 @@ fn compile_rule_files(
     let mut trials = RuleExampleTestBudget::default();
     for (name, text) in files {
         let calls = collect_rules_file_calls(name, text, &language, &mut room)?;
-        // Examples know all that the file says about paths, wherever it says so.
+        // Examples use all paths that the file declares, wherever it declares them.
         for call in &calls {
             if let RuleFileDeclaration::Host { name, paths } = &call.rule {
                 hosts.insert(name.clone(), paths.clone());
@@ -130,6 +134,7 @@ fn compile_rule_files(
                     rules: own,
                     examples,
                 } => {
+                    // Examples are tried against the rules of their own call only.
                     let made = RuleSet::new(own);
                     let tried = examples.evaluate_rule_examples(&made, &hosts, from, &mut trials);
                     let tried = tried.ok_or_else(|| RulesCompileError::Rule {
@@ -166,7 +171,7 @@ fn compile_rule_files(
     ))
 }
 
-/// The calls of one file, in order.
+/// Returns the calls of one file, in order.
 fn collect_rules_file_calls(
     name: &str,
     text: &str,
@@ -179,6 +184,7 @@ fn collect_rules_file_calls(
             limit: MAX_FILE,
         });
     }
+    // This comes before parsing, since dropping a deep syntax tree would overflow the stack.
     nesting_limits::check_rules_text_complexity(text).map_err(|line| {
         RulesCompileError::TooComplex {
             file: name.to_owned(),
@@ -205,13 +211,13 @@ fn collect_rules_file_calls(
             });
         }
         InstrumentedRulesSource::Text(measured) => {
-            // What cannot be measured is not run.
+            // A file that cannot be measured is not run.
             let ast = parse(&measured).map_err(|_| RulesCompileError::TooComplex {
                 file: name.to_owned(),
                 line: 1,
             })?;
             let calls = CollectedRuleCalls::rule_calls_with_byte_budget(*room);
-            // Any other mistake is met again, and said in the file's own words.
+            // Any other error occurs again below, where it is reported with the file's own text.
             if let Err(error) =
                 run_starlark_module(ast, &globals.measuring, &calls, MAX_TICKS_MEASURED)
                 && calls.meter.is_rules_evaluation_exhausted()
@@ -245,6 +251,8 @@ fn run_starlark_module(
             StarlarkStatementLimiter::default(),
         )));
         let done = evaluator.eval_module(ast, globals).map(|_| ());
+        // The evaluator checks its limits only now and then, so they are compared once more at the
+        // end.
         let heap = evaluator.heap().allocated_bytes();
         if heap > MAX_HEAP || evaluator.get_total_tick_count() >= ticks {
             calls.meter.mark_evaluation_exhausted();
@@ -253,7 +261,7 @@ fn run_starlark_module(
     })
 }
 
-/// The language, and the same with the meter.
+/// The globals of the language, without and with the meter.
 struct StarlarkGlobals {
     plain: Globals,
     measuring: Globals,
@@ -269,8 +277,8 @@ impl StarlarkGlobals {
     }
 }
 
-/// The evaluator looks at its own limits only every thousand loop rounds or calls: forty
-/// lines of `s = s + s` would never meet them. This looks before each statement.
+/// Checks limits before each statement. The evaluator checks its own only every thousand loop
+/// rounds or calls, which forty lines of `s = s + s` never reach.
 #[derive(Default)]
 struct StarlarkStatementLimiter {
     statements: u64,

@@ -1,5 +1,5 @@
-//! A bound on how deep the syntax tree of a rules file can get, found by a scan
-//! before it is parsed: parser output is walked and dropped recursively.
+//! Bounds how deep the syntax tree of a rules file can get, by a scan before it is parsed: the
+//! output of the parser is walked and dropped recursively.
 
 /// Tokens between two commas, summed over the open brackets. A rule has a handful.
 const MAX_PARTS: usize = 2_000;
@@ -8,7 +8,7 @@ const MAX_ELIF: usize = 500;
 /// Columns of indentation.
 const MAX_INDENT: usize = 400;
 
-/// The line, from 1, at which the text gets too complex.
+/// Fails with the line, from 1, at which the text gets too complex.
 pub(super) fn check_rules_text_complexity(text: &str) -> Result<(), usize> {
     let mut levels = vec![0_usize];
     let mut total = 0_usize;
@@ -19,6 +19,7 @@ pub(super) fn check_rules_text_complexity(text: &str) -> Result<(), usize> {
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         if c.is_alphanumeric() || c == '_' {
+            // Only `elif` is of interest, so longer words need not be kept.
             if word.len() < 8 {
                 word.push(c);
             }
@@ -50,6 +51,7 @@ pub(super) fn check_rules_text_complexity(text: &str) -> Result<(), usize> {
                     ',' | ';' => reset_expression_part_count(&mut levels, &mut total),
                     '\n' => {
                         line += 1;
+                        // Inside brackets a newline ends no statement.
                         if levels.len() == 1 {
                             reset_expression_part_count(&mut levels, &mut total);
                         }
@@ -88,7 +90,7 @@ fn reset_expression_part_count(levels: &mut [usize], total: &mut usize) {
     }
 }
 
-/// What follows the string literal that `text` begins with. Raw strings end at the same
+/// Returns what follows the string literal that `text` begins with. Raw strings end at the same
 /// quote: in Starlark too a backslash keeps the next quote in.
 fn skip_string_literal(text: &str, quote: char) -> &str {
     let triple = [quote; 3].iter().collect::<String>();
@@ -108,6 +110,7 @@ fn skip_string_literal(text: &str, quote: char) -> &str {
         let next = rest.get(c.len_utf8()..).unwrap_or("");
         match c {
             _ if c == quote && !long => return next,
+            // A plain literal cannot go on after its line; the parser will refuse it.
             '\n' if !long => return rest,
             '\\' => {
                 let skipped = next.chars().next().map_or(0, char::len_utf8);

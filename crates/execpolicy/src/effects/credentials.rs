@@ -1,8 +1,8 @@
-//! Files that hold secrets, by the places where programs keep them.
+//! Recognizes files that hold secrets by the paths where programs keep them. Contents are not read.
 
 use super::glob::globs_intersect;
 
-/// Ends of paths, wherever they begin. A file with this name, or in a folder with this name.
+/// Path suffixes of secret files, wherever the path begins.
 const SECRET_FILES: &[&[&str]] = &[
     &[".ssh", "id_*"],
     &[".ssh", "*_rsa"],
@@ -61,7 +61,7 @@ const SECRET_FILES: &[&[&str]] = &[
     &[".env.*.local"],
 ];
 
-/// From the root of the file system.
+/// Absolute paths of secret files.
 const SYSTEM_SECRETS: &[&[&str]] = &[
     &["etc", "shadow"],
     &["etc", "shadow-"],
@@ -77,7 +77,7 @@ const SYSTEM_SECRETS: &[&[&str]] = &[
     &["var", "run", "secrets", "**"],
 ];
 
-/// Home folders of which everything is read at once only by who is after secrets.
+/// Folders of a home that hold secrets, so that reading all of one reads a secret.
 const SECRET_FOLDERS: &[&str] = &[
     ".ssh",
     ".aws",
@@ -92,9 +92,10 @@ const SECRET_FOLDERS: &[&str] = &[
     "Library",
 ];
 
-/// Whether a secret is read at this absolute path. `inside` the project, names alone do not make
-/// one of a pattern: `cat *` is ordinary there.
+/// Whether a secret is read at this absolute path. `inside` the project a pattern of file names is
+/// none, because `cat *` is ordinary there. `deep` includes what lies below the path.
 pub(super) fn is_secret_path(path: &[&str], home: &[&str], inside: bool, deep: bool) -> bool {
+    // Public keys and templates such as `.env.example` are meant to be shared.
     let public = path
         .last()
         .is_some_and(|name| name.ends_with(".pub") || name.ends_with(".example"));
@@ -105,6 +106,7 @@ pub(super) fn is_secret_path(path: &[&str], home: &[&str], inside: bool, deep: b
         .iter()
         .any(|kept| path_matches_credential_pattern(kept, path));
     let kept = SECRET_FILES.iter().any(|kept| {
+        // A folder of secrets may stand anywhere in the path, so each window of parts is compared.
         if let [parts @ .., "**"] = kept {
             let named = |window: &[&str]| window.iter().all(|part| !is_wildcard_only(part));
             let mut windows = path.windows(parts.len());
@@ -118,11 +120,12 @@ pub(super) fn is_secret_path(path: &[&str], home: &[&str], inside: bool, deep: b
         else {
             return false;
         };
+        // Inside of the project only the exact name counts: `.env`, but not `*`.
         if inside && kept.len() == 1 {
             return end.first() == kept.first();
         }
-        // A whole pattern says nothing of what it is after: `~/*/*`, but not `/var/*`, nor
-        // `src/**/*.key` of what is in `.ssh`.
+        // A part of wildcards only matches any folder of secrets and proves nothing, so the folders
+        // must be named: not `/var/*`, not `src/**/*.key`. In the home `~/*/*` does reach them.
         let folders = end.len() - 1;
         let named = match folders {
             0 => !is_wildcard_only(end.first().unwrap_or(&"")),
@@ -130,7 +133,7 @@ pub(super) fn is_secret_path(path: &[&str], home: &[&str], inside: bool, deep: b
         };
         path_matches_credential_pattern(kept, end) && (named || path.starts_with(home))
     });
-    // A folder of a home, or what homes lie in, with all that is in it.
+    // A recursive read of a home, of a folder above it, or of a secret folder in one.
     let below_home = path.strip_prefix(home);
     let folder = deep
         && match (path, below_home) {
@@ -145,7 +148,7 @@ pub(super) fn is_secret_path(path: &[&str], home: &[&str], inside: bool, deep: b
     system || kept || folder
 }
 
-/// A pattern that says nothing.
+/// Whether the part consists of wildcards only.
 fn is_wildcard_only(part: &str) -> bool {
     part.chars().all(|c| c == '*' || c == '?')
 }

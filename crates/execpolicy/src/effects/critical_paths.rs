@@ -1,10 +1,10 @@
-//! Homes, disks and the folders of a system, by their paths: what nobody means to lose. Ordinary
-//! files in them are none: `~/.cache/x` and `/etc/apt/sources.list.d/x.list` come and go.
+//! Recognizes homes, disks and system folders by their paths: what nobody means to lose. Ordinary
+//! files in them do not count: `~/.cache/x` and `/etc/apt/sources.list.d/x.list` come and go.
 
 use super::glob::{globs_intersect, is_glob};
 use super::paths::{PIECE, UNKNOWN};
 
-/// Folders of which one is enough to lose the machine, each with all that lies right in it.
+/// Folders whose loss breaks the machine; "everything directly in one" counts as the folder.
 const SYSTEM_FOLDERS: &[&[&str]] = &[
     &[],
     &["Applications"],
@@ -52,11 +52,11 @@ const SYSTEM_FOLDERS: &[&[&str]] = &[
     &["etc", "sudoers"],
 ];
 
-/// How the names of whole disks and their partitions begin.
+/// Prefixes of the device names of disks and of memory.
 const DISKS: &[&str] = &[
     "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "dm-", "md", "mem", "kmem",
 ];
-/// A disk of each kind, for patterns: `/dev/sd*`, `/dev/nvme?n1`.
+/// One disk of each kind, to compare patterns with: `/dev/sd*`, `/dev/nvme?n1`.
 const SAMPLES: &[&str] = &[
     "sda", "sda1", "hda", "vda", "vda1", "xvda", "nvme0n1", "mmcblk0", "disk0", "rdisk0", "dm-0",
     "md0",
@@ -70,6 +70,7 @@ pub(super) fn is_home_path(path: &[&str], home: &[&str]) -> bool {
             is_user_home_folder_name(name) && matches_nearly_every_name(all)
         }
         ["root"] => true,
+        // `home-of` is how paths.rs writes the home of `~bob`.
         ["root", all] | ["\u{2}home-of", _, all] => matches_nearly_every_name(all),
         // `~bob`
         ["\u{2}home-of", _] => true,
@@ -79,6 +80,7 @@ pub(super) fn is_home_path(path: &[&str], home: &[&str]) -> bool {
 }
 
 fn is_user_home_folder_name(name: &str) -> bool {
+    // The folder `Shared` among the homes of macOS is the home of nobody.
     !name.contains(UNKNOWN) && !matches!(name, "Shared" | "**")
 }
 
@@ -89,8 +91,7 @@ pub(super) fn is_system_path(path: &[&str]) -> bool {
         .any(|folder| means_folder_or_all_inside(path, folder))
 }
 
-/// Whether the path is a folder of the system that is there for what people add to it, or all that
-/// lies in one.
+/// Whether the path is a system folder meant for what people add to it, or means everything in one.
 pub(super) fn is_user_managed_system_path(path: &[&str]) -> bool {
     let folder = match path {
         [folder @ .., all] if matches_nearly_every_name(all) => folder,
@@ -115,8 +116,10 @@ pub(super) fn is_account_file_path(path: &[&str]) -> bool {
 pub(super) fn is_disk_path(path: &[&str]) -> bool {
     match path {
         ["dev", "mapper" | "disk" | "block", rest @ ..] => {
+            // `/dev/mapper/control` is the interface of the device mapper, and no disk.
             rest.last().is_some_and(|name| *name != "control")
         }
+        // A name that is not known is asked about elsewhere; refusing needs more.
         ["dev", name] if name.contains(UNKNOWN) || *name == PIECE => false,
         ["dev", name] if is_glob(name) => SAMPLES.iter().any(|disk| globs_intersect(name, disk)),
         ["dev", name] => DISKS.iter().any(|begins| {
@@ -125,6 +128,7 @@ pub(super) fn is_disk_path(path: &[&str]) -> bool {
             rest.is_some_and(|rest| match *begins {
                 "mem" | "kmem" => rest.is_empty(),
                 "sd" | "hd" | "vd" | "xvd" => {
+                    // One or two drive letters, then the number of a partition: `sda`, `sdaa3`.
                     let letters = rest.trim_end_matches(|c: char| c.is_ascii_digit());
                     (1..=2).contains(&letters.len())
                         && (letters.len() == 1 || *begins != "hd")
@@ -151,6 +155,7 @@ fn means_folder_or_all_inside(path: &[&str], folder: &[&str]) -> bool {
     let named = |path: &[&str]| {
         path.len() == folder.len()
             && path.iter().zip(folder).all(|(part, name)| {
+                // Refusal needs a named folder: an unknown part or `**` can mean anything.
                 !part.contains(UNKNOWN) && *part != "**" && globs_intersect(part, name)
             })
     };
@@ -158,7 +163,7 @@ fn means_folder_or_all_inside(path: &[&str], folder: &[&str]) -> bool {
         return true;
     }
     match path.split_last() {
-        // What is found below a folder by a test is not all that is in it.
+        // `**/NAME` stands for what `find` selected, which is not everything in the folder.
         Some((last, above)) if above.last() != Some(&"**") => {
             matches_nearly_every_name(last) && named(above)
         }
@@ -166,10 +171,11 @@ fn means_folder_or_all_inside(path: &[&str], folder: &[&str]) -> bool {
     }
 }
 
-/// Whether a pattern leaves out next to nothing: no letter of a name is asked for.
+/// Whether a pattern matches nearly every name: it contains no literal letter.
 fn matches_nearly_every_name(part: &str) -> bool {
     let mut rest = part;
     let mut outside = String::new();
+    // A class such as `[a-z]` asks for no certain letter, so only text outside of classes counts.
     while let Some((before, class)) = rest.split_once('[') {
         outside.push_str(before);
         // `[]x]`, `[!]x]`: a bracket that comes first is one of the class.

@@ -1,10 +1,11 @@
-//! Variables that programs run, or that change what programs are.
+//! Recognizes environment variables whose value is a command, or which make programs load code or
+//! read another configuration.
 
 use super::evaluation::NestedCommandOrCode;
 use super::program_spec::EffectKind;
 use crate::shell::{CommandWord, WordKnowledge};
 
-/// Their values are commands.
+/// Variables whose value is a command that some program runs.
 const COMMANDS: &[&str] = &[
     "PAGER",
     "GIT_PAGER",
@@ -40,7 +41,7 @@ const COMMANDS: &[&str] = &[
     "HGEDITOR",
 ];
 
-/// With these, programs load or read code.
+/// Variables with which programs load code, read code, or look for it elsewhere.
 const CODE: &[&str] = &[
     "LD_PRELOAD",
     "LD_AUDIT",
@@ -94,22 +95,25 @@ const CODE: &[&str] = &[
     "CURL_HOME",
 ];
 
-/// Tools that builds run by what a variable says.
+/// Variables of `make` that name a tool which a build runs.
 const TOOLS: &[&str] = &[
     "CC", "CXX", "CPP", "LD", "AR", "AS", "FC", "RANLIB", "STRIP", "LEX", "YACC", "RM", "INSTALL",
     "TEX", "CTANGLE", "CWEAVE", "LINT", "M2C", "PC", "GET", "CO", "MAKE", "MAKEINFO", "WEAVE",
     "TANGLE",
 ];
 
-/// Whether a build runs more than a compiler because of this setting.
+/// Whether this setting makes a build run something other than a compiler.
 pub(crate) fn build_variable_runs_program(name: &str, value: &str) -> bool {
+    // GNU make builds its implicit rules from these: `COMPILE.c`, `LINK.o`.
     let tool = TOOLS.contains(&name)
         || ["COMPILE.", "LINK.", "PREPROCESS."]
             .iter()
             .any(|begin| name.starts_with(begin));
+    // A sign such as `;` or `$(` would let the value run a second command.
     let plain = value
         .chars()
         .all(|c| c.is_alphanumeric() || " ._-+/=:,".contains(c));
+    // Two words, because a compiler often stands behind a wrapper: `ccache gcc-13`.
     let compiler = value.split_whitespace().take(2).any(|word| {
         [
             "cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "ar", "as", "cpp", "lld", "zig",
@@ -126,18 +130,19 @@ pub(crate) fn build_variable_runs_program(name: &str, value: &str) -> bool {
 
 /// What setting a variable does.
 pub(crate) enum EnvVariableHazard {
-    /// It is a command that something runs.
+    /// Its value is a command that some program runs.
     Runs(NestedCommandOrCode),
     /// A person is asked.
     Prompts(&'static str),
 }
 
-/// `name`, set to this.
+/// Returns what setting `name` to this value can do.
 pub(crate) fn hazard_of_setting_variable(
     name: &str,
     value: Option<&CommandWord>,
 ) -> Option<EnvVariableHazard> {
     let text = value.map_or("", |word| word.text.as_str());
+    // The value is judged as a script. Emptied, such a variable runs nothing.
     if COMMANDS.contains(&name)
         || (name.starts_with("CARGO_TARGET_")
             && (name.ends_with("_RUNNER") || name.ends_with("_LINKER")))
@@ -147,6 +152,8 @@ pub(crate) fn hazard_of_setting_variable(
             value.clone(),
         )));
     }
+    // The rest are dangerous by name, or only with certain text in the value: `GOFLAGS` with
+    // `-toolexec`, `NODE_OPTIONS` with `--require`, a prompt with a substitution.
     let loads = CODE.contains(&name)
         || build_variable_runs_program(name, text)
         || name == "GOFLAGS" && text.contains("exec")

@@ -1,5 +1,5 @@
-//! Whether effects are ordinary work, where they fall: the table says what a command does, the
-//! ground where, the policy what of that is asked about.
+//! Decides whether a command's effects are ordinary work. The program table says what the command
+//! does, [`ProjectRoots`] says where, and [`EffectPolicy`] says what a person is asked about.
 
 use checkrein_core::input::RuleDecision;
 
@@ -9,75 +9,76 @@ use super::{CodeLanguage, CommandEffect, EffectKind, FileAccess, glob};
 use crate::effect_policy::{EffectPolicy, UnmatchedDecision};
 use crate::shell::{CommandWord, WorkingDir};
 
-/// Spots of one word that are told apart.
+/// Maximum number of locations that are told apart for one word.
 const MOST: usize = 64;
 
-/// Why a person is asked about a file system on a loop device: a file lies behind it, and which one
-/// only the machine knows.
+/// Why a person is asked about a file system on a loop device. A file lies behind the device, and
+/// only the machine knows which one.
 const LOOP_DEVICE_REASON: &str = "replaces all that is in the file behind a loop device: make the file system in \
                     the file itself, or leave that to the person";
 
-/// What stands around a command.
+/// The surroundings in which a command runs.
 pub(crate) struct EffectEvalContext<'a> {
-    /// Where the project is.
+    /// The folders of the project.
     pub(crate) roots: &'a ProjectRoots,
-    /// Variables.
+    /// The values that variables can have.
     pub(crate) variables: &'a KnownShellVariables,
-    /// Where it can run.
+    /// The folders in which the command can run.
     pub(crate) dirs: &'a [WorkingDir],
-    /// Its placeholder.
+    /// The placeholder in its words, such as `{}`, if there is one.
     pub(crate) placeholder: Option<&'a WordPlaceholder>,
-    /// Whether a container runs it: homes and the system are its own there, disks are not.
+    /// Whether a container runs it. Homes and system folders are the container's own there; disks
+    /// are still the host's.
     pub(crate) contained: bool,
 }
 
-/// Code that runs in turn.
+/// A command or code that the evaluated command runs in turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NestedCommandOrCode {
     /// A text that a shell reads.
     Script(CommandWord),
     /// Another command.
     Command(Vec<CommandWord>),
-    /// A program that the project or a registry brings.
+    /// A program that the project or a registry supplies.
     ProjectTool(Vec<CommandWord>),
-    /// A command in a file system of its own.
+    /// A command that runs in a file system of its own.
     ContainerCommand(Vec<CommandWord>),
-    /// Whatever stands on its input.
+    /// Code on its standard input.
     StdinCode(CodeLanguage),
 }
 
-/// What came of it.
+/// The result of evaluating the effects of one command.
 #[derive(Debug, Default)]
 pub(crate) struct EvaluatedEffects {
     /// Why a person is asked.
     pub(crate) prompt_reason: Option<String>,
-    /// What protects a path, and why.
+    /// The decision for a protected path, and its reason.
     pub(crate) protected: Option<(RuleDecision, String)>,
-    /// What it destroys that nobody means to.
+    /// Why it is refused: it destroys what nobody means to lose.
     pub(crate) destruction_reason: Option<String>,
-    /// Why a person is asked, whatever else is ordinary, and what to do instead.
+    /// Why a person is asked even where the rest is ordinary work, and what to do instead.
     pub(crate) hazard: Option<&'static str>,
     /// What it runs in turn.
     pub(crate) spawned: Vec<NestedCommandOrCode>,
     /// Files that it puts something into.
     pub(crate) written_files: Vec<ResolvedPath>,
-    /// Folders that it puts files into under names that are not known.
+    /// Folders into which it writes files whose names are not known.
     pub(crate) filled_folders: Vec<ResolvedPath>,
-    /// Those of them of which nobody will see the names.
+    /// Those of the filled folders whose file names are not read from anywhere later.
     pub(crate) unlisted_folders: Vec<ResolvedPath>,
     /// Files and folders that it reads.
     pub(crate) read: Vec<ResolvedPath>,
-    /// From where to where it copies or moves.
+    /// Sources and targets that it copies or moves.
     pub(crate) copied: Vec<(ResolvedPath, ResolvedPath)>,
     /// Files whose code it runs.
     pub(crate) started_files: Vec<ResolvedPath>,
-    /// Places that it writes, also in, or gives another name.
+    /// Locations that it writes, writes into, or gives another name.
     pub(crate) written: Vec<ResolvedPath>,
-    /// Places that a program names which writes something, and cannot be read.
+    /// Locations that are named in unreadable code which writes some file.
     pub(crate) perhaps_written: Vec<ResolvedPath>,
-    /// Places that it removes.
+    /// Locations that it removes.
     pub(crate) removed: Vec<ResolvedPath>,
-    /// Other names for places.
+    /// Links that it makes: the new name and its target.
     pub(crate) links: Vec<(ResolvedPath, ResolvedPath)>,
 }
 
@@ -95,6 +96,7 @@ pub(crate) fn evaluate_effects(
         from: scene
             .dirs
             .iter()
+            // Where the folder is not certain, the effects are judged from each possible one.
             .flat_map(|dir| possible_working_dirs(scene, dir))
             .take(MOST)
             .collect(),
@@ -107,7 +109,7 @@ pub(crate) fn evaluate_effects(
     sight.result
 }
 
-/// The folders that a chain of `cd` can lead to.
+/// Returns the folders that a chain of `cd` commands can lead to.
 fn possible_working_dirs(scene: &EffectEvalContext<'_>, dir: &WorkingDir) -> Vec<ResolvedPath> {
     let mut steps = Vec::new();
     let mut at = dir;
@@ -116,12 +118,15 @@ fn possible_working_dirs(scene: &EffectEvalContext<'_>, dir: &WorkingDir) -> Vec
         at = &step.from;
     }
     let mut now = vec![scene.roots.initial_working_dir()];
+    // The chain was collected from the last `cd` back, and is walked from the first.
     for word in steps.into_iter().rev() {
         let paths = scene.variables.possible_paths(word, None);
         if !scene
             .variables
             .consume_expansion_budget(now.len() * paths.len() * 8)
         {
+            // Out of budget the folder counts as unknown, which asks; it never counts as the
+            // project's.
             return vec![scene.roots.unknown_path()];
         }
         now = now
@@ -142,13 +147,14 @@ struct EffectEvaluator<'a, 's> {
     policy: &'a EffectPolicy,
     links: &'a [(ResolvedPath, ResolvedPath)],
     from: Vec<ResolvedPath>,
-    /// Whether it changes the rights of all that lies below what it writes.
+    /// Whether it changes permissions recursively below what it writes.
     changes_modes: bool,
     result: EvaluatedEffects,
 }
 
 impl EffectEvaluator<'_, '_> {
     fn require_asking_person(&mut self, why: &str) {
+        // The first reason is kept: it is the one that the person is shown.
         if self.result.prompt_reason.is_none() {
             self.result.prompt_reason = Some(why.to_owned());
         }
@@ -166,7 +172,7 @@ impl EffectEvaluator<'_, '_> {
         }
     }
 
-    /// Where a word can point, and through links made before where that leads.
+    /// Returns where a word can point, and where that leads through links made earlier.
     fn resolve_word_paths(&self, word: &CommandWord) -> Vec<ResolvedPath> {
         let paths = self
             .context
@@ -183,6 +189,8 @@ impl EffectEvaluator<'_, '_> {
                     return found;
                 }
                 let spot = self.context.roots.resolve_path_named_in_command(from, path);
+                // Both the name and its target count: a protected file may be reached through
+                // either.
                 for (name, place) in self.links {
                     found.extend(spot.resolve_path_alias(name, place));
                 }
@@ -195,6 +203,7 @@ impl EffectEvaluator<'_, '_> {
     fn evaluate_effect(&mut self, effect: &CommandEffect) {
         match effect {
             CommandEffect::Kind(deed) => {
+                // Three independent answers: refuse, ask as a hazard, ask as not ordinary work.
                 if let Some(why) = deed.destruction_reason() {
                     self.record_forbidden_destruction(|| why.to_owned());
                 }
@@ -222,7 +231,7 @@ impl EffectEvaluator<'_, '_> {
                 let folder = folder
                     .clone()
                     .unwrap_or_else(|| CommandWord::new_literal_word("."));
-                // Which files it names is seen where files are read.
+                // The caller reads the patch and judges the files that it names.
                 let before = self.result.unlisted_folders.len();
                 for spot in self.resolve_word_paths(&folder) {
                     self.evaluate_file_access(FileAccess::Unpack, &spot);
@@ -237,6 +246,8 @@ impl EffectEvaluator<'_, '_> {
             CommandEffect::RunsFile(word) => {
                 for spot in self.resolve_word_paths(word) {
                     match self.context.roots.classify_path_location(&spot) {
+                        // A pipe, a device or an unknown path holds no file whose text could be
+                        // judged.
                         PathLocation::NoStorage | PathLocation::Unknown | PathLocation::Device => {
                             self.require_asking_person("runs code that cannot be read beforehand")
                         }
@@ -250,6 +261,8 @@ impl EffectEvaluator<'_, '_> {
             CommandEffect::Sends(word) => {
                 let names = self.context.variables;
                 let open = |path: &String| path.contains(super::paths::UNKNOWN);
+                // A variable that the script never set may go out, such as a host name; output of a
+                // command, or a value that the script built, may not.
                 let told = word.text.contains(['(', '`'])
                     || names
                         .possible_paths(word, self.context.placeholder)
@@ -301,6 +314,7 @@ impl EffectEvaluator<'_, '_> {
         let ground = self.context.roots;
         let place = ground.classify_path_location(spot);
         match act {
+            // Names alone give nothing away that is asked about.
             FileAccess::List => {}
             FileAccess::ReadUnshown => self.result.read.push(spot.clone()),
             FileAccess::Read | FileAccess::ReadBelow => {
@@ -314,6 +328,8 @@ impl EffectEvaluator<'_, '_> {
             FileAccess::Format => {
                 self.check_protected_write(spot, SubtreeExtent::Nothing);
                 self.result.written.push(spot.clone());
+                // A loop device is a hazard and no refused destruction: the file behind it may be
+                // an image.
                 if ground.is_loop_device(spot) {
                     if self.policy.hazard_asks {
                         self.result.hazard = self.result.hazard.or(Some(LOOP_DEVICE_REASON));
@@ -330,10 +346,12 @@ impl EffectEvaluator<'_, '_> {
                 }
             }
             FileAccess::Write | FileAccess::WriteBelow | FileAccess::Unpack => {
+                // Phase 1: what is refused outright wherever destruction is.
                 if ground.is_disk_device_path(spot) {
                     self.record_forbidden_destruction(|| {
                         format!("overwrites a disk: {}", display_path(spot))
                     });
+                // Linux reboots or halts on a single letter written to this file.
                 } else if spot.absolute_path_text() == "/proc/sysrq-trigger" {
                     self.record_forbidden_destruction(|| {
                         format!("stops the machine: {}", display_path(spot))
@@ -350,12 +368,15 @@ impl EffectEvaluator<'_, '_> {
                         )
                     });
                 }
+                // Phase 2: protected paths and the settings that check this work.
                 match act {
                     FileAccess::Write => self.check_protected_write(spot, SubtreeExtent::Nothing),
                     // Which of the names in it those are is not known.
                     _ => self.check_protected_write(spot, SubtreeExtent::Some),
                 }
                 self.prompt_if_guarded_path(spot);
+                // Files that go into `/tmp` itself are scratch, although `/tmp` lies outside the
+                // project.
                 if !ground.is_scratch_root(spot) {
                     self.ask_about_write_location(place, spot);
                 }
@@ -366,7 +387,8 @@ impl EffectEvaluator<'_, '_> {
                         self.result.unlisted_folders.push(spot.clone());
                     }
                 }
-                // `<>` of Perl runs it.
+                // Phase 3: names that a later command would misread. Perl's `<>` runs a file name
+                // that ends in `|`; behind `*`, a name that begins with `-` is read as an option.
                 if spot
                     .file_name()
                     .is_some_and(|name| name.trim().ends_with('|'))
@@ -388,6 +410,7 @@ impl EffectEvaluator<'_, '_> {
                 self.result.written.push(spot.clone());
             }
             FileAccess::Replace => {
+                // Appending to `/etc/passwd` adds a user; replacing it locks everybody out.
                 self.record_account_file_overwrite(spot);
                 self.evaluate_file_access(FileAccess::Write, spot);
             }
@@ -419,11 +442,13 @@ impl EffectEvaluator<'_, '_> {
                     self.record_forbidden_destruction(|| {
                         format!("removes a home folder: {}", display_path(spot))
                     });
+                // A disk counts inside of a container, too: its `/dev` entry is the real one.
                 } else if self.is_host_system_folder(spot) || ground.is_disk_device_path(spot) {
                     self.record_forbidden_destruction(|| {
                         format!("removes a part of the system: {}", display_path(spot))
                     });
                 }
+                // Removing a folder removes every protected file below it.
                 self.check_protected_write(spot, SubtreeExtent::All);
                 self.prompt_if_guarded_path(spot);
                 self.result.removed.push(spot.clone());
@@ -463,7 +488,7 @@ impl EffectEvaluator<'_, '_> {
         !self.context.contained && self.context.roots.is_system_folder(spot)
     }
 
-    /// Whether nobody logs in without what was there.
+    /// Records that a file is overwritten without which nobody can log in.
     fn record_account_file_overwrite(&mut self, spot: &ResolvedPath) {
         if !self.context.contained && self.context.roots.is_account_file(spot) {
             self.record_forbidden_destruction(|| {
@@ -494,11 +519,12 @@ impl EffectEvaluator<'_, '_> {
         }
     }
 
-    /// Files that go into a folder under their own names.
+    /// Evaluates files that are put into a folder under their own names.
     fn evaluate_copy_into_folder(&mut self, folder: &CommandWord, sources: &[CommandWord]) {
         let folders = self.resolve_word_paths(folder);
         for source in sources {
             for inner in self.resolve_word_paths(source) {
+                // A source without a last part is `/`, which has no name to be put under.
                 let Some(name) = inner.file_name() else {
                     continue;
                 };
@@ -506,10 +532,14 @@ impl EffectEvaluator<'_, '_> {
                     let spot = folder.join_path_part(name);
                     self.result.read.push(inner.clone());
                     self.result.copied.push((inner.clone(), spot.clone()));
+                    // The target may be a file or a folder; both readings are recorded, as it is
+                    // not looked up.
                     self.result.copied.push((inner.clone(), folder.clone()));
                     self.check_protected_write(&spot, SubtreeExtent::Nothing);
                     self.prompt_if_guarded_path(&spot);
                     self.record_account_file_overwrite(&spot);
+                    // Other locations were judged with the folder itself; only `.git` can come in
+                    // by the name.
                     if self.context.roots.classify_path_location(&spot) == PathLocation::Git {
                         self.record_ask_reason_for_path(&spot, "writes Git's own files");
                     }
@@ -522,6 +552,8 @@ impl EffectEvaluator<'_, '_> {
 
     fn evaluate_link(&mut self, source: &CommandWord, target: &CommandWord, symbolic: bool) {
         let targets = self.resolve_word_paths(target);
+        // A relative target of a symbolic link starts at the folder of the link. The reading from
+        // the working folder is kept as well.
         let mut sources = self.resolve_word_paths(source);
         if symbolic && !source.text.starts_with(['/', '~', '$']) {
             // From where the link lies, not from here.
@@ -538,12 +570,14 @@ impl EffectEvaluator<'_, '_> {
             }
         }
         for spot in &sources {
+            // Whoever writes through the link writes the source, so the source counts as written.
             self.check_protected_write(spot, SubtreeExtent::All);
             self.result.written.push(spot.clone());
             if self.context.roots.is_secret_path(spot, false) {
                 self.record_ask_reason_for_path(spot, "gives another name to what may be a secret");
             }
             let place = self.context.roots.classify_path_location(spot);
+            // A hard link shares the inode, so it is judged like a write wherever the source lies.
             if !symbolic
                 && !matches!(
                     place,
@@ -556,6 +590,7 @@ impl EffectEvaluator<'_, '_> {
                 self.ask_about_write_location(place, spot);
             }
             for target in &targets {
+                // `ln FILE FOLDER` makes the link inside of the folder, under the name of the file.
                 let within = spot
                     .file_name()
                     .map(|name| (target.join_path_part(name), spot.clone()));
@@ -563,16 +598,18 @@ impl EffectEvaluator<'_, '_> {
                 self.result.links.extend(within);
             }
         }
+        // Links multiply with each other, and every later path is compared with all of them.
         self.result.links.truncate(MOST);
     }
 
-    /// Whether a path that is written is one that nobody writes.
+    /// Records whether a written path is protected, certainly or possibly.
     fn check_protected_write(&mut self, spot: &ResolvedPath, below: SubtreeExtent) {
         if self.policy.protect.is_empty() {
             return;
         }
         let open = spot.path_has_unknown_part();
         let Some(parts) = self.project_relative_path_parts(spot) else {
+            // An unknown path may be a protected one; a known path outside of the project is none.
             if matches!(
                 self.context.roots.classify_path_location(spot),
                 PathLocation::Unknown
@@ -583,6 +620,7 @@ impl EffectEvaluator<'_, '_> {
         };
         for pattern in &self.policy.protect {
             match match_protected_pattern(pattern, &parts, below) {
+                // Only a certain match of a known path is refused. Everything less is asked about.
                 glob::GlobMatchCertainty::Certain if !open => {
                     let why = format!(
                         "{} is protected by `{pattern}`: leave it as it is, or ask the person",
@@ -599,7 +637,7 @@ impl EffectEvaluator<'_, '_> {
         }
     }
 
-    /// Whether a path that unreadable code names is one that nobody writes.
+    /// Records that unreadable code names a protected path, which it may write.
     fn record_protected_path_mention(&mut self, spot: &ResolvedPath) {
         let parts = self
             .project_relative_path_parts(spot)
@@ -616,9 +654,10 @@ impl EffectEvaluator<'_, '_> {
         }
     }
 
-    /// The path from the top of the project.
+    /// Returns the path relative to the project, with unknown parts as `**`.
     fn project_relative_path_parts(&self, spot: &ResolvedPath) -> Option<Vec<String>> {
         let parts = self.context.roots.project_relative_parts(spot)?;
+        // An unknown part can hold slashes, and so any number of parts.
         let part = |part: &String| match part.contains(super::paths::UNKNOWN) {
             true => "**".to_owned(),
             false => part.clone(),
@@ -626,16 +665,19 @@ impl EffectEvaluator<'_, '_> {
         Some(parts.iter().map(part).collect())
     }
 
-    /// Whether this is what checks the work: settings of agents, our own.
+    /// Asks before the settings of agents or of Checkrein itself are changed.
     fn prompt_if_guarded_path(&mut self, spot: &ResolvedPath) {
         let path = spot.absolute_path_text();
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let Some((name, above)) = parts.split_last() else {
             return;
         };
+        // A part of unknown name (`?*`) would match every settings file, and would ask about each
+        // write.
         let meant = |own: &&str| *name != "?*" && glob::globs_intersect(own, name);
         let agents = |part: &&str| matches!(*part, ".claude" | ".codex");
-        // A folder that is named goes with all that is in it, as if it were removed itself.
+        // A pattern below a named folder of the project (`src/**/*.json`) is judged like the folder
+        // itself, so it does not ask for the sake of settings that may lie deep in it.
         let top = self
             .context
             .roots
@@ -668,7 +710,7 @@ impl EffectEvaluator<'_, '_> {
     }
 }
 
-/// What of a folder is meant beside the folder.
+/// How much of what lies under a folder is affected besides the folder itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SubtreeExtent {
     /// Nothing.
@@ -694,7 +736,8 @@ fn match_protected_pattern(
         SubtreeExtent::Nothing => itself,
         SubtreeExtent::All => glob::match_path_pattern(&pattern, &path, true),
         SubtreeExtent::Some => {
-            // Whatever it is called, or only some of it.
+            // One file of any name in the folder, or a part of its subtree: the second is never
+            // certain, because it may be another part.
             let any = [path.as_slice(), &["?*"]].concat();
             let whole = glob::match_path_pattern(&pattern, &any, false);
             let part = glob::match_path_pattern(&pattern, &path, true)
@@ -704,7 +747,7 @@ fn match_protected_pattern(
     }
 }
 
-/// A path for people.
+/// Formats a path for messages; unknown parts become `…`.
 pub(crate) fn display_path(spot: &ResolvedPath) -> String {
     let path = spot.absolute_path_text();
     let path = path
@@ -716,7 +759,7 @@ pub(crate) fn display_path(spot: &ResolvedPath) -> String {
         .replace(['\u{1}', '\u{2}', '\u{3}'], "…")
 }
 
-/// Whether effects are worth finding out.
+/// Whether the policy makes any use of a command's effects.
 pub(crate) fn policy_needs_command_effects(bounds: &EffectPolicy) -> bool {
     bounds.unmatched == UnmatchedDecision::ByEffect
         || bounds.forbids_destruction

@@ -1,16 +1,18 @@
-//! Path patterns against paths that are patterns themselves: a rule says `tests/**`, a command
-//! `t*/x.py`. Nothing is looked up, so the question is whether the two can mean one file.
+//! Compares path patterns with paths that are patterns themselves: a rule names `tests/**`, a
+//! command `t*/x.py`. Nothing is looked up in the file system, so the answer is whether both can
+//! mean one file.
 
-/// Bytes of a component that are compared; what is longer can mean anything.
+/// Maximum atoms of a component; a longer one is taken to match anything.
 const LONGEST: usize = 256;
 
-/// Whether two components can be equal; `*`, `?` and `[...]` in either stand for what they stand
-/// for in a shell.
+/// Whether two components can be equal; `*`, `?` and `[...]` in either have the meaning that the
+/// shell gives them.
 pub(crate) fn globs_intersect(a: &str, b: &str) -> bool {
     if !is_glob(a) && !is_glob(b) {
         return a == b;
     }
     let (a, b) = (parse_glob_atoms(a), parse_glob_atoms(b));
+    // The table below is quadratic. Too long counts as a match, which is the careful answer.
     if a.len() > LONGEST || b.len() > LONGEST {
         return true;
     }
@@ -32,6 +34,8 @@ pub(crate) fn globs_intersect(a: &str, b: &str) -> bool {
                     .and_then(|at| reach.get(at))
                     .copied()
                     .unwrap_or(false);
+            // A `*` of either side takes nothing or one more atom of the other; else both sides
+            // move by one.
             let here = (i == 0 && j == 0)
                 || (above && left == Some(&GlobAtom::Any))
                 || (beside && right == Some(&GlobAtom::Any))
@@ -50,6 +54,7 @@ pub(crate) fn globs_intersect(a: &str, b: &str) -> bool {
 fn glob_atoms_overlap(left: Option<&GlobAtom>, right: Option<&GlobAtom>) -> bool {
     match (left, right) {
         (Some(GlobAtom::Char(a)), Some(GlobAtom::Char(b))) => a == b,
+        // Classes are not compared: `[ab]` meets any character, which can only match too much.
         (Some(_), Some(_)) => true,
         _ => false,
     }
@@ -84,12 +89,12 @@ fn parse_glob_atoms(text: &str) -> Vec<GlobAtom> {
     atoms
 }
 
-/// Whether a component is a pattern.
+/// Whether a component contains wildcards.
 pub(crate) fn is_glob(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
-/// How surely a path is one that a pattern names.
+/// How certain it is that a path is one that a pattern names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum GlobMatchCertainty {
     /// Not at all.
@@ -100,8 +105,8 @@ pub(crate) enum GlobMatchCertainty {
     Certain,
 }
 
-/// Whether the path of these components is one that the pattern means. `below`: whatever lies
-/// under the path is meant, too, as with `rm -r`.
+/// Whether the path of these components is one that the pattern names. `below` includes whatever
+/// lies under the path, as with `rm -r`.
 pub(crate) fn match_path_pattern(
     pattern: &[&str],
     path: &[&str],
@@ -109,10 +114,12 @@ pub(crate) fn match_path_pattern(
 ) -> GlobMatchCertainty {
     let fixed = path.iter().take_while(|part| !is_glob(part)).count();
     let known = path.get(..fixed).unwrap_or(&[]);
+    // A path without wildcards is one file, so a match of the pattern is certain.
     if fixed == path.len() {
         if path_patterns_intersect(pattern, path) {
             return GlobMatchCertainty::Certain;
         }
+    // Whatever the wildcards stand for, it lies below a folder that the pattern covers.
     } else if glob_covers_subtree(pattern, known) {
         return GlobMatchCertainty::Certain;
     } else if path_patterns_intersect(pattern, path) {
@@ -130,7 +137,7 @@ pub(crate) fn match_path_pattern(
     GlobMatchCertainty::No
 }
 
-/// Whether the two can mean one path; `**` stands for any number of components.
+/// Whether both can name one path; `**` stands for any number of components.
 fn path_patterns_intersect(pattern: &[&str], path: &[&str]) -> bool {
     match (pattern.split_first(), path.split_first()) {
         (None, None) => true,
@@ -153,7 +160,7 @@ fn path_patterns_intersect(pattern: &[&str], path: &[&str]) -> bool {
     }
 }
 
-/// Whether the pattern means every path below this folder.
+/// Whether the pattern matches every path below this folder.
 fn glob_covers_subtree(pattern: &[&str], folder: &[&str]) -> bool {
     match (pattern.split_first(), folder.split_first()) {
         (Some((&"**", [])), _) => true,
@@ -164,7 +171,7 @@ fn glob_covers_subtree(pattern: &[&str], folder: &[&str]) -> bool {
     }
 }
 
-/// Whether something that the pattern means can lie under this path.
+/// Whether something that the pattern names can lie under this path.
 fn may_match_below(pattern: &[&str], path: &[&str]) -> bool {
     match (pattern.split_first(), path.split_first()) {
         (_, None) | (Some((&"**", _)), _) | (_, Some((&"**", _))) => true,

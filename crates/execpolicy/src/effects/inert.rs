@@ -1,19 +1,20 @@
-//! Options with which a program only says what it would do. One removes effects, so it has to be
-//! certain that the program reads it: its value, what undoes it and where it stands all count.
+//! Recognizes dry-run options, with which a program only says what it would do. Such an option
+//! removes effects, so it must be certain that the program reads it as one: its value, the options
+//! that undo it and its position all count.
 
 use super::program_spec::{OptionMeaning, ProgramSpec};
 use crate::shell::CommandWord;
 
-/// What a program's own reader makes of such an option.
+/// How a program's own parser reads such an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DryRunOption {
-    /// Values, attached with `=`, with which it still is one.
+    /// Values, attached with `=`, with which it still is a dry run.
     pub(super) values: &'static [&'static str],
-    /// Options that undo it, or do something beside it.
+    /// Options that undo it, or have an effect in spite of it.
     pub(super) undone_by: &'static [&'static str],
-    /// Options that take no value. Behind any other it could be the value.
+    /// Options that take no value. Behind any other option the dry-run option could be its value.
     pub(super) flags: &'static [&'static str],
-    /// It counts behind an operand too, whatever `POSIXLY_CORRECT` says.
+    /// Whether it also counts behind an operand. getopt stops there if `POSIXLY_CORRECT` is set.
     pub(super) anywhere: bool,
 }
 
@@ -24,6 +25,7 @@ const PLAIN: DryRunOption = DryRunOption {
     anywhere: true,
 };
 
+// `--apply` applies the patch in spite of `--stat` or `--check`.
 pub(super) const GIT_APPLY: DryRunOption = DryRunOption {
     undone_by: &["apply", "build-fake-ancestor"],
     flags: &[
@@ -61,6 +63,7 @@ pub(super) const GIT_FILES: DryRunOption = DryRunOption {
     ],
     ..PLAIN
 };
+// The two options name a program that runs on the other side, with `--dry-run` as well.
 pub(super) const GIT_PUSH: DryRunOption = DryRunOption {
     undone_by: &["receive-pack", "exec"],
     flags: &[
@@ -88,6 +91,7 @@ pub(super) const GIT_PUSH: DryRunOption = DryRunOption {
     ],
     ..PLAIN
 };
+// `--execute` is how `cargo release` leaves its dry run.
 pub(super) const CARGO: DryRunOption = DryRunOption {
     undone_by: &["x", "execute"],
     flags: &[
@@ -122,6 +126,7 @@ pub(super) const PACKAGES: DryRunOption = DryRunOption {
     ],
     ..PLAIN
 };
+// A post-renderer is a program that runs in a dry run, too; `--output-dir` writes files.
 pub(super) const HELM: DryRunOption = DryRunOption {
     values: &["client", "server", "true"],
     undone_by: &["post-renderer", "post-renderer-args", "output-dir"],
@@ -151,6 +156,7 @@ pub(super) const KUBECTL: DryRunOption = DryRunOption {
     ],
     ..PLAIN
 };
+// `patch --dry-run` still writes the files that `-o` and `-r` name.
 pub(super) const PATCH: DryRunOption = DryRunOption {
     undone_by: &["o", "output", "r", "reject-file"],
     flags: &[
@@ -160,6 +166,7 @@ pub(super) const PATCH: DryRunOption = DryRunOption {
     anywhere: false,
     ..PLAIN
 };
+// A batch file is written in a dry run, too.
 pub(super) const RSYNC: DryRunOption = DryRunOption {
     undone_by: &["write-batch", "only-write-batch"],
     flags: &[
@@ -207,13 +214,13 @@ pub(super) const RSYNC: DryRunOption = DryRunOption {
     anywhere: false,
     ..PLAIN
 };
-/// Options that print something and end.
+/// Options with which the program prints something and ends.
 pub(super) const PRINTS: DryRunOption = DryRunOption {
     flags: &["F", "s", "fixed-strings"],
     ..PLAIN
 };
 
-/// Whether one of the options of this row that say so makes these words do nothing.
+/// Whether a dry-run option of this row makes these words do nothing.
 pub(super) fn is_dry_run_call(row: &ProgramSpec, words: &[CommandWord]) -> bool {
     let mut names = Vec::new();
     let mut meaning = None;
@@ -228,8 +235,8 @@ pub(super) fn is_dry_run_call(row: &ProgramSpec, words: &[CommandWord]) -> bool 
     })
 }
 
-/// Whether one of these options is read for certain and none undoes it. `values`: letters that take
-/// a value; `one_dash`: long names stand behind one dash.
+/// Whether one of these options is certain to be read and none undoes it. `values`: letters that
+/// take a value; `one_dash`: long names follow a single dash.
 pub(super) fn has_certain_dry_run_option(
     words: &[CommandWord],
     names: &[&str],
@@ -243,13 +250,14 @@ pub(super) fn has_certain_dry_run_option(
     let mut free = true;
     for (at, word) in words.iter().enumerate().skip(1) {
         let Some(text) = word.as_literal() else {
-            // It may become any option.
+            // It may expand to any option, one that undoes the dry run among them.
             if word.known_word_prefix().is_empty() || word.known_word_prefix().starts_with('-') {
                 return false;
             }
             (operands, free) = (true, true);
             continue;
         };
+        // Behind it all words are operands, whatever they look like.
         if text == "--" {
             break;
         }
@@ -260,6 +268,7 @@ pub(super) fn has_certain_dry_run_option(
         let long = text
             .strip_prefix("--")
             .or_else(|| text.strip_prefix('-').filter(|_| one_dash));
+        // An option is not counted where the word before may take it for its value.
         let counts = free && (how.anywhere || !operands);
         if let Some(long) = long {
             let (name, value) = match long.split_once('=') {
@@ -271,6 +280,7 @@ pub(super) fn has_certain_dry_run_option(
             }
             free = value.is_some() || how.flags.contains(&name);
             if names.contains(&name) {
+                // `--dry-run=none` and `--dry-run false` switch it off in some programs.
                 let said = value.is_none_or(|value| how.values.contains(&value));
                 if !said || value.is_none() && words.get(at + 1).is_some_and(may_be_falsy_value) {
                     return false;
@@ -289,10 +299,13 @@ pub(super) fn has_certain_dry_run_option(
             {
                 return false;
             }
+            // The rest of the cluster, or else the next word, is the value.
             if letters.starts_with(takes_value) {
                 free = letters.chars().nth(1).is_some();
                 continue;
             }
+            // Only letters before the first unknown one count: that one may take the rest as its
+            // value.
             let known = letters.chars().take_while(|c| lone(*c) || named(*c));
             let (length, hit) = known.fold((0, false), |(length, hit), c| {
                 (length + c.len_utf8(), hit || named(c))
@@ -304,8 +317,9 @@ pub(super) fn has_certain_dry_run_option(
     found
 }
 
-/// Whether a long option, which may be cut short, takes it back or does something beside it.
+/// Whether a long option, possibly abbreviated, negates the dry run or acts in spite of it.
 fn undoes_dry_run_option(name: &str, names: &[&str], how: &DryRunOption) -> bool {
+    // Git accepts `--no-dry` for `--no-dry-run`.
     let negated = |known: &&str| {
         let no = format!("no-{known}");
         name.len() > 3 && no.starts_with(name)
@@ -315,7 +329,7 @@ fn undoes_dry_run_option(name: &str, names: &[&str], how: &DryRunOption) -> bool
         && (names.iter().any(negated) || how.undone_by.iter().any(|known| beside(&known)))
 }
 
-/// A value that some readers take for a switch that stands before it.
+/// Whether the word may be read as the value "off" of the switch before it.
 fn may_be_falsy_value(word: &CommandWord) -> bool {
     let off = ["false", "none", "null", "no", "off", "0"];
     word.as_literal().is_none_or(|text| off.contains(&text))

@@ -1,17 +1,18 @@
-//! What the words of a command tell other programs: a runner what to run, another machine what
-//! stands in them.
+//! Finds risks that lie in the words of a command and not in its program's row: a task runner that
+//! is told to run another program, and text that is sent to another machine.
 
 use super::parsed_args::ParsedArgs;
 use super::program_spec::ProgramSpec;
 use super::{CodeLanguage, CommandEffect, EffectKind, programs};
 use crate::shell::{CommandWord, WordKnowledge};
 
-/// What runs the project's programs may be told which: `hatch run rm x`.
+/// Adds the effects of what a runner of project programs is told to run: `hatch run rm x`.
 pub(super) fn add_runner_effects(
     program: &str,
     call: &ParsedArgs<'_>,
     out: &mut Vec<CommandEffect>,
 ) {
+    // Tasks of Rails, Laravel, Prisma, Ecto, Alembic and Django that drop or roll back a database.
     const DESTROYS: &[&str] = &[
         "db:drop",
         "db:reset",
@@ -30,6 +31,7 @@ pub(super) fn add_runner_effects(
         "reset_db",
         "yank",
     ];
+    // Runners that take a program text as an argument or on their standard input.
     const CODE: &[&str] = &[
         "rake", "mix", "ghc", "stack", "clj", "kotlin", "tsx", "ts-node", "zx", "bun", "deno", "v",
         "ocaml", "memray", "nx", "rails", "m4", "prove", "pnpm", "tcc", "yarn",
@@ -46,6 +48,7 @@ pub(super) fn add_runner_effects(
     if !coder && !opaque {
         return;
     }
+    // Uninstalling the hook manager removes the Git hooks that check each commit.
     let checks = matches!(program, "husky" | "pre-commit" | "lefthook");
     if checks && call.literal_operand(0) == Some("uninstall") {
         out.push(CommandEffect::Kind(EffectKind::SkipsChecks));
@@ -67,6 +70,7 @@ pub(super) fn add_runner_effects(
         .iter()
         .any(|flag| word == flag || word.starts_with(&format!("{flag}=")))
     });
+    // `rails runner CODE` and `mvn exec:exec` take their code from the words.
     let told = matches!(
         call.literal_operand(0),
         Some("runner" | "console" | "exec:exec")
@@ -81,6 +85,7 @@ pub(super) fn add_runner_effects(
     {
         out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
+    // Without a file these programs read code from standard input.
     if coder && call.operands.is_empty() {
         out.push(CommandEffect::StdinCode(CodeLanguage::Unread));
     }
@@ -92,7 +97,7 @@ pub(super) fn add_runner_effects(
         return;
     }
     for operand in call.operands.iter().take(3) {
-        // Words that are called like programs, and mostly are tasks.
+        // Names of programs that are far more often names of tasks.
         const TASKS: &[&str] = &[
             "format", "install", "test", "reset", "watch", "link", "start",
         ];
@@ -106,14 +111,14 @@ pub(super) fn add_runner_effects(
     }
 }
 
-/// The machine that an address names.
+/// Returns the host of a URL, without its port.
 fn url_host(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("://")?;
     rest.split(['/', '?', '#', ':']).next()
 }
 
-/// Whether a text has a variable that is called like a secret, and not like the one service that
-/// it goes to: `$GITHUB_TOKEN` is for github.com.
+/// Whether a text holds a variable that is named like a secret, and that does not belong to the
+/// service which the text goes to: `$GITHUB_TOKEN` belongs to github.com.
 fn references_secret_variable(text: &str, hosts: &[&str]) -> bool {
     text.split('$').skip(1).any(|rest| {
         let rest = rest.trim_start_matches('{');
@@ -129,6 +134,7 @@ fn references_secret_variable(text: &str, hosts: &[&str]) -> bool {
                 *host == home || host.ends_with(&format!(".{home}"))
             })
         };
+        // Every host must be the service itself: with a second one the secret may go there.
         if !hosts.is_empty() && hosts.iter().all(own) {
             return false;
         }
@@ -146,13 +152,14 @@ fn references_secret_variable(text: &str, hosts: &[&str]) -> bool {
     })
 }
 
-/// What goes to another machine: what only the run knows, and what is called like a secret.
+/// Adds what goes to another machine: text known only at run time, variables named like secrets.
 pub(super) fn add_upload_effects(
     row: &ProgramSpec,
     call: &ParsedArgs<'_>,
     out: &mut Vec<CommandEffect>,
 ) {
-    // A name that is looked up is a message to whoever answers.
+    // A host name that is looked up reaches the name server of its domain: `dig $(cmd).example.com`
+    // hands out what the command printed.
     let asks = matches!(
         call.command_name(),
         "dig" | "nslookup" | "host" | "drill" | "kdig" | "whois" | "ping" | "getent"
@@ -165,6 +172,7 @@ pub(super) fn add_upload_effects(
     if asks && call.words.iter().skip(1).any(made) {
         out.push(CommandEffect::Kind(EffectKind::Uploads));
     }
+    // What stays on this machine is not sent to anybody.
     let near =
         |word: &CommandWord| word.text.contains("localhost") || word.text.contains("127.0.0.1");
     if row.effects.contains(&EffectKind::Network) && !call.words.iter().any(near) {
@@ -184,7 +192,7 @@ pub(super) fn add_upload_effects(
         {
             out.push(CommandEffect::Kind(EffectKind::ExposesSecret));
         }
-        // Of a sub-command, only where it goes: `git clone URL`.
+        // For a sub-command only the URL is sent (`git clone URL`), for a program any word may be.
         let whole = programs::find_program_spec(call.command_name())
             .is_some_and(|own| std::ptr::eq(own, row));
         let dumps = |text: &str| {
@@ -192,7 +200,7 @@ pub(super) fn add_upload_effects(
                 .iter()
                 .any(|dump| text.contains(dump))
         };
-        // The word's own, not one in a text that a command of it prints.
+        // A URL counts if it stands in the word itself, not inside of a substitution's command.
         let names_place = |text: &str| {
             let (head, rest) = text.split_at(text.find(['`', '(']).unwrap_or(text.len()));
             let tail = rest.rfind(['`', ')']).and_then(|end| rest.get(end..));

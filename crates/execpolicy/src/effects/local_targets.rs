@@ -1,19 +1,20 @@
-//! What stays on this machine: a registry, a cluster of one's own under which things are tried out.
-//! What a program hands to it nobody else feels, so that this is no hazard.
+//! Recognizes commands whose target is this machine: a local registry or a development cluster.
+//! What goes there affects nobody else, so it is no hazard.
 
 use super::programs::is_local_server_url;
 use crate::shell::CommandWord;
 
-/// Names of clusters that tools make for development.
+/// Names that development tools give to their clusters.
 const OWN_CLUSTERS: &[&str] = &["minikube", "docker-desktop", "rancher-desktop", "orbstack"];
-/// How such names begin.
+/// Prefixes of such names.
 const OWN_CLUSTERS_BEGIN: &[&str] = &["kind-", "k3d-"];
 
-/// Whether these words name a place of this machine, and no other.
+/// Whether these words name a target on this machine and no other.
 pub(super) fn command_targets_only_localhost(program: &str, words: &[CommandWord]) -> bool {
     let own = words
         .iter()
         .take_while(|word| word.as_literal() != Some("--"));
+    // One word that is not literal may hold another target, so all of them must be.
     let texts: Option<Vec<&str>> = own.map(CommandWord::as_literal).collect();
     let Some(texts) = texts else { return false };
     match program {
@@ -23,7 +24,7 @@ pub(super) fn command_targets_only_localhost(program: &str, words: &[CommandWord
         "twine" => all_option_values_match(&texts, &["--repository-url"], is_local_url),
         "docker" | "podman" | "nerdctl" => pushes_to_local_registry(&texts),
         "kubectl" | "oc" | "kubecolor" => {
-            // They say where the cluster is, whatever the context says.
+            // These override the cluster or the account of the context.
             let elsewhere = ["-s", "--server", "--cluster", "--kubeconfig", "--user"];
             all_option_values_match(&texts, &["--context"], is_local_cluster)
                 && !has_any_option(&texts, &elsewhere)
@@ -37,7 +38,7 @@ pub(super) fn command_targets_only_localhost(program: &str, words: &[CommandWord
     }
 }
 
-/// Whether one of these options is there, and each time with such a value.
+/// Whether one of these options is given, and every value of it passes `is_such`.
 fn all_option_values_match(words: &[&str], names: &[&str], is_such: fn(&str) -> bool) -> bool {
     let mut found = false;
     for (at, word) in words.iter().enumerate() {
@@ -46,6 +47,7 @@ fn all_option_values_match(words: &[&str], names: &[&str], is_such: fn(&str) -> 
             _ if names.contains(word) => words.get(at + 1).copied().unwrap_or_default(),
             _ => continue,
         };
+        // Programs differ on whether the first or the last of two options wins.
         if !is_such(value) {
             return false;
         }
@@ -57,7 +59,7 @@ fn all_option_values_match(words: &[&str], names: &[&str], is_such: fn(&str) -> 
 fn has_any_option(words: &[&str], names: &[&str]) -> bool {
     words.iter().any(|word| {
         let long = word.split('=').next().unwrap_or(word);
-        // A letter can hang on its value.
+        // A letter can have its value attached: `-shttps://...`.
         let short = names.iter().filter(|name| !name.starts_with("--"));
         names.contains(&long)
             || short
@@ -77,7 +79,7 @@ fn is_local_cluster(name: &str) -> bool {
             .any(|begin| name.starts_with(begin))
 }
 
-/// `docker push localhost:5000/image`
+/// Whether the words push an image to a local registry: `docker push localhost:5000/image`.
 fn pushes_to_local_registry(words: &[&str]) -> bool {
     match words {
         [_, "push", image] | [_, "image", "push", image] => {

@@ -1,5 +1,6 @@
-//! What commands do: read, write and remove files, reach the network, rise in privilege, persist.
-//! Facts about programs, one row each; what no row knows is unknown, and unknown is not harmless.
+//! Works out what a command does: which files it reads, writes and removes, whether it reaches the
+//! network, raises privileges or persists. Facts about programs are kept in tables, one row per
+//! program. A program without a row is unknown, and unknown is not treated as harmless.
 
 pub(crate) mod code;
 mod credentials;
@@ -38,7 +39,7 @@ pub(crate) enum FileAccess {
     ReadBelow,
     /// It is made or changed.
     Write,
-    /// What it held is lost, and something else or nothing put in its place.
+    /// Its content is lost; something else, or nothing, takes its place.
     Replace,
     /// A folder is written into, anywhere in it.
     WriteBelow,
@@ -48,13 +49,13 @@ pub(crate) enum FileAccess {
     Format,
     /// It is removed or moved away, with all that is in it.
     Remove,
-    /// What nothing else keeps a record of is removed from a folder: `git clean`.
+    /// Everything in a folder that nothing else keeps a record of is removed: `git clean`.
     ClearContents,
     /// Its owner cannot use it any more, or everybody can change it, with all that is in it.
     BreakPermissions,
     /// It is named in code that cannot be read.
     NamedInCode,
-    /// The same, as a text of its own in code that writes some file.
+    /// It is a whole string literal in unreadable code that writes some file.
     MayWrite,
 }
 
@@ -63,14 +64,14 @@ pub(crate) enum FileAccess {
 pub(crate) enum CommandEffect {
     /// Something happens to the file that a word names.
     File(FileAccess, CommandWord),
-    /// If the first is a folder, it is written into under the names of the others.
+    /// If the first word is a folder, it is written into under the names of the others.
     PutInto(CommandWord, Vec<CommandWord>),
-    /// The second becomes another name of the first; or, if a symbolic one, a name for whatever
-    /// lies there.
+    /// The second word becomes another name of the first. The flag is `true` for a symbolic link,
+    /// which names whatever lies at the first.
     Link(CommandWord, CommandWord, bool),
     /// The files that a patch names are changed, below this folder.
     Patch(Option<CommandWord>),
-    /// The files of all that follows are named from this folder.
+    /// The files of all later effects are named from this folder.
     ChangeDir(CommandWord),
     /// A text that a shell reads.
     RunsScript(CommandWord),
@@ -78,11 +79,11 @@ pub(crate) enum CommandEffect {
     RunsFile(CommandWord),
     /// A program by its path, which may have been put there just now.
     StartsFile(CommandWord),
-    /// It could be an option, where one does something.
+    /// The word could be an option of a program that has dangerous ones.
     PossibleOption(CommandWord),
-    /// It goes to another machine, with what stands in it.
+    /// The word's text goes to another machine.
     Sends(CommandWord),
-    /// What it is fed is code.
+    /// Its standard input is code of this language.
     StdinCode(CodeLanguage),
     /// The words of another command.
     Command(Vec<CommandWord>),
@@ -101,8 +102,8 @@ impl CommandEffect {
     }
 }
 
-/// What the command of these words does; the first names the program.
-/// `brought`: by the project or a registry, so that any name is a program of theirs.
+/// Returns what the command of these words does; the first word names the program.
+/// `brought`: the project or a registry supplies the program, so any name can be one of theirs.
 pub(crate) fn command_effects(
     program: &str,
     words: &[CommandWord],
@@ -114,6 +115,7 @@ pub(crate) fn command_effects(
         Some(row) => {
             parsed_args::add_command_effects(row, words, &mut out);
             if local_targets::command_targets_only_localhost(name, words) {
+                // Nobody else feels these effects if they stay on this machine.
                 let felt = [
                     EffectKind::Publishes,
                     EffectKind::Deploys,
@@ -122,21 +124,23 @@ pub(crate) fn command_effects(
                 .map(CommandEffect::Kind);
                 out.retain(|effect| !felt.contains(effect));
             }
-            // A script that is called `reboot` stops nothing that is known of.
+            // A relative path is taken for a file of the project: a script `./reboot` is not known
+            // to stop the machine.
             if program.contains('/') && !program.starts_with('/') {
                 out.retain(|effect| *effect != CommandEffect::Kind(EffectKind::ShutsDownMachine));
             }
-            // It may be another one of the same name.
+            // A path can lead to another program of the same name, written just before.
             if program.contains('/') {
                 out.extend(words.first().cloned().map(CommandEffect::StartsFile));
             }
         }
-        // A loader starts what it is given.
+        // The dynamic loader runs the program that its first argument names.
         None if name.starts_with("ld-linux") || name.starts_with("ld-musl") => {
             out.push(CommandEffect::ProjectTool(
                 words.get(1..).unwrap_or(&[]).to_vec(),
             ));
         }
+        // A project tool of unknown name is still only code of the project.
         None if brought => out.push(CommandEffect::Kind(EffectKind::Opaque)),
         // A program that the project brings, or built.
         None if program.contains('/') => out.push(CommandEffect::RunsFile(
@@ -152,6 +156,7 @@ pub(crate) fn command_effects(
         {
             out.push(CommandEffect::Kind(EffectKind::Opaque))
         }
+        // Even an unknown program is expected to print its version and end.
         None if is_version_query(words) => {}
         None => out.push(CommandEffect::Kind(EffectKind::UnknownProgram)),
     }

@@ -1,40 +1,41 @@
-//! A command line read by its program's row: which words are options, values, operands.
+//! Parses a command line by its program's row into options, their values and operands, and derives
+//! the effects. Follows getopt: clustered letters, attached values, abbreviated long names, `--`.
 
 use super::program_spec::{OperandRole, OptionMeaning, ProgramSpec};
 use super::{CommandEffect, EffectKind, FileAccess, inert, invocation_risks};
 use crate::rule_set::basename;
 use crate::shell::{CommandWord, WordKnowledge};
 
-/// Sub-commands inside one another.
+/// Maximum depth of nested sub-commands.
 const MAX_SUBS: usize = 6;
 
-/// A command line, read.
+/// A parsed command line.
 #[derive(Debug)]
 pub(crate) struct ParsedArgs<'w> {
     /// Its words, the program or sub-command first.
     pub(crate) words: &'w [CommandWord],
     /// Options in the order of the words, without dashes, with their values.
     pub(crate) options: Vec<(String, Option<CommandWord>)>,
-    /// The other words.
+    /// The words that are neither options nor their values.
     pub(crate) operands: Vec<&'w CommandWord>,
-    /// How many of them stand before a `--`.
+    /// The number of operands before a `--`.
     operands_before_dashes: usize,
 }
 
 impl ParsedArgs<'_> {
-    /// Whether one of these options is there.
+    /// Whether one of these options is given.
     pub(crate) fn has_option(&self, names: &[&str]) -> bool {
         self.options
             .iter()
             .any(|(name, _)| names.contains(&name.as_str()))
     }
 
-    /// Whether it is this one word and nothing else.
+    /// Whether one of these words is the only argument.
     pub(crate) fn has_exactly_this_argument(&self, words: &[&str]) -> bool {
         self.words.len() == 2 && self.first_argument_is_one_of(words)
     }
 
-    /// Whether there are options, and each is one of these.
+    /// Whether options are given, and each is one of these.
     pub(crate) fn has_only_listed_options(&self, names: &[&str]) -> bool {
         let known = |(name, _): &(String, _)| names.contains(&name.as_str());
         !self.options.is_empty() && self.options.iter().all(known)
@@ -57,7 +58,7 @@ impl ParsedArgs<'_> {
             .filter_map(|(_, value)| value.as_ref())
     }
 
-    /// The program without its folder, or the sub-command, as it is written.
+    /// Returns the program without its folder, or the sub-command, as written.
     pub(crate) fn command_name(&self) -> &str {
         let first = self.words.first();
         first.map_or("", |word| basename(&word.text))
@@ -72,13 +73,13 @@ impl ParsedArgs<'_> {
         self.words.iter().skip_while(before).cloned().collect()
     }
 
-    /// The operand at this place, as far as it is fixed.
+    /// Returns the operand at this index if it is literal.
     pub(crate) fn literal_operand(&self, at: usize) -> Option<&str> {
         self.operands.get(at).and_then(|word| word.as_literal())
     }
 }
 
-/// What a command does by its row.
+/// Adds what a command does by its row, descending into sub-commands.
 pub(super) fn add_command_effects(
     row: &ProgramSpec,
     words: &[CommandWord],
@@ -91,6 +92,7 @@ pub(super) fn add_command_effects(
     let mut words = words;
     for _ in 0..MAX_SUBS {
         let call = parse_args_of_shell_command(row, words, !row.subcommands.is_empty());
+        // A handler decides for itself: its program may give `--help` another meaning.
         if row.handler.is_none() && is_help_or_version(row, words, std::ptr::eq(row, top)) {
             return;
         }
@@ -102,10 +104,13 @@ pub(super) fn add_command_effects(
             }
             return;
         }
+        // The row of a program with sub-commands adds its own effects before those of the
+        // sub-command.
         out.extend(row.effects.iter().map(|deed| CommandEffect::Kind(*deed)));
         if let Some(more) = row.handler {
             more(&call, out);
         }
+        // Without a sub-command such a program prints its usage.
         let Some(first) = call.operands.first() else {
             return;
         };
@@ -121,6 +126,7 @@ pub(super) fn add_command_effects(
                 row = sub;
                 words = words.get(at..).unwrap_or(&[]);
             }
+            // A sub-command known only at run time could be any, so it falls through to unknown.
             (None, Some(deeds)) if first.knowledge == WordKnowledge::Literal => {
                 out.extend(deeds.iter().map(|deed| CommandEffect::Kind(*deed)));
                 return;
@@ -136,8 +142,8 @@ pub(super) fn add_command_effects(
     }
 }
 
-/// `PROGRAM [COMMAND] --help`, `PROGRAM --version` and nothing else: with a further word it could be
-/// its value, and where words before it are read as operands it could be one, too.
+/// Whether the words are `PROGRAM [COMMAND] --help` or `PROGRAM --version` and nothing else. With a
+/// further word the option could have a value, or be one itself.
 fn is_help_or_version(row: &ProgramSpec, words: &[CommandWord], is_program: bool) -> bool {
     match words {
         [_, word] => match word.as_literal() {
@@ -150,7 +156,7 @@ fn is_help_or_version(row: &ProgramSpec, words: &[CommandWord], is_program: bool
     }
 }
 
-/// What its options do.
+/// Adds the effects of the options.
 fn add_option_effects(row: &ProgramSpec, call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if inert::is_dry_run_call(row, call.words) {
         return;
@@ -189,7 +195,7 @@ fn add_option_effects(row: &ProgramSpec, call: &ParsedArgs<'_>, out: &mut Vec<Co
             ) => {}
         }
     }
-    // What only the run knows could be any of them.
+    // A word known only at run time could be any of the dangerous options. Behind `--` none is.
     if row.has_dangerous_options() {
         let open = |word: &&&CommandWord| {
             word.knowledge != WordKnowledge::Literal && word.known_word_prefix().is_empty()
@@ -209,7 +215,7 @@ fn add_option_effects(row: &ProgramSpec, call: &ParsedArgs<'_>, out: &mut Vec<Co
     }
 }
 
-/// What its operands are for.
+/// Adds the effects of the operands, of the row itself and of its handler.
 fn add_operand_effects(row: &ProgramSpec, call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     invocation_risks::add_upload_effects(row, call, out);
     out.extend(row.effects.iter().map(|deed| CommandEffect::Kind(*deed)));
@@ -218,6 +224,7 @@ fn add_operand_effects(row: &ProgramSpec, call: &ParsedArgs<'_>, out: &mut Vec<C
             .iter()
             .any(|(name, _)| option_meaning(row, name) == Some(wanted))
     };
+    // `-t FOLDER` names the target first, so that every operand is a source.
     let into = call.options.iter().find_map(|(name, value)| {
         (option_meaning(row, name) == Some(OptionMeaning::TargetDir))
             .then_some(value.as_ref())
@@ -231,7 +238,8 @@ fn add_operand_effects(row: &ProgramSpec, call: &ParsedArgs<'_>, out: &mut Vec<C
                 .map(|word| CommandEffect::File(act, (*word).clone())),
         );
     };
-    // Programs that share a row differ on which letters take a value: `cat -n f`, `touch -m f`.
+    // Programs that share a row differ on which letters take a value: `cat -n f`, `touch -m f`. The
+    // value of a letter without a meaning may therefore be an operand, unless it is a number.
     let letters = call.options.iter().filter(|(name, _)| name.len() == 1);
     let values: Vec<&CommandWord> = letters
         .filter(|(name, _)| option_meaning(row, name).is_none())
@@ -254,6 +262,7 @@ fn add_operand_effects(row: &ProgramSpec, call: &ParsedArgs<'_>, out: &mut Vec<C
         OperandRole::Replace => act(FileAccess::Replace, all),
         OperandRole::Remove => act(FileAccess::Remove, all),
         OperandRole::PatternThenRead => {
+            // With `-e PATTERN` the first operand is a file already.
             let skip = usize::from(!is(OptionMeaning::ProgramText));
             let files = all.get(skip..).unwrap_or(&[]);
             act(
@@ -274,6 +283,8 @@ fn add_operand_effects(row: &ProgramSpec, call: &ParsedArgs<'_>, out: &mut Vec<C
                 (Some(folder), _) => (folder, all),
                 (None, Some((last, sources))) => (*last, sources),
                 (None, None) => {
+                    // A copy without operands fails; the handler may still find effects in its
+                    // options.
                     if let Some(more) = row.handler {
                         more(call, out);
                     }
@@ -288,6 +299,7 @@ fn add_operand_effects(row: &ProgramSpec, call: &ParsedArgs<'_>, out: &mut Vec<C
                 },
                 sources,
             );
+            // Whether the target is a file or a folder is not known here; both readings are added.
             act(FileAccess::Replace, &[target]);
             let sources: Vec<CommandWord> = sources.iter().map(|word| (*word).clone()).collect();
             out.push(CommandEffect::PutInto(target.clone(), sources));
@@ -303,11 +315,12 @@ fn add_operand_effects(row: &ProgramSpec, call: &ParsedArgs<'_>, out: &mut Vec<C
     }
 }
 
-/// What an option means: long names may be cut short, as getopt allows.
+/// Returns the meaning of an option. Long names may be abbreviated, as getopt allows.
 fn option_meaning(row: &ProgramSpec, name: &str) -> Option<OptionMeaning> {
     if let Some((_, on)) = row.option_meanings.iter().find(|(known, _)| *known == name) {
         return Some(*on);
     }
+    // A complete name is never taken for an abbreviation of a longer one.
     if name.len() < 2 || row.value_options.contains(&name) {
         return None;
     }
@@ -317,7 +330,7 @@ fn option_meaning(row: &ProgramSpec, name: &str) -> Option<OptionMeaning> {
         .map(|(_, on)| *on)
 }
 
-/// Reads the words; up to the first operand only if that is a sub-command.
+/// Parses the words; `to_first` stops at the first operand, which is a sub-command.
 fn parse_args_of_shell_command<'w>(
     row: &ProgramSpec,
     words: &'w [CommandWord],
@@ -332,6 +345,7 @@ fn parse_args_of_shell_command<'w>(
     let mut at = 1;
     while let Some(word) = words.get(at) {
         at += 1;
+        // A word is an option if it is known to begin with a dash, even if its rest is not known.
         let lead = word.known_word_prefix();
         if word.as_literal() == Some("--") {
             call.operands_before_dashes = call.operands.len();
@@ -356,7 +370,7 @@ fn parse_args_of_shell_command<'w>(
         }
     }
     if to_first {
-        // Options can stand behind it, too; they are the sub-command's.
+        // Options behind the sub-command belong to it, and are parsed by its own row.
         call.words = words.get(..at).unwrap_or(words);
     }
     call
@@ -373,6 +387,7 @@ fn parse_long_option(
         Some((name, _)) => (name, word.suffix_after_char('=')),
         None => (text, None),
     };
+    // Handlers compare with full names, so an abbreviation is expanded first.
     let name = expand_option_abbreviation(row, name);
     if attached.is_some() {
         call.options.push((name.to_owned(), attached));
@@ -387,7 +402,7 @@ fn parse_long_option(
     used
 }
 
-/// A long name that is cut short, as getopt allows.
+/// Expands an abbreviated long name, as getopt does.
 fn expand_option_abbreviation<'n>(row: &ProgramSpec, name: &'n str) -> &'n str {
     let known = || {
         row.option_meanings
@@ -410,6 +425,7 @@ fn parse_short_option_cluster(
     call: &mut ParsedArgs<'_>,
 ) -> usize {
     let text = word.text.get(1..).unwrap_or("");
+    // `-rfo FILE`: letters up to the first that takes a value; the rest of the word is that value.
     for (at, letter) in text.char_indices() {
         let name = letter.to_string();
         let on = row

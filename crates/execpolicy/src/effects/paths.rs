@@ -1,31 +1,32 @@
-//! Where a path points, by its text alone: into the project, a scratch folder, the home, a place
-//! that only the run knows. No file system is asked, so a symlink is taken for what it is called.
+//! Classifies where a path points: the project, a scratch folder, a home, or a location that is
+//! known only at run time. Works on the text alone and never asks the file system, so a symbolic
+//! link counts as what its own name says.
 
 use super::credentials;
 use super::critical_paths;
 use super::glob::{globs_intersect, is_glob};
 
-/// The project's tree where its path is not known.
+/// Stands for the project's path where it is not known.
 pub(crate) const TREE: &str = "/\u{2}tree";
-/// A home whose path is not known.
+/// Stands for the path of a home where it is not known.
 const HOME: &str = "/\u{2}home";
 /// Stands in a text for the top of the project.
 pub(crate) const ROOT: char = '\u{3}';
-/// Stands in a text for what only the run knows: anything, slashes included.
+/// Stands in a text for what is known only at run time: anything, slashes included.
 pub(crate) const UNKNOWN: char = '\u{1}';
-/// Stands for what only the run knows, but no slash is in it: a date, a number.
+/// Stands for what is known only at run time but holds no slash: a date, a number.
 pub(crate) const PIECE: &str = "?*";
 
-/// A path as far as it can be worked out: absolute, without `.` and `..`.
+/// A path as far as it is known: absolute, without `.` and `..`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ResolvedPath {
     parts: Vec<String>,
 }
 
-/// What lies at a path.
+/// The kind of location that a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PathLocation {
-    /// A file or folder of the project, below its top; not `sure` if only where it begins is known.
+    /// A file or folder below the top of the project.
     Tree {
         /// Whether all of the path is known.
         sure: bool,
@@ -34,9 +35,9 @@ pub(crate) enum PathLocation {
     WholeTree,
     /// Git's own files.
     Git,
-    /// Where nothing is kept: `/dev/null`, the terminal, a pipe.
+    /// A sink or stream that stores nothing: `/dev/null`, the terminal, a pipe.
     NoStorage,
-    /// A folder for passing files.
+    /// A temporary folder, such as `/tmp`.
     Scratch {
         /// Whether all of the path is known.
         sure: bool,
@@ -59,13 +60,14 @@ pub(crate) struct ProjectRoots {
 }
 
 impl ProjectRoots {
-    /// From the folders of the project, the first of which commands start in.
+    /// Takes the folders of the project; commands start in the first.
     pub(crate) fn new(roots: &[String]) -> Self {
         let mut split: Vec<Vec<String>> = roots.iter().map(|root| split_path(root)).collect();
         if split.is_empty() {
             split.push(split_path(TREE));
         }
         let first = split.first().map_or(&[][..], Vec::as_slice);
+        // The home is derived from the project's own path; a project elsewhere leaves it unnamed.
         let home = match first {
             [base, name, ..] if base == "home" || base == "Users" => {
                 vec![base.clone(), name.clone()]
@@ -76,19 +78,20 @@ impl ProjectRoots {
         Self { roots: split, home }
     }
 
-    /// Where commands start.
+    /// Returns the folder in which commands start.
     pub(crate) fn initial_working_dir(&self) -> ResolvedPath {
         ResolvedPath {
             parts: self.roots.first().cloned().unwrap_or_default(),
         }
     }
 
-    /// The spot that a text names for a command that runs at `from`.
+    /// Resolves the path that a text names for a command that runs at `from`.
     pub(crate) fn resolve_path_named_in_command(
         &self,
         from: &ResolvedPath,
         text: &str,
     ) -> ResolvedPath {
+        // Some programs take a URL where others take a path.
         let text = text.strip_prefix("file://").unwrap_or(text);
         let (mut parts, rest) = if let Some(rest) = text.strip_prefix(ROOT) {
             (self.initial_working_dir().parts, rest)
@@ -99,16 +102,18 @@ impl ProjectRoots {
         } else if text == "~+" || text.starts_with("~+/") {
             (from.parts.clone(), text.get(2..).unwrap_or(""))
         } else if text.starts_with('~') {
-            // `~bob`, `~-`: somebody's.
+            // `~bob` is another home; `~-` is the previous folder, which is not tracked.
             (vec!["\u{2}home-of".to_owned()], text)
         } else {
             (from.parts.clone(), text)
         };
+        // `..` is resolved by text. Through a symbolic link the kernel would go elsewhere, which
+        // this module does not see.
         for part in rest.split('/') {
             match part {
                 "" | "." => {}
                 ".." => {
-                    // What a part that is not known holds could be `..` itself.
+                    // An unknown part can hold several parts, or `..`: `..` cannot take it away.
                     if parts.last().is_some_and(|last| last.contains(UNKNOWN)) {
                         parts.push(UNKNOWN.to_string());
                     } else {
@@ -121,16 +126,17 @@ impl ProjectRoots {
         ResolvedPath { parts }
     }
 
-    /// A spot of which nothing is known.
+    /// Returns a path of which nothing is known.
     pub(crate) fn unknown_path(&self) -> ResolvedPath {
         ResolvedPath {
             parts: vec![UNKNOWN.to_string()],
         }
     }
 
-    /// What lies there.
+    /// Returns what kind of location a path is.
     pub(crate) fn classify_path_location(&self, spot: &ResolvedPath) -> PathLocation {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
+        // Only the parts before the first unknown one decide.
         let unknown = parts.iter().position(|part| part.contains(UNKNOWN));
         let known = parts.get(..unknown.unwrap_or(parts.len())).unwrap_or(&[]);
         let sure = unknown.is_none();
@@ -146,7 +152,9 @@ impl ProjectRoots {
                 {
                     PathLocation::WholeTree
                 }
+                // The unknown rest may be nothing, and then the whole tree is meant.
                 [] => PathLocation::Unknown,
+                // A `.git` at any depth counts: submodules and nested repositories have their own.
                 _ if below.contains(&".git") => PathLocation::Git,
                 _ => PathLocation::Tree { sure },
             };
@@ -162,7 +170,7 @@ impl ProjectRoots {
             | ["proc", "self", "fd", ..] => PathLocation::NoStorage,
             ["dev", "shm", ..] => PathLocation::Scratch { sure },
             ["dev", ..] => PathLocation::Device,
-            // The folder itself, or all that everybody has in it.
+            // `/tmp` itself and `/tmp/*` belong to everybody; a name in it is scratch.
             ["tmp" | "var", ..] | ["private", ..]
                 if self.path_parts_below_scratch_dir(known).is_some() =>
             {
@@ -180,6 +188,7 @@ impl ProjectRoots {
 
     fn strip_project_root<'p, 'q>(&self, known: &'q [&'p str]) -> Option<&'q [&'p str]> {
         self.roots.iter().find_map(|root| {
+            // Several folders can belong to the project; the first that contains the path decides.
             let begins = known.len() >= root.len()
                 && root.iter().zip(known).all(|(root, part)| root == part)
                 && !self.is_foreign_to_project(root.len(), known);
@@ -187,8 +196,9 @@ impl ProjectRoots {
         })
     }
 
-    /// Whether what lies below a root of so many parts is not the project's for all that: a
-    /// container's `/` also holds the system, a home its person's settings.
+    /// Whether a path below a root of this many parts is not the project's after all. A project at
+    /// `/`, as in a container, does not own the system's folders; one at a home does not own the
+    /// person's settings.
     fn is_foreign_to_project(&self, root: usize, known: &[&str]) -> bool {
         let home = || self.home.iter().map(String::as_str);
         let at_home =
@@ -197,8 +207,12 @@ impl ProjectRoots {
             (0, []) => true,
             (0, [first, ..]) => {
                 let system = SYSTEM.iter().any(|folder| globs_intersect(folder, first));
+                // A root of `/` owns neither an unnamed home nor a pattern that can mean a system
+                // folder.
                 first.starts_with('\u{2}') || *first != PIECE && system
             }
+            // A hidden name or `Library` in a home holds settings of the person. `.git` is the
+            // repository.
             (_, _) if root <= self.home.len() && at_home => known
                 .get(self.home.len())
                 .is_some_and(|name| *name == "Library" || name.starts_with('.') && *name != ".git"),
@@ -211,7 +225,7 @@ impl ProjectRoots {
             ["tmp", rest @ ..] | ["var", "tmp", rest @ ..] | ["private", "tmp", rest @ ..] => {
                 Some(rest)
             }
-            // What `mktemp` makes on a Mac.
+            // macOS has its `TMPDIR`, which `mktemp` uses, here.
             ["var", "folders", rest @ ..] => Some(rest),
             _ => None,
         }
@@ -254,7 +268,7 @@ impl ProjectRoots {
         }
     }
 
-    /// Whether a secret is read there; `deep`: with whatever lies below.
+    /// Whether a secret is read at this path; `deep` includes whatever lies below it.
     pub(crate) fn is_secret_path(&self, spot: &ResolvedPath, deep: bool) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         let home: Vec<&str> = self.home.iter().map(String::as_str).collect();
@@ -262,7 +276,7 @@ impl ProjectRoots {
         credentials::is_secret_path(&parts, &home, inside, deep)
     }
 
-    /// Whether it is somebody's home, or all that lies in it.
+    /// Whether the path is somebody's home, or means everything in it.
     pub(crate) fn is_home(&self, spot: &ResolvedPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         let home: Vec<&str> = self.home.iter().map(String::as_str).collect();
@@ -270,7 +284,7 @@ impl ProjectRoots {
     }
 
     /// Whether the path of these parts may be somebody's home: it is one, or lies neither in the
-    /// project nor in a folder for passing files.
+    /// project nor in a scratch folder.
     pub(crate) fn may_be_home(&self, parts: &[&str]) -> bool {
         let home: Vec<&str> = self.home.iter().map(String::as_str).collect();
         let elsewhere = self.strip_project_root(parts).is_none()
@@ -278,39 +292,39 @@ impl ProjectRoots {
         elsewhere || critical_paths::is_home_path(parts, &home)
     }
 
-    /// Whether it is a folder without which the system does not run, or all that lies in it, and
-    /// no project has its top there.
+    /// Whether the path is a folder that the system needs, or means everything in it. A folder in
+    /// which the project has its top is none.
     pub(crate) fn is_system_folder(&self, spot: &ResolvedPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         critical_paths::is_system_path(&parts) && self.strip_project_root(&parts).is_none()
     }
 
-    /// Whether it is a loop device, or a part of one: a file that is looked at as a disk.
+    /// Whether the path is a loop device or a partition of one: a file presented as a disk.
     pub(crate) fn is_loop_device(&self, spot: &ResolvedPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         critical_paths::is_loop_device_path(&parts)
     }
 
-    /// Whether it is a folder of the system into which people put programs and data of their own:
-    /// whom it belongs to is theirs to say.
+    /// Whether the path is a system folder into which people put programs and data of their own.
+    /// Its owner may be changed.
     pub(crate) fn is_user_managed_system_folder(&self, spot: &ResolvedPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         critical_paths::is_user_managed_system_path(&parts)
     }
 
-    /// Whether it is a file without which nobody logs in.
+    /// Whether the path is a file without which nobody can log in.
     pub(crate) fn is_account_file(&self, spot: &ResolvedPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         critical_paths::is_account_file_path(&parts)
     }
 
-    /// Whether it is a disk.
+    /// Whether the path is a disk device.
     pub(crate) fn is_disk_device_path(&self, spot: &ResolvedPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         critical_paths::is_disk_path(&parts)
     }
 
-    /// Whether it is a folder for passing files itself, into which something is put.
+    /// Whether the path is a scratch folder itself.
     pub(crate) fn is_scratch_root(&self, spot: &ResolvedPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         matches!(
@@ -319,7 +333,7 @@ impl ProjectRoots {
         )
     }
 
-    /// Whether all files are meant, by names that leave none out.
+    /// Whether the path is a pattern that matches all files of the project.
     pub(crate) fn matches_all_project_files(&self, spot: &ResolvedPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         matches!(
@@ -328,7 +342,7 @@ impl ProjectRoots {
         )
     }
 
-    /// The path from the top of the project, if it lies in it.
+    /// Returns the path relative to the project, if it lies inside.
     pub(crate) fn project_relative_parts(&self, spot: &ResolvedPath) -> Option<Vec<String>> {
         self.roots.iter().find_map(|root| {
             spot.parts
@@ -338,7 +352,7 @@ impl ProjectRoots {
     }
 }
 
-/// Folders of a file system that no project brings with it.
+/// Top-level folders that belong to the system and to no project.
 const SYSTEM: &[&str] = &[
     "Applications",
     "Library",
@@ -370,7 +384,7 @@ const SYSTEM: &[&str] = &[
     "var",
 ];
 
-/// Files of a home that a shell or a session reads by itself.
+/// Files of a home that a shell, a session or a tool reads at its start.
 const STARTUP: &[&str] = &[
     ".bashrc",
     ".bash_profile",
@@ -396,19 +410,19 @@ const STARTUP: &[&str] = &[
 ];
 
 impl ResolvedPath {
-    /// As an absolute path.
+    /// Returns the absolute path as text.
     pub(crate) fn absolute_path_text(&self) -> String {
         format!("/{}", self.parts.join("/"))
     }
 
-    /// The folder it lies in.
+    /// Returns the folder that contains the path.
     pub(crate) fn parent_folder(&self) -> Self {
         let mut parts = self.parts.clone();
         parts.pop();
         Self { parts }
     }
 
-    /// Where it leads if `name` is another name of `place`.
+    /// Returns the path behind this one if `name` is another name of `place`.
     pub(crate) fn resolve_path_alias(&self, name: &Self, place: &Self) -> Option<Self> {
         let rest = self.parts.strip_prefix(name.parts.as_slice())?;
         let mut parts = place.parts.clone();
@@ -416,19 +430,19 @@ impl ResolvedPath {
         Some(Self { parts })
     }
 
-    /// With one more part.
+    /// Returns the path with one more part.
     pub(crate) fn join_path_part(&self, part: &str) -> Self {
         let mut parts = self.parts.clone();
         parts.push(part.to_owned());
         Self { parts }
     }
 
-    /// Its last part.
+    /// Returns the last part.
     pub(crate) fn file_name(&self) -> Option<&str> {
         self.parts.last().map(String::as_str)
     }
 
-    /// Whether some of it is only known to the run.
+    /// Whether some part of the path is known only at run time.
     pub(crate) fn path_has_unknown_part(&self) -> bool {
         self.parts.iter().any(|part| part.contains(UNKNOWN))
     }
@@ -441,7 +455,7 @@ fn split_path(path: &str) -> Vec<String> {
         .collect()
 }
 
-/// A pattern that leaves nothing out.
+/// Whether a pattern matches every name.
 fn matches_every_name(part: &str) -> bool {
     is_glob(part)
         && !part.ends_with('.')

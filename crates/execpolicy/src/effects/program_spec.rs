@@ -1,46 +1,47 @@
-//! What is written down about a program: one row. Its options that take a value, where its
-//! operands stand, and what happens to them.
+//! Defines [`ProgramSpec`], the row that describes one program: which options take a value, what
+//! options do, what happens to the operands, and the kinds of effect. Rows are constants;
+//! nothing is built at run time.
 
 use super::CommandEffect;
 use super::inert::DryRunOption;
 use super::parsed_args::ParsedArgs;
 
-/// What a command does beside reading and writing the files that it names.
+/// What a command does besides reading and writing the files that it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum EffectKind {
-    /// Reaches the network; brings something here.
+    /// Reaches the network, mostly to fetch something.
     Network,
     /// Installs packages.
     Installs,
-    /// Runs what the project says: build scripts, tests, a program of its own.
+    /// Runs code of the project: build scripts, tests, its own programs.
     Opaque,
-    /// Moves the whole tree to another state that is kept: another branch, a merge, a stash.
+    /// Moves the whole tree to another recorded state: another branch, a merge, a stash.
     MovesTree,
-    /// Runs something on another machine, or in another tree than this.
+    /// Runs something on another machine, or in another tree.
     RemoteExecution,
     /// Sends files to another machine.
     Uploads,
-    /// Hands something to others for good: a package, a release, a deployment.
+    /// Gives something to others for good: a package, a release, a deployment.
     Publishes,
     /// Replaces or removes what others have.
     OverwritesShared,
     /// Changes services that others may use.
     Deploys,
-    /// Speaks for the person where others read it: closes, locks, comments.
+    /// Acts in the name of the person where others read it: closes, locks, comments.
     SpeaksForPerson,
-    /// Rewrites a repository's whole history, or drops what only its records of moves kept.
+    /// Rewrites a repository's whole history, or drops what only the reflog kept.
     RewritesHistory,
-    /// Moves or drops names in history; what they named can still be found.
+    /// Moves or drops refs; the commits that they named can still be found.
     MovesRefs,
-    /// Throws away work that is nowhere else.
+    /// Discards work that exists nowhere else.
     DiscardsWork,
     /// Skips or switches off checks.
     SkipsChecks,
-    /// Acts with another account's rights, or gives rights away.
+    /// Acts with the rights of another account, or gives rights away.
     Privilege,
-    /// Goes on, or comes back, after the agent has ended.
+    /// Keeps running, or starts again, after the agent has ended.
     Persists,
-    /// Destroys data or services outside the project's tree.
+    /// Destroys data or services outside of the project's tree.
     DestroysData,
     /// Destroys what is on a disk.
     WipesDisk,
@@ -48,27 +49,28 @@ pub(crate) enum EffectKind {
     ShutsDownMachine,
     /// Changes the machine: mounts, processes of others, its network, its power.
     ChangesMachine,
-    /// Shows or hands on a secret.
+    /// Shows a secret, or passes it on.
     ExposesSecret,
-    /// Changes whom many files belong to, or what may be done with them.
+    /// Changes the owner or the permissions of many files.
     ChangesModes,
-    /// Code that cannot be read beforehand.
+    /// Runs code that cannot be read beforehand.
     UnreadableCode,
-    /// Options that only the run knows.
+    /// Options that are known only at run time.
     UnknownOptions,
-    /// Nothing is written down about it.
+    /// No row describes the program.
     UnknownProgram,
 }
 
 impl EffectKind {
-    /// It is ordinary work, and more than work on the project's files.
+    /// Whether it is ordinary work that goes beyond the project's files.
     pub(crate) fn reaches_beyond_project(self) -> bool {
         matches!(self, Self::Network | Self::Installs | Self::MovesTree)
     }
 
-    /// Why it is refused where destruction is: nobody means it.
+    /// Why it is refused where the policy forbids destruction.
     pub(crate) fn destruction_reason(self) -> Option<&'static str> {
         match self {
+            // Every kind is listed, without a wildcard, so that a new one must be decided on here.
             Self::WipesDisk | Self::ShutsDownMachine => self.prompt_reason(true),
             Self::Network
             | Self::Installs
@@ -96,8 +98,8 @@ impl EffectKind {
         }
     }
 
-    /// Why a person is asked about it wherever hazards are asked about, and what to do instead:
-    /// others feel it, and nobody takes it back.
+    /// Why a person is asked about it where the policy asks about hazards, and what to do instead.
+    /// A hazard affects others and cannot be taken back.
     pub(crate) fn hazard_reason(self) -> Option<&'static str> {
         Some(match self {
             Self::Publishes => {
@@ -133,9 +135,10 @@ impl EffectKind {
         })
     }
 
-    /// Why a person is asked; `None` if it is ordinary work.
+    /// Why a person is asked; `None` for ordinary work. `opaque`: ask about unread code, too.
     pub(crate) fn prompt_reason(self, opaque: bool) -> Option<&'static str> {
         Some(match self {
+            // Fetching, installing and changing branches is what agents do all day.
             Self::Network | Self::Installs | Self::MovesTree => return None,
             Self::Opaque if !opaque => return None,
             Self::Opaque => "runs code that is not read beforehand",
@@ -174,24 +177,24 @@ pub(crate) enum OptionMeaning {
     Writes,
     /// Its value names a folder into which the operands are put.
     TargetDir,
-    /// Its value names the folder from which files are named.
+    /// Its value names the folder that file names are relative to.
     WorkingDir,
     /// Its value is a command.
     Command,
-    /// The operands are written, too; a value can only be attached.
+    /// The operands are edited in place; its value can only be attached, as with `sed -i.bak`.
     Edits,
-    /// The operands are read, as the program or pattern is in its value.
+    /// Its value is the program or pattern, so that all operands are files that are read.
     ProgramText,
-    /// It takes no value and does this.
+    /// It takes no value and has this effect.
     FlagEffect(EffectKind),
-    /// It takes a value and does this.
+    /// It takes a value and has this effect.
     ValueEffect(EffectKind),
-    /// Nothing happens but a message, if it is certain that it is read as this one.
+    /// A dry run: nothing but a message, if the program is certain to read the option as this one.
     Inert(&'static DryRunOption),
 }
 
 impl OptionMeaning {
-    /// Whether the next word belongs to it.
+    /// Whether the next word is its value.
     pub(super) fn takes_value(self) -> bool {
         matches!(
             self,
@@ -207,30 +210,30 @@ impl OptionMeaning {
     }
 }
 
-/// What happens to the words that are no options.
+/// What happens to the operands, the words that are no options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OperandRole {
     /// They name no files.
     Text,
     /// They are read.
     Read,
-    /// Only their names and what is known of them is shown.
+    /// Only their names and metadata are shown.
     List,
     /// They are written or made.
     Write,
-    /// They are written, and what was in them is lost.
+    /// They are written, and their content is lost.
     Replace,
     /// They are removed.
     Remove,
-    /// All but the last are read, the last is written or they are put into it.
+    /// All but the last are read. The last is written, or is the folder that they are put into.
     Copy,
-    /// All but the last are removed, the last is written or they are put into it.
+    /// All but the last are removed. The last is written, or is the folder that they are put into.
     Move,
     /// The first is a pattern or a program, the others are read.
     PatternThenRead,
     /// The first is read, the second written.
     ReadThenWrite,
-    /// There should be none: with one it is not known what happens.
+    /// There should be none; with an operand it is not known what happens.
     None,
 }
 
@@ -250,7 +253,7 @@ pub(crate) struct ProgramSpec {
 }
 
 impl ProgramSpec {
-    /// A program that does nothing to files.
+    /// Returns a row for a program that does nothing to files.
     pub(super) const fn new(names: &'static [&'static str]) -> Self {
         Self {
             names,
@@ -266,22 +269,22 @@ impl ProgramSpec {
         }
     }
 
-    /// A program that reads its operands.
+    /// Returns a row for a program that reads its operands.
     pub(super) const fn program_spec_reading_operands(names: &'static [&'static str]) -> Self {
         Self::new(names).with_operand_role(OperandRole::Read)
     }
 
-    /// One that writes them.
+    /// Returns a row for a program that writes its operands.
     pub(super) const fn program_spec_writing_operands(names: &'static [&'static str]) -> Self {
         Self::new(names).with_operand_role(OperandRole::Write)
     }
 
-    /// One that removes them.
+    /// Returns a row for a program that removes its operands.
     pub(super) const fn program_spec_removing_operands(names: &'static [&'static str]) -> Self {
         Self::new(names).with_operand_role(OperandRole::Remove)
     }
 
-    /// One that does this, whatever its words are.
+    /// Returns a row for a program that has these effects, whatever its words are.
     pub(super) const fn program_with_fixed_effects(
         names: &'static [&'static str],
         does: &'static [EffectKind],
@@ -292,7 +295,7 @@ impl ProgramSpec {
         }
     }
 
-    /// Letters that take a value.
+    /// Sets the letters that take a value.
     pub(super) const fn with_short_value_options(self, values: &'static str) -> Self {
         Self {
             value_letters: values,
@@ -300,7 +303,7 @@ impl ProgramSpec {
         }
     }
 
-    /// Long names that take a value.
+    /// Sets the long options that take a value.
     pub(super) const fn with_long_value_options(self, longs: &'static [&'static str]) -> Self {
         Self {
             value_options: longs,
@@ -308,7 +311,7 @@ impl ProgramSpec {
         }
     }
 
-    /// Options with a meaning of their own: letters and long names.
+    /// Sets options with a meaning of their own: letters and long names.
     pub(super) const fn with_option_meanings(
         self,
         options: &'static [(&'static str, OptionMeaning)],
@@ -319,7 +322,7 @@ impl ProgramSpec {
         }
     }
 
-    /// What happens to its operands.
+    /// Sets what happens to its operands.
     pub(super) const fn with_operand_role(self, operands: OperandRole) -> Self {
         Self {
             operand_role: operands,
@@ -327,7 +330,7 @@ impl ProgramSpec {
         }
     }
 
-    /// Its sub-commands; one that is not among them is not known.
+    /// Sets its sub-commands; any other sub-command is unknown.
     pub(super) const fn with_subcommands(self, subs: &'static [ProgramSpec]) -> Self {
         Self {
             subcommands: subs,
@@ -335,7 +338,7 @@ impl ProgramSpec {
         }
     }
 
-    /// What sub-commands do that have no row.
+    /// Sets the effects of sub-commands without a row.
     pub(super) const fn with_other_subcommand_effects(self, others: &'static [EffectKind]) -> Self {
         Self {
             other_subcommands: Some(others),
@@ -343,7 +346,7 @@ impl ProgramSpec {
         }
     }
 
-    /// Its options are words after one dash.
+    /// Declares that long options follow a single dash.
     pub(super) const fn with_single_dash_long_options(self) -> Self {
         Self {
             single_dash: true,
@@ -351,7 +354,7 @@ impl ProgramSpec {
         }
     }
 
-    /// What a row cannot say.
+    /// Sets a handler, for what a row cannot express.
     pub(super) const fn with_extra_effects_fn(
         self,
         more: fn(&ParsedArgs<'_>, &mut Vec<CommandEffect>),
@@ -362,9 +365,10 @@ impl ProgramSpec {
         }
     }
 
-    /// Whether an option could turn it into something else: one of those written down, or of
-    /// those that a program reads which knows its words alone.
+    /// Whether some option has an effect of its own: one of the row, or one that the handler looks
+    /// for in a row without options.
     pub(super) fn has_dangerous_options(&self) -> bool {
+        // A handler that reads the words itself may look for options that the row does not list.
         let alone = self.handler.is_some()
             && self.option_meanings.is_empty()
             && self.subcommands.is_empty();

@@ -1,5 +1,7 @@
-//! What a word can mean as a path: variables of the script, placeholders, well-known
-//! substitutions. What only the run knows stays open.
+//! Works out the texts that a shell word can expand to: variables that the script sets,
+//! placeholders of `xargs` and `find`, and well-known command substitutions. What is known only at
+//! run time stays open, as [`UNKNOWN`] or [`PIECE`]. All work is bounded: a script can ask for any
+//! amount.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -9,23 +11,23 @@ use super::paths::{PIECE, ROOT, UNKNOWN};
 use super::programs;
 use crate::shell::{CommandWord, WordKnowledge};
 
-/// Meanings of one word that are told apart.
+/// Maximum number of expansions of one word that are told apart.
 const MOST: usize = 16;
-/// Stands for what a script or a function is given, `$1` as well as `$@`.
+/// The name under which arguments of scripts and functions are kept, `$1` as well as `$@`.
 pub(crate) const POSITIONAL_ARGS: &str = "@";
-/// Bytes of all the meanings of one word.
+/// Maximum bytes of all expansions of one word together.
 const LONGEST: usize = 16 << 10;
-/// Bytes that are made, and places that are worked out, for one request.
+/// Bytes produced plus locations resolved, per request.
 const VALUE_BUDGET: usize = 4 << 20;
-/// Variables in values of variables.
+/// Maximum depth of variables in values of variables.
 const DEEPEST: usize = 6;
 
-/// What names stand for where a command stands.
+/// The values that variables can have where a command stands.
 #[derive(Debug, Clone)]
 pub(crate) struct KnownShellVariables {
-    /// What may still be worked out: a script can ask for any amount.
+    /// What is left of [`VALUE_BUDGET`].
     budget: Cell<usize>,
-    /// Variables; `None` among the values if one is not known.
+    /// The values of each variable; `None` stands for a value that is not known.
     variables: HashMap<String, Vec<Option<CommandWord>>>,
 }
 
@@ -42,21 +44,22 @@ impl Default for KnownShellVariables {
 }
 
 impl KnownShellVariables {
-    /// Takes so much of what may be worked out; `false` if there is no more.
+    /// Takes this amount from the budget. Returns `false` if nothing is left.
     pub(crate) fn consume_expansion_budget(&self, amount: usize) -> bool {
         let left = self.budget.get().saturating_sub(amount);
         self.budget.set(left);
         left > 0
     }
 
-    /// Whether all of it has been used.
+    /// Whether the budget is used up.
     pub(crate) fn is_expansion_budget_spent(&self) -> bool {
         self.budget.get() == 0
     }
 
-    /// A variable is set, somewhere.
+    /// Records a value that the script sets somewhere. Values accumulate: order is not tracked.
     pub(crate) fn record_shell_variable_value(&mut self, name: &str, value: Option<CommandWord>) {
-        // What functions hand on to one another was set before.
+        // Arguments that a function passes on (`g "$@"`) were recorded at the outer call. Recorded
+        // again, they would refer to themselves and end as unknown.
         let handed_on = |word: &CommandWord| {
             ["$@", "$*", "${@", "$1", "${1"]
                 .iter()
@@ -69,6 +72,7 @@ impl KnownShellVariables {
         if values.len() < MOST {
             values.push(value);
         } else {
+            // Too many values count as one unknown value; none is dropped silently.
             values.push(None);
             values.truncate(MOST + 1);
         }
@@ -79,7 +83,7 @@ impl KnownShellVariables {
         self.variables.contains_key(name)
     }
 
-    /// The paths that a word can be. What is not known of them holds [`UNKNOWN`].
+    /// Returns the paths that a word can be. Unknown text in them is [`UNKNOWN`].
     pub(crate) fn possible_paths(
         &self,
         word: &CommandWord,
@@ -90,12 +94,14 @@ impl KnownShellVariables {
             if !self.consume_expansion_budget(filled.text.len() + 1) {
                 break;
             }
-            // What `xargs` adds, of which nothing is known: not the folder that it runs in.
+            // An empty unbounded word is what `xargs` appends. Read as an empty path it would mean
+            // the working folder.
             match filled.text.is_empty() && filled.knowledge == WordKnowledge::Unbounded {
                 true => found.push(UNKNOWN.to_string()),
                 false => self.collect_possible_word_values(&filled, 0, &mut found),
             }
         }
+        // Callers rely on at least one path: an empty list would mean that nothing is touched.
         let open = found.len() > MOST || found.is_empty();
         found.truncate(MOST);
         if open {
@@ -104,7 +110,7 @@ impl KnownShellVariables {
         found
     }
 
-    /// The words that this one becomes, if that can be told; `None` if it is as it stands.
+    /// Returns the words that this one expands to if they are certain; else `None`.
     pub(crate) fn expand_to_literal_words(
         &self,
         word: &CommandWord,
@@ -114,6 +120,7 @@ impl KnownShellVariables {
             return None;
         }
         let filled = fill_word_placeholder(word, hole);
+        // Several values make several commands, not several words of one.
         let [word] = filled.as_slice() else {
             return None;
         };
@@ -142,6 +149,7 @@ impl KnownShellVariables {
             0,
             &mut found,
         );
+        // With two possible values, either may be the real one, so neither is literal.
         let [text] = found.as_slice() else {
             return None;
         };
@@ -150,16 +158,17 @@ impl KnownShellVariables {
             false => word.knowledge,
         };
         match known {
+            // Unquoted, the shell also expands a glob in the value.
             WordKnowledge::Unbounded if is_glob(text) => None,
             WordKnowledge::Unbounded => fixed(text.split_whitespace().map(str::to_owned).collect()),
             WordKnowledge::SingleWord | WordKnowledge::Literal => fixed(vec![text.clone()]),
         }
     }
 
-    /// The texts that a word can become, as far as they are wholly known.
+    /// Returns the texts that a word can expand to, as far as they are wholly known.
     pub(crate) fn known_texts_of_word(&self, word: &CommandWord) -> Vec<String> {
         let open = |text: &String| text.contains([UNKNOWN, ROOT]) || text.contains(PIECE);
-        // A list as one text: its words are one command.
+        // `[*]` joins an array into one text: its words are one command.
         let text = match is_array_expansion(&word.text) {
             true => word.text.replace("[@]", "[*]"),
             false => word.text.clone(),
@@ -175,7 +184,7 @@ impl KnownShellVariables {
         found
     }
 
-    /// A word with its placeholder filled; `None` for what is not known.
+    /// Fills the placeholder in a word; `None` stands for a value that is not known.
     pub(crate) fn fill_word_placeholder(
         &self,
         word: &CommandWord,
@@ -192,11 +201,12 @@ impl KnownShellVariables {
 
     /// Whether a word could be an option to the program that gets it.
     pub(crate) fn may_be_option(&self, word: &CommandWord, hole: Option<&WordPlaceholder>) -> bool {
-        // What `xargs` adds.
+        // `xargs` appends words of its input, and one of them may begin with a dash.
         if word.text.is_empty() && word.knowledge == WordKnowledge::Unbounded && hole.is_none() {
             return true;
         }
-        // Between quotes, what the environment holds is none; nothing of this script set it.
+        // A quoted variable of the environment is taken for no option: the script did not set it,
+        // so no part of the script can have put a dash there.
         if word.knowledge == WordKnowledge::SingleWord
             && self.begins_with_inherited_variable(&word.text)
         {
@@ -206,8 +216,8 @@ impl KnownShellVariables {
         self.possible_paths(word, hole).iter().any(begins)
     }
 
-    /// Whether a text holds something that the script worked out: a variable alone may be where it
-    /// goes, but not what a command printed.
+    /// Whether a text holds a value that the script computed. A variable that is the whole text
+    /// counts only if it holds the output of a command; else it may just be the address.
     pub(crate) fn has_computed_value(&self, text: &str) -> bool {
         let named =
             |name: &str| text.contains(&format!("${name}")) || text.contains(&format!("${{{name}"));
@@ -219,7 +229,7 @@ impl KnownShellVariables {
             .any(|(name, values)| named(name) && (!alone || values.iter().flatten().any(printed)))
     }
 
-    /// Whether the variable that a text begins with is set to something like this.
+    /// Whether a text begins with a variable of which some value satisfies `is_like`.
     pub(crate) fn leading_variable_matches(
         &self,
         text: &str,
@@ -252,10 +262,12 @@ impl KnownShellVariables {
             found.push(UNKNOWN.to_string());
             return;
         }
-        // Bare, a value can become many words; between other text only the edges are more.
+        // Unquoted, the shell splits a value into words; an array expansion splits in quotes, too.
         let alone = word.knowledge == WordKnowledge::Unbounded || is_array_expansion(&word.text);
         let mut texts = vec![String::new()];
         let mut rest = word.text.as_str();
+        // Each expansion multiplies the texts so far with its own values. The bounds keep that
+        // product small; past them the word is unknown.
         while let Some(at) = rest.find(['$', '`']) {
             let made: usize = texts.iter().map(String::len).sum();
             if made > LONGEST || !self.consume_expansion_budget(made + 1) {
@@ -293,10 +305,11 @@ impl KnownShellVariables {
         }
     }
 
-    /// What an expansion at the start of a text can be, and what follows it.
+    /// Returns the values of the expansion that a text begins with, and what follows it.
     fn leading_expansion_values<'t>(&self, text: &'t str, depth: usize) -> (Vec<String>, &'t str) {
         let open = || vec![UNKNOWN.to_string()];
         if let Some(inner) = text.strip_prefix("$((") {
+            // The result of arithmetic is a number, and a number has no slash.
             let end = inner.find("))").map_or(inner.len(), |at| at + 2);
             return (vec![PIECE.to_owned()], inner.get(end..).unwrap_or(""));
         }
@@ -327,9 +340,12 @@ impl KnownShellVariables {
     }
 
     fn variable_values(&self, name: &str, depth: usize) -> Vec<String> {
+        // All arguments share one entry: which of them is `$1` is not tracked.
         let given = name == "*" || name.chars().all(|c| c.is_ascii_digit()) && !name.is_empty();
         let name = if given { POSITIONAL_ARGS } else { name };
         let known = self.variables.get(name);
+        // The shell or the login sets these. `TMPDIR` is taken for `/tmp`, the usual value, because
+        // scratch files are ordinary work.
         let own = match name {
             "HOME" => Some("~"),
             "PWD" | "CWD" => Some("."),
@@ -351,6 +367,7 @@ impl KnownShellVariables {
                         }
                         None => found.push(UNKNOWN.to_string()),
                     }
+                    // Cutting the list would lose values, so that a dangerous one could be missed.
                     if found.len() > MOST {
                         return vec![UNKNOWN.to_string()];
                     }
@@ -362,8 +379,9 @@ impl KnownShellVariables {
         }
     }
 
-    /// The inside of `${...}`.
+    /// Returns the values of `${...}`, given what stands between the braces.
     fn expand_braced_variable(&self, inner: &str, depth: usize) -> Vec<String> {
+        // `${#x}` is a length.
         if inner.starts_with('#') && inner.len() > 1 {
             return vec![PIECE.to_owned()];
         }
@@ -372,7 +390,7 @@ impl KnownShellVariables {
             .unwrap_or(inner.len());
         let (name, action) = inner.split_at(end);
         let values = self.variable_values(name, depth);
-        // All of a list, which is kept as its words.
+        // All elements of an array, which is kept as one text of its words.
         if matches!(action, "[@]" | "[*]") {
             return values;
         }
@@ -391,6 +409,8 @@ impl KnownShellVariables {
             ':' | '-' | '=' | '+' | '?' => {
                 let default = match action.strip_prefix(':').unwrap_or(action) {
                     text if text.starts_with(['-', '=', '+']) => text.get(1..).unwrap_or(""),
+                    // `${x:?message}` ends the script if `x` is unset, so that only its values are
+                    // left.
                     text if text.starts_with('?') => return values,
                     // A piece of it: `${x:0:7}`.
                     _ => {
@@ -402,7 +422,7 @@ impl KnownShellVariables {
                 };
                 let mut all = match self.variables.contains_key(name) {
                     true => values,
-                    // What the environment holds is not known, but the default says what is meant.
+                    // The environment may set it to anything, but the default shows what is meant.
                     false => Vec::new(),
                 };
                 let default = default.trim_matches(['"', '\'']);
@@ -420,7 +440,7 @@ impl KnownShellVariables {
     }
 }
 
-/// Whether a text is all of a list, a word for each of its own: `${a[@]}`.
+/// Whether a text is an array expansion with a word for each element: `${a[@]}`.
 fn is_array_expansion(text: &str) -> bool {
     let name = text
         .strip_prefix("${")
@@ -428,7 +448,7 @@ fn is_array_expansion(text: &str) -> bool {
     name.is_some_and(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
 }
 
-/// The name of the variable that a text begins with.
+/// Returns the name of the variable that a text begins with.
 fn leading_variable(text: &str) -> Option<&str> {
     let name = text.strip_prefix('$')?.trim_start_matches('{');
     let end = name
@@ -437,7 +457,7 @@ fn leading_variable(text: &str) -> Option<&str> {
     name.get(..end)
 }
 
-/// A value of which some has been cut: its folder stays if only the name was.
+/// Trims a value as `%` and `#` do. Its folder stays known if only the file name was cut.
 fn trim_by_pattern(value: &str, sign: char, pattern: &str) -> String {
     let within = !pattern.contains(['/', '*', '$', '?']);
     match (sign, value.rsplit_once('/')) {
@@ -452,7 +472,7 @@ fn trim_by_pattern(value: &str, sign: char, pattern: &str) -> String {
     }
 }
 
-/// Some of a value: no slash comes in if there was none.
+/// Marks an unknown part of a value. A value without a slash has no part with one.
 fn unknown_substring_marker(value: &str) -> String {
     if value.contains(['/', '~', UNKNOWN]) {
         UNKNOWN.to_string()
@@ -461,7 +481,7 @@ fn unknown_substring_marker(value: &str) -> String {
     }
 }
 
-/// What stands before the bracket that closes, and what follows it.
+/// Splits at the bracket that closes, counting nested pairs.
 fn split_at_closing_bracket(text: &str, open: char, close: char) -> (&str, &str) {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {
@@ -480,13 +500,14 @@ fn split_at_closing_bracket(text: &str, open: char, close: char) -> (&str, &str)
     (text, "")
 }
 
-/// What a command in a substitution prints, as far as it is a path or holds no slash.
+/// Returns what a command in a substitution prints, if that is a known path or has no slash.
 fn command_substitution_outputs(
     names: &KnownShellVariables,
     command: &str,
     depth: usize,
 ) -> Vec<String> {
     let open = vec![UNKNOWN.to_string()];
+    // Only the first command of a pipe is looked up; what filters its output is checked per case.
     let first = command.split('|').next().unwrap_or(command);
     let Some(words) = shlex::split(first.trim()) else {
         return open;
@@ -498,6 +519,7 @@ fn command_substitution_outputs(
     match words.as_slice() {
         ["pwd", ..] => vec![".".to_owned()],
         ["git", "rev-parse", "--show-toplevel"] => vec![ROOT.to_string()],
+        // `-p FOLDER` and `--tmpdir=FOLDER` make the file in another folder.
         ["mktemp", rest @ ..]
             if rest.iter().all(|word| {
                 word.starts_with('-') && !matches!(*word, "-p") && !word.contains('=')
@@ -545,6 +567,7 @@ fn command_substitution_outputs(
                 depth + 1,
                 &mut found,
             );
+            // What a filter leaves of the text is not known, but it adds no slash.
             let cut = command.contains('|');
             if cut {
                 found
@@ -555,6 +578,7 @@ fn command_substitution_outputs(
                 found
             }
         }
+        // `for f in $(find ...)`: the command names files, one a line.
         _ if plain && pipeline_keeps_lines(command) => {
             let words: Vec<CommandWord> = words
                 .iter()
@@ -569,7 +593,7 @@ fn command_substitution_outputs(
     }
 }
 
-/// Whether the rest of a pipe leaves the lines as they are.
+/// Whether the rest of a pipeline only selects or sorts lines, and changes none.
 fn pipeline_keeps_lines(command: &str) -> bool {
     command.split('|').skip(1).all(|part| {
         matches!(
@@ -579,12 +603,13 @@ fn pipeline_keeps_lines(command: &str) -> bool {
     })
 }
 
-/// A word with a placeholder filled.
+/// Returns the words that a placeholder in this one makes of it.
 fn fill_word_placeholder(word: &CommandWord, hole: Option<&WordPlaceholder>) -> Vec<CommandWord> {
     let Some((placeholder, values)) = hole.filter(|_| word.knowledge != WordKnowledge::Literal)
     else {
         return vec![word.clone()];
     };
+    // An empty placeholder is `xargs` without `-I`: it appends its words at the end.
     if placeholder.is_empty() {
         return match word.text.is_empty() {
             true => values.clone(),
@@ -610,13 +635,14 @@ fn fill_word_placeholder(word: &CommandWord, hole: Option<&WordPlaceholder>) -> 
         .collect()
 }
 
-/// `a{b,c}d` as the shell makes words of it; `{1..3}` is some piece.
+/// Expands braces as the shell does (`a{b,c}d`); a range such as `{1..3}` becomes a [`PIECE`].
 fn expand_braces(text: &str) -> Vec<String> {
     let mut done = Vec::new();
     let mut open = vec![text.to_owned()];
     let mut rounds = 0;
     while let Some(text) = open.pop() {
         rounds += 1;
+        // Nested braces grow exponentially.
         if rounds > 64 {
             done.push(UNKNOWN.to_string());
             break;
@@ -634,6 +660,7 @@ fn expand_braces(text: &str) -> Vec<String> {
             text.get(start + 1..end).unwrap_or(""),
             text.get(end + 1..).unwrap_or(""),
         );
+        // The innermost pair comes first: from the first `}` back to the nearest `{`.
         if inner.contains(',') {
             open.extend(
                 inner
@@ -643,7 +670,8 @@ fn expand_braces(text: &str) -> Vec<String> {
         } else if inner.contains("..") {
             open.push(format!("{before}{PIECE}{after}"));
         } else {
-            // A literal pair, such as a placeholder.
+            // `{}` without a comma stays as it is in the shell, and is a placeholder of `find` or
+            // `xargs` that was not filled.
             open.push(format!("{before}{UNKNOWN}{after}"));
         }
     }

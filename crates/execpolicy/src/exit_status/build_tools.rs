@@ -1,19 +1,19 @@
-//! What the options of Maven and Gradle make of their tests.
+//! Determines what the options of Maven and Gradle make of their tests.
 
 /// What becomes of the tests of a build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum MavenGradleTestStatus {
     /// They run, and their failure is the build's.
     Count,
-    /// They run, and this keeps their failure from being the build's.
+    /// They run, and this option hides their failure from the build.
     Ignored(String),
-    /// Asked for by name, and not run.
+    /// They are asked for by name and do not run.
     Skipped,
-    /// Left out of a build that is asked for something else.
+    /// They are left out of a build that is asked for something else.
     LeftOut,
 }
 
-/// What `rest`, the arguments of this program, says of its tests.
+/// Returns what `rest`, the arguments of this program, makes of its tests.
 pub(super) fn test_handling_by_build_args(program: &str, rest: &[&str]) -> MavenGradleTestStatus {
     match program {
         "mvn" | "mvnw" | "mvnd" => classify_maven_test_arguments(rest),
@@ -23,6 +23,7 @@ pub(super) fn test_handling_by_build_args(program: &str, rest: &[&str]) -> Maven
 }
 
 fn classify_maven_test_arguments(rest: &[&str]) -> MavenGradleTestStatus {
+    // Without a value, a property on the command line is true: `-DskipTests`.
     let on = |name: &str| {
         rest.iter().any(|word| {
             let property = word.strip_prefix("-D").unwrap_or(word);
@@ -50,6 +51,7 @@ fn test_handling_by_gradle_args(rest: &[&str]) -> MavenGradleTestStatus {
     if rest.iter().any(|word| dry.contains(word)) {
         return MavenGradleTestStatus::Skipped;
     }
+    // A task may be named with its project: `:app:test`.
     let tests = |task: &str| task.rsplit(':').next() == Some("test");
     let excluded = rest
         .iter()
@@ -61,6 +63,7 @@ fn test_handling_by_gradle_args(rest: &[&str]) -> MavenGradleTestStatus {
     if !excluded {
         return MavenGradleTestStatus::Count;
     }
+    // The task after `-x` is the one that is left out, not one that is asked for.
     let mut before = "";
     let asked: Vec<&str> = rest
         .iter()

@@ -1,4 +1,4 @@
-//! Shell scripts of the project that a check calls.
+//! Reads shell scripts of the project that a check calls.
 
 use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask};
 
@@ -10,8 +10,9 @@ use super::status_tracer::is_parsable_size;
 use super::{CommandStatusContext, ExitStatusAnalyzer};
 use crate::rule_set::basename;
 
-/// `path` as it is seen from `folder`, relative to the root; `None` if it leads outside.
+/// Returns `path` as seen from `folder`, relative to the root; `None` if it leads outside.
 pub(super) fn join_path_within_root(folder: &str, path: &str) -> Option<String> {
+    // A NUL stands for a folder that is not known.
     if path.starts_with(['/', '~', '$', '\0']) {
         return None;
     }
@@ -28,7 +29,7 @@ pub(super) fn join_path_within_root(folder: &str, path: &str) -> Option<String> 
     Some(parts.join("/"))
 }
 
-/// The options with which the first line of a script has it read, if a shell reads it.
+/// Returns the options in the first line of a script, if a shell reads it.
 pub(super) fn shebang_options(text: &str) -> Option<String> {
     let Some(line) = text.strip_prefix("#!") else {
         // Without one, the shell that calls it reads it.
@@ -42,7 +43,7 @@ pub(super) fn shebang_options(text: &str) -> Option<String> {
     is_shell(shell).then(|| words.collect::<Vec<_>>().join(" "))
 }
 
-/// The shell that the first line of a script names.
+/// Returns the shell that the first line of a script names.
 fn shebang_shell(text: &str) -> Option<&str> {
     let line = text.strip_prefix("#!")?.lines().next()?;
     line.split_whitespace()
@@ -67,7 +68,7 @@ const RUNS_NOTHING: &[&str] = &[
     "--version",
 ];
 
-/// What options given to a shell switch on before it reads anything.
+/// Prepends the settings that options of a shell switch on before it reads anything.
 pub(super) fn prepend_shell_options(options: &[&str], text: &str) -> String {
     let mut prelude = String::new();
     let mut words = options.iter();
@@ -99,11 +100,12 @@ pub(super) fn prepend_shell_options(options: &[&str], text: &str) -> String {
     }
 }
 
-/// The program that the first line of a script names, if it is one that runs no scripts: `true`.
+/// Returns the program that the first line of a script names, if it runs no scripts: `true`.
 fn noop_shebang_program(text: &str) -> Option<&str> {
     let line = text.strip_prefix("#!")?.lines().next()?;
     let mut words = line.split_whitespace();
     let name = words.find(|word| basename(word) != "env" && !word.starts_with('-'))?;
+    // These run programs of their own, so they are no idle interpreters.
     let runs = matches!(basename(name), "awk" | "sed" | "xargs");
     (IDLE.contains(&basename(name)) && !runs).then_some(name)
 }
@@ -114,6 +116,7 @@ const MAX_SOURCED: usize = 20;
 impl ExitStatusAnalyzer<'_> {
     /// Adds the functions of the files that a script reads in: `. ./lib.sh`.
     pub(super) fn add_sourced_functions(&self, script: &mut ParsedShellScript, folder: &str) {
+        // Only files with a literal name can be followed.
         let sourced = script.all_commands().into_iter().filter_map(|command| {
             let mut words = command.words.iter().map(WordExpansion::literal_text);
             let reads = matches!(words.next()??.as_str(), "." | "source");
@@ -133,12 +136,13 @@ impl ExitStatusAnalyzer<'_> {
             let sourced = read_script_without_positions(tree.root_node(), &text);
             script.reads.extend(sourced.reads);
             for (name, function) in sourced.functions {
+                // A function of the script itself takes precedence.
                 script.functions.entry(name).or_insert(function);
             }
         }
     }
 
-    /// Whether this shell knows what bash knows.
+    /// Returns whether this shell supports bash syntax.
     pub(super) fn supports_bash_syntax(&self, shell: &str) -> bool {
         match basename(shell) {
             "sh" => self.project.sh_is_bash,
@@ -146,8 +150,8 @@ impl ExitStatusAnalyzer<'_> {
         }
     }
 
-    /// A shell script of the project, read by `shell` or by the one that it names. Whether it
-    /// could be read as one.
+    /// Analyses a shell script of the project, read by `shell` or by the one that it names.
+    /// Returns whether it could be read as such.
     pub(super) fn read_script_file(
         &mut self,
         path: &str,
@@ -155,7 +159,7 @@ impl ExitStatusAnalyzer<'_> {
         shell: Option<&str>,
         position: &CommandStatusContext,
     ) -> bool {
-        // One that is too large is a program like any other: `./configure`.
+        // A script that is too large is a program like any other: `./configure`.
         let text = self.project_file_text(&position.folder, path);
         let Some(text) = text.filter(|text| is_parsable_size(text)) else {
             return false;

@@ -1,5 +1,5 @@
-//! One command by its words: what it is known to be, what it runs in turn, and what it
-//! tells the shell itself.
+//! Traces one command by its words: what it is known to be, what it runs in turn, and which state
+//! of the shell it changes.
 
 use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
 use tree_sitter::Node;
@@ -15,7 +15,7 @@ use super::{CommandStatusContext, MAX_WORK, shorten_to_first_line};
 use crate::rule_set::basename;
 use crate::shell::{CommandWord, NestedCode, StdinSource, WordKnowledge, nested_code, read_word};
 
-/// Commands like `timeout 5 COMMAND` inside one another.
+/// How deep commands like `timeout 5 COMMAND` may be nested.
 const MAX_WRAPPERS: usize = 20;
 
 impl<'t> ExitStatusTracer<'_, '_, 't> {
@@ -47,9 +47,11 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 },
             }
         }
+        // Substitutions run before the command.
         for child in children {
             self.visit_substitutions(child, position);
         }
+        // The heredoc is taken here in any case, so that no later command gets it.
         let fed = self.stdin_text.take();
         let position = match self.command_status_matters(&words) {
             true => self.command_status_context(node, position),
@@ -58,6 +60,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         for word in words.iter().filter(|word| word.is_assignment()) {
             self.note_bash_env_startup_file(&word.text);
         }
+        // A startup file can change what every shell runs, so no status after it is believed.
         let position = match &self.startup_file {
             Some(text) if position.failure_reaches_check().is_ok() => {
                 position.with_status_mask(ExitStatusMask {
@@ -76,13 +79,14 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         self.note_commands_of_node(node, from);
     }
 
-    /// Whether anybody asks what becomes of the status of this command. Programs that are there
-    /// and are known for nothing fail as they like.
+    /// Returns whether it matters what becomes of this command's status. A program that exists and
+    /// is not known to judge anything may fail without consequence.
     fn command_status_matters(&self, words: &[CommandWord]) -> bool {
         let Some(program) = words.first().and_then(CommandWord::as_program_name) else {
             return !words.is_empty();
         };
         let name = basename(program);
+        // The commands in its body are asked about one by one.
         if self.functions.contains_key(program) {
             return false;
         }
@@ -94,7 +98,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             RecognisedCommand::Idle => {
                 !nested_code(name, words, &StdinSource::PlainFile).is_empty()
             }
-            // Where there is much to ask, the form says enough of what nobody knows.
+            // Programs that nobody knows are asked about only while half of the work is left.
             RecognisedCommand::Known(CheckScriptCommandKind::Program)
                 if self.reader.work > MAX_WORK / 2 =>
             {
@@ -114,7 +118,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         }
     }
 
-    /// A command by its words. `text`: as it is written.
+    /// Traces a command by its words. `text`: the command as it is written.
     pub(super) fn trace_command_words(
         &mut self,
         words: &[CommandWord],
@@ -133,12 +137,12 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         let name = basename(program);
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         let arguments = texts.get(1..).unwrap_or(&[]);
-        // `command pytest`, `timeout 5 pytest`: no function is meant.
+        // In `command pytest` and `timeout 5 pytest` no function is meant.
         if depth == 0 && self.script.functions.contains_key(program) {
             return self.trace_shell_function_call(words, &texts, text, position);
         }
         if let Some(alias) = self.aliases.get(program).cloned() {
-            // What it stands for, only the shell knows.
+            // Only the shell knows what the alias stands for.
             let here = position.with_status_mask(ExitStatusMask {
                 form: ExitStatusMaskKind::Tool,
                 text: alias,
@@ -159,6 +163,8 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             }
             "set" => return self.apply_set_options(arguments),
             "cd" | "pushd" => return self.trace_cd_command(arguments),
+            // `wait JOB` returns the status of the job, so commands in the background are no
+            // longer hidden.
             "wait" if arguments.iter().any(|word| !word.is_empty()) => {
                 if position.failure_reaches_check().is_ok() {
                     for at in std::mem::take(&mut self.background) {
@@ -169,6 +175,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 }
                 return;
             }
+            // `trap 'exit 1' ERR` has the effect of `set -e`.
             "trap" => {
                 let ends = |word: &&str| word.split_whitespace().any(|word| word == "exit");
                 if arguments.contains(&"ERR") && arguments.first().is_some_and(ends) {
@@ -184,11 +191,12 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     let read = self
                         .reader
                         .read_script_file(file, &[], Some(same), position);
-                    // It may bring functions.
+                    // A file that was not read may define functions.
                     self.reader.reading.changes_path |= !read;
                 }
                 return;
             }
+            // `exec` replaces the shell, so the status of the command is that of the script.
             "exec" if !arguments.is_empty() => {
                 let here = CommandStatusContext {
                     own_reach: position.exit_reach.clone(),
@@ -197,6 +205,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 self.read_wrapped_command(name, words, text, fed, &here, depth);
                 return;
             }
+            // With `;`, `find` ends with 0 whatever its commands do.
             "find" | "gfind" if arguments.contains(&";") => {
                 let here = position.with_status_mask(ExitStatusMask {
                     form: ExitStatusMaskKind::Tool,
@@ -205,6 +214,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 self.read_wrapped_command(name, words, text, fed, &here, depth);
                 return;
             }
+            // Without `-e`, `script` does not return the status of its command.
             "script"
                 if !arguments.iter().any(|word| {
                     matches!(*word, "-e" | "--return")
@@ -259,7 +269,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             self.reader.read_tox_commands(arguments, position);
         }
         if operands_may_be_empty(words) {
-            // Without that word, which may come to none, it lists what there is, or helps.
+            // If that word is empty, the program lists what it knows, or prints help.
             let here = CommandStatusContext {
                 may_not_run: true,
                 ..position.clone()
@@ -328,7 +338,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         }
     }
 
-    /// Reads what a command like `timeout 5 COMMAND` runs; whether it is one.
+    /// Traces what a command like `timeout 5 COMMAND` runs; returns whether it is such a command.
     fn read_wrapped_command(
         &mut self,
         name: &str,
@@ -339,7 +349,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         depth: usize,
     ) -> bool {
         let mut wraps = false;
-        // A word of the shell's own: what follows may be a function.
+        // `time` is a keyword of the shell, so a function may follow it.
         let deeper = if name == "time" { depth } else { depth + 1 };
         for inner in nested_code(name, words, &StdinSource::PlainFile) {
             match inner {
@@ -376,7 +386,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         wraps
     }
 
-    /// `sh -c TEXT`, `bash FILE`, `sh <<END`.
+    /// Traces `sh -c TEXT`, `bash FILE` and `sh <<END`.
     fn trace_shell_invocation(
         &mut self,
         words: &[CommandWord],
@@ -396,6 +406,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             }
             options.push(word);
             at += 1;
+            // Each `o` takes the next word as its value.
             for _ in word.matches(['o', 'O']).filter(|_| !word.starts_with("--")) {
                 options.extend(words.get(at).map(|word| word.text.as_str()));
                 at += 1;
@@ -431,6 +442,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 .reader
                 .analyze_script_exit_statuses(&prepend_shell_options(&options, fed), &within),
             (None, None) => {
+                // `sh < FILE` and `cat FILE | sh` read a script whose name is known.
                 let Some(file) = self.stdin_file.take() else {
                     return;
                 };
@@ -478,7 +490,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
 
     fn trace_cd_command(&mut self, arguments: &[&str]) {
         let to = arguments.iter().find(|word| !word.starts_with('-'));
-        // Where nobody knows, no file is found.
+        // In a folder that is not known, no file is found.
         self.shell.folder = to
             .and_then(|to| join_path_within_root(&self.shell.folder, to))
             .unwrap_or_else(|| "\0".to_owned());

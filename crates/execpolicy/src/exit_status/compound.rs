@@ -1,4 +1,4 @@
-//! Lists, pipes, conditions and loops: what becomes of the statuses inside them.
+//! Follows exit statuses through lists, pipes, conditions and loops.
 
 use checkrein_core::exit_status::ExitStatusMaskKind;
 use tree_sitter::Node;
@@ -17,6 +17,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             return;
         };
         let either = syntax_node_has_token(node, "||");
+        // A failure to the left of `&&` or `||` does not trigger `set -e`.
         let mut first = CommandStatusContext {
             errexit_applies: false,
             errexit: false,
@@ -26,6 +27,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             first.own_reach = self.failure_propagation_in_or_list(right, position);
         }
         self.trace_node_exit_status(left, &first);
+        // Programs that were asked for are not recorded as missing on the right side.
         let guards = self.presence_tested_programs(left, either);
         let from = self.guarded.len();
         self.guarded.extend(guards);
@@ -33,12 +35,13 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         self.guarded.truncate(from);
     }
 
-    /// What becomes of the failure of `a` in `a || right`.
+    /// Returns what becomes of the failure of `a` in `a || right`.
     fn failure_propagation_in_or_list(
         &mut self,
         right: Node<'t>,
         position: &CommandStatusContext,
     ) -> StatusPropagation {
+        // `a || { echo failed; exit 1; }` still fails, so it hides nothing.
         if self.script_part_always_fails(right) {
             return position.own_reach.clone();
         }
@@ -46,7 +49,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         Err(self.new_exit_status_mask(ExitStatusMaskKind::Alternative, "|| ", from, to))
     }
 
-    /// The programs that `command -v x` asks for, where what follows runs only if they are there.
+    /// Returns the programs that `command -v x` asks for, if what follows runs only if they exist.
     fn presence_tested_programs(&self, node: Node<'_>, either: bool) -> Vec<String> {
         let source = self.node_text(node);
         let mut words = source
@@ -58,6 +61,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             _ => false,
         };
         let names = words.filter(|word| !word.starts_with('-') && !word.contains('/'));
+        // What stands after `||` runs if the program is missing.
         match asks && !either {
             true => names.map(str::to_owned).collect(),
             false => Vec::new(),
@@ -72,6 +76,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             .collect();
         for (at, member) in members.iter().enumerate() {
             let mut here = position.clone();
+            // Without `pipefail` only the status of the last member counts.
             if let Some(next) = members.get(at + 1)
                 && !self.shell.pipefail
             {
@@ -83,11 +88,13 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     next.start_byte(),
                     node.end_byte(),
                 ));
-                // What hid it already hides it still.
+                // If something around the pipe hides the status already, that stays the reason to
+                // name.
                 if let (Err(_), Err(outer)) = (&here.own_reach, &position.failure_reaches_check()) {
                     here.own_reach = Err(outer.clone());
                 }
             }
+            // Each member runs in a subshell, so its `cd` and `set` end with it.
             let saved = self.shell.clone();
             let within = here.status_context_in_subprocess(here.errexit);
             let before = at.checked_sub(1).and_then(|before| members.get(before));
@@ -98,7 +105,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         }
     }
 
-    /// The file that `cat FILE` shows.
+    /// Returns the file that `cat FILE` shows.
     fn file_shown_by_cat(&self, node: Node<'_>) -> Option<String> {
         let words = shlex::split(self.node_text(node))?;
         match words.as_slice() {
@@ -143,6 +150,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                         _ => {}
                     }
                 }
+                // `command <<END || b`: the grammar puts the right side into the redirect.
                 if let Some(right) = redirect.child_by_field_name("right")
                     && syntax_node_has_token(redirect, "||")
                 {
@@ -156,6 +164,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 if let Some(file) = input.filter(|file| !file.starts_with(['<', '(', '&', '>'])) {
                     self.stdin_file = shlex::split(file).and_then(|words| words.into_iter().next());
                 }
+                // Shells other than bash read `a &> b` as `a &`, followed by a redirect.
                 if self.node_text(redirect).starts_with("&>") && !position.bash {
                     let (from, to) = (redirect.start_byte(), redirect.end_byte());
                     here = here.with_status_mask(self.new_exit_status_mask(
@@ -176,7 +185,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         self.stdin_file = None;
     }
 
-    /// Whether it sends the output to a file that the script does not print.
+    /// Returns whether the redirect sends the output to a file that the script does not print.
     fn redirect_hides_output(&self, redirect: Node<'_>) -> bool {
         let source = self.node_text(redirect);
         let output = source.strip_prefix('1').unwrap_or(source);
@@ -187,7 +196,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         else {
             return false;
         };
-        // Of a file that goes on, the older lines are shown as well.
+        // Printing a file that is appended to also shows older lines, so it proves nothing.
         let Some(file) = Some(file).filter(|rest| !rest.starts_with('>')) else {
             return true;
         };
@@ -215,6 +224,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 _ => {}
             }
         }
+        // Only the last statement of a condition decides; the statuses before it are lost.
         let Some((asked, _)) = condition.pop() else {
             return;
         };
@@ -247,7 +257,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         }
     }
 
-    /// Of `! a` in a condition there is more to say than that it is negated.
+    /// Traces a condition. For `! a` the condition is the reason to name, not the negation.
     fn trace_condition_exit_status(&mut self, asked: Node<'t>, position: &CommandStatusContext) {
         match negated_commands(asked) {
             Some(leaves) => leaves
@@ -291,12 +301,14 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         };
         let mut cursor = node.walk();
         let values: Vec<Node<'t>> = node.children_by_field_name("value", &mut cursor).collect();
+        // Only a list of literal words has a known number of rounds.
         let literal = values.iter().all(|value| {
             read_word(*value, self.text).is_some_and(|word| word.as_literal().is_some())
         });
         for value in &values {
             self.visit_substitutions(*value, position);
         }
+        // A loop over one word runs exactly once, so it hides nothing.
         if literal && values.len() == 1 {
             return self.trace_node_exit_status(body, position);
         }
@@ -320,7 +332,7 @@ pub(super) fn syntax_node_has_token(node: Node<'_>, token: &str) -> bool {
         .any(|child| child.kind() == token)
 }
 
-/// `! a` or `! a || ! b`: the commands of which one failing makes the whole succeed.
+/// Returns the commands of `! a` or `! a || ! b`: if one of them fails, the whole succeeds.
 fn negated_commands(node: Node<'_>) -> Option<Vec<Node<'_>>> {
     match node.kind() {
         "negated_command" => Some(vec![node]),

@@ -1,5 +1,5 @@
-//! Programs that start a command and end before it does, so that its exit status reaches nobody:
-//! `docker run -d`, `setsid`, `systemd-run`, `tmux new -d`.
+//! Recognises programs that start a command and end before it does, so that its exit status
+//! reaches nobody: `docker run -d`, `setsid`, `systemd-run`, `tmux new -d`.
 
 use super::launchers::launcher_options;
 
@@ -8,7 +8,7 @@ const CONTAINER_FLAGS: &str = "ditTPq";
 /// Commands of `tmux` that start something, by their beginnings.
 const TMUX_STARTS: &[&str] = &["new", "respawn", "run", "send", "split"];
 
-/// What it is about this command that leaves behind what it runs, as one says it.
+/// Returns why this command leaves behind what it runs, in words for a person.
 pub(super) fn why_command_detaches(program: &str, rest: &[&str]) -> Option<String> {
     let mut leading = rest.iter().take_while(|word| word.starts_with('-'));
     let told = match program {
@@ -21,6 +21,7 @@ pub(super) fn why_command_detaches(program: &str, rest: &[&str]) -> Option<Strin
             let waits = leading.any(|word| *word == "--wait" || has_short_option(word, 'w'));
             (!waits).then_some("setsid without --wait")
         }
+        // With `--scope` the command runs in the foreground.
         "systemd-run" => {
             let waits = leading.any(|word| matches!(*word, "--wait" | "--scope"));
             (!waits).then_some("systemd-run without --wait")
@@ -45,11 +46,12 @@ pub(super) fn why_command_detaches(program: &str, rest: &[&str]) -> Option<Strin
 }
 
 fn is_detach_option(word: &str) -> bool {
+    // Behind an option that takes a value, a `d` may belong to the value.
     matches!(word, "--detach" | "--detach=true" | "-d=true")
         || has_short_option(word, 'd') && word.chars().skip(1).all(|c| CONTAINER_FLAGS.contains(c))
 }
 
-/// Whether this is a word of short options with that one among them.
+/// Returns whether this is a word of short options that holds this one.
 fn has_short_option(word: &str, option: char) -> bool {
     word.strip_prefix('-')
         .is_some_and(|letters| !letters.starts_with('-') && letters.contains(option))

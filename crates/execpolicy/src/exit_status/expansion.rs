@@ -1,16 +1,16 @@
-//! What a word of a shell script comes to, as far as exit statuses and the variables that
-//! keep them are concerned.
+//! Expands the words of a shell script as far as exit statuses, and the variables that keep them,
+//! are concerned.
 
 use std::collections::BTreeMap;
 
-/// A word, in pieces.
+/// A word, split into pieces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WordExpansion(Vec<ExpansionPiece>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ExpansionPiece {
     Text(String),
-    /// `$name`; with what stands for it where it is empty: `${name:-0}`.
+    /// `$name`, with what replaces it if it is empty: `${name:-0}`.
     Variable(String, Option<String>),
     /// `$?`
     Status,
@@ -21,7 +21,7 @@ enum ExpansionPiece {
     Unknown,
 }
 
-/// A value.
+/// The value of a word.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ShellValue {
     Text(String),
@@ -30,14 +30,14 @@ pub(super) enum ShellValue {
     Unknown,
 }
 
-/// A status.
+/// The exit status of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum CommandExitStatus {
     Zero,
     Failed,
 }
 
-/// What expansions look at.
+/// The state that expansions depend on.
 pub(super) struct ExpansionContext<'a> {
     pub(super) variables: &'a BTreeMap<String, ShellValue>,
     pub(super) status: CommandExitStatus,
@@ -54,10 +54,11 @@ impl CommandExitStatus {
 }
 
 impl ShellValue {
-    /// `exit VALUE`; `None`: either way.
+    /// Returns the status of `exit VALUE`; `None` if it may be either.
     pub(super) fn as_exit_status(&self) -> Option<CommandExitStatus> {
         match self {
             Self::Text(text) => Some(match text.trim().parse::<i64>() {
+                // The shell keeps the low eight bits of a status. What is no number is an error.
                 Ok(number) if number.rem_euclid(256) == 0 => CommandExitStatus::Zero,
                 _ => CommandExitStatus::Failed,
             }),
@@ -79,7 +80,7 @@ impl WordExpansion {
         Self(vec![ExpansionPiece::Unknown])
     }
 
-    /// The word, if nothing in it is expanded.
+    /// Returns the word, if nothing in it is expanded.
     pub(super) fn literal_text(&self) -> Option<String> {
         let texts = self.0.iter().map(|piece| match piece {
             ExpansionPiece::Text(text) => Some(text.as_str()),
@@ -92,6 +93,7 @@ impl WordExpansion {
         match self.0.as_slice() {
             [] => ShellValue::Text(String::new()),
             [piece] => piece.evaluate_expansion_piece(scope),
+            // A failure is some number that is not known, and so is a text with one in it.
             pieces => {
                 let texts =
                     pieces
@@ -118,6 +120,7 @@ impl ExpansionPiece {
                         ShellValue::Text(default.clone())
                     }
                     (Some(value), _) => value.clone(),
+                    // A variable without a known value may come from the environment.
                     (None, _) => ShellValue::Unknown,
                 }
             }
@@ -134,15 +137,16 @@ impl ExpansionPiece {
     }
 }
 
-/// The value of an arithmetic expression: sums and alternatives of numbers that are not negative.
+/// Returns the value of an arithmetic expression of sums and alternatives of non-negative numbers.
 pub(super) fn evaluate_arithmetic(text: &str, scope: &ExpansionContext<'_>) -> ShellValue {
-    // `$?` is no `a ? b : c`.
+    // `$?` is no part of `a ? b : c`.
     if text
         .replace("$?", "")
         .contains(['-', '*', '/', '%', '&', '?', '<', '>', '=', '!', '^', '~'])
     {
         return ShellValue::Unknown;
     }
+    // A sum of numbers that are not negative is zero only if all of them are.
     let parts = text
         .split(['+', '|'])
         .map(|part| part.trim_matches(|c: char| c.is_whitespace() || matches!(c, '(' | ')')));
@@ -167,7 +171,8 @@ pub(super) fn evaluate_arithmetic(text: &str, scope: &ExpansionContext<'_>) -> S
     }
 }
 
-/// Whether a test holds; `None` if nobody knows. `exists` answers `-f NAME` and the like.
+/// Returns whether a test holds; `None` if that is not known. `exists` answers `-f NAME` and the
+/// like.
 pub(super) fn evaluate_test_command(
     words: &[ShellValue],
     exists: &dyn Fn(&str, &str) -> Option<bool>,
@@ -195,12 +200,14 @@ pub(super) fn evaluate_test_command(
                         .is_some_and(|word| wanted.contains(&word))
                 })
             };
+            // Groups in brackets are not followed.
             if words
                 .iter()
                 .any(|word| matches!(word.known_value_text(), Some("(" | ")")))
             {
                 return None;
             }
+            // `-o` binds less tightly than `-a`, so it splits the test first.
             if let Some(at) = at(&["-o", "||"]) {
                 let (left, right) = words.split_at(at);
                 let right = right.get(1..).unwrap_or(&[]);
@@ -227,14 +234,14 @@ pub(super) fn evaluate_test_command(
     }
 }
 
-/// `a = b`, `a -ne b`; `None` if nobody knows.
+/// Returns whether `a = b`, `a -ne b` and the like hold; `None` if that is not known.
 pub(super) fn compare_test_operands(
     left: &ShellValue,
     operator: &str,
     right: &ShellValue,
 ) -> Option<bool> {
     match (left, right) {
-        // A number that is empty is 0 to `[[`, and an error to `[`.
+        // An empty number is 0 to `[[` and an error to `[`, so only "no" is certain.
         (ShellValue::Text(left), ShellValue::Text(_))
             if left.is_empty() && operator.starts_with('-') =>
         {
@@ -242,8 +249,10 @@ pub(super) fn compare_test_operands(
             as_zero.filter(|holds| !holds)
         }
         (ShellValue::Text(left), ShellValue::Text(right)) => {
+            // To compare a text as a number is an error, whose effect is not followed.
             let numbers = || Some((left.trim().parse::<i64>().ok()?, right.trim().parse().ok()?));
             match operator {
+                // `[[` takes this for a pattern, and `[` for a text.
                 "=" | "==" if right.contains(['*', '?']) => None,
                 "!=" if right.contains(['*', '?']) => None,
                 "=" | "==" => Some(left == right),
@@ -270,6 +279,7 @@ pub(super) fn compare_test_operands(
                 _ => None,
             }
         }
+        // The operands are swapped, so the operator is turned round.
         (ShellValue::Text(_), ShellValue::Failure) => {
             let turned = match operator {
                 "-gt" | ">" => "-lt",
@@ -284,12 +294,12 @@ pub(super) fn compare_test_operands(
     }
 }
 
-/// The word, if nothing in it is expanded.
+/// Returns the word, if nothing in it is expanded.
 pub(super) fn word_text_if_no_expansion(source: &str) -> Option<String> {
     parse_expansion(source).literal_text()
 }
 
-/// Words, each with its quotes.
+/// Splits a text into words, each with its quotes.
 pub(super) fn split_words(source: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let (mut begins, mut quote, mut depth, mut escaped) = (None, None, 0_usize, false);
@@ -320,7 +330,7 @@ pub(super) fn split_words(source: &str) -> Vec<&str> {
     words
 }
 
-/// Reads one word.
+/// Parses one word.
 pub(super) fn parse_expansion(source: &str) -> WordExpansion {
     let mut pieces = Vec::new();
     let mut text = String::new();
@@ -369,13 +379,14 @@ pub(super) fn parse_expansion(source: &str) -> WordExpansion {
         }
         rest = after;
     }
+    // `""` is an empty word; without quotes there is no word at all.
     if !text.is_empty() || pieces.is_empty() && was_quoted {
         pieces.push(ExpansionPiece::Text(text));
     }
     WordExpansion(pieces)
 }
 
-/// What stands after a `$`, and the rest.
+/// Returns the piece after a `$`, and the rest of the text.
 fn parse_dollar_expansion(after: &str) -> (Option<ExpansionPiece>, &str) {
     let name_end = |text: &str| {
         text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
@@ -395,6 +406,7 @@ fn parse_dollar_expansion(after: &str) -> (Option<ExpansionPiece>, &str) {
             (depth == 0).then_some(at + 1)
         });
         let (inside, rest) = after.split_at(end.unwrap_or(after.len()));
+        // `$((...))` is arithmetic. Any other bracket is a command, whose output is not known.
         let sum = inside
             .strip_prefix("((")
             .and_then(|inside| inside.strip_suffix("))"));
@@ -409,6 +421,7 @@ fn parse_dollar_expansion(after: &str) -> (Option<ExpansionPiece>, &str) {
         let (inside, rest) = inside.split_once('}').unwrap_or((inside, ""));
         return (Some(parse_braced_expansion(inside)), rest);
     }
+    // `$10` is `$1` followed by a `0`.
     if after.starts_with(|c: char| c.is_ascii_digit()) {
         let (name, rest) = after.split_at(1);
         return (Some(ExpansionPiece::Variable(name.to_owned(), None)), rest);
@@ -424,7 +437,7 @@ fn parse_dollar_expansion(after: &str) -> (Option<ExpansionPiece>, &str) {
 }
 
 fn named_variable_piece(name: &str, default: Option<String>) -> ExpansionPiece {
-    // Without an index it is another thing in each shell.
+    // Without an index its meaning differs from shell to shell.
     match name {
         "PIPESTATUS" | "pipestatus" => ExpansionPiece::Unknown,
         name => ExpansionPiece::Variable(name.to_owned(), default),
@@ -439,6 +452,7 @@ fn parse_braced_expansion(inside: &str) -> ExpansionPiece {
     if let Some(at) = inside.strip_prefix("PIPESTATUS[").and_then(index) {
         return ExpansionPiece::PipeStatus(at);
     }
+    // The array of zsh begins at 1.
     if let Some(at) = inside.strip_prefix("pipestatus[").and_then(index) {
         return at
             .checked_sub(1)

@@ -1,4 +1,4 @@
-//! Justfiles: their recipes and settings.
+//! Parses justfiles: their recipes and settings.
 
 use super::makefile::logical_lines;
 use super::recipe_file::{MakeOrJustRecipe, RecipeFile};
@@ -6,12 +6,14 @@ use super::recipe_file::{MakeOrJustRecipe, RecipeFile};
 pub(super) fn parse_justfile(text: &str) -> RecipeFile {
     let mut file = RecipeFile::default();
     for line in logical_lines(text) {
+        // An indented line belongs to the recipe above it.
         if line.starts_with([' ', '\t']) {
             if let Some(recipe) = file.recipes.last_mut() {
                 recipe.lines.push((line.trim_start().to_owned(), None));
             }
             continue;
         }
+        // A line with `[` is an attribute of the recipe below it.
         if line.trim().is_empty() || line.starts_with(['#', '[']) {
             continue;
         }
@@ -33,6 +35,7 @@ pub(super) fn parse_justfile(text: &str) -> RecipeFile {
             .split_whitespace()
             .next()
             .unwrap_or("");
+        // Recipes after `&&` run behind this one; all of them run.
         let needs = needs.split_whitespace().filter(|word| *word != "&&");
         file.recipes.push(MakeOrJustRecipe {
             names: vec![name.to_owned()],
@@ -46,7 +49,7 @@ pub(super) fn parse_justfile(text: &str) -> RecipeFile {
     file
 }
 
-/// `["bash", "-euo", "pipefail", "-c"]`
+/// Reads the list of `set shell`: `["bash", "-euo", "pipefail", "-c"]`.
 fn set_justfile_shell(file: &mut RecipeFile, list: &str) {
     let words: Vec<&str> = list
         .trim_matches(['[', ']'])

@@ -1,5 +1,5 @@
-//! Programs that are known by their names: what idles, what tests, what checks, and what runs
-//! the command behind it.
+//! Programs that are known by their names: those that decide nothing, those that test, those that
+//! check, and those that run the command behind them.
 
 use checkrein_core::exit_status::TestRunner;
 
@@ -132,7 +132,7 @@ pub(super) const QUESTIONS: &[&str] = &[
     "xmllint", "yq", "zgrep",
 ];
 
-/// Words with which git answers one.
+/// Words with which `git` answers such a question.
 pub(super) const GIT_QUESTIONS: &[&str] =
     &["--exit-code", "--quiet", "diff-index", "grep", "ls-files"];
 
@@ -394,8 +394,7 @@ pub(super) const TESTERS_WITH: &[(&str, &[&str], Option<TestRunner>)] = &[
     ("zig", &["test"], None),
 ];
 
-/// Programs whose next words are a command: `npx jest`. With the words that stand between, if
-/// any must.
+/// Programs whose next words are a command (`npx jest`), with the words that must stand between.
 pub(super) const RUNNERS_OF_COMMANDS: &[(&str, &[&str])] = &[
     ("arch", &[]),
     ("bundle", &["exec"]),
@@ -427,7 +426,7 @@ pub(super) const RUNNERS_OF_COMMANDS: &[(&str, &[&str])] = &[
     ("yarn", &["exec"]),
 ];
 
-/// Of these, and of those that launch commands, the ones that run tasks of the project, too.
+/// Those of these programs, and of the launchers, that also run tasks of the project.
 pub(super) const RUNNERS_OF_TASKS: &[&str] = &["devbox", "hatch", "mise", "pdm", "pixi", "rye"];
 
 /// Programs that run tasks of the project by their names.

@@ -1,5 +1,5 @@
-//! Programs that run a command somewhere else: in a container, on another machine, in an
-//! environment.
+//! Recognises programs that run a command somewhere else: in a container, on another machine, in
+//! an environment.
 
 /// How a launcher is called.
 struct LauncherCallSyntax {
@@ -55,7 +55,7 @@ const LAUNCHERS: &[LauncherCallSyntax] = &[
     },
 ];
 
-/// Their options that take a word of its own as a value.
+/// Options of launchers that take the next word as a value.
 const OPTIONS_WITH_VALUE: &[&str] = &[
     "--add-host",
     "--container",
@@ -99,7 +99,7 @@ const OPTIONS_WITH_VALUE: &[&str] = &[
     "-w",
 ];
 
-/// How `program` is called, and where its own command ends.
+/// Returns how `program` is called, and where its own subcommand ends.
 fn find_launcher(program: &str, rest: &[&str]) -> Option<(&'static LauncherCallSyntax, usize)> {
     let launcher = LAUNCHERS
         .iter()
@@ -109,13 +109,14 @@ fn find_launcher(program: &str, rest: &[&str]) -> Option<(&'static LauncherCallS
     Some((launcher, begins))
 }
 
-/// Where the command begins that `program` launches; `rest` are its arguments.
+/// Returns where the command begins that `program` launches; `rest` are its arguments.
 pub(super) fn launched_command_index(program: &str, rest: &[&str]) -> Option<usize> {
     if program == "nix" {
         return index_after_option(rest, &["-c", "--command"]);
     }
     let (launcher, begins) = find_launcher(program, rest)?;
     let mut at = begins;
+    // Options may stand before each operand.
     for _ in 0..launcher.operands {
         at = skip_options(rest, at) + 1;
     }
@@ -123,7 +124,8 @@ pub(super) fn launched_command_index(program: &str, rest: &[&str]) -> Option<usi
     (at < rest.len()).then_some(at)
 }
 
-/// The words of `rest` before the operands of a launcher: its commands and their options.
+/// Returns the words of `rest` before the operands of a launcher: its subcommands and their
+/// options.
 pub(super) fn launcher_options<'r, 'w>(
     program: &str,
     rest: &'r [&'w str],
@@ -132,7 +134,7 @@ pub(super) fn launcher_options<'r, 'w>(
     rest.get(..skip_options(rest, begins))
 }
 
-/// The script that `program` is given to run: `nix-shell --run 'pytest -q'`.
+/// Returns where the script stands that `program` is given to run: `nix-shell --run 'pytest -q'`.
 pub(super) fn launched_script_index(program: &str, rest: &[&str]) -> Option<usize> {
     let at = match program {
         "nix-shell" => index_after_option(rest, &["--run", "--command"]),
@@ -166,6 +168,7 @@ fn skip_options(rest: &[&str], from: usize) -> usize {
         if *word == "--" {
             break;
         }
+        // If an option is not listed, its separate value would be taken for an operand.
         if OPTIONS_WITH_VALUE.contains(word) {
             at += 1;
         }

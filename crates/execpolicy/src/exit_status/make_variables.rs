@@ -1,4 +1,4 @@
-//! What is left of a makefile's variables once those that it sets have their values.
+//! Replaces what is left of a makefile's variables once those that it sets have their values.
 
 /// Variables that make sets itself.
 const BUILT_IN: &[(&str, &str)] = &[
@@ -10,13 +10,13 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("MAKE", "make"),
     ("RM", "rm -f"),
 ];
-/// Automatic ones: names of targets and of what they need.
+/// Automatic variables: names of targets and of their prerequisites.
 const AUTOMATIC: &str = "@<^+?*|%";
 /// Stands for a name that make puts in.
 const NAME: &str = "made-by-make";
 
-/// The text as the shell gets it, as far as can be told. A variable that nobody sets comes from the
-/// environment, or is empty: the shell knows no more of it than we do.
+/// Returns the text as the shell gets it, as far as that can be told. A variable that nobody sets
+/// comes from the environment or is empty; the shell knows no more of it than is known here.
 pub(super) fn replace_make_variables(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -24,7 +24,7 @@ pub(super) fn replace_make_variables(text: &str) -> String {
         out.push_str(before);
         let mut chars = after.chars();
         rest = match chars.next() {
-            // The shell's own.
+            // `$$` is the `$` of the shell.
             Some('$') => {
                 out.push('$');
                 chars.as_str()
@@ -44,6 +44,8 @@ pub(super) fn replace_make_variables(text: &str) -> String {
                         let value = BUILT_IN.iter().find(|(known, _)| *known == name);
                         match value {
                             Some((_, value)) => out.push_str(value),
+                            // It becomes a variable of the shell: what only the run knows must
+                            // stay in doubt.
                             None => {
                                 out.push('$');
                                 out.push_str(&name.replace(['.', '-'], "_"));
@@ -51,7 +53,7 @@ pub(super) fn replace_make_variables(text: &str) -> String {
                         }
                         behind
                     }
-                    // A function of make's.
+                    // A function of make stays as it is.
                     _ => {
                         out.push('$');
                         after
@@ -76,7 +78,7 @@ fn is_make_variable_name(name: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c))
 }
 
-/// `@D`, `<F`, and the plain ones in brackets.
+/// Returns whether this is an automatic variable in brackets: `@`, `@D`, `<F`.
 fn is_automatic_variable(name: &str) -> bool {
     let name = name.strip_suffix(['D', 'F']).unwrap_or(name);
     name.chars().count() == 1 && AUTOMATIC.contains(name)

@@ -1,16 +1,16 @@
-//! Makefiles: their rules, and what in them lets failures pass.
+//! Parses makefiles: their rules, and everything in them that hides failures.
 
 use super::called_scripts::{is_shell, join_path_within_root};
 use super::recipe_file::{MakeConditionalBranch, MakeOrJustRecipe, RecipeFile};
 use crate::rule_set::basename;
 
-/// Files inside one another.
+/// Included files that are read.
 const MAX_INCLUDES: usize = 20;
 
-/// Gives the text of a file by its path; `Err` if it is there and cannot be read.
+/// Returns the text of a file by its path; `Err` if it exists and cannot be read.
 pub(super) type MakefileIncludeLoader<'a> = &'a dyn Fn(&str) -> Result<Option<String>, ()>;
 
-/// Reads a makefile in `folder`, with what it includes.
+/// Parses a makefile with the files that it includes.
 pub(super) fn parse_makefile(text: &str, includes: MakefileIncludeLoader<'_>) -> RecipeFile {
     let mut file = RecipeFile::default();
     file.is_make = true;
@@ -28,9 +28,10 @@ fn parse_makefile_text(
 ) {
     let mut open = false;
     let mut defined: Option<(String, Vec<String>)> = None;
-    // Conditionals that are open: where each began, and the way of it that is being read.
+    // The conditionals that are open, each with the branch that is being read.
     let mut under: Vec<MakeConditionalBranch> = Vec::new();
     for line in logical_lines(text) {
+        // Inside `define` every line belongs to the value.
         if let Some((name, mut lines)) = defined.take() {
             match line.trim() == "endef" {
                 true => assign_make_variable(file, name, "=", lines.join("\n"), !under.is_empty()),
@@ -43,7 +44,7 @@ fn parse_makefile_text(
         }
         if let Some(command) = line.strip_prefix('\t') {
             if let Some(recipe) = file.recipes.last_mut().filter(|_| open) {
-                // Those around the whole rule are the rule's.
+                // Conditionals around the whole rule belong to the rule.
                 let branch = under.get(recipe.depth).copied();
                 recipe.lines.push((command.to_owned(), branch));
             }
@@ -84,6 +85,7 @@ fn parse_makefile_text(
             }
             _ => {}
         }
+        // `eval` can define any rule or variable.
         if code.contains("$(eval") || code.contains("${eval") {
             file.ignores_failures = Some(code.to_owned());
         }
@@ -94,6 +96,7 @@ fn parse_makefile_text(
         let Some((names, rest)) = code.split_once(':') else {
             continue;
         };
+        // A double-colon rule without prerequisites always runs.
         let twice = rest.starts_with(':');
         let rest = rest.trim_start_matches(':');
         // `test: SHELL = /bin/true`
@@ -105,6 +108,7 @@ fn parse_makefile_text(
             .split_once(';')
             .map_or((rest, None), |(needs, line)| (needs, Some(line)));
         let names: Vec<String> = whitespace_words(&file.expand_make_variables(names));
+        // Prerequisites after the `|` do not make the target out of date.
         let (needs, after) = needs.split_once('|').unwrap_or((needs, ""));
         let (needs, after) = (
             whitespace_words(&file.expand_make_variables(needs)),
@@ -147,11 +151,12 @@ fn parse_makefile_include(
 ) {
     file.note_make_shell_ignoring_failure();
     for name in file.expand_make_variables(names).split_whitespace() {
-        // What compilers write of the files that a file includes.
+        // Dependency files of compilers are skipped, or no project in C could be checked.
         if name.trim_end_matches(')').ends_with(".d") {
             continue;
         }
         *included += 1;
+        // A file that cannot be followed may hide anything.
         let text = match join_path_within_root("", name) {
             Some(name) if *included <= MAX_INCLUDES && !name.contains(['$', '*', '?', '[']) => {
                 includes(&name)
@@ -160,14 +165,14 @@ fn parse_makefile_include(
         };
         match text {
             Ok(Some(text)) => parse_makefile_text(&text, includes, file, included),
-            // Without a `-` make fails, or makes it first.
+            // Without a leading `-`, make fails or makes the file first.
             Ok(None) => {}
             Err(()) => file.ignores_failures = Some(code.to_owned()),
         }
     }
 }
 
-/// Gives a variable a value; `perhaps`: under a condition, or for one target only.
+/// Assigns a variable. `perhaps`: under a condition, or for one target only.
 fn assign_make_variable(
     file: &mut RecipeFile,
     name: String,
@@ -179,8 +184,10 @@ fn assign_make_variable(
         "MAKEFLAGS" | "GNUMAKEFLAGS" if flags_ignoring_failures(&value).is_some() => {
             file.ignores_failures = Some(format!("{name} = {value}"));
         }
+        // These are judged by their last value, when the file has been read.
         "SHELL" | ".SHELLFLAGS" if operator != "!=" => {}
-        // Which character begins a recipe, or what a command prints.
+        // `.RECIPEPREFIX` changes which lines are recipes. With `!=` the value is a command's
+        // output.
         "SHELL" | ".SHELLFLAGS" | ".RECIPEPREFIX" => {
             file.ignores_failures = Some(format!("{name} = {value}"))
         }
@@ -192,8 +199,8 @@ fn assign_make_variable(
     file.set_make_variable(name, operator, value, perhaps);
 }
 
-/// The flag with which make passes failures over, or runs nothing. The first word of
-/// `MAKEFLAGS` may go without its `-`.
+/// Returns the flag with which make ignores failures, or runs nothing. The first word of
+/// `MAKEFLAGS` may stand without its `-`.
 pub(super) fn flags_ignoring_failures(flags: &str) -> Option<&'static str> {
     flags
         .split_whitespace()
@@ -207,7 +214,7 @@ pub(super) fn flags_ignoring_failures(flags: &str) -> Option<&'static str> {
         })
 }
 
-/// The same of one option.
+/// Does the same for one option.
 pub(super) fn make_option_ignoring_failures(option: &str) -> Option<&'static str> {
     match option {
         "--ignore-errors" => return Some("--ignore-errors"),
@@ -230,7 +237,7 @@ pub(super) fn make_option_ignoring_failures(option: &str) -> Option<&'static str
             'v' => return Some("make -v"),
             'E' => return Some("make --eval"),
             'o' => return Some("make -o"),
-            // What follows is a value.
+            // The rest of the word is the value of the option.
             'C' | 'I' | 'O' | 'W' | 'f' | 'j' | 'l' => return None,
             _ => {}
         }
@@ -238,7 +245,7 @@ pub(super) fn make_option_ignoring_failures(option: &str) -> Option<&'static str
     None
 }
 
-/// Whether a program heeds what it is given to run, as far as its name says so.
+/// Returns whether a program, judged by its name, runs the script that it is given.
 pub(super) fn shell_runs_scripts(shell: &str) -> bool {
     let mut words = shell
         .split_whitespace()
@@ -247,10 +254,11 @@ pub(super) fn shell_runs_scripts(shell: &str) -> bool {
         return false;
     };
     let flags = words.collect::<Vec<_>>().join(" ");
+    // A variable or function is judged by its text: `$(shell which bash)`.
     if program.starts_with('$') {
         return shell.trim_end_matches(')').ends_with("sh");
     }
-    // One of the project's own may do as it likes.
+    // A program of the project itself may do anything.
     let own = program.contains(['/', '\\']) && !program.starts_with('/') && !program.contains(':');
     let name = basename(program).trim_end_matches(')');
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
@@ -260,7 +268,8 @@ pub(super) fn shell_runs_scripts(shell: &str) -> bool {
     known && !own && (!is_shell(plain) || shell_flags_run_scripts(&flags))
 }
 
-/// Whether a shell with these flags runs what it is given next: `-ec`, `-eu -o pipefail -c`.
+/// Returns whether a shell with these flags runs the text that follows: `-ec`,
+/// `-eu -o pipefail -c`.
 pub(super) fn shell_flags_run_scripts(flags: &str) -> bool {
     let mut words = flags.split_whitespace();
     while let Some(word) = words.next() {
@@ -274,6 +283,7 @@ pub(super) fn shell_flags_run_scripts(flags: &str) -> bool {
         if !letters.chars().all(known) {
             return false;
         }
+        // With `-o noexec` a shell reads the script and runs nothing.
         if letters.ends_with('o') && words.next().is_none_or(|option| option == "noexec") {
             return false;
         }
@@ -281,7 +291,7 @@ pub(super) fn shell_flags_run_scripts(flags: &str) -> bool {
     true
 }
 
-/// Lines with their continuations.
+/// Joins lines with their continuations.
 pub(super) fn logical_lines(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut goes_on = false;
@@ -298,7 +308,7 @@ pub(super) fn logical_lines(text: &str) -> Vec<String> {
     lines
 }
 
-/// `NAME = value` in any of make's spellings: name, operator and value.
+/// Parses `NAME = value` in any of make's spellings: name, operator and value.
 fn parse_make_assignment(code: &str) -> Option<(String, &str, String)> {
     let at = code.find('=')?;
     let (name, value) = (code.get(..at)?, code.get(at + 1..)?);

@@ -1,6 +1,8 @@
-//! Which commands of a check can fail without the check failing: `a || true`, `a; b`,
-//! `a | b`, and the same in the scripts, recipes and package scripts that it calls, as
-//! far as they can be read. Reads no file itself: whoever asks hands them in.
+//! Finds the commands of a check that can fail without the check failing: `a || true`, `a; b`,
+//! `a | b`, and the same in the scripts, recipes and package scripts that it calls, as far as they
+//! can be read.
+//!
+//! This module reads no file itself; the caller provides the texts.
 
 mod build_tools;
 mod called_scripts;
@@ -31,20 +33,20 @@ use checkrein_core::exit_status::{
     CheckScriptCommandKind, ExitStatusAnalysis, ExitStatusMask, VerdictRelevantCommand,
 };
 
-/// Scripts inside one another.
+/// How deep scripts may call one another.
 const MAX_DEPTH: usize = 12;
 /// Scripts that are read for one check.
 const MAX_SCRIPTS: usize = 200;
-/// Commands that are told of one check.
+/// Commands that are reported for one check.
 const MAX_COMMANDS: usize = 500;
 /// Statements that are visited for one check, functions at each call.
 const MAX_VISITS: usize = 20_000;
-/// What scripts may cost that are run in thought for one check.
+/// Work that the simulation of scripts may take for one check.
 const MAX_WORK: usize = 24_000;
-/// Characters of a command, or of what hides it.
+/// Characters kept of a command, or of what hides its status.
 const MAX_TEXT: usize = 80;
 
-/// What a check finds around it.
+/// What a check finds around it: files, folders, programs and its shell.
 #[derive(Clone, Copy)]
 pub struct ScriptProjectView<'a> {
     /// The text of a file, by its path relative to the root.
@@ -75,7 +77,7 @@ pub enum ProjectEntry {
     Nothing,
 }
 
-/// Reads what becomes of the exit statuses in `script`.
+/// Analyses what becomes of the exit statuses in `script`.
 pub fn analyze_exit_statuses(script: &str, project: &ScriptProjectView<'_>) -> ExitStatusAnalysis {
     let mut reader = ExitStatusAnalyzer {
         project,
@@ -93,7 +95,7 @@ pub fn analyze_exit_statuses(script: &str, project: &ScriptProjectView<'_>) -> E
         script,
         &CommandStatusContext::status_context_of_outermost_script(project.sh_is_bash),
     );
-    // A part that was not read may hide anything.
+    // A part that was not read may hide anything, so it counts as a hidden test.
     let unread = reader.unread.map(|why| VerdictRelevantCommand {
         masked_by: Some(ExitStatusMask::mask_from_unreadable_context(why)),
         ..reader.new_verdict_relevant_command(
@@ -105,7 +107,7 @@ pub fn analyze_exit_statuses(script: &str, project: &ScriptProjectView<'_>) -> E
     });
     let mut reading = reader.reading;
     reading.commands.extend(unread);
-    // What is not there and need not be matters where nothing else is checked.
+    // A script that need not exist, and does not, matters only where nothing else is checked.
     let decides =
         |command: &VerdictRelevantCommand| command.kind != CheckScriptCommandKind::Program;
     if !reading.commands.iter().any(decides) {
@@ -114,7 +116,7 @@ pub fn analyze_exit_statuses(script: &str, project: &ScriptProjectView<'_>) -> E
     reading
 }
 
-/// A status that reaches the check's own, or what hides it.
+/// Whether a status reaches the check's own; the error says what hides it.
 type StatusPropagation = Result<(), ExitStatusMask>;
 
 /// Where a script or a command stands.
@@ -122,11 +124,11 @@ type StatusPropagation = Result<(), ExitStatusMask>;
 struct CommandStatusContext {
     /// Whether its own status becomes the check's.
     own_reach: StatusPropagation,
-    /// Whether `exit 1` there ends the check so.
+    /// Whether `exit 1` there makes the check fail.
     exit_reach: StatusPropagation,
     /// Whether `set -e` would apply here: not before `||` or `&&`, nor in a condition.
     errexit_applies: bool,
-    /// `set -e`, and it applies here.
+    /// Whether `set -e` is set and applies here.
     errexit: bool,
     /// The folder, relative to the root.
     folder: String,
@@ -134,11 +136,11 @@ struct CommandStatusContext {
     place: Option<String>,
     /// How often it runs.
     run_count: u32,
-    /// It runs only if it is given something: `xargs -r`.
+    /// Whether it may not run at all, as with `xargs -r`.
     may_not_run: bool,
-    /// Its output goes to a file that is not shown.
+    /// Whether its output goes to a file that is not shown.
     prints_elsewhere: bool,
-    /// The shell that reads it knows what bash knows.
+    /// Whether the shell that reads it supports bash syntax.
     bash: bool,
 }
 
@@ -158,17 +160,19 @@ impl CommandStatusContext {
         }
     }
 
-    /// Whether a failure here makes the check fail.
+    /// Returns whether a failure here makes the check fail.
     fn failure_reaches_check(&self) -> StatusPropagation {
         match &self.own_reach {
             Ok(()) => Ok(()),
+            // `set -e` ends the script at the failure, whatever follows it.
             Err(_) if self.errexit => self.exit_reach.clone(),
             Err(hider) => Err(hider.clone()),
         }
     }
 
-    /// Where what a process of its own runs stands: a subshell, another script.
+    /// Returns the context of what a process of its own runs: a subshell, another script.
     fn status_context_in_subprocess(&self, ends_on_error: bool) -> Self {
+        // A process ends by `exit` or after its last command, and either gives its status.
         let reach = self.failure_reaches_check();
         Self {
             own_reach: reach.clone(),
@@ -178,7 +182,7 @@ impl CommandStatusContext {
         }
     }
 
-    /// The same, where its status does not become the check's.
+    /// Returns the same context, with the status hidden.
     fn with_status_mask(&self, hider: ExitStatusMask) -> Self {
         Self {
             own_reach: Err(hider),
@@ -191,29 +195,30 @@ struct ExitStatusAnalyzer<'f> {
     project: &'f ScriptProjectView<'f>,
     scripts: ParsedScripts,
     reading: ExitStatusAnalysis,
-    /// Scripts that are being read, each by its name: none is read within itself.
+    /// Names of the scripts that are being read; none is read within itself.
     call_stack: Vec<String>,
     scripts_read: usize,
-    /// Statements inside one another at the moment.
+    /// How deep the current statement is nested.
     nesting: usize,
     /// What is left of [`MAX_WORK`].
     work: usize,
     /// What is left of [`MAX_VISITS`].
     visits: usize,
-    /// Why a part of it was not read.
+    /// Why a part was not read, if one was not.
     unread: Option<&'static str>,
-    /// Scripts that are called if they are there, and are not.
+    /// Scripts that are called only if they exist, and do not.
     absent: Vec<VerdictRelevantCommand>,
 }
 
 impl ExitStatusAnalyzer<'_> {
-    /// A script that a shell of its own reads.
+    /// Analyses a script that a shell of its own reads.
     fn analyze_script_exit_statuses(&mut self, text: &str, position: &CommandStatusContext) {
         status_tracer::trace_script_exit_statuses(self, text, position);
     }
 
-    /// Reads what is called `name`, unless it is being read already or there was too much.
+    /// Reads the script called `name`, unless it is being read already or the bounds are met.
     fn read_script_unless_recursive(&mut self, name: String, read: impl FnOnce(&mut Self)) {
+        // The outer reading finds all that a recursive call could add.
         if self.call_stack.contains(&name) {
             return;
         }
@@ -227,8 +232,8 @@ impl ExitStatusAnalyzer<'_> {
         self.call_stack.pop();
     }
 
-    /// Reads each of several ways of which one will run; only the run knows which. Where not all of them
-    /// judge something, none does for certain.
+    /// Reads each of several alternatives, of which only the run knows which one is taken. Unless
+    /// all of them judge something, none does for certain.
     fn analyze_each_possible_branch(
         &mut self,
         ways: usize,
@@ -250,8 +255,9 @@ impl ExitStatusAnalyzer<'_> {
         }
     }
 
-    /// What was noted since then may not be what runs.
+    /// Marks the commands noted from this index on: they may not be what runs.
     fn mark_commands_doubtful_from(&mut self, from: usize, why: &str) {
+        // A reason that is known already is the more precise one, so it stays.
         let commands = self.reading.commands.get_mut(from..).unwrap_or_default();
         for command in commands {
             command
@@ -260,7 +266,7 @@ impl ExitStatusAnalyzer<'_> {
         }
     }
 
-    /// What was noted at this place may not be what runs.
+    /// Marks the command noted at this index: it may not be what runs.
     fn mark_command_doubtful(&mut self, at: usize, why: &str) {
         if let Some(command) = self.reading.commands.get_mut(at) {
             command
@@ -273,7 +279,7 @@ impl ExitStatusAnalyzer<'_> {
         (self.project.text)(&called_scripts::join_path_within_root(folder, path)?)
     }
 
-    /// Takes a command down.
+    /// Records a command.
     fn note_verdict_relevant_command(
         &mut self,
         text: &str,
@@ -287,6 +293,8 @@ impl ExitStatusAnalyzer<'_> {
         } else if kind != CheckScriptCommandKind::Program
             || position.failure_reaches_check().is_err()
         {
+            // An unknown program whose status counts can be left out without harm; what is hidden
+            // cannot.
             self.unread = Some("it runs too many commands");
         }
     }
@@ -312,7 +320,7 @@ impl ExitStatusAnalyzer<'_> {
     }
 }
 
-/// The first line, as much of it as one reads at a glance.
+/// Returns the first line, shortened to a readable length.
 fn shorten_to_first_line(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or("").trim_end();
     let mut chars = line.chars();

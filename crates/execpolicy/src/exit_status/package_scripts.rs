@@ -1,4 +1,4 @@
-//! Scripts of a `package.json`, of one package or of those of a workspace.
+//! Analyses scripts of a `package.json`, of one package or of those of a workspace.
 
 use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
 use serde_json::Value;
@@ -11,7 +11,8 @@ use super::{CommandStatusContext, ExitStatusAnalyzer, shorten_to_first_line};
 const MAX_PACKAGES: usize = 50;
 
 impl ExitStatusAnalyzer<'_> {
-    /// Scripts of a `package.json`, or the command itself where they cannot be read.
+    /// Analyses scripts of a `package.json`, or records the command itself where they cannot be
+    /// read.
     pub(super) fn analyze_called_package_scripts(
         &mut self,
         text: &str,
@@ -36,6 +37,7 @@ impl ExitStatusAnalyzer<'_> {
             (_, None) => Vec::new(),
         };
         for name in &call.names {
+            // Where no folder is known, the call itself is recorded.
             if folders.is_empty() {
                 self.read_package_script(text, program, call, name, None, position);
             }
@@ -45,7 +47,7 @@ impl ExitStatusAnalyzer<'_> {
         }
     }
 
-    /// One script of the package in `folder`.
+    /// Analyses one script of the package in `folder`.
     fn read_package_script(
         &mut self,
         text: &str,
@@ -61,8 +63,8 @@ impl ExitStatusAnalyzer<'_> {
             scripts.get(name)?.as_str().map(str::to_owned)
         };
         let Some(body) = script(name) else {
-            // A program of a package, or a script that is not there: then it fails, unless
-            // it is told not to.
+            // It is a program of a package, or a script that does not exist: then the call fails,
+            // unless an option says otherwise.
             if !call.optional {
                 return self.note_verdict_relevant_command(
                     text,
@@ -81,6 +83,7 @@ impl ExitStatusAnalyzer<'_> {
                 CheckScriptCommandKind::Tests(None),
                 &hidden,
             );
+            // Without a manifest that can be read, the script may exist after all.
             match document.is_some() {
                 true => self.absent.push(command),
                 false => self.note_verdict_relevant_command(
@@ -94,6 +97,7 @@ impl ExitStatusAnalyzer<'_> {
         };
         let folder = folder.cloned().unwrap_or_default();
         let mut bodies = vec![(name.to_owned(), body)];
+        // npm also runs `preNAME` and `postNAME`, in this order around the script.
         if call.hooks {
             let before = format!("pre{name}");
             let after = format!("post{name}");
@@ -124,7 +128,7 @@ impl ExitStatusAnalyzer<'_> {
         serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()
     }
 
-    /// The folders of the packages in a workspace, those of these names or folders; none named: all.
+    /// Returns the folders of packages in a workspace: those with these names or folders, or all.
     fn workspace_package_folders(&self, root: &str, named: &[String]) -> Vec<String> {
         let listed = |value: &Value| {
             let list = value
@@ -141,6 +145,7 @@ impl ExitStatusAnalyzer<'_> {
         let patterns = manifest
             .as_ref()
             .and_then(|manifest| listed(manifest.get("workspaces")?));
+        // pnpm keeps the list in a file of its own, of which the list items are read.
         let patterns = patterns.or_else(|| {
             let text = self.project_file_text(root, "pnpm-workspace.yaml")?;
             let lines = text
@@ -169,6 +174,7 @@ impl ExitStatusAnalyzer<'_> {
                 None => {}
             }
         }
+        // The manifest of each of these folders is read.
         folders.truncate(MAX_PACKAGES);
         folders.retain(|folder| {
             let Some(manifest) = self.package_manifest(folder) else {

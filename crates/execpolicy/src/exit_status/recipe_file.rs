@@ -1,4 +1,5 @@
-//! A file of recipes: what its variables come to, which recipes make a target, and whether they run.
+//! A file of recipes: the values of its variables, the recipes that make a target, and whether
+//! they run.
 
 use super::called_scripts::is_shell;
 use super::make_variables::replace_make_variables;
@@ -9,31 +10,31 @@ use crate::rule_set::basename;
 #[derive(Debug, Default)]
 pub(super) struct RecipeFile {
     pub(super) recipes: Vec<MakeOrJustRecipe>,
-    /// A makefile, and no justfile.
+    /// Whether it is a makefile and not a justfile.
     pub(super) is_make: bool,
-    /// Variables with their values: several where only the run knows which one it has.
+    /// Variables with their values; several if only the run knows which one holds.
     variables: Vec<(String, Vec<String>)>,
-    /// The ways of each conditional, and whether one of them is taken in any case.
+    /// How many branches each conditional has, and whether one of them is taken in any case.
     pub(super) conditionals: Vec<(usize, bool)>,
     /// Targets that are no files.
     pub(super) phony: Vec<String>,
-    /// The whole recipe is one script: `.ONESHELL`.
+    /// Whether a whole recipe is one script: `.ONESHELL`.
     pub(super) one_shell: bool,
-    /// What lets failures of every recipe pass: `.IGNORE:`, `MAKEFLAGS += -i`, a file that
+    /// What hides the failures of every recipe: `.IGNORE:`, `MAKEFLAGS += -i`, or a file that
     /// cannot be read.
     pub(super) ignores_failures: Option<String>,
-    /// Recipes whose failures are passed over: `.IGNORE: a`.
+    /// Targets whose failures are ignored: `.IGNORE: a`.
     pub(super) ignored_targets: Vec<String>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct MakeOrJustRecipe {
     pub(super) names: Vec<String>,
-    /// What must be made before, and makes it old.
+    /// Prerequisites that are made before; a newer one makes the target out of date.
     pub(super) needs: Vec<String>,
-    /// What must only be made before.
+    /// Prerequisites that only have to be made before.
     pub(super) after: Vec<String>,
-    /// It runs whatever there is: `a::`.
+    /// Whether it runs in any case: `a::`.
     pub(super) always: bool,
     /// How many conditionals stand around it.
     pub(super) depth: usize,
@@ -41,7 +42,7 @@ pub(super) struct MakeOrJustRecipe {
     pub(super) lines: Vec<(String, Option<MakeConditionalBranch>)>,
 }
 
-/// One way of a conditional.
+/// One branch of a conditional.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MakeConditionalBranch {
     pub(super) conditional: usize,
@@ -59,7 +60,7 @@ pub(super) enum MakeTargetRemakeDecision {
 }
 
 impl RecipeFile {
-    /// Begins a conditional; its first way.
+    /// Begins a conditional and returns its first branch.
     pub(super) fn begin_conditional(&mut self) -> MakeConditionalBranch {
         self.conditionals.push((1, false));
         MakeConditionalBranch {
@@ -68,7 +69,7 @@ impl RecipeFile {
         }
     }
 
-    /// `else`; `is_last`: without a condition of its own.
+    /// Begins the branch of an `else`. `is_last`: it has no condition of its own.
     pub(super) fn begin_next_makefile_branch(&mut self, conditional: usize, is_last: bool) {
         if let Some((ways, full)) = self.conditionals.get_mut(conditional) {
             *ways += 1;
@@ -76,7 +77,8 @@ impl RecipeFile {
         }
     }
 
-    /// Gives a variable a value by one of make's operators; `perhaps`: only the run knows whether.
+    /// Assigns a variable by one of make's operators. `perhaps`: only the run knows whether this
+    /// happens.
     pub(super) fn set_make_variable(
         &mut self,
         name: String,
@@ -84,6 +86,7 @@ impl RecipeFile {
         value: String,
         perhaps: bool,
     ) {
+        // `:=` expands the value at once; the other operators leave it until it is used.
         let value = match operator {
             "=" | "?=" | "+=" => value,
             _ => self.expand_make_variables(&value),
@@ -92,6 +95,7 @@ impl RecipeFile {
             return self.variables.push((name, vec![value]));
         };
         match operator {
+            // `?=` leaves a variable as it is if it has a value.
             "?=" if !perhaps => {}
             "+=" => {
                 let more = values.iter().map(|before| format!("{before} {value}"));
@@ -100,13 +104,14 @@ impl RecipeFile {
                     false => *values = more.collect(),
                 }
             }
+            // Both the earlier values and this one are possible.
             _ if perhaps => values.push(value),
             _ => *values = vec![value],
         }
         values.truncate(MAX_VALUES);
     }
 
-    /// What runs the lines.
+    /// Returns the shell that runs the lines.
     pub(super) fn recipe_shell(&self) -> String {
         let shell = self.expand_make_variables("$(SHELL)");
         match shell.starts_with('$') {
@@ -115,7 +120,7 @@ impl RecipeFile {
         }
     }
 
-    /// Decides what depends on the last value of a variable.
+    /// Judges the shell and its flags by the last values of their variables.
     pub(super) fn note_make_shell_ignoring_failure(&mut self) {
         let heeds = |name: &str, heeds: &dyn Fn(&str) -> bool| {
             let (_, values) = self.variables.iter().find(|(known, _)| known == name)?;
@@ -126,6 +131,7 @@ impl RecipeFile {
             Some(format!("{name} = {bad}"))
         };
         let shell = heeds("SHELL", &shell_runs_scripts);
+        // The flags of a program that is no shell cannot be judged by those of a shell.
         let by_shell = is_shell(basename(
             self.recipe_shell().split_whitespace().last().unwrap_or(""),
         ));
@@ -137,7 +143,8 @@ impl RecipeFile {
         }
     }
 
-    /// The recipes that make this target: its own, or those of a pattern.
+    /// Returns the recipes that make this target: its own, or those of a pattern if its own have
+    /// no lines.
     pub(super) fn recipes_for_target(&self, target: &str) -> Vec<&MakeOrJustRecipe> {
         let own = |recipe: &&MakeOrJustRecipe| recipe.names.iter().any(|name| name == target);
         let mut found: Vec<&MakeOrJustRecipe> = self.recipes.iter().filter(own).collect();
@@ -155,8 +162,8 @@ impl RecipeFile {
         found
     }
 
-    /// Whether make runs the recipe of a target. Files that are there may be older than others, and so may what
-    /// nobody can read.
+    /// Predicts whether make runs the recipe of a target. A file that exists may be older than
+    /// others, and so may one that cannot be read.
     pub(super) fn predict_make_target_rebuild(
         &self,
         target: &str,
@@ -175,6 +182,7 @@ impl RecipeFile {
                 && self.predict_make_target_rebuild(need, is_there, depth + 1)
                     == MakeTargetRemakeDecision::Always
         };
+        // A prerequisite that is always made makes the target out of date.
         match (needs.is_empty(), needs.iter().any(|need| is_made(&need))) {
             (_, true) => MakeTargetRemakeDecision::Always,
             (true, _) => MakeTargetRemakeDecision::Never,
@@ -182,7 +190,7 @@ impl RecipeFile {
         }
     }
 
-    /// A text with its variables filled in, in each way that they may have.
+    /// Returns a text with its variables expanded, once for each set of values that they may have.
     pub(super) fn expand_recipe_variables(&self, text: &str) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         for way in 0..MAX_VALUES {
@@ -194,15 +202,15 @@ impl RecipeFile {
         all
     }
 
-    /// A text with its variables filled in.
+    /// Returns a text with its variables expanded to their first values.
     pub(super) fn expand_make_variables(&self, text: &str) -> String {
         self.expand_make_vars_nth_value(text, 0)
     }
 
-    /// The same where those that may have several values have the one of this number.
+    /// Does the same with the value of this number where a variable has several.
     fn expand_make_vars_nth_value(&self, text: &str, way: usize) -> String {
         let mut text = text.to_owned();
-        // Variables may stand in variables.
+        // A value may hold variables itself.
         for _ in 0..4 {
             let before = text.clone();
             for (name, values) in &self.variables {
@@ -215,6 +223,7 @@ impl RecipeFile {
                     format!("{{{{{name}}}}}"),
                     format!("{{{{ {name} }}}}"),
                 ] {
+                    // The bound stops a variable that contains itself from growing without end.
                     if text.len() < 10_000 && text.contains(&form) {
                         text = text.replace(&form, value);
                     }
@@ -234,10 +243,10 @@ impl RecipeFile {
 
 /// Values of one variable that are told apart.
 const MAX_VALUES: usize = 4;
-/// Targets that need one another, one behind the other.
+/// Length of a chain of prerequisites that is followed.
 const MAX_NEEDS: usize = 8;
 
-/// `$(if CONDITION,THEN,ELSE)` as one of its ways.
+/// Expands `$(if CONDITION,THEN,ELSE)` to one of its branches.
 fn expand_make_if_function_branch(text: &str, way: usize) -> String {
     let Some((before, rest)) = text.split_once("$(if ") else {
         return text.to_owned();
@@ -259,11 +268,12 @@ fn expand_make_if_function_branch(text: &str, way: usize) -> String {
             part.push(c);
         }
     }
+    // The condition is not evaluated: even numbers take THEN, odd ones ELSE.
     let chosen = parts.get(1 + way % 2).map_or("", String::as_str);
     format!("{before}{chosen}{}", chars.as_str())
 }
 
-/// `{{ justfile_directory() }}` and the like as some word.
+/// Replaces `{{ justfile_directory() }}` and the like by a word that is not known.
 fn replace_justfile_interpolations(text: &str) -> String {
     let mut all = String::new();
     let mut rest = text;

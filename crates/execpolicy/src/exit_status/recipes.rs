@@ -1,4 +1,4 @@
-//! Recipes of makefiles and justfiles: each line is a script of its own, and a line that
+//! Analyses recipes of makefiles and justfiles: each line is a script of its own, and a line that
 //! begins with `-` may fail.
 
 use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
@@ -11,7 +11,7 @@ use super::recognise::is_test_task_name;
 use super::runner_calls::RecipeCall;
 use super::{CommandStatusContext, ExitStatusAnalyzer, ProjectEntry};
 
-/// Which language a file of recipes is written in.
+/// The language of a file of recipes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecipeLanguage {
     Make,
@@ -28,7 +28,8 @@ impl RecipeLanguage {
 }
 
 impl ExitStatusAnalyzer<'_> {
-    /// `make test`: the recipes that it runs, or the command itself where they cannot be read.
+    /// Analyses the recipes that `make test` runs, or records the command itself if they cannot be
+    /// read.
     pub(super) fn read_recipes(
         &mut self,
         text: &str,
@@ -72,10 +73,13 @@ impl ExitStatusAnalyzer<'_> {
             RecipeLanguage::Make => self.load_makefile(&folder, &source),
             RecipeLanguage::Just => parse_justfile(&source),
         };
+        // Variables of the command line override those of the file.
         for (name, value) in &call.variables {
             file.set_make_variable(name.clone(), "=", value.clone(), false);
         }
         let mut targets = call.targets.clone();
+        // Without a target make takes `.DEFAULT_GOAL`, or the first target that begins with no
+        // dot.
         if targets.is_empty() {
             let goal = file.expand_make_variables("$(.DEFAULT_GOAL)");
             let first = file.recipes.iter().flat_map(|recipe| &recipe.names);
@@ -116,6 +120,7 @@ impl ExitStatusAnalyzer<'_> {
                     text,
                 });
             }
+            // Prerequisites run as well, so they become targets of their own.
             for recipe in &recipes {
                 targets.extend(recipe.needs.iter().chain(&recipe.after).cloned());
             }
@@ -131,7 +136,8 @@ impl ExitStatusAnalyzer<'_> {
                         .iter()
                         .for_each(|recipe| reader.read_recipe(&file, recipe, &within));
                 }
-                // One that stands alone need not be there.
+                // A single rule under a condition need not exist, so an empty alternative is
+                // added.
                 reader.analyze_each_possible_branch(
                     full.len().max(2),
                     CONDITIONAL_REASON,
@@ -144,7 +150,7 @@ impl ExitStatusAnalyzer<'_> {
             });
             if language == RecipeLanguage::Make {
                 self.mark_recipe_possibly_skipped(&file, &folder, &target, before);
-                // Then make fails, or makes it in its own way.
+                // Without a rule make fails, or uses a rule of its own.
                 if recipes.is_empty() && call.targets.contains(&target) {
                     let hider = ExitStatusMask::mask_from_unreadable_context(format!(
                         "no rule for `{target}` could be read"
@@ -173,7 +179,7 @@ impl ExitStatusAnalyzer<'_> {
         }
     }
 
-    /// Marks what make need not run, because what it would make is there.
+    /// Marks the commands that make need not run because their target exists.
     fn mark_recipe_possibly_skipped(
         &mut self,
         file: &RecipeFile,
@@ -181,6 +187,7 @@ impl ExitStatusAnalyzer<'_> {
         target: &str,
         from: usize,
     ) {
+        // A path outside of the root counts as existing: then make may have nothing to do.
         let is_there = |target: &str| {
             let path = join_path_within_root(folder, target);
             path.is_none_or(|path| (self.project.entry)(&path) != Some(ProjectEntry::Nothing))
@@ -191,7 +198,7 @@ impl ExitStatusAnalyzer<'_> {
                 format!("`{target}` is there and not .PHONY, so that make has nothing to do")
             }
             MakeTargetRemakeDecision::IfOld => {
-                // What is built is there already. Of tests, nobody knows.
+                // A build that is up to date has its result already. Of tests that says nothing.
                 let commands = self.reading.commands.get_mut(from..).unwrap_or_default();
                 for command in commands {
                     command.may_not_run |= matches!(command.kind, CheckScriptCommandKind::Tests(_));
@@ -202,13 +209,14 @@ impl ExitStatusAnalyzer<'_> {
         self.mark_commands_doubtful_from(from, &why);
     }
 
-    /// A makefile with the files that it includes.
+    /// Parses a makefile with the files that it includes.
     fn load_makefile(&self, folder: &str, text: &str) -> RecipeFile {
         parse_makefile(text, &|name| {
             if let Some(text) = self.project_file_text(folder, name) {
                 return Ok(Some(text));
             }
             let path = join_path_within_root(folder, name).ok_or(())?;
+            // A file that exists and cannot be read may hide anything.
             match (self.project.entry)(&path) {
                 Some(ProjectEntry::Nothing) => Ok(None),
                 _ => Err(()),
@@ -226,6 +234,7 @@ impl ExitStatusAnalyzer<'_> {
             .lines
             .first()
             .is_some_and(|(line, _)| line.starts_with("#!"));
+        // Under `.ONESHELL`, or with a `#!` in the first line, one process reads all lines.
         if file.one_shell || is_script {
             let texts: Vec<&str> = recipe.lines.iter().map(|(line, _)| line.as_str()).collect();
             let perhaps = recipe.lines.iter().any(|(_, branch)| branch.is_some());
@@ -247,6 +256,7 @@ impl ExitStatusAnalyzer<'_> {
                 .get(branch.conditional)
                 .copied()
                 .unwrap_or((1, false));
+            // Unless one branch is always taken, there is one more way: no line runs.
             let mut texts: Vec<Vec<&str>> = vec![Vec::new(); if is_full { ways } else { ways + 1 }];
             let mut own = Some((line, *branch));
             while let Some((line, one)) = own.take() {
@@ -266,7 +276,7 @@ impl ExitStatusAnalyzer<'_> {
         }
     }
 
-    /// A line of a recipe, or all of it, with whatever its variables may be.
+    /// Analyses a line of a recipe, or all of it, once for each value that its variables may have.
     fn analyze_recipe_exit_status(
         &mut self,
         file: &RecipeFile,
@@ -302,9 +312,10 @@ impl ExitStatusAnalyzer<'_> {
             return self
                 .analyze_script_exit_statuses(&prepend_shell_options(&flags, marks), position);
         }
-        // What `define` names are several lines.
+        // A variable from `define` can hold several lines.
         for line in logical_lines(text) {
             let line = line.trim_start();
+            // `-` ignores failures, `@` does not print the line, `+` runs it even under `-n`.
             let marks: String = line
                 .chars()
                 .take_while(|c| matches!(c, '-' | '@' | '+'))
@@ -325,11 +336,11 @@ impl ExitStatusAnalyzer<'_> {
     }
 }
 
-/// Why it is not known what runs.
+/// The reason given where a conditional decides what runs.
 const CONDITIONAL_REASON: &str =
     "it stands under a condition of the makefile, and another way of it runs nothing that judges";
 
-/// Whether a target is one of checks by its name.
+/// Returns whether the name of a target says that it checks something.
 fn is_check_target_name(target: &str) -> bool {
     is_test_task_name(target)
         || target

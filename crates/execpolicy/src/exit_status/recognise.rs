@@ -1,5 +1,5 @@
-//! What a command is known to be, by its words: a test runner, a checker, something that
-//! runs a script of the project, or a program like any other.
+//! Recognises a command by its words: a test runner, a checker, something that runs a script of
+//! the project, or a program like any other.
 
 use checkrein_core::exit_status::{CheckScriptCommandKind, TestRunner};
 
@@ -35,7 +35,7 @@ pub(super) enum RecognisedCommand {
     Just(RecipeCall),
 }
 
-/// What the command of these words is.
+/// Returns what the command with these words is.
 pub(super) fn recognise_command(words: &[&str]) -> RecognisedCommand {
     let Some((first, rest)) = words.split_first() else {
         return RecognisedCommand::Idle;
@@ -44,10 +44,11 @@ pub(super) fn recognise_command(words: &[&str]) -> RecognisedCommand {
     let plain = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let named = match plain {
         "python" | "pypy" => "python",
-        // As some systems call it: `pytest-3`.
+        // Some systems call it `pytest-3`.
         "pytest-" => "pytest",
         _ => program,
     };
+    // `pytest --collect-only` and the like run no test.
     if rest.iter().any(|word| ONLY_SHOWS.contains(word)) {
         return RecognisedCommand::Known(CheckScriptCommandKind::Program);
     }
@@ -89,6 +90,7 @@ pub(super) fn recognise_command(words: &[&str]) -> RecognisedCommand {
         return recognise_launched_command(named, words, at + 1);
     }
     if let Some(at) = wrapped_command_index(named, rest) {
+        // Some of these run tasks of the project by name, and such a name is no program.
         let task = words.get(at).filter(|_| RUNNERS_OF_TASKS.contains(&named));
         return match task {
             Some(task) if is_test_task_name(task) => {
@@ -100,10 +102,12 @@ pub(super) fn recognise_command(words: &[&str]) -> RecognisedCommand {
     if TASK_RUNNERS.contains(&named) && rest.iter().any(|word| is_test_task_name(word)) {
         return RecognisedCommand::Known(CheckScriptCommandKind::Tests(None));
     }
+    // `mvn -DskipTests package` is a build, and judges as one.
     if test_handling_by_build_args(named, rest) == MavenGradleTestStatus::LeftOut {
         return RecognisedCommand::Known(CheckScriptCommandKind::Checker);
     }
     let has = |wanted: &[&str]| rest.iter().any(|word| wanted.contains(word));
+    // Test runners come first, since some of these programs also build: `go test`, `go build`.
     let kind = if let Some((_, runner)) = TEST_RUNNERS.iter().find(|(name, _)| *name == named) {
         CheckScriptCommandKind::Tests(*runner)
     } else if let Some((.., runner)) = TESTERS_WITH
@@ -132,7 +136,8 @@ pub(super) fn recognise_command(words: &[&str]) -> RecognisedCommand {
     RecognisedCommand::Known(kind)
 }
 
-/// What a command is that runs elsewhere. A program that is not known may be there and not here.
+/// Returns what a command is that runs elsewhere. A program that is not known may exist there and
+/// not here.
 fn recognise_launched_command(program: &str, words: &[&str], at: usize) -> RecognisedCommand {
     let inner = words.get(at..).unwrap_or(&[]);
     let first = inner.first().map_or("", |word| basename(word));
@@ -149,7 +154,7 @@ fn recognise_launched_command(program: &str, words: &[&str], at: usize) -> Recog
     }
 }
 
-/// Whether a task is one of tests by its name: `test`, `test:unit`.
+/// Returns whether the name of a task says that it tests: `test`, `test:unit`.
 pub(super) fn is_test_task_name(task: &str) -> bool {
     !task.starts_with('-')
         && task
@@ -161,7 +166,7 @@ fn recognised_project_script() -> RecognisedCommand {
     RecognisedCommand::Known(CheckScriptCommandKind::ProjectScript)
 }
 
-/// Where the command of `npx COMMAND` and the like begins.
+/// Returns where the command of `npx COMMAND` and the like begins.
 fn wrapped_command_index(program: &str, rest: &[&str]) -> Option<usize> {
     let fits = |(name, between): &&(&str, &[&str])| *name == program && rest.starts_with(between);
     let (_, between) = RUNNERS_OF_COMMANDS.iter().find(fits)?;
@@ -175,7 +180,7 @@ fn wrapped_command_index(program: &str, rest: &[&str]) -> Option<usize> {
         if !word.starts_with('-') && !assigns {
             break;
         }
-        // Values of options that are known to take one.
+        // Options that are known to take a value.
         let valued = [
             "-p",
             "--package",
@@ -209,6 +214,7 @@ fn recognise_cargo_command(rest: &[&str]) -> RecognisedCommand {
     };
     let rest: Vec<&str> = rest.copied().collect();
     let kind = match sub {
+        // With `--no-run` the tests are only compiled.
         Some("test" | "t" | "bench") if rest.contains(&"--no-run") => {
             CheckScriptCommandKind::Checker
         }
@@ -235,6 +241,7 @@ fn recognise_python_command(rest: &[&str], at: usize) -> RecognisedCommand {
     let mut place = 0;
     while let Some(word) = rest.get(place) {
         match *word {
+            // The module has the name of its program, so it is recognised like one.
             "-m" if rest.get(place + 1).is_some() => {
                 return RecognisedCommand::Wraps(at + place + 1);
             }
@@ -256,11 +263,12 @@ fn recognise_python_command(rest: &[&str], at: usize) -> RecognisedCommand {
     recognised_project_script()
 }
 
-/// Whether an interpreter is given code or a file, and not a command of its own.
+/// Returns whether an interpreter is given code or a file, and not a subcommand of its own.
 fn interpreter_runs_script(program: &str, rest: &[&str]) -> bool {
     let first = rest.iter().find(|word| !word.starts_with('-'));
     match program {
         "deno" => first == Some(&"run"),
+        // A word with a dot is a file; other words are scripts or subcommands.
         "bun" => first.is_some_and(|word| word.contains('.') && !word.contains(' ')),
         "ruby" | "php" | "perl" | "lua" | "node" | "nodejs" | "tsx" | "ts-node" => !rest.is_empty(),
         _ => false,

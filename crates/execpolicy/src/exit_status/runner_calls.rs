@@ -1,4 +1,4 @@
-//! Calls of tools that run what the project wrote down: `npm run build`, `make -C dir test`.
+//! Parses calls of tools that run what the project defines: `npm run build`, `make -C dir test`.
 
 use super::makefile::{
     flags_ignoring_failures, make_option_ignoring_failures, shell_flags_run_scripts,
@@ -8,32 +8,33 @@ use super::makefile::{
 /// A call like `npm run build`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PackageScriptCall {
-    /// Their names.
+    /// The names of the scripts.
     pub(super) names: Vec<String>,
-    /// The folder of the package, where one is given.
+    /// The folder of the package, if one is given.
     pub(super) folder: Option<String>,
-    /// In which packages of the workspace; `None`: in that of the folder.
+    /// The packages of the workspace that are meant, all if empty; `None`: the package in the
+    /// folder.
     pub(super) workspaces: Option<Vec<String>>,
-    /// `--if-present`: that there is no such script is no failure.
+    /// Whether a missing script is no failure: `--if-present`.
     pub(super) optional: bool,
-    /// Whether `preNAME` and `postNAME` run, too.
+    /// Whether `preNAME` and `postNAME` run as well.
     pub(super) hooks: bool,
-    /// Whether a failure of one of them is passed over.
+    /// The option with which a failure is ignored.
     pub(super) passed_over: Option<&'static str>,
 }
 
 /// A call like `make -C dir test`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RecipeCall {
-    /// Targets; empty for the first one.
+    /// Targets; empty for the default one.
     pub(super) targets: Vec<String>,
     /// `-C DIR`.
     pub(super) folder: Option<String>,
     /// `-f FILE`.
     pub(super) file: Option<String>,
-    /// The option with which failures are passed over.
+    /// The option with which failures are ignored.
     pub(super) passed_over: Option<&'static str>,
-    /// Variables that are given a value.
+    /// Variables that the command line sets.
     pub(super) variables: Vec<(String, String)>,
 }
 
@@ -77,6 +78,7 @@ pub(super) fn parse_package_script_call(program: &str, rest: &[&str]) -> Option<
         }
     }
     let name = match (program, words.as_slice()) {
+        // This is the runner of bun itself, not a script of the package.
         ("bun", ["test", ..]) => return None,
         ("yarn", ["workspace", package, "run", name, ..] | ["workspace", package, name, ..]) => {
             let named = scripts.workspaces.get_or_insert_default();
@@ -91,7 +93,7 @@ pub(super) fn parse_package_script_call(program: &str, rest: &[&str]) -> Option<
         (_, ["run" | "run-script"]) => return None,
         ("npm" | "pnpm" | "yarn", ["test" | "t" | "tst", ..]) => "test",
         ("npm" | "pnpm" | "yarn", [name @ ("start" | "stop" | "restart"), ..]) => *name,
-        // Other words are names of scripts, or programs of packages, to these alone.
+        // Only pnpm and yarn take other words for scripts, or for programs of packages.
         ("pnpm" | "yarn", [name, ..]) if !PACKAGE_COMMANDS.contains(name) => *name,
         _ => return None,
     };
@@ -146,6 +148,7 @@ pub(super) fn parse_make_call(rest: &[&str]) -> RecipeCall {
         match *word {
             "-C" | "--directory" => call.folder = all.next().map(|word| (*word).to_owned()),
             "-f" | "--file" | "--makefile" => call.file = all.next().map(|word| (*word).to_owned()),
+            // `-j` and `-l` may stand without a number.
             "-j" | "-l" | "-W" | "-I" => {
                 let number = all.clone().next();
                 if number.is_some_and(|word| word.parse::<u32>().is_ok()) {
@@ -157,6 +160,7 @@ pub(super) fn parse_make_call(rest: &[&str]) -> RecipeCall {
             }
             assignment if assignment.contains('=') => {
                 let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
+                // Variables of the command line can also keep make from failing.
                 if name == "SHELL" && !shell_runs_scripts(value) {
                     call.passed_over = Some("SHELL=");
                 }
@@ -184,7 +188,8 @@ pub(super) fn parse_just_call(rest: &[&str]) -> RecipeCall {
             "-f" | "--justfile" => call.file = all.next().map(|word| (*word).to_owned()),
             option if option.starts_with('-') => {}
             assignment if assignment.contains('=') => {}
-            // What follows may be arguments of the first one: no such recipe, nothing to read.
+            // Later words may be arguments of the first recipe. No recipe has such a name, so
+            // nothing is read for them.
             recipe => call.targets.push(recipe.to_owned()),
         }
     }

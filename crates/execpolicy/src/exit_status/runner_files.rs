@@ -1,10 +1,11 @@
-//! Files in which other tools keep commands of the project: `tox.ini`, aliases of cargo.
+//! Reads files in which other tools keep commands of the project: `tox.ini`, and the aliases of
+//! cargo.
 
 use checkrein_core::exit_status::{ExitStatusMask, ExitStatusMaskKind};
 
 use super::{CommandStatusContext, ExitStatusAnalyzer};
 
-/// Commands of cargo that no alias can stand for.
+/// Commands of cargo that no alias can replace.
 const CARGO_COMMANDS: &[&str] = &[
     "add", "bench", "build", "check", "clean", "clippy", "doc", "fetch", "fix", "fmt", "init",
     "install", "metadata", "new", "nextest", "publish", "remove", "run", "search", "test", "tree",
@@ -12,7 +13,7 @@ const CARGO_COMMANDS: &[&str] = &[
 ];
 
 impl ExitStatusAnalyzer<'_> {
-    /// The words that an alias of cargo stands for.
+    /// Returns the words that an alias of cargo stands for.
     pub(super) fn expand_cargo_alias(
         &self,
         words: &[&str],
@@ -26,6 +27,7 @@ impl ExitStatusAnalyzer<'_> {
         let name = words
             .get(at)
             .filter(|name| !CARGO_COMMANDS.contains(name))?;
+        // The config of the nearest folder counts, up to the root.
         let mut folder = position.folder.as_str();
         let value = loop {
             let files = [".cargo/config.toml", ".cargo/config"];
@@ -51,7 +53,7 @@ impl ExitStatusAnalyzer<'_> {
         Some(all)
     }
 
-    /// The commands of `tox.ini`: one that begins with `-` may fail.
+    /// Analyses the commands of `tox.ini`; one that begins with `-` may fail.
     pub(super) fn read_tox_commands(
         &mut self,
         arguments: &[&str],
@@ -61,6 +63,7 @@ impl ExitStatusAnalyzer<'_> {
             return;
         };
         let mut chosen: Vec<&str> = Vec::new();
+        // `-e py312,lint` and `-epy312` choose environments.
         for (at, word) in arguments.iter().enumerate() {
             let list = match *word {
                 "-e" => arguments.get(at + 1).copied(),
@@ -77,6 +80,7 @@ impl ExitStatusAnalyzer<'_> {
                 continue;
             };
             let name = name.trim_start_matches(':');
+            // The plain `testenv` section holds for all environments.
             if !chosen.is_empty() && !name.is_empty() && !chosen.contains(&name) {
                 continue;
             }
@@ -110,18 +114,19 @@ impl ExitStatusAnalyzer<'_> {
     }
 }
 
-/// A section of an ini file.
+/// A section of an INI file.
 struct IniSection<'t> {
     name: &'t str,
     lines: Vec<&'t str>,
 }
 
 impl IniSection<'_> {
-    /// The lines of a value, those that go on joined.
+    /// Returns the lines of a value, continued lines joined.
     fn ini_value_lines(&self, key: &str) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         let (mut inside, mut goes_on) = (false, false);
         for line in &self.lines {
+            // An indented line belongs to the value above it.
             let value = match line.starts_with([' ', '\t']) {
                 true => line.trim(),
                 false => {
@@ -163,7 +168,7 @@ fn parse_ini_sections(text: &str) -> Vec<IniSection<'_>> {
     found
 }
 
-/// `py312: pytest`: only in some environments.
+/// Removes a condition on the environment: `py312: pytest`.
 fn without_tox_factor(line: &str) -> &str {
     match line.split_once(": ") {
         Some((factor, rest)) if !factor.contains([' ', '"', '\'']) => rest.trim_start(),
@@ -171,7 +176,7 @@ fn without_tox_factor(line: &str) -> &str {
     }
 }
 
-/// `{posargs:tests}` and the like come to words that do not matter here.
+/// Removes `{posargs:tests}` and the like; the words that they expand to do not matter here.
 fn without_tox_substitutions(line: &str) -> String {
     let mut text = String::new();
     let mut depth = 0_usize;
@@ -186,7 +191,8 @@ fn without_tox_substitutions(line: &str) -> String {
     text
 }
 
-/// The words of an alias in a config of cargo: `t2 = "test --all"`, `t2 = ["test", "--all"]`.
+/// Returns the words of an alias in a config of cargo: `t2 = "test --all"`,
+/// `t2 = ["test", "--all"]`.
 fn cargo_alias_words(text: &str, name: &str) -> Option<Vec<String>> {
     let mut section = "";
     for line in text.lines().map(str::trim) {
@@ -200,6 +206,7 @@ fn cargo_alias_words(text: &str, name: &str) -> Option<Vec<String>> {
         let key = key.trim();
         let key = match section {
             "alias" => key,
+            // Before the first section an alias is written `alias.NAME`.
             "" => key.strip_prefix("alias.").unwrap_or(""),
             _ => "",
         };

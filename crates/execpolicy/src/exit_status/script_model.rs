@@ -1,4 +1,4 @@
-//! A shell script as far as it matters how it ends: the syntax tree without its details.
+//! A shell script reduced to what decides how it ends: the syntax tree without its details.
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -13,7 +13,7 @@ pub(super) enum ScriptNode {
     Assign {
         assignments: Vec<VariableAssignment>,
         declares: bool,
-        /// Only bash and its like know how that is written.
+        /// Whether only bash and its like know this form.
         in_bash: bool,
     },
     Sequence(Vec<ScriptNode>),
@@ -71,7 +71,7 @@ pub(super) struct SimpleCommand {
 #[derive(Debug)]
 pub(super) struct VariableAssignment {
     pub(super) name: String,
-    /// `None`: nothing is known of it.
+    /// Its value; an unknown expansion if nothing is known of it.
     pub(super) value: WordExpansion,
     pub(super) appends: bool,
     pub(super) substitutions: Vec<ScriptNode>,
@@ -102,21 +102,23 @@ pub(super) struct ParsedShellScript {
     pub(super) functions: HashMap<String, ShellFunction>,
     /// How many commands it has.
     pub(super) size: usize,
-    /// Names that stand somewhere without a value being given to them.
+    /// Names that are used other than to assign a value to them.
     pub(super) reads: BTreeSet<String>,
 }
 
 impl ParsedShellScript {
-    /// Variables that get a value once, and which.
+    /// Returns the variables that get a value exactly once, with that value.
     pub(super) fn constant_variables(&self) -> HashMap<String, String> {
         let mut assignments = Vec::new();
         self.code.collect_assignments(&mut assignments);
+        // A function can assign variables of the whole script.
         for function in self.functions.values() {
             function.body.collect_assignments(&mut assignments);
         }
         let mut constants: HashMap<String, Option<String>> = HashMap::new();
         for one in assignments {
             let value = one.value.literal_text().filter(|_| !one.appends);
+            // A second assignment makes the value unknown.
             let known = constants.entry(one.name.clone());
             known.and_modify(|value| *value = None).or_insert(value);
         }
@@ -126,7 +128,7 @@ impl ParsedShellScript {
         known.collect()
     }
 
-    /// All of its commands.
+    /// Returns all of its commands.
     pub(super) fn all_commands(&self) -> Vec<&SimpleCommand> {
         let mut commands = Vec::new();
         self.code.collect_script_commands(&mut commands);
@@ -136,7 +138,7 @@ impl ParsedShellScript {
         commands
     }
 
-    /// Whether there is a command at each of these places.
+    /// Returns whether there is a command at each of these places.
     pub(super) fn has_commands_at_offsets(&self, places: &[usize]) -> bool {
         let commands = self.all_commands();
         let has = |at: &usize| commands.iter().any(|command| command.at == *at);
@@ -145,7 +147,7 @@ impl ParsedShellScript {
 }
 
 impl ScriptNode {
-    /// All commands in it, functions apart.
+    /// Collects all commands in it; functions are not entered.
     pub(super) fn collect_script_commands<'c>(&'c self, found: &mut Vec<&'c SimpleCommand>) {
         if let Self::Command(command) = self {
             found.push(command);
@@ -155,7 +157,7 @@ impl ScriptNode {
         }
     }
 
-    /// All assignments in it, functions apart.
+    /// Collects all assignments in it; functions are not entered.
     pub(super) fn collect_assignments<'c>(&'c self, found: &mut Vec<&'c VariableAssignment>) {
         if let Self::Assign { assignments, .. } = self {
             found.extend(assignments);

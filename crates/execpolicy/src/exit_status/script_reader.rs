@@ -1,4 +1,4 @@
-//! From the syntax tree of a shell script to what matters of it.
+//! Builds the model of a shell script from its syntax tree.
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -12,15 +12,15 @@ use super::script_model::{
 };
 use super::status_tracer::{is_statement_kind, shell_list_statements};
 
-/// Statements inside one another; what is deeper may end in any way.
+/// How deep statements may be nested; what is deeper may end in any way.
 const MAX_DEPTH: usize = 60;
 
-/// Reads the tree of `text`.
+/// Reads the tree of `text`, with the places of its commands.
 pub(super) fn read_script_with_positions(root: Node<'_>, text: &str) -> ParsedShellScript {
     build_script_from_syntax_tree(root, text, true)
 }
 
-/// Reads a text that is not part of the script: its places are not those of the script.
+/// Reads a text that is not part of the script itself, so that its places do not count.
 pub(super) fn read_script_without_positions(root: Node<'_>, text: &str) -> ParsedShellScript {
     build_script_from_syntax_tree(root, text, false)
 }
@@ -45,7 +45,7 @@ fn build_script_from_syntax_tree(
         code,
         functions: reading.functions,
         size: reading.size,
-        // Of a part, those of the whole count.
+        // A part of a script uses the names that the whole one reads.
         reads: match root.kind() {
             "program" => names_read_in_shell_text(text),
             _ => BTreeSet::new(),
@@ -86,6 +86,7 @@ impl<'s> ScriptTreeReader<'s> {
     }
 
     fn code_from_syntax_node(&mut self, node: Node<'_>) -> ScriptNode {
+        // The model is walked recursively, so its depth is bounded here.
         if self.depth >= MAX_DEPTH {
             return ScriptNode::Unknown;
         }
@@ -141,6 +142,7 @@ impl<'s> ScriptTreeReader<'s> {
                     false => code,
                 }
             }
+            // The body is kept by its name; it is simulated where it is called.
             "function_definition" => {
                 let name = node
                     .child_by_field_name("name")
@@ -172,9 +174,11 @@ impl<'s> ScriptTreeReader<'s> {
                 ScriptNode::Assign {
                     assignments: assigned.map(|node| self.read_assignment(*node)).collect(),
                     declares: node.kind() == "declaration_command",
+                    // `declare` and `typeset` are known to bash and its like only.
                     in_bash: self.node_text(node).starts_with(['d', 't']),
                 }
             }
+            // The grammar takes some `((...))` for tests.
             "test_command" => {
                 let source = self.node_text(node);
                 match source.strip_prefix("((") {
@@ -239,6 +243,7 @@ impl<'s> ScriptTreeReader<'s> {
                 in_bash: false,
             };
         }
+        // In `a=$(b) c` the substitution runs, and the status is that of `c`.
         for assignment in assignments {
             inner.extend(assignment.substitutions);
         }
@@ -259,6 +264,7 @@ impl<'s> ScriptTreeReader<'s> {
             self.collect_substitutions(value, &mut inner);
         }
         let source = value.map_or("", |value| self.node_text(value));
+        // Arrays and their elements are not followed.
         let is_list = source.starts_with('(') || name.contains('[');
         VariableAssignment {
             name: name.split('[').next().unwrap_or(name).to_owned(),
@@ -271,7 +277,7 @@ impl<'s> ScriptTreeReader<'s> {
         }
     }
 
-    /// Scripts whose output becomes words.
+    /// Collects the scripts whose output becomes words.
     fn collect_substitutions(&mut self, node: Node<'_>, found: &mut Vec<ScriptNode>) {
         let mut pending = vec![node];
         while let Some(node) = pending.pop() {
@@ -309,6 +315,7 @@ impl<'s> ScriptTreeReader<'s> {
                 let mut inner = Vec::new();
                 self.collect_substitutions(redirect, &mut inner);
                 inner.push(code);
+                // Substitutions in a redirect run before the command.
                 code = ScriptNode::Sequence(inner);
                 continue;
             }
@@ -347,7 +354,7 @@ impl<'s> ScriptTreeReader<'s> {
         ScriptNode::If { arms, otherwise }
     }
 
-    /// What stands before `then`, and after it.
+    /// Reads what stands before `then`, and what stands after it.
     fn read_if_arm(&mut self, node: Node<'_>) -> Option<(ScriptNode, ScriptNode)> {
         let mut cursor = node.walk();
         let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
@@ -370,6 +377,7 @@ impl<'s> ScriptTreeReader<'s> {
         let Some(body) = node.child_by_field_name("body") else {
             return ScriptNode::Unknown;
         };
+        // The body is a child of the node just as the statements of the condition are.
         let asked = shell_list_statements(node)
             .into_iter()
             .filter(|(child, _)| child.id() != body.id());
@@ -395,8 +403,10 @@ impl<'s> ScriptTreeReader<'s> {
             .iter()
             .map(|value| word_text_if_no_expansion(self.node_text(*value)))
             .collect();
+        // A pattern that matches no file stands for itself, so its loop runs at least once.
         let pattern = |word: &String| word.contains(['*', '?', '[', '{']);
         let rounds = match words {
+            // Such a loop may not run at all.
             Some(words) if node.kind() == "c_style_for_statement" || words.is_empty() => {
                 LoopIterations::Any
             }
@@ -423,6 +433,7 @@ impl<'s> ScriptTreeReader<'s> {
             let mut cursor = item.walk();
             let values: Vec<Node<'_>> = item.children_by_field_name("value", &mut cursor).collect();
             let mut statements = shell_list_statements(item);
+            // The patterns are children of the item as well, and are no statements.
             statements.retain(|(node, _)| !values.iter().any(|value| value.id() == node.id()));
             let patterns = values
                 .iter()
@@ -440,6 +451,7 @@ impl<'s> ScriptTreeReader<'s> {
     fn collect_local_variables(&self, node: Node<'_>, found: &mut BTreeSet<String>) {
         let mut pending = vec![node];
         while let Some(node) = pending.pop() {
+            // `export` sets a global variable even in a function.
             if node.kind() == "declaration_command" && !self.node_text(node).starts_with("export") {
                 let words = self.node_text(node).split_whitespace().skip(1);
                 let names = words.map(|word| word.split('=').next().unwrap_or(word));
@@ -451,7 +463,7 @@ impl<'s> ScriptTreeReader<'s> {
     }
 }
 
-/// `! a | b` negates the whole.
+/// Builds a pipeline. A `!` on its first member negates the whole: `! a | b`.
 fn build_shell_pipeline(mut members: Vec<ScriptNode>) -> ScriptNode {
     if !matches!(members.first(), Some(ScriptNode::Not(_))) {
         return ScriptNode::Pipe(members);
@@ -462,14 +474,14 @@ fn build_shell_pipeline(mut members: Vec<ScriptNode>) -> ScriptNode {
     ScriptNode::Not(Box::new(ScriptNode::Pipe(members)))
 }
 
-/// `[ a == b ]`: an error to some.
+/// Returns whether a test uses `==`, which is an error to some shells: `[ a == b ]`.
 pub(super) fn uses_bash_only_equality(words: &[WordExpansion]) -> bool {
     words
         .iter()
         .any(|word| word.literal_text().as_deref() == Some("=="))
 }
 
-/// The words between the brackets of a test.
+/// Returns the words between the brackets of a test.
 pub(super) fn test_words(source: &str) -> Vec<WordExpansion> {
     let inner = source.trim_start_matches('[').trim_end_matches(']');
     split_words(inner)
@@ -478,7 +490,7 @@ pub(super) fn test_words(source: &str) -> Vec<WordExpansion> {
         .collect()
 }
 
-/// A compound command with `!` before it: the grammar does not see that.
+/// Returns whether `!` stands before a compound command, which the grammar does not see.
 pub(super) fn is_negated(text: &str, node: Node<'_>) -> bool {
     let before = text
         .get(..node.start_byte())
@@ -490,7 +502,7 @@ pub(super) fn is_negated(text: &str, node: Node<'_>) -> bool {
     })
 }
 
-/// All names in a text but those that only begin an assignment: `a=b`.
+/// Returns all names in a text except those that only begin an assignment: `a=b`.
 fn names_read_in_shell_text(text: &str) -> BTreeSet<String> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let mut found = BTreeSet::new();

@@ -1,5 +1,5 @@
-//! What is asked of a script that is run in thought: whether it hides a failure, and what it
-//! can do without.
+//! Questions to the simulation of a script: whether it hides a failure, and what it can do
+//! without.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -21,22 +21,24 @@ const FILE_PRINTERS: &[&str] = &[
 ];
 
 impl<'t> ExitStatusTracer<'_, '_, 't> {
-    /// Runs the script in thought.
+    /// Answers a question by simulating the script.
     fn answer_exit_status_question(
         &mut self,
         question: ScriptExitStatusQuestion,
         targets: &[usize],
     ) -> ScriptExitStatusAnswer {
         let (folder, project) = (self.position.folder.clone(), self.reader.project);
+        // After a change of folder or `PATH`, a lookup of files and programs says nothing.
         let changes_path = self.reader.reading.changes_path || self.text.contains("cd ");
         let exists = |operator: &str, name: &str| {
-            // What the runner itself makes or removes is there only afterwards.
+            // A runner can make or remove files itself, so for its failure no lookup counts.
             if changes_path || question == ScriptExitStatusQuestion::HidesFailure {
                 return None;
             }
             if operator == "command" {
                 return (!name.contains(['/', '$'])).then(|| (project.has_program)(name));
             }
+            // What lies outside of the root is not looked up.
             let entry = (project.entry)(&join_path_within_root(&folder, name)?)?;
             let file = matches!(entry, ProjectEntry::File { .. });
             match operator {
@@ -65,8 +67,8 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         run.answer_exit_question_by_simulation(question, targets, &mut reader.work)
     }
 
-    /// The commands that judge something, as far as their words are known, if the script hides the failure
-    /// of none of them: one question instead of one for each.
+    /// Returns the commands that judge something, as far as their words are known, if the script
+    /// hides the failure of none of them. This takes one question instead of one for each command.
     fn checks_with_unmasked_failure(&mut self) -> BTreeSet<usize> {
         let judges = self.script.all_commands().into_iter().filter(|command| {
             let words: Vec<String> = command
@@ -84,6 +86,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             known && command.at != usize::MAX && !self.script.functions.contains_key(called)
         });
         let targets: Vec<usize> = judges.map(|command| command.at).collect();
+        // For a single command this would be no cheaper than its own question.
         if targets.len() < 2 || targets.len() > MAX_COMMANDS {
             return BTreeSet::new();
         }
@@ -98,7 +101,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         run.commands_with_unmasked_failure(&targets, &mut reader.work)
     }
 
-    /// Whether what comes after a failure ends badly in any case.
+    /// Returns whether what comes after a failure always ends badly.
     pub(super) fn script_part_always_fails(&mut self, node: Node<'t>) -> bool {
         let code = read_script_with_positions(node, self.text).code;
         let reader = &mut *self.reader;
@@ -112,7 +115,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         run.always_fails_after_failure(&code, &mut reader.work)
     }
 
-    /// Whether a command of the script prints this file, as it is written.
+    /// Returns whether a command of the script prints this file, spelled in the same way.
     pub(super) fn script_prints_file(&self, file: &str) -> bool {
         let file = parse_expansion(file);
         self.script.all_commands().iter().any(|command| {
@@ -122,7 +125,8 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         })
     }
 
-    /// Where a command stands, all that the script does with its status taken together.
+    /// Returns the context of a command, with all that the script does with its status taken into
+    /// account.
     pub(super) fn command_status_context(
         &mut self,
         node: Node<'t>,
@@ -131,6 +135,8 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         let at = node.start_byte();
         let hides = match self.hides.get(&at) {
             Some(known) => known.clone(),
+            // All commands are asked about together first, so that an honest script costs one
+            // question.
             None => {
                 let honest = match self.unhidden.take() {
                     Some(honest) => honest,
@@ -173,7 +179,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         }
     }
 
-    /// What hides a status where no single place does: a trap, or what comes last.
+    /// Returns what hides a status if no single place does: a trap, or the last statement.
     fn trap_or_last_statement_mask(&self) -> ExitStatusMask {
         let mut pending = vec![self.root];
         while let Some(node) = pending.pop() {
@@ -197,7 +203,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         }
     }
 
-    /// Takes down what was noted of the command at a place.
+    /// Remembers which commands were recorded for the command at a place.
     pub(super) fn note_commands_of_node(&mut self, node: Node<'t>, from: usize) {
         let to = self.reader.reading.commands.len();
         if from < to {
@@ -205,7 +211,8 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         }
     }
 
-    /// Marks tests that the script can do without, and checkers that it does not come to.
+    /// Marks tests that the script can do without, and checkers that it cannot run and still end
+    /// well.
     pub(super) fn mark_checks_script_may_skip(&mut self) {
         let of_kind = |flow: &Self, wanted: &dyn Fn(CheckScriptCommandKind) -> bool| {
             let commands = &flow.reader.reading.commands;
@@ -223,6 +230,8 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         let places =
             |noted: &[(usize, Range<usize>)]| noted.iter().map(|(at, _)| *at).collect::<Vec<_>>();
         let mut skipped = Vec::new();
+        // Tests must run on every way that ends well. Without tests, one such way with a checker
+        // is enough.
         if !tests.is_empty() {
             let answer = self
                 .answer_exit_status_question(ScriptExitStatusQuestion::SkipsAll, &places(&tests));
@@ -277,7 +286,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
     }
 }
 
-/// Whether the script asks for the statuses of the members of a pipe.
+/// Returns whether the script asks for the statuses of the members of a pipe.
 fn reads_pipe_statuses(text: &str) -> bool {
     text.contains("PIPESTATUS") || text.contains("pipestatus")
 }

@@ -1,4 +1,4 @@
-//! Walks the syntax tree of a script the way a shell does, and says of each command
+//! Walks the syntax tree of a script in the way a shell does, and determines for each command
 //! whether its failure becomes the script's.
 
 use std::collections::{BTreeSet, HashMap};
@@ -15,16 +15,16 @@ use super::simulation::ScriptExitStatusAnswer;
 use super::{CommandStatusContext, ExitStatusAnalyzer, ProjectEntry, shorten_to_first_line};
 use crate::shell::CommandWord;
 
-/// Statements inside one another, of all scripts. What goes deeper is not read further.
+/// How deep statements may be nested, over all scripts; what is deeper is not read.
 const MAX_NESTING: usize = 80;
 /// Brackets of one kind in a script that is read at all; the parser takes memory for each.
 const MAX_BRACKETS: usize = 2_000;
-/// Brackets of all kinds that are open at once. What is read is walked recursively.
+/// Brackets of all kinds that are open at once; the tree is walked recursively.
 const MAX_OPEN: i32 = 200;
 /// Bytes of a script that is read.
 const MAX_SCRIPT: usize = 128 * 1024;
 
-/// Whether a text of this size is read.
+/// Returns whether a text of this size is read.
 pub(super) fn is_parsable_size(text: &str) -> bool {
     text.len() <= MAX_SCRIPT
         && !text.contains('\0')
@@ -32,8 +32,8 @@ pub(super) fn is_parsable_size(text: &str) -> bool {
         && max_open_brackets(text) <= MAX_OPEN
 }
 
-/// The most brackets that are open at once, quoted ones included. One that closes without having been
-/// opened (`a)` of a `case`) makes no room for others.
+/// Returns the most brackets that are open at once, quoted ones included. A bracket that closes
+/// without having been opened (`a)` of a `case`) does not offset others.
 fn max_open_brackets(text: &str) -> i32 {
     let (mut open, mut most) = (0_i32, 0_i32);
     for byte in text.bytes() {
@@ -63,7 +63,7 @@ pub(super) fn trace_script_exit_statuses(
     };
     let root = tree.root_node();
     if root.has_error() {
-        // What stands there may be anything: `((a); b)` is two subshells.
+        // Such a part may mean anything: `((a); b)` is two subshells.
         reader.unread = Some("a part of it could not be parsed");
     }
     let mut script = read_script_with_positions(root, text);
@@ -94,6 +94,7 @@ pub(super) fn trace_script_exit_statuses(
         stdin_text: None,
         stdin_file: None,
     };
+    // Functions are collected first: a body may call one that is defined below it.
     flow.collect_functions();
     let position = CommandStatusContext {
         errexit_applies: true,
@@ -103,7 +104,7 @@ pub(super) fn trace_script_exit_statuses(
     flow.mark_checks_script_may_skip();
 }
 
-/// What the shell has been told so far.
+/// The state of the shell so far.
 #[derive(Debug, Clone)]
 pub(super) struct ShellOptionsAndFolder {
     /// `set -e`.
@@ -152,7 +153,7 @@ pub(super) struct ExitStatusTracer<'a, 'f, 't> {
     pub(super) stdin_file: Option<String>,
 }
 
-/// The statements of a list, in order.
+/// Returns the statements of a list, in order.
 pub(super) fn shell_list_statements(node: Node<'_>) -> Vec<ScriptStatement<'_>> {
     let mut found: Vec<ScriptStatement<'_>> = Vec::new();
     let mut cursor = node.walk();
@@ -217,7 +218,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
         }
     }
 
-    /// The words that a word with a constant stands for: `$T`, `"${T}"`.
+    /// Returns the words that a word with a constant expands to: `$T`, `"${T}"`.
     pub(super) fn expand_constant_variable(&self, source: &str) -> Option<Vec<CommandWord>> {
         let quoted = source
             .strip_prefix('"')
@@ -227,6 +228,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
             .strip_prefix('{')
             .and_then(|name| name.strip_suffix('}'));
         let name = braced.unwrap_or(name);
+        // In a function these stand for the arguments of the call that is being read.
         if matches!(name, "@" | "*") {
             return self.current_function_arguments();
         }
@@ -240,17 +242,18 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
         })
     }
 
-    /// What the function that is being read was given, if it keeps that as it is.
+    /// Returns the arguments of the function that is being read, if it does not change them.
     fn current_function_arguments(&self) -> Option<Vec<CommandWord>> {
         let name = self.call_stack.last()?;
         let body = self.functions.get(name)?;
+        // `shift` and `set` change what `$@` stands for.
         let moves = ["shift", "set "]
             .iter()
             .any(|word| self.node_text(*body).contains(word));
         self.arguments.last().filter(|_| !moves).cloned()
     }
 
-    /// Statements one after the other.
+    /// Traces statements one after the other.
     pub(super) fn trace_statement_exit_statuses(
         &mut self,
         statements: &[ScriptStatement<'t>],
@@ -273,13 +276,14 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
                 here.errexit_applies = false;
                 here.errexit = false;
             } else if let Some(next) = next {
-                // What hides all of them is what there is to say.
+                // If something around the list hides the status, that is the reason to name.
                 here.own_reach = position.own_reach.clone().and_then(|()| {
                     let (from, to) = (next.start_byte(), next.end_byte());
                     Err(self.new_exit_status_mask(ExitStatusMaskKind::Sequence, "; ", from, to))
                 });
             }
             let from = self.reader.reading.commands.len();
+            // A background job is a subshell, so its `cd` and `set` end with it.
             let saved = background.then(|| self.shell.clone());
             self.trace_node_exit_status(*node, &here);
             if let Some(saved) = saved {
@@ -295,10 +299,12 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
         node: Node<'t>,
         position: &CommandStatusContext,
     ) {
+        // The walk is recursive, so its depth is bounded. That something was not read is reported.
         if self.reader.nesting >= MAX_NESTING {
             self.reader.unread = Some("it is nested too deeply");
             return;
         }
+        // A function is visited at each call, so visits are counted and not nodes.
         self.reader.visits = self.reader.visits.saturating_sub(1);
         if self.reader.visits == 0 {
             self.reader.unread = Some("it is too long");
@@ -315,6 +321,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
             "list" => self.visit_and_or_list(node, position),
             "pipeline" => self.visit_pipeline(node, position),
             "redirected_statement" => self.visit_redirected_statement(node, position),
+            // `!` turns a failure into a success, and `set -e` ignores what it negates.
             "negated_command" => {
                 let mut hidden = position.with_status_mask(ExitStatusMask {
                     form: ExitStatusMaskKind::Negation,
@@ -327,6 +334,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
             "if_statement" | "elif_clause" => self.visit_if(node, position),
             "while_statement" => self.visit_while(node, position),
             "for_statement" | "c_style_for_statement" => self.visit_shell_for_loop(node, position),
+            // Only one arm runs, so no arm hides the status of another.
             "case_statement" => {
                 let mut cursor = node.walk();
                 let items: Vec<Node<'t>> = node.named_children(&mut cursor).collect();
@@ -339,6 +347,8 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
                                 .children_by_field_name("value", &mut cursor)
                                 .map(|value| value.id())
                                 .collect();
+                            // The patterns are children of the item as well, and are no
+                            // statements.
                             statements.retain(|(node, _)| !values.contains(&node.id()));
                             self.trace_statement_exit_statuses(&statements, position);
                         }
@@ -346,12 +356,14 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
                     }
                 }
             }
+            // A subshell has the status of its last command, and its `cd` and `set` end with it.
             "subshell" => {
                 let saved = self.shell.clone();
                 let within = position.status_context_in_subprocess(position.errexit);
                 self.trace_statement_exit_statuses(&shell_list_statements(node), &within);
                 self.shell = saved;
             }
+            // The grammar does not see a `!` before a compound command.
             "compound_statement" | "do_group" | "else_clause" => {
                 let hidden = is_negated(self.text, node).then(|| {
                     position.with_status_mask(ExitStatusMask {
@@ -379,6 +391,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
                     None => self.visit_substitutions(node, position),
                 }
             }
+            // `local x=$(a)` has the status of `local`, so that of `a` is lost.
             "declaration_command" => {
                 self.note_path_variable_change(node);
                 self.note_makeflags_assignment(node);
@@ -419,7 +432,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
         }
     }
 
-    /// `export BASH_ENV=file`: what shells read first, or are told to do.
+    /// Notes `export BASH_ENV=file`: a file that shells read first, or options that they get.
     pub(super) fn note_bash_env_startup_file(&mut self, source: &str) {
         let Some((name, value)) = source.split_once('=') else {
             return;
@@ -433,7 +446,8 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
         };
         let matters = match name {
             "BASH_ENV" | "SHELLOPTS" => !value.is_empty(),
-            // Everybody's name for something else.
+            // Many programs use this name for something else, so it counts only if it names a
+            // file.
             "ENV" => is_file(),
             _ => false,
         };
@@ -442,7 +456,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
         }
     }
 
-    /// Commands whose output becomes words: nothing looks at their status.
+    /// Traces commands whose output becomes words; nothing looks at their status.
     pub(super) fn visit_substitutions(&mut self, node: Node<'t>, position: &CommandStatusContext) {
         let mut pending = vec![node];
         while let Some(node) = pending.pop() {
@@ -471,7 +485,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
     }
 }
 
-/// The substitution that is the whole of an assignment's value: `x=$(a)`, `x="$(a)"`.
+/// Returns the substitution that is the whole value of an assignment: `x=$(a)`, `x="$(a)"`.
 fn whole_value_substitution(node: Node<'_>) -> Option<Node<'_>> {
     let mut node = node.child_by_field_name("value")?;
     while node.kind() != "command_substitution" {

@@ -1,5 +1,5 @@
-//! Commands whose program need not be what its name says, or that only the run knows: functions,
-//! `$PYTHON -m pytest`, `npm run $T`.
+//! Traces commands whose program need not be what its name says, or that only the run knows:
+//! functions, `$PYTHON -m pytest`, `npm run $T`.
 
 use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
 
@@ -10,7 +10,8 @@ use crate::rule_set::basename;
 use crate::shell::CommandWord;
 
 impl ExitStatusTracer<'_, '_, '_> {
-    /// A call of a function. One that is called as a runner is, and runs none, is none.
+    /// Traces a call of a function. A function that is named like a runner, and runs none, does
+    /// not count as one.
     pub(super) fn trace_shell_function_call(
         &mut self,
         words: &[CommandWord],
@@ -21,6 +22,7 @@ impl ExitStatusTracer<'_, '_, '_> {
         let program = texts.first().copied().unwrap_or("");
         let from = self.reader.reading.commands.len();
         let body = self.functions.get(program).copied();
+        // A recursive call adds nothing.
         if self.call_stack.iter().any(|known| known == program) {
             return;
         }
@@ -39,7 +41,7 @@ impl ExitStatusTracer<'_, '_, '_> {
             | RecognisedCommand::Make(_)
             | RecognisedCommand::Just(_) => CheckScriptCommandKind::Tests(None),
             _ if body.is_some() => return,
-            // One of a file that the script reads in.
+            // It is defined in a file that the script sources.
             _ => CheckScriptCommandKind::Program,
         };
         let noted = self.reader.reading.commands.get(from..).unwrap_or(&[]);
@@ -64,7 +66,7 @@ impl ExitStatusTracer<'_, '_, '_> {
         }
     }
 
-    /// A command whose program only the run knows: `$PYTHON -m pytest`, `$SUDO pytest`.
+    /// Traces a command whose program only the run knows: `$PYTHON -m pytest`, `$SUDO pytest`.
     pub(super) fn trace_unknown_program_command(
         &mut self,
         words: &[CommandWord],
@@ -76,6 +78,7 @@ impl ExitStatusTracer<'_, '_, '_> {
         let Some((first, rest)) = words.split_first() else {
             return;
         };
+        // `${PYTHON:-python3}` is read as its default.
         let default = first.text.strip_prefix("${").and_then(|inner| {
             let (_, default) = inner.strip_suffix('}')?.split_once(":-")?;
             Some(
@@ -89,12 +92,13 @@ impl ExitStatusTracer<'_, '_, '_> {
             return self.trace_command_words(&words, text, fed, position, depth + 1);
         }
         if !first.may_be_empty() && !basename(&first.text).contains(['$', '`', '*']) {
-            // Only its folder is not known.
+            // Only the folder is not known.
             let named = std::iter::once(CommandWord::new_literal_word(first.text.as_str()));
             let words: Vec<CommandWord> = named.chain(rest.iter().cloned()).collect();
             return self.trace_command_words(&words, text, fed, position, depth + 1);
         }
         let texts: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
+        // Whatever the program is, the words after it name the runner.
         let behind = match texts.as_slice() {
             ["-m", _, ..] => rest.get(1..),
             rest_texts => match recognise_command(rest_texts) {
@@ -106,7 +110,7 @@ impl ExitStatusTracer<'_, '_, '_> {
         };
         match behind {
             Some(behind) => self.trace_command_words(behind, text, fed, position, depth + 1),
-            // If it comes to nothing, nothing is run.
+            // If all words are empty, nothing is run.
             None if self.call_stack.is_empty() && words.iter().all(CommandWord::may_be_empty) => {
                 let here = CommandStatusContext {
                     may_not_run: true,
@@ -129,20 +133,20 @@ impl ExitStatusTracer<'_, '_, '_> {
     }
 }
 
-/// Programs that list what they know, or help, where no command is given to them.
+/// Programs that list what they know, or print help, if no command is given.
 const LIST_OR_HELP: &[&str] = &[
     "bun", "bundle", "cargo", "composer", "deno", "dotnet", "go", "gradle", "just", "make", "mise",
     "mix", "node", "npm", "npx", "pdm", "perl", "php", "pipenv", "pnpm", "poe", "poetry", "python",
     "python3", "rake", "ruby", "task", "turbo", "uv", "yarn",
 ];
 
-/// `npm run $T`, `cargo $T`, `python "$F"`: whether nothing that is known says what to do.
+/// Returns whether nothing that is known says what to do: `npm run $T`, `cargo $T`, `python "$F"`.
 pub(super) fn operands_may_be_empty(words: &[CommandWord]) -> bool {
     let Some((program, rest)) = words.split_first() else {
         return false;
     };
     let lists = LIST_OR_HELP.contains(&basename(&program.text));
-    // To these, what they run is named behind `run`.
+    // Except for these, `run` stands before the name of what is run.
     let named = !matches!(basename(&program.text), "cargo" | "go" | "dotnet" | "deno");
     let mut operands = rest
         .iter()

@@ -1,8 +1,10 @@
-//! Bash reads some texts as sums, or as `name[sum]`, and what stands in the brackets it expands:
-//! `i='a[$(rm x)]'; echo $((i))` runs `rm`. Texts that could be meant so are told apart from all
-//! others; together with something that reads a sum they are doubtful.
+//! Recognises texts that Bash evaluates as arithmetic, or as `name[arithmetic]`, and whose
+//! brackets it expands: `i='a[$(rm x)]'; echo $((i))` runs `rm`.
+//!
+//! Such a text alone does nothing. It is reported as doubtful only if the same request also
+//! evaluates arithmetic.
 
-/// Commands of the shell that read a word as a sum or as the name of a variable.
+/// Builtins that read a word as an arithmetic expression or as the name of a variable.
 const ARITHMETIC_READERS: &[&str] = &[
     "let",
     "read",
@@ -22,7 +24,7 @@ const ARITHMETIC_READERS: &[&str] = &[
     "shift",
 ];
 
-/// Whether this command, or a piece of the grammar of this kind, reads sums.
+/// Returns whether this command, or a syntax node of this kind, evaluates arithmetic.
 pub(super) fn evaluates_arithmetic(kind: &str, source: &str) -> bool {
     match kind {
         "arithmetic_expansion"
@@ -33,15 +35,17 @@ pub(super) fn evaluates_arithmetic(kind: &str, source: &str) -> bool {
         | "test_command"
         | "array" => true,
         "command" => ARITHMETIC_READERS.contains(&source),
-        // `${!v}` follows a name, `${v:n}` has a sum.
+        // `${!v}` follows a name, and `${v:n}` holds an arithmetic expression.
         "expansion" => source.starts_with("${!") || source.contains(':'),
         _ => source.starts_with("(("),
     }
 }
 
-/// Whether a text is `name[...]` with a substitution in the brackets.
+/// Returns whether a text is `name[...]` with a substitution in the brackets.
 pub(super) fn is_arithmetic_injection(text: &str) -> bool {
     text.match_indices('[').any(|(at, _)| {
+        // Only a bracket that directly follows a name or a closing bracket is a subscript. A `[`
+        // behind a blank is the test command, whose substitutions the grammar reports anyway.
         let before = text.get(..at).and_then(|text| text.chars().next_back());
         let named =
             before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '(' | ']' | '}'));
@@ -50,7 +54,7 @@ pub(super) fn is_arithmetic_injection(text: &str) -> bool {
     })
 }
 
-/// Whether a text that a variable is set to could become part of one.
+/// Returns whether a value assigned to a variable could become part of such a text.
 pub(super) fn may_become_arithmetic_injection(text: &str) -> bool {
     text.contains("$(") || text.contains('`') || text.ends_with('$') || text.contains("[$")
 }

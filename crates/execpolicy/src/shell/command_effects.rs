@@ -1,5 +1,5 @@
-//! What a command does, beside what the rules say of its words: its effects are found and judged, and what
-//! they run is taken up.
+//! Determines and judges the effects of a command, beside what the rules say about its words. Code
+//! that the command runs in turn is queued for evaluation.
 
 use checkrein_core::input::RuleDecision;
 
@@ -16,19 +16,19 @@ use crate::effects::{self, CommandEffect, EffectKind, code};
 use crate::rule_set::basename;
 use crate::self_protection;
 
-/// What is known of a command beside its words.
+/// What is known about a command beside its words.
 #[derive(Default)]
 pub(super) struct CommandAskReasons {
-    /// Why a person would be asked because of what it does.
+    /// The reason to ask a person because of the command's effects.
     pub(super) prompt_reason: Option<String>,
-    /// Why a person is asked whatever allows it.
+    /// The reason to ask a person even if a rule allows the command.
     pub(super) hazard: Option<&'static str>,
-    /// Whether code in it could be read.
+    /// Whether all code in the command could be read.
     pub(super) readable: bool,
 }
 
 impl CommandEvaluator<'_> {
-    /// Judges effects, and takes up what they run.
+    /// Judges effects, records them with the collector and remembers the links that they make.
     pub(super) fn evaluate_and_record_effects(
         &mut self,
         effects: &[CommandEffect],
@@ -61,13 +61,14 @@ impl CommandEvaluator<'_> {
             self.collector
                 .record_touched_file_in_verdict(&sight::display_path(spot), true);
         }
+        // Links are kept so that a later command that writes through one is judged by its target.
         if self.links.len() < MOST_FILES {
             self.links.extend_from_slice(&judged.links);
         }
         judged
     }
 
-    /// What decides whether anybody is judged is left as it is, whatever the rules say.
+    /// Forbids changes to the files that decide whether anybody is judged, whatever the rules say.
     fn forbid_guarded_changes(&mut self, judged: &EvaluatedEffects) {
         let protected = self.collector.evaluated_rule_set().protected_paths();
         let written = judged.written.iter().chain(&judged.perhaps_written);
@@ -77,11 +78,13 @@ impl CommandEvaluator<'_> {
             .iter()
             .map(|spot| (spot, self_protection::PredictedPathChange::Removed));
         let filled = judged.unlisted_folders.iter();
-        // A folder that is copied or linked to a place brings what is in it.
+        // A folder that is copied or linked to such a place brings the files in it along.
         let copied = judged.copied.iter();
         let copied = copied.filter(|(from, to)| from.file_name() == to.file_name());
         let linked = judged.links.iter();
         let put = copied.map(|(_, to)| to).chain(linked.map(|(to, _)| to));
+        // Names inside a scratch folder configure no agent, so copies and links there are left
+        // alone.
         let put = put.filter(|spot| {
             !matches!(
                 self.roots.classify_path_location(spot),
@@ -101,7 +104,7 @@ impl CommandEvaluator<'_> {
         }
     }
 
-    /// What is known of a command beside its words.
+    /// Collects what is known about a command beside its words, and queues what it runs.
     pub(super) fn gather_command_facts(
         &mut self,
         command: &CommandAwaitingVerdict,
@@ -109,7 +112,9 @@ impl CommandEvaluator<'_> {
         program: &str,
     ) -> CommandAskReasons {
         let name = basename(program);
-        // Its own commands are judged where they stand; it may also not be what is meant here.
+        // The body of a function or alias is judged where it is defined. A name that is also a
+        // known program is judged as that program as well, since the definition may not apply
+        // here.
         let own = self.functions.contains(program) || self.aliases.contains_key(program);
         if own && !effects::is_known_program(program) {
             return CommandAskReasons {
@@ -122,7 +127,8 @@ impl CommandEvaluator<'_> {
             CommandOrigin::Project | CommandOrigin::Container
         );
         let mut effects = effects::command_effects(program, words, brought);
-        // Without quotes, what is empty is no word at all.
+        // An unquoted expansion that is empty leaves no word at all, so the command is also judged
+        // without those words.
         if words.iter().any(CommandWord::is_wholly_unknown_word) {
             let rest = words.iter().filter(|word| !word.is_wholly_unknown_word());
             let rest: Vec<CommandWord> = rest.cloned().collect();
@@ -130,12 +136,16 @@ impl CommandEvaluator<'_> {
         }
         match command.origin {
             CommandOrigin::Machine => {}
+            // A word given to a tool of the project can look like a program's name
+            // (`cargo test shutdown`), and a shutdown elsewhere stops no work here.
             CommandOrigin::Project | CommandOrigin::Container => {
                 drop_effects_named_by_arguments(&mut effects, words)
             }
             CommandOrigin::Remote | CommandOrigin::ContainerScript => effects
                 .retain(|effect| *effect != CommandEffect::Kind(EffectKind::ShutsDownMachine)),
         }
+        // Code on standard input depends on the redirects, which the table of programs does not
+        // see.
         let fed: Vec<_> = effects
             .iter()
             .filter_map(|effect| match effect {
@@ -146,12 +156,13 @@ impl CommandEvaluator<'_> {
         for language in fed {
             add_stdin_code_effects(language, &command.stdin, &mut effects);
         }
-        // The patch stands in the script.
+        // A patch on standard input stands in the script and can be read.
         if let (StdinSource::Text { text, sure: true }, "patch" | "gpatch" | "git") =
             (&command.stdin, name)
             && effects.iter().any(CommandEffect::is_patch_write_effect)
         {
-            // These are what it changes, not whatever lies there.
+            // The paths in its headers replace the unknown write that the table of programs
+            // assumes.
             effects.retain(|effect| !effect.is_patch_write_effect());
             effects.extend(patches::diff_header_paths(text).map(|path| {
                 CommandEffect::File(
@@ -160,6 +171,7 @@ impl CommandEvaluator<'_> {
                 )
             }));
         }
+        // Codex's patch format comes on standard input or as the only argument.
         let text = match (&command.stdin, words) {
             (StdinSource::Text { text, sure: true }, [_] | [_, _] | [_, _, _]) => {
                 Some(text.to_string())
@@ -180,7 +192,8 @@ impl CommandEvaluator<'_> {
             matches!(effect, CommandEffect::File(effects::FileAccess::Remove, _))
         };
         if command.origin == CommandOrigin::Container {
-            // The project's own files may be there.
+            // The project's files may be mounted in the container, so a removal still counts as
+            // destroyed data. All other paths are the container's own.
             if effects.iter().any(removes) {
                 effects.push(CommandEffect::Kind(EffectKind::DestroysData));
             }
@@ -197,6 +210,8 @@ impl CommandEvaluator<'_> {
         let readable = !effects.contains(&CommandEffect::Kind(EffectKind::UnreadableCode));
         let contained = command.origin == CommandOrigin::ContainerScript;
         let hole = command.placeholder.as_deref();
+        // Everything from here on needs the judged effects: tracking of created files, variables
+        // that `env` sets, and code that the command spawns.
         let mut judged = self.evaluate_and_record_effects(&effects, &command.dirs, hole, contained);
         let takes = effects
             .iter()
@@ -210,6 +225,7 @@ impl CommandEvaluator<'_> {
         );
         self.write_then_run
             .track_files_made_by_command(name, &mut judged, (fed, fetched));
+        // `env NAME=value` sets variables just as an assignment before a command does.
         if matches!(name, "env" | "genv") {
             for word in words.iter().skip(1).filter(|word| word.is_assignment()) {
                 if let Some((name, _)) = word.text.split_once('=') {
@@ -238,14 +254,15 @@ impl CommandEvaluator<'_> {
         }
     }
 
-    /// Words that may not be a command count for what nobody means, and for what judges the work, as
-    /// for rules that forbid.
+    /// Judges words that may not be a command. As with rules, only what forbids counts for them:
+    /// destruction and changes to guarded files.
     pub(super) fn assess_possible_command(
         &mut self,
         command: &CommandAwaitingVerdict,
         words: &[CommandWord],
         program: &str,
     ) {
+        // Paths inside a container name none of the files that are guarded here.
         if command.origin == CommandOrigin::Container {
             return;
         }
@@ -267,8 +284,9 @@ impl CommandEvaluator<'_> {
     }
 }
 
-/// What a tool of the project is given may name a test, a target or a container's own program
-/// (`cargo test shutdown`), and nothing of this machine is stopped. A disk is meant where one is named.
+/// Drops effects that rest on a bare argument. An argument of a project's tool may name a test, a
+/// target or a container's own program (`cargo test shutdown`), which stops nothing on this
+/// machine. A disk counts only if a device is named.
 fn drop_effects_named_by_arguments(effects: &mut Vec<CommandEffect>, words: &[CommandWord]) {
     let names_device = words.iter().any(|word| word.text.contains("/dev/"));
     effects.retain(|effect| match effect {
@@ -278,7 +296,7 @@ fn drop_effects_named_by_arguments(effects: &mut Vec<CommandEffect>, words: &[Co
     });
 }
 
-/// Code on standard input.
+/// Adds the effects of code that a program reads from standard input.
 fn add_stdin_code_effects(
     language: effects::CodeLanguage,
     feed: &StdinSource,
@@ -286,14 +304,14 @@ fn add_stdin_code_effects(
 ) {
     use effects::CodeLanguage::{Redis, RemoteInput, Shell, Sql, Sqlite, Unread};
     match feed {
-        // Found by the grammar.
+        // Shell code on standard input is read by the grammar, as a script of its own.
         _ if language == Shell => {}
         StdinSource::Interactive | StdinSource::PlainFile if language == Unread => {}
         StdinSource::Interactive | StdinSource::Text { sure: true, .. }
             if language == RemoteInput => {}
         _ if language == RemoteInput => effects.push(CommandEffect::Kind(EffectKind::Uploads)),
         StdinSource::Text { text, sure: true } => code::add_code_effects(language, text, effects),
-        // A file, or nothing at all: for a database that is not known.
+        // The input is a file or is not known, so neither are the statements that it holds.
         StdinSource::Interactive | StdinSource::PlainFile
             if matches!(language, Sql | Sqlite | Redis) =>
         {

@@ -1,5 +1,5 @@
-//! Code from the network that nobody has read: what a program fetches and an interpreter runs in
-//! the same request.
+//! Detects code that a program downloads and an interpreter runs in the same request, so that
+//! nobody has read it.
 
 use super::nested_code::{NestedCode, nested_code};
 use super::stdin::StdinSource;
@@ -7,26 +7,26 @@ use super::word::{CommandWord, WordKnowledge};
 use crate::effects::word_expansion::KnownShellVariables;
 use crate::rule_set::basename;
 
-/// Why a person is asked about it, and what to do instead.
+/// The reason given to the person, with what to do instead.
 pub(super) const DOWNLOAD_HAZARD: &str =
     "runs code from the network that nobody has read: save it to a file, read it, then run that";
 
-/// Programs that print or save what lies at an address.
+/// Programs that print or save what they download.
 const DOWNLOADERS: &[&str] = &[
     "curl", "curlie", "wget", "wget2", "aria2c", "axel", "http", "https", "xh", "xhs", "fetch",
     "lynx", "w3m",
 ];
 
-/// Wrappers inside one another.
+/// The number of wrappers inside one another that are followed.
 const DEEPEST: usize = 4;
 
-/// Whether this program, without its folder, is one of those.
+/// Returns whether this program, given without its folder, is a downloader.
 pub(super) fn is_downloader(name: &str) -> bool {
     DOWNLOADERS.contains(&name)
 }
 
-/// Whether these words call one, also behind `sudo`, `env`, `timeout` and the like; a `file:` is
-/// no address of the network.
+/// Returns whether these words call a downloader, also behind `sudo`, `env`, `timeout` and other
+/// wrappers. A `file:` address does not count as a download.
 pub(super) fn calls_downloader(words: &[CommandWord]) -> bool {
     let mut words = words.to_vec();
     for _ in 0..DEEPEST {
@@ -40,6 +40,7 @@ pub(super) fn calls_downloader(words: &[CommandWord]) -> bool {
         if is_downloader(name) {
             return !words.iter().any(|word| word.text.starts_with("file:"));
         }
+        // One wrapper is taken off in each round, so `sudo env curl` is found as well.
         words = match nested_code(name, &words, &StdinSource::PlainFile).pop() {
             Some(NestedCode::WordsFrom(at)) => words.split_off(at.min(words.len())),
             Some(NestedCode::Command(words)) => words,
@@ -49,8 +50,8 @@ pub(super) fn calls_downloader(words: &[CommandWord]) -> bool {
     false
 }
 
-/// Whether a text that stands for code is what a fetcher prints: `$(curl …)`, `<(curl …)`,
-/// `` `curl …` ``, or a variable that is set to that.
+/// Returns whether a text that stands for code is the output of a downloader: `$(curl …)`, `<(curl
+/// …)`, `` `curl …` ``, or a variable that is set to one of these.
 pub(super) fn is_output_of_download_command(text: &str, names: &KnownShellVariables) -> bool {
     let text = text.trim_start();
     substitutes_download(text)
@@ -58,13 +59,15 @@ pub(super) fn is_output_of_download_command(text: &str, names: &KnownShellVariab
             && names.leading_variable_matches(text, |value| substitutes_download(&value.text))
 }
 
-/// Whether the text begins with a substitution in which a fetcher is called.
+/// Returns whether the text begins with a substitution that calls a downloader.
 fn substitutes_download(text: &str) -> bool {
     let text = text.trim_start_matches(['"', '\'']);
     let opens = ["$(", "<(", "=(", "`"];
     let Some(inside) = opens.iter().find_map(|open| text.strip_prefix(open)) else {
         return false;
     };
+    // The text is split at every character behind which a command can begin. Splitting inside
+    // quotes can only add candidates, and a candidate only leads to a question.
     let mut pieces = inside.split(['|', ';', '&', '(', '`', '\n', '{']);
     pieces.any(|piece| {
         let words = piece.split_whitespace();

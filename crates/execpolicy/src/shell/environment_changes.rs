@@ -1,8 +1,9 @@
-//! Commands that change what checks find outside the tree: packages installed or removed, services
-//! started or stopped. After one of them a check may find otherwise although no file has changed.
+//! Recognises commands that change what checks find outside the tree: they install or remove
+//! packages, or start or stop services. After one of them a check may give another result although
+//! no file has changed.
 
-/// Programs, and the first words of theirs that install, remove, start or stop something; an empty list
-/// stands for any call.
+/// Programs, with the first words that install, remove, start or stop something. An empty list
+/// means any call.
 const ENVIRONMENT_CHANGERS: &[(&[&str], &[&str])] = &[
     (
         &["npm", "pnpm", "yarn", "bun"],
@@ -75,7 +76,7 @@ const ENVIRONMENT_CHANGERS: &[(&[&str], &[&str])] = &[
     (&["systemctl", "service", "pg_ctl", "pg_ctlcluster"], &[]),
 ];
 
-/// Whether this command does so, by its words as far as they are fixed.
+/// Returns whether this command does so, judged by its words as far as they are literal.
 pub(super) fn changes_packages_or_services(program: &str, words: &[&str]) -> bool {
     if program.starts_with("python") {
         // python -m pip install ...
@@ -90,11 +91,13 @@ pub(super) fn changes_packages_or_services(program: &str, words: &[&str]) -> boo
     else {
         return false;
     };
+    // Options may stand before the verb (`apt-get -y install`), so the verb is the first word
+    // without a dash.
     let verb = words.iter().find(|word| !word.starts_with('-'));
     match verb {
         _ if verbs.is_empty() => true,
         Some(verb) => verbs.contains(verb),
-        // Alone it installs.
+        // `yarn` without a verb installs.
         None => program == "yarn",
     }
 }

@@ -1,5 +1,5 @@
-//! Collects what the rules say about each command into bounded facts. Everything is
-//! judged before it is cut.
+//! Collects what the rules say about each command into facts of bounded size. Every command is
+//! judged before the facts are truncated, so a bound never hides a match.
 
 use checkrein_core::input::{CommandWithRuleDecision, RuleDecision, ToolRequestFacts};
 
@@ -9,25 +9,25 @@ use crate::effect_policy::UnmatchedDecision;
 use crate::rule_set::{MatchedRule, RuleSet, basename};
 use crate::self_protection;
 
-/// Commands that are kept.
+/// Commands kept in the facts.
 const MAX_COMMANDS: usize = 64;
-/// Unresolved pieces that are kept.
+/// Unresolved pieces kept in the facts.
 const MAX_UNRESOLVED: usize = 16;
-/// Words of a command that are kept.
+/// Words kept of each command.
 const MAX_WORDS: usize = 64;
-/// Files that are kept.
+/// Changed files kept.
 const MAX_TOUCHED: usize = 256;
-/// Bytes of a word or piece that are kept.
+/// Bytes kept of a word or piece.
 const MAX_BYTES: usize = 256;
-/// Bytes of a command that a person is told.
+/// Bytes of a command shown to a person.
 const MAX_SHOWN: usize = 60;
 
-/// Why a command would be asked about.
+/// The reasons for which a command would be asked about.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PromptReasons<'a> {
-    /// Because of what it does, where effects decide and no rule names it.
+    /// Its effects, where effects decide and no rule names it.
     pub(super) effects: Option<&'a str>,
-    /// Because it is a hazard, whatever rule allows it.
+    /// It is a hazard, whatever rule allows it.
     pub(super) hazard: Option<&'a str>,
 }
 
@@ -35,9 +35,9 @@ pub(super) struct CommandFactsCollector<'r> {
     rules: &'r RuleSet,
     restricts: bool,
     facts: ToolRequestFacts,
-    /// The strictest answer so far that prompts or forbids.
+    /// The strictest match so far that prompts or forbids.
     strictest: Option<MatchedRule>,
-    /// Something has no allow rule: the whole is not allowed by rules.
+    /// Some command has no allow rule, so the rules do not allow the request as a whole.
     uncovered: bool,
     any: bool,
     first_unresolved: Option<String>,
@@ -47,18 +47,18 @@ pub(super) struct CommandFactsCollector<'r> {
 /// A file that is written or removed, as far as its name is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChangedByCommand {
-    /// Its path; a relative one begins where the request does.
+    /// Its path; a relative one starts at the folder of the request.
     pub path: String,
-    /// It is removed: a link goes itself, and not what it names.
+    /// Whether it is removed. Removing a link removes the link itself and not its target.
     pub removed: bool,
 }
 
 /// The files that a command writes or removes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FilesChangedByCommand {
-    /// Those that are known by name, at most so many.
+    /// Those whose names are known, up to a bound.
     pub files: Vec<FileChangedByCommand>,
-    /// There are more.
+    /// Whether there are more, or some whose names are not known.
     pub more: bool,
 }
 
@@ -76,7 +76,7 @@ impl<'r> CommandFactsCollector<'r> {
         }
     }
 
-    /// A piece that no reading can settle.
+    /// Records a piece that cannot be resolved before the run.
     pub(super) fn note_unresolved_command_part(&mut self, piece: &str) {
         let piece = truncate_fact_text(piece.trim());
         if self.first_unresolved.is_none() {
@@ -87,18 +87,21 @@ impl<'r> CommandFactsCollector<'r> {
         }
     }
 
-    /// A program that is told what to do while it runs, which no hook is asked about.
+    /// Records a program that reads further input while it runs; no hook sees that input.
     pub(super) fn note_unseen_interactive_input(&mut self, program: &str) {
         let piece = format!("what is typed at {}", truncate_fact_text(program));
         self.note_unresolved_command_part(&piece);
+        // Input typed later could write anywhere, so it is asked about wherever paths are
+        // protected.
         if !self.rules.effect_policy().protect.is_empty() {
             let why = format!("this may write a protected path: {piece} is not seen beforehand");
             self.record_prompt_or_forbid_reason(RuleDecision::Prompt, why);
         }
     }
 
-    /// Looks for forbidden words in text that could not be parsed.
+    /// Scans text that could not be parsed for words that a rule forbids.
     pub(super) fn scan_for_forbidden_words(&mut self, text: &str) {
+        // Without a rule that prompts or forbids, a scan could find nothing.
         if self.restricts
             && let Some(hit) = lexical_scan::strictest_match_in_text(self.rules, text)
         {
@@ -106,14 +109,14 @@ impl<'r> CommandFactsCollector<'r> {
         }
     }
 
-    /// A command of which not even the name is known.
+    /// Records a command whose program is not known.
     pub(super) fn add_unknown_program_to_verdict(&mut self, words: &[CommandWord]) {
         self.uncovered = true;
         self.record_evaluated_command(words, None);
     }
 
-    /// A command whose program is `program`; if it is not `sure` to be one it only
-    /// counts if a rule restricts it.
+    /// Records a command whose program is `program`. If it is not `sure` to be a command, it
+    /// counts only if a rule restricts it.
     pub(super) fn add_command_to_verdict(
         &mut self,
         words: &[CommandWord],
@@ -121,6 +124,7 @@ impl<'r> CommandFactsCollector<'r> {
         sure: bool,
         asks: PromptReasons<'_>,
     ) {
+        // Self-protection comes before the shortcut below: it holds without any rule.
         self.apply_self_protection(words, program);
         if sure && !self.facts.outside {
             let fixed: Vec<&str> = words
@@ -131,6 +135,7 @@ impl<'r> CommandFactsCollector<'r> {
             self.facts.outside =
                 environment_changes::changes_packages_or_services(basename(program), &fixed);
         }
+        // Nothing can restrict here, so the command is recorded without matching it.
         if self.rules.is_empty() && self.rules.effect_policy().unmatched == UnmatchedDecision::Allow
         {
             if sure {
@@ -142,6 +147,8 @@ impl<'r> CommandFactsCollector<'r> {
             }
             return;
         }
+        // The words after the first unknown one are left out: a pattern must not match across a
+        // gap.
         let mut argv = vec![program];
         argv.extend(
             words
@@ -155,13 +162,15 @@ impl<'r> CommandFactsCollector<'r> {
         for hit in hits.iter().filter(|hit| hit.decision > RuleDecision::Allow) {
             self.keep_strictest_match(hit);
         }
+        // A guess may add a restriction, but it must never make the whole look allowed.
         if !sure {
             if rule > Some(RuleDecision::Allow) {
                 self.record_evaluated_command(words, rule);
             }
             return;
         }
-        // A rule whose pattern goes on where the words are not known any more.
+        // The words known so far match the start of a restrictive rule, and the next word is not
+        // known.
         if let Some(next) = words
             .get(argv.len())
             .filter(|word| word.knowledge != WordKnowledge::Literal)
@@ -176,12 +185,13 @@ impl<'r> CommandFactsCollector<'r> {
             asks.hazard
                 .map(|why| self.require_prompt_for_hazard(words, why)),
         );
+        // A matching rule, or a hazard, takes precedence over what effects say.
         let rule = rule.or_else(|| self.decide_unmatched_command(words, asks.effects));
         self.uncovered |= rule.is_none();
         self.record_evaluated_command(words, rule);
     }
 
-    /// What holds for a command that no rule names.
+    /// Decides about a command that no rule names.
     fn decide_unmatched_command(
         &mut self,
         words: &[CommandWord],
@@ -198,7 +208,7 @@ impl<'r> CommandFactsCollector<'r> {
         Some(RuleDecision::Prompt)
     }
 
-    /// A command that a person is asked about whatever allows it.
+    /// Records that a person is asked about this command, whatever rule allows it.
     pub(super) fn require_prompt_for_hazard(
         &mut self,
         words: &[CommandWord],
@@ -209,7 +219,7 @@ impl<'r> CommandFactsCollector<'r> {
         RuleDecision::Prompt
     }
 
-    /// Something beside the commands that a person is asked about.
+    /// Records that a person is asked about something other than a command.
     pub(super) fn require_asking_person(&mut self, why: String) {
         self.record_prompt_or_forbid_reason(RuleDecision::Prompt, why);
     }
@@ -218,8 +228,10 @@ impl<'r> CommandFactsCollector<'r> {
         self.rules
     }
 
-    /// A file that is written or removed, for who can see where it really lies.
+    /// Records a file that is written or removed, so that the caller can check where it really
+    /// lies.
     pub(super) fn record_touched_file_in_verdict(&mut self, path: &str, removed: bool) {
+        // A name with an expansion, a pattern or a shortened part cannot be looked up on the disk.
         let known = !path.is_empty() && !path.contains(['$', '…', '*', '?', '\0']);
         let touched = FileChangedByCommand {
             path: path.to_owned(),
@@ -232,14 +244,15 @@ impl<'r> CommandFactsCollector<'r> {
         }
     }
 
-    /// The rules that no config switches off. They restrict nothing else: what cannot be read
-    /// is asked about only if the config's own rules restrict something.
+    /// Applies the rules that no config switches off. They do not count as restrictions otherwise:
+    /// what cannot be read is asked about only if the config's own rules restrict something.
     fn apply_self_protection(&mut self, words: &[CommandWord], program: &str) {
         let program = basename(program);
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         if let Some(why) = self_protection::unconditional_command_refusal(program, &texts) {
             self.record_prompt_or_forbid_reason(RuleDecision::Forbidden, why);
         }
+        // `checkrein "$X"` could be `checkrein off`, so an unknown subcommand is asked about.
         let unknown = words
             .get(1)
             .filter(|word| word.knowledge != WordKnowledge::Literal);
@@ -251,7 +264,7 @@ impl<'r> CommandFactsCollector<'r> {
         }
     }
 
-    /// What nobody means, and only a person does.
+    /// Forbids destruction that nobody intends; only a person may do it.
     pub(super) fn forbid_destruction(&mut self, what: &str) {
         let why = format!(
             "`builtin:default` forbids this: it {what}. If it is meant, the person does it in a \
@@ -281,7 +294,8 @@ impl<'r> CommandFactsCollector<'r> {
         if self.facts.commands.len() < MAX_COMMANDS {
             self.facts.commands.push(fact());
         } else if rule > Some(RuleDecision::Allow) {
-            // What decides is worth more than what does not.
+            // A restricted command is more useful in the facts than an allowed one, so it replaces
+            // the last of those.
             let harmless =
                 |kept: &&mut CommandWithRuleDecision| kept.rule <= Some(RuleDecision::Allow);
             if let Some(kept) = self.facts.commands.iter_mut().rev().find(harmless) {
@@ -290,7 +304,7 @@ impl<'r> CommandFactsCollector<'r> {
         }
     }
 
-    /// The strictest wins; among equals the longest prefix speaks, as in Codex.
+    /// Keeps the strictest match; among equals the one with the longest prefix, as in Codex.
     fn keep_strictest_match(&mut self, hit: &MatchedRule) {
         let weight = |hit: &MatchedRule| (hit.decision, hit.matched_prefix.len());
         if self
@@ -303,6 +317,8 @@ impl<'r> CommandFactsCollector<'r> {
     }
 
     pub(super) fn into_tool_facts(mut self) -> (ToolRequestFacts, FilesChangedByCommand) {
+        // The order is the severity: a match first, then what could not be read, and `Allow` only
+        // if every command has an allow rule.
         if let Some(hit) = self.strictest {
             self.facts.rule = Some(hit.decision);
             self.facts.reason = Some(
@@ -335,7 +351,7 @@ fn default_rule_reason(hit: &MatchedRule) -> String {
     }
 }
 
-/// A command, or how it begins.
+/// The command as text, shortened.
 fn display_command(words: &[CommandWord]) -> String {
     let texts = words.iter().take(MAX_SHOWN).map(|word| word.text.as_str());
     truncate_at_char_boundary(&texts.collect::<Vec<_>>().join(" "), MAX_SHOWN)
@@ -345,11 +361,12 @@ fn truncate_fact_text(text: &str) -> String {
     truncate_at_char_boundary(text, MAX_BYTES)
 }
 
-/// At most so many bytes, cut between characters.
+/// Cuts the text to at most `most` bytes, between characters.
 fn truncate_at_char_boundary(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }
+    // The ellipsis counts towards the bound.
     let end = text.floor_char_boundary(most - '…'.len_utf8());
     text.get(..end).unwrap_or("").to_owned() + "…"
 }

@@ -1,35 +1,36 @@
-//! A script that the grammar gives up on, cut where the shell ends a command: each piece can be
-//! read alone. One test that the grammar cannot read (`[ -d ~ ]`) hides nothing behind it.
+//! Splits a script that the grammar cannot parse where the shell ends a command, so that each
+//! piece can be parsed alone. One test that the grammar cannot read (`[ -d ~ ]`) then hides
+//! nothing behind it.
 //!
-//! It cuts and does not judge: quotes, substitutions and the bodies of heredocs stay whole, words
-//! that only hold commands together (`then`, `{`, `done`) are left out.
+//! Splitting follows the rules of quoting and does not judge: quotes, substitutions and heredoc
+//! bodies stay whole. Keywords that only join commands (`then`, `{`, `done`) are left out.
 
 use super::word::{CommandWord, WordKnowledge};
 
-/// Pieces that are told apart.
+/// Pieces that are split off; the rest of the script stays one piece.
 const MAX_PIECES: usize = 2_000;
 
-/// Words behind which a command can begin. `time` is none here: it has options.
+/// Words after which a command can begin. `time` is not among them because it takes options.
 const KEYWORDS: &[&str] = &[
     "if", "then", "else", "elif", "while", "until", "do", "!", "{", "fi", "done", "}",
 ];
 
-/// What stands between two ends of a command: the members of a pipeline.
+/// One pipeline: the text between two command separators.
 #[derive(Debug, Default)]
 pub(super) struct PipelineFragment {
     pub(super) members: Vec<PipelineMember>,
 }
 
-/// A command of a pipeline.
+/// One command of a pipeline.
 #[derive(Debug, Default)]
 pub(super) struct PipelineMember {
     line: String,
-    /// The bodies of its heredocs, with their ends.
+    /// The bodies of its heredocs, with their closing words.
     bodies: String,
 }
 
 impl PipelineFragment {
-    /// The pipeline as a script of its own.
+    /// Returns the pipeline as a script of its own.
     pub(super) fn pipeline_to_script_text(&self) -> String {
         let lines: Vec<&str> = self.members.iter().map(|m| m.line.as_str()).collect();
         let bodies: String = self.members.iter().map(|m| m.bodies.as_str()).collect();
@@ -38,21 +39,22 @@ impl PipelineFragment {
 }
 
 impl PipelineMember {
-    /// The command as a script of its own.
+    /// Returns the command as a script of its own.
     pub(super) fn pipeline_member_as_script(&self) -> String {
         append_heredoc_bodies(&self.line, &self.bodies)
     }
 
-    /// Whether there is none: a compound command ended before the pipe.
+    /// Returns whether nothing stands here, as where a compound command ended before the pipe.
     pub(super) fn is_empty(&self) -> bool {
         self.line.is_empty()
     }
 
-    /// Its words, and the files that it writes, by the rules of quoting alone.
+    /// Splits the line into its words and the files that it writes, by the rules of quoting alone.
     pub(super) fn words_and_write_targets(&self) -> (Vec<CommandWord>, Vec<CommandWord>) {
         let mut split = shlex::split(&self.line).unwrap_or_default().into_iter();
         let (mut words, mut written) = (Vec::new(), Vec::new());
         while let Some(text) = split.next() {
+            // `2>`, `&>` and `>` all write a file; the descriptor in front does not matter.
             let operator = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
             let Some(target) = operator.strip_prefix('>') else {
                 words.push(shell_word_from_text(text));
@@ -64,16 +66,18 @@ impl PipelineMember {
             };
             written.push(shell_word_from_text(target));
         }
+        // Assignments before the command are not words of it.
         let own = words.iter().take_while(|word| word.is_assignment()).count();
         (words.split_off(own), written)
     }
 
-    /// The scripts of the substitutions in its line, the outermost ones.
+    /// Returns the scripts of the outermost substitutions in the line.
     pub(super) fn substitution_scripts(&self) -> Vec<&str> {
         let mut found = Vec::new();
         let mut at = 0;
         while at < self.line.len() {
-            // What is a sum may hold substitutions all the same.
+            // An arithmetic expansion may hold substitutions itself, so only its opening is
+            // skipped.
             let sum = self.line.get(at..).is_some_and(|l| l.starts_with("$(("));
             at = match sum {
                 true => at + "$((".len(),
@@ -98,7 +102,7 @@ fn shell_word_from_text(text: String) -> CommandWord {
     }
 }
 
-/// The pieces of a script; beyond the last that is told apart stands the rest as it is.
+/// Splits a script into pieces. Beyond `MAX_PIECES` the rest is left whole.
 pub(super) fn split_script_fragments(text: &str) -> Vec<PipelineFragment> {
     let mut cut = FragmentSplitter {
         text,
@@ -114,6 +118,8 @@ pub(super) fn split_script_fragments(text: &str) -> Vec<PipelineFragment> {
     while cut.at < text.len() && cut.pieces.len() < MAX_PIECES {
         cut.advance_script_splitter();
     }
+    // The rest is kept even beyond the bound: a piece that is dropped would be a command that
+    // nobody judges.
     let rest = cut.remaining_script_text();
     cut.now.line.push_str(rest);
     cut.end_script_fragment();
@@ -124,14 +130,16 @@ pub(super) fn split_script_fragments(text: &str) -> Vec<PipelineFragment> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OpenCompound {
     Subshell,
-    /// `case`, before the bracket that ends a pattern.
+    /// In a `case`, before the bracket that ends a pattern.
     Pattern,
-    /// `case`, behind it.
+    /// In a `case`, after that bracket.
     Case,
 }
 
 /// A heredoc whose body begins on the next line.
 struct PendingHeredoc {
+    // The indices of the command that the body belongs to: other commands may follow on the same
+    // line before the body begins.
     piece: usize,
     member: usize,
     end: String,
@@ -142,14 +150,14 @@ struct FragmentSplitter<'s> {
     text: &'s str,
     at: usize,
     pieces: Vec<PipelineFragment>,
-    /// Of the piece that is read now.
+    /// The members of the piece that is being read.
     members: Vec<PipelineMember>,
     now: PipelineMember,
     heredocs: Vec<PendingHeredoc>,
     open: Vec<OpenCompound>,
-    /// Whether it is the head of a loop, which the grammar reads with a body only.
+    /// Whether a loop head is being read, which the grammar accepts only with a body.
     in_loop_head: bool,
-    /// Whether it is a `[[`, in which no command ends.
+    /// Whether a `[[` is being read, in which no command ends.
     in_test: bool,
 }
 
@@ -158,12 +166,12 @@ impl<'s> FragmentSplitter<'s> {
         self.text.get(self.at..).unwrap_or("")
     }
 
-    /// Whether nothing of a command stands here yet; blanks before it are left out.
+    /// Returns whether nothing of a command stands here yet; blanks before it are skipped.
     fn at_command_start(&self) -> bool {
         self.now.line.is_empty()
     }
 
-    /// Whether a word could begin here.
+    /// Returns whether a word could begin here.
     fn at_word_start(&self) -> bool {
         let before = self.now.line.chars().next_back();
         before.is_none_or(char::is_whitespace)
@@ -176,7 +184,7 @@ impl<'s> FragmentSplitter<'s> {
         self.at = end;
     }
 
-    /// A quotation, a substitution or a character.
+    /// Copies a whole quotation or substitution, or a single character.
     fn push_whole_quotation_or_char(&mut self) {
         let end = end_of_quote_or_substitution(self.text, self.at, &mut Vec::new());
         self.append_bytes_to_fragment(end - self.at);
@@ -186,6 +194,7 @@ impl<'s> FragmentSplitter<'s> {
         let mut member = std::mem::take(&mut self.now);
         member.line = member.line.trim().to_owned();
         if std::mem::take(&mut self.in_loop_head) {
+            // The body is split off as commands of its own, so the head gets an empty one.
             member.line.push_str("; do :; done");
         }
         self.members.push(member);
@@ -200,6 +209,7 @@ impl<'s> FragmentSplitter<'s> {
     }
 
     fn advance_script_splitter(&mut self) {
+        // Inside `[[` the operators `&&`, `||` and `(` belong to the test and end no command.
         if self.in_test {
             self.in_test =
                 !(self.at_word_start() && first_word(self.remaining_script_text()) == "]]");
@@ -208,6 +218,7 @@ impl<'s> FragmentSplitter<'s> {
                 false => self.append_bytes_to_fragment("]]".len()),
             };
         }
+        // Keywords count only where a command can begin; elsewhere they are arguments.
         if self.at_command_start() && self.read_compound_keyword() {
             return;
         }
@@ -219,6 +230,7 @@ impl<'s> FragmentSplitter<'s> {
             ('#', _) if self.at_word_start() => {
                 self.at += rest.find('\n').unwrap_or(rest.len());
             }
+            // `;;` and `;&` end an arm of a `case`, after which the next pattern stands.
             (';', _) => {
                 let ends = rest.len() - rest.trim_start_matches([';', '&']).len();
                 self.at += ends;
@@ -228,7 +240,9 @@ impl<'s> FragmentSplitter<'s> {
                 }
                 self.end_script_fragment();
             }
+            // `&>` is a redirect; the `&` does not end the command.
             ('&', Some('>')) => self.append_bytes_to_fragment(2),
+            // `>&` and `>|` are redirects as well.
             ('&' | '|', _) if self.now.line.ends_with(['>', '<']) => {
                 self.append_bytes_to_fragment(1)
             }
@@ -240,10 +254,13 @@ impl<'s> FragmentSplitter<'s> {
                 self.at += 1;
                 self.end_script_fragment();
             }
+            // `|&` also pipes standard error; for the commands it is the same pipe.
             ('|', next) => {
                 self.at += 1 + usize::from(next == Some('&'));
                 self.finish_split_pipeline_member();
             }
+            // A `)` that closes no subshell still ends the piece; it belongs to something already
+            // left out.
             (')', _) => {
                 self.at += 1;
                 if self.open.last() == Some(&OpenCompound::Subshell) {
@@ -258,7 +275,7 @@ impl<'s> FragmentSplitter<'s> {
         }
     }
 
-    /// What begins a compound command, or ends one; says whether there was any.
+    /// Reads a keyword that begins or ends a compound command; returns whether there was one.
     fn read_compound_keyword(&mut self) -> bool {
         if self.open.last() == Some(&OpenCompound::Pattern) {
             self.read_case_pattern();
@@ -277,6 +294,8 @@ impl<'s> FragmentSplitter<'s> {
                     self.open.pop();
                 }
             }
+            // The name is skipped and the body is read as commands: it can run wherever it is
+            // called.
             "function" => {
                 self.at += word.len();
                 let rest = self.remaining_script_text();
@@ -306,7 +325,8 @@ impl<'s> FragmentSplitter<'s> {
         true
     }
 
-    /// `case WORD in`: of the word only substitutions run.
+    /// Reads `case WORD in`. Only the substitutions in the word run, so it becomes the argument of
+    /// `:`.
     fn read_case_statement_header(&mut self) {
         self.at += "case".len();
         self.now.line.push(':');
@@ -321,7 +341,7 @@ impl<'s> FragmentSplitter<'s> {
         self.open.push(OpenCompound::Pattern);
     }
 
-    /// Up to the bracket behind a pattern, or to the end of the `case`.
+    /// Reads up to the bracket after a pattern, or to the end of the `case`.
     fn read_case_pattern(&mut self) {
         let rest = self.remaining_script_text();
         let blanks = rest.len() - rest.trim_start().len();
@@ -337,6 +357,7 @@ impl<'s> FragmentSplitter<'s> {
             return;
         }
         self.open.push(OpenCompound::Case);
+        // The bracket before a pattern is optional.
         self.at += usize::from(rest.starts_with('('));
         let from = self.at;
         while self.at < self.text.len() && !self.remaining_script_text().starts_with(')') {
@@ -348,6 +369,7 @@ impl<'s> FragmentSplitter<'s> {
             line,
             bodies: String::new(),
         };
+        // A pattern runs nothing but the substitutions in it.
         for script in pattern.substitution_scripts() {
             self.now.line.push_str(script);
             self.end_script_fragment();
@@ -360,13 +382,13 @@ impl<'s> FragmentSplitter<'s> {
             .get(1..)
             .unwrap_or("")
             .trim_start();
-        // `((sum))`, and of a loop.
+        // `((...))` is arithmetic, as is the bracket in the head of a loop.
         let is_sum = self.at_command_start() && inside.starts_with('(') || self.in_loop_head;
         if self.at_command_start() && !is_sum {
             self.at += 1;
             self.open.push(OpenCompound::Subshell);
         } else if inside.starts_with(')') && !is_sum {
-            // `name()`: what follows is the body.
+            // `name()` defines a function; what follows is its body.
             self.now.line.clear();
             self.at = self.text.len() - inside.len() + 1;
         } else {
@@ -375,9 +397,10 @@ impl<'s> FragmentSplitter<'s> {
         }
     }
 
-    /// `<<` and the word that ends its body.
+    /// Reads `<<` and the word that ends its body.
     fn read_heredoc_start(&mut self) {
         self.append_bytes_to_fragment("<<".len());
+        // `<<-` strips leading tabs from the body, also from the line that ends it.
         let tabs = self.remaining_script_text().starts_with('-');
         self.append_bytes_to_fragment(usize::from(tabs));
         let rest = self.remaining_script_text();
@@ -394,6 +417,7 @@ impl<'s> FragmentSplitter<'s> {
         self.heredocs.push(PendingHeredoc {
             piece: self.pieces.len(),
             member: self.members.len(),
+            // Any quoting of the end word is removed before lines are compared with it.
             end: end.replace(['\'', '"', '\\'], ""),
             tabs,
         });
@@ -401,10 +425,11 @@ impl<'s> FragmentSplitter<'s> {
 
     fn end_fragment_at_newline(&mut self) {
         self.at += 1;
-        // Behind a pipe the command is still to come.
+        // After a pipe the command stands on the next line.
         if self.members.is_empty() || !self.at_command_start() {
             self.end_script_fragment();
         }
+        // The bodies follow in the order in which their heredocs were opened.
         for heredoc in std::mem::take(&mut self.heredocs) {
             let body = self.read_heredoc_body(&heredoc);
             let member = match self.pieces.get_mut(heredoc.piece) {
@@ -445,7 +470,7 @@ fn first_word(text: &str) -> &str {
     text.get(..end).unwrap_or("")
 }
 
-/// What a quotation or a substitution ends with.
+/// What ends an open quotation or substitution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ShellClosingDelimiter {
     Quote,
@@ -454,7 +479,7 @@ enum ShellClosingDelimiter {
     Brace,
 }
 
-/// Where the character, the quotation or the substitution that begins at `at` ends. Adds the
+/// Returns where the character, quotation or substitution that begins at `at` ends. Adds the
 /// scripts of its outermost substitutions to `scripts`.
 fn end_of_quote_or_substitution<'s>(text: &'s str, at: usize, scripts: &mut Vec<&'s str>) -> usize {
     ShellQuoteScanner {
@@ -466,7 +491,7 @@ fn end_of_quote_or_substitution<'s>(text: &'s str, at: usize, scripts: &mut Vec<
     .scan_to_closing_delimiter(scripts)
 }
 
-/// Where the bracket that begins at `at` ends.
+/// Returns where the bracket that begins at `at` ends.
 fn end_of_bracket(text: &str, at: usize) -> usize {
     ShellQuoteScanner {
         text,
@@ -480,9 +505,9 @@ fn end_of_bracket(text: &str, at: usize) -> usize {
 struct ShellQuoteScanner<'s> {
     text: &'s str,
     at: usize,
-    /// What is open, and whether a single quote is a character there.
+    /// The open delimiters, each with whether a single quote is an ordinary character inside it.
     open: Vec<(ShellClosingDelimiter, bool)>,
-    /// How much was open where the outermost substitution began, and where its script does.
+    /// The nesting depth at which the outermost substitution began, and where its script begins.
     script: Option<(usize, usize)>,
 }
 
@@ -494,11 +519,13 @@ impl<'s> ShellQuoteScanner<'s> {
                 break;
             }
         }
-        // It is never closed: the shell runs none of it.
+        // It is never closed, so the shell runs none of it.
         self.at.min(self.text.len())
     }
 
     fn push_open_delimiter(&mut self, closer: ShellClosingDelimiter, length: usize) {
+        // Between double quotes a single quote is text. A brace keeps the rule that holds around
+        // it, and a substitution starts afresh.
         let literal = match closer {
             ShellClosingDelimiter::Quote => true,
             ShellClosingDelimiter::Brace => self.open.last().is_some_and(|(_, literal)| *literal),
@@ -538,6 +565,7 @@ impl<'s> ShellQuoteScanner<'s> {
                 let inner = rest.get(1..).unwrap_or("");
                 self.at += inner.find('\'').map_or(rest.len(), |end| end + 2);
             }
+            // `$'...'` knows escapes, so a `\'` does not end it.
             ('$', Some('\'')) if !literal => {
                 let inner = rest.get(2..).unwrap_or("");
                 self.at += 2 + super::quoting::unquote_ansi_c(inner).1;

@@ -1,13 +1,13 @@
-//! The text as the grammar gets it, byte for byte as long as the script, with what it
-//! reads otherwise than the shell written so that both agree. Words are read from the
-//! script itself; only their places come from the grammar.
+//! Prepares a script for the grammar: the result is as long as the script, byte for byte, and what
+//! the grammar reads differently from the shell is rewritten so that both agree. Words are read
+//! from the script itself; only their positions come from the grammar.
 
 use std::borrow::Cow;
 
-/// Stands for each byte of a character beyond ASCII: part of a word, of no name.
+/// Stands for each byte of a non-ASCII character: part of a word, but not of a name.
 const LETTER: u8 = 1;
 
-/// Words that the shell reads as keywords where a command could begin.
+/// Returns whether the shell reads this word as a keyword where a command could begin.
 pub(crate) fn is_keyword(word: &str) -> bool {
     opens_compound(word.as_bytes())
         || matches!(
@@ -16,7 +16,7 @@ pub(crate) fn is_keyword(word: &str) -> bool {
         )
 }
 
-/// Keywords that open a compound command.
+/// Returns whether this keyword opens a compound command.
 fn opens_compound(word: &[u8]) -> bool {
     matches!(
         word,
@@ -26,12 +26,12 @@ fn opens_compound(word: &[u8]) -> bool {
 
 /// Masks a script.
 ///
-/// - Everything beyond ASCII is a letter of a word to the shell. The grammar takes a no-break
-///   space for a blank, and its scanner hands any character to C's `isdigit`, which reads far
-///   outside its table for some (tree-sitter-bash issue 337: a crash of the whole process).
-/// - `!` and `time` before a compound command are not in the grammar, and change nothing
-///   about what runs: blanks stand for them.
-/// - `for NAME do` is not, either: a semicolon stands for the blank.
+/// - Every non-ASCII character is part of a word to the shell. The grammar takes a no-break space
+///   for a blank, and its scanner passes any character to C's `isdigit`, which for some of them
+///   reads far outside its table (tree-sitter-bash issue 337: the whole process crashes).
+/// - `!` and `time` before a compound command are not in the grammar. They do not change what
+///   runs, so blanks replace them.
+/// - `for NAME do` is not in the grammar either. A semicolon replaces the blank before `do`.
 pub(crate) fn adapt_script_for_grammar(text: &str) -> Cow<'_, [u8]> {
     let bytes = text.as_bytes();
     let mut masked = Cow::Borrowed(bytes);
@@ -40,6 +40,7 @@ pub(crate) fn adapt_script_for_grammar(text: &str) -> Cow<'_, [u8]> {
             *byte = LETTER;
         }
     }
+    // Every replacement keeps its length, or the positions of the tree would not fit the script.
     let mut at = 0;
     while let Some(found) = bytes.get(at..).and_then(find_bang_or_time) {
         let (start, length) = (at + found.0, found.1);
@@ -63,10 +64,12 @@ pub(crate) fn adapt_script_for_grammar(text: &str) -> Cow<'_, [u8]> {
     masked
 }
 
-/// The blank before `do` in `for NAME do`, which the grammar wants to be a semicolon.
+/// Returns the index of the blank before `do` in `for NAME do`, where the grammar expects a
+/// semicolon.
 fn blank_index_before_do(bytes: &[u8], start: usize) -> Option<usize> {
     let before = start.checked_sub(1).and_then(|before| bytes.get(before));
     let begins = before.is_none_or(|byte| b" \t\n;&|({".contains(byte));
+    // The name is bounded so that a script of many `for ` cannot make the scan quadratic.
     let rest = bytes.get(start + 4..).filter(|_| begins)?;
     let name = rest
         .iter()
@@ -78,7 +81,7 @@ fn blank_index_before_do(bytes: &[u8], start: usize) -> Option<usize> {
     (name > 0 && does).then_some(start + 4 + name)
 }
 
-/// Place and length of the next `!` or `time`.
+/// Returns the position and length of the next `!` or `time`.
 fn find_bang_or_time(rest: &[u8]) -> Option<(usize, usize)> {
     rest.iter().enumerate().find_map(|(at, byte)| match byte {
         b'!' => Some((at, 1)),
@@ -87,7 +90,7 @@ fn find_bang_or_time(rest: &[u8]) -> Option<(usize, usize)> {
     })
 }
 
-/// Whether a word of its own stands there, followed by a compound command or another such word.
+/// Returns whether this is a word of its own, followed by a compound command or another such word.
 fn precedes_compound(bytes: &[u8], start: usize, length: usize) -> bool {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let begins = start
@@ -99,7 +102,7 @@ fn precedes_compound(bytes: &[u8], start: usize, length: usize) -> bool {
     }
     let rest = bytes.get(start + length..).unwrap_or(&[]);
     let blanks = rest.iter().take_while(|byte| blank(byte)).count();
-    // As long as the longest of them, and one more.
+    // Ten bytes are enough for the longest keyword, `function`, and for the byte that ends it.
     let rest = rest.get(blanks..).unwrap_or(&[]);
     let rest = rest.get(..rest.len().min(10)).unwrap_or(&[]);
     let end = rest

@@ -1,21 +1,23 @@
-//! The fallback for text no grammar can be trusted with: a plain scan for words whose
-//! beginning a rule forbids, quotes and backslashes taken out. It can see a command where
-//! there is none, never the other way round for a name that is spelt out.
+//! The fallback for text that the grammar cannot parse: scans for words whose beginning a rule
+//! forbids, with quotes and backslashes removed. It may see a command where there is none, but it
+//! never misses a name that is spelt out.
 
 use checkrein_core::input::RuleDecision;
 
 use super::quoting;
 use crate::rule_set::{MatchedRule, RuleSet};
 
-/// Bytes of one word that are looked at.
+/// Bytes of one word that are compared.
 const MAX_WORD: usize = 512;
 
-/// The strictest restrictive match anywhere in the text; the first of the strictest.
+/// Returns the strictest restrictive match in the text, the first one among equals.
 pub(crate) fn strictest_match_in_text(rules: &RuleSet, text: &str) -> Option<MatchedRule> {
     let longest = rules.longest_pattern_len();
     let mut words: std::collections::VecDeque<String> = std::collections::VecDeque::new();
     let mut found: Option<MatchedRule> = None;
     let mut rest = text;
+    // A window of as many words as the longest pattern has moves through the text, so each
+    // position is tried as the start of a command.
     loop {
         while words.len() < longest {
             let Some((word, after)) = next_shell_word(rest) else {
@@ -35,6 +37,7 @@ pub(crate) fn strictest_match_in_text(rules: &RuleSet, text: &str) -> Option<Mat
                 found = Some(hit);
             }
         }
+        // Nothing is stricter, so the rest need not be read.
         if found
             .as_ref()
             .is_some_and(|hit| hit.decision == RuleDecision::Forbidden)
@@ -50,7 +53,7 @@ fn next_shell_word(text: &str) -> Option<(String, &str)> {
     let mut rest = text;
     let mut word = String::new();
     while let Some(c) = rest.chars().next() {
-        // `$'...'` can spell any name in digits.
+        // `$'...'` can spell any name by character codes.
         if let Some(inner) = rest.strip_prefix("$'") {
             let (spelt, taken) = quoting::unquote_ansi_c(inner);
             word.push_str(&spelt);

@@ -1,6 +1,7 @@
-//! Shell commands against the rules: a script is parsed by a real grammar and every
-//! command that it can run is judged, wherever it stands. What cannot be read is
-//! recorded and, if any rule restricts, asked about; it is never allowed.
+//! Judges shell commands against the rules: a real grammar parses the script, and every command
+//! that it can run is judged, wherever it stands.
+//!
+//! What cannot be read is recorded and, if any rule restricts, asked about; it is never allowed.
 
 mod arithmetic;
 mod command_effects;
@@ -53,15 +54,15 @@ use write_then_run::WriteThenRunTracker;
 
 /// Bytes of a script that is parsed; a longer one is only scanned.
 const MAX_SCRIPT: usize = 1 << 20;
-/// Bytes of all scripts inside scripts.
+/// Bytes of all scripts of one request together.
 const MAX_BYTES: usize = 2 << 20;
-/// Scripts and wrappers inside one another.
+/// How deep scripts and wrappers may be nested.
 const MAX_DEPTH: u16 = 24;
 /// Commands of one request that are unfolded; the rest is only scanned.
 const MAX_COMMANDS: usize = 200_000;
-/// Files that are kept in mind.
+/// Links, and values of a placeholder, that are kept.
 const MOST_FILES: usize = 256;
-/// Calls of functions whose words are kept together.
+/// Function calls whose words are kept together.
 const MAX_CALL_ARGUMENTS: usize = 16;
 /// Words of a command of unsure shape that are each tried as a command.
 const MAX_TRIED: usize = 64;
@@ -93,8 +94,9 @@ pub fn evaluate_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolRequestF
     .0
 }
 
-/// The same for a script that is asked about more than once, with what it touches: where that
-/// really lies is for who can read files to say.
+/// Judges a script whose syntax trees may be used again for later questions, and returns the files
+/// that it changes as well. Where those really lie is for the caller to check: this crate reads no
+/// files.
 pub fn evaluate_parsed_script(
     scripts: &ParsedScripts,
     rules: &RuleSet,
@@ -113,7 +115,7 @@ pub fn evaluate_parsed_script(
     judge.finish_facts_and_touched_files()
 }
 
-/// The same for words.
+/// Judges a command given as words, as [`evaluate_parsed_script`] judges a script.
 pub fn evaluate_argv_with_script_cache<S: AsRef<str>>(
     scripts: &ParsedScripts,
     rules: &RuleSet,
@@ -126,7 +128,8 @@ pub fn evaluate_argv_with_script_cache<S: AsRef<str>>(
     judge.finish_facts_and_touched_files()
 }
 
-/// Judges a tool call that writes these files: the rules that no config switches off.
+/// Judges a tool call that writes these files. No prefix rule can name such a call, so only the
+/// bounds that need no rule apply.
 pub fn evaluate_file_writes(rules: &RuleSet, paths: &[String]) -> ToolRequestFacts {
     let written = |path: &String| FileChangedByCommand {
         path: path.clone(),
@@ -136,7 +139,7 @@ pub fn evaluate_file_writes(rules: &RuleSet, paths: &[String]) -> ToolRequestFac
     evaluate_file_changes(rules, &touched)
 }
 
-/// The same for files that are written or removed.
+/// Judges a tool call that writes or removes these files.
 pub fn evaluate_file_changes(
     rules: &RuleSet,
     changes: &[FileChangedByCommand],
@@ -148,8 +151,8 @@ pub fn evaluate_file_changes(
     judge.finish_tool_facts()
 }
 
-/// Judges files by where they really lie: the rules that no config switches off, and what is
-/// protected. Whether they lie in the project is no question: it was answered by their names.
+/// Judges files by where they really lie: by the rules that no config switches off and by the
+/// protected paths. Whether they lie in the project is not asked here; their names answered that.
 pub fn evaluate_real_paths(rules: &RuleSet, places: &[FileChangedByCommand]) -> ToolRequestFacts {
     let bounds = EffectPolicy {
         unmatched: UnmatchedDecision::Allow,
@@ -165,32 +168,33 @@ pub fn evaluate_real_paths(rules: &RuleSet, places: &[FileChangedByCommand]) -> 
     judge.finish_tool_facts()
 }
 
-/// A command to judge.
+/// A command that waits to be judged.
 struct CommandAwaitingVerdict {
     words: Rc<[CommandWord]>,
-    /// Its first word: wrappers share the rest with what they run.
+    /// Index of its first word: a wrapper shares the words with the command that it runs.
     first_word: usize,
     stdin: StdinSource,
     depth: u16,
-    /// Whether it is one. If not, it only counts if a rule restricts it.
+    /// Whether it is certain to be a command. If not, it counts only if a rule restricts it.
     sure: bool,
     dirs: WorkingDirs,
     placeholder: Option<Rc<WordPlaceholder>>,
     origin: CommandOrigin,
 }
 
-/// Who brings the program of a command, and where it runs.
+/// Who provides the program of a command, and where it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum CommandOrigin {
-    /// The machine.
+    /// This machine.
     Machine,
-    /// The project, or a registry.
+    /// The project, or a package registry.
     Project,
-    /// A container: files are its own.
+    /// A container, which has files of its own.
     Container,
-    /// A script in a container: the system is its own, and which files are shared is not known.
+    /// A script in a container, which has a system of its own; which files are shared is not
+    /// known.
     ContainerScript,
-    /// Another machine: what stops it stops no work here.
+    /// Another machine: stopping it stops no work here.
     Remote,
 }
 
@@ -201,21 +205,22 @@ struct CommandEvaluator<'r> {
     aliases: HashMap<String, String>,
     bytes: usize,
     commands: usize,
-    /// Scripts read already, each with what it was fed: a shell that is fed itself would
-    /// double with every level.
+    /// Scripts read already, each with its standard input. Without this, a shell that is fed
+    /// itself would double the work with every level.
     scripts_read: HashSet<(String, StdinSource, CommandOrigin)>,
     roots: ProjectRoots,
     variables: KnownShellVariables,
     functions: HashSet<String>,
-    /// What functions and scripts are given, all words of one call together.
+    /// The arguments of functions and scripts, all words of one call together.
     call_arguments: Vec<Vec<CommandWord>>,
-    /// Texts that would run as sums, and whether anything reads sums.
+    /// Texts that would run code if evaluated as arithmetic, and whether anything evaluates
+    /// arithmetic.
     arithmetic_injections: Vec<String>,
     reads_arithmetic: bool,
     links: Vec<(ResolvedPath, ResolvedPath)>,
     write_then_run: WriteThenRunTracker,
-    /// Judged last: a link that a command makes leads elsewhere. With each, whether it stands in a
-    /// script that a container runs.
+    /// Judged last, since a link that a command makes changes where a redirect leads. The flag
+    /// says whether the redirect stands in a script that a container runs.
     redirected: Vec<(syntax_walk::FileRedirect, bool)>,
 }
 
@@ -288,10 +293,12 @@ impl<'r> CommandEvaluator<'r> {
         while let Some(command) = self.pending.pop_front() {
             self.evaluate_command(&command);
         }
+        // A spent budget means that some word was not followed to its end.
         if self.variables.is_expansion_budget_spent() {
             self.collector
                 .note_unresolved_command_part("more than can be followed");
         }
+        // Such a text runs nothing unless the request also evaluates arithmetic somewhere.
         if self.reads_arithmetic {
             for trap in std::mem::take(&mut self.arithmetic_injections) {
                 self.record_unparsed_script_piece(&trap);
@@ -300,6 +307,7 @@ impl<'r> CommandEvaluator<'r> {
         for (redirected, contained) in std::mem::take(&mut self.redirected) {
             self.evaluate_redirect(&redirected, contained);
         }
+        // Copies can have a redirect as their source, so they are followed after all redirects.
         self.write_then_run.follow_copies_of_created_files();
         if self.policy_asks_about_hazards()
             && let Some(path) = self.write_then_run.file_downloaded_then_run()
@@ -353,7 +361,8 @@ impl<'r> CommandEvaluator<'r> {
         dirs: &WorkingDirs,
         kind: CommandOrigin,
     ) {
-        // Breadth first: what was read before was read at a lesser depth.
+        // The queue is worked breadth first, so an earlier reading of the same script was no
+        // deeper and has found all that this one could.
         if depth > 0
             && !self
                 .scripts_read
@@ -362,6 +371,8 @@ impl<'r> CommandEvaluator<'r> {
             return;
         }
         self.bytes = self.bytes.saturating_add(text.len());
+        // A text beyond the bounds is not dropped: it is recorded as unresolved and scanned for
+        // words that a rule forbids.
         if text.len() > MAX_SCRIPT || self.bytes > MAX_BYTES || depth > MAX_DEPTH {
             self.record_unparsed_script_piece(text);
             return;
@@ -370,6 +381,7 @@ impl<'r> CommandEvaluator<'r> {
         if script.broken {
             self.record_unparsed_script_piece(text);
         }
+        // A patch in Codex's format names its files in the text, whatever the grammar makes of it.
         for path in self_protection::codex_patch_paths(text) {
             let effects = [CommandEffect::File(
                 effects::FileAccess::Write,
@@ -380,13 +392,15 @@ impl<'r> CommandEvaluator<'r> {
         if !script.broken && script.doubtful.is_empty() {
             return self.queue_script_contents(script, depth, dirs, kind);
         }
+        // The commands of the whole reading are kept, so that a fragment that yields the same
+        // command does not have it judged twice.
         let read = script.commands.iter().cloned();
         let read = read.map(|found| (found.words.clone(), found)).collect();
         self.queue_script_contents(script, depth, dirs, kind);
         self.queue_script_fragments(text, &read, &feed, depth, (dirs, kind));
     }
 
-    /// Takes up what was read of a script.
+    /// Records and queues what was read of a script.
     fn queue_script_contents(
         &mut self,
         script: syntax_walk::ShellScriptContents,
@@ -398,6 +412,8 @@ impl<'r> CommandEvaluator<'r> {
         self.arithmetic_injections
             .extend(script.arithmetic_injections);
         self.reads_arithmetic |= script.reads_arithmetic;
+        // All assignments are recorded before any command is judged: a variable stands for every
+        // value that the script gives it.
         for (name, value) in &script.assigned {
             self.evaluate_shell_assignment(name, value.as_ref(), depth, dirs);
         }
@@ -411,7 +427,8 @@ impl<'r> CommandEvaluator<'r> {
                 .iter()
                 .take_while(|word| word.as_literal() == Some("--"));
             let words = given.get(dashes.count()..).unwrap_or(&[]);
-            // One that begins with what is given would be made of itself.
+            // A call whose first word is an expansion is left out, since `$@` could then be
+            // replaced by itself.
             let named = words
                 .first()
                 .is_some_and(|word| word.knowledge == WordKnowledge::Literal);
@@ -444,9 +461,9 @@ impl<'r> CommandEvaluator<'r> {
         }
     }
 
-    /// Takes up a script that the grammar cannot be trusted with, piece by piece: what it reads of
-    /// them holds, and what it does not read of one hides none of the others. `known`: what it
-    /// made of the whole.
+    /// Evaluates a script that the grammar cannot be trusted with, piece by piece. What is read of
+    /// a piece holds, and a piece that cannot be read hides none of the others. `known`: the
+    /// commands that the grammar found in the whole script, by their words.
     fn queue_script_fragments(
         &mut self,
         text: &str,
@@ -455,6 +472,8 @@ impl<'r> CommandEvaluator<'r> {
         depth: u16,
         (dirs, kind): (&WorkingDirs, CommandOrigin),
     ) {
+        // Folders and downloads carry over from one piece to the next, as they would in the
+        // script.
         let mut dirs = dirs.clone();
         let mut fetches = false;
         for piece in fragments::split_script_fragments(text) {
@@ -469,6 +488,7 @@ impl<'r> CommandEvaluator<'r> {
                 feed,
                 &dirs,
             )];
+            // Only a pipeline that is still broken as a whole is tried member by member.
             let members: Vec<fragments::PipelineMember> =
                 match read.first().is_some_and(|read| read.broken) {
                     true => piece.members,
@@ -505,7 +525,7 @@ impl<'r> CommandEvaluator<'r> {
         }
     }
 
-    /// A command that the grammar cannot read even alone, by the rules of quoting.
+    /// Reads a command that the grammar cannot parse even alone, by the rules of quoting.
     fn read_command_by_quoting_rules(
         &mut self,
         member: &fragments::PipelineMember,
@@ -514,6 +534,7 @@ impl<'r> CommandEvaluator<'r> {
         dirs: &WorkingDirs,
         kind: CommandOrigin,
     ) -> syntax_walk::ShellScriptContents {
+        // Substitutions run even where the command around them is not understood.
         for text in member.substitution_scripts() {
             self.queue_script_for_evaluation(text, StdinSource::PlainFile, depth + 1, dirs, kind);
         }
@@ -521,7 +542,8 @@ impl<'r> CommandEvaluator<'r> {
         syntax_walk::ShellScriptContents::script_from_words(words, written, feed, dirs)
     }
 
-    /// What a function that is called in these words, or the script itself, is given.
+    /// Returns the arguments given to a function that is called in these words, or by `set` to the
+    /// script itself.
     fn shell_positional_arguments<'w>(&self, words: &'w [CommandWord]) -> &'w [CommandWord] {
         let calls = |word: &CommandWord| {
             word.as_literal()
@@ -544,13 +566,15 @@ impl<'r> CommandEvaluator<'r> {
         {
             return;
         }
+        // Appending loses nothing that is there, so it is the milder effect.
         let act = match redirected.written {
             true if redirected.appended => effects::FileAccess::Write,
             true => effects::FileAccess::Replace,
             false => effects::FileAccess::Read,
         };
         let mut effects = vec![CommandEffect::File(act, redirected.path.clone())];
-        // Something reads its program from its input.
+        // Some command of the request reads its program from standard input, and this file may be
+        // it.
         if self.write_then_run.reads_stdin_code && !redirected.written {
             effects.push(CommandEffect::StartsFile(redirected.path.clone()));
         }
@@ -562,12 +586,13 @@ impl<'r> CommandEvaluator<'r> {
         );
     }
 
-    /// Effects of no command that a rule could name.
+    /// Evaluates effects that belong to no command that a rule could name.
     fn evaluate_effects_without_command(&mut self, effects: &[CommandEffect], dirs: &WorkingDirs) {
         self.evaluate_effects_with_origin(effects, dirs, false, false);
     }
 
-    /// The same; `fetched`: what is written comes from the network; `contained`: a container does it.
+    /// Does the same. `fetched`: what is written comes from the network. `contained`: a container
+    /// does it.
     fn evaluate_effects_with_origin(
         &mut self,
         effects: &[CommandEffect],
@@ -595,7 +620,7 @@ impl<'r> CommandEvaluator<'r> {
     ) {
         self.variables
             .record_shell_variable_value(name, value.cloned());
-        // `RM=$(which rm)`
+        // The name that a substitution prints counts as a value too: `RM=$(which rm)`.
         if let Some([word]) = value
             .and_then(|value| substitution_output::words_printed_by_substitution(&value.text))
             .as_deref()
@@ -621,7 +646,7 @@ impl<'r> CommandEvaluator<'r> {
         }
     }
 
-    /// Takes up what an effect runs.
+    /// Queues the code that an effect runs.
     fn queue_spawned_code(
         &mut self,
         run: NestedCommandOrCode,
@@ -632,6 +657,7 @@ impl<'r> CommandEvaluator<'r> {
     ) {
         let (words, kind) = match run {
             NestedCommandOrCode::Script(word) => {
+                // The known part of the text is still judged below.
                 if word.knowledge != WordKnowledge::Literal {
                     self.collector.note_unresolved_command_part(&word.text);
                 }
@@ -643,8 +669,9 @@ impl<'r> CommandEvaluator<'r> {
                     kind,
                 );
             }
-            // Read with the command that it is fed to.
+            // It was read together with the command that it is fed to.
             NestedCommandOrCode::StdinCode(_) => return,
+            // A command that a tool of the project starts is an ordinary command again.
             NestedCommandOrCode::Command(words) if kind == CommandOrigin::Project => {
                 (words, CommandOrigin::Machine)
             }
@@ -667,7 +694,7 @@ impl<'r> CommandEvaluator<'r> {
         });
     }
 
-    /// The words as the shell will make them, as far as that can be told.
+    /// Returns the words as the shell expands them, as far as that can be told.
     fn resolve_words<'w>(
         &self,
         words: &'w [CommandWord],
@@ -690,6 +717,8 @@ impl<'r> CommandEvaluator<'r> {
         let words = command.words.get(command.first_word..).unwrap_or(&[]);
         let Some(first) = words.first() else { return };
         self.commands += 1;
+        // Beyond the bounds a command is still scanned, so a forbidden one cannot hide behind many
+        // others.
         if self.commands > MAX_COMMANDS || command.depth > MAX_DEPTH {
             let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
             self.record_unparsed_script_piece(&texts.join(" "));
@@ -707,12 +736,14 @@ impl<'r> CommandEvaluator<'r> {
                 }
                 self.evaluate_command_named_by_variable(command, words);
             }
-            // An unquoted expansion may be empty, and the next word the command.
+            // An unquoted expansion may come to nothing; then a later word is the command.
             if first.knowledge == WordKnowledge::Unbounded && command.sure {
                 self.queue_every_suffix_as_command(command, 1);
             }
             return;
         };
+        // Rules match the words as written. Effects are judged by the words as the shell expands
+        // them.
         let settled = self.resolve_words(words, command.placeholder.as_deref());
         let facts = match command.sure {
             true => self.gather_command_facts(command, &settled, program),
@@ -732,7 +763,7 @@ impl<'r> CommandEvaluator<'r> {
             .add_command_to_verdict(words, program, command.sure, asks);
         self.queue_alias_expansion(command, words, program);
         self.queue_nested_code(command, words, inner, facts.readable);
-        // What rules say of the words as they stand holds; this can only add to it.
+        // The verdict on the words as written holds. The expanded words can only add to it.
         if let Cow::Owned(settled) = settled
             && settled != words
         {
@@ -759,8 +790,8 @@ impl<'r> CommandEvaluator<'r> {
         }
     }
 
-    /// A command whose name is a constant of this very script (`X=rm; $X -rf /`) is judged by it as
-    /// well; that it cannot be read beforehand stays true.
+    /// Judges a command whose name is a constant of this script (`X=rm; $X -rf /`) by that name as
+    /// well. The command itself stays recorded as unresolved.
     fn evaluate_command_named_by_variable(
         &mut self,
         command: &CommandAwaitingVerdict,
@@ -769,6 +800,7 @@ impl<'r> CommandEvaluator<'r> {
         let Some((first, rest)) = words.split_first() else {
             return;
         };
+        // Each command adds one for every constant, so the queue counts towards the bound here.
         if self.commands + self.pending.len() > MAX_COMMANDS {
             return;
         }
@@ -781,7 +813,7 @@ impl<'r> CommandEvaluator<'r> {
                     .collect()
             })
             .collect();
-        // `{rm,-rf,x}` and a list are several words.
+        // `{rm,-rf,x}` and an array expand to several words, which form one command together.
         let list = first.text.contains("[@]") || first.text.contains("[*]");
         if list || first.text.contains('{') && first.text.contains(',') {
             begins.push(
@@ -794,13 +826,15 @@ impl<'r> CommandEvaluator<'r> {
         begins.extend(substitution_output::words_printed_by_substitution(
             &first.text,
         ));
+        // `set -- rm -rf /; "$@"`: the words of one call are tried as one command.
         if matches!(first.text.as_str(), "$@" | "${@}" | "$*" | "${*}") {
             begins.extend(self.call_arguments.iter().cloned());
         }
         for own in begins {
             let words: Vec<CommandWord> = own.into_iter().chain(rest.iter().cloned()).collect();
             let named = words.first().and_then(CommandWord::as_program_name);
-            // What names itself is no constant.
+            // A name that still holds an expansion is not known; queueing it would lead here
+            // again.
             if named.is_none_or(|named| named.contains(['$', '`'])) {
                 continue;
             }
@@ -817,13 +851,13 @@ impl<'r> CommandEvaluator<'r> {
         }
     }
 
-    /// Why a person is asked about code that a command runs, if it comes from the network.
+    /// Returns why a person is asked if code that a command runs comes from the network.
     fn download_hazard(
         &self,
         command: &CommandAwaitingVerdict,
         inner: &[NestedCode],
     ) -> Option<&'static str> {
-        // `curl ... | xargs sh -c`
+        // In `curl ... | xargs sh -c` the code is the word that `xargs` adds.
         let added = |text: &str| {
             command.stdin == StdinSource::Downloaded && matches!(text, "" | "{}" | "%")
         };
@@ -852,6 +886,7 @@ impl<'r> CommandEvaluator<'r> {
             .first()
             .and_then(CommandWord::as_program_name)
             .unwrap_or("");
+        // A wrapper may start its command in another folder: `env -C FOLDER COMMAND`.
         let moved;
         let command = match nested_code::wrapper_command_chdir_option(basename(program), words) {
             None => command,
@@ -872,6 +907,8 @@ impl<'r> CommandEvaluator<'r> {
         };
         for inner in inner {
             match inner {
+                // Where effects decide, code in another language that was read in full is not
+                // unresolved.
                 NestedCode::Code(_) if readable && self.decides_unmatched_by_effect() => {}
                 NestedCode::Code(piece) => {
                     self.queue_nested_code_item(command, words, NestedCode::Unreadable(piece))
@@ -941,7 +978,8 @@ impl<'r> CommandEvaluator<'r> {
                 placeholder: command.placeholder.clone(),
                 origin: command.origin,
             }),
-            // Pushed where its placeholder is worked out, once for all.
+            // `queue_nested_code` handles these, since it works out the placeholder once for all
+            // of them.
             NestedCode::Command(_) => {}
             NestedCode::PositionalArgs(given) => {
                 for word in given {
@@ -958,6 +996,8 @@ impl<'r> CommandEvaluator<'r> {
                 if !sure {
                     self.collector.note_unresolved_command_part(&text);
                 }
+                // For a script in a container only the system is separate; files of the project
+                // may be shared.
                 let kind = match command.origin {
                     CommandOrigin::Container => CommandOrigin::ContainerScript,
                     CommandOrigin::Machine if nested_code::runs_on_other_machine(words) => {
@@ -975,7 +1015,7 @@ impl<'r> CommandEvaluator<'r> {
             }
             NestedCode::AnyWordFrom(at) => {
                 let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-                // A guess about a guess adds nothing: its words are being tried already.
+                // Trying the words of a guess again adds nothing: they are being tried already.
                 if command.sure {
                     self.collector
                         .note_unresolved_command_part(&texts.join(" "));
@@ -996,6 +1036,7 @@ impl<'r> CommandEvaluator<'r> {
                         .note_unseen_interactive_input(&texts.join(" "));
                 }
             }
+            // The text is judged even if the alias is never used.
             NestedCode::Alias(name, text) => {
                 self.queue_script_for_evaluation(
                     &text,
@@ -1023,6 +1064,7 @@ impl<'r> CommandEvaluator<'r> {
                 origin: command.origin,
             });
         }
+        // The words beyond the bound are only matched against the rules and not unfolded further.
         for from in (command.first_word + at..command.words.len()).skip(MAX_TRIED) {
             let words = command.words.get(from..).unwrap_or(&[]);
             if let Some(program) = words.first().and_then(CommandWord::as_program_name) {
@@ -1037,12 +1079,13 @@ impl<'r> CommandEvaluator<'r> {
     }
 }
 
-/// What stands for unknown words in the command that these words run.
+/// Returns what stands for the unknown words in the command that `find`, `fd` or `xargs` runs.
 fn capped_find_xargs_substitutions(
     words: &[CommandWord],
     feed: &StdinSource,
 ) -> Option<WordPlaceholder> {
     let (placeholder, mut values) = find_or_xargs_placeholder(words, feed)?;
+    // Too many names are replaced by a single unknown one, so that none is silently left out.
     if values.len() > MOST_FILES {
         values = vec![CommandWord::word_from_unresolved_text(
             UNKNOWN,
@@ -1066,6 +1109,7 @@ fn find_or_xargs_placeholder(words: &[CommandWord], feed: &StdinSource) -> Optio
                 StdinSource::Paths(paths) => {
                     Some((placeholder.unwrap_or_default(), paths.to_vec()))
                 }
+                // Without a placeholder, `nested_code` adds the words of a known text itself.
                 StdinSource::Text { text, sure: true } => {
                     let lines = text.lines().map(CommandWord::new_literal_word).collect();
                     Some((placeholder?, lines))

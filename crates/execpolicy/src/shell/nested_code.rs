@@ -1,5 +1,5 @@
-//! From one command to the code it runs in turn: the command of a wrapper, the text of
-//! a shell, what an alias stands for.
+//! Finds the code that a command runs in turn: the command of a wrapper, the text of a shell, the
+//! expansion of an alias.
 
 use super::stdin::StdinSource;
 use super::substitution_output;
@@ -8,7 +8,7 @@ use super::wrapper_options::{SeenOptions, WrappedCommandPosition, skip_program_o
 use super::wrappers::{self, WrapperKind};
 use crate::rule_set::basename;
 
-/// Bytes of a text that `xargs` makes words of.
+/// Bytes of a text that `xargs` splits into words.
 const MAX_XARGS_TEXT: usize = 4 << 10;
 
 /// Code that a command runs.
@@ -16,9 +16,9 @@ const MAX_XARGS_TEXT: usize = 4 << 10;
 pub(crate) enum NestedCode {
     /// Words of another command.
     Command(Vec<CommandWord>),
-    /// What a script is given, as `$1` and so on.
+    /// The arguments of a script: `$1` and so on.
     PositionalArgs(Vec<CommandWord>),
-    /// The words from this one on, as they stand.
+    /// The words of this command from this index on, unchanged.
     WordsFrom(usize),
     /// A text that a shell reads; not `sure` if expansions stand in it.
     Script {
@@ -27,21 +27,21 @@ pub(crate) enum NestedCode {
         /// Whether all of it is known.
         sure: bool,
     },
-    /// From this word on it cannot be told which is the command: any may be.
+    /// From this index on, any word may be the command.
     AnyWordFrom(usize),
     /// Code of another language.
     Code(String),
     /// Something that cannot be read.
     Unreadable(String),
-    /// The same, from the network.
+    /// Code from the network, which cannot be read.
     Downloaded(String),
-    /// Nothing yet: it reads what is typed while it runs.
+    /// Code that is typed while the program runs.
     Interactive,
     /// A name that stands for other words from here on.
     Alias(String, String),
 }
 
-/// What the command `words`, whose program is `name`, runs.
+/// Returns the code that the command `words`, whose program is `name`, runs.
 pub(crate) fn nested_code(
     name: &str,
     words: &[CommandWord],
@@ -54,6 +54,8 @@ pub(crate) fn nested_code(
         WrapperKind::Runs(options) => {
             let (start, seen) = skip_program_options(words, &options);
             let inner = nested_command_starting_at_word(start, words);
+            // `sudo -s` without a command starts a shell, which reads its commands from standard
+            // input.
             let shell = matches!(name, "sudo" | "doas")
                 && seen
                     .iter()
@@ -99,6 +101,8 @@ pub(crate) fn nested_code(
         WrapperKind::Env => commands_run_by_env(words),
         WrapperKind::Xargs => xargs_command(words, feed),
         WrapperKind::TextOption => command_option_code(words, feed),
+        // `ssh` joins the words after the host into a text for the shell there. Without any, that
+        // shell reads standard input.
         WrapperKind::Ssh => match skip_program_options(words, &wrappers::SSH).0 {
             WrappedCommandPosition::At(at) => match words.get(at..) {
                 Some([dashes, rest @ ..]) if word_is(Some(dashes), "--") && !rest.is_empty() => {
@@ -117,7 +121,8 @@ pub(crate) fn nested_code(
     }
 }
 
-/// The folder in which a wrapper starts its command, if it is told one: `env -C FOLDER COMMAND`.
+/// Returns the folder in which a wrapper starts its command, if an option names one:
+/// `env -C FOLDER COMMAND`.
 pub(crate) fn wrapper_command_chdir_option(
     name: &str,
     words: &[CommandWord],
@@ -134,12 +139,13 @@ pub(crate) fn wrapper_command_chdir_option(
         ),
         _ => return None,
     };
+    // If the option is repeated, the last one counts.
     let told = seen.into_iter().rev();
     let mut told = told.filter(|(name, _)| name == letter || name == long);
     told.next()?.1
 }
 
-/// Whether what these words run in turn runs on another machine.
+/// Returns whether the code that these words run is run on another machine.
 pub(crate) fn runs_on_other_machine(words: &[CommandWord]) -> bool {
     let program = words.first().and_then(CommandWord::as_program_name);
     if program.map(basename) != Some("ssh") {
@@ -148,6 +154,7 @@ pub(crate) fn runs_on_other_machine(words: &[CommandWord]) -> bool {
     let WrappedCommandPosition::At(at) = skip_program_options(words, &wrappers::SSH).0 else {
         return false;
     };
+    // The host is the operand before the command. One that is not known counts as another machine.
     let host = at.checked_sub(1).and_then(|at| words.get(at));
     let host = host.and_then(CommandWord::as_literal).map(|host| {
         let host = host.trim_start_matches("ssh://");
@@ -157,12 +164,14 @@ pub(crate) fn runs_on_other_machine(words: &[CommandWord]) -> bool {
     host.is_none_or(|host| !here.iter().any(|name| host.starts_with(name)))
 }
 
-/// What `checkrein run` and `checkrein mcp-proxy` start: the words behind `--`, or an agent with
-/// them. What `checkrein policy check` is asked about is not run.
+/// Returns the command that `checkrein run` and `checkrein mcp-proxy` start: the words after `--`,
+/// or an agent with these words. The command that `checkrein policy check` is asked about does not
+/// run.
 fn commands_wrapped_by_checkrein(words: &[CommandWord]) -> Vec<NestedCode> {
     let end = words.iter().position(|word| word_is(Some(word), "--"));
     let before = words.get(1..end.unwrap_or(words.len())).unwrap_or(&[]);
     let named = |name: &str| before.iter().any(|word| word_is(Some(word), name));
+    // An unquoted expansion before `--` could be any subcommand.
     if before
         .iter()
         .any(|word| word.knowledge == WordKnowledge::Unbounded)
@@ -190,6 +199,7 @@ fn commands_wrapped_by_checkrein(words: &[CommandWord]) -> Vec<NestedCode> {
         None if from < words.len() => vec![NestedCode::WordsFrom(from)],
         None => Vec::new(),
         Some(agent) => {
+            // The agent's name is not always the name of its program.
             let program = match agent.as_literal() {
                 Some("claude-code") => CommandWord::new_literal_word("claude"),
                 _ => agent,
@@ -224,7 +234,7 @@ fn script_from_word(word: &CommandWord) -> NestedCode {
     }
 }
 
-/// Commands on standard input.
+/// Returns the commands that a program reads from standard input.
 fn stdin_commands(feed: &StdinSource) -> Vec<NestedCode> {
     match feed {
         StdinSource::Interactive => vec![NestedCode::Interactive],
@@ -251,6 +261,7 @@ fn join_words_into_script(
     name: &str,
     feed: &StdinSource,
 ) -> Vec<NestedCode> {
+    // `parallel` without a command takes each line of its input as a command.
     if words.is_empty() {
         return if matches!(name, "parallel") {
             stdin_commands(feed)
@@ -272,13 +283,16 @@ fn join_words_into_script(
 }
 
 fn code_run_by_shell_command(words: &[CommandWord], feed: &StdinSource) -> Vec<NestedCode> {
+    // The options decide whether the first operand is code (`-c`), a file, or an argument of
+    // commands on standard input (`-s`).
     let (mut text, mut stdin, mut at) = (false, false, 1);
     while let Some(word) = words.get(at) {
         let lead = word.known_word_prefix();
-        // A file by a name that the shell makes.
+        // `<(...)` is the name of a file that the shell makes, so it is an operand.
         if word.text.starts_with("<(") {
             break;
         }
+        // An unquoted expansion could hold `-c`, and then any later word could be code.
         if word.knowledge == WordKnowledge::Unbounded && lead.is_empty() {
             return vec![
                 NestedCode::AnyWordFrom(1),
@@ -294,7 +308,7 @@ fn code_run_by_shell_command(words: &[CommandWord], feed: &StdinSource) -> Vec<N
                 at += 2;
                 continue;
             }
-            // Behind another option it may be its value.
+            // After another option this word may be that option's value.
             Some("--version" | "--help") if at == 1 => return Vec::new(),
             _ => {}
         }
@@ -313,6 +327,7 @@ fn code_run_by_shell_command(words: &[CommandWord], feed: &StdinSource) -> Vec<N
                 NestedCode::Unreadable(word.text.clone()),
             ];
         }
+        // Each `o` or `O` takes a word as its value: `bash -eo pipefail`.
         at += 1 + cluster.matches(['o', 'O']).count();
     }
     match words.get(at) {
@@ -326,7 +341,8 @@ fn code_run_by_shell_command(words: &[CommandWord], feed: &StdinSource) -> Vec<N
     }
 }
 
-/// A file of commands: opaque, unless this very script makes what is in it.
+/// Returns what is known of a file of commands: nothing, unless this script itself makes its
+/// content.
 fn script_file_code(file: &CommandWord, feed: &StdinSource) -> Vec<NestedCode> {
     match file.as_literal() {
         Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") => stdin_commands(feed),
@@ -352,6 +368,7 @@ fn trap_code(words: &[CommandWord]) -> Vec<NestedCode> {
         rest.next();
     }
     match rest.next() {
+        // An empty text ignores the signal, `-` resets it, and the options only print.
         Some(word) if matches!(word.as_literal(), Some("" | "-" | "-l" | "-p")) => Vec::new(),
         Some(word) => vec![script_from_word(word)],
         None => Vec::new(),
@@ -379,12 +396,14 @@ fn find_exec_commands(words: &[CommandWord], name: &str) -> Vec<NestedCode> {
         }
         let rest = words.get(at..).unwrap_or(&[]);
         let ends = |word: &CommandWord| matches!(word.as_literal(), Some(";" | "+"));
+        // Without `;` or `+` all remaining words are taken, so a command is judged rather than
+        // missed.
         let length = rest.iter().position(ends).unwrap_or(rest.len());
         let own = rest.get(..length).unwrap_or(&[]);
         let command = own
             .iter()
             .map(|word| word.replace_placeholder_by_unknown("{}"));
-        // `fd` adds what it finds where nothing stands for it.
+        // `fd` appends the names that it finds if no placeholder stands for them.
         let adds =
             matches!(name, "fd" | "fdfind") && !own.iter().any(|word| word.text.contains('{'));
         let added =
@@ -411,6 +430,7 @@ fn commands_run_by_env(words: &[CommandWord]) -> Vec<NestedCode> {
             NestedCode::Unreadable(text.text.clone()),
         ];
     };
+    // The text may hold options and assignments of `env`, so it is read as another call of `env`.
     command.insert(0, "env".to_owned());
     let mut command: Vec<CommandWord> = command
         .into_iter()
@@ -441,10 +461,12 @@ fn xargs_command(words: &[CommandWord], feed: &StdinSource) -> Vec<NestedCode> {
     })]
 }
 
-/// What `xargs` adds to a command: what it is told, or anything.
+/// Returns the words that `xargs` adds to a command: those of a known input, or one that may be
+/// anything.
 fn xargs_added_words(feed: &StdinSource, seen: &SeenOptions) -> Vec<CommandWord> {
     let told = match feed {
         StdinSource::Text { text, sure: true } if text.len() <= MAX_XARGS_TEXT => {
+            // With `-0` or `-d`, quotes in the input are ordinary characters.
             let whole =
                 |(name, _): &(String, _)| matches!(name.as_str(), "0" | "d" | "null" | "delimiter");
             match seen.iter().any(whole) {
@@ -469,7 +491,7 @@ fn xargs_added_words(feed: &StdinSource, seen: &SeenOptions) -> Vec<CommandWord>
     )
 }
 
-/// The text that `xargs` puts its input in place of.
+/// Returns the text that `xargs` replaces by its input.
 pub(crate) fn xargs_placeholder(words: &[CommandWord]) -> Option<String> {
     placeholder_from_xargs_options(&skip_program_options(words, &wrappers::XARGS).1)
 }
@@ -509,6 +531,7 @@ fn command_option_code(words: &[CommandWord], feed: &StdinSource) -> Vec<NestedC
                 sure: word.knowledge == WordKnowledge::Literal,
             });
         } else if lead.starts_with('-') && !lead.starts_with("--") {
+            // The text stands behind the letter or in the next word: `su -lc TEXT`.
             match word.text.split_once('c') {
                 Some((_, "")) => found.extend(rest.next().map(script_from_word)),
                 Some((_, text)) => found.push(NestedCode::Script {
@@ -526,6 +549,7 @@ fn command_option_code(words: &[CommandWord], feed: &StdinSource) -> Vec<NestedC
             break;
         }
     }
+    // Without a command these programs start a shell, which reads standard input.
     if found.is_empty() {
         stdin_commands(feed)
     } else {
@@ -539,6 +563,7 @@ fn interpreter_code(
     longs: &[&str],
     feed: &StdinSource,
 ) -> Vec<NestedCode> {
+    // Whether this word is the value of the option before it.
     let mut value = false;
     for (at, word) in words.iter().enumerate().skip(1) {
         if std::mem::take(&mut value) {
@@ -567,6 +592,7 @@ fn interpreter_code(
             if own.contains(|c| letters.contains(c)) {
                 return vec![NestedCode::Code(code())];
             }
+            // With `-m`, Python runs a module that is not part of the command.
             if cluster.contains('m') && letters == "c" {
                 return Vec::new();
             }
@@ -576,6 +602,7 @@ fn interpreter_code(
             return script_file_code(word, feed);
         }
     }
+    // Neither code nor a file is named, so the program comes from standard input.
     match feed {
         StdinSource::Interactive if words.iter().any(is_information_option) => Vec::new(),
         StdinSource::Interactive => vec![NestedCode::Interactive],
@@ -590,7 +617,7 @@ fn interpreter_code(
     }
 }
 
-/// An option with which an interpreter does something else than read what is typed at it.
+/// Returns whether with this option an interpreter does something other than read what is typed.
 fn is_information_option(word: &CommandWord) -> bool {
     word.as_literal().is_some_and(|text| {
         matches!(
@@ -604,12 +631,14 @@ fn awk_code_that_runs_commands(words: &[CommandWord]) -> Vec<NestedCode> {
     let mut rest = words.iter().skip(1);
     while let Some(word) = rest.next() {
         match word.as_literal() {
+            // A program in a file is not part of the command.
             Some("-f" | "--file") => return Vec::new(),
             Some("-F" | "-v") => {
                 rest.next();
             }
             Some(text) if text.len() > 1 && text.starts_with('-') => {}
             _ => {
+                // `||` is an operator of awk, not a pipe to a command.
                 let text = word.text.replace("||", "");
                 let runs = text.contains("system") || text.contains('|') || text.contains("@load");
                 return if runs {

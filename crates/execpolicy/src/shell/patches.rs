@@ -1,6 +1,8 @@
-//! The patch that a script applies, where the script is little more than that: a heredoc or a
-//! file for `apply_patch`, `git apply`, `patch`, or our own command. What else the script does
-//! before it could change what the patch is for, so then it is only looked at for its paths.
+//! Finds the patch that a script applies, where the script does little else: a heredoc or a file
+//! for `apply_patch`, `git apply`, `patch`, or `checkrein patch apply`.
+//!
+//! Anything that runs before the patch could change the files that it is for, so then only its
+//! paths are read.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -14,13 +16,13 @@ use super::{syntax_walk, working_dirs};
 use crate::effects::{self, CommandEffect, FileAccess};
 use crate::rule_set::basename;
 
-/// Scripts inside scripts that are followed.
+/// How deep scripts inside scripts are followed.
 const MAX_DEPTH: usize = 4;
 
-/// Who would apply it.
+/// The program that applies a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchTool {
-    /// Codex's.
+    /// Codex's `apply_patch`.
     ApplyPatch,
     /// `git apply`.
     GitApply,
@@ -30,7 +32,7 @@ pub enum PatchTool {
     Checkrein,
 }
 
-/// Where the patch is.
+/// Where the text of a patch is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PatchText {
     /// In the script itself.
@@ -42,26 +44,26 @@ pub enum PatchText {
 /// A patch that a script applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatchApplyingCommand {
-    /// By which program.
+    /// The program that applies it.
     pub tool: PatchTool,
-    /// From where.
+    /// Where its text is.
     pub text: PatchText,
-    /// `-p N`, if it says so.
+    /// The value of `-p N`, if given.
     pub strip: Option<usize>,
-    /// The folder that it is started in; a file with the patch is named from there, or from
-    /// where it works.
+    /// The folder in which the program is started. A patch file is named from there, or from the
+    /// folder in which the program works.
     pub started: Option<String>,
-    /// The folder that it works in, from where the script begins; one with a `$` in its name is
-    /// known to the run only.
+    /// The folder in which the program works, relative to where the script begins. One with a `$`
+    /// in its name is known only at run time.
     pub folder: Option<String>,
-    /// Nothing before it can change the files that it is for.
+    /// Whether nothing before it can change the files that it is for.
     pub first: bool,
-    /// Only its paths count: it is more likely to work in another folder, or an option changes
-    /// what fits.
+    /// Whether only its paths count: the program more likely works in another folder, or an option
+    /// changes what fits.
     pub paths_only: bool,
 }
 
-/// The patches that a script applies, as far as they can be read beforehand.
+/// Returns the patches that a script applies, as far as they can be read beforehand.
 pub fn patches_in_script(scripts: &ParsedScripts, script: &str) -> Vec<PatchApplyingCommand> {
     let mut found = Vec::new();
     collect_patches_in_script(
@@ -74,7 +76,7 @@ pub fn patches_in_script(scripts: &ParsedScripts, script: &str) -> Vec<PatchAppl
     found
 }
 
-/// The same for words that no shell reads.
+/// Returns the patches that a command given as words applies; no shell reads the words.
 pub fn patch_commands_in_argv<S: AsRef<str>>(words: &[S]) -> Vec<PatchApplyingCommand> {
     let words: Vec<CommandWord> = words
         .iter()
@@ -90,7 +92,7 @@ pub fn patch_commands_in_argv<S: AsRef<str>>(words: &[S]) -> Vec<PatchApplyingCo
     found
 }
 
-/// What a command stands in.
+/// What surrounds a command.
 #[derive(Clone, Copy)]
 struct PatchCommandContext<'a> {
     stdin: &'a StdinSource,
@@ -99,7 +101,7 @@ struct PatchCommandContext<'a> {
 }
 
 impl PatchCommandContext<'_> {
-    /// The folders it can work in, the likeliest first: a `cd` mostly comes to where it leads.
+    /// Returns the folders in which it can work, the likeliest first: a `cd` usually succeeds.
     fn patch_folders_by_likelihood(&self) -> Vec<Option<String>> {
         let mut folders: Vec<(usize, Option<String>)> =
             self.dirs.iter().map(folder_and_cd_count).collect();
@@ -108,7 +110,7 @@ impl PatchCommandContext<'_> {
     }
 }
 
-/// How many steps lead to a folder, and its name.
+/// Returns how many `cd` steps lead to a folder, and its name.
 fn folder_and_cd_count(dir: &WorkingDir) -> (usize, Option<String>) {
     let mut steps = Vec::new();
     let mut at = dir;
@@ -125,7 +127,7 @@ fn folder_and_cd_count(dir: &WorkingDir) -> (usize, Option<String>) {
     (count, path.map(|path| path.display().to_string()))
 }
 
-/// The name of a folder that is not known.
+/// Stands for the name of a folder that is not known.
 const UNKNOWN_FOLDER: &str = "$";
 
 fn collect_patches_in_script(
@@ -138,9 +140,12 @@ fn collect_patches_in_script(
     let script = &*script_without_stderr_redirect(script);
     let read =
         syntax_walk::parse_script_into_commands(scripts, script, &StdinSource::PlainFile, dirs);
+    // A script that cannot be read in full may do anything before the patch.
     if read.broken {
         return;
     }
+    // A redirect that writes counts wherever it stands: its file is opened before its command
+    // runs.
     let mut anything = read
         .redirected
         .iter()
@@ -153,6 +158,7 @@ fn collect_patches_in_script(
             (StdinSource::PlainFile, Some(file)) if reads_patch_on_stdin(&one.words) => {
                 rewrite_patch_redirect_as_argument(&one.words, file)
             }
+            // `cat FILE | git apply` is read as if the file were named.
             (StdinSource::CommandOutput | StdinSource::Downloaded, _)
                 if reads_patch_on_stdin(&one.words) =>
             {
@@ -171,7 +177,8 @@ fn collect_patches_in_script(
         collect_patches_in_command(&words, &place, (&mut anything, depth), found);
         before = Some(&one.words);
     }
-    // What is tried when it fails is not for us to refuse.
+    // The script handles a failure itself (`a || b`), so a patch that does not fit is no reason to
+    // refuse it.
     if read.has_fallback {
         for one in found.iter_mut().skip(from) {
             one.first = false;
@@ -179,8 +186,8 @@ fn collect_patches_in_script(
     }
 }
 
-/// Between a heredoc's word and a pipe the grammar takes what follows `2>&1` for words of the
-/// command in front; it says nothing about files.
+/// Removes `2>&1` between a heredoc's word and a pipe: the grammar takes what follows it for words
+/// of the command in front. It says nothing about files.
 fn script_without_stderr_redirect(script: &str) -> Cow<'_, str> {
     let Some(at) = script.find("<<") else {
         return Cow::Borrowed(script);
@@ -193,7 +200,7 @@ fn script_without_stderr_redirect(script: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a redirect may change a file of the tree: `2>&1` and `/dev/null` are none.
+/// Returns whether a redirect may change a file of the tree; `2>&1` and `/dev/null` do not.
 fn redirect_may_change_file(redirected: &syntax_walk::FileRedirect) -> bool {
     let number = |text: &str| {
         text.chars()
@@ -203,7 +210,7 @@ fn redirect_may_change_file(redirected: &syntax_walk::FileRedirect) -> bool {
     !path.is_some_and(|path| number(path) || path.starts_with("/dev/"))
 }
 
-/// The file of `cat FILE |`.
+/// Returns the file of `cat FILE |`.
 fn file_shown_by_cat(words: &[CommandWord]) -> Option<&str> {
     match words {
         [cat, file] if cat.as_program_name().map(basename) == Some("cat") => {
@@ -224,8 +231,8 @@ fn reads_patch_on_stdin(words: &[CommandWord]) -> bool {
     )
 }
 
-/// `patch < x` says the same as `patch -i x`, and `git apply < x` as `git apply x`. What Codex's
-/// tool is fed by a file is written so here only.
+/// Rewrites a redirected patch as an argument: `patch < x` means `patch -i x`, and `git apply < x`
+/// means `git apply x`. `apply_patch` has no such option; this form exists only in here.
 fn rewrite_patch_redirect_as_argument(words: &[CommandWord], file: &str) -> Vec<CommandWord> {
     let mut words = words.to_vec();
     match words
@@ -245,7 +252,7 @@ fn rewrite_patch_redirect_as_argument(words: &[CommandWord], file: &str) -> Vec<
     words
 }
 
-/// The plain word behind the only `<` of a script.
+/// Returns the plain word after the only `<` of a script.
 fn redirected_input_file(script: &str) -> Option<&str> {
     let (_, behind) = script.split_once('<')?;
     let word = behind.split_whitespace().next()?;
@@ -264,6 +271,7 @@ fn collect_patches_in_command(
         .and_then(CommandWord::as_program_name)
         .map(basename)
     else {
+        // A program that is not known may change any file.
         *anything = true;
         return;
     };
@@ -277,6 +285,7 @@ fn collect_patches_in_command(
         _ => None,
     });
     if let Some(patching) = patching {
+        // The fit is checked in the likeliest folder only; for the others the paths count.
         for (at, folder) in place.patch_folders_by_likelihood().into_iter().enumerate() {
             let paths_only = at > 0 || !patching.plain;
             found.push(PatchApplyingCommand {
@@ -289,6 +298,7 @@ fn collect_patches_in_command(
                 paths_only,
             });
         }
+        // The patch changes files itself, so a later one is not the first.
         *anything = true;
         return;
     }
@@ -315,12 +325,14 @@ fn collect_patches_in_command(
                     _ => {}
                 }
             }
+            // Commands that another one runs are followed for patches only, so any file may have
+            // changed.
             *anything |= inner_one || !leaves_files_unchanged(program, words);
         }
     }
 }
 
-/// Whether a command leaves all files as they are.
+/// Returns whether a command leaves all files unchanged.
 fn leaves_files_unchanged(program: &str, words: &[CommandWord]) -> bool {
     effects::command_effects(program, words, false)
         .iter()
@@ -338,18 +350,18 @@ fn leaves_files_unchanged(program: &str, words: &[CommandWord]) -> bool {
         })
 }
 
-/// What a command applies, by its words.
+/// What a command applies, according to its words.
 struct PatchInvocation {
     tool: PatchTool,
     text: PatchText,
     strip: Option<usize>,
-    /// Where it says that the paths begin.
+    /// The folder that its paths start from, if an option names one.
     folder: Option<String>,
-    /// No option changes what fits.
+    /// Whether no option changes what fits.
     plain: bool,
 }
 
-/// A folder as it is named from another.
+/// Joins a folder and one that is named relative to it.
 fn join_folder(folder: Option<String>, named: Option<&str>) -> Option<String> {
     match (folder, named) {
         (Some(folder), Some(named)) => {
@@ -376,7 +388,7 @@ fn parse_apply_patch_command(words: &[&str], feed: &StdinSource) -> Option<Patch
     let text = match words {
         [] => stdin_patch(feed)?,
         [text] => PatchText::Inline((*text).to_owned()),
-        // See `with_input`.
+        // Only `rewrite_patch_redirect_as_argument` writes this form.
         ["-i", file] => PatchText::File((*file).to_owned()),
         _ => return None,
     };
@@ -389,7 +401,8 @@ fn parse_apply_patch_command(words: &[&str], feed: &StdinSource) -> Option<Patch
     })
 }
 
-/// Files that only an option names are named by the patch all the same.
+/// An option that is not known clears `plain` but does not end the reading: the patch names its
+/// files all the same.
 fn parse_git_apply(words: &[&str], feed: &StdinSource) -> Option<PatchInvocation> {
     let (first, rest) = words.split_first()?;
     if *first != "apply" {
@@ -403,6 +416,7 @@ fn parse_git_apply(words: &[&str], feed: &StdinSource) -> Option<PatchInvocation
         match *word {
             "-v" | "--verbose" | "-q" | "--quiet" | "-" | "--index" => {}
             word if word.starts_with("-p") => strip = Some(word.get(2..)?.parse().ok()?),
+            // `--whitespace=fix` changes the lines that are written.
             word if word.starts_with("--whitespace=") && !word.ends_with("fix") => {}
             word if word.starts_with("--directory=") => {
                 folder = word.strip_prefix("--directory=").map(str::to_owned);
@@ -437,6 +451,7 @@ fn parse_gnu_patch_arguments(words: &[&str], feed: &StdinSource) -> Option<Patch
     while let Some(word) = words.next() {
         match *word {
             "-i" => file = Some((*words.next()?).to_owned()),
+            // In another folder the fit is not checked, only the paths are.
             "-d" => (folder, plain) = (Some((*words.next()?).to_owned()), false),
             "-s" | "--silent" | "--quiet" | "-u" | "--unified" | "-N" | "--forward" => {}
             word if word.starts_with("--strip=") => {
@@ -460,7 +475,7 @@ fn parse_gnu_patch_arguments(words: &[&str], feed: &StdinSource) -> Option<Patch
     Some(PatchInvocation {
         tool: PatchTool::Patch,
         text,
-        // Without it only the last name of a path counts, wherever that is.
+        // Without `-p`, GNU `patch` looks only at the last part of a path, wherever that file is.
         plain: plain && strip.is_some(),
         strip,
         folder,
@@ -497,12 +512,14 @@ fn parse_checkrein_patch_command(words: &[&str], feed: &StdinSource) -> Option<P
     })
 }
 
-/// The files that a unified diff says it changes, with and without the folder before their names.
+/// Returns the files that a unified diff changes by its headers, each with and without the first
+/// folder of its name.
 pub(super) fn diff_header_paths(text: &str) -> impl Iterator<Item = &str> {
     let heads = ["+++ ", "--- ", "rename from ", "rename to ", "copy to "];
     let head = move |line| heads.iter().find_map(|head| str::strip_prefix(line, head));
     let names = text.lines().filter_map(head);
     let names = names.map(|name| name.split('\t').next().unwrap_or(name).trim());
+    // With `-p1` the first folder (`a/`, `b/`) is dropped, with `-p0` it is kept.
     names
         .flat_map(|name| [Some(name), name.split_once('/').map(|(_, rest)| rest)])
         .flatten()

@@ -1,9 +1,9 @@
-//! Quoting rules of the shell, applied to pieces of source text: what a backslash
+//! Applies the quoting rules of the shell to pieces of source text: which characters a backslash
 //! keeps, and what `$'...'` spells.
 
-/// Text of a `$'...'` literal, given from its opening quote on; and how many bytes of
-/// `inner` it takes up to and including the closing quote. The grammar's lexer takes the
-/// longest match and can run past the real end; callers compare.
+/// Returns the text of a `$'...'` literal, and how many bytes of `inner` it takes up to and
+/// including the closing quote. `inner` begins after the opening quote. The grammar's lexer takes
+/// the longest match and can run past the real end, so callers compare.
 pub(crate) fn unquote_ansi_c(inner: &str) -> (String, usize) {
     let mut out: Vec<u8> = Vec::new();
     let mut chars = inner.char_indices().peekable();
@@ -43,15 +43,18 @@ pub(crate) fn unquote_ansi_c(inner: &str) -> (String, usize) {
             '0'..='7' => {
                 let first = escape.to_digit(8).unwrap_or(0);
                 let value = read_escape_digits(&mut chars, 8, 2, first);
+                // `\777` does not fit into a byte; its low eight bits are kept.
                 out.push(value.to_le_bytes()[0]);
             }
             '\\' | '\'' | '"' | '?' => push_char(&mut out, escape),
+            // An unknown escape keeps its backslash.
             other => {
                 out.push(b'\\');
                 push_char(&mut out, other);
             }
         }
     }
+    // The literal is never closed, so it takes all the rest.
     (text_before_nul(out), inner.len())
 }
 
@@ -76,7 +79,7 @@ fn push_char(out: &mut Vec<u8>, c: char) {
     out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
-/// The shell cuts such a word at its first NUL.
+/// Cuts the text at its first NUL, as the shell cuts such a word.
 fn text_before_nul(mut bytes: Vec<u8>) -> String {
     if let Some(end) = bytes.iter().position(|byte| *byte == 0) {
         bytes.truncate(end);
@@ -84,8 +87,8 @@ fn text_before_nul(mut bytes: Vec<u8>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Text between double quotes, or of a heredoc that expands: the backslash keeps only
-/// what would otherwise mean something there.
+/// Unescapes text between double quotes, or in a heredoc that expands: a backslash is removed only
+/// before a character that would otherwise have a meaning there.
 pub(crate) fn unescape_double_quoted(text: &str, quote: bool, out: &mut String) {
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -97,6 +100,7 @@ pub(crate) fn unescape_double_quoted(text: &str, quote: bool, out: &mut String) 
                 out.push(*next);
                 chars.next();
             }
+            // A heredoc does not treat double quotes specially, so a backslash before one stays.
             ('\\', Some('"')) if quote => {
                 out.push('"');
                 chars.next();
@@ -106,8 +110,8 @@ pub(crate) fn unescape_double_quoted(text: &str, quote: bool, out: &mut String) 
     }
 }
 
-/// Whether text in which `$(...)` and backquotes would still mean something has one
-/// that is not escaped.
+/// Returns whether text in which `$(...)` and backquotes are substitutions holds one that is not
+/// escaped.
 pub(crate) fn has_unescaped_substitution(text: &str) -> bool {
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {

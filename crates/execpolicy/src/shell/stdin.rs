@@ -1,4 +1,4 @@
-//! What a command reads on its standard input, as far as the source fixes it: a shell
+//! Models what a command reads on its standard input, as far as the source determines it: a shell
 //! that reads commands from there runs them.
 
 use std::rc::Rc;
@@ -10,9 +10,9 @@ use crate::effects;
 /// Standard input of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum StdinSource {
-    /// The agent's own: what it types while the command runs is shown to no hook.
+    /// The agent's own input: what it types while the command runs is shown to no hook.
     Interactive,
-    /// A plain file: nothing of this script's making.
+    /// A plain file, or other input that this script does not make.
     PlainFile,
     /// This text; not `sure` if expansions stand in it.
     Text {
@@ -21,16 +21,16 @@ pub(crate) enum StdinSource {
         /// Whether it holds no expansion.
         sure: bool,
     },
-    /// Names of files like these, one a line.
+    /// A list of file names like these, one on each line.
     Paths(Rc<[CommandWord]>),
-    /// Some other command's output.
+    /// The output of another command.
     CommandOutput,
-    /// The same, and what it is made of comes from the network.
+    /// The output of another command, with content from the network.
     Downloaded,
 }
 
 impl StdinSource {
-    /// A text from words, as `echo` joins them.
+    /// Input that consists of this text.
     fn stdin_from_echoed_text(text: String, sure: bool) -> Self {
         Self::Text {
             text: text.into(),
@@ -38,7 +38,7 @@ impl StdinSource {
         }
     }
 
-    /// The body of a heredoc.
+    /// Input from the body of a heredoc.
     pub(crate) fn stdin_from_heredoc(body: &str, expands: bool, sure: bool) -> Self {
         if !expands {
             return Self::stdin_from_echoed_text(body.to_owned(), true);
@@ -48,13 +48,13 @@ impl StdinSource {
         Self::stdin_from_echoed_text(text, sure)
     }
 
-    /// The word after `<<<`.
+    /// Input from the word after `<<<`.
     pub(crate) fn stdin_from_herestring(word: &CommandWord) -> Self {
         Self::stdin_from_echoed_text(word.text.clone(), word.knowledge == WordKnowledge::Literal)
     }
 }
 
-/// What a command with these words prints, if that can be told from them.
+/// Returns what a command with these words prints, if the words tell.
 pub(crate) fn predicted_command_output(words: &[CommandWord], input: &StdinSource) -> StdinSource {
     let Some((name, arguments)) = words.split_first() else {
         return StdinSource::CommandOutput;
@@ -62,6 +62,7 @@ pub(crate) fn predicted_command_output(words: &[CommandWord], input: &StdinSourc
     match name.as_literal() {
         Some("echo") => echo_output(arguments),
         Some("printf") => printf_piped_output(arguments),
+        // `cat` without a file passes its input on.
         Some("cat" | "/bin/cat" | "/usr/bin/cat")
             if arguments.iter().all(|word| word.as_literal() == Some("-")) =>
         {
@@ -74,6 +75,7 @@ pub(crate) fn predicted_command_output(words: &[CommandWord], input: &StdinSourc
                 }
             }
         }
+        // A filter that keeps whole lines makes a list of file names a shorter or reordered one.
         Some("sort" | "head" | "tail" | "uniq" | "tr" | "shuf" | "tac" | "grep" | "egrep")
             if matches!(input, StdinSource::Paths(_)) && filter_keeps_whole_lines(arguments) =>
         {
@@ -86,7 +88,7 @@ pub(crate) fn predicted_command_output(words: &[CommandWord], input: &StdinSourc
     }
 }
 
-/// Whether a filter leaves the lines as they are, and reads no file instead.
+/// Returns whether a filter leaves the lines as they are, and reads its input and no file.
 fn filter_keeps_whole_lines(arguments: &[CommandWord]) -> bool {
     arguments.iter().all(|word| {
         word.as_literal().is_some_and(|text| {
@@ -132,6 +134,7 @@ fn printf_piped_output(arguments: &[CommandWord]) -> StdinSource {
     let sure = arguments
         .iter()
         .all(|word| word.knowledge == WordKnowledge::Literal);
+    // Other directives and escapes are not modelled.
     if format.replace("%s", "").contains(['%', '\\']) || format.starts_with('-') {
         return StdinSource::CommandOutput;
     }
@@ -140,6 +143,7 @@ fn printf_piped_output(arguments: &[CommandWord]) -> StdinSource {
         return StdinSource::stdin_from_echoed_text(format, sure);
     }
     let mut text = String::new();
+    // `printf` starts its format again as long as values are left.
     for round in values.chunks(holes) {
         let mut values = round.iter();
         for (at, piece) in format.split("%s").enumerate() {

@@ -1,22 +1,24 @@
-//! What a substitution of one plain command prints: `$(which rm)`, `<(echo rm -rf ~)`. The shell runs
-//! it as a command, or reads it as one.
+//! Determines what a substitution of one plain command prints: `$(which rm)`, `<(echo rm -rf ~)`.
+//! The shell runs this output as a command, or reads commands from it.
 
 use super::fragments;
 use super::stdin::{StdinSource, predicted_command_output};
 use super::word::CommandWord;
 use crate::rule_set::basename;
 
-/// What stands in `$(...)`, backquotes, `<(...)` or `=(...)` prints, if it is one command of which
-/// that is known.
+/// Returns what the text in `$(...)`, backquotes, `<(...)` or `=(...)` prints, if it is a single
+/// command whose output is known.
 pub(super) fn substitution_output(text: &str) -> Option<StdinSource> {
     let inside = substitution_body(text.trim())?;
     let [piece] = fragments::split_script_fragments(inside).try_into().ok()?;
     let fragments::PipelineFragment { members } = piece;
     let [member] = members.try_into().ok()?;
     let (words, written) = fragments::PipelineMember::words_and_write_targets(&member);
+    // Output that goes to a file, or that depends on another substitution, is not known.
     if !written.is_empty() || !member.substitution_scripts().is_empty() {
         return None;
     }
+    // `which rm` prints a path on this machine, of which only the name at its end is known.
     match program_queried_by_which(&words) {
         Some(name) => Some(StdinSource::Text {
             text: name.into(),
@@ -26,7 +28,7 @@ pub(super) fn substitution_output(text: &str) -> Option<StdinSource> {
     }
 }
 
-/// The words that the shell makes of it where a command is named.
+/// Returns the words that the shell makes of this output where a command is named.
 pub(super) fn words_printed_by_substitution(text: &str) -> Option<Vec<CommandWord>> {
     match substitution_output(text)? {
         StdinSource::Text { text, .. } => Some(
@@ -46,7 +48,7 @@ fn substitution_body(text: &str) -> Option<&str> {
     }
 }
 
-/// The program whose path these words ask for.
+/// Returns the program whose path these words ask for.
 fn program_queried_by_which(words: &[CommandWord]) -> Option<&str> {
     let texts: Option<Vec<&str>> = words.iter().map(CommandWord::as_literal).collect();
     let texts = texts?;

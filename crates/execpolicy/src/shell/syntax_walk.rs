@@ -1,6 +1,8 @@
-//! From the syntax tree of a script to its commands: every node is visited, so a
-//! command is found wherever it stands. Iterative, since a script may nest as deep as
-//! it likes. Where grammar and shell could disagree, the piece is reported as doubtful.
+//! Walks the syntax tree of a script and collects its commands. Every node is visited, so a
+//! command is found wherever it stands.
+//!
+//! The walk is iterative, since a script may nest as deep as it likes. Where the grammar and the
+//! shell could disagree, the piece is reported as doubtful.
 
 mod redirects;
 mod variables;
@@ -18,7 +20,8 @@ use super::stdin::{StdinSource, predicted_command_output};
 use super::word::{self, CommandWord};
 use super::working_dirs::{self, WorkingDirs};
 
-/// Commands whose doing, or whose output, is known to be what their names say.
+/// Commands whose effects or output are believed by their names. A function with such a name makes
+/// the script doubtful.
 const TRUSTED_COMMANDS: &[&str] = &[
     "cd", "pushd", "popd", "pwd", "date", "nproc", "whoami", "hostname", "uname", "basename",
     "dirname", "mktemp", "seq", "id", "expr", "find", "fd", "ls", "git", "grep", "rg", "echo",
@@ -26,16 +29,16 @@ const TRUSTED_COMMANDS: &[&str] = &[
     "export", "eval", "exec", "command", "builtin", "source",
 ];
 
-/// Brackets inside one another; the parser takes memory for each.
+/// How deep brackets may be nested; the parser takes memory for each level.
 const MAX_DEPTH: usize = 2_000;
-/// Nodes of a statement in which one that fetches is looked for.
+/// Nodes of a statement that are searched for a downloader.
 const MAX_LOOKED_AT: usize = 256;
 /// Heredocs of a script; each is looked at with those around it.
 const MAX_HEREDOCS: usize = 512;
-/// Bytes that the grammar may look at for patterns: behind each `==` it can go to the end.
+/// Bytes that the grammar may scan for patterns: after each `==` it can scan to the end.
 const MAX_PATTERN_BYTES: usize = 32 << 20;
 
-/// How deep brackets can stand in one another.
+/// Returns how deep brackets can be nested in this text.
 fn max_bracket_nesting(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in text.bytes() {
@@ -49,7 +52,7 @@ fn max_bracket_nesting(text: &str) -> usize {
     deepest
 }
 
-/// How many operators there are behind which a pattern can stand.
+/// Returns how many operators there are that a pattern can follow.
 fn count_pattern_match_operators(text: &str) -> usize {
     text.matches("==").count() + text.matches("=~").count()
 }
@@ -63,7 +66,7 @@ pub(crate) struct ParsedScriptCommand {
     pub(crate) stdin: StdinSource,
     /// The folders it can run in.
     pub(crate) dirs: WorkingDirs,
-    /// Whether it runs when something else calls it.
+    /// Whether it stands in a function, and so runs wherever that function is called.
     called: bool,
 }
 
@@ -74,7 +77,7 @@ pub(crate) struct FileRedirect {
     pub(crate) path: CommandWord,
     /// Whether it is written, not read.
     pub(crate) written: bool,
-    /// Whether it goes behind what is there.
+    /// Whether it is appended to what is there.
     pub(crate) appended: bool,
     /// Whether what is written comes from the network.
     pub(crate) fetched: bool,
@@ -82,29 +85,29 @@ pub(crate) struct FileRedirect {
     pub(crate) dirs: WorkingDirs,
 }
 
-/// What a script holds.
+/// The contents of a script.
 #[derive(Debug, Default)]
 pub(crate) struct ShellScriptContents {
     /// Its commands, in the order of the text.
     pub(crate) commands: Vec<ParsedScriptCommand>,
     /// Files that its redirects write or read.
     pub(crate) redirected: Vec<FileRedirect>,
-    /// What variables are set to; `None` if only the run knows.
+    /// The values that variables are set to; `None` if only the run knows the value.
     pub(crate) assigned: Vec<(String, Option<CommandWord>)>,
     /// Names of its functions.
     pub(crate) functions: Vec<String>,
     /// Pieces that the grammar and the shell may read differently.
     pub(crate) doubtful: Vec<String>,
-    /// Texts that would run if something read them as a sum.
+    /// Texts that would run code if something evaluated them as arithmetic.
     pub(crate) arithmetic_injections: Vec<String>,
-    /// Whether something reads sums.
+    /// Whether something evaluates arithmetic.
     pub(crate) reads_arithmetic: bool,
     /// Whether the grammar could not read all of it.
     pub(crate) broken: bool,
-    /// Whether something is tried where something else fails: `a || b`, but for what only says
-    /// so or ends.
+    /// Whether something is tried where something else fails (`a || b`), unless it only prints a
+    /// message or ends the script.
     pub(crate) has_fallback: bool,
-    /// The folders that it can end in.
+    /// The folders in which it can end.
     pub(crate) ends_in: Option<WorkingDirs>,
 }
 
@@ -144,7 +147,8 @@ pub(crate) fn parse_script_into_commands(
     feed: &StdinSource,
     dirs: &WorkingDirs,
 ) -> ShellScriptContents {
-    // No program can be given a NUL, so no shell can be meant.
+    // No argument can hold a NUL, so no shell is meant. The other bounds limit the parser's memory
+    // and time.
     if text.contains('\0')
         || max_bracket_nesting(text) > MAX_DEPTH
         || text.matches("<<").count() > MAX_HEREDOCS
@@ -184,7 +188,7 @@ pub(crate) fn parse_script_into_commands(
             SyntaxWalkItem::Leave(leave) => walk.leave_compound_shell_node(leave),
         }
     }
-    // Between backquotes, a backslash before one begins another substitution.
+    // Inside backquotes, a backslash before another backquote begins a nested substitution.
     if walk.backquoted && (text.contains("\\`") || text.contains("\\$(")) {
         walk.script.doubtful.push(text.to_owned());
     }
@@ -194,12 +198,13 @@ pub(crate) fn parse_script_into_commands(
             StdinSource::Interactive | StdinSource::PlainFile
         )
     };
+    // After `exec < FILE` somewhere in the script, no inherited input is certain.
     if walk.stdin_replaced {
         for found in walk.script.commands.iter_mut().filter(inherits) {
             found.stdin = StdinSource::CommandOutput;
         }
     }
-    // A function runs wherever it is called.
+    // A function can run in any folder that the script reaches.
     for found in walk.script.commands.iter_mut().filter(|found| found.called) {
         found.dirs = walk.all.clone();
     }
@@ -207,15 +212,15 @@ pub(crate) fn parse_script_into_commands(
     walk.script
 }
 
-/// What is still to be done; a stack.
+/// An entry on the stack of work still to be done.
 enum SyntaxWalkItem<'t> {
     /// A node to visit, with the standard input it inherits.
     Node(Node<'t>, StdinSource),
-    /// Something that `cd` does not reach beyond has been visited.
+    /// The end of a construct that limits what a `cd` in it changes.
     Leave(WorkingDirsBeforeBlock),
 }
 
-/// The state before it was visited.
+/// The state before such a construct was visited.
 struct WorkingDirsBeforeBlock {
     before: WorkingDirs,
     chained: usize,
@@ -223,19 +228,19 @@ struct WorkingDirsBeforeBlock {
 }
 
 enum WorkingDirMerge {
-    /// What it did is undone: a subshell.
+    /// A subshell: its `cd` ends with it.
     Subshell,
     /// It may not have run.
     Maybe,
-    /// What follows in the same chain runs only if it was done.
+    /// A chain of `&&`: what follows in it runs only if this succeeded.
     Chain,
-    /// Its right side ran only if its left side was done.
+    /// A list like `cd x || exit`: what follows runs only if the left side succeeded.
     ExitGuarded,
     /// As `Maybe`, for the body of a function.
     Function,
 }
 
-/// What redirects around a command add to it.
+/// What the redirects around a command add to it.
 #[derive(Default)]
 struct AttachedRedirects<'t> {
     /// Words behind a redirect's target belong to the command: `env > out rm x`.
@@ -251,19 +256,19 @@ struct ShellSyntaxWalker<'t, 's> {
     script: ShellScriptContents,
     attached: HashMap<usize, AttachedRedirects<'t>>,
     pending: Vec<SyntaxWalkItem<'t>>,
-    /// The folders that the next command can run in.
+    /// The folders in which the next command can run.
     now: WorkingDirs,
-    /// Those of all commands so far.
+    /// The folders of all commands so far.
     all: WorkingDirs,
-    /// How many `&&` the next command stands in.
+    /// How many chains of `&&` the next command stands in.
     and_depth: usize,
-    /// How many functions it stands in.
+    /// How many functions the next command stands in.
     function_depth: usize,
-    /// `set -e`.
+    /// Whether `set -e` holds.
     errexit: bool,
-    /// Standard input is another from somewhere on.
+    /// Whether `exec` replaces standard input somewhere.
     stdin_replaced: bool,
-    /// A substitution is written with backquotes.
+    /// Whether a substitution is written with backquotes.
     backquoted: bool,
 }
 
@@ -278,6 +283,8 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
     }
 
     fn visit_node(&mut self, node: Node<'t>, feed: StdinSource) {
+        // Redirects around a list were attached to its last command before that command is
+        // visited.
         let attached = self.attached.remove(&node.id()).unwrap_or_default();
         let feed = attached.stdin.unwrap_or(feed);
         self.enter_compound_shell_node(node);
@@ -312,7 +319,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                     "["
                 };
                 let text = self.node_text(node);
-                // Without a blank behind it, it is a word.
+                // Without a blank behind it, the bracket is part of a word.
                 let behind = text.strip_prefix(name).unwrap_or("");
                 if text.starts_with('[') && !behind.starts_with(|c: char| c.is_whitespace()) {
                     self.mark_shell_node_doubtful(node);
@@ -320,6 +327,8 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                 if arithmetic::is_arithmetic_injection(text) {
                     self.script.arithmetic_injections.push(text.to_owned());
                 }
+                // Only the name is recorded. A test runs nothing but the substitutions in it,
+                // which are visited as its children.
                 self.script.commands.push(ParsedScriptCommand {
                     words: vec![CommandWord::new_literal_word(name)],
                     stdin: StdinSource::PlainFile,
@@ -337,7 +346,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                 self.note_exec_redirect(node);
                 let written = !operator.starts_with('<') || operator.starts_with("<>");
                 let duplicates = operator.starts_with("<&");
-                // The shell wants the target on this line.
+                // The shell expects the target on the same line.
                 let line =
                     target.and_then(|target| self.text.get(node.start_byte()..target.start_byte()));
                 if line.is_some_and(|line| line.replace("\\\n", "").contains('\n')) {
@@ -380,6 +389,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                 self.queue_child_nodes(node, &feed);
             }
             "process_substitution" => {
+                // `>(...)` reads what the command around it writes.
                 let writes = self.node_text(node).starts_with(">(");
                 self.queue_child_nodes(
                     node,
@@ -390,11 +400,12 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                     },
                 );
             }
-            // Who calls it may feed it.
+            // The caller may feed it, so its input is not known.
             "function_definition" => {
                 let name = node.child_by_field_name("name");
                 let name = name.map(|name| self.node_text(name).to_owned());
-                // What it answers is believed elsewhere.
+                // Other code believes these commands by their names, which such a function would
+                // make wrong.
                 if name
                     .as_deref()
                     .is_some_and(|name| TRUSTED_COMMANDS.contains(&name))
@@ -415,6 +426,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
             "comment" => self.mark_misread_comment_doubtful(node),
             "ansi_c_string" => {
                 let inner = self.node_text(node).get(2..).unwrap_or("");
+                // The grammar and the shell disagree about where the literal ends.
                 if quoting::unquote_ansi_c(inner).1 != inner.len() {
                     self.mark_shell_node_doubtful(node);
                 }
@@ -425,6 +437,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                 self.queue_child_nodes(node, &feed);
             }
             "regex" | "extglob_pattern" | "word" => {
+                // The grammar took a substitution for text, so the commands in it would be missed.
                 if quoting::has_unescaped_substitution(self.node_text(node)) {
                     self.mark_shell_node_doubtful(node);
                 }
@@ -434,8 +447,8 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
         }
     }
 
-    /// Whether the grammar takes the end of a command, and what follows, for the pattern that it
-    /// wants behind `==`: `echo ==; ls`.
+    /// Returns whether the grammar took the end of a command, and what follows it, for the pattern
+    /// that it expects after `==`: `echo ==; ls`.
     fn grammar_misses_command_end(&self, command: Node<'t>) -> bool {
         let mut cursor = command.walk();
         let mut children = command.children(&mut cursor);
@@ -457,12 +470,14 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                 self.pending.push(SyntaxWalkItem::Node(child, feed.clone()));
             }
         }
+        // The last entry of the stack is visited first, so the children are pushed in reverse
+        // order.
         if let Some(added) = self.pending.get_mut(from..) {
             added.reverse();
         }
     }
 
-    /// The words of a command, in the order of the text, and the standard input its
+    /// Returns the words of a command, in the order of the text, and the standard input that its
     /// own redirects give it.
     fn command_words_and_stdin(
         &self,
@@ -485,6 +500,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                 _ => words.push(child),
             }
         }
+        // The words around redirects were found out of order.
         words.sort_by_key(Node::start_byte);
         (words, feed)
     }
@@ -520,9 +536,12 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
             .arithmetic_injections
             .extend(traps.map(str::to_owned));
         self.apply_shell_state_builtin(&words, feed);
+        // A `cd` moves the commands after it and not itself.
         let dirs = self.now.clone();
         if let Some(next) = working_dirs::dirs_after_command(&words, &self.now, &self.all) {
             self.all = working_dirs::union_of_working_dirs(&self.all, &next);
+            // In a chain of `&&`, or under `set -e`, the next command runs only if the `cd`
+            // succeeded. Otherwise both folders are possible.
             let sure = self.and_depth > 0 || self.errexit;
             self.now = match sure {
                 true => next,
@@ -537,7 +556,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
         });
     }
 
-    /// Notes what holds until this node has been visited.
+    /// Notes the state to which this node's end has to be merged.
     fn enter_compound_shell_node(&mut self, node: Node<'t>) {
         let how = match node.kind() {
             "subshell" | "command_substitution" | "process_substitution" => {
@@ -565,7 +584,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                 kind: how,
             }));
         match node.kind() {
-            // Behind `||` stands what runs if the left was not done.
+            // What stands after `||` runs if the left side failed.
             "list" if self.is_or_exit_list(node) || !self.is_or_list(node) => self.and_depth += 1,
             "function_definition" => {
                 self.function_depth += 1;
@@ -575,7 +594,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
         }
     }
 
-    /// Whether what stands behind `||` does something.
+    /// Returns whether what stands after `||` does more than print a message or end the script.
     fn or_branch_does_something(&self, node: Node<'t>) -> bool {
         let mut cursor = node.walk();
         let children: Vec<Node<'t>> = node.children(&mut cursor).collect();
@@ -596,13 +615,14 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
         })
     }
 
-    /// Whether it is joined by `||`.
+    /// Returns whether the list is joined by `||`.
     fn is_or_list(&self, node: Node<'t>) -> bool {
         let mut cursor = node.walk();
         node.children(&mut cursor).any(|child| child.kind() == "||")
     }
 
-    /// `cd x || exit`: what follows runs only if it was done.
+    /// Returns whether the list is like `cd x || exit`: what follows runs only if the left side
+    /// succeeded.
     fn is_or_exit_list(&self, node: Node<'t>) -> bool {
         let count = node.child_count();
         let child = |at: u32| node.child(at).map_or("", |child| self.node_text(child));
@@ -619,7 +639,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
         self.now = match leave.kind {
             WorkingDirMerge::Subshell => leave.before,
             WorkingDirMerge::ExitGuarded => self.now.clone(),
-            // Within a chain its success is what the next part runs on.
+            // Inside a longer chain the next part runs only if this one succeeded.
             WorkingDirMerge::Chain if leave.chained > 0 || self.errexit => self.now.clone(),
             WorkingDirMerge::Chain | WorkingDirMerge::Maybe => {
                 working_dirs::union_of_working_dirs(&leave.before, &self.now)
@@ -641,8 +661,8 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
         })
     }
 
-    /// `BODY REDIRECTS`: the grammar puts them behind a whole list or pipeline, the shell
-    /// gives them to its last command.
+    /// Visits `BODY REDIRECTS`. The grammar puts the redirects after a whole list or pipeline; the
+    /// shell gives them to its last command.
     fn visit_redirected_statement(&mut self, node: Node<'t>, feed: StdinSource) {
         let body = node.child_by_field_name("body");
         let mut attached = AttachedRedirects::default();
@@ -674,6 +694,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                 _ => {}
             }
         }
+        // Without a body, the words after the target are the command: `< in cmd`.
         let Some(body) = body else {
             let feed = attached.stdin.unwrap_or(feed);
             attached.words.sort_by_key(Node::start_byte);
@@ -708,6 +729,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
         known.words.append(&mut attached.words);
         known.dash |= dash;
         known.stdin = attached.stdin.or(known.stdin.take());
+        // The body is pushed last, so it is visited before its redirects.
         inside.reverse();
         let inside = inside
             .into_iter()
@@ -733,10 +755,10 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
         self.pending.extend(members);
     }
 
-    /// What a member of a pipeline prints.
+    /// Returns what a member of a pipeline prints.
     fn pipeline_member_output(&self, node: Node<'t>, feed: &StdinSource) -> StdinSource {
         match self.pipeline_output_from_words(node, feed) {
-            // Whatever is made of it, nobody has read it.
+            // A filter changes the downloaded text, but nobody has read the result either.
             StdinSource::CommandOutput
                 if *feed == StdinSource::Downloaded || self.contains_download(node) =>
             {
@@ -746,7 +768,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
         }
     }
 
-    /// Whether a command in this node fetches something from the network.
+    /// Returns whether a command in this node downloads something.
     fn contains_download(&self, node: Node<'t>) -> bool {
         let mut pending = vec![node];
         for _ in 0..MAX_LOOKED_AT {
@@ -766,7 +788,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
         false
     }
 
-    /// What a member of a pipeline prints, as far as its words say.
+    /// Returns what a member of a pipeline prints, as far as its words tell.
     fn pipeline_output_from_words(&self, node: Node<'t>, feed: &StdinSource) -> StdinSource {
         let (command, outer) = match node.kind() {
             "redirected_statement" => {
@@ -790,13 +812,16 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
             .into_iter()
             .map(|node| word::read_word(node, self.text))
             .collect();
+        // A redirect of the command itself takes precedence over one around it, and both over the
+        // pipe.
         let input = own.or(outer).unwrap_or_else(|| feed.clone());
         words.map_or(StdinSource::CommandOutput, |words| {
             predicted_command_output(&words, &input)
         })
     }
 
-    /// The shell begins a comment only where a word could begin.
+    /// Reports a comment as doubtful if no word could begin there: only where one could does the
+    /// shell begin a comment.
     fn mark_misread_comment_doubtful(&mut self, node: Node<'t>) {
         let before = node
             .start_byte()
@@ -815,7 +840,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
     }
 }
 
-/// Nodes without children that still need a visit.
+/// Returns whether a node of this kind needs a visit even without children.
 fn needs_visit(kind: &str) -> bool {
     matches!(
         kind,
@@ -823,8 +848,8 @@ fn needs_visit(kind: &str) -> bool {
     )
 }
 
-/// The words of a file redirect that are none of its own: the grammar takes all that
-/// follow, the shell one.
+/// Returns the words after the target of a file redirect. The grammar takes all of them for
+/// targets; the shell takes one.
 fn words_after_redirect_target<'t>(node: Node<'t>) -> Vec<Node<'t>> {
     let mut cursor = node.walk();
     node.children_by_field_name("destination", &mut cursor)
@@ -832,7 +857,7 @@ fn words_after_redirect_target<'t>(node: Node<'t>) -> Vec<Node<'t>> {
         .collect()
 }
 
-/// The command that a redirect behind `node` belongs to.
+/// Returns the command that a redirect after `node` belongs to.
 fn command_of_redirect(node: Node<'_>) -> Node<'_> {
     let mut node = node;
     while matches!(node.kind(), "list" | "pipeline" | "negated_command") {

@@ -1,4 +1,4 @@
-//! One word of a command as far as the source fixes it.
+//! One word of a command, as far as the source determines it.
 
 use tree_sitter::Node;
 
@@ -29,7 +29,7 @@ pub(crate) struct CommandWord {
 }
 
 impl CommandWord {
-    /// A word that is known.
+    /// Creates a word that is known in full.
     pub(crate) fn new_literal_word(text: impl Into<String>) -> Self {
         let text = text.into();
         Self {
@@ -40,7 +40,7 @@ impl CommandWord {
         }
     }
 
-    /// A word nothing is known of.
+    /// Creates a word of which only the source text is known.
     pub(crate) fn word_from_unresolved_text(text: impl Into<String>, known: WordKnowledge) -> Self {
         let text = text.into();
         Self {
@@ -51,9 +51,10 @@ impl CommandWord {
         }
     }
 
-    /// Continues with `next`, nothing between them.
+    /// Appends `next` without a blank between the two.
     pub(crate) fn concatenate_word(&mut self, next: &Self) {
         let at = self.text.len();
+        // The known beginning grows only as long as no expansion stands before it.
         if self.knowledge == WordKnowledge::Literal {
             self.literal_len = at + next.literal_len;
         }
@@ -64,19 +65,20 @@ impl CommandWord {
         self.text.push_str(&next.text);
     }
 
-    /// The text, if all of it is known.
+    /// Returns the text, if all of it is known.
     pub(crate) fn as_literal(&self) -> Option<&str> {
         (self.knowledge == WordKnowledge::Literal).then_some(self.text.as_str())
     }
 
-    /// The known beginning.
+    /// Returns the known beginning.
     pub(crate) fn known_word_prefix(&self) -> &str {
         self.text.get(..self.literal_len).unwrap_or("")
     }
 
-    /// What stands from this byte on.
+    /// Returns the part from this byte on.
     pub(crate) fn suffix_from_byte(&self, at: usize) -> Self {
         let lead = self.literal_len.saturating_sub(at);
+        // Nothing unknown stands after the last expansion.
         let known = match at >= self.expansion_end && self.knowledge == WordKnowledge::SingleWord {
             true => WordKnowledge::Literal,
             false => self.knowledge,
@@ -94,7 +96,7 @@ impl CommandWord {
         }
     }
 
-    /// What stands before this byte.
+    /// Returns the part before this byte.
     pub(crate) fn word_before_byte(&self, at: usize) -> Self {
         let text = self.text.get(..at).unwrap_or(&self.text).to_owned();
         let known = match self.literal_len >= text.len() {
@@ -113,28 +115,28 @@ impl CommandWord {
         }
     }
 
-    /// What stands behind the first of these; `None` if there is none.
+    /// Returns the part after the first `c`; `None` if there is none.
     pub(crate) fn suffix_after_char(&self, c: char) -> Option<Self> {
         let at = self.text.find(c)?;
         Some(self.suffix_from_byte(at + c.len_utf8()))
     }
 
-    /// Whether nothing of it is known, not even that it is one word: `$X`, `$(...)`. A glob is
-    /// not, nor what `xargs` adds: names of files are not taken for options here.
+    /// Returns whether nothing of it is known, not even that it is one word: `$X`, `$(...)`. A
+    /// glob does not count, nor what `xargs` adds: names of files are not taken for options here.
     pub(crate) fn is_wholly_unknown_word(&self) -> bool {
         self.knowledge == WordKnowledge::Unbounded
             && self.literal_len == 0
             && self.text.starts_with(['$', '`'])
     }
 
-    /// Whether it is one expansion after the other, and may come to nothing.
+    /// Returns whether it consists of expansions alone, so that it may be empty.
     pub(crate) fn may_be_empty(&self) -> bool {
         self.knowledge != WordKnowledge::Literal
             && self.literal_len == 0
             && self.expansion_end == self.text.len()
     }
 
-    /// The text as the name of a program: fixed, or one word whose folder alone is not
+    /// Returns the text as the name of a program: a literal, or one word whose folder alone is not
     /// known (`"$DIR/bin/cargo"`), since rules look at the last part only.
     pub(crate) fn as_program_name(&self) -> Option<&str> {
         let known = match self.knowledge {
@@ -149,7 +151,7 @@ impl CommandWord {
         known.then_some(self.text.as_str())
     }
 
-    /// Whether it begins `NAME=`, and so is an assignment to `env` and the like.
+    /// Returns whether it begins with `NAME=`, which `env` and the like take for an assignment.
     pub(crate) fn is_assignment(&self) -> bool {
         self.known_word_prefix()
             .split_once('=')
@@ -158,7 +160,7 @@ impl CommandWord {
             })
     }
 
-    /// With every `placeholder` in it filled by something unknown, as `xargs -I` and
+    /// Returns the word with every `placeholder` filled by something unknown, as `xargs -I` and
     /// `find -exec` do.
     pub(crate) fn replace_placeholder_by_unknown(&self, placeholder: &str) -> Self {
         let Some(at) = self
@@ -186,6 +188,7 @@ pub(crate) fn read_word(node: Node<'_>, source: &str) -> Option<CommandWord> {
         brace: None,
         agreed: true,
     };
+    // The known beginning has no end until an expansion sets one.
     reader.word.literal_len = usize::MAX;
     reader.read_word_part(node, 0);
     let mut word = reader.word;
@@ -209,6 +212,7 @@ impl<'s> WordReader<'s> {
     fn read_word_part(&mut self, node: Node<'_>, depth: u8) {
         let piece = self.source_slice(node.start_byte(), node.end_byte());
         match node.kind() {
+            // What is nested deeper counts as an expansion, by the last arm.
             "concatenation" | "command_name" | "variable_assignment" if depth < 8 => {
                 self.read_word_parts(node, depth);
             }
@@ -232,7 +236,7 @@ impl<'s> WordReader<'s> {
         }
     }
 
-    /// Parts side by side; what lies between them is source of its own.
+    /// Reads parts that stand side by side; the source between them belongs to the word as well.
     fn read_word_parts(&mut self, node: Node<'_>, depth: u8) {
         let mut at = node.start_byte();
         let mut cursor = node.walk();
@@ -270,6 +274,7 @@ impl<'s> WordReader<'s> {
     }
 
     fn append_double_quoted_text(&mut self, text: &str) {
+        // The expansions were cut out, so what is found here the grammar took for text.
         self.agreed &= !quoting::has_unescaped_substitution(text);
         quoting::unescape_double_quoted(text, true, &mut self.word.text);
     }
@@ -288,7 +293,8 @@ impl<'s> WordReader<'s> {
         self.word.knowledge = self.word.knowledge.max(known);
     }
 
-    /// Unquoted text: backslashes keep the next character, globs and braces open the word.
+    /// Appends unquoted text. A backslash keeps the next character; globs and braces make the
+    /// number of words unknown.
     fn append_unquoted(&mut self, text: &str) {
         let mut chars = text.chars().peekable();
         while let Some(c) = chars.next() {
@@ -315,6 +321,7 @@ impl<'s> WordReader<'s> {
                         self.mark_expansion_at(at);
                     }
                 }
+                // Braces expand only if a comma or `..` stands between them.
                 ',' => self.brace = self.brace.map(|(at, _)| (at, true)),
                 '.' if chars.peek() == Some(&'.') => {
                     self.brace = self.brace.map(|(at, _)| (at, true));
@@ -324,11 +331,13 @@ impl<'s> WordReader<'s> {
                         self.mark_expansion_at(at);
                     }
                 }
+                // The grammar cuts substitutions out, so this one it took for text.
                 '`' => self.agreed = false,
                 '$' if chars.peek() == Some(&'(') => self.agreed = false,
                 _ => {}
             }
             self.word.text.push(c);
+            // The end of a glob or of braces is the end of the last expansion so far.
             if self.word.knowledge == WordKnowledge::Unbounded && matches!(c, '*' | '?' | ']' | '}')
             {
                 self.word.expansion_end = self.word.text.len();

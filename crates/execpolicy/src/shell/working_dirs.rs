@@ -1,48 +1,49 @@
-//! In which folders a command can run: `cd` as far as the text says it. A folder is a chain of
-//! the words that led there, worked out where paths are judged.
+//! Tracks the folders in which a command can run, following `cd` as far as the text tells. A
+//! folder is a chain of the words that led there; it is resolved where paths are judged.
 
 use std::rc::Rc;
 
 use super::word::{CommandWord, WordKnowledge};
 use crate::effects::paths::UNKNOWN;
 
-/// Folders that are told apart; with more of them it is not known.
+/// Folders that are told apart; with more of them the folder is unknown.
 const MOST: usize = 8;
-/// Words that led to one.
+/// Words in the chain that leads to a folder.
 const LONGEST: usize = 32;
 
 /// A folder; `None` is where the script starts.
 pub(crate) type WorkingDir = Option<Rc<CdStep>>;
 
-/// One `cd`.
+/// One `cd` step.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CdStep {
-    /// From where.
+    /// The folder before it.
     pub(crate) from: WorkingDir,
-    /// Its word.
+    /// The word that names the target.
     pub(crate) to: CommandWord,
     depth: usize,
 }
 
-/// The folders that a command can run in.
+/// The folders in which a command can run.
 pub(crate) type WorkingDirs = Rc<[WorkingDir]>;
 
-/// Where a script starts.
+/// Returns the folder in which a script starts.
 pub(crate) fn script_start_folders() -> WorkingDirs {
     Rc::new([None])
 }
 
-/// The folders that a command can start in: where its call is made, or what the call names.
+/// The folders in which a command can start: where its call is made, or those that the call names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandStartFolders(pub(super) WorkingDirs);
 
 impl CommandStartFolders {
-    /// The top of the project.
+    /// Starts at the top of the project.
     pub fn starting_at_project_root() -> Self {
         Self(script_start_folders())
     }
 
-    /// Any of these; `None` is one that only the run knows. A relative one begins at the top.
+    /// Starts in any of these; `None` is a folder that only the run knows. A relative one begins
+    /// at the top of the project.
     pub fn from_possible_folders(folders: impl IntoIterator<Item = Option<String>>) -> Self {
         let mut dirs: Vec<WorkingDir> = Vec::new();
         for folder in folders {
@@ -52,6 +53,7 @@ impl CommandStartFolders {
                 dirs.push(dir);
             }
         }
+        // The named folders stay beside the unknown one, so that each of them is still judged.
         if dirs.len() > MOST {
             dirs.truncate(MOST);
             dirs.push(append_cd_step(&None, &unknown_dir_word()));
@@ -67,9 +69,10 @@ fn unknown_dir_word() -> CommandWord {
     CommandWord::word_from_unresolved_text(UNKNOWN, WordKnowledge::SingleWord)
 }
 
-/// One step on.
+/// Returns the folder after one more step.
 pub(crate) fn append_cd_step(from: &WorkingDir, to: &CommandWord) -> WorkingDir {
     let deep = from.as_ref().map_or(0, |step| step.depth) + 1;
+    // A chain that is too long starts again from an unknown folder.
     let lost = deep > LONGEST;
     Some(Rc::new(CdStep {
         from: if lost { None } else { from.clone() },
@@ -78,7 +81,7 @@ pub(crate) fn append_cd_step(from: &WorkingDir, to: &CommandWord) -> WorkingDir 
     }))
 }
 
-/// All of both.
+/// Returns the folders of both.
 pub(crate) fn union_of_working_dirs(a: &WorkingDirs, b: &WorkingDirs) -> WorkingDirs {
     if a == b {
         return Rc::clone(a);
@@ -89,19 +92,21 @@ pub(crate) fn union_of_working_dirs(a: &WorkingDirs, b: &WorkingDirs) -> Working
             all.push(dir.clone());
         }
     }
+    // The start of the script is kept beside the unknown folder.
     if all.len() > MOST {
         return Rc::new([None, append_cd_step(&None, &unknown_dir_word())]);
     }
     all.into()
 }
 
-/// Where `cd`, with these words, leads; `None` if these words are none.
+/// Returns where a `cd` with these words leads; `None` if they are no `cd`.
 pub(crate) fn dirs_after_command(
     words: &[CommandWord],
     now: &WorkingDirs,
     all: &WorkingDirs,
 ) -> Option<WorkingDirs> {
-    // `command -v cd` only says what it is, and is left at its option.
+    // `command -v cd` only prints what `cd` is. Its option ends the prefixes, so it is no `cd`
+    // here.
     let words = skip_command_prefix_words(words, &["builtin", "command"]);
     match words.split_first()? {
         (name, rest) if name.as_literal() == Some("eval") => dirs_after_eval(rest, now, all),
@@ -109,7 +114,7 @@ pub(crate) fn dirs_after_command(
     }
 }
 
-/// The words behind those that only say how the next is taken.
+/// Returns the words after prefixes that only say how the next word is looked up.
 fn skip_command_prefix_words<'w>(words: &'w [CommandWord], names: &[&str]) -> &'w [CommandWord] {
     let is = |word: &CommandWord| word.as_literal().is_some_and(|text| names.contains(&text));
     let count = words.iter().take_while(|word| is(word)).count();
@@ -124,6 +129,7 @@ fn dirs_after_cd(
     let (name, rest) = words.split_first()?;
     match name.as_literal()? {
         "cd" | "pushd" | "chdir" => {}
+        // It may return to any folder from before.
         "popd" => return Some(Rc::clone(all)),
         _ => return None,
     }
@@ -140,7 +146,8 @@ fn dirs_after_cd(
     }
 }
 
-/// The same for a text that a shell reads here. Where more than one command leads is not followed.
+/// Does the same for a text that `eval` reads. If the text holds more than one plain command, the
+/// folder is unknown from there on.
 fn dirs_after_eval(
     words: &[CommandWord],
     now: &WorkingDirs,

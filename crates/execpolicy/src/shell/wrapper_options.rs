@@ -1,20 +1,20 @@
-//! Reading past the options of a program that runs another one. An option that is not
-//! known makes the position unsure, and that is said, never guessed.
+//! Skips the options of a program that runs another one. An unknown option makes the position of
+//! the command unsure; it is reported as such and never guessed.
 
 use super::word::{CommandWord, WordKnowledge};
 
-/// How a wrapper's command line begins.
+/// How the command line of a wrapper begins.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WrapperCommandOptionSpec {
-    /// Letters that stand alone.
+    /// Letters that take no value.
     pub(crate) flags: &'static str,
     /// Letters that take a value, attached or as the next word.
     pub(crate) values: &'static str,
     /// Letters whose value can only be attached.
     pub(crate) attached: &'static str,
-    /// Letters or long names with which nothing is run.
+    /// Letters or long names of options with which nothing is run.
     pub(crate) inert: &'static [&'static str],
-    /// Long names, without dashes, that stand alone.
+    /// Long names, without dashes, that take no value.
     pub(crate) long_flags: &'static [&'static str],
     /// Long names that take a value.
     pub(crate) long_values: &'static [&'static str],
@@ -50,7 +50,7 @@ pub(crate) enum WrappedCommandPosition {
 /// Options that were met, by letter or long name, with their values.
 pub(crate) type SeenOptions = Vec<(String, Option<CommandWord>)>;
 
-/// Reads past the options of `words`, the first of which is the program itself.
+/// Skips the options of `words`, the first of which is the program itself.
 pub(crate) fn skip_program_options(
     words: &[CommandWord],
     options: &WrapperCommandOptionSpec,
@@ -58,6 +58,7 @@ pub(crate) fn skip_program_options(
     let mut seen = SeenOptions::new();
     let mut at = 1;
     while let Some(word) = words.get(at) {
+        // `env` and `sudo` take assignments before the command.
         if options.assignments && word.is_assignment() {
             at += 1;
             continue;
@@ -92,12 +93,14 @@ pub(crate) fn skip_program_options(
             None => return (WrappedCommandPosition::Unsure, seen),
         }
     }
+    // An inert option counts wherever it stands among the options.
     if seen
         .iter()
         .any(|(name, _)| options.inert.contains(&name.as_str()))
     {
         return (WrappedCommandPosition::Nothing, seen);
     }
+    // An operand that may be several words shifts the command by an unknown number.
     let between = words.iter().skip(at).take(options.operands);
     if between
         .clone()
@@ -108,7 +111,7 @@ pub(crate) fn skip_program_options(
     (WrappedCommandPosition::At(at + options.operands), seen)
 }
 
-/// How many words a long option takes.
+/// Returns how many words a long option takes; `None` if it is not known.
 fn skip_long_option(
     word: &CommandWord,
     next: Option<&CommandWord>,
@@ -116,6 +119,7 @@ fn skip_long_option(
     seen: &mut SeenOptions,
 ) -> Option<usize> {
     let lead = word.known_word_prefix().strip_prefix("--")?;
+    // The value is attached, so the option takes no other word even if its name is not known.
     if let Some((name, _)) = lead.split_once('=') {
         let value = word.text.split_once('=').map_or("", |(_, value)| value);
         let value = match word.knowledge {
@@ -142,7 +146,7 @@ fn skip_long_option(
     None
 }
 
-/// How many words a cluster of short options takes.
+/// Returns how many words a cluster of short options takes; `None` if a letter is not known.
 fn parse_short_option_cluster(
     word: &CommandWord,
     next: Option<&CommandWord>,

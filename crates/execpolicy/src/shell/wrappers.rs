@@ -1,5 +1,5 @@
-//! Programs that run what their arguments say: one line each. A table, so that adding
-//! one is adding a line. Options are those of GNU, BusyBox and util-linux.
+//! The table of programs that run what their arguments say, one entry each. The options are those
+//! of GNU, BusyBox and util-linux.
 
 use super::wrapper_options::{NO_OPTIONS, WrapperCommandOptionSpec};
 
@@ -74,7 +74,7 @@ const SUDO: WrapperCommandOptionSpec = WrapperCommandOptionSpec {
     ..NO_OPTIONS
 };
 
-/// What `name`, a program without its folder, does with its arguments.
+/// Returns how `name`, a program without its folder, runs other code.
 pub(crate) fn wrapper_kind(name: &str) -> Option<WrapperKind> {
     use WrapperKind::*;
     Some(match name {
@@ -107,6 +107,7 @@ pub(crate) fn wrapper_kind(name: &str) -> Option<WrapperKind> {
         // The grammar takes some keywords for commands: `time { a; }`, `! { a; }`.
         "{" | "}" | "!" | "if" | "then" | "elif" | "else" | "do" | "while" | "until" | "fi"
         | "done" | "esac" => Runs(NO_OPTIONS),
+        // `command -v` only prints where a program is.
         "command" => Runs(WrapperCommandOptionSpec {
             flags: "p",
             inert: &["v", "V"],
@@ -148,6 +149,7 @@ pub(crate) fn wrapper_kind(name: &str) -> Option<WrapperKind> {
             long_flags: &["ctty", "fork", "wait"],
             ..NO_OPTIONS
         }),
+        // With `-p` it changes a process that runs already.
         "ionice" => Runs(WrapperCommandOptionSpec {
             flags: "t",
             values: "cn",
@@ -237,6 +239,7 @@ pub(crate) fn wrapper_kind(name: &str) -> Option<WrapperKind> {
             ],
             ..NO_OPTIONS
         }),
+        // `flock FILE -c TEXT`: `-c` is a flag here, and `nested_code` reads the text after it.
         "flock" => Runs(WrapperCommandOptionSpec {
             flags: "censuxoF",
             values: "wE",

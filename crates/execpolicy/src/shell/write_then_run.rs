@@ -1,4 +1,5 @@
-//! Files that a request writes and then runs: their code was not there to be read beforehand.
+//! Tracks files that a request writes and then runs: their code did not exist yet when the request
+//! was judged.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +8,10 @@ use crate::effects::evaluation::EvaluatedEffects;
 use crate::effects::glob::{self, GlobMatchCertainty};
 use crate::effects::paths::{ResolvedPath, UNKNOWN};
 
-/// Files that are kept in mind.
+/// Files, programs and copies that are kept.
 const MOST: usize = 256;
 
-/// Rounds in which what is made of what was made is followed.
+/// Rounds in which copies of copies are followed.
 const ROUNDS: usize = 4;
 
 /// What was written and what was run so far.
@@ -24,12 +25,14 @@ pub(super) struct WriteThenRunTracker {
     programs: BTreeSet<String>,
     /// Whether a program of this request reads code from its input.
     pub(super) reads_stdin_code: bool,
-    /// What commands make of other files; redirects are known only when all commands are.
+    /// Commands that make files out of other files. They are followed last, since redirects are
+    /// known only when all commands are.
     pending_copies: Vec<EvaluatedEffects>,
 }
 
 impl WriteThenRunTracker {
-    /// A redirect, or a patch, writes these; `fetched`: what comes from the network.
+    /// Records the files that a redirect or a patch writes. `fetched`: their content comes from
+    /// the network.
     pub(super) fn record_script_written_files(&mut self, judged: &EvaluatedEffects, fetched: bool) {
         add_new_paths_up_to_limit(&mut self.files, &judged.written_files);
         if fetched {
@@ -38,7 +41,7 @@ impl WriteThenRunTracker {
         add_new_paths_up_to_limit(&mut self.started, &judged.started_files);
     }
 
-    /// A command of this program does this; `fed`: what it reads is made by another command;
+    /// Records what a command of this program does. `fed`: its input is made by another command.
     /// `fetched`: what it writes comes from the network.
     pub(super) fn track_files_made_by_command(
         &mut self,
@@ -62,6 +65,8 @@ impl WriteThenRunTracker {
         if self.programs.len() < MOST {
             self.programs.insert(program.to_owned());
         }
+        // A command that reads and writes may copy a created file. Whether it does is known only
+        // when all commands are.
         let makes = !judged.written_files.is_empty() || !judged.filled_folders.is_empty();
         if makes && !judged.read.is_empty() && self.pending_copies.len() < MOST {
             self.pending_copies.push(EvaluatedEffects {
@@ -74,9 +79,10 @@ impl WriteThenRunTracker {
         }
     }
 
-    /// Follows what is made of what was made.
+    /// Follows files that are made out of created ones.
     pub(super) fn follow_copies_of_created_files(&mut self) {
         let later = std::mem::take(&mut self.pending_copies);
+        // The commands may stand in any order, so a chain of copies takes one round for each link.
         for judged in later.iter().cycle().take(later.len() * ROUNDS) {
             if judged
                 .read
@@ -89,6 +95,7 @@ impl WriteThenRunTracker {
             if judged.read.iter().any(|spot| self.may_be_downloaded(spot)) {
                 add_new_paths_up_to_limit(&mut self.fetched, &judged.written_files);
             }
+            // Files that were made in a copied folder lie in the copy as well.
             for (from, to) in &judged.copied {
                 let within = |file: &ResolvedPath| file.resolve_path_alias(from, to);
                 let moved: Vec<ResolvedPath> = self.files.iter().filter_map(within).collect();
@@ -99,18 +106,18 @@ impl WriteThenRunTracker {
         }
     }
 
-    /// Whether a path can be one of these files, or lie in one of these folders.
+    /// Returns whether a path can be one of these files or lie in one of these folders.
     fn may_be_made_by_script(&self, spot: &ResolvedPath) -> bool {
         let below = |folder: &ResolvedPath| spot.resolve_path_alias(folder, folder).is_some();
         self.files.iter().any(|file| may_be_same_path(file, spot)) || self.folders.iter().any(below)
     }
 
-    /// Whether a path can be a file that comes from the network.
+    /// Returns whether a path can be a file that comes from the network.
     fn may_be_downloaded(&self, spot: &ResolvedPath) -> bool {
         self.fetched.iter().any(|file| may_be_same_path(file, spot))
     }
 
-    /// A file that comes from the network and is run.
+    /// Returns a file that comes from the network and is run.
     pub(super) fn file_downloaded_then_run(&self) -> Option<String> {
         let spot = self
             .started
@@ -119,8 +126,8 @@ impl WriteThenRunTracker {
         spot.map(ResolvedPath::absolute_path_text)
     }
 
-    /// What is written and run; `renamed`: folders are searched for programs that only this
-    /// request knows.
+    /// Returns a file that is written and run. `renamed`: the request changes where programs are
+    /// searched for.
     pub(super) fn file_written_then_run(&self, renamed: bool) -> Option<String> {
         if let Some(spot) = self
             .started
@@ -139,7 +146,8 @@ impl WriteThenRunTracker {
                 .find(named)
                 .map(ResolvedPath::absolute_path_text)
         };
-        // A compiler starts an assembler, a build a shell.
+        // A program may start another by its bare name: a compiler starts an assembler, a build a
+        // shell.
         let bare = |file: &&ResolvedPath| file.file_name().is_some_and(|name| !name.contains('.'));
         if renamed
             && self.programs.contains("chmod")
@@ -148,6 +156,8 @@ impl WriteThenRunTracker {
             return Some(spot.absolute_path_text());
         }
         self.programs.iter().find_map(|program| {
+            // If the request changes `PATH`, a created file can stand in for any program of its
+            // name.
             let own = renamed.then(|| file(program)).flatten();
             own.or_else(|| effects::files_autoloaded_by_program(program).find_map(file))
         })
@@ -162,7 +172,7 @@ fn add_new_paths_up_to_limit(kept: &mut Vec<ResolvedPath>, more: &[ResolvedPath]
     }
 }
 
-/// Whether two paths can be one; of what is not known only the last part counts.
+/// Returns whether two paths can be the same. If a part is unknown, only their last parts count.
 fn may_be_same_path(file: &ResolvedPath, run: &ResolvedPath) -> bool {
     let (Some(own), Some(name)) = (file.file_name(), run.file_name()) else {
         return false;

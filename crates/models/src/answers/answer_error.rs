@@ -1,6 +1,7 @@
-//! Why an answer cannot be read, or not be believed. Each is evidence, none an error to an agent.
+//! Why an answer cannot be read or believed. Each cause becomes evidence, and none is an error to
+//! the agent.
 
-/// The cause.
+/// The cause of an unreadable answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableAnswerCause {
     /// Nothing was said.
@@ -15,23 +16,23 @@ pub enum UnreadableAnswerCause {
         /// How much it was.
         bytes: usize,
     },
-    /// It was still thinking.
+    /// It consists of thoughts only.
     #[error("the answer is all thoughts")]
     OnlyThoughts,
     /// It is prose.
     #[error("there is no JSON object in the answer")]
     NoObject,
-    /// There is something like an object. Single quotes are no JSON: where such a text ends, with an
-    /// apostrophe in it, is a guess.
+    /// There is something like an object. Single quotes are not accepted as JSON: with an
+    /// apostrophe inside, where such a text ends is a guess.
     #[error("what looks like an object in the answer is no JSON: {0}")]
     NotJson(String),
     /// There are more braces in it than are looked at.
     #[error("the answer has too many braces to look at")]
     TooManyBraces,
-    /// Answers in it that differ.
+    /// It contains several answers that differ.
     #[error("the answer says several things that disagree")]
     Disagree,
-    /// It repeats the number of another request: quoted, or made up.
+    /// It repeats another request's number, which is quoted or made up.
     #[error("the answer carries a number that is not this request's")]
     WrongNumber,
     /// It has no such field.

@@ -1,15 +1,16 @@
-//! Which object in what a model said is its answer: thoughts are left out, objects without what was asked
-//! for looked into, and of several those believed that repeat the request's number.
+//! Chooses the object in a model's text that is its answer. Thoughts are skipped, objects without
+//! the wanted key are searched inside, and objects that repeat the request's number take
+//! precedence.
 
 use super::json_scan::{
     JsonField, JsonFieldContent, JsonObjectScanResult, field_value_ignoring_case, scan_json_object,
 };
 use super::{MAX_TEXT, ParsedModelJson, RequiredAnswerKeys, UnreadableAnswerCause};
 
-/// So many braces are looked at.
+/// The number of braces that are tried.
 const MAX_TRIES: usize = 256;
 
-/// How models mark what they only think: where it begins, and where it ends.
+/// How models mark thoughts: begin and end.
 const THOUGHTS: [(&str, &str); 13] = [
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -38,7 +39,7 @@ pub(super) fn find_json_answer(
     if plain.is_empty() {
         return Err(UnreadableAnswerCause::Empty);
     }
-    // As most models answer: nothing but the object.
+    // The fast path for most answers: the text is nothing but the object.
     if plain.starts_with('{')
         && let JsonObjectScanResult::Whole(fields, length) = scan_json_object(plain)
         && length == plain.len()
@@ -54,7 +55,7 @@ pub(super) fn find_json_answer(
     ReplyAnswerSearch::scan_reply_for_answers(text, wanted)?.pick_model_json_answer(wanted)
 }
 
-/// Whose answer it is.
+/// The request that an answer belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AnswerRequestMatch {
     /// This request's.
@@ -64,16 +65,19 @@ enum AnswerRequestMatch {
     Unsigned,
 }
 
-/// Whether these are the fields of an answer, and to which request.
+/// Returns whether these are the fields of an answer, and to which request.
 fn match_model_answer_to_request(
     fields: &[JsonField<'_>],
     wanted: RequiredAnswerKeys,
 ) -> Result<Option<AnswerRequestMatch>, UnreadableAnswerCause> {
     let first = wanted.keys.first().copied().unwrap_or_default();
+    // An object that has the first key twice is an answer, too. The contradiction is reported when
+    // the field is read.
     if matches!(field_value_ignoring_case(fields, first), Ok(None)) {
         return Ok(None);
     }
     Ok(Some(match field_value_ignoring_case(fields, "ref")? {
+        // Models write the number as a number or as a text.
         Some(JsonFieldContent::Whole(raw)) if *raw != "null" => {
             if raw.trim_matches('"').parse() == Ok(wanted.number) {
                 AnswerRequestMatch::ThisRequest
@@ -89,8 +93,8 @@ fn match_model_answer_to_request(
 #[derive(Default)]
 struct ReplyAnswerSearch<'a> {
     answers: Vec<ParsedModelJson<'a>>,
-    /// Those before a thought's end whose beginning is not in the text, as with models whose
-    /// template has it in the prompt.
+    /// Answers before the end of a thought whose beginning is not in the text, as with models whose
+    /// template puts it into the prompt.
     drafts: Vec<ParsedModelJson<'a>>,
     /// Answers to other requests.
     other_requests: usize,
@@ -119,6 +123,8 @@ impl<'a> ReplyAnswerSearch<'a> {
                     }
                     Some(ThinkingTag::Ended(length)) => {
                         search.thoughts = true;
+                        // Everything before a lone end mark was thought and not said. It is kept as
+                        // a fallback.
                         search.drafts.append(&mut search.answers);
                         at = before + length;
                     }
@@ -126,6 +132,8 @@ impl<'a> ReplyAnswerSearch<'a> {
                 continue;
             }
             tries += 1;
+            // Each brace may cost a scan of the rest, so a text of nothing but braces would take
+            // quadratic time.
             if tries > MAX_TRIES {
                 return Err(UnreadableAnswerCause::TooManyBraces);
             }
@@ -134,13 +142,13 @@ impl<'a> ReplyAnswerSearch<'a> {
                     if search.collect_answer_object(fields, false, wanted)? {
                         before + length
                     } else {
-                        // An answer may be wrapped in it.
+                        // An answer may be nested in this object.
                         before + 1
                     }
                 }
                 JsonObjectScanResult::Cut(fields) => {
                     search.collect_answer_object(fields, true, wanted)?;
-                    // All that follows is in it.
+                    // Everything that follows is inside the truncated object.
                     break;
                 }
                 JsonObjectScanResult::Not(error) => {
@@ -152,7 +160,7 @@ impl<'a> ReplyAnswerSearch<'a> {
         Ok(search)
     }
 
-    /// Whether these are the fields of an answer, to whatever request.
+    /// Collects an object. Returns whether it is an answer, to this or another request.
     fn collect_answer_object(
         &mut self,
         fields: Vec<JsonField<'a>>,
@@ -182,6 +190,8 @@ impl<'a> ReplyAnswerSearch<'a> {
         mut self,
         wanted: RequiredAnswerKeys,
     ) -> Result<ParsedModelJson<'a>, UnreadableAnswerCause> {
+        // An answer with the request's number cannot be quoted from the data, so it wins over all
+        // others, even over a later one without it.
         if !self
             .answers
             .iter()
@@ -208,6 +218,7 @@ impl<'a> ReplyAnswerSearch<'a> {
                 None => UnreadableAnswerCause::NoObject,
             });
         };
+        // Several answers that agree are one answer. If they differ, any choice would be a guess.
         for other in answers {
             for key in wanted.keys {
                 if field_value_ignoring_case(&first.fields, key)?
@@ -221,7 +232,7 @@ impl<'a> ReplyAnswerSearch<'a> {
     }
 }
 
-/// The next place where an object or a thought may begin, and the text from there.
+/// Returns the next position where an object or a thought may begin, and the text from there.
 fn find_next_object_or_thought(text: &str, at: usize) -> Option<(usize, &str)> {
     let rest = text.get(at..)?;
     let found = rest.find(['{', '<', '[', '◁'])?;
@@ -230,9 +241,9 @@ fn find_next_object_or_thought(text: &str, at: usize) -> Option<(usize, &str)> {
 
 /// A mark of a thought.
 enum ThinkingTag {
-    /// It begins, and is so long.
+    /// A thought begins and has this length.
     Until(usize),
-    /// It ended, the mark being so long.
+    /// A thought ended, and its end mark has this length.
     Ended(usize),
 }
 
@@ -257,7 +268,7 @@ fn parse_thinking_tag(rest: &str) -> Option<ThinkingTag> {
     })
 }
 
-/// Whether a text begins with a mark, whatever its letter case; a tag may have attributes.
+/// Returns whether a text begins with a mark, ignoring case. A tag may have attributes.
 fn starts_with_tag(text: &str, mark: &str) -> bool {
     let same = |mark: &str| {
         text.get(..mark.len())

@@ -1,4 +1,4 @@
-//! Shares of one, read exactly: a number that is a hair below a threshold stays below it.
+//! Parses shares of one exactly: a number slightly below a threshold stays below it.
 
 use super::UnreadableAnswerCause;
 use super::json_scan;
@@ -24,12 +24,13 @@ pub(super) fn parse_thousandths(
     }
 }
 
-/// A decimal number times ten to the `scale`, without what is behind the point then; anything of
-/// it above a thousand is one more, so that 1.0001 is not 1. `None` for what is no number.
+/// Returns a decimal number times ten to the `scale`, without the digits after the point. A
+/// remainder above a thousand adds one, so that 1.0001 is not 1. `None` if the text is no number.
 fn parse_scaled_decimal(text: &str, scale: i32) -> Option<i64> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         None => (text, 0),
-        // Beyond these it is nothing, or far too much, either way.
+        // Beyond these exponents the value is zero or out of range either way, and the loop below
+        // stays short.
         Some((mantissa, exponent)) => (mantissa, parse_exponent(exponent)?.clamp(-999, 999)),
     };
     let (negative, digits) = match mantissa.strip_prefix('-') {
@@ -49,12 +50,14 @@ fn parse_scaled_decimal(text: &str, scale: i32) -> Option<i64> {
         if read < point {
             value = value.saturating_mul(10).saturating_add(digit);
         } else {
+            // Digits beyond the scale are dropped, so that 0.5999 counts as 599 thousandths and not
+            // as 600.
             rest |= digit != 0;
         }
         read += 1;
     }
     if value != 0 {
-        // At most a thousand times: the exponent is clamped.
+        // This loop runs about a thousand times at most, because the exponent is clamped.
         for _ in read..point {
             value = value.saturating_mul(10);
         }
@@ -65,7 +68,7 @@ fn parse_scaled_decimal(text: &str, scale: i32) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// `i32` also from texts that are too long for one.
+/// Parses an exponent, including one that is too large for `i32`.
 fn parse_exponent(text: &str) -> Option<i32> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {

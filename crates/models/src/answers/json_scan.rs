@@ -1,5 +1,5 @@
-//! One JSON object at the beginning of a text: its fields, each value as it is written. A text that
-//! ends inside keeps the fields before; a comma after the last one is read past.
+//! Scans one JSON object at the beginning of a text into its fields, with each value as written. A
+//! truncated object keeps its earlier fields, and a trailing comma is accepted.
 
 use std::borrow::Cow;
 
@@ -23,11 +23,11 @@ pub(super) struct JsonField<'a> {
 pub(super) enum JsonFieldContent<'a> {
     /// Valid JSON.
     Whole(&'a str),
-    /// The text ended in it; if it is a text, what there is of it.
+    /// The text ended in it. For a string, the part that is there.
     Cut(Option<String>),
 }
 
-/// What stands at the beginning of a text.
+/// The result of scanning the beginning of a text.
 pub(super) enum JsonObjectScanResult<'a> {
     /// An object, and its length.
     Whole(Vec<JsonField<'a>>, usize),
@@ -41,9 +41,9 @@ pub(super) enum JsonObjectScanResult<'a> {
 #[derive(Deserialize)]
 struct UnescapedJsonText<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The text that a raw value is.
+/// Returns the string of a raw value, or `None` if it is no string.
 pub(super) fn unescape_json_string(raw: &str) -> Option<Cow<'_, str>> {
-    // Most values are none, and an error costs more than this look.
+    // Most values are no strings, and a parse error costs more than this check.
     if !raw.starts_with('"') {
         return None;
     }
@@ -55,17 +55,18 @@ pub(super) fn unescape_json_string(raw: &str) -> Option<Cow<'_, str>> {
         .map(|text| text.0)
 }
 
-/// The text without escapes that a JSON text begins with, and how long it is with its quotes. Nothing
-/// that the library would see otherwise: for what is not plain it is asked.
+/// Returns the string without escapes that the JSON begins with, and its length with quotes.
+/// Anything that is not plain is left to `serde_json`, so both always agree.
 fn leading_plain_json_string(json: &str) -> Option<(&str, usize)> {
     let inner = json.strip_prefix('"')?;
     let end = memchr2(b'"', b'\\', inner.as_bytes())?;
     let text = inner.get(..end)?;
+    // JSON forbids raw control characters in strings, so `serde_json` would refuse these.
     let control = text.bytes().fold(false, |any, byte| any | (byte < b' '));
     (inner.as_bytes().get(end) == Some(&b'"') && !control).then_some((text, end + 2))
 }
 
-/// What the field of this name holds, letter case aside.
+/// Returns the content of the field of this name, ignoring case.
 pub(super) fn field_value_ignoring_case<'f, 'a>(
     fields: &'f [JsonField<'a>],
     key: &str,
@@ -75,14 +76,14 @@ pub(super) fn field_value_ignoring_case<'f, 'a>(
         .filter(|field| field.key.eq_ignore_ascii_case(key))
         .map(|field| &field.content);
     let first = named.next();
-    // Twice with different values: which of them was meant?
+    // Two fields with different values: which of them was meant is unknown.
     if named.any(|other| Some(other) != first) {
         return Err(UnreadableAnswerCause::Disagree);
     }
     Ok(first)
 }
 
-/// Reads the object that begins with this text's first byte, a `{`.
+/// Scans the object that begins with this text's first byte, a `{`.
 pub(super) fn scan_json_object(text: &str) -> JsonObjectScanResult<'_> {
     let mut fields = Vec::with_capacity(8);
     let mut at = 1;
@@ -107,7 +108,7 @@ pub(super) fn scan_json_object(text: &str) -> JsonObjectScanResult<'_> {
             Some(_) => return JsonObjectScanResult::Not(json_separator_error(text, at)),
         }
         match next_raw_json_value(text, at) {
-            // A number that the text ends with may have had more digits.
+            // A number at the end of the text may have had more digits, so it counts as truncated.
             NextJsonValue::Read(raw, end) if end < text.len() || !raw.ends_with(is_digit_char) => {
                 let held = JsonFieldContent::Whole(raw);
                 fields.push(JsonField { key, content: held });
@@ -124,6 +125,7 @@ pub(super) fn scan_json_object(text: &str) -> JsonObjectScanResult<'_> {
         }
         match text.as_bytes().get(at) {
             Some(b',') => at += 1,
+            // The loop goes round and handles the end of the object, or of the text, in one place.
             None | Some(b'}') => {}
             Some(_) => return JsonObjectScanResult::Not(json_separator_error(text, at)),
         }
@@ -155,8 +157,8 @@ fn next_json_key(text: &str, at: usize) -> NextJsonValue<Cow<'_, str>> {
     }
 }
 
-/// How long the number without sign and exponent is that a text begins with: for any other, and for
-/// what only looks like one, the library is asked.
+/// Returns the length of the plain number (no sign, no exponent) that the text begins with.
+/// Anything else is left to `serde_json`.
 fn number_length(json: &str) -> Option<usize> {
     let bytes = json.as_bytes();
     let digits = |from: usize| {
@@ -167,6 +169,7 @@ fn number_length(json: &str) -> Option<usize> {
     let zero = bytes.first() == Some(&b'0');
     let mut end = match whole {
         0 => return None,
+        // A leading zero is no JSON number.
         2.. if zero => return None,
         whole => whole,
     };
@@ -208,7 +211,7 @@ fn next_json_value<'a, T: Deserialize<'a>>(text: &'a str, at: usize) -> NextJson
     }
 }
 
-/// What a JSON reader says of what stands there instead of a comma or colon.
+/// Returns the error for a character that stands where a comma or colon should be.
 fn json_separator_error(text: &str, at: usize) -> serde_json::Error {
     let found = text.get(at..).and_then(|rest| rest.chars().next());
     serde_json::Error::custom(format!(
@@ -217,7 +220,7 @@ fn json_separator_error(text: &str, at: usize) -> serde_json::Error {
     ))
 }
 
-/// What there is of a text that was cut, without half an escape.
+/// Returns what there is of a truncated string, without half an escape.
 fn parse_truncated_string(raw: &str) -> Option<String> {
     let inner = raw.strip_prefix('"')?;
     // The longest escape is a pair of surrogates, of twelve bytes.

@@ -1,4 +1,4 @@
-//! Data cut to what a prompt has room for, never inside a character.
+//! Cuts data to the size that a prompt has room for, never inside a character.
 
 use std::borrow::Cow;
 
@@ -11,8 +11,8 @@ pub enum KeptTextPart {
     End,
 }
 
-/// At most `most` bytes of a text, and where something was left out a mark that says how much;
-/// the mark comes on top.
+/// Returns at most `most` bytes of a text. If something was left out, a mark says how much; the
+/// mark is not counted in `most`.
 pub fn clip_text(text: &str, most: usize, keep: KeptTextPart) -> Cow<'_, str> {
     if text.len() <= most {
         return Cow::Borrowed(text);
@@ -23,6 +23,7 @@ pub fn clip_text(text: &str, most: usize, keep: KeptTextPart) -> Cow<'_, str> {
             Cow::Owned(format!("{kept}[... {} bytes cut]", text.len() - kept.len()))
         }
         KeptTextPart::End => {
+            // Rounded up, so that the kept end is never longer than `most`.
             let kept = text.split_at(text.ceil_char_boundary(text.len() - most)).1;
             Cow::Owned(format!("[{} bytes cut ...]{kept}", text.len() - kept.len()))
         }

@@ -1,6 +1,6 @@
-//! Where a text looks like one of our delimiters: the word `quoted` in any letters that a reader
-//! could take for these, with anything invisible or blank between them, after something like an
-//! opening bracket or before something like our number.
+//! Finds places where a text looks like one of our delimiters: the word `quoted` in any letters
+//! that a reader could take for these, with anything invisible or blank between them, after
+//! something like an opening bracket or before something like our number.
 
 use memchr::memchr2;
 use unicode_normalization::UnicodeNormalization;
@@ -9,10 +9,10 @@ use unicode_normalization::char::is_combining_mark;
 /// The letters after the first.
 const REST: [char; 5] = ['u', 'o', 't', 'e', 'd'];
 
-/// So many digits after the word look like our number.
+/// The number of digits after the word that looks like our number.
 const DIGITS: usize = 6;
 
-/// What a reader sees of a character.
+/// How a reader perceives a character.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PerceivedChar {
     /// Nothing, or a blank.
@@ -20,10 +20,10 @@ enum PerceivedChar {
     As(char),
 }
 
-/// The places right after the first letter of each.
+/// Iterates over the positions right after the first letter of each look-alike.
 pub(super) struct DelimiterLookAlikeFinder<'a> {
     text: &'a str,
-    /// A text without other letters is looked through much faster.
+    /// An ASCII text is searched much faster.
     ascii: bool,
     from: usize,
 }
@@ -37,7 +37,7 @@ impl<'a> DelimiterLookAlikeFinder<'a> {
         }
     }
 
-    /// Where the next `q` begins and ends.
+    /// Returns where the next `q` look-alike begins and ends.
     fn find_next_q_lookalike(&self) -> Option<(usize, usize)> {
         let rest = self.text.get(self.from..)?;
         let (at, length) = if self.ascii {
@@ -56,6 +56,8 @@ impl Iterator for DelimiterLookAlikeFinder<'_> {
 
     fn next(&mut self) -> Option<usize> {
         while let Some((start, end)) = self.find_next_q_lookalike() {
+            // The search goes on behind every `q`, whether it was a look-alike or not, so it always
+            // ends.
             self.from = end;
             let before = self.text.get(..start).unwrap_or_default();
             let after = self.text.get(end..).unwrap_or_default();
@@ -67,8 +69,10 @@ impl Iterator for DelimiterLookAlikeFinder<'_> {
     }
 }
 
-/// Whether a `q` between these begins our word, in a place where a delimiter has it.
+/// Returns whether a `q` between these begins our word, in a place where a delimiter has it.
 fn is_delimiter_look_alike(before: &str, after: &str) -> bool {
+    // The word alone is ordinary English. It is a delimiter only after a bracket or before a
+    // number.
     let mut rest = after
         .chars()
         .map(perceived_char)
@@ -80,7 +84,7 @@ fn is_delimiter_look_alike(before: &str, after: &str) -> bool {
         || rest.take_while(looks_like_digit).take(DIGITS).count() == DIGITS)
 }
 
-/// Digits too that stand for letters: `qu0t3d`.
+/// Also accepts digits that stand for letters: `qu0t3d`.
 fn char_resembles_letter(seen: PerceivedChar, letter: char) -> bool {
     match (seen, letter) {
         (PerceivedChar::As('0'), 'o')
@@ -94,8 +98,8 @@ fn looks_like_digit(seen: &PerceivedChar) -> bool {
     matches!(seen, PerceivedChar::As(c) if c.is_numeric())
 }
 
-/// Whether the last thing that is seen is like `<`, `[` or `{`, as itself or as code pages and
-/// other languages write it, a slash or the like after it or not.
+/// Returns whether the last visible character is like `<`, `[` or `{`, also in the escapes of code
+/// pages and other languages, possibly followed by a slash or the like.
 fn follows_bracket(mut before: &str) -> bool {
     loop {
         let mut chars = before.chars();
@@ -104,6 +108,7 @@ fn follows_bracket(mut before: &str) -> bool {
         };
         match perceived_char(last) {
             PerceivedChar::As('<' | '[' | '{') => return true,
+            // `</`, `<!--` and `<?` still open a tag, so the search goes on before them.
             PerceivedChar::Nothing | PerceivedChar::As('/' | '\\' | '!' | '?' | '-') => {
                 before = chars.as_str()
             }
@@ -126,12 +131,12 @@ fn follows_bracket(mut before: &str) -> bool {
     }
 }
 
-/// A `<` as HTML, JSON, C and URLs write it.
+/// A `<` as escaped in HTML, JSON, C and URLs.
 const BRACKETS: [&str; 8] = [
     "&lt;", "&lt", "&#60;", "&#060;", "&#x3c;", "u003c", "x3c", "%3c",
 ];
 
-/// A slash or a blank, likewise.
+/// A slash or a blank, escaped likewise.
 const SLASHES: [&str; 9] = [
     "&sol;", "&#47;", "&#x2f;", "u002f", "x2f", "%2f", "\\n", "\\r", "\\t",
 ];
@@ -157,11 +162,13 @@ fn perceived_char(c: char) -> PerceivedChar {
     if let Some(c) = letter_in_enclosed_symbol(c) {
         return PerceivedChar::As(c);
     }
-    // Full-width, mathematical, circled, raised, with accents: as what it stands for.
+    // Full-width, mathematical, circled, raised or accented forms count as the character that they
+    // stand for (NFKD).
     let mut parts = std::iter::once(c)
         .nfkd()
         .filter(|part| !is_combining_mark(*part));
     let c = match (parts.next(), parts.next()) {
+        // A character that decomposes into several is not one letter to a reader.
         (Some(one), None) => one,
         _ => c,
     };
@@ -171,7 +178,7 @@ fn perceived_char(c: char) -> PerceivedChar {
     }
 }
 
-/// Characters that show nothing, and are no blank either.
+/// Returns whether a character is invisible without being a blank.
 fn is_invisible_char(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -181,7 +188,8 @@ fn is_invisible_char(c: char) -> bool {
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}' | '\u{e0001}' | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// Letters in squares and discs, flags, and tags: invisible, and yet read by models.
+/// Returns the letter of squared and circled letters, flags, and tags. Tags are invisible to people
+/// and yet read by models.
 fn letter_in_enclosed_symbol(c: char) -> Option<char> {
     let code = u32::from(c);
     let (from, first) = match code {
@@ -196,7 +204,7 @@ fn letter_in_enclosed_symbol(c: char) -> Option<char> {
     Some(c.to_ascii_lowercase())
 }
 
-/// The character of our delimiters that another script's looks like.
+/// Returns the character of our delimiters that this character of another script looks like.
 fn confusable_char(c: char) -> char {
     match c {
         'ԛ' | 'Ԛ' | 'գ' | 'զ' | 'ʠ' | 'ɋ' | 'Ɋ' | 'ꝗ' | 'ꝙ' => 'q',
@@ -205,7 +213,7 @@ fn confusable_char(c: char) -> char {
         }
         'ο' | 'Ο' | 'о' | 'О' | 'օ' | 'Օ' | 'σ' | 'ᴏ' | 'ø' | 'Ø' | 'ɵ' | 'ө' | 'Ө' | 'ס' | 'ه'
         | 'ဝ' | 'ჿ' | 'ⲟ' | 'Ⲟ' | 'ⵔ' | 'ഠ' => 'o',
-        // Digits as well: of a number, or in the place of the letter.
+        // Zeros of other scripts, which may be part of a number or stand for the letter.
         '०' | '০' | '੦' | '૦' | '௦' | '౦' | '೦' | '൦' | '๐' | '໐' | '၀' | '〇' | '٥' | '۵' => {
             '0'
         }

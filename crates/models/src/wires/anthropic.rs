@@ -1,4 +1,4 @@
-//! Anthropic's Messages.
+//! Anthropic's Messages format.
 
 use serde_json::{Map, Value, json};
 
@@ -10,12 +10,13 @@ use super::{
 };
 use crate::{ChatMessage, FinishReason, ModelRequest};
 
-/// The format insists on a limit; every model that it still serves can write this much.
+/// The default output limit, because the format requires one. Every model that is still served can
+/// write this much.
 const MAX_TOKENS: u32 = 16_384;
 
 pub(super) fn anthropic_request_body(model: &str, request: &ModelRequest) -> Value {
     let mut messages = messages_to_anthropic_json(&request.messages);
-    // A conversation with tools is sent again with every result: what has been read is kept.
+    // A conversation with tools is sent again with every result, so what has been read is cached.
     let again = !request.tools.is_empty();
     if again && let Some(block) = last_content_block(&mut messages) {
         block.insert("cache_control".to_owned(), json!({ "type": "ephemeral" }));
@@ -51,7 +52,8 @@ pub(super) fn anthropic_request_body(model: &str, request: &ModelRequest) -> Val
     body.into()
 }
 
-/// Roles alternate and no text is empty, as the format wants it; results come first.
+/// Converts the conversation. The format requires alternating roles and no empty texts, and tool
+/// results come first in their message.
 fn messages_to_anthropic_json(messages: &[ChatMessage]) -> Vec<Value> {
     let mut out: Vec<(&str, Vec<Value>)> = Vec::new();
     for message in messages {
@@ -79,6 +81,7 @@ fn messages_to_anthropic_json(messages: &[ChatMessage]) -> Vec<Value> {
             }
         };
         match out.last_mut() {
+            // Several results in a row become one user message, since roles must alternate.
             Some((last, before)) if *last == role => before.extend(blocks),
             _ if blocks.is_empty() => {}
             _ => out.push((role, blocks)),
@@ -151,14 +154,14 @@ pub(super) fn apply_stream_event(
                 text("/content_block/name")
                     .unwrap_or_default()
                     .clone_into(&mut call.tool);
-                // Some gateways send the arguments whole, here.
+                // Some gateways send the complete arguments here instead of in deltas.
                 if let Some(Value::Object(input)) = event.pointer("/content_block/input")
                     && !input.is_empty()
                 {
                     call.arguments = Value::Object(input.clone()).to_string();
                 }
             }
-            // What runs at the provider.
+            // Blocks of tools that run at the provider.
             _ => {}
         },
         "content_block_delta" => match text("/delta/type") {
@@ -178,7 +181,8 @@ pub(super) fn apply_stream_event(
             }
             Some("input_json_delta") => {
                 let piece = text("/delta/partial_json").unwrap_or_default();
-                // Also of tools that run at the provider, whose blocks are no calls here.
+                // These deltas also come for tools that run at the provider, whose blocks are no
+                // calls here.
                 if let Some(call) = draft.find_partial_call(&key()) {
                     call.arguments.push_str(piece);
                 }
@@ -201,6 +205,8 @@ pub(super) fn apply_stream_event(
         }
         "message_stop" => draft.closed = true,
         "error" => {
+            // The stream began with status 200, so the status is derived from the type of the
+            // error. 529 is Anthropic's own status for overload.
             let status = match text("/error/type").unwrap_or_default() {
                 "overloaded_error" => 529,
                 "rate_limit_error" => 429,
@@ -219,7 +225,8 @@ pub(super) fn apply_stream_event(
     Ok(())
 }
 
-/// The beginning tells what was read, the end what was written; some gateways tell all at the end.
+/// Records token use. The start event reports input and the last one output; some gateways report
+/// everything at the end.
 fn record_reply_usage(draft: &mut PartialReply, usage: &Value) {
     let count = |field: &mut Option<u64>, pointer: &str| {
         if let Some(tokens) = usage_token_count(usage, pointer) {

@@ -1,4 +1,4 @@
-//! OpenAI's chat completions, and the many that speak them nearly so.
+//! OpenAI's chat completions format, and the variants that most other providers speak.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{ChatMessage, FinishReason, ModelRequest};
 
-/// The key of the part that they are.
+/// The key of the block that holds the thoughts.
 const THOUGHTS_KEY: &str = "thoughts";
 
 pub(super) fn chat_completions_request_body(
@@ -84,7 +84,7 @@ fn chat_message(message: &ChatMessage, dialect: WireDialect) -> Value {
             let calls: Vec<Value> = calls
                 .iter()
                 .map(|call| {
-                    // Several servers read the text again, and fail on what is no JSON.
+                    // Several servers parse this text and fail if it is no JSON.
                     json!({ "id": call.id, "type": "function", "function": {
                         "name": call.tool, "arguments": call_arguments_for_provider(call).to_string(),
                     } })
@@ -112,6 +112,7 @@ pub(super) fn apply_stream_event(
         .find_map(|place| place.get("error"))
         .filter(|error| !error.is_null())
     {
+        // The response began with status 200, so the error in the stream has to carry its own.
         let code = error.get("code").and_then(Value::as_u64);
         return Err(ModelAnswerDecodeError::Reported {
             status: code
@@ -129,7 +130,7 @@ pub(super) fn apply_stream_event(
     let delta = choice.get("delta").unwrap_or(&Value::Null);
     match delta.get("content") {
         Some(Value::String(text)) => draft.text.push_str(text),
-        // Parts, of which thoughts are some.
+        // A list of parts, some of which are thoughts without a `text`.
         Some(Value::Array(parts)) => {
             for part in parts {
                 draft
@@ -170,15 +171,17 @@ pub(super) fn apply_stream_event(
     Ok(())
 }
 
-/// The last event.
+/// Handles the last event of the stream.
 pub(super) fn finish_streamed_chat_reply(draft: &mut PartialReply) {
     draft.closed = true;
     draft
         .ended
+        // Some servers end the stream without a reason. The answer is complete all the same.
         .get_or_insert_with(|| FinishReason::Other("no reason given".to_owned()));
 }
 
-/// Pieces of one call share an index. Where there is none, a new id begins a new call.
+/// Applies a piece of a call. Pieces of one call share an index. Without one, a new id begins a new
+/// call.
 fn apply_call_delta(draft: &mut PartialReply, piece: &Value) -> Result<(), ModelAnswerDecodeError> {
     let id = piece.get("id").and_then(Value::as_str).unwrap_or_default();
     let key = match (piece.get("index"), draft.last_streamed_call_key()) {
@@ -208,7 +211,7 @@ fn record_reply_usage(draft: &mut PartialReply, usage: &Value) {
         usage_token_count(usage, "/prompt_tokens"),
         usage_token_count(usage, "/completion_tokens"),
     );
-    // xAI leaves thoughts out of what was written, but not out of the sum.
+    // xAI excludes thoughts from the completion tokens but includes them in the total.
     let thought =
         usage_token_count(usage, "/completion_tokens_details/reasoning_tokens").unwrap_or(0);
     let output = match (input, output, usage_token_count(usage, "/total_tokens")) {

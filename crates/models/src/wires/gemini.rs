@@ -1,4 +1,4 @@
-//! Google's `generateContent`.
+//! Google's `generateContent` format.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,8 @@ use super::{
 };
 use crate::{ChatMessage, FinishReason, ModelRequest};
 
-/// What Google documents for a call whose signature is not known, such as one of another model.
+/// The signature that Google documents for calls whose own one is not known, such as another
+/// model's.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
 pub(super) fn request_body(request: &ModelRequest) -> Value {
@@ -21,7 +22,7 @@ pub(super) fn request_body(request: &ModelRequest) -> Value {
     }
     let mut system = request.system.to_string();
     match &request.output_schema {
-        // Not every model can do both at once.
+        // Not every model supports tools and a schema at once.
         Some(shape) if !request.tools.is_empty() => {
             system = system_prompt_with_schema(&system, shape)
         }
@@ -56,7 +57,7 @@ pub(super) fn request_body(request: &ModelRequest) -> Value {
     body.into()
 }
 
-/// Results of calls that were made together stand together.
+/// Converts the conversation. Results of calls that were made together go into one message.
 fn messages_to_gemini_contents(messages: &[ChatMessage]) -> Vec<Value> {
     let mut out: Vec<(&str, Vec<Value>)> = Vec::new();
     for message in messages {
@@ -76,7 +77,7 @@ fn messages_to_gemini_contents(messages: &[ChatMessage]) -> Vec<Value> {
                         "functionCall",
                         json!({ "id": call.id, "name": call.tool, "args": call_arguments_for_provider(call) }),
                     );
-                    // Only the first of several is signed.
+                    // Of several calls only the first carries a signature.
                     if let Some(kept) = &call.provider_state {
                         part.set_json_field("thoughtSignature", kept.as_str());
                     } else if at == 0 {
@@ -128,7 +129,7 @@ pub(super) fn apply_stream_event(
     if let Some(usage) = event.get("usageMetadata") {
         fill_gemini_token_usage(draft, usage);
     }
-    // Every event has the same one.
+    // Every event repeats the same reason.
     if event.pointer("/promptFeedback/blockReason").is_some() {
         draft.ended = Some(FinishReason::Refused);
     }
@@ -140,6 +141,7 @@ pub(super) fn apply_stream_event(
         let signature = part.get("thoughtSignature").and_then(Value::as_str);
         if let Some(wanted) = part.get("functionCall") {
             let text = |name: &str| wanted.get(name).and_then(Value::as_str).unwrap_or_default();
+            // Every call comes whole in one event, so it never needs to be found again.
             let key = draft.generate_call_key();
             let call = draft.get_or_add_tool_call(&key)?;
             text("id").clone_into(&mut call.id);
@@ -150,6 +152,7 @@ pub(super) fn apply_stream_event(
                 Some(arguments) => arguments.to_string(),
             };
             call.kept = signature.map(str::to_owned);
+        // Parts that are marked as thoughts are not part of the answer.
         } else if part.get("thought").and_then(Value::as_bool) != Some(true) {
             draft
                 .text

@@ -1,4 +1,4 @@
-//! A JSON object that is put together field by field.
+//! A builder of JSON objects, field by field.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,5 @@
-//! The formats that providers speak: a request as its JSON body, and an answer from the bytes of
-//! its stream. Pure; the connection is in `remote`.
+//! The wire formats of providers: a request as a JSON body, and an answer from the bytes of its
+//! stream. Pure; the connection is in `remote`.
 
 mod anthropic;
 mod chat;
@@ -33,24 +33,25 @@ pub enum WireFormat {
 /// What differs between providers of one wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WireDialect {
-    /// The provider holds an answer to a schema. Else it is told the schema in words.
+    /// The provider enforces a schema on the answer. If not, the schema is put into the
+    /// instructions.
     pub(crate) enforces_schemas: bool,
-    /// It tells the tokens used only if asked to; who is not so refuses the question.
+    /// It must be asked to report token use. Providers without this refuse the question.
     pub(crate) requests_usage: bool,
-    /// It refuses a conversation with calls from which its own thoughts are missing.
+    /// It refuses a conversation with calls that lacks its own thoughts.
     pub(crate) returns_thoughts: bool,
-    /// What the most output tokens are called, on the chat wire.
+    /// The name of the output token limit on the chat wire.
     pub(crate) max_tokens: &'static str,
 }
 
-/// Why an answer cannot be had from its bytes.
+/// Why the bytes give no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ModelAnswerDecodeError {
     /// It is not what the format says.
     Unreadable(String),
     /// The stream ended before the answer did.
     CutOff,
-    /// The provider said, inside the stream, that something went wrong.
+    /// The provider reported an error inside the stream.
     Reported {
         /// The HTTP status that it means.
         status: u16,
@@ -60,7 +61,7 @@ pub(crate) enum ModelAnswerDecodeError {
 }
 
 impl WireFormat {
-    /// Below the base URL.
+    /// Returns the path below the base URL.
     pub(crate) fn endpoint_path(self, model: &str) -> String {
         match self {
             Self::Anthropic => "/v1/messages".to_owned(),
@@ -70,7 +71,7 @@ impl WireFormat {
         }
     }
 
-    /// The header that carries the key, and what stands before it there.
+    /// Returns the header for the key, and the prefix of its value.
     pub(crate) fn api_key_header(self) -> (&'static str, &'static str) {
         match self {
             Self::Anthropic => ("x-api-key", ""),
@@ -79,7 +80,7 @@ impl WireFormat {
         }
     }
 
-    /// Which version of the format is meant, where the provider asks.
+    /// Returns the header for the format's version, where the provider requires one.
     pub(crate) fn api_version_header(self) -> Option<(&'static str, &'static str)> {
         (self == Self::Anthropic).then_some(("anthropic-version", "2023-06-01"))
     }
@@ -104,6 +105,7 @@ impl WireFormat {
         draft: &mut PartialReply,
         data: &str,
     ) -> Result<(), ModelAnswerDecodeError> {
+        // The one event of any wire that is not JSON.
         if self == Self::Chat && data.trim() == "[DONE]" {
             chat::finish_streamed_chat_reply(draft);
             return Ok(());
@@ -111,6 +113,8 @@ impl WireFormat {
         let event: Value = serde_json::from_str(data).map_err(|error| {
             ModelAnswerDecodeError::Unreadable(format!("an event is no JSON: {error}"))
         })?;
+        // Events of all wires are objects. In anything else, every lookup below would silently find
+        // nothing.
         if !event.is_object() {
             return Err(ModelAnswerDecodeError::Unreadable(
                 "an event is no JSON object".to_owned(),
@@ -145,7 +149,8 @@ impl StreamedReplyReader {
         }
     }
 
-    /// True: the answer is whole, and nothing further is to come.
+    /// Reads a piece of the stream. Returns true once the answer is complete and nothing further is
+    /// expected.
     pub(crate) fn parse_reply_chunk(
         &mut self,
         bytes: &[u8],
@@ -153,13 +158,14 @@ impl StreamedReplyReader {
         let (wire, draft, begun) = (self.wire, &mut self.draft, &mut self.begun);
         self.events.feed_sse_bytes(bytes, |data| {
             wire.apply_stream_event(draft, data)?;
+            // Set only after an event was understood: an unreadable first event may be retried.
             *begun = true;
             Ok(draft.closed)
         })?;
         Ok(self.draft.closed)
     }
 
-    /// Whether nothing that matters is still to come.
+    /// Returns whether everything essential has arrived.
     pub(crate) fn is_model_reply_complete(&self) -> bool {
         self.draft.ended.is_some()
     }
@@ -170,12 +176,13 @@ impl StreamedReplyReader {
     }
 }
 
-/// Reads a recorded answer from the pieces of its stream, without a connection. `None`: it is
-/// none of this format, or not whole.
+/// Reads a recorded answer from the pieces of its stream, without a connection. Returns `None` if
+/// it is not of this format or not complete.
 pub fn read_recorded_reply<'a>(
     wire: WireFormat,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Option<ModelReply> {
+    // The dialect matters only for thoughts to be sent back, which a recorded answer never is.
     let mut reader = StreamedReplyReader::new(wire, crate::providers::STRICT);
     for piece in pieces {
         if reader.parse_reply_chunk(piece).ok()? {
@@ -185,7 +192,8 @@ pub fn read_recorded_reply<'a>(
     reader.into_model_reply().ok()
 }
 
-/// Arguments as every provider takes them back: an object. What was none is shown as it came.
+/// Returns arguments in a form that every provider accepts back, which is an object. Anything else
+/// is wrapped as received.
 fn call_arguments_for_provider(call: &RequestedToolCall) -> Value {
     match &call.arguments {
         Ok(Value::Object(fields)) => Value::Object(fields.clone()),
@@ -194,7 +202,7 @@ fn call_arguments_for_provider(call: &RequestedToolCall) -> Value {
     }
 }
 
-/// What came of a call, where the wire has no place for whether it failed.
+/// Returns the result of a call where the wire cannot say whether it failed.
 fn tool_result_text(text: &str, failed: bool) -> String {
     if failed {
         format!("[the call failed]\n{text}")
@@ -203,7 +211,7 @@ fn tool_result_text(text: &str, failed: bool) -> String {
     }
 }
 
-/// The instructions of a request whose shape nobody but the model can see to.
+/// Returns the instructions with the schema in words, where the provider cannot enforce it.
 fn system_prompt_with_schema(system: &str, shape: &OutputSchema) -> String {
     let gap = if system.is_empty() { "" } else { "\n\n" };
     format!(
@@ -212,7 +220,7 @@ fn system_prompt_with_schema(system: &str, shape: &OutputSchema) -> String {
     )
 }
 
-/// The text of a provider's error, wherever it keeps it.
+/// Returns the text of a provider's error, from whichever field holds it.
 pub(crate) fn find_provider_error_text(body: &Value) -> Option<&str> {
     [
         "/error/message",

@@ -1,4 +1,4 @@
-//! An answer while it comes, the same for every wire.
+//! An answer under construction, the same for every wire.
 
 use serde_json::{Value, json};
 
@@ -6,24 +6,25 @@ use super::ModelAnswerDecodeError;
 use super::thought_blocks::{ReplyBlock, encode_thinking_blocks_to_keep};
 use crate::{AnswerTokenUsage, FinishReason, ModelReply, RequestedToolCall};
 
-/// No model wants more at once; it bounds the search for the call that a piece belongs to.
+/// The largest number of calls in one answer. It bounds the search for the call that a piece
+/// belongs to.
 const MAX_CALLS: usize = 128;
 
 /// What has come so far.
 #[derive(Debug, Default)]
 pub(crate) struct PartialReply {
     pub(crate) text: String,
-    /// Text that counts only if it does not come again as a whole.
+    /// Text from deltas, which is used only if the complete text does not follow.
     pub(crate) text_deltas: String,
     pub(crate) refused: bool,
-    /// Its parts in their order, each under its key, where a provider may want to see that again.
+    /// The parts in order, each under its key, where a provider may want them back.
     blocks: Vec<(String, ReplyBlock)>,
-    /// Whether thoughts that are nothing but a text are wanted again.
+    /// Whether thoughts that are plain text must be sent back.
     pub(crate) keeps_thoughts: bool,
     calls: Vec<PartialCall>,
-    /// Known once the provider has said why the answer ended: then it is whole.
+    /// Set once the provider has said why the answer ended. The answer is then complete.
     pub(crate) ended: Option<FinishReason>,
-    /// Nothing further is to come.
+    /// Nothing further is expected.
     pub(crate) closed: bool,
     pub(crate) usage: AnswerTokenUsage,
 }
@@ -31,7 +32,7 @@ pub(crate) struct PartialReply {
 /// A call while it comes.
 #[derive(Debug, Default)]
 pub(crate) struct PartialCall {
-    /// What the pieces of one call have in common on this wire.
+    /// What identifies the pieces of one call on this wire.
     key: String,
     pub(crate) id: String,
     pub(crate) tool: String,
@@ -40,7 +41,7 @@ pub(crate) struct PartialCall {
 }
 
 impl PartialReply {
-    /// Of a provider that wants its thoughts back, or not.
+    /// Creates an empty reply, for a provider that wants its thoughts back or one that does not.
     pub(crate) fn new(keeps_thoughts: bool) -> Self {
         Self {
             keeps_thoughts,
@@ -78,7 +79,7 @@ impl PartialReply {
         self.calls.iter_mut().find(|part| part.key == key)
     }
 
-    /// Nothing was said and nothing called.
+    /// Returns whether there is neither text nor a call.
     pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty() && self.calls.is_empty()
     }
@@ -89,6 +90,8 @@ impl PartialReply {
         key: &str,
         block: ReplyBlock,
     ) -> Result<(), ModelAnswerDecodeError> {
+        // Bounds memory and the search for a block. An answer has text and thoughts between its
+        // calls.
         if self.blocks.len() >= MAX_CALLS * 4 {
             return Err(ModelAnswerDecodeError::Unreadable(
                 "it has too many parts".to_owned(),
@@ -114,7 +117,7 @@ impl PartialReply {
         }
     }
 
-    /// Whether a part has been begun under this key.
+    /// Returns whether a part has been begun under this key.
     pub(super) fn has_model_reply_block(&self, key: &str) -> bool {
         self.blocks.iter().any(|(own, _)| own == key)
     }
@@ -131,6 +134,7 @@ impl PartialReply {
 
     /// The answer, if it is whole.
     pub(crate) fn into_model_reply(self) -> Result<ModelReply, ModelAnswerDecodeError> {
+        // Without a reason the stream was cut, and a call could lack half of its arguments.
         let Some(ended) = self.ended else {
             return Err(ModelAnswerDecodeError::CutOff);
         };
@@ -145,12 +149,13 @@ impl PartialReply {
         {
             first.provider_state = Some(kept);
         }
+        // A call without a tool cannot be made or answered.
         if calls.iter().any(|call| call.tool.is_empty()) {
             return Err(ModelAnswerDecodeError::Unreadable(
                 "a call names no tool".to_owned(),
             ));
         }
-        // Several providers end an answer with calls as any other.
+        // Several providers end an answer with calls like any other.
         let ended = match ended {
             _ if self.refused => FinishReason::Refused,
             FinishReason::EndOfTurn if !calls.is_empty() => FinishReason::Calls,
@@ -167,12 +172,13 @@ impl PartialReply {
 
 impl PartialCall {
     fn into_complete_tool_call(self) -> RequestedToolCall {
-        // No arguments at all are written as nothing.
+        // A call without arguments comes as an empty text.
         let arguments = match self.arguments.trim() {
             "" => Ok(json!({})),
             text => serde_json::from_str(text).map_err(|_| self.arguments),
         };
         let id = match self.id {
+            // Some answers carry no ids, but results are matched by id.
             id if id.is_empty() => format!("call_{:016x}", fastrand::u64(..)),
             id => id,
         };
@@ -190,7 +196,7 @@ pub(crate) fn usage_token_count(usage: &Value, pointer: &str) -> Option<u64> {
     usage.pointer(pointer).and_then(Value::as_u64)
 }
 
-/// How the providers that count all input together are counted here.
+/// Returns the usage for providers that count all input together: cached tokens are subtracted.
 pub(crate) fn usage_from_inclusive_totals(
     input: Option<u64>,
     cached: Option<u64>,
@@ -199,6 +205,7 @@ pub(crate) fn usage_from_inclusive_totals(
 ) -> AnswerTokenUsage {
     let elsewhere = cached.unwrap_or(0).saturating_add(written.unwrap_or(0));
     AnswerTokenUsage {
+        // Each kind has its own price, so no token may be counted twice.
         input: input.map(|all| all.saturating_sub(elsewhere)),
         cache_read: cached,
         cache_write: written,

@@ -1,4 +1,4 @@
-//! OpenAI's Responses.
+//! OpenAI's Responses format.
 
 use serde_json::{Value, json};
 
@@ -10,10 +10,10 @@ use super::{
 };
 use crate::{ChatMessage, FinishReason, ModelRequest};
 
-/// Thoughts that only the provider can read: it keeps none, as nothing of the conversation.
+/// Encrypted thoughts that only the provider can read. It stores neither them nor the conversation.
 const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
 
-/// Those that do not, refuse to be asked for thoughts.
+/// Returns whether the model reasons. Other models refuse a request for thoughts.
 fn is_reasoning_model(model: &str) -> bool {
     !["gpt-4", "gpt-3", "chatgpt-4"]
         .iter()
@@ -24,7 +24,7 @@ pub(super) fn request_body(model: &str, request: &ModelRequest) -> Value {
     let mut body = JsonObjectBuilder::default();
     body.set_json_field("model", model);
     body.set_json_field("stream", true);
-    // The conversation is ours; the provider need not keep it.
+    // The conversation is kept here, so the provider need not store it.
     body.set_json_field("store", false);
     let items: Value = request
         .messages
@@ -40,7 +40,7 @@ pub(super) fn request_body(model: &str, request: &ModelRequest) -> Value {
     }
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|tool| {
-            // Strict would refuse schemas with optional fields.
+            // Strict mode refuses schemas with optional fields.
             json!({
                 "type": "function", "name": tool.name, "description": tool.description,
                 "parameters": *tool.schema, "strict": false,
@@ -94,7 +94,7 @@ pub(super) fn apply_stream_event(
 ) -> Result<(), ModelAnswerDecodeError> {
     let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
     match text("/type").unwrap_or_default() {
-        // Only what is whole is taken, but for the text of an answer that is cut.
+        // Only complete items are used, except for the text of an answer that was cut.
         "response.output_text.delta" | "response.refusal.delta" => draft
             .text_deltas
             .push_str(text("/delta").unwrap_or_default()),
@@ -106,13 +106,14 @@ pub(super) fn apply_stream_event(
             apply_output_item(draft, event.get("item").unwrap_or(&Value::Null), &at)?;
         }
         "response.completed" | "response.incomplete" => {
-            // Some gateways send the items at the end only.
+            // Some gateways send the items only at the end.
             if draft.is_empty() {
                 let items = event.pointer("/response/output").and_then(Value::as_array);
                 for (at, one) in items.into_iter().flatten().enumerate() {
                     apply_output_item(draft, one, &at.to_string())?;
                 }
             }
+            // No complete message came, so the answer was cut. Its deltas are all there is.
             if draft.text.is_empty() {
                 draft.text = std::mem::take(&mut draft.text_deltas);
             }
@@ -134,7 +135,7 @@ pub(super) fn apply_stream_event(
             draft.closed = true;
         }
         "response.failed" => return Err(responses_api_error(event.pointer("/response/error"))),
-        // With the error as a field of it, or as the event itself.
+        // The error is a field of the event, or the event itself.
         "error" => return Err(responses_api_error(event.get("error").or(Some(event)))),
         _ => {}
     }
@@ -149,7 +150,8 @@ fn apply_output_item(
     let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
     match text("type") {
         "reasoning" => {
-            // Its id would be looked for in what the provider keeps.
+            // The id is left out: the provider would look for it among stored items, and none are
+            // stored.
             if !draft.has_model_reply_block(at)
                 && let Some(sealed) = item.get("encrypted_content").filter(|it| it.is_string())
             {

@@ -1,22 +1,21 @@
-//! Server-sent events: lines to the data they carry. Names of events are not read, since every
+//! Parses server-sent events into the data they carry. Names of events are ignored, because every
 //! wire repeats them in the data.
 
 use super::ModelAnswerDecodeError;
 
-/// Text that comes in pieces, cut into events. What is kept is at most what was fed, which the
-/// caller bounds.
+/// Splits a stream into events. It keeps at most what was fed, which the caller bounds.
 #[derive(Debug, Default)]
 pub(crate) struct SseParser {
-    /// Of a line whose end has not come.
+    /// The line whose end has not come.
     line: Vec<u8>,
-    /// A line that ended in CR may go on with LF.
+    /// The last line ended with CR, so an LF now belongs to the same line end.
     carriage: bool,
     data: Option<String>,
 }
 
 impl SseParser {
-    /// Hands on each event that is whole, until `take` says that it was the last: what stands
-    /// behind that one is not looked at.
+    /// Passes each complete event to `take`, until it returns that the event was the last. What
+    /// follows is ignored.
     pub(crate) fn feed_sse_bytes(
         &mut self,
         bytes: &[u8],
@@ -43,7 +42,7 @@ impl SseParser {
         Ok(())
     }
 
-    /// The event that the line ends.
+    /// Returns the event that this line completes.
     fn parse_sse_line(&mut self, line: &[u8]) -> Result<Option<String>, ModelAnswerDecodeError> {
         let line = std::str::from_utf8(line)
             .map_err(|_| ModelAnswerDecodeError::Unreadable("it is not UTF-8".to_owned()))?;
@@ -61,10 +60,10 @@ impl SseParser {
                 }
                 data.push_str(value);
             }
-            // A comment, or what only a browser needs.
+            // A comment, or a field that only browsers need.
             "" | "event" | "id" | "retry" => {}
-            // The format says to ignore it. But it is a page of a proxy, or a server that does
-            // not stream, and the first line tells which.
+            // The specification says to ignore unknown fields. In practice such a line is a proxy's
+            // page or a server that does not stream, and the first line tells which.
             _ => {
                 return Err(ModelAnswerDecodeError::Unreadable(format!(
                     "it is no stream of events: {line}"

@@ -1,5 +1,5 @@
-//! Thoughts that a provider wants to see again: kept with the first call of an answer, in the order
-//! that the answer had, and put back in their places.
+//! Thoughts that a provider wants back. They are kept with the first call of an answer, in the
+//! answer's order, and put back in their places.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,29 +10,29 @@ use crate::RequestedToolCall;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ReplyBlock {
-    /// As the provider writes it.
+    /// As written by the provider.
     Thought(Value),
     Text(String),
-    /// By its id.
+    /// A call, by its id.
     Call(String),
 }
 
-/// What is kept of these parts; nothing if there is no thought among them.
+/// Returns what is kept of these parts; `None` if there is no thought among them.
 pub(super) fn encode_thinking_blocks_to_keep(blocks: &[ReplyBlock]) -> Option<String> {
     let thoughts = |block: &ReplyBlock| matches!(block, ReplyBlock::Thought(_));
     let any = blocks.iter().any(thoughts);
     any.then(|| serde_json::to_string(blocks).ok()).flatten()
 }
 
-/// A part of an answer that is sent again.
+/// A part of an answer that is sent back.
 pub(super) enum ResentReplyPart<'a> {
     Thought(Value),
     Text(String),
     Call(&'a RequestedToolCall),
 }
 
-/// An answer in its parts: the text, then the calls, and thoughts in their places where they are
-/// known and are of this very answer.
+/// Returns an answer in its parts: the text, then the calls, with thoughts in their places where
+/// they are known and belong to this very answer.
 pub(super) fn reply_parts_to_resend<'a>(
     text: &str,
     calls: &'a [RequestedToolCall],
@@ -55,7 +55,7 @@ fn reply_parts_in_order<'a>(
             ReplyBlock::Thought(thought) => parts.push(ResentReplyPart::Thought(thought)),
             ReplyBlock::Text(text) => {
                 said.push_str(&text);
-                // No provider takes one that says nothing.
+                // No provider accepts an empty text.
                 if !text.trim().is_empty() {
                     parts.push(ResentReplyPart::Text(text));
                 }
@@ -65,10 +65,12 @@ fn reply_parts_in_order<'a>(
             )),
         }
     }
+    // The kept parts fit only the answer they came with. If the caller edited its text or calls,
+    // the thoughts are dropped.
     (said == text && left.next().is_none()).then_some(parts)
 }
 
-/// The thoughts alone, where they have a place of their own.
+/// Returns the thoughts alone, for wires that have a field for them.
 pub(super) fn thoughts_kept_with_tool_calls(calls: &[RequestedToolCall]) -> String {
     let texts = decode_kept_reply_blocks(calls)
         .into_iter()

@@ -1,4 +1,5 @@
-//! What an apply was about to do, in one small file that is replaced as a whole.
+//! Defines the journal of an apply: one small file that lists what is about to be done. It is
+//! always replaced as a whole, so a reader sees an old or a new journal, never a part.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,13 +14,13 @@ use crate::tree_path::PathBelowRoot;
 
 const JOURNAL_NAME: &str = "journal.json";
 
-/// How far an apply had come.
+/// The phase that an apply has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum PatchApplyPhase {
-    /// Contents are being staged: all of it can be dropped.
+    /// Contents are being staged; recovery removes them.
     Staging,
-    /// All contents are on disk: it is to be finished.
+    /// All contents are on disk; recovery finishes the apply.
     Decided,
 }
 
@@ -30,7 +31,7 @@ pub(super) struct PatchApplyJournal {
     pub(super) entries: Vec<PatchJournalEntry>,
 }
 
-/// What is done to one file.
+/// The change of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PatchJournalEntry {
     pub(super) path: String,
@@ -41,7 +42,8 @@ pub(super) struct PatchJournalEntry {
 }
 
 impl PatchJournalEntry {
-    /// The file; `None` if this is no path of a root, whoever wrote it.
+    /// Returns the path of the file; `None` if it could lead out of the root or into `.git`. The
+    /// journal's content is not trusted.
     pub(super) fn patch_journal_entry_path(&self) -> Option<PathBelowRoot> {
         PathBelowRoot::parse_path_inside_tree(&self.path)
             .filter(|path| !path.has_dot_git_component())
@@ -50,21 +52,23 @@ impl PatchJournalEntry {
     pub(super) fn staged_path(&self) -> Option<PathBelowRoot> {
         let staged = PathBelowRoot::parse_path_inside_tree(self.staged.as_deref()?)?;
         let (_, name) = staged.parent_and_name()?;
+        // Recovery deletes and renames this file. The prefix keeps a forged journal from naming
+        // others.
         (name.starts_with(".checkrein-patch-") && !staged.has_dot_git_component()).then_some(staged)
     }
 }
 
-/// What lies in the journal's place.
+/// What is found in the journal's place.
 #[derive(Debug)]
 pub(super) enum JournalReadResult {
     Missing,
     Journal(PatchApplyJournal),
-    /// Something that nobody can read as one.
+    /// Something that cannot be parsed as a journal.
     Unreadable,
 }
 
 impl PatchApplyJournal {
-    /// Puts it in its place; after that it survives a power cut.
+    /// Writes the journal and renames it into its place. After that it survives a power cut.
     pub(super) fn write_journal_durably(
         &self,
         memory: &Path,
@@ -76,6 +80,7 @@ impl PatchApplyJournal {
         let file = create_private_file(&fresh)?;
         ops.write_in_two_observed_halves(&file, &bytes)?;
         ops.call_hook_before_disk_operation("sync the journal");
+        // Synced before the rename: after a power cut the name must not lead to an empty file.
         file.sync_all()?;
         ops.call_hook_before_disk_operation(match self.phase {
             PatchApplyPhase::Staging => "rename the journal: staging",
@@ -83,21 +88,23 @@ impl PatchApplyJournal {
         });
         fs::rename(&fresh, memory.join(JOURNAL_NAME))?;
         ops.call_hook_before_disk_operation("sync the journal's folder");
+        // The rename itself is durable only once the folder is synced.
         sync_folder(memory)
     }
 
-    /// The journal of an apply that did not come to its end.
+    /// Reads the journal of an unfinished apply.
     pub(super) fn read_patch_journal(memory: &Path) -> JournalReadResult {
         match fs::read(memory.join(JOURNAL_NAME)) {
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .map_or(JournalReadResult::Unreadable, JournalReadResult::Journal),
             Err(error) if error.kind() == io::ErrorKind::NotFound => JournalReadResult::Missing,
-            // A folder in its place, or nobody may read it.
+            // A folder in its place, or missing permission.
             Err(_) => JournalReadResult::Unreadable,
         }
     }
 
-    /// What is no journal must not stop every patch from now on: it goes where a person finds it.
+    /// Renames an unreadable journal, so that it does not block every later patch and a person can
+    /// look at it.
     pub(super) fn set_aside_unreadable_journal(memory: &Path) -> io::Result<PathBuf> {
         let mut number = 1;
         let aside = loop {
@@ -112,7 +119,7 @@ impl PatchApplyJournal {
         Ok(aside)
     }
 
-    /// Takes it away.
+    /// Deletes the journal. The apply is finished with that.
     pub(super) fn delete_patch_journal(
         memory: &Path,
         ops: &PatchStepObserver<'_>,

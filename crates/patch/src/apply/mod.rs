@@ -1,10 +1,10 @@
-//! A plan carried out, all or nothing. New contents are staged beside their targets and synced;
-//! then a journal that says what is to happen is renamed into its place; then it happens.
+//! Carries out a plan, all or nothing. New contents are staged beside their targets and synced.
+//! Then a journal with the decided changes is renamed into its place. Then the changes are made.
 //!
-//! What a kill, or a power cut, leaves: before that rename the old tree and staged files,
-//! which [`recovery`] removes; after it a tree that may be half way, which [`recover`] brings to
-//! the new one. Nobody can rename several files at one instant: until then a reader can see
-//! some files old and some new, each whole.
+//! A kill or a power cut before that rename leaves the old tree and staged files, which
+//! [`recovery`] removes. After it the tree may be half changed, and [`recover_interrupted_apply`]
+//! completes the change. Several files cannot be renamed at one instant: meanwhile a reader can see
+//! some files old and some new, each of them whole.
 
 mod journal;
 mod op_observer;
@@ -30,25 +30,24 @@ use recovery::roll_patch_forward;
 
 pub use recovery::PatchRecoveryOutcome;
 
-/// How long another apply in the same root is waited for.
+/// Longest wait for another apply in the same root.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Why a plan was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum PatchApplyError {
-    /// The tree is as it was.
+    /// The tree is unchanged.
     #[error("nothing was changed: {0}")]
     Untouched(String),
-    /// Somebody changed files at the very moment: the rest is done.
+    /// Other files were changed by somebody else during the apply and left alone; the rest is done.
     #[error("done but for what somebody else changed at the same moment and was left alone: {0}")]
     Overtaken(String),
-    /// The change is on record and not done yet: the next call takes it up.
+    /// The change is recorded but not finished; the next call finishes it.
     #[error("the change is decided but could not be finished: {0}; run the command again")]
     Unfinished(String),
 }
 
-/// Carries out a plan. `memory` is a folder of this root's own, outside of it, for the
-/// journal.
+/// Carries out a plan. `memory` is a folder outside of the root for this root's journal.
 ///
 /// # Errors
 /// If the tree is not what it was when the patch was checked, or the system says no.
@@ -65,8 +64,8 @@ pub fn apply_patch_plan(
     )
 }
 
-/// Takes up what a killed [`apply_patch_plan`] left in this root. It may be killed itself, and be called
-/// again: the end is the same.
+/// Completes or reverts what a killed [`apply_patch_plan`] left in this root. It is idempotent: it
+/// can itself be killed and called again.
 ///
 /// # Errors
 /// If the system says no; nothing is lost by that.
@@ -74,6 +73,7 @@ pub fn recover_interrupted_apply(
     disk: &DiskTree,
     memory: &Path,
 ) -> Result<PatchRecoveryOutcome, PatchApplyError> {
+    // Checked without the lock, which would create the folder even if there is nothing to recover.
     if !journal::patch_journal_exists(memory) {
         return Ok(PatchRecoveryOutcome::Nothing);
     }
@@ -88,6 +88,7 @@ fn apply_patch_plan_with_ops(
     ops: &PatchStepObserver<'_>,
 ) -> Result<(), PatchApplyError> {
     let _held = lock_patch_root(memory).map_err(patch_left_tree_untouched_error)?;
+    // An unfinished apply comes first: its journal would be overwritten below.
     recovery::recover_patch_journal(disk, memory, ops)?;
     let (acts, staged) =
         patch_journal_entries(plan, disk).map_err(patch_left_tree_untouched_error)?;
@@ -96,18 +97,23 @@ fn apply_patch_plan_with_ops(
         entries: acts,
     };
     let staging = || -> io::Result<()> {
+        // Written before the first staged file, so that recovery knows which files to remove.
         journal.write_journal_durably(memory, ops)?;
         write_staged_files(plan, disk, &journal, &staged, ops)?;
+        // The last check before the decision. What changes after it is found file by file when
+        // rolling forward.
         ensure_tree_matches_plan(plan, disk)
     };
     if let Err(error) = staging() {
-        // What cannot be taken back now is, by the next call.
+        // An error here is ignored: the journal stays, and the next call cleans up.
         let _ = recovery::recover_patch_journal(disk, memory, ops);
         return Err(patch_left_tree_untouched_error(error));
     }
+    // The commit point: from here on the change is completed, not reverted.
     journal.phase = PatchApplyPhase::Decided;
     if let Err(error) = journal.write_journal_durably(memory, ops) {
-        // Whether it is in its place is for whoever reads it to see.
+        // The error may have come before or after the rename. Recovery reads the journal and
+        // decides by what it finds.
         return Err(unfinished_patch_error(error));
     }
     let left_alone =
@@ -126,7 +132,7 @@ fn unfinished_patch_error(error: io::Error) -> PatchApplyError {
     PatchApplyError::Unfinished(error.to_string())
 }
 
-/// One at a time in this root; the kernel lets go when the process dies.
+/// Locks the root for one apply at a time. The kernel releases the lock when the process dies.
 fn lock_patch_root(memory: &Path) -> io::Result<File> {
     create_private_folder(memory)?;
     let file = create_private_file(&memory.join("lock"))?;
@@ -145,7 +151,7 @@ fn lock_patch_root(memory: &Path) -> io::Result<File> {
     }
 }
 
-/// Nobody else reads there; so it is of every folder above that is not there yet.
+/// Creates a folder, and the missing folders above it, for the owner only.
 fn create_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -156,7 +162,7 @@ fn create_private_folder(folder: &Path) -> io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// Makes a file that nobody else reads, or empties it.
+/// Creates or truncates a file that only its owner can read.
 fn create_private_file(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     #[cfg(unix)]
@@ -164,7 +170,8 @@ fn create_private_file(path: &Path) -> io::Result<File> {
     options.write(true).create(true).truncate(true).open(path)
 }
 
-/// What is to be done, with a name for each staged file; and the folders these lie in.
+/// Returns the journal entries, with a name for each staged file, and the folders of the staged
+/// files.
 fn patch_journal_entries(
     plan: &PatchPlan,
     disk: &DiskTree,
@@ -175,6 +182,8 @@ fn patch_journal_entries(
         let staged = match &step.after {
             None => None,
             Some(_) => {
+                // Staged in or above the target's folder: `rename` is atomic only within one file
+                // system.
                 let mut place = nearest_existing_folder(&step.path, disk)?;
                 if !folders.contains(&place) {
                     folders.push(place.clone());
@@ -199,13 +208,14 @@ fn patch_journal_entries(
     Ok((acts, folders))
 }
 
-/// The folder that a path lies in, or the nearest above it that is there.
+/// Returns the nearest folder above a path that exists.
 fn nearest_existing_folder(path: &PathBelowRoot, disk: &DiskTree) -> io::Result<PathBelowRoot> {
     let mut folder = path.clone();
     while folder.pop_path_name() {
         match disk.root_folder().tree_node_at(&folder)? {
             TreeNode::Folder => return Ok(folder),
-            // A file in its place goes before the folder comes.
+            // A file in the folder's place is removed by the same patch before the folder is
+            // created.
             TreeNode::Missing | TreeNode::File { .. } => {}
             TreeNode::Link(_) | TreeNode::Other => return Err(io::ErrorKind::NotADirectory.into()),
         }
@@ -241,7 +251,7 @@ fn write_staged_files(
     Ok(())
 }
 
-/// Whether the tree is what the plan was made for.
+/// Checks that the tree still is what the plan was made for.
 fn ensure_tree_matches_plan(plan: &PatchPlan, disk: &DiskTree) -> io::Result<()> {
     for PlannedFile { path, before, .. } in &plan.steps {
         if file_digest(disk, path)? != *before {
@@ -253,7 +263,7 @@ fn ensure_tree_matches_plan(plan: &PatchPlan, disk: &DiskTree) -> io::Result<()>
     Ok(())
 }
 
-/// What a file holds; `None` if there is none.
+/// Returns the digest of a file's content; `None` if there is no file.
 fn file_digest(disk: &DiskTree, path: &PathBelowRoot) -> io::Result<Option<Digest>> {
     match disk.file_node_at_path(path).map_err(io::Error::other)? {
         TreeNode::File { .. } => {

@@ -1,13 +1,13 @@
-//! Every write, rename and removal goes by here, so that a test can kill the process at each.
+//! Announces every write, rename and removal, so that a test can kill the process at each of them.
 
 use std::fs::File;
 use std::io::{self, Write as _};
 
-/// Told what is about to happen.
+/// A callback that is told what is about to happen.
 pub(super) struct PatchStepObserver<'o>(&'o dyn Fn(&'static str));
 
 impl<'o> PatchStepObserver<'o> {
-    /// Nobody looks on.
+    /// Returns an observer that does nothing.
     pub(super) fn no_patch_step_observer() -> PatchStepObserver<'static> {
         PatchStepObserver(&|_| {})
     }
@@ -21,7 +21,7 @@ impl<'o> PatchStepObserver<'o> {
         (self.0)(what);
     }
 
-    /// In two pieces: a write may be cut anywhere.
+    /// Writes in two halves, so that a test can kill the process in the middle of a write.
     pub(super) fn write_in_two_observed_halves(
         &self,
         mut file: &File,

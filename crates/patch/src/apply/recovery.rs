@@ -1,5 +1,5 @@
-//! The end of an apply, also of one that was killed: each act is done if its file is as it
-//! was, passed over if it is as it is to be, and left alone if somebody else has changed it.
+//! Finishes an apply, including one that was killed. Each entry is carried out if its file has the
+//! old content, skipped if it has the new content, and left alone if somebody else has changed it.
 
 use std::io;
 use std::path::Path;
@@ -13,21 +13,21 @@ use crate::disk::DiskTree;
 use crate::file_tree::TreeNode;
 use crate::tree_path::PathBelowRoot;
 
-/// What was found of an apply that was killed.
+/// What recovery did about a killed apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PatchRecoveryOutcome {
-    /// None was.
+    /// There was none.
     Nothing,
-    /// It had not been decided: the tree is as before it.
+    /// It had not been decided; the tree is unchanged.
     RolledBack,
-    /// It had been decided: the tree is as after it.
+    /// It had been decided and was completed.
     Finished {
-        /// But for these, which somebody changed after the kill: they were left alone.
+        /// Files that somebody else changed after the kill; they were left alone.
         left_alone: Vec<String>,
     },
-    /// Nobody can read what it left behind: that was put aside, and it may have been half way.
+    /// Its journal cannot be read and was put aside. The tree may be half changed.
     Unreadable {
-        /// Where it lies now.
+        /// The path of the file that was put aside.
         kept: String,
     },
 }
@@ -40,6 +40,7 @@ pub(super) fn recover_patch_journal(
     let journal = match PatchApplyJournal::read_patch_journal(memory) {
         JournalReadResult::Missing => return Ok(PatchRecoveryOutcome::Nothing),
         JournalReadResult::Journal(journal) => journal,
+        // Set aside and not deleted: it may be all that is known of a half-finished change.
         JournalReadResult::Unreadable => {
             let kept = PatchApplyJournal::set_aside_unreadable_journal(memory)
                 .map_err(patch_left_tree_untouched_error)?;
@@ -69,12 +70,13 @@ fn roll_back_patch(
     ops: &PatchStepObserver<'_>,
 ) -> io::Result<()> {
     for act in &journal.entries {
+        // The journal is deleted last: if this is interrupted, the next recovery starts over.
         delete_staged_file(act, disk, ops)?;
     }
     PatchApplyJournal::delete_patch_journal(memory, ops)
 }
 
-/// Does what is decided; answers the files that were left alone.
+/// Carries out a decided journal; returns the files that were left alone.
 pub(super) fn roll_patch_forward(
     journal: &PatchApplyJournal,
     disk: &DiskTree,
@@ -83,10 +85,12 @@ pub(super) fn roll_patch_forward(
 ) -> io::Result<Vec<String>> {
     let mut left_alone = Vec::new();
     let mut folders: Vec<PathBelowRoot> = Vec::new();
-    // A file may have to go before a folder can come in its place.
+    // Removals first: a file may have to go before a folder can be created in its place.
     let (comes, goes): (Vec<&PatchJournalEntry>, Vec<&PatchJournalEntry>) =
         journal.entries.iter().partition(|act| act.after.is_some());
     for act in goes.into_iter().chain(comes) {
+        // An entry that could lead out of the root is skipped: whoever can write the journal must
+        // not gain a way to write elsewhere.
         let Some(path) = act.patch_journal_entry_path() else {
             continue;
         };
@@ -108,7 +112,10 @@ pub(super) fn roll_patch_forward(
     folders.dedup();
     for folder in &folders {
         ops.call_hook_before_disk_operation("sync a folder");
+        // All folders are synced before the journal is deleted, or a power cut could lose a rename
+        // that nothing would repeat.
         match disk.root_folder().sync_folder(folder) {
+            // Somebody removed the folder meanwhile: there is nothing to make durable.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             other => other?,
         }
@@ -117,7 +124,7 @@ pub(super) fn roll_patch_forward(
     Ok(left_alone)
 }
 
-/// Whether the file is as it is to be now.
+/// Carries out one entry; returns whether the file has its new content now.
 fn finish_journaled_file(
     act: &PatchJournalEntry,
     path: &PathBelowRoot,
@@ -132,11 +139,13 @@ fn finish_journaled_file(
         Some(staged) => file_digest(disk, &staged)?.map(|_| staged),
         None => None,
     };
-    // What cannot be read as a file any more is somebody else's change as well.
+    // A path that is no readable file any more counts as changed by somebody else.
     let now = file_digest(disk, path).ok();
+    // Without a staged file the rename has happened: the content shows whether it is still there.
     let Some(staged) = staged else {
         return Ok(now == Some(Some(after)));
     };
+    // The new content counts, too: a rename onto it changes nothing and removes the staged file.
     if now == Some(act.before) || now == Some(Some(after)) {
         let put = create_folders(path, disk, ops, folders).and_then(|()| {
             ops.call_hook_before_disk_operation("rename a staged file");
@@ -159,7 +168,7 @@ fn recover_file_removal(
     ops: &PatchStepObserver<'_>,
 ) -> io::Result<bool> {
     match disk.root_folder().tree_node_at(path)? {
-        // A folder may stand there by the same patch already.
+        // Done before, or the same patch has already created a folder in its place.
         TreeNode::Missing | TreeNode::Folder => Ok(true),
         TreeNode::File { .. } if file_digest(disk, path)? == act.before => {
             ops.call_hook_before_disk_operation("remove a file");
@@ -170,7 +179,7 @@ fn recover_file_removal(
     }
 }
 
-/// Somebody has put something else where a file or a folder was to be.
+/// Returns whether the error means that something else is in the place of a file or folder.
 fn is_obstruction_error(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -210,6 +219,7 @@ fn delete_staged_file(
     };
     ops.call_hook_before_disk_operation("remove a staged file");
     match disk.root_folder().remove_file_below_root(&staged) {
+        // An interrupted recovery may have removed it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
     }

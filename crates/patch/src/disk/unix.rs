@@ -1,4 +1,5 @@
-//! By open folders and names in them: each step of a path is opened without following links.
+//! Accesses files relative to open folders (`openat` and its relatives). Each step of a path is
+//! opened without following links, so a link that is swapped in cannot lead out of the root.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -15,7 +16,7 @@ const FOLDER_FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// An open folder below which everything happens.
+/// The open root folder; all paths are below it.
 #[derive(Debug)]
 pub(crate) struct PatchRootFolder(OwnedFd);
 
@@ -30,6 +31,7 @@ impl PatchRootFolder {
     }
 
     fn open_folder(&self, path: &PathBelowRoot) -> io::Result<OwnedFd> {
+        // Step by step: `NOFOLLOW` protects only the last name of each `open`.
         let mut folder = sys::openat(&self.0, ".", FOLDER_FLAGS, Mode::empty())?;
         for name in path.path_components() {
             folder = sys::openat(&folder, name, FOLDER_FLAGS, Mode::empty())?;
@@ -37,7 +39,7 @@ impl PatchRootFolder {
         Ok(folder)
     }
 
-    /// The folder that a path lies in, and its name there.
+    /// Opens the folder of a path; returns it with the last name.
     fn open_parent<'p>(&self, path: &'p PathBelowRoot) -> io::Result<(OwnedFd, &'p str)> {
         let (folder, name) = path.parent_and_name().ok_or(io::ErrorKind::InvalidInput)?;
         Ok((self.open_folder(&folder)?, name))
@@ -78,19 +80,21 @@ impl PatchRootFolder {
         largest: u64,
     ) -> io::Result<Option<Vec<u8>>> {
         let (folder, name) = self.open_parent(path)?;
-        // A pipe in its place is not waited for.
+        // `NONBLOCK`: opening a pipe in the file's place would otherwise wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = File::from(sys::openat(&folder, name, flags, Mode::empty())?);
+        // Asked of the open file: the name may have been swapped since it was last checked.
         if !file.metadata()?.is_file() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let mut bytes = Vec::new();
+        // One byte more than allowed tells a file that is too long from one that just fits.
         file.take(largest.saturating_add(1))
             .read_to_end(&mut bytes)?;
         Ok((bytes.len() as u64 <= largest).then_some(bytes))
     }
 
-    /// A new file, which nobody else has made; permissions like those of `like`.
+    /// Creates a new file with the permissions of `like`; fails if it exists.
     pub(crate) fn create_file(
         &self,
         path: &PathBelowRoot,
@@ -107,7 +111,7 @@ impl PatchRootFolder {
             let (folder, name) = self.open_parent(like)?;
             let stat = sys::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
             if (stat.st_uid, stat.st_gid) != (own.st_uid, own.st_gid) {
-                // Who may not give files away keeps them: the content is what counts.
+                // Only root can give files away. The error is ignored: the content is what counts.
                 let (user, group) = (
                     rustix::process::Uid::from_raw(stat.st_uid),
                     rustix::process::Gid::from_raw(stat.st_gid),
@@ -117,10 +121,12 @@ impl PatchRootFolder {
             mode = stat.st_mode & 0o7777;
         }
         match executable {
+            // Whoever may read it may run it, as `chmod +x` under the usual umask.
             Some(true) => mode |= (mode & 0o444) >> 2,
             Some(false) => mode &= !0o111,
             None => {}
         }
+        // After `fchown`, which clears the set-user-ID bits.
         sys::fchmod(&file, Mode::from_raw_mode(mode))?;
         Ok(File::from(file))
     }
@@ -141,14 +147,14 @@ impl PatchRootFolder {
         Ok(sys::mkdirat(&folder, name, Mode::from_raw_mode(0o777))?)
     }
 
-    /// Makes what was renamed, made or removed in this folder survive a power cut.
+    /// Makes renames, creations and removals in this folder survive a power cut.
     pub(crate) fn sync_folder(&self, path: &PathBelowRoot) -> io::Result<()> {
         let folder = self.open_folder(path)?;
         Ok(sys::fsync(folder.as_fd())?)
     }
 }
 
-/// Not there, or below something that is no folder.
+/// Returns whether the error means that there is nothing, or that something above is no folder.
 fn is_missing_error(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -156,7 +162,7 @@ fn is_missing_error(error: &io::Error) -> bool {
     )
 }
 
-/// The numbers that make it this file; systems differ in how wide they are.
+/// Returns device and inode, whose width differs between systems.
 fn file_identity(stat: &sys::Stat) -> (u64, u64) {
     fn to_u64(number: impl TryInto<u64>) -> u64 {
         number.try_into().unwrap_or(u64::MAX)

@@ -1,6 +1,7 @@
-//! Passwords on command lines. What a word means is known by its program and its place: `-p` is a
-//! password to one program, a port to another and a folder's parents to a third. So words are read
-//! as a shell splits them, and only those that a program takes for a secret are hidden.
+//! Redacts passwords on command lines. The meaning of a word depends on its program and its
+//! position: `-p` is a password to one program, a port to another and a flag for parent folders to
+//! a third. Therefore text is split into words as a shell would, and only words that a program
+//! takes as a secret are redacted.
 
 pub(crate) mod program_secrets;
 mod shell_words;
@@ -15,24 +16,25 @@ use shell_words::{CommandConnection, ShellCommand, ShellWord, for_each_shell_com
 use crate::redaction_marks;
 use crate::rules::PROGRAMS;
 
-/// What stands in place of such a secret.
+/// The kind in the mark of such a secret.
 const PASSWORD_KIND: &str = "password";
-/// Words of one command, its program's name included. Prose may name programs in each of its words.
+/// Most words of one command, its program's name included. Without a bound, prose in which many
+/// words are names of programs would take quadratic time.
 const MAX_WORDS: usize = 128;
-/// Bytes of one command in which an option is looked for before its words are read.
+/// Bytes of one command that are searched for an option before its words are parsed.
 const MAX_SCANNED_BYTES: usize = 2048;
-/// Scripts in quotes in scripts in quotes.
+/// Deepest nesting of quoted scripts.
 const MAX_DEPTH: u32 = 4;
 
-/// Which quoted words are read as scripts of their own.
+/// Which quoted words are parsed as scripts of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QuotedWordsReadAsScripts {
     All,
-    /// Those with escapes have been read already, without them.
+    /// Only those without escapes; the others have already been parsed with their escapes undone.
     WithoutEscapes,
 }
 
-/// The text without the passwords of its command lines; `None` if it has none.
+/// Returns the text without the passwords of its command lines; `None` if it has none.
 pub(crate) fn redact_command_lines(
     text: &[u8],
     quoted: QuotedWordsReadAsScripts,
@@ -40,12 +42,13 @@ pub(crate) fn redact_command_lines(
 ) -> Option<Vec<u8>> {
     let mut places = Vec::new();
     find_command_line_secrets(text, 0..text.len(), quoted, 0, &mut places);
+    // Several programs and nested scripts may find the same place; marks are set in order.
     places.sort_unstable_by_key(|place| (place.start, place.end));
     let secrets = places.into_iter().map(|place| (place, PASSWORD_KIND));
     redaction_marks::replace_with_marks(text, secrets, told)
 }
 
-/// Hides the passwords among the words of one command.
+/// Redacts the passwords among the words of one command.
 pub(crate) fn redact_command_words(words: &mut [String]) {
     let read: Vec<_> = words
         .iter()
@@ -67,7 +70,7 @@ pub(crate) fn redact_command_words(words: &mut [String]) {
     }
 }
 
-/// Whether what follows the name of a program makes its arguments worth reading.
+/// Returns whether the text after a program's name may contain a secret argument.
 pub(crate) fn may_arguments_hold_secrets(name: &str, text: &[u8]) -> bool {
     let text = text.get(..MAX_SCANNED_BYTES).unwrap_or(text);
     let programs = PROGRAMS.iter();
@@ -82,6 +85,8 @@ fn find_command_line_secrets(
     depth: u32,
     places: &mut Vec<Range<usize>>,
 ) {
+    // A JSON text has been searched string by string before; parsing a string with escapes again
+    // would find words that are not there.
     let is_read = |script: &&Range<usize>| match quoted {
         QuotedWordsReadAsScripts::All => depth < MAX_DEPTH,
         QuotedWordsReadAsScripts::WithoutEscapes => {
@@ -92,6 +97,7 @@ fn find_command_line_secrets(
     let mut before: Option<ShellCommand> = None;
     for_each_shell_command(text, part, &mut |command| {
         for word in &command.words {
+            // `bash -c "mysql -pSECRET"`: a quoted word may be a script.
             for script in word.quoted.iter().filter(is_read) {
                 find_command_line_secrets(text, script.clone(), quoted, depth + 1, places);
             }
@@ -122,6 +128,7 @@ fn find_command_line_secrets(
                     filter_secret_word_parts(words, vec![(0, 0..word.text.len())]),
                 );
             }
+            // `echo SECRET | program --password-stdin`: the secret is in the command before.
             if let Some(before) = &before
                 && command.start == CommandConnection::Pipe
             {
@@ -131,6 +138,7 @@ fn find_command_line_secrets(
                 );
             }
         }
+        // `program --pass-file <(echo SECRET)`: here the secret is in the command after.
         if command.start == CommandConnection::Substitution
             && before
                 .as_ref()
@@ -145,8 +153,8 @@ fn find_command_line_secrets(
     });
 }
 
-/// The secrets among the arguments of any program that a word of the command starts: what comes
-/// before may be a wrapper, or prose.
+/// Returns the secrets among the arguments of every program that the command names: the words
+/// before a program may be a wrapper, or prose.
 fn argument_secrets(words: &[ShellWord]) -> Vec<SecretArgumentPosition> {
     let mut found = Vec::new();
     for (nth, program) in programs_with_secret_arguments(words) {
@@ -155,7 +163,7 @@ fn argument_secrets(words: &[ShellWord]) -> Vec<SecretArgumentPosition> {
     filter_secret_word_parts(words, found)
 }
 
-/// The words up to where the arguments of the program at this one end at the latest.
+/// Returns the words up to the bound for the arguments of the program at this index.
 fn program_argument_words(words: &[ShellWord], program: usize) -> &[ShellWord] {
     let end = words.len().min(program + MAX_WORDS);
     words.get(..end).unwrap_or(words)
@@ -196,10 +204,11 @@ fn reads_secret_file(words: &[ShellWord]) -> bool {
     })
 }
 
-/// The lines of its here-document that a program takes for a secret. Behind the first one a
-/// program that runs another one leaves the rest to it.
+/// Returns the lines of a here-document that a program reads as a secret. `sudo` and `su` read only
+/// the first line and leave the rest to the program that they run.
 fn secret_heredoc_lines(command: &ShellCommand) -> &[ShellWord] {
     let lines = &command.here_document;
+    // `sudo -S tee FILE <<EOF`: the first line is the password, the rest is the input of `tee`.
     let runs_another = |word: &ShellWord| matches!(&*word.text, b"sudo" | b"su");
     match command.words.iter().any(runs_another) {
         true => lines.get(..1).unwrap_or_default(),
@@ -207,7 +216,7 @@ fn secret_heredoc_lines(command: &ShellCommand) -> &[ShellWord] {
     }
 }
 
-/// What `echo` or `printf` writes.
+/// Returns the words that `echo` or `printf` writes.
 fn echoed_words(words: &[ShellWord]) -> Vec<SecretArgumentPosition> {
     let is_writer = |word: &ShellWord| matches!(&*word.text, b"echo" | b"printf");
     let Some(at) = words.iter().position(is_writer) else {
@@ -215,7 +224,7 @@ fn echoed_words(words: &[ShellWord]) -> Vec<SecretArgumentPosition> {
     };
     let rest = words.iter().enumerate().skip(at + 1);
     let operands = rest.filter(|(_, word)| !matches!(word.text.first(), None | Some(b'-')));
-    // A format is none, unless there is nothing else.
+    // A format of `printf` is not part of the secret.
     let is_format = |word: &ShellWord| word.text.first() == Some(&b'%');
     operands
         .filter(|(_, word)| !is_format(word))

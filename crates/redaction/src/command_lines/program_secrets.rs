@@ -1,4 +1,4 @@
-//! Where programs take a password or a token in their arguments. The table is
+//! Finds the passwords and tokens in the arguments of known programs. The table of programs is
 //! `rules/programs.json`.
 
 use std::ops::Range;
@@ -10,15 +10,15 @@ use crate::rules::{MAP, PROGRAM_NAMES, is_literal_secret};
 use crate::trigram;
 use crate::variables::{is_secret_variable_name, mentions_secret_variable};
 
-/// What is known of some programs.
+/// One way in which some programs take a secret.
 #[derive(Debug)]
 pub(crate) struct ProgramSecretOption {
     pub(crate) programs: &'static [&'static str],
-    /// Words that come first, in this order.
+    /// Words that must come before the secret, in this order.
     pub(crate) after: &'static [&'static str],
-    /// A short option may end a cluster, such as `-su`.
+    /// Whether a short option may end a cluster, such as `-su`.
     pub(crate) clusters: bool,
-    /// A value is always a word of its own: `-keyout` is not `-k`.
+    /// Whether a value is always a word of its own: `-keyout` is not `-k`.
     pub(crate) separate: bool,
     pub(crate) place: SecretArgumentPlace,
 }
@@ -26,19 +26,19 @@ pub(crate) struct ProgramSecretOption {
 /// Where the secret is.
 #[derive(Debug)]
 pub(crate) enum SecretArgumentPlace {
-    /// In the same word as the option, and only there: `-pSECRET`.
+    /// Only in the same word as the option: `-pSECRET`.
     Attached(&'static [&'static str]),
-    /// The option's value, behind this prefix: `-p SECRET`, `-pSECRET`, `--pass=SECRET`.
+    /// The option's value, after this prefix: `-p SECRET`, `-pSECRET`, `--pass=SECRET`.
     OptionValue {
         options: &'static [&'static str],
         prefix: &'static str,
     },
-    /// Behind a user's name in the option's value: `-u USER:SECRET`.
+    /// After a user's name in the option's value: `-u USER:SECRET`.
     AfterUser {
         options: &'static [&'static str],
         separator: char,
     },
-    /// Behind the name in the option's value: `--from-literal=NAME=SECRET`.
+    /// After the name in the option's value: `--from-literal=NAME=SECRET`.
     PairValue(&'static [&'static str]),
     /// The n-th argument that is no option.
     Operand(usize),
@@ -48,14 +48,14 @@ pub(crate) enum SecretArgumentPlace {
     Login(char),
     /// Behind an operand that begins so: `net use \\\\HOST\\SHARE SECRET`.
     Behind(&'static [&'static str]),
-    /// The value of an operand `NAME=SECRET` of one of these names, or the operand behind the
-    /// name; of any name, if there are none.
+    /// The value of an operand `NAME=SECRET` with one of these names, or the operand after the
+    /// name; with any name, if the list is empty.
     Setting(&'static [&'static str]),
-    /// Behind the name of a variable that says that it is secret, if an option comes first.
+    /// The operand after the name of a secret variable, if this option is given.
     Variable { option: &'static str },
-    /// What is written into the file that stands behind one of these.
+    /// The content of the file that follows one of these options.
     File(&'static [&'static str]),
-    /// What it reads from its standard input, if one of these arguments is given.
+    /// The program's standard input, if one of these arguments is given.
     StandardInput(&'static [&'static str]),
 }
 
@@ -63,8 +63,8 @@ pub(crate) enum SecretArgumentPlace {
 pub(crate) type SecretArgumentPosition = (usize, Range<usize>);
 
 impl ProgramSecretOption {
-    /// Whether this program's name stands at this place of a text, as a command would. Before it
-    /// may stand an escape, such as `\\n`.
+    /// Returns whether this program's name is at this place of a text, as a command would be. An
+    /// escape such as `\\n` may precede it.
     pub(crate) fn is_program_named_at(name: &str, text: &[u8], at: usize) -> bool {
         let (before, rest) = text.split_at_checked(at).unwrap_or_default();
         let in_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
@@ -80,7 +80,8 @@ impl ProgramSecretOption {
                 .is_none_or(|next| b" \t\r\n\\\"';|&<)`".contains(next))
     }
 
-    /// Whether a text that may be the program's arguments has the words and options for a secret.
+    /// Returns whether a text that may be the program's arguments contains the words and options
+    /// for a secret.
     pub(crate) fn may_contain_program_secret(&self, text: &[u8]) -> bool {
         let has = |word: &&str| memmem::find(text, word.as_bytes()).is_some();
         let options = match &self.place {
@@ -98,10 +99,11 @@ impl ProgramSecretOption {
             | SecretArgumentPlace::Setting(_)
             | SecretArgumentPlace::Variable { .. } => &[""],
         };
+        // A cluster does not contain the option literally, so the text cannot rule it out.
         self.after.iter().all(&has) && (self.clusters || options.iter().any(has))
     }
 
-    /// The secrets in the arguments, which begin at this word.
+    /// Adds the secrets in the arguments, which begin at this word.
     pub(crate) fn collect_secret_arguments(
         &self,
         words: &[ShellWord],
@@ -117,6 +119,8 @@ impl ProgramSecretOption {
                     let lengths = options
                         .iter()
                         .filter(|option| has_attached_value(word, option));
+                    // The longest option wins: `--password` and not `--pass` with the rest of the
+                    // name.
                     if let Some(length) = lengths.map(|option| option.len()).max() {
                         found.push((nth, length..word.text.len()));
                     }
@@ -167,6 +171,7 @@ impl ProgramSecretOption {
                 let next = place.map(|nth| rest + nth + 1);
                 let next = next.filter(|nth| {
                     let first = words.get(*nth).and_then(|word| word.text.first());
+                    // `net use` takes switches with `/`, and `*` asks for the password.
                     !matches!(first, None | Some(b'-' | b'/' | b'*'))
                 });
                 found.extend(next.map(|nth| whole_word_as_word_part(words, nth)));
@@ -187,11 +192,12 @@ impl ProgramSecretOption {
                     is_secret.then(|| whole_word_as_word_part(words, value))
                 }));
             }
+            // These secrets are in another command or a here-document; the caller looks for them.
             SecretArgumentPlace::StandardInput(_) | SecretArgumentPlace::File(_) => {}
         }
     }
 
-    /// Whether the file that comes next, which a command writes, holds a secret.
+    /// Returns whether the process substitution that follows provides a file with a secret.
     pub(crate) fn expects_secret_file_next(&self, words: &[ShellWord], first: usize) -> bool {
         let SecretArgumentPlace::File(options) = &self.place else {
             return false;
@@ -206,7 +212,7 @@ impl ProgramSecretOption {
         })
     }
 
-    /// Whether it reads a secret from its standard input.
+    /// Returns whether the program reads a secret from its standard input.
     pub(crate) fn reads_secret_from_stdin(&self, words: &[ShellWord], first: usize) -> bool {
         let SecretArgumentPlace::StandardInput(options) = &self.place else {
             return false;
@@ -225,8 +231,8 @@ impl ProgramSecretOption {
             })
     }
 
-    /// Where the arguments begin that may hold the secret; `None` if not all words that come first
-    /// are there.
+    /// Returns where the arguments begin that may contain the secret; `None` if a word that must
+    /// precede them is missing.
     fn secret_arguments_start(&self, words: &[ShellWord], first: usize) -> Option<usize> {
         self.after.iter().try_fold(first, |from, wanted| {
             let mut rest = words.iter().enumerate().skip(from);
@@ -235,7 +241,7 @@ impl ProgramSecretOption {
         })
     }
 
-    /// The values of these options.
+    /// Returns the values of these options.
     fn secret_option_values(
         &self,
         words: &[ShellWord],
@@ -250,6 +256,7 @@ impl ProgramSecretOption {
                     || self.clusters && is_short && ends_option_cluster(word, option)
                 {
                     let next = words.get(nth + 1);
+                    // A word that begins with `-` is the next option, not a value.
                     let next = next.filter(|next| next.text.first() != Some(&b'-'));
                     found.extend(next.map(|_| whole_word_as_word_part(words, nth + 1)));
                 } else if has_attached_value(word, option) {
@@ -266,12 +273,13 @@ impl ProgramSecretOption {
     }
 }
 
-/// The program that this word starts, if the table has it.
+/// Returns the program of the table that this word names.
 pub(crate) fn known_program_name(word: &ShellWord) -> Option<&'static str> {
+    // A path names the program as well, and so does a Windows name.
     let name = word.text.rsplit(|byte| *byte == b'/').next()?;
     let name = name.strip_suffix(b".exe").unwrap_or(name);
     let place = match name {
-        // As the table has it: two letters and the blank after them.
+        // The table has names of two letters with the blank after them.
         [first, second] => trigram::leading_trigram_index(&[*first, *second, b' ']),
         _ => trigram::leading_trigram_index(name),
     };
@@ -287,7 +295,7 @@ pub(crate) fn known_program_name(word: &ShellWord) -> Option<&'static str> {
         .find(|known| known.as_bytes() == name)
 }
 
-/// Whether this part of a word can be a secret.
+/// Returns whether this part of a word can be a secret.
 pub(crate) fn may_word_part_be_secret(
     words: &[ShellWord],
     (nth, part_of): &SecretArgumentPosition,
@@ -305,7 +313,7 @@ fn whole_word_as_word_part(words: &[ShellWord], nth: usize) -> SecretArgumentPos
     (nth, 0..words.get(nth).map_or(0, |word| word.text.len()))
 }
 
-/// What stands behind the first separator.
+/// Returns the part after the first separator.
 fn part_after_separator(
     words: &[ShellWord],
     nth: usize,
@@ -317,7 +325,7 @@ fn part_after_separator(
     Some((nth, value.start + at + 1..value.end))
 }
 
-/// The secret of `USER:SECRET@HOST` or `USER/SECRET`.
+/// Returns the secret of `USER:SECRET@HOST` or `USER/SECRET`.
 fn secret_in_login_argument(
     words: &[ShellWord],
     nth: usize,
@@ -325,6 +333,7 @@ fn secret_in_login_argument(
 ) -> Option<SecretArgumentPosition> {
     let (_, all) = whole_word_as_word_part(words, nth);
     let text = word_part_bytes(words, nth, &all);
+    // The last `@`: a password may contain others.
     let host = text.iter().rposition(|byte| *byte == b'@');
     // Without a host, `a/b` is a login and `a:b` is not.
     let end = host.or((separator == '/').then_some(text.len()))?;
@@ -337,12 +346,13 @@ fn secret_in_login_argument(
             || b"_-.#$".contains(byte)
             || separator == ':' && b"/\\".contains(byte)
     };
+    // A URL such as `https://host` has a `:` as well, but is followed by slashes.
     let is_user = at > 0 && text.get(..at)?.iter().all(is_name);
     let is_place = text.get(at..)?.starts_with(b"://");
     (is_user && !is_place && at + 1 < end).then_some((nth, at + 1..end))
 }
 
-/// `NAME=SECRET ...`, or `NAME SECRET ...` where no `=` is.
+/// Finds the secrets of `NAME=SECRET ...`, or of `NAME SECRET ...` if there is no `=`.
 fn find_name_value_secrets(
     words: &[ShellWord],
     rest: usize,
@@ -374,6 +384,7 @@ fn find_name_value_secrets(
             }
         }
     }
+    // `NAME=VALUE` and `NAME VALUE` are not mixed in one command.
     if pairs > 0 {
         return;
     }
@@ -387,6 +398,7 @@ fn find_name_value_secrets(
                     .next()
                     .map(|value| whole_word_as_word_part(words, value)),
             );
+            // With any name allowed, only the first two operands are a pair.
             if names.is_empty() {
                 return;
             }
@@ -394,7 +406,7 @@ fn find_name_value_secrets(
     }
 }
 
-/// The numbers of the words that are no options.
+/// Returns the indexes of the words that are no options.
 fn operand_indexes(words: &[ShellWord], rest: usize) -> impl Iterator<Item = usize> {
     let words = words.iter().enumerate().skip(rest);
     words
@@ -410,18 +422,19 @@ fn has_flag(words: &[ShellWord], rest: usize, flag: &str) -> bool {
     })
 }
 
-/// `-su` for `-u`.
+/// Returns whether the word is a cluster that ends with this option: `-su` for `-u`.
 fn ends_option_cluster(word: &ShellWord, option: &str) -> bool {
     let Some(flags) = word.text.strip_prefix(b"-") else {
         return false;
     };
+    // Longer ones are taken for long options with a single dash.
     (2..=6).contains(&flags.len())
         && flags.iter().all(u8::is_ascii_alphabetic)
         && option.len() == 2
         && flags.last() == option.as_bytes().last()
 }
 
-/// The option and something behind it.
+/// Returns whether the word is the option with something attached.
 fn has_attached_value(word: &ShellWord, option: &str) -> bool {
     word.text.len() > option.len() && word.text.starts_with(option.as_bytes())
 }

@@ -1,26 +1,27 @@
-//! A text as a shell would split it into commands and words, each byte of a word with its place in
-//! the text. The text may be prose with a command in it: a quote that is not closed is a character.
+//! Splits a text into commands and words as a shell would. Each byte of a word keeps its position
+//! in the text. The text may be prose that contains a command, so a quote that is not closed is an
+//! ordinary character.
 
 use std::ops::Range;
 
-/// Lines of a here-document that can be what a program reads a secret from.
+/// Most lines of a here-document that are considered.
 const MOST_LINES: usize = 64;
 
 /// One word of a command.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct ShellWord {
-    /// Without its quotes.
+    /// The word without its quotes.
     pub(crate) text: Vec<u8>,
-    /// Where each byte of it stands.
+    /// The source range of each byte.
     places: Vec<Range<usize>>,
-    /// Behind its last quote.
+    /// The position after its last byte or quote.
     end: usize,
-    /// What stood in quotes and has a blank in it: it may be a script.
+    /// Quoted parts with blanks, which may be scripts.
     pub(crate) quoted: Vec<Range<usize>>,
 }
 
 impl ShellWord {
-    /// A word of a list of arguments.
+    /// Creates a word from an argument, without parsing quotes.
     pub(crate) fn from_argument(text: &str) -> Self {
         Self {
             text: text.as_bytes().to_vec(),
@@ -30,7 +31,7 @@ impl ShellWord {
         }
     }
 
-    /// A line of a text, which begins at this place, without the blanks around it.
+    /// Creates a word from a line at this position, without the blanks around it.
     fn from_whole_line(line: &[u8], at: usize) -> Self {
         let mut word = Self::default();
         let start = at + line.len() - line.trim_ascii_start().len();
@@ -40,8 +41,8 @@ impl ShellWord {
         word
     }
 
-    /// Where this part of the word stands. The quotes in it are left out, wherever they begin and
-    /// end: what comes behind them must be read as before.
+    /// Returns the source ranges of a part of the word. Quotes are excluded: if one were replaced,
+    /// the text after it would be parsed differently.
     pub(crate) fn word_source_ranges(&self, part: Range<usize>) -> Vec<Range<usize>> {
         let mut joined: Vec<Range<usize>> = Vec::new();
         for place in self.places.get(part).unwrap_or_default() {
@@ -60,12 +61,12 @@ impl ShellWord {
     }
 }
 
-/// How a command is tied to the one before it.
+/// How a command is connected to the one before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum CommandConnection {
-    /// It reads what that one writes.
+    /// It reads the other one's output.
     Pipe,
-    /// It writes a file that is an argument of that one: `<(...)`.
+    /// Its output is a file argument of the other one: `<(...)`.
     Substitution,
     /// In any other way.
     #[default]
@@ -77,13 +78,13 @@ pub(crate) enum CommandConnection {
 pub(crate) struct ShellCommand {
     pub(crate) start: CommandConnection,
     pub(crate) words: Vec<ShellWord>,
-    /// The text that it is given with `<<<`.
+    /// The here-string, given with `<<<`.
     pub(crate) here_string: Option<ShellWord>,
-    /// The lines that it is given with `<<`.
+    /// The lines of the here-document, given with `<<`.
     pub(crate) here_document: Vec<ShellWord>,
 }
 
-/// Splits a part of a text; a callback takes each command.
+/// Splits a part of a text and calls `take` with each command.
 pub(crate) fn for_each_shell_command(
     text: &[u8],
     part: Range<usize>,
@@ -101,7 +102,7 @@ pub(crate) fn for_each_shell_command(
     .split_commands(take);
 }
 
-/// What the next word is to its command.
+/// The role of the next word in its command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NextWordRole {
     Argument,
@@ -119,7 +120,7 @@ struct CommandSplitter<'t> {
     word: Option<ShellWord>,
     command: ShellCommand,
     next_word: NextWordRole,
-    /// No quote of this kind closes any more: of `'`, of `"`.
+    /// Whether the rest of the text has no closing quote: for `'`, and for `"`.
     unclosed: [bool; 2],
 }
 
@@ -138,6 +139,8 @@ impl CommandSplitter<'_> {
                 {
                     self.end_command(CommandConnection::Substitution, take);
                 }
+                // Subshells and command substitutions end the command around them, too: each part
+                // is searched on its own.
                 b'\n' | b';' | b'(' | b')' | b'`' => {
                     self.end_command(CommandConnection::Other, take)
                 }
@@ -145,7 +148,8 @@ impl CommandSplitter<'_> {
                 b'<' | b'>' => self.start_redirection(byte),
                 b'\\' => self.read_escape(at),
                 b'\'' | b'"' => self.read_quoted_shell_text(at, byte),
-                // Around the strings of a list of arguments, as JSON and most languages write it.
+                // Brackets and commas around the strings of an argument list, as in JSON and most
+                // languages.
                 b'[' if matches!(self.byte_at(self.at), Some(b'"' | b'\'')) => self.end_word(),
                 b',' | b']' if self.is_after_quote(at) => self.end_word(),
                 _ => self.push_word_byte(byte, at..at + 1),
@@ -180,6 +184,7 @@ impl CommandSplitter<'_> {
             NextWordRole::HereDocument => {
                 self.command.here_document = self.here_document_lines(&word.text)
             }
+            // The name of a redirected file is no argument.
             NextWordRole::File => {}
         }
     }
@@ -188,15 +193,18 @@ impl CommandSplitter<'_> {
         self.end_word();
         self.next_word = NextWordRole::Argument;
         let command = std::mem::take(&mut self.command);
+        // An empty command would replace the one that a pipe refers to.
         if !command.words.is_empty() {
             take(command);
         }
+        // Belongs to the command that follows, which `take` above has made empty.
         self.command.start = next;
     }
 
     /// `|`, `|&`, `||`, `&` or `&&`.
     fn end_command_at_list_operator(&mut self, byte: u8, take: &mut dyn FnMut(ShellCommand)) {
         let next = self.byte_at(self.at);
+        // `|&` is a pipe as well, `||` is not.
         let is_pipe = byte == b'|' && next != Some(b'|');
         if matches!(next, Some(b'|' | b'&')) {
             self.at += 1;
@@ -223,8 +231,8 @@ impl CommandSplitter<'_> {
         };
     }
 
-    /// The lines that begin behind this one and end before the line `end`. They stay where they
-    /// are: they may be a script.
+    /// Returns the lines after the current one up to the line `end`. They are not consumed, because
+    /// they may be a script.
     fn here_document_lines(&self, end: &[u8]) -> Vec<ShellWord> {
         let end = end.strip_prefix(b"-").unwrap_or(end);
         let rest = self.text.get(self.at.saturating_sub(1)..self.end);
@@ -232,6 +240,7 @@ impl CommandSplitter<'_> {
         let mut at = self.at.saturating_sub(1);
         at += lines.next().unwrap_or_default().len() + 1;
         let body = lines.clone().take(MOST_LINES);
+        // Without its end it may not be a here-document at all, but prose with `<<`.
         let Some(length) = body.into_iter().position(|line| line.trim_ascii() == end) else {
             return Vec::new();
         };
@@ -245,7 +254,7 @@ impl CommandSplitter<'_> {
 
     fn read_escape(&mut self, at: usize) {
         match self.byte_at(self.at) {
-            // The line goes on.
+            // An escaped line break continues the line.
             Some(b'\n') => self.at += 1,
             Some(byte) => {
                 self.at += 1;
@@ -270,6 +279,8 @@ impl CommandSplitter<'_> {
             let byte = self.text.get(place).copied().unwrap_or_default();
             let next = self.text.get(place + 1).copied();
             match (quote, byte, next) {
+                // In double quotes POSIX lets a backslash escape only these characters (and a line
+                // break).
                 (b'"', b'\\', Some(next @ (b'"' | b'\\' | b'$' | b'`'))) => {
                     word.push_byte(next, place..place + 2);
                     place += 2;
@@ -284,7 +295,7 @@ impl CommandSplitter<'_> {
         self.at = close + 1;
     }
 
-    /// Where the quote that opens just before ends.
+    /// Returns the position of the quote that closes the one just before.
     fn closing_quote(&mut self, quote: u8) -> Option<usize> {
         let unclosed = self.unclosed.get_mut(usize::from(quote == b'"'))?;
         if *unclosed {
@@ -298,6 +309,8 @@ impl CommandSplitter<'_> {
                 _ => at += 1,
             }
         }
+        // Remembered, or a text full of opening quotes would be searched to its end for each of
+        // them.
         *unclosed = true;
         None
     }

@@ -1,5 +1,5 @@
-//! A config with the rules and schema files it names, read once: what is digested, approved and
-//! kept is what is compiled.
+//! Holds a config with the rules and schema files that it names. Each is read once, so that what is
+//! digested, approved and kept is what is compiled.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -17,10 +17,10 @@ use super::policy_bounds;
 use super::{ConfigError, ConfigSource};
 use crate::durable_file;
 
-/// Larger no file is told to a judge.
+/// The largest file of rules for agents that is read for a judge.
 const MAX_AGENT_RULES_BYTES: u64 = 1024 * 1024;
 
-/// And more of it no judge is shown.
+/// How many bytes of such a file a judge is shown.
 const MAX_SHOWN_BYTES: usize = 64 * 1024;
 
 /// A config's text and those of the files it names.
@@ -28,14 +28,15 @@ const MAX_SHOWN_BYTES: usize = 64 * 1024;
 pub struct ConfigWithNamedFiles {
     /// The config.
     pub config: ConfigSource,
-    /// Every file that a pattern of `policy.rules` means, in a profile too, in order of their names.
+    /// Every file that a pattern of `policy.rules` matches, including patterns in profiles, in
+    /// order of their names.
     pub rules: Vec<ConfigSource>,
-    /// Every file that a `schema` or `rubric` of a verifier names and that is there, in a profile
-    /// too.
+    /// Every existing file that a `schema` or `rubric` of a verifier names, including those in
+    /// profiles.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schemas: Vec<ConfigSource>,
-    /// What the project tells its agents, if a judge is to know. Nobody has to approve of it: it
-    /// runs nothing, and agents may edit it.
+    /// The project's rules for agents, if a judge needs them. Nobody has to approve them: they run
+    /// nothing, and agents may edit them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<ConfigSource>,
 }
@@ -63,7 +64,7 @@ impl ConfigWithNamedFiles {
     /// The same for a person's own config.
     ///
     /// # Errors
-    /// As `of`, and if it has a key that only the repo's can have.
+    /// As [`Self::gather_files_named_by_config`], and if it has a key that only the repo's can have.
     pub fn read_person_config(config: ConfigSource) -> Result<Self, ConfigError> {
         Self::read_files_named_by_config(config, ConfigFileKind::OwnConfig)
     }
@@ -81,6 +82,7 @@ impl ConfigWithNamedFiles {
                 .map_err(|error| document.config_key_mistake("policy.rules", error.to_string()))?;
             paths.extend(found);
         }
+        // Several patterns may match one file.
         paths.sort();
         paths.dedup();
         let read = |path: PathBuf| {
@@ -113,14 +115,15 @@ impl ConfigWithNamedFiles {
             verifier_tables(&parts).any(|verifier| verifier.kind.as_deref() == Some("judge"));
         for name in RULE_FILE_NAMES.iter().filter(|_| judged) {
             let path = folder.join(name);
-            // Nobody approves of these: a link could lead to what is nobody's business.
+            // These need no approval, so a link in their place could show the judge any file.
             if path
                 .symlink_metadata()
                 .is_ok_and(|found| found.is_symlink())
             {
                 continue;
             }
-            // What cannot be read is not shown to the judge, and is no mistake of the config.
+            // A file that cannot be read is not shown to the judge, and is no mistake of the
+            // config.
             let text = durable_file::read_limited_text_file(&path, MAX_AGENT_RULES_BYTES)
                 .unwrap_or_default();
             let cut = |mut text: String| {
@@ -137,7 +140,7 @@ impl ConfigWithNamedFiles {
         })
     }
 
-    /// The config with the place of each key.
+    /// Parses the config, with the position of each key.
     pub(super) fn parse_config_document(&self) -> Result<ParsedConfigDocument, ConfigError> {
         ParsedConfigDocument::parse_config_document(&self.config, ConfigFileKind::Config)
     }
@@ -147,7 +150,7 @@ impl ConfigWithNamedFiles {
         ParsedConfigDocument::parse_config_document(&self.config, ConfigFileKind::OwnConfig)
     }
 
-    /// What a judge is told of them.
+    /// Returns the rules for agents as a judge is shown them.
     pub(super) fn agent_rules_files(&self) -> Vec<InstructionFile> {
         let rules = |source: &ConfigSource| {
             let name = source.name.file_name()?.to_str()?.to_owned();
@@ -162,15 +165,16 @@ impl ConfigWithNamedFiles {
         self.rules.iter().chain(&self.schemas)
     }
 
-    /// Files that commands of middleware name, in a profile too, as far as they are there. They are
-    /// not read: what they do is theirs.
+    /// Returns the existing files that commands of middleware name, including those in profiles.
+    /// They are not read: what they do is their own business.
     pub fn middleware_programs(&self) -> Vec<PathBuf> {
-        // Each call asks, few configs have any, and reading one takes a while. Without a backslash
-        // no key is spelled otherwise than by its letters.
+        // This is asked for each call, few configs have middleware, and parsing takes a while.
+        // Without a backslash no key can be spelled differently.
         let text = &self.config.text;
         if !text.contains("middleware") && !text.contains('\\') {
             return Vec::new();
         }
+        // A config with a mistake is reported where it is compiled; here it names no programs.
         let Ok(parts) = self
             .parse_config_document()
             .and_then(|document| document.split_config_and_profiles())
@@ -189,7 +193,7 @@ impl ConfigWithNamedFiles {
         found
     }
 
-    /// The text of the schema file of this name, if it was there.
+    /// Returns the text of the schema file with this name, if there was one.
     pub(super) fn schema_text(&self, name: &str) -> Option<&str> {
         let path = path_below_folder(parent_folder_of_config(&self.config), name)?;
         let named = |source: &&ConfigSource| source.name == path;
@@ -204,9 +208,12 @@ impl ConfigWithNamedFiles {
         Ok(self.parse_config_document()?.profile_names())
     }
 
-    /// Digest of all bytes that say what runs and what may run, wherever the checkout lies.
+    /// Returns the digest of all bytes that say what runs and what may run, wherever the checkout
+    /// lies.
     pub fn config_digest(&self) -> Digest {
         let folder = parent_folder_of_config(&self.config);
+        // Names are relative to the config, so that another checkout of the same files has the same
+        // digest.
         let name = |source: &ConfigSource| {
             let below = source.name.strip_prefix(folder).unwrap_or(&source.name);
             below.as_os_str().as_encoded_bytes().to_vec()
@@ -219,7 +226,7 @@ impl ConfigWithNamedFiles {
         Digest::hash_parts(parts.iter().map(Vec::as_slice))
     }
 
-    /// The rules files that the patterns of this reading of the config mean.
+    /// Returns the rules files that match the patterns of this reading of the config.
     pub(super) fn rules_files_matching_patterns(
         &self,
         document: &ParsedConfigDocument,
@@ -228,7 +235,7 @@ impl ConfigWithNamedFiles {
         let folder = parent_folder_of_config(&self.config);
         let mut found = Vec::new();
         for pattern in file.policy.rules.iter().flatten() {
-            // It has no file: it judges by what commands do.
+            // The shipped policy has no file: it judges by what commands do.
             if pattern == policy_bounds::SHIPPED_POLICY {
                 continue;
             }
@@ -242,6 +249,7 @@ impl ConfigWithNamedFiles {
             found.extend(
                 meant.map(|source| (source.name.display().to_string(), source.text.clone())),
             );
+            // A misspelt pattern would drop its rules silently.
             if found.len() == before {
                 let what = format!(": nothing matches '{pattern}' in {}", folder.display());
                 return Err(document.config_key_mistake("policy.rules", what));
@@ -255,7 +263,7 @@ fn parent_folder_of_config(config: &ConfigSource) -> &Path {
     config.name.parent().unwrap_or(Path::new("."))
 }
 
-/// Of the config and of all its profiles.
+/// The patterns of the config and of all its profiles.
 fn rules_file_globs(parts: &[DeserializedConfigFile]) -> impl Iterator<Item = &String> {
     let all = parts
         .iter()
@@ -263,7 +271,7 @@ fn rules_file_globs(parts: &[DeserializedConfigFile]) -> impl Iterator<Item = &S
     all.filter(|pattern| *pattern != policy_bounds::SHIPPED_POLICY)
 }
 
-/// Of the config and of all its profiles, in order, each once.
+/// The files named by the config and all its profiles, in order, each once.
 fn schema_and_rubric_file_names(parts: &[DeserializedConfigFile]) -> BTreeSet<&str> {
     verifier_tables(parts)
         .flat_map(|verifier| [verifier.schema.as_deref(), verifier.rubric.as_deref()])
@@ -277,7 +285,7 @@ fn verifier_tables(parts: &[DeserializedConfigFile]) -> impl Iterator<Item = &Ve
     parts.iter().flat_map(|file| &file.verifier)
 }
 
-/// A file in the config's folder or below it, by its plain name.
+/// Returns the path of a file in the config's folder or below it, from its plain name.
 fn path_below_folder(folder: &Path, name: &str) -> Option<PathBuf> {
     let name = Path::new(name);
     let mut parts = name.components();
@@ -289,11 +297,11 @@ fn not_below_folder_message(name: &str) -> String {
     format!("cannot be '{name}'; name a file in the folder of this one, or below it, without ..")
 }
 
-/// Made once for each pattern: a hook reads its config several times, and a pattern takes longer than
-/// the rest of it.
+/// Compiles each pattern once: a hook reads its config several times, and compiling a pattern takes
+/// longer than the rest of it.
 fn cached_glob_matcher(pattern: &str) -> Result<GlobMatcher, globset::Error> {
     static MADE: Mutex<BTreeMap<String, GlobMatcher>> = Mutex::new(BTreeMap::new());
-    // What was made is whole, whoever panicked.
+    // An entry is inserted whole, even if another thread panics.
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = made.get(pattern) {
         return Ok(known.clone());
@@ -306,10 +314,10 @@ fn cached_glob_matcher(pattern: &str) -> Result<GlobMatcher, globset::Error> {
     Ok(matcher)
 }
 
-/// Files below `folder` that match, in order of their names.
+/// Returns the files below `folder` that match, in order of their names.
 fn files_matching_glob(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, globset::Error> {
     let glob = cached_glob_matcher(pattern)?;
-    // Only where the pattern can mean anything: a repo may be large.
+    // The walk begins at the pattern's fixed part: a repo may be large.
     let fixed: PathBuf = Path::new(pattern)
         .parent()
         .into_iter()
@@ -319,14 +327,14 @@ fn files_matching_glob(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, glo
             !text.contains(['*', '?', '[', '{', '\\'])
         })
         .collect();
-    // Rules may lie in an ignored folder all the same; eight levels are plenty for them.
+    // Ignored folders are included, since rules may lie in one; eight levels are plenty for them.
     let walk = ignore::WalkBuilder::new(folder.join(fixed))
         .standard_filters(false)
         .max_depth(Some(8))
         .build();
     let mut found: Vec<PathBuf> = walk
         .flatten()
-        // A link is read as what it leads to; what is no file is a mistake to tell.
+        // A link is read through; anything that is no file is a mistake to report.
         .filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()))
         .map(ignore::DirEntry::into_path)
         .filter(|path| {

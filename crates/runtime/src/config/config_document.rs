@@ -1,5 +1,5 @@
-//! A config text held against the table of keys: each mistake with its line, and what to do.
-//! What passes here has the right keys with values of the right kind and range.
+//! Checks a config text against the table of keys and reports each mistake with its line and a
+//! remedy. A document that passes has the right keys, with values of the right kind and range.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,12 +16,12 @@ use super::config_keys::{
 };
 use super::{ConfigError, ConfigSource, ProfileChoice, TaskDriver, profile};
 
-/// More mistakes of one file are not told at once.
+/// The most mistakes of one file that are reported at once.
 const MAX_MISTAKES: usize = 10;
-/// Longer nothing of a file is repeated in a message.
+/// The most characters of a file that a message repeats.
 const MAX_EXCERPT_CHARS: usize = 40;
 
-/// Line and column, from 1 on.
+/// Line and column, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TextPosition {
     /// The line.
@@ -47,15 +47,15 @@ impl TextPosition {
 /// One thing that is wrong in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigMistake {
-    /// Where; `None` if it is about the file as a whole.
+    /// The position; `None` if the mistake concerns the whole file.
     pub at: Option<TextPosition>,
-    /// The key that it is about, or nothing.
+    /// The key that it concerns, or an empty text.
     pub key: String,
     /// What is wrong, and what to do.
     pub what: String,
 }
 
-/// One mistake a line, as `FILE:LINE:COLUMN: KEY WHAT`.
+/// Displays one mistake per line, as `FILE:LINE:COLUMN: KEY WHAT`.
 pub(super) struct ConfigMistakesDisplay<'a>(pub(super) &'a Path, pub(super) &'a [ConfigMistake]);
 
 impl fmt::Display for ConfigMistakesDisplay<'_> {
@@ -82,19 +82,19 @@ impl fmt::Display for ConfigMistakesDisplay<'_> {
     }
 }
 
-/// A config that holds only keys of the table, and where each of them stands.
+/// A config that holds only keys of the table, with the position of each.
 #[derive(Debug, Clone)]
 pub(super) struct ParsedConfigDocument {
     /// The file.
     pub(super) name: PathBuf,
     table: Table,
     positions: BTreeMap<String, TextPosition>,
-    /// Under which profile positions are looked for first.
+    /// The profile under which positions are looked up first.
     profile: Option<String>,
 }
 
 impl ParsedConfigDocument {
-    /// That of a repo without a config.
+    /// The document of a repo without a config.
     pub(super) fn empty_config_document() -> Self {
         Self {
             name: PathBuf::from("built-in defaults"),
@@ -104,7 +104,7 @@ impl ParsedConfigDocument {
         }
     }
 
-    /// Reads a text.
+    /// Parses and checks a text.
     pub(super) fn parse_config_document(
         source: &ConfigSource,
         keys: ConfigFileKind,
@@ -113,6 +113,7 @@ impl ParsedConfigDocument {
             name: source.name.clone(),
             mistakes,
         };
+        // First the syntax: a text that does not parse has no keys to check.
         let (document, errors) = DeTable::parse_recoverable(&source.text);
         if !errors.is_empty() {
             let mistakes = errors
@@ -120,6 +121,8 @@ impl ParsedConfigDocument {
                 .map(|error| config_syntax_mistake(&source.text, error));
             return Err(refused(mistakes.collect()));
         }
+        // Then keys and values. All mistakes are collected, so that one attempt shows every one of
+        // them.
         let mut check = ConfigKeyChecker {
             text: &source.text,
             keys,
@@ -129,10 +132,12 @@ impl ParsedConfigDocument {
         check.check_config_table_keys(&TablePath::default(), document.get_ref());
         let mut mistakes = check.mistakes;
         if !mistakes.is_empty() {
+            // A person reads by lines, whatever the order in which tables are walked.
             mistakes.sort_by_key(|mistake| mistake.at);
             return Err(refused(mistakes));
         }
         let positions = check.positions;
+        // Positions are known by now; from here on plain values are enough.
         let table = source.text.parse().map_err(|error: toml::de::Error| {
             refused(vec![config_syntax_mistake(&source.text, &error)])
         })?;
@@ -144,7 +149,7 @@ impl ParsedConfigDocument {
         })
     }
 
-    /// The same as it reads under this profile.
+    /// Applies a profile to values and positions.
     pub(super) fn with_config_profile(mut self, profile: ProfileChoice<'_>) -> Self {
         self.profile = profile.profile_name().map(str::to_owned);
         self.table = profile.apply_config_profile(self.table);
@@ -161,7 +166,7 @@ impl ParsedConfigDocument {
             .collect()
     }
 
-    /// What it says, and what each of its profiles says by itself.
+    /// Returns the config without its profiles, then each profile by itself.
     pub(super) fn split_config_and_profiles(
         &self,
     ) -> Result<Vec<DeserializedConfigFile>, ConfigError> {
@@ -172,6 +177,7 @@ impl ParsedConfigDocument {
             .into_iter()
             .flatten()
             .filter_map(|(_, table)| table.as_table());
+        // A part by itself may lack values that must be set, so each is laid over the defaults.
         let over_defaults = |table: &Table| {
             let mut base = config_keys::default_config_values(TaskDriver::Hook);
             profile::overlay_table(&mut base, table);
@@ -183,13 +189,13 @@ impl ParsedConfigDocument {
             .collect()
     }
 
-    /// All values that hold where it says nothing more than `base`.
+    /// Returns `base` with everything that this document sets laid over it.
     pub(super) fn merge_over_base_config(&self, mut base: Table) -> Table {
         profile::overlay_table(&mut base, &self.table);
         base
     }
 
-    /// A table that was made from it as values.
+    /// Deserializes a table that was made from this document.
     pub(super) fn deserialize_config_table<T: DeserializeOwned>(
         &self,
         table: Table,
@@ -206,12 +212,13 @@ impl ParsedConfigDocument {
             })
     }
 
-    /// Where a key stands, or the table that it would stand in.
+    /// The position of a key, or of its table if the key itself is not there.
     fn config_key_position(&self, key: &str) -> Option<TextPosition> {
         let within = self
             .profile
             .as_ref()
             .map(|profile| format!("profile.{profile}."));
+        // The key before its table, and the profile before the rest of the file.
         let within = [within.unwrap_or_default(), String::new()];
         let table = key.rsplit_once([':', '.']).map_or("", |(table, _)| table);
         let names = [key, table].into_iter().filter(|name| !name.is_empty());
@@ -220,7 +227,7 @@ impl ParsedConfigDocument {
             .find_map(|name| self.positions.get(&name).copied())
     }
 
-    /// What is wrong with the value of a key.
+    /// Reports a mistake in the value of a key.
     pub(super) fn config_key_mistake(&self, key: &str, what: impl Into<String>) -> ConfigError {
         ConfigError::Mistakes {
             name: self.name.clone(),
@@ -232,7 +239,7 @@ impl ParsedConfigDocument {
         }
     }
 
-    /// Finds the place again of mistakes in a text that was made from this one, with other names.
+    /// Finds the positions of mistakes in a text that was made from this one with other names.
     pub(super) fn relocate_config_mistakes(
         &self,
         error: ConfigError,
@@ -254,12 +261,12 @@ impl ParsedConfigDocument {
     }
 }
 
-/// What the parser stumbled over.
+/// Describes a syntax error.
 fn config_syntax_mistake(text: &str, error: &toml::de::Error) -> ConfigMistake {
     let start = error.span().map(|span| span.start);
     let bare = start.and_then(|start| find_value_lacking_quotes(text, start));
     let what = match bare {
-        // What the parser took the word for would only mislead.
+        // What the parser took the word for would mislead.
         Some((key, word)) => format!("text needs quotes: {key} = \"{word}\""),
         None => format!("this is no TOML: {}", error.message()),
     };
@@ -270,27 +277,28 @@ fn config_syntax_mistake(text: &str, error: &toml::de::Error) -> ConfigMistake {
     }
 }
 
-/// The line at this place, if a word without quotes is its value.
+/// Returns key and word of the line at this place, if the value is a word without quotes.
 fn find_value_lacking_quotes(text: &str, at: usize) -> Option<(&str, &str)> {
     let (before, after) = text.split_at_checked(at)?;
     let line = before.rfind('\n').map_or(0, |end| end + 1);
     let end = after.find('\n').map_or(text.len(), |end| at + end);
     let (key, word) = text.get(line..end)?.split_once('=')?;
     let (key, word) = (key.trim(), word.trim());
+    // TOML takes `true`, `false`, `inf` and `nan` without quotes.
     let fits = word.starts_with(char::is_alphabetic)
         && !word.contains(['"', '\'', '#'])
         && !["true", "false", "inf", "nan"].contains(&word);
     fits.then_some((key, word))
 }
 
-/// Where in the file a table stands.
+/// A table's place in the file, for messages.
 #[derive(Debug, Clone, Default)]
 struct TablePath {
     /// The table as the rows name it: `caps`, `verifier`.
     table: String,
-    /// Before its keys in messages: `caps.`, `verifier 'tests': `.
+    /// The prefix before its keys in messages: `caps.`, `verifier 'tests': `.
     label: String,
-    /// Before that, inside of a profile: `profile.ci.`.
+    /// The prefix before `label` inside of a profile: `profile.ci.`.
     profile: String,
 }
 
@@ -299,7 +307,7 @@ impl TablePath {
         format!("{}{}{key}", self.profile, self.label)
     }
 
-    /// The same by the table alone: the line says which of a list is meant.
+    /// The key with the table's name alone: the line shows which entry of a list is meant.
     fn dotted_key(&self, key: &str) -> String {
         match self.table.as_str() {
             "" => format!("{}{key}", self.profile),
@@ -307,7 +315,7 @@ impl TablePath {
         }
     }
 
-    /// As its header is written, for a row of the top of the file.
+    /// The header of a table that is a row at the top of the file.
     fn config_table_header(&self, spec: &ConfigKeySpec) -> String {
         format_toml_table_header(&format!("{}{}", self.profile, spec.config_key_name()), spec)
     }
@@ -333,12 +341,14 @@ impl ConfigKeyChecker<'_> {
             let name = key.get_ref().as_ref();
             let shown = path.key_with_table_path(name);
             let at = TextPosition::position_at_offset(self.text, key.span().start);
+            // Recorded before any check, so that every mistake about this key has a place.
             self.positions.entry(shown.clone()).or_insert(at);
             match self.keys.find_key_spec(&path.table, name) {
                 None => {
                     let what = self.describe_unknown_key(path, name, value.get_ref());
                     self.add_config_mistake(at, "", what);
                 }
+                // The row exists to tell a key of a later build from a misspelt one.
                 Some(spec) if spec.since.is_none() => {
                     self.add_config_mistake(
                         at,
@@ -385,6 +395,8 @@ impl ConfigKeyChecker<'_> {
                 };
                 self.check_config_table_keys(&inner, table);
             }
+            // One bracket too many or too few is a common slip, so the message shows the right
+            // header.
             (ConfigValueKind::Table, DeValue::Array(_)) => {
                 let header = path.config_table_header(spec);
                 self.add_config_mistake(at, "", format!("[{header}] is one table: write {header}"));
@@ -403,6 +415,8 @@ impl ConfigKeyChecker<'_> {
             (ConfigValueKind::Profiles, DeValue::Table(profiles)) => {
                 self.check_config_profiles(path, profiles)
             }
+            // All other kinds are plain values. A table in the place of one may be meant for a
+            // later build.
             (kind, found) => {
                 let later = matches!(found, DeValue::Table(_))
                     && spec.config_key_becomes_table_later(self.keys);
@@ -444,6 +458,7 @@ impl ConfigKeyChecker<'_> {
                 Some(DeValue::String(name)) => name.as_ref(),
                 _ => "",
             };
+            // A name must mean one table: `accept` and profiles refer to it.
             if !name.is_empty() && !names.insert(name) {
                 let key = format!("{}{}.name", path.profile, spec.config_key_name());
                 let what = format!(
@@ -465,6 +480,7 @@ impl ConfigKeyChecker<'_> {
                 label,
                 profile: path.profile.clone(),
             };
+            // The table has a position of its own, for mistakes about keys that it lacks.
             let whole = inner.key_with_table_path("");
             let whole = whole.trim_end_matches([' ', ':', '.']).to_owned();
             self.positions.entry(whole).or_insert(at);
@@ -475,7 +491,7 @@ impl ConfigKeyChecker<'_> {
                 .config_table_keys(&inner.table)
                 .filter(|row| row.required);
             let missing = required.filter(|row| table.get(row.config_key_name()).is_none());
-            // A misspelt key is said already.
+            // A misspelt key is reported already.
             let clean = self.mistakes.len() == before;
             for row in missing.filter(|_| clean) {
                 let example = row.example.unwrap_or_default();
@@ -510,11 +526,12 @@ impl ConfigKeyChecker<'_> {
         }
     }
 
-    /// What is said of a key that is in no row of its table: the near match, where else it
-    /// belongs, or all that could stand here.
+    /// Describes a key that has no row in its table: by the near match, by the tables that have it,
+    /// or by everything that could stand here.
     fn describe_unknown_key(&self, path: &TablePath, key: &str, value: &DeValue<'_>) -> String {
         let name = config_text_excerpt(key);
         let shown = path.dotted_key(&name);
+        // A table is compared with tables only: its keys would not fit anything else.
         let opens = match value {
             DeValue::Table(_) => true,
             DeValue::Array(items) => items.iter().any(|item| item.get_ref().is_table()),
@@ -531,6 +548,7 @@ impl ConfigKeyChecker<'_> {
             .iter()
             .copied()
             .filter(|spec| !table || spec.config_key_holds_table());
+        // A misspelt key of this table is the likeliest.
         if let Some(near) = nearest_key(fitting, key) {
             return match near.config_key_holds_table() {
                 true => format!("{what}; did you mean {}?", path.config_table_header(near)),
@@ -540,6 +558,7 @@ impl ConfigKeyChecker<'_> {
                 ),
             };
         }
+        // A key that is right, but stands in the wrong table.
         let others = self
             .keys
             .config_table_key_specs()
@@ -554,6 +573,7 @@ impl ConfigKeyChecker<'_> {
                 elsewhere.push(path.config_table_header(other));
             }
         }
+        // Below a table's header TOML takes every key for one of that table.
         if !path.table.is_empty() && self.keys.find_key_spec("", key).is_some() {
             return format!(
                 "{what}; '{name}' belongs to the top of the file, above the first [table]"
@@ -575,7 +595,7 @@ impl ConfigKeyChecker<'_> {
 }
 
 impl ConfigKeySpec {
-    /// Whether later builds take a table in its place.
+    /// Whether later builds accept a table in its place.
     fn config_key_becomes_table_later(&self, keys: ConfigFileKind) -> bool {
         keys.config_table_keys(self.path)
             .any(|spec| spec.since.is_none())
@@ -599,17 +619,18 @@ fn nearest_key<'a>(
             spec,
         )
     });
+    // Of two keys that are equally near, the first by name, so that the message is always the same.
     let (distance, spec) =
         with_distance.min_by_key(|(distance, spec)| (*distance, spec.config_key_name()))?;
     is_close_spelling(distance, spec.config_key_name()).then_some(spec)
 }
 
-/// Of a short word hardly anything is left after three changes.
+/// Up to three changes count as close, but no more than half of the word.
 fn is_close_spelling(distance: usize, known: &str) -> bool {
     distance <= 3 && 2 * distance <= known.len()
 }
 
-/// Text of the file as a message repeats it.
+/// Shortens a text of the file for a message, without control characters.
 fn config_text_excerpt(text: &str) -> String {
     let mut short: String = text.chars().take(MAX_EXCERPT_CHARS).collect();
     if short.len() < text.len() {
@@ -621,7 +642,7 @@ fn config_text_excerpt(text: &str) -> String {
         .collect()
 }
 
-/// Whether a value is of this kind; if not, what is wrong with it.
+/// Checks that a value is of this kind; otherwise describes what is wrong with it.
 fn check_config_value_kind(kind: ConfigValueKind, value: &DeValue<'_>) -> Result<(), String> {
     let wrong = || {
         Err(format!(
@@ -643,6 +664,7 @@ fn check_config_value_kind(kind: ConfigValueKind, value: &DeValue<'_>) -> Result
         (ConfigValueKind::Count(0), DeValue::Integer(_)) => {
             integer.is_some_and(|number| number >= 0)
         }
+        // A count that is too small is told its bound; everything else is told the kind.
         (ConfigValueKind::Count(least), DeValue::Integer(_)) => match integer {
             Some(number) if number < least => {
                 return Err(format!(
@@ -656,6 +678,7 @@ fn check_config_value_kind(kind: ConfigValueKind, value: &DeValue<'_>) -> Result
         (ConfigValueKind::ShareAboveZero, _) => {
             float.is_some_and(|number| number > 0.0 && number <= 1.0)
         }
+        // Costs are kept in millionths of a dollar, so the least is one of these.
         (ConfigValueKind::Dollars, _) => {
             float.is_some_and(|number| (number * 1e6).round() >= 1.0 && number <= 1e9)
         }
@@ -744,7 +767,7 @@ fn check_allowed_config_word(
     }
 }
 
-/// What is wrong with this word as the value of this key, if anything.
+/// Describes what is wrong with this word as the value of this key, if anything is.
 pub(super) fn describe_bad_config_value(path: &str, text: &str) -> Option<String> {
     let spec = config_keys::KEYS.iter().find(|spec| spec.path == path)?;
     check_config_value_kind(spec.value, &DeValue::String(text.into())).err()

@@ -1,4 +1,5 @@
-//! A config as values. The table of keys has checked them; what has a default there is always set.
+//! A config as typed values. The table of keys has checked them before, and whatever has a default
+//! there is always set.
 
 use checkrein_core::middleware::MiddlewareStage;
 use checkrein_core::policy::{
@@ -9,7 +10,7 @@ use checkrein_execpolicy::UnmatchedDecision;
 use checkrein_verifiers::judge::{ConversationKind, JudgeTriggerMode};
 use serde::Deserialize;
 
-/// All of it but its profiles, which are laid over it before.
+/// The whole file except its profiles, which are laid over it before.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct DeserializedConfigFile {
     pub(super) goal: Option<String>,
@@ -139,7 +140,7 @@ pub(super) struct ProgressConfigTable {
     pub(super) max_calls: u64,
 }
 
-/// One `[[middleware]]`. In a profile it may say only what differs.
+/// One `[[middleware]]`. A profile may set only what differs.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct MiddlewareConfigTable {
     pub(super) name: String,
@@ -159,7 +160,7 @@ pub(super) enum MiddlewareStance {
     Allow,
 }
 
-/// One `[[verifier]]`. What holds without a key depends on its kind.
+/// One `[[verifier]]`. The defaults depend on its kind.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct VerifierConfigTable {
     pub(super) name: String,
@@ -214,7 +215,9 @@ impl ConfigDuration {
         if rest.is_empty() {
             return None;
         }
+        // Several parts may follow one another: `1h 30m`.
         while !rest.is_empty() {
+            // A number without a unit is refused: nobody can tell what it means.
             let digits = rest.find(|c: char| !c.is_ascii_digit())?;
             let (number, tail) = rest.split_at_checked(digits)?;
             let number: u64 = number.parse().ok()?;
@@ -230,6 +233,7 @@ impl ConfigDuration {
                 "d" => 86_400_000,
                 _ => return None,
             };
+            // Too large a span is refused, since a wrapped one would be a short one.
             ms = ms.checked_add(number.checked_mul(unit_ms)?)?;
             rest = tail.trim_start();
         }

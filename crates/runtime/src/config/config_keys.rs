@@ -1,5 +1,5 @@
-//! The one table of keys: what `checkrein.toml` can hold. The loader, the defaults, the JSON
-//! Schema and the page of docs/configuration.md are all made from it.
+//! The table of all keys of `checkrein.toml`. The loader, the defaults, the JSON Schema and the
+//! tables in docs/configuration.md are all made from it.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -176,7 +176,7 @@ impl ConfigKeySpec {
         self.path.rsplit_once('.').map_or("", |(table, _)| table)
     }
 
-    /// Whether it stands there. Each key of a file asks it of each row.
+    /// Whether the key stands directly in this table. Asked for every key of a file and every row.
     fn is_key_in_config_table(&self, table: &str) -> bool {
         let name = match table {
             "" => Some(self.path),
@@ -185,6 +185,7 @@ impl ConfigKeySpec {
                 .strip_prefix(table)
                 .and_then(|rest| rest.strip_prefix('.')),
         };
+        // A further dot means a table below this one.
         name.is_some_and(|name| !name.contains('.'))
     }
 
@@ -484,7 +485,8 @@ impl ConfigFileKind {
     }
 }
 
-/// What holds without a file. Worked out once: each document and each profile is laid over it.
+/// Returns the values that hold without a file. Parsed once, since each document and each profile
+/// is laid over them.
 pub(super) fn default_config_values(driver: TaskDriver) -> Table {
     static HOOK: LazyLock<Table> = LazyLock::new(|| {
         default_config_text(TaskDriver::Hook)
@@ -502,7 +504,7 @@ pub(super) fn default_config_values(driver: TaskDriver) -> Table {
     }
 }
 
-/// The defaults as one file, since a parser for each value costs more than the values.
+/// Writes the defaults as one TOML text: parsing it once costs less than a parser for each value.
 fn default_config_text(driver: TaskDriver) -> String {
     let mut tables: BTreeMap<&str, String> = BTreeMap::new();
     for spec in KEYS {
@@ -512,6 +514,7 @@ fn default_config_text(driver: TaskDriver) -> String {
             let _ = writeln!(lines, "{} = {value}", spec.config_key_name());
         }
     }
+    // Keys of the top come first. Behind a header they would belong to that table.
     let mut text = tables.remove("").unwrap_or_default();
     for (table, lines) in tables {
         let _ = write!(text, "[{table}]\n{lines}");

@@ -1,5 +1,6 @@
-//! `GOAL.toml`: what an unattended run is for, by which criteria it is reached, and what it may cost.
-//! Criteria are verifiers, written as those of a config; they come beside what the config requires.
+//! Parses `GOAL.toml`: what an unattended run is for, by which criteria it is reached, and what it
+//! may cost. Criteria are verifiers, written as those of a config; they are required beside what
+//! the config requires.
 
 use checkrein_core::accept::AcceptExpr;
 use checkrein_core::digest::Digest;
@@ -14,14 +15,14 @@ use super::{
     compile_config_bundles, dollars_to_millionths,
 };
 
-/// A goal that can be worked for.
+/// A goal with its criteria and its budget.
 #[derive(Debug, Clone)]
 pub struct Goal {
     /// What is to be reached.
     pub goal: String,
-    /// `provider/model`, if it says with which.
+    /// The model as `provider/model`, if the goal names one.
     pub model: Option<String>,
-    /// Identity of the whole file.
+    /// The digest of the whole file.
     pub digest: Digest,
     document: ParsedConfigDocument,
     criteria: CompiledPolicy,
@@ -51,7 +52,7 @@ struct GoalFileBudgetTable {
     tool_calls: Option<u64>,
 }
 
-/// What is set of it comes in the place of the config's caps.
+/// The budget. What is set replaces the config's cap.
 #[derive(Debug, Clone, Copy, Default)]
 struct GoalBudget {
     cost: Option<u64>,
@@ -65,8 +66,8 @@ impl Goal {
     /// Reads a goal.
     ///
     /// # Errors
-    /// The first thing that is wrong with it; a goal without a criterion is none, since nobody could
-    /// ever say that it is reached.
+    /// Returns the first mistake. A goal without a criterion is one, since nobody could ever say
+    /// that it is reached.
     pub fn parse_goal(source: &ConfigSource) -> Result<Self, ConfigError> {
         let document = ParsedConfigDocument::parse_config_document(source, ConfigFileKind::Goal)?;
         let file: ParsedGoalFile =
@@ -81,9 +82,11 @@ impl Goal {
                 say that the goal is reached";
             return Err(document.config_key_mistake("[[criterion]]", what));
         }
+        // The criteria are compiled as the verifiers of a config, so both have the same keys and
+        // checks.
         let criteria = file.criterion.into_iter().map(Value::Table).collect();
         let verifiers = Table::from_iter([("verifier".to_owned(), Value::Array(criteria))]);
-        // That text is none that anybody wrote.
+        // Nobody wrote that text: mistakes are moved to the goal file.
         let relocated = |error| document.relocate_config_mistakes(error, "verifier", "criterion");
         let gathered = ConfigWithNamedFiles::gather_files_named_by_config(ConfigSource {
             name: source.name.clone(),
@@ -93,6 +96,7 @@ impl Goal {
         let criteria =
             compile_config_bundles(Some(&gathered), None, TaskDriver::Run, ProfileChoice::Plain)
                 .map_err(relocated)?;
+        // Advisory criteria are not required, so they cannot tell that a goal is reached.
         if criteria
             .policy
             .accept
@@ -119,17 +123,19 @@ impl Goal {
         })
     }
 
-    /// Its criteria, in their order.
+    /// The criteria in their order.
     pub fn criteria(&self) -> &[VerifierSpec] {
         &self.criteria.policy.verifiers
     }
 
-    /// A policy under which the goal is required as well, and its budget holds.
+    /// Adds the goal to a policy: its criteria are required as well, and its budget holds.
     ///
     /// # Errors
     /// If a criterion has the name of a verifier that is there already.
     pub fn add_to_policy(&self, compiled: &mut CompiledPolicy) -> Result<(), ConfigError> {
         let (policy, own) = (&mut compiled.policy, &self.criteria.policy);
+        // Checked before anything is changed. One name for two verifiers would let the one pass for
+        // the other.
         for criterion in &own.verifiers {
             if policy.verifier_spec(&criterion.name).is_some() {
                 let what = "is the name of a verifier of the config, too; give it another";
@@ -138,6 +144,7 @@ impl Goal {
             }
         }
         policy.verifiers.extend(own.verifiers.iter().cloned());
+        // Both must hold: what the config requires, and the goal.
         let before = std::mem::replace(&mut policy.accept, AcceptExpr::All(Vec::new()));
         policy.accept = AcceptExpr::All(vec![before, own.accept.clone()]);
         policy.goal = Some(self.goal.clone());

@@ -1,4 +1,5 @@
-//! `kind = "human"`: a verifier that asks a person. None of `verifiers`: who answers is no process.
+//! Compiles `kind = "human"`: a verifier that asks a person. It is not in the `verifiers` crate,
+//! because no process answers.
 
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
@@ -19,6 +20,7 @@ pub(super) fn compile_human_verifier(
     let wrong = |key: &str, what: String| {
         Err(at.config_key_mistake(&format!("verifier '{}': {key}", table.name), what))
     };
+    // Keys without an effect are refused: their author would rely on them.
     for (key, there) in [
         ("run", table.run.is_some()),
         ("timeout", table.timeout.is_some()),
@@ -45,11 +47,13 @@ pub(super) fn compile_human_verifier(
             return wrong("target", what.to_owned());
         }
     };
+    // A person cannot answer a question that was not asked.
     let ask = table.ask.as_deref().unwrap_or_default().trim();
     if ask.is_empty() {
         let what = "is missing; write what a person is to look at, ask = \"Is the report right?\"";
         return wrong("ask", what.to_owned());
     }
+    // Compiled only to report a bad pattern with its key.
     for pattern in &table.inputs {
         if let Err(error) = globset::Glob::new(pattern) {
             return wrong("inputs", error.to_string());
@@ -67,7 +71,7 @@ pub(super) fn compile_human_verifier(
         definition: serde_json::to_string(&definition).unwrap_or_default(),
         inputs: table.inputs.clone(),
         outputs: Vec::new(),
-        // Nothing runs, and nobody waits.
+        // Nothing runs, so there is no time to limit.
         timeout_ms: 0,
         retries: 0,
         advisory: table.advisory,
@@ -76,7 +80,7 @@ pub(super) fn compile_human_verifier(
     })
 }
 
-/// Other kinds have none of these keys.
+/// Refuses keys of a human verifier on other kinds.
 pub(super) fn reject_human_verifier_keys(
     at: &ParsedConfigDocument,
     table: &VerifierConfigTable,

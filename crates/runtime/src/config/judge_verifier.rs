@@ -1,5 +1,5 @@
-//! `[[verifier]] kind = "judge"`: a model that reads the answer. Rubric and the project's rules for
-//! agents are part of the policy, so that they are sealed with it.
+//! Compiles `[[verifier]] kind = "judge"`: a model that reads the answer. The rubric and the
+//! project's rules for agents are part of the policy, so that they are sealed with it.
 
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{
@@ -29,6 +29,7 @@ pub(super) fn compile_judge_verifier(
 ) -> Result<VerifierSpec, ConfigError> {
     let key = |key: &str| format!("verifier '{}': {key}", table.name);
     let wrong = |of: &str, what: String| Err(at.config_key_mistake(&key(of), what));
+    // Keys without an effect are refused: their author would rely on them.
     for (of, there) in [
         ("run", table.run.is_some()),
         ("env", !table.env.is_empty()),
@@ -61,6 +62,7 @@ pub(super) fn compile_judge_verifier(
         (None, JudgeTriggerMode::Keywords) => DEFAULT_KEYWORDS.map(str::to_owned).to_vec(),
     };
     let heartbeat = table.heartbeat.unwrap_or(false);
+    // Without keywords only a heartbeat could call for this judge.
     if trigger == JudgeTriggerMode::Keywords && keywords.is_empty() && !heartbeat {
         let what = "are none, so nothing ever calls for it; name some, or trigger = \"always\"";
         return wrong("keywords", what.to_owned());
@@ -76,6 +78,7 @@ pub(super) fn compile_judge_verifier(
     let rubric = match table.rubric.as_deref().map(str::trim) {
         None => None,
         Some("") => return wrong("rubric", "names no file; leave it out".to_owned()),
+        // The text was read together with the config, so what is sealed is what was approved.
         Some(file) => match gathered.and_then(|gathered| gathered.schema_text(file)) {
             Some(text) => Some(text.to_owned()),
             None => return wrong("rubric", format!("names '{file}', which is not there")),
@@ -108,7 +111,7 @@ pub(super) fn compile_judge_verifier(
         timeout_ms: table.timeout.map_or(TIMEOUT_MS, |span| span.ms),
         retries: table.retries.map_or(0, saturate_u32),
         advisory: table.advisory,
-        // A model's word is testimony: where there is none, nothing waits for it.
+        // A model's word is only testimony, so nothing waits for it where there is none.
         stance: table.stance.unwrap_or(Stance::Allow),
         judge: Some(JudgeEnforcementPolicy {
             max_attempts: table.max_attempts.map_or(3, saturate_u32),
@@ -117,13 +120,13 @@ pub(super) fn compile_judge_verifier(
     })
 }
 
-/// Whether it can be asked about what a person is told.
+/// Whether this judge reads the answers that a person gets.
 pub(super) fn judge_reads_main_conversation(spec: &VerifierSpec) -> bool {
     let judge = serde_json::from_str::<JudgeDefinition>(&spec.definition);
     judge.is_ok_and(|judge| judge.surfaces.contains(&ConversationKind::Main))
 }
 
-/// Of another kind its keys would do nothing.
+/// Refuses keys of a judge on other kinds, where they would have no effect.
 pub(super) fn reject_judge_keys(
     at: &ParsedConfigDocument,
     table: &VerifierConfigTable,

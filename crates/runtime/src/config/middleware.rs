@@ -1,4 +1,4 @@
-//! `[[middleware]]`: programs that are asked on the way.
+//! Compiles `[[middleware]]`: programs that are asked on the way.
 
 use checkrein_core::ids::LayerName;
 use checkrein_core::middleware::MiddlewareStage;
@@ -9,10 +9,10 @@ use super::config_document::ParsedConfigDocument;
 use super::config_file::{MiddlewareConfigTable, MiddlewareStance};
 use crate::middleware::DEFAULT_TIME_LIMIT;
 
-/// More of them are not asked one after the other.
+/// The most layers: they are asked one after another, while the agent waits.
 const MAX_LAYERS: usize = 16;
 
-/// In the order in which they are asked.
+/// Compiles the layers, in the order in which they are asked.
 pub(super) fn compile_middleware_layers(
     at: &ParsedConfigDocument,
     tables: &[MiddlewareConfigTable],
@@ -25,6 +25,7 @@ pub(super) fn compile_middleware_layers(
         .iter()
         .map(|table| compile_middleware_layer(at, table));
     let mut layers: Vec<MiddlewareSpec> = layers.collect::<Result<_, _>>()?;
+    // The sort is stable: of equal numbers the first of the file comes first.
     layers.sort_by_key(|layer| layer.order);
     Ok(layers)
 }
@@ -58,6 +59,7 @@ fn compile_middleware_layer(
     Ok(MiddlewareSpec {
         name: LayerName::new(table.name.as_str()),
         run: table.run.clone(),
+        // In the order of the stages, each once, however the file lists them.
         on: MiddlewareStage::ALL.iter().copied().filter(on).collect(),
         order: table.order.unwrap_or(0),
         timeout_ms: table.timeout.map_or(

@@ -1,7 +1,7 @@
-//! Text with a source name → a compiled policy. Nothing here looks for files: a front
-//! door finds them (it alone knows the environment) and hands their text in.
+//! Compiles config texts, each with the name of its source, into a policy. Nothing here looks for
+//! files: a front door finds them, since it alone knows the environment, and hands over their text.
 //!
-//! The person's own file can only tighten what the repo says.
+//! The person's own file can only tighten what the repo's says.
 
 mod config_bundle;
 mod config_document;
@@ -47,7 +47,7 @@ pub use profile::{ProfileChoice, RequestedConfigProfile};
 /// The defaults as a commented file, written from the table of keys: also the manual.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
 
-/// A config text and what to call it in messages.
+/// A config text with its name for messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigSource {
     /// Path or other name, for messages; `rules` globs are relative to its folder.
@@ -56,10 +56,10 @@ pub struct ConfigSource {
     pub text: String,
 }
 
-/// Said where a cap cannot hold.
+/// The warning where a cost cap cannot be applied.
 const NO_COST: &str = "cost_usd is not applied behind hooks: they are not told what an agent costs";
 
-/// Who drives the task: `run` and the library have tighter defaults and exactly one task.
+/// What drives the task: `run` and the library have tighter defaults and exactly one task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskDriver {
     /// An agent's hook.
@@ -73,13 +73,13 @@ pub enum TaskDriver {
 pub struct CompiledPolicy {
     /// The policy.
     pub policy: Policy,
-    /// What is kept of the past: no part of the policy, since it decides nothing.
+    /// What is kept of the past. Not part of the policy, since it decides nothing.
     pub retention: RetentionLimits,
-    /// What a person should know of its sources.
+    /// Warnings about the sources, for a person.
     pub warnings: Vec<String>,
     /// The texts it was compiled from.
     pub sources: PolicySources,
-    /// Under which profile.
+    /// The profile that it was compiled under.
     pub profile: RequestedConfigProfile,
 }
 
@@ -95,7 +95,7 @@ pub struct PolicySources {
 /// Why a config cannot be used: what, where, what to do next.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// What is wrong in a file: at least one mistake, in the order of their lines.
+    /// The mistakes of a file: at least one, in the order of their lines.
     #[error("{}", config_document::ConfigMistakesDisplay(.name, .mistakes))]
     Mistakes {
         /// Which file.
@@ -103,7 +103,7 @@ pub enum ConfigError {
         /// What is wrong in it.
         mistakes: Vec<ConfigMistake>,
     },
-    /// A value that a host gives in place of a config.
+    /// A bad value that a host gives in place of a config.
     #[error("{name}: {key} {what}", name = .name.display())]
     Value {
         /// Whose.
@@ -121,7 +121,7 @@ pub enum ConfigError {
         /// Why.
         source: std::io::Error,
     },
-    /// What goes on although it was edited, or what was approved, cannot be read.
+    /// The record of held configs, or of approved ones, cannot be read.
     #[error("{name}: cannot be read: {source}; a person mends it by: checkrein seal", name = .name.display())]
     StateFile {
         /// Which file of the state folder.
@@ -143,7 +143,7 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// Whether it is about what a person writes, and not about what Checkrein keeps.
+    /// Whether a person wrote the mistake, in contrast to a file that Checkrein keeps.
     pub fn is_mistake_in_config(&self) -> bool {
         match self {
             Self::Mistakes { .. }
@@ -155,7 +155,7 @@ impl ConfigError {
         }
     }
 
-    /// With what is suspect in the files that the config names: it may be why.
+    /// Adds what is suspect in the files that the config names, since it may be the cause.
     fn with_config_warnings(self, suspect: &[String]) -> Self {
         match self {
             Self::Mistakes { name, mut mistakes } => {
@@ -174,7 +174,7 @@ impl ConfigError {
 /// Compiles the repo's config and the person's own, reading the rules files they name.
 ///
 /// # Errors
-/// What is wrong in the first file that has a mistake; a config with a mistake is never half used.
+/// Returns the mistakes of the first file that has any; a config with a mistake is never half used.
 pub fn compile_config(
     repo: Option<&ConfigSource>,
     person: Option<&ConfigSource>,
@@ -191,16 +191,17 @@ pub fn compile_config(
     compile_config_bundles(repo.as_ref(), person.as_ref(), driver, ProfileChoice::Plain)
 }
 
-/// The same from texts that were read before, under a profile. No file is read.
+/// Compiles texts that were read before, under a profile. No file is read.
 ///
 /// # Errors
-/// What is wrong in the first file that has a mistake.
+/// Returns the mistakes of the first file that has any.
 pub fn compile_config_bundles(
     repo: Option<&ConfigWithNamedFiles>,
     person: Option<&ConfigWithNamedFiles>,
     driver: TaskDriver,
     profile: ProfileChoice<'_>,
 ) -> Result<CompiledPolicy, ConfigError> {
+    // Both files are parsed first: a mistake in either is reported before anything is compiled.
     let document = match repo {
         Some(gathered) => gathered.parse_config_document()?,
         None => ParsedConfigDocument::empty_config_document(),
@@ -208,9 +209,11 @@ pub fn compile_config_bundles(
     let own = person
         .map(ConfigWithNamedFiles::parse_personal_config)
         .transpose()?;
+    // Without a config of the repo there is no profile that could be misnamed.
     if let (ProfileChoice::Named(wanted), Some(_)) = (profile, repo) {
         profile::require_existing_config_profile(wanted, &document, own.as_ref())?;
     }
+    // The repo's values: the built-in defaults of this driver, the file, then the profile.
     let document = document.with_config_profile(profile);
     let values = document.merge_over_base_config(config_keys::default_config_values(driver));
     let file = document.deserialize_config_table(values.clone())?;
@@ -219,6 +222,7 @@ pub fn compile_config_bundles(
         rules.extend(gathered.rules_files_matching_patterns(&document, &file)?);
     }
     let mut warnings = Vec::new();
+    // JSON Schema allows unknown keywords, so they are a warning and no mistake.
     for schema in repo.map_or(&[][..], |repo| &repo.schemas) {
         let name = schema.name.display().to_string();
         warnings.extend(
@@ -234,6 +238,7 @@ pub fn compile_config_bundles(
     };
     policy_bounds::merge_config_into_effect_policy(&mut bounds, &document, &file)?;
     let mut retention = RetentionLimits::retention_from_config_file(&file);
+    // The person's file is read over the repo's values: what it does not set changes nothing.
     if let (Some(gathered), Some(own)) = (person, own) {
         let own = own.with_config_profile(profile);
         let file = own.deserialize_config_table(
@@ -242,7 +247,7 @@ pub fn compile_config_bundles(
         rules.extend(gathered.rules_files_matching_patterns(&own, &file)?);
         tighten::tighten_policy(&mut policy, &own, &file)?;
         policy_bounds::merge_config_into_effect_policy(&mut bounds, &own, &file)?;
-        // How much of a person's disk is used is theirs to say.
+        // How much of the disk is used is up to the person.
         retention = RetentionLimits::retention_from_config_file(&file);
     }
     let files: Vec<(&str, &str)> = rules
@@ -269,7 +274,8 @@ pub fn compile_config_bundles(
     })
 }
 
-/// Name and text of the rules files that these texts name, in the order in which they count.
+/// Returns name and text of the rules files that these configs name, in the order in which they
+/// count.
 ///
 /// # Errors
 /// If a config cannot be used, or names no file.
@@ -283,6 +289,7 @@ pub fn rules_file_texts(
         repo.map(|gathered| (gathered, gathered.parse_config_document())),
         person.map(|gathered| (gathered, gathered.parse_personal_config())),
     ];
+    // The repo's rules before the person's, in the order in which they are compiled.
     for (gathered, document) in documents.into_iter().flatten() {
         let document = document?.with_config_profile(profile);
         let file =
@@ -295,16 +302,16 @@ pub fn rules_file_texts(
     Ok(rules)
 }
 
-/// Files and folders that no command and no tool of a session with this policy may write.
+/// Adds files and folders that no command and no tool of a session with this policy may write.
 pub fn protect_paths_in_policy(policy: &mut Policy, paths: Vec<String>) {
-    // Rules that were just compiled can be read.
+    // Rules that were just compiled can always be read.
     if let Ok(rules) = checkrein_execpolicy::RuleSet::deserialize_rule_set(&policy.rules) {
         policy.rules = rules.with_protected_paths(paths).rules_to_json();
     }
 }
 
-/// Where the tree of a session with this policy lies: what a path means is judged by its text.
-/// Where nothing is judged by effects or protected, that makes no difference and is not kept.
+/// Sets where the tree of a session with this policy lies, since rules judge paths by their text.
+/// If no rule depends on it, it makes no difference and is not stored.
 pub fn set_policy_root(policy: &mut Policy, root: &Path) {
     let Ok(rules) = checkrein_execpolicy::RuleSet::deserialize_rule_set(&policy.rules) else {
         return;
@@ -321,9 +328,9 @@ pub fn set_policy_root(policy: &mut Policy, root: &Path) {
 /// What is kept of the past.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetentionLimits {
-    /// Sessions in which nothing has happened for so long may go.
+    /// A session may be removed if nothing has happened in it for this long.
     pub keep_ms: u64,
-    /// Over this size the oldest ones go.
+    /// Above this size the oldest sessions are removed.
     pub max_bytes: u64,
 }
 
@@ -331,6 +338,7 @@ impl Default for RetentionLimits {
     fn default() -> Self {
         let file = ParsedConfigDocument::empty_config_document()
             .deserialize_config_table(config_keys::default_config_values(TaskDriver::Hook));
+        // If the built-in defaults could not be read, nothing would be removed.
         file.map_or(
             Self {
                 keep_ms: u64::MAX,
@@ -366,6 +374,8 @@ fn build_policy_from_config(
             };
             at.config_key_mistake("accept", format!("= \"{text}\": {error}{known}"))
         })?,
+        // Without `accept` everything is required that is not advisory, except judges, whose word
+        // is only a model's testimony.
         None => AcceptExpr::All(
             verifiers
                 .iter()
@@ -374,6 +384,8 @@ fn build_policy_from_config(
                 .collect(),
         ),
     };
+    // Three kinds of verifier cannot be required: advisory ones, judges that never read the main
+    // conversation, and judges whose verdict must have no effect.
     if let Some(spec) = verifiers
         .iter()
         .find(|spec| spec.advisory && accept.verifiers_named_by_accept().contains(&spec.name))
@@ -420,6 +432,7 @@ fn build_policy_from_config(
             tool: file.stance.tool,
             stop: file.stance.stop,
         },
+        // Compiled by the caller, together with the person's rules.
         rules: String::new(),
         approval: file.policy.approval,
         approvals: compile_approval_policy(at, file)?,
@@ -506,7 +519,7 @@ fn dollars_to_millionths(dollars: f64) -> u64 {
     (dollars * 1e6).round() as u64
 }
 
-/// The detectors of a preset that was named elsewhere.
+/// Returns the detectors of a preset that is named outside of a config.
 ///
 /// # Errors
 /// If there is no such preset, or this build does not have it.
@@ -536,6 +549,7 @@ fn preset_detectors(preset: &str) -> LoopPolicy {
             detectors: Vec::new(),
             literal_breaker: false,
         },
+        // `default`. The table of keys lets no other word through.
         _ => LoopPolicy {
             detectors: named(&["generic_repeat", "global_circuit_breaker"]),
             literal_breaker: false,
@@ -543,7 +557,7 @@ fn preset_detectors(preset: &str) -> LoopPolicy {
     }
 }
 
-/// All of them, or what is wrong with each that cannot be used.
+/// Compiles all verifiers, or reports what is wrong with each that cannot be used.
 fn compile_verifiers(
     at: &ParsedConfigDocument,
     tables: &[VerifierConfigTable],
@@ -551,6 +565,7 @@ fn compile_verifiers(
 ) -> Result<Vec<VerifierSpec>, ConfigError> {
     let mut specs = Vec::new();
     let mut all = Vec::new();
+    // Every verifier is tried, so that one attempt shows the mistakes of all.
     for table in tables {
         match compile_verifier(at, table, gathered) {
             Ok(spec) => specs.push(spec),
@@ -574,12 +589,14 @@ fn compile_verifier(
 ) -> Result<VerifierSpec, ConfigError> {
     let key = |key: &str| format!("verifier '{}': {key}", table.name);
     let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    // These words are operators of `accept`.
     let reserved = ["and", "or", "of", "not"].contains(&table.name.as_str());
     if table.name.is_empty() || !table.name.chars().all(word) || reserved {
         let what = "must be letters, digits, '_', '-' or '.', and none of the words of accept";
         return Err(at.config_key_mistake(&key("name"), what));
     }
     let kind = table.kind.as_deref().unwrap_or("command");
+    // Each kind refuses the keys of the others, so the kind is settled before any key is read.
     if kind == human_verifier::KIND {
         return human_verifier::compile_human_verifier(at, table);
     }
@@ -589,7 +606,7 @@ fn compile_verifier(
     human_verifier::reject_human_verifier_keys(at, table)?;
     judge_verifier::reject_judge_keys(at, table)?;
     let Some(implementation) = checkrein_verifiers::find_verifier_kind(kind) else {
-        // The table of keys names the same kinds.
+        // Not reached: the table of keys names the same kinds.
         return Err(at.config_key_mistake(&key("kind"), format!("cannot be \"{kind}\"")));
     };
     if kind == "schema" {
@@ -605,6 +622,7 @@ fn compile_verifier(
     implementation
         .validate_verifier_definition(&definition)
         .map_err(|error| at.config_key_mistake(&key("run"), error.to_string()))?;
+    // Compiled only to report a bad pattern with its key.
     for (name, patterns) in [("inputs", &table.inputs), ("outputs", &table.outputs)] {
         for pattern in patterns {
             globset::Glob::new(pattern).map_err(|error| {

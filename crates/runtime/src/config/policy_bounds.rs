@@ -1,5 +1,6 @@
-//! `[policy]` beside its rules files: the policy that is shipped, commands that no rule names, code
-//! that is not read, paths that nobody writes. The person's own file can only tighten.
+//! Compiles `[policy]` apart from its rules files: the policy that is shipped, commands that no
+//! rule names, code that is not read, paths that nobody writes. The person's own file can only
+//! tighten.
 
 use checkrein_execpolicy::{EffectPolicy, UnmatchedDecision};
 
@@ -10,7 +11,7 @@ use super::config_file::{DeserializedConfigFile, OpaqueCodeDecision};
 /// The name of the policy that is shipped.
 pub(super) const SHIPPED_POLICY: &str = "builtin:default";
 
-/// What this config adds to what held before.
+/// Merges this config into the bounds that held before.
 pub(super) fn merge_config_into_effect_policy(
     bounds: &mut EffectPolicy,
     at: &ParsedConfigDocument,
@@ -21,16 +22,20 @@ pub(super) fn merge_config_into_effect_policy(
     let shipped = named.any(|pattern| pattern == SHIPPED_POLICY);
     bounds.unmatched =
         stricter_unmatched_decision(bounds.unmatched, table.unmatched.unwrap_or_default());
+    // Only an empty list in the repo's file leaves the shipped prohibitions off. A further file can
+    // switch them on, never off.
     bounds.forbids_destruction |= table.rules.as_ref().is_some_and(|rules| !rules.is_empty());
     bounds.hazard_asks |= shipped;
     bounds.opaque_asks |= table.opaque == Some(OpaqueCodeDecision::Prompt);
     for pattern in &table.protect {
+        // Paths are judged from the top of the project, so nothing outside of it could ever match.
         let outside =
             pattern.starts_with(['/', '~']) || pattern.split('/').any(|part| part == "..");
         if pattern.trim_matches(['/', '.']).is_empty() || outside {
             let what = format!("'{pattern}' is no path below the top of the project");
             return Err(at.config_key_mistake("policy.protect", what));
         }
+        // Refused, since a pattern that is taken literally would protect nothing.
         if pattern.contains(['{', '[', '\\', '!']) {
             let what = format!("'{pattern}': only `*`, `?` and `**` stand for anything here");
             return Err(at.config_key_mistake("policy.protect", what));

@@ -1,5 +1,6 @@
-//! `[profile.NAME]` overrides any table: its keys replace those of the same name, its
-//! verifiers and middleware add to or change those of the same name, any other list is replaced.
+//! Applies `[profile.NAME]`, which can override any table: its keys replace those of the same name,
+//! its verifiers and middleware change or are added to those of the same name, any other list is
+//! replaced.
 
 use std::collections::BTreeSet;
 
@@ -9,25 +10,25 @@ use toml::{Table, Value};
 use super::ConfigError;
 use super::config_document::ParsedConfigDocument;
 
-/// Which profile is asked for.
+/// The profile that is requested.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ProfileChoice<'a> {
     /// None.
     #[default]
     Plain,
-    /// This one, which must be there if there is a config at all.
+    /// This one, which must exist if there is a config at all.
     Named(&'a str),
-    /// This one, if it is there.
+    /// This one, if it exists.
     IfThere(&'a str),
 }
 
-/// Which profile was asked for, as it is kept.
+/// The profile that was requested, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestedConfigProfile {
     /// None.
     Plain,
-    /// This one, whether or not it was there.
+    /// This one, whether or not it existed.
     For(String),
 }
 
@@ -41,7 +42,7 @@ impl From<ProfileChoice<'_>> for RequestedConfigProfile {
 }
 
 impl ProfileChoice<'_> {
-    /// Its name, whether or not it has to be there.
+    /// Its name, whether or not it has to exist.
     pub(super) fn profile_name(&self) -> Option<&str> {
         match self {
             Self::Plain => None,
@@ -49,8 +50,9 @@ impl ProfileChoice<'_> {
         }
     }
 
-    /// `table` as it reads under this profile.
+    /// Returns `table` as it reads under this profile.
     pub(super) fn apply_config_profile(self, mut table: Table) -> Table {
+        // No profile remains in the result, whichever is applied.
         let profiles = table.remove("profile");
         let Some(wanted) = self.profile_name() else {
             return table;
@@ -62,7 +64,7 @@ impl ProfileChoice<'_> {
     }
 }
 
-/// A profile that is asked for by its name is in the repo's config or in the person's.
+/// Requires that a profile which is named exists in the repo's config or in the person's.
 pub(super) fn require_existing_config_profile(
     wanted: &str,
     repo: &ParsedConfigDocument,
@@ -86,11 +88,12 @@ pub(super) fn require_existing_config_profile(
     Err(repo.config_key_mistake("profile", what))
 }
 
-/// What `profile` sets takes the place of what `table` says.
+/// Lays `profile` over `table`: what it sets replaces what the table says.
 pub(super) fn overlay_table(table: &mut Table, profile: &Table) {
     for (key, new) in profile {
         match (table.get_mut(key), new) {
             (Some(Value::Table(old)), Value::Table(new)) => overlay_table(old, new),
+            // Only these lists have entries with names. Any other list is replaced as a whole.
             (Some(Value::Array(old)), Value::Array(new))
                 if key == "verifier" || key == "middleware" =>
             {
@@ -106,6 +109,8 @@ pub(super) fn overlay_table(table: &mut Table, profile: &Table) {
 fn overlay_lists_by_name(old: &mut Vec<Value>, new: &[Value]) {
     for one in new {
         let name = one.get("name");
+        // A table of a new name is added; one of a known name keeps the keys that the profile does
+        // not set.
         let known = old.iter_mut().find(|known| known.get("name") == name);
         match (known, one) {
             (Some(Value::Table(known)), Value::Table(one)) => overlay_table(known, one),

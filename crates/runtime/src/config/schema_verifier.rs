@@ -1,5 +1,5 @@
-//! `[[verifier]] kind = "schema"`: the schema's text is part of the policy, so that it is sealed
-//! with it; the target is all that the verdict depends on.
+//! Compiles `[[verifier]] kind = "schema"`: the schema's text is part of the policy, so that it is
+//! sealed with it; the verdict depends on the target alone.
 
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
@@ -9,7 +9,7 @@ use super::config_document::ParsedConfigDocument;
 use super::config_file::VerifierConfigTable;
 use super::{ConfigError, ConfigWithNamedFiles, saturate_u32};
 
-/// Longer no schema takes.
+/// The default timeout, longer than any schema takes.
 const TIMEOUT_MS: u64 = 30_000;
 
 pub(super) fn compile_schema_verifier(
@@ -41,6 +41,7 @@ pub(super) fn compile_schema_verifier(
             return wrong(key, what);
         }
     }
+    // A schema file that is missing gives no text, and the verifier can then never pass.
     let definition = serde_json::json!({
         "schema": schema,
         "text": gathered.and_then(|gathered| gathered.schema_text(&schema)),
@@ -50,11 +51,13 @@ pub(super) fn compile_schema_verifier(
     if let Err(error) = SchemaVerifier.validate_verifier_definition(&definition) {
         return wrong("schema", &format!("cannot be used: {error}"));
     }
+    // The target is the only input, so an edit elsewhere does not void the verdict.
     let inputs = SchemaVerifier.files_named_in_definition(&definition);
     Ok(VerifierSpec {
         name: VerifierName::new(table.name.as_str()),
         kind: SchemaVerifier.verifier_kind_name().to_owned(),
         tier: VerifierTier::Hard,
+        // A target that is no file is the final message.
         subject: match inputs.is_empty() {
             true => VerdictSubjectKind::Message,
             false => VerdictSubjectKind::Tree,
@@ -70,7 +73,7 @@ pub(super) fn compile_schema_verifier(
     })
 }
 
-/// Of another kind its keys would do nothing.
+/// Refuses keys of a schema on other kinds, where they would have no effect.
 pub(super) fn reject_misplaced_schema_keys(
     at: &ParsedConfigDocument,
     table: &VerifierConfigTable,

@@ -1,4 +1,4 @@
-//! `[veto]` and `[progress]`: a second model beside the agent.
+//! Compiles `[veto]` and `[progress]`: a second model beside the agent.
 
 use checkrein_core::policy::{ProgressPolicy, VetoModelPolicy};
 use checkrein_verifiers::judge::check_model_name;

@@ -1,6 +1,6 @@
-//! The person's own config: it can lower caps and make stances stricter, never the other way
-//! round. What it does not set reads as the repo has it, so that the stricter of two equal values
-//! changes nothing. What it may not set at all the table of keys says.
+//! Applies the person's own config: it can lower caps and make stances stricter, never the other
+//! way round. What it does not set reads as the repo has it, so that taking the stricter of two
+//! equal values changes nothing. The table of keys decides what it may not set at all.
 
 use checkrein_core::policy::{Policy, SubagentStopVerification, VerifyOnChangeOrAlways};
 use toml::{Table, Value};
@@ -10,11 +10,14 @@ use super::config_file::DeserializedConfigFile;
 use super::config_keys::{KEYS, PersonalConfigKeyPermission};
 use super::{ConfigError, preset_detectors, session_caps_from_config, task_caps_from_config};
 
-/// What the person's own file is read over: the repo's values, without those that are added to.
+/// Returns what the person's own file is read over: the repo's values, without those that are added
+/// to.
 pub(super) fn repo_values_under_person_config(mut repo: Table) -> Table {
     for list in ["verifier", "middleware"] {
         repo.remove(list);
     }
+    // A list that adds must not contain the repo's entries already: they would count as the
+    // person's own.
     let added = KEYS.iter().filter(|spec| {
         spec.own_file == PersonalConfigKeyPermission::Adds && spec.default.is_none()
     });
@@ -34,6 +37,7 @@ pub(super) fn tighten_policy(
     at: &ParsedConfigDocument,
     own: &DeserializedConfigFile,
 ) -> Result<(), ConfigError> {
+    // Switching all detectors off would loosen what the repo asks for.
     if own.loops.preset == "off" && !policy.loops.detectors.is_empty() {
         let what = "cannot be \"off\" in your own file, which can only tighten";
         return Err(at.config_key_mistake("loops.preset", what));
@@ -55,6 +59,7 @@ pub(super) fn tighten_policy(
     lower_cap(&mut kept.max_iterations, own_session.max_iterations);
     lower_cap(&mut kept.continues, own_session.continues);
     lower_cap(&mut kept.cost, own_session.cost);
+    // Only the stricter value can change anything; the other one says no more than the repo does.
     if own.verify_on == VerifyOnChangeOrAlways::Always {
         policy.verify_on = VerifyOnChangeOrAlways::Always;
     }
@@ -66,13 +71,14 @@ pub(super) fn tighten_policy(
     policy.stance.tool = policy.stance.tool.stricter_of_two(own.stance.tool);
     policy.stance.stop = policy.stance.stop.stricter_of_two(own.stance.stop);
     policy.approval = policy.approval.stricter_of_two(own.policy.approval);
-    // What their own screen shows is theirs to say.
+    // What their own screen shows is up to the person.
     policy.verified_notice = own.ui.verified;
-    // It is this person who is told.
+    // The person's own command notifies this person.
     let approvals = super::compile_approval_policy(at, own)?;
     let expires_ms = approvals.expires_ms.min(policy.approvals.expires_ms);
     policy.approvals = approvals;
     policy.approvals.expires_ms = expires_ms;
+    // The person's preset adds detectors; those of the repo stay.
     let more = preset_detectors(&own.loops.preset);
     policy.loops.literal_breaker |= more.literal_breaker;
     for detector in more.detectors {

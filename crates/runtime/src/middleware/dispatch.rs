@@ -1,4 +1,4 @@
-//! Whom to ask about what came in, one after the other, and what of it is put down.
+//! Asks the middleware layers about an event, one after another, and records their answers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -28,12 +28,12 @@ use crate::idempotency::input_scope;
 use crate::runtime::Runtime;
 use crate::transaction::StateBeforeInput;
 
-/// Who is told that a session is over gets so long once somebody wants us to go.
+/// How long layers that hear of a session's end keep running after a cancellation.
 const CANCEL_DELAY: Duration = Duration::from_secs(1);
-/// How often it is looked at whether somebody does.
+/// How often the cancellation is looked at.
 const TICK: Duration = Duration::from_millis(25);
 
-/// News as it came, before anything of it was bounded or hidden: that is what layers are shown.
+/// The texts of an event before anything of them was bounded or redacted: layers see all of it.
 pub(crate) struct UnredactedEventTexts<'a> {
     /// The arguments of a call.
     pub(crate) args: &'a str,
@@ -42,13 +42,13 @@ pub(crate) struct UnredactedEventTexts<'a> {
 }
 
 impl Runtime {
-    /// Whether any layer is to be asked about this.
+    /// Whether any layer is to be asked about this event.
     pub(crate) fn has_layers_for_delivery(
         &self,
         policy: &Policy,
         delivery: &EventDelivery<'_>,
     ) -> bool {
-        // Most policies have none, and hooks are to pay nothing for that.
+        // Most policies have no layers, and hooks should pay nothing for that.
         if self.active_middleware_layers(policy).is_empty() {
             return false;
         }
@@ -93,6 +93,7 @@ impl Runtime {
         let stages: &[MiddlewareStage] = match &delivery.input {
             Input::SessionStarted(_) => &[MiddlewareStage::SessionStart],
             Input::ToolRequested(_) => &[MiddlewareStage::BeforeTool],
+            // Without a response there is no result to rewrite.
             Input::ToolReturned(_) if delivery.tool_response.is_some() => {
                 &[MiddlewareStage::AfterTool, MiddlewareStage::PersistResult]
             }
@@ -108,10 +109,10 @@ impl Runtime {
         stages.iter().filter(here).copied().collect()
     }
 
-    /// Asks all layers that are to be asked about this, and puts down what they say.
+    /// Asks every layer that is due for this event, and records the answers in the delivery.
     ///
     /// # Errors
-    /// If somebody wanted us to go meanwhile: what was given up for that is no answer.
+    /// If the run is cancelled meanwhile: a layer that was given up for that has not answered.
     pub(crate) fn consult_middleware_layers(
         &self,
         delivery: &mut EventDelivery<'_>,
@@ -127,6 +128,7 @@ impl Runtime {
         let rounds = state.task.as_ref().map_or(0, |task| task.totals.rounds);
         let stops = state.task.as_ref().map_or(0, |task| task.stops);
         match &delivery.input {
+            // A call that is refused anyway is shown to no layer.
             Input::ToolRequested(request)
                 if !self.is_refused_without_middleware(stands, delivery) =>
             {
@@ -160,6 +162,7 @@ impl Runtime {
                 let changed = start.zip(now).map(|(start, now)| start.tree != now.tree);
                 let question = MiddlewareQuestion::BeforeStop(BeforeStopQuestion {
                     about,
+                    // The counter is that of the state before this stop.
                     stop: stops + 1,
                     changed,
                     message: came.message.to_owned(),
@@ -191,6 +194,8 @@ impl Runtime {
             delivery.input,
             Input::ToolRequested(_) | Input::StopRequested(_)
         );
+        // A layer that the cancellation cut off has answered by its stance. No decision may rest on
+        // that.
         if decides && patience.cancelled.load(Ordering::Relaxed) {
             return Err(RuntimeError::Cancelled);
         }
@@ -220,8 +225,8 @@ impl Runtime {
         }
     }
 
-    /// Whether a call is refused whatever layers say. What only a person could let run is asked
-    /// about: a layer that is against it saves them the question.
+    /// Whether a call is refused whatever layers say. A call that a person would be asked about
+    /// goes to the layers: one that denies it saves the person the question.
     fn is_refused_without_middleware(
         &self,
         stands: &StateBeforeInput,
@@ -234,7 +239,7 @@ impl Runtime {
         )
     }
 
-    /// Until one is against it: nothing that another could say is severer.
+    /// Asks layers until one refuses: no other answer could be more severe.
     fn ask_middleware_until_refused(
         &self,
         policy: &Policy,
@@ -261,7 +266,7 @@ impl Runtime {
         facts
     }
 
-    /// All of them: an agent that is sent back hears all that is in the way.
+    /// Asks all layers, so that an agent that is sent back hears everything that is in the way.
     fn ask_each_layer(
         &self,
         policy: &Policy,
@@ -275,7 +280,7 @@ impl Runtime {
         layers.iter().map(put).collect()
     }
 
-    /// Each is shown what those before it made of the result.
+    /// Passes a result through the layers; each sees what those before it made of it.
     fn rewrite_result_by_middleware(
         &self,
         policy: &Policy,
@@ -285,6 +290,8 @@ impl Runtime {
         patience: Deadline<'_>,
     ) -> RewrittenResult {
         let mut rewritten = RewrittenResult::default();
+        // `persist_result` starts from what `after_tool` made, so later rounds never hold more than
+        // the agent got.
         for stage in [MiddlewareStage::AfterTool, MiddlewareStage::PersistResult] {
             if !stages.contains(&stage) {
                 continue;
@@ -299,6 +306,8 @@ impl Runtime {
                 };
                 let (fact, new) = self.ask_layer(&layer, stage, question, patience);
                 facts.push(fact);
+                // A layer that could not judge withholds the result if its stance blocks. The
+                // notice replaces whatever it made.
                 let new = withheld_result_notice(facts, stage)
                     .map(Value::String)
                     .or(new);
@@ -307,6 +316,7 @@ impl Runtime {
                     result.result = new.clone();
                     made = Some(new);
                 }
+                // The layers after it would only see the notice.
                 if withheld_result_notice(facts, stage).is_some() {
                     break;
                 }
@@ -319,7 +329,7 @@ impl Runtime {
         rewritten
     }
 
-    /// Asks one layer; with what it makes of a result.
+    /// Asks one layer. Also returns what it made of a result.
     fn ask_layer(
         &self,
         layer: &MiddlewareLayer,
@@ -363,6 +373,7 @@ impl Runtime {
             ms,
         };
         let mut made = None;
+        // Whatever is no judgement ends up in `failed`, and the stance decides below.
         let failed = match said {
             Err(why) => Some(why),
             Ok(
@@ -392,6 +403,7 @@ impl Runtime {
                 None
             }
             Ok(MiddlewareReply::Call(MiddlewareToolCallAnswer::Rewrite { args, reason })) => {
+                // A call is made with an object; other arguments could not be used.
                 match args.is_object() {
                     true => {
                         (fact.says, fact.reason) = (MiddlewareAnswer::Rewrite, reason);
@@ -423,8 +435,8 @@ impl Runtime {
     }
 }
 
-/// Who is told that a session is over is often told so because somebody wanted us to go: what it is
-/// given up by comes a while after that.
+/// Asks with a delay on cancellation. Layers are often told of a session's end because of that
+/// cancellation, so it must not cut them off at once.
 fn ask_with_delayed_cancel<T>(cancelled: &AtomicBool, ask: impl FnOnce(&AtomicBool) -> T) -> T {
     let up = AtomicBool::new(false);
     let given_up = &up;
@@ -432,6 +444,7 @@ fn ask_with_delayed_cancel<T>(cancelled: &AtomicBool, ask: impl FnOnce(&AtomicBo
     std::thread::scope(move |scope| {
         let watch = move || {
             let mut until = None;
+            // Dropping the other end, once there is an answer, ends this loop.
             while is_over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 if cancelled.load(Ordering::Relaxed) {
                     let until = *until.get_or_insert_with(|| Instant::now() + CANCEL_DELAY);
@@ -440,22 +453,24 @@ fn ask_with_delayed_cancel<T>(cancelled: &AtomicBool, ask: impl FnOnce(&AtomicBo
             }
         };
         let watches = std::thread::Builder::new().spawn_scoped(scope, watch);
+        // If no thread could be started, a cancellation counts at once.
         let said = ask(if watches.is_ok() { given_up } else { cancelled });
         drop(over);
         said
     })
 }
 
-/// Its own, or most of what is left before the answer is due.
+/// The layer's own limit, or three quarters of what is left before the answer is due.
 fn layer_timeout(own: Duration, patience: Deadline<'_>) -> Option<Duration> {
     let Some(deadline) = patience.due_at else {
         return Some(own);
     };
     let left = deadline.saturating_duration_since(Instant::now());
+    // The rest of the time is for what follows, such as other layers.
     (!left.is_zero()).then(|| own.min(left / 4 * 3))
 }
 
-/// Arguments as they came; what is no JSON is a text.
+/// Parses the arguments; a text that is no JSON becomes a string.
 fn parse_tool_arguments(args: &str) -> Value {
     serde_json::from_str(args).unwrap_or_else(|_| Value::String(args.to_owned()))
 }

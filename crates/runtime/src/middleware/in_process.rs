@@ -1,5 +1,5 @@
-//! Asks a function of this process, on a thread of its own. One that hangs cannot be ended, only
-//! left behind, and one that has been left behind too often is not asked any more.
+//! Asks a function of this process, on a thread of its own. A function that hangs cannot be ended,
+//! only abandoned; one that was abandoned too often is not asked any more.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::question::{MiddlewareQuestion, MiddlewareReply};
 
 /// How often `cancelled` is looked at.
 const TICK: Duration = Duration::from_millis(25);
-/// Questions that one layer may hang over at a time.
+/// How many abandoned questions a layer may have at a time.
 const MAX_ABANDONED: usize = 8;
 
 const RUNNING: u8 = 0;
@@ -38,9 +38,12 @@ pub(super) fn ask_middleware_in_process(
     std::thread::Builder::new()
         .name("middleware".to_owned())
         .spawn(move || {
+            // A panic counts as no answer, so the stance decides.
             let said = catch_unwind(AssertUnwindSafe(|| call_middleware(&*asked, &question)));
-            // Nobody listens any more once it was left behind.
+            // Nobody listens any more once it was abandoned.
             let _ = sender.send(said.map_err(|panic| panic_message(&*panic)));
+            // Thread and asker both swap the state: whoever comes second sees what the other did,
+            // so the count is right in either order.
             if there.swap(RETURNED, Ordering::AcqRel) == ABANDONED {
                 count.fetch_sub(1, Ordering::Relaxed);
             }
@@ -55,6 +58,7 @@ pub(super) fn ask_middleware_in_process(
     };
     loop {
         let left = until.saturating_duration_since(Instant::now());
+        // Waits in short steps, to notice a cancellation.
         match receiver.recv_timeout(left.min(TICK)) {
             Ok(said) => return said,
             Err(RecvTimeoutError::Disconnected) => {

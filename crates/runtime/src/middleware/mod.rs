@@ -1,6 +1,6 @@
-//! Middleware: layers that are asked before a call, after it, before a stop and where sessions and
-//! rounds begin and end. Functions of a host and programs of a config are asked alike; how each
-//! fails is here, what follows from what they say is the core's.
+//! Middleware: layers that are asked before and after a call, before a stop, and where sessions and
+//! rounds begin and end. Functions of a host and programs of a config are asked alike. This module
+//! handles how each of them fails; what follows from their answers is decided in the core.
 
 mod dispatch;
 mod in_process;
@@ -21,28 +21,28 @@ pub use question::{
     SessionEndForMiddleware, SessionStart, ToolResult, tool_result_text,
 };
 
-/// How long a layer may take, if nothing else is said.
+/// The default time limit of a layer.
 pub(crate) const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(5);
 
-/// A layer of middleware, as a function of this process. A stage that it is not registered for is
-/// never asked. Each question comes on a thread of its own: what blocks holds up nobody but the
-/// call that it is about, and that not beyond the layer's time limit.
+/// A layer of middleware, as a function of this process. It is asked only at the stages that it is
+/// registered for. Each question is asked on a thread of its own: a function that blocks delays
+/// nothing but the call that it is asked about, and that no longer than the layer's time limit.
 ///
-/// What it cannot judge it says so (`CannotTell`): its stance decides then, as it does when it
-/// panics or takes too long.
+/// A layer that cannot judge answers `CannotTell`. Its stance then decides, as it does when the
+/// function panics or takes too long.
 pub trait Middleware: Send + Sync {
     /// The agent wants to use a tool, and nothing else refuses that.
     fn before_tool(&self, _call: &BeforeToolQuestion) -> MiddlewareToolCallAnswer {
         MiddlewareToolCallAnswer::Pass
     }
 
-    /// A tool came back. What is made of the result is what the agent gets.
+    /// A tool came back. The agent gets the result as it is rewritten here.
     fn after_tool(&self, _result: &ToolResult) -> MiddlewareToolResultAnswer {
         MiddlewareToolResultAnswer::Keep
     }
 
-    /// The same result, once the agent has seen it: what is made of it here is what later rounds
-    /// of the conversation have.
+    /// The same result, after the agent has seen it. Later rounds of the conversation hold it as it
+    /// is rewritten here.
     fn rewrite_result_for_later_rounds(&self, _result: &ToolResult) -> MiddlewareToolResultAnswer {
         MiddlewareToolResultAnswer::Keep
     }
@@ -58,7 +58,7 @@ pub trait Middleware: Send + Sync {
     /// A session began, or was taken up again.
     fn on_session_start(&self, _session: &SessionStart) {}
 
-    /// It is over.
+    /// The session is over.
     fn on_session_end(&self, _session: &SessionEndForMiddleware) {}
 }
 
@@ -73,13 +73,13 @@ pub struct MiddlewareLayer {
     who: MiddlewareBackend,
 }
 
-/// Who is asked.
+/// What is asked.
 #[derive(Clone)]
 enum MiddlewareBackend {
     /// A function of this process.
     InProcess {
         middleware: Arc<dyn Middleware>,
-        /// Questions that were given up and have not come back.
+        /// The number of abandoned questions that have not returned.
         hanging: Arc<AtomicUsize>,
     },
     /// A program, by its command.
@@ -87,9 +87,10 @@ enum MiddlewareBackend {
 }
 
 impl MiddlewareLayer {
-    /// A function of this process, asked at these stages: five seconds for an answer, and what it
-    /// cannot judge is refused.
+    /// Creates a layer that asks a function of this process at these stages. It has five seconds
+    /// for an answer, and what it cannot judge is refused.
     pub fn new(name: &str, on: &[MiddlewareStage], middleware: impl Middleware + 'static) -> Self {
+        // One count for all clones of the layer: they ask the same function.
         let hanging = Arc::default();
         let middleware: Arc<dyn Middleware> = Arc::new(middleware);
         Self::new_layer_with_backend(
@@ -102,7 +103,7 @@ impl MiddlewareLayer {
         )
     }
 
-    /// A program that is asked, as `[[middleware]]` of a config has one.
+    /// Creates a layer that asks a program, as `[[middleware]]` of a config does.
     pub fn new_program_layer(name: &str, on: &[MiddlewareStage], run: &str) -> Self {
         Self::new_layer_with_backend(name, on, MiddlewareBackend::Program(run.to_owned()))
     }
@@ -118,23 +119,23 @@ impl MiddlewareLayer {
         }
     }
 
-    /// Lower numbers are asked first; of equal ones those of the config, then whichever was
-    /// registered first.
+    /// Sets the order: lower numbers are asked first; of equal ones those of the config, then those
+    /// that were registered first.
     #[must_use]
     pub fn with_layer_order(mut self, order: i32) -> Self {
         self.order = order;
         self
     }
 
-    /// How long it may take for one answer.
+    /// Sets the time limit for one answer.
     #[must_use]
     pub fn with_layer_time_limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// What it cannot judge passes. It is recorded, and a task in which that happened is never
-    /// `task_complete`.
+    /// Lets everything pass that the layer cannot judge. That is recorded, and a task in which it
+    /// happened is never `task_complete`.
     #[must_use]
     pub fn with_fail_open(mut self) -> Self {
         self.blocks = false;
@@ -144,12 +145,13 @@ impl MiddlewareLayer {
     fn from_spec(spec: &MiddlewareSpec) -> Self {
         let limit = Duration::from_millis(spec.timeout_ms);
         let mut layer = Self::new_program_layer(spec.name.as_str(), &spec.on, &spec.run);
+        // What the config sets replaces the defaults of `new`.
         (layer.order, layer.limit, layer.blocks) = (spec.order, limit, spec.blocks);
         layer
     }
 }
 
-/// Layers that a host registers, and removes, while it runs. Clones are the same list.
+/// A list of layers that a host adds to and removes from while it runs. Clones share the list.
 #[derive(Clone, Default)]
 pub struct MiddlewareRegistry(Arc<Mutex<MiddlewareRegistryEntries>>);
 
@@ -159,14 +161,14 @@ struct MiddlewareRegistryEntries {
     layers: Vec<(u64, MiddlewareLayer)>,
 }
 
-/// A registered layer. It stays when this is dropped.
+/// A registered layer. It stays registered when this is dropped.
 pub struct MiddlewareRegistration {
     id: u64,
     layers: MiddlewareRegistry,
 }
 
 impl MiddlewareRegistry {
-    /// From the next question on it is asked.
+    /// Adds a layer, which is asked from the next question on.
     pub fn register_middleware_layer(&self, layer: MiddlewareLayer) -> MiddlewareRegistration {
         let mut list = self.lock_middleware_layers();
         let id = list.next;
@@ -179,11 +181,12 @@ impl MiddlewareRegistry {
     }
 
     fn lock_middleware_layers(&self) -> MutexGuard<'_, MiddlewareRegistryEntries> {
+        // An entry is pushed or removed in one step, so a panic elsewhere leaves the list whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Those of a policy, and those that hosts have registered.
+/// The layers of a policy, together with those that hosts have registered.
 #[derive(Clone, Copy)]
 struct ActiveMiddleware<'a> {
     policy: &'a Policy,
@@ -196,7 +199,7 @@ impl ActiveMiddleware<'_> {
         self.policy.middleware.is_empty() && self.hosts.iter().all(none)
     }
 
-    /// Whether anybody is asked at any of these stages.
+    /// Whether any layer is asked at one of these stages.
     fn has_layers_at_stages(self, stages: &[MiddlewareStage]) -> bool {
         let any = |on: &[MiddlewareStage]| on.iter().any(|stage| stages.contains(stage));
         let here = |layers: &MiddlewareRegistry| {
@@ -209,13 +212,14 @@ impl ActiveMiddleware<'_> {
         self.policy.middleware.iter().any(|spec| any(&spec.on)) || self.hosts.iter().any(here)
     }
 
-    /// Who is asked at this stage, in order.
+    /// The layers that are asked at this stage, in order.
     fn layers_at_stage(self, stage: MiddlewareStage) -> Vec<MiddlewareLayer> {
         let of_config = self
             .policy
             .middleware
             .iter()
             .map(MiddlewareLayer::from_spec);
+        // A copy of the list, so that no lock is held while layers are asked.
         let mut all: Vec<MiddlewareLayer> = of_config.collect();
         for layers in self.hosts {
             all.extend(
@@ -227,25 +231,27 @@ impl ActiveMiddleware<'_> {
             );
         }
         all.retain(|layer| layer.on.contains(&stage));
+        // The sort is stable: of equal orders, those of the config come first, then the first
+        // registered.
         all.sort_by_key(|layer| layer.order);
         all
     }
 }
 
 impl MiddlewareRegistration {
-    /// From the next question on it is not asked any more.
+    /// Removes the layer, which is not asked from the next question on.
     pub fn unregister_middleware_layer(self) {
         let mut list = self.layers.lock_middleware_layers();
         list.layers.retain(|(id, _)| *id != self.id);
     }
 }
 
-/// At which stages anything is asked, as far as a front door can do what is said there.
+/// The stages at which layers are asked, as far as a front door can act on the answers.
 #[derive(Debug, Clone, Copy)]
 pub struct FrontEndMiddlewareStages {
-    /// Those.
+    /// How a person is told which front door it is.
     pub supported: &'static [MiddlewareStage],
-    /// What it is, as a person is told.
+    /// The front door's name in messages.
     pub entry_point: &'static str,
 }
 
@@ -268,7 +274,7 @@ impl FrontEndMiddlewareStages {
         entry_point: "behind an agent's hooks",
     };
 
-    /// Before an MCP server: nobody tells it of rounds, stops and conversations.
+    /// Before an MCP server, which hears nothing of rounds, stops and conversations.
     pub const PROXY: Self = Self {
         supported: &[
             MiddlewareStage::SessionStart,
@@ -279,7 +285,7 @@ impl FrontEndMiddlewareStages {
         entry_point: "before an MCP server",
     };
 
-    /// What a person should know of a policy that wants more.
+    /// Warnings about the stages of a policy that this front door does not have.
     pub(crate) fn unsupported_stage_warnings(&self, policy: &Policy) -> Vec<String> {
         let of = |spec: &MiddlewareSpec| {
             let never = spec

@@ -1,5 +1,5 @@
-//! Asks a program: the question as one JSON document on its stdin, one JSON document on its
-//! stdout. Nothing of it is cut: what is too large is no question, and no answer.
+//! Asks a program: the question is one JSON document on its stdin, the answer one on its stdout.
+//! Nothing is cut: what is too large is neither asked nor accepted.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use super::question::{
 };
 use crate::workspace::TreeAndStateFolder;
 
-/// Bytes of a question.
+/// The largest question in bytes.
 const MAX_REQUEST_BYTES: usize = 1 << 20;
-/// Bytes of an answer.
+/// The largest answer in bytes.
 const MAX_RESPONSE_BYTES: u64 = 1 << 20;
 
 #[derive(Serialize)]
@@ -27,7 +27,7 @@ struct MiddlewareRequest<'a> {
     question: &'a MiddlewareQuestion,
 }
 
-/// What is read of an answer.
+/// The fields of an answer.
 #[derive(Deserialize)]
 struct MiddlewareResponse {
     answer: MiddlewareResponseKind,
@@ -62,6 +62,7 @@ pub(super) fn ask_middleware_program(
         question,
     };
     let mut input = serde_json::to_vec(&document).map_err(|error| error.to_string())?;
+    // For programs that read by lines.
     input.push(b'\n');
     if input.len() > MAX_REQUEST_BYTES {
         return Err(format!(
@@ -80,7 +81,7 @@ pub(super) fn ask_middleware_program(
     parse_middleware_response(question, &said.map_err(|why| why.to_string())?)
 }
 
-/// What was said, as far as it can be an answer to this question.
+/// Parses an answer, as far as it fits the question.
 fn parse_middleware_response(
     question: &MiddlewareQuestion,
     said: &[u8],
@@ -92,7 +93,7 @@ fn parse_middleware_response(
             | MiddlewareQuestion::SessionEnd(_)
     );
     if said.trim_ascii().is_empty() {
-        // Where nothing can follow, nothing has to be said.
+        // At a stage that can only look, no answer is needed.
         return match looks_only {
             true => Ok(MiddlewareReply::Acknowledged),
             false => Err("it said nothing; the least is {\"answer\": \"pass\"}".to_owned()),
@@ -101,6 +102,7 @@ fn parse_middleware_response(
     let answer: MiddlewareResponse = serde_json::from_slice(said)
         .map_err(|error| format!("what it said is no answer: {error}"))?;
     let why = |none: &str| answer.reason.clone().unwrap_or_else(|| none.to_owned());
+    // A wrong answer must not pass for a `pass`: the stance decides.
     let nowhere = || Err("it gave an answer that means nothing at this stage".to_owned());
     let cannot = || why("it does not say why");
     Ok(match (question, answer.answer) {
@@ -124,6 +126,7 @@ fn parse_middleware_response(
         (MiddlewareQuestion::AfterTool(_) | MiddlewareQuestion::PersistResult(_), word) => {
             MiddlewareReply::Result(match word {
                 MiddlewareResponseKind::Pass => MiddlewareToolResultAnswer::Keep,
+                // With both or neither it is unclear what the result should be.
                 MiddlewareResponseKind::Rewrite => match (answer.text, answer.result) {
                     (Some(text), None) => MiddlewareToolResultAnswer::Text(text),
                     (None, Some(result)) => MiddlewareToolResultAnswer::Replacement(result),

@@ -1,11 +1,12 @@
-//! What a layer is asked, and what it can say. A program gets the same as one JSON document.
+//! The questions that a layer is asked, and its possible answers. A program gets the same as one
+//! JSON document.
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// What every question says of the session.
+/// The session, as every question describes it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MiddlewareSessionContext {
     /// The session.
@@ -16,7 +17,7 @@ pub struct MiddlewareSessionContext {
     pub agent: Option<String>,
     /// The tree that is worked in.
     pub root: PathBuf,
-    /// What the task is for, if the config says.
+    /// The goal of the task, if the config has one.
     pub goal: Option<String>,
 }
 
@@ -30,11 +31,11 @@ pub struct BeforeToolQuestion {
     pub call: Option<String>,
     /// The tool.
     pub tool: String,
-    /// What it is called with.
+    /// The arguments of the call.
     pub args: Value,
 }
 
-/// What a tool said.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolResult {
     /// The session.
@@ -44,11 +45,11 @@ pub struct ToolResult {
     pub call: Option<String>,
     /// The tool.
     pub tool: String,
-    /// What it was called with.
+    /// The arguments of the call.
     pub args: Value,
     /// Whether it failed.
     pub failed: bool,
-    /// What a model reads of the result.
+    /// The text of the result, as a model reads it.
     pub text: String,
     /// The result as it is: a text, or the result of an MCP server's tool.
     pub result: Value,
@@ -60,11 +61,11 @@ pub struct BeforeStopQuestion {
     /// The session.
     #[serde(flatten)]
     pub about: MiddlewareSessionContext,
-    /// Which stop of the task it is, from 1.
+    /// The number of this stop within the task, from 1.
     pub stop: u32,
     /// Whether the tree differs from the one at the task's start; `None` if nobody knows.
     pub changed: Option<bool>,
-    /// What the agent says.
+    /// The agent's final message.
     pub message: String,
 }
 
@@ -98,14 +99,14 @@ pub struct SessionEndForMiddleware {
     pub why: String,
 }
 
-/// What is said of a call.
+/// The answer about a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MiddlewareToolCallAnswer {
-    /// No opinion: whoever else has a say goes on having it.
+    /// No opinion: the decision is left to the others.
     Pass,
-    /// It may run; the agent gets this word of advice.
+    /// The call may run; the agent gets this advice.
     Nudge(String),
-    /// It should not run as it is, but so.
+    /// It should run with other arguments.
     Rewrite {
         /// The arguments that it should have: an object.
         args: Value,
@@ -120,20 +121,20 @@ pub enum MiddlewareToolCallAnswer {
     CannotTell(String),
 }
 
-/// What is made of a result.
+/// The answer about a result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MiddlewareToolResultAnswer {
     /// It stays as it is.
     Keep,
     /// This text takes its place.
     Text(String),
-    /// This takes its place; of the shape of the result that was shown.
+    /// This value takes its place; it has the shape of the result that was shown.
     Replacement(Value),
     /// Why it cannot be judged.
     CannotTell(String),
 }
 
-/// What is said of a stop.
+/// The answer about a stop.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BeforeStopAnswer {
     /// No opinion: it is judged as any other.
@@ -166,8 +167,8 @@ pub(super) enum MiddlewareReply {
     Acknowledged,
 }
 
-/// What a model can read of a result: its texts, those of files that it carries, and what it says
-/// in JSON, unless a text says the same.
+/// The text that a model can read of a result: its texts, those of files that it carries, and its
+/// structured content, unless a text says the same.
 pub fn tool_result_text(result: &Value) -> String {
     if let Value::String(text) = result {
         return text.clone();
@@ -175,17 +176,20 @@ pub fn tool_result_text(result: &Value) -> String {
     let structured = result.get("structuredContent");
     let structured = structured.filter(|structured| !structured.is_null());
     let Some(content) = result.get("content").and_then(Value::as_array) else {
-        // An error of the protocol.
+        // A result without content: an error of the protocol has a message; anything else is shown
+        // as JSON.
         let message = result.get("message").and_then(Value::as_str);
         let message = message.filter(|_| structured.is_none());
         return message.map_or_else(|| result.to_string(), str::to_owned);
     };
+    // A block of content has its own text, or an embedded resource that has one.
     let text = |one: &Value| one.get("text").and_then(Value::as_str).map(str::to_owned);
     let mut texts: Vec<String> = content
         .iter()
         .flat_map(|one| [text(one), one.get("resource").and_then(text)])
         .flatten()
         .collect();
+    // MCP servers often repeat structured content as a text, which a model need not read twice.
     let said = |structured: &&Value| {
         let mut read = texts.iter().map(|text| serde_json::from_str::<Value>(text));
         read.any(|read| read.is_ok_and(|read| read == **structured))

@@ -1,15 +1,15 @@
-//! The agent's own process, found above a hook.
+//! Finds the agent's own process above a hook.
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// Between an agent and its hook there may be shells.
+/// Shells that may stand between an agent and its hook.
 const SHELLS: &[&str] = &["ash", "bash", "busybox", "dash", "fish", "ksh", "sh", "zsh"];
-/// And not more of them than this.
+/// The most shells that are passed over.
 const MAX_SHELLS: usize = 8;
 
-/// A process, which no later one of its number is.
+/// A process, told apart from any later one with the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct UniqueProcessId {
     pid: u32,
@@ -18,7 +18,7 @@ pub struct UniqueProcessId {
 }
 
 impl UniqueProcessId {
-    /// Its number.
+    /// Its process number.
     pub fn pid(self) -> u32 {
         self.pid
     }
@@ -28,8 +28,8 @@ impl UniqueProcessId {
         Self { pid, started }
     }
 
-    /// The nearest process above this one that is no shell. `None` where that cannot be known, and where
-    /// nobody is left but the first process of all.
+    /// Finds the nearest process above this one that is no shell; `None` where that cannot be found
+    /// out, or where only the first process is left.
     pub(crate) fn find_agent_process() -> Option<Self> {
         Self::nearest_non_shell_ancestor(std::process::id(), &ProcStat::read_proc_stat)
     }
@@ -43,6 +43,7 @@ impl UniqueProcessId {
             let status = status_of(pid)?;
             if !SHELLS.contains(&status.name.as_str()) {
                 let started = status.started;
+                // Process 1 adopts orphans, so it says nothing about an agent.
                 return (pid > 1).then_some(Self { pid, started });
             }
             pid = status.parent;
@@ -50,14 +51,16 @@ impl UniqueProcessId {
         None
     }
 
-    /// Whether it lives.
+    /// Whether the process lives.
     pub(crate) fn is_alive(self) -> bool {
+        // The start time tells it from a later process with the same number. A zombie does nothing
+        // any more.
         ProcStat::read_proc_stat(self.pid)
             .is_some_and(|status| status.started == self.started && !status.is_dead)
     }
 }
 
-/// Of `/proc/PID/stat`.
+/// The fields of `/proc/PID/stat` that are needed.
 struct ProcStat {
     name: String,
     parent: u32,
@@ -71,7 +74,7 @@ impl ProcStat {
         Self::parse_proc_stat(&std::fs::read_to_string(path).ok()?)
     }
 
-    /// The name is the second field; it may hold blanks and parentheses.
+    /// Parses the fields. The name is the second one; it may hold blanks and parentheses.
     fn parse_proc_stat(text: &str) -> Option<Self> {
         let (before, rest) = text.rsplit_once(')')?;
         let name = before.split_once('(')?.1.to_owned();
@@ -80,6 +83,7 @@ impl ProcStat {
             name,
             is_dead: matches!(*fields.first()?, "Z" | "X"),
             parent: fields.get(1)?.parse().ok()?,
+            // Field 22 of the file in proc(5); counting starts behind the name, which is field 2.
             started: fields.get(19)?.parse().ok()?,
         })
     }

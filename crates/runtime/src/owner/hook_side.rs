@@ -1,4 +1,5 @@
-//! The hook's side.
+//! The hook's side of an owner: hands checks over, passes on what is found, and takes over from an
+//! owner that was lost.
 
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -22,21 +23,24 @@ use crate::verification::{
 };
 use crate::{evidence_codec, output_files};
 
-/// After so many lost owners a session has none any more: here no process may outlive its hook.
+/// A session that lost this many owners gets no more: here no process may outlive its hook.
 const MAX_LOST_OWNERS: usize = 2;
 
 /// An owner at work.
 pub(crate) struct RunningWorker {
     link: WorkerLink,
-    /// What it is to find out.
+    /// The verifications that it runs.
     pub(crate) wanted: Vec<VerificationRequest>,
     since: UnixMillis,
 }
 
 impl<'a> VerificationBatch<'a> {
-    /// Hands to an owner what may outlast the answer. `None` where nothing may, or no owner can be: then
-    /// this process runs what it can in its time, as for what another owner is finding out already.
+    /// Hands checks that may outlast the answer to an owner. Returns `None` where none may, or
+    /// where no owner is possible: then this process runs what it can in its time, and waits for
+    /// what another owner is finding out already.
     pub(crate) fn hand_to_worker(&self, wanted: &[VerificationRequest]) -> Option<RunningWorker> {
+        // Only a stop behind a hook has a launcher, a session and a time at which its answer is
+        // due.
         let start = self.runtime.start_owner.as_ref()?;
         let session = self.session?;
         let left = self.patience.due_at?;
@@ -55,10 +59,11 @@ impl<'a> VerificationBatch<'a> {
             .filter_map(|want| Some((self.policy.verifier_spec(&want.verifier)?, want)))
             .filter(|(spec, _)| spec.is_tree_check())
             .collect();
-        // Mostly the agent waits long enough, and nothing more is asked.
+        // As a rule the agent waits long enough, and nothing more is asked.
         if !outlasts(&unknown) {
             return None;
         }
+        // Asked only now, since it reads the store: a known verdict needs no run.
         unknown.retain(|(spec, want)| !self.has_verdict_without_run(spec, want));
         if !outlasts(&unknown) {
             return None;
@@ -71,6 +76,7 @@ impl<'a> VerificationBatch<'a> {
         if lost.filter(|owner| !owner.is_worker_alive()).count() >= MAX_LOST_OWNERS {
             return None;
         }
+        // Owners of other sessions count as well: checks of one tree share their runs.
         let here = |owner: &&FoundWorkerRecord| {
             owner.record.batch.root == place.root && owner.is_worker_alive()
         };
@@ -86,7 +92,7 @@ impl<'a> VerificationBatch<'a> {
             for owner in found.iter().filter(here) {
                 match check.compare_check_with_worker(&owner.record, policy) {
                     WorkerCheckMatch::Joined => joined = true,
-                    // What it runs is about what is not there any more.
+                    // Its run is about files that are not there any more.
                     WorkerCheckMatch::Outdated => {
                         owner.cancel_worker_and_wait(self.system_interface())
                     }
@@ -111,10 +117,13 @@ impl<'a> VerificationBatch<'a> {
             session: session.clone(),
             policy,
             since: self.since,
+            // An owner watches the agent's process. Without one to watch, no check is handed over.
             agent: self.system_interface().find_agent_process_above_hook()?,
             checks,
             longest_wait_ms: u64::try_from(self.looks.longest_wait.as_millis()).unwrap_or(u64::MAX),
         };
+        // Where an owner cannot be started, or does not take the batch, this process runs the
+        // checks.
         let link = start(&batch.id).ok()?;
         link.send_message(&batch).ok()?;
         let is_owned = |want: &&VerificationRequest| {
@@ -128,8 +137,8 @@ impl<'a> VerificationBatch<'a> {
         })
     }
 
-    /// Passes on what an owner finds, until the answer is due: then it goes on alone. What an owner that
-    /// was lost leaves is found out here.
+    /// Passes on what an owner finds until the answer is due; from then on the owner goes on alone.
+    /// What a lost owner leaves is found out here.
     pub(crate) fn wait_for_worker(
         &self,
         owned: RunningWorker,
@@ -141,7 +150,7 @@ impl<'a> VerificationBatch<'a> {
             since,
         } = owned;
         let send = |answer| {
-            // A receiver that is gone has failed already and says so.
+            // A receiver that is gone has failed already and reports why.
             let _ = sender.send(answer);
         };
         while !wanted.is_empty() {
@@ -149,7 +158,7 @@ impl<'a> VerificationBatch<'a> {
                 return send(Err(cancelled));
             }
             if self.patience.is_past_deadline(self.system_interface()) {
-                // An owner that cannot be told to go on ends with this link.
+                // An owner that does not hear this ends with the link.
                 if link.send_message(&HookToWorkerMessage::Keep).is_err() {
                     break;
                 }
@@ -182,6 +191,8 @@ impl<'a> VerificationBatch<'a> {
                 ReceivedOnWorkerLink::End => break,
             }
         }
+        // Closed before the checks run here: an owner that still lives ends with the link and frees
+        // its claims.
         drop(link);
         for want in &wanted {
             if let Some(spec) = self.policy.verifier_spec(&want.verifier) {
@@ -223,7 +234,8 @@ impl<'a> VerificationBatch<'a> {
         Ok(FirstCheckRunOutcome::Evidence(Box::new(done)))
     }
 
-    /// What is said of a check that an owner goes on with, kept apart from its runs.
+    /// Returns evidence that an owner goes on with this check. It is kept apart from the check's
+    /// runs.
     pub(crate) fn still_running_evidence(
         &self,
         spec: &VerifierSpec,
@@ -242,6 +254,7 @@ impl<'a> VerificationBatch<'a> {
         let none = Digest::hash_bytes(b"");
         let evidence = self.build_evidence(spec, report, subject, subject, none, none);
         let key = self.evidence_cache_key(spec, subject);
+        // Kept under an id alone: it must not become the newest run of the check.
         let key = evidence_codec::put_unindexed_evidence(
             &*self.runtime.store,
             &key,
@@ -258,7 +271,7 @@ impl<'a> VerificationBatch<'a> {
         })
     }
 
-    /// Since when an owner is finding out what this process waits for.
+    /// Since when an owner has been running the check that this process waits for.
     pub(crate) fn worker_check_start_time(
         &self,
         spec: &VerifierSpec,
@@ -269,15 +282,15 @@ impl<'a> VerificationBatch<'a> {
     }
 }
 
-/// How a check that is wanted stands to what an owner does.
+/// How a requested check relates to what an owner runs.
 enum WorkerCheckMatch {
-    /// It is the same.
+    /// The owner runs the same check.
     Joined,
-    /// The same check, about other files or by another policy.
+    /// The owner runs the same check, but about other files or under another policy.
     Outdated,
-    /// The same, but something was done since.
+    /// The owner runs the same check, but an act was counted since.
     Stale,
-    /// Another check, or the same one before it was to run once more.
+    /// The owner runs another check, or the same one from before this one was asked to run again.
     Apart,
 }
 
@@ -291,7 +304,7 @@ impl WorkerCheck {
                 WorkerCheckMatch::Outdated
             }
             Some(check) if check.acts < self.acts => WorkerCheckMatch::Stale,
-            // Its run says nothing of what was mended since; ours begins when that one is at its end.
+            // Its run says nothing of what was mended since; ours begins when that one ends.
             Some(_) if self.again.is_some_and(|since| owner.since < since) => {
                 WorkerCheckMatch::Apart
             }

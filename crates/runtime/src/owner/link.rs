@@ -1,4 +1,4 @@
-//! What hook and owner say to each other, one JSON value a line.
+//! The messages between hook and owner, one JSON value per line.
 
 use std::fmt;
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
@@ -10,7 +10,7 @@ use checkrein_core::ids::VerifierName;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Longer no line is.
+/// The longest line.
 const MAX_LINE_BYTES: u64 = 1 << 20;
 /// How long a reader waits at a time before it looks at other things.
 const TICK: Duration = Duration::from_millis(50);
@@ -26,12 +26,12 @@ impl fmt::Debug for WorkerLink {
     }
 }
 
-/// What carries the lines. It ends when the process at the other end does.
+/// Carries the lines. It ends when the process at the other end does.
 pub trait WorkerTransport: Send {
-    /// Waits a moment for a line.
+    /// Waits for a line, but only for a moment.
     fn receive_line_from_worker_link(&mut self) -> ReceivedLine;
 
-    /// The way to the other end.
+    /// Returns a writer to the other end.
     ///
     /// # Errors
     /// If this process can have no more descriptors.
@@ -47,14 +47,14 @@ pub trait WorkerTransportWriter: Send + Sync {
     fn send_worker_link_line(&self, line: &[u8]) -> io::Result<()>;
 }
 
-/// What came of waiting for a line.
+/// The outcome of waiting for a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReceivedLine {
-    /// One, with the line feed at its end.
+    /// A line, with the line feed at its end.
     Line(Vec<u8>),
-    /// None yet.
+    /// No line yet.
     Nothing,
-    /// There will be none.
+    /// There will be no more lines.
     End,
 }
 
@@ -65,7 +65,7 @@ struct WorkerSocketTransport {
     begun: Vec<u8>,
 }
 
-/// What an owner says.
+/// A message of an owner.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum WorkerToHookMessage {
@@ -77,15 +77,15 @@ pub(super) enum WorkerToHookMessage {
     Done { run: Digest },
 }
 
-/// What a hook says after the batch.
+/// A message of a hook after the batch.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum HookToWorkerMessage {
-    /// Nobody waits any more; go on alone.
+    /// The hook no longer waits: go on alone.
     Keep,
 }
 
-/// What came of listening for a moment.
+/// The outcome of listening for a moment.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ReceivedOnWorkerLink<T> {
     Message(T),
@@ -95,11 +95,12 @@ pub(super) enum ReceivedOnWorkerLink<T> {
 }
 
 impl WorkerLink {
-    /// Over this end of a pair.
+    /// Creates a link over this end of a socket pair.
     ///
     /// # Errors
     /// If it is no socket.
     pub fn new(stream: UnixStream) -> io::Result<Self> {
+        // Reads return after a moment, so that the reader can look at other things.
         stream.set_read_timeout(Some(TICK))?;
         Ok(Self::over_transport(WorkerSocketTransport {
             lines: BufReader::new(stream),
@@ -107,7 +108,7 @@ impl WorkerLink {
         }))
     }
 
-    /// Over something else that carries lines.
+    /// Creates a link over another transport.
     pub fn over_transport(end: impl WorkerTransport + 'static) -> Self {
         Self { end: Box::new(end) }
     }
@@ -120,7 +121,7 @@ impl WorkerLink {
         self.end.writer()
     }
 
-    /// What cannot be read ends it: there is nobody to say so to.
+    /// Receives a message. A line that cannot be read ends the link: nobody could be told about it.
     pub(super) fn receive_message<T: DeserializeOwned>(&mut self) -> ReceivedOnWorkerLink<T> {
         match self.end.receive_line_from_worker_link() {
             ReceivedLine::Line(line) => serde_json::from_slice(&line)
@@ -133,14 +134,17 @@ impl WorkerLink {
 
 impl WorkerTransport for WorkerSocketTransport {
     fn receive_line_from_worker_link(&mut self) -> ReceivedLine {
+        // The bound includes what came before the last pause, so no line can grow beyond it.
         let left = MAX_LINE_BYTES.saturating_sub(self.begun.len() as u64);
         let mut bounded = (&mut self.lines).take(left);
         match bounded.read_until(b'\n', &mut self.begun) {
             Ok(_) if self.begun.ends_with(b"\n") => {
                 ReceivedLine::Line(std::mem::take(&mut self.begun))
             }
+            // The end of the stream, or a line that is too long.
             Ok(_) => ReceivedLine::End,
             Err(error) => match error.kind() {
+                // The beginning of a line stays in `begun`, so a pause in its middle loses nothing.
                 ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {
                     ReceivedLine::Nothing
                 }

@@ -1,10 +1,10 @@
-//! A check that is longer than its hook. The hook hands the batch to a process of its own, the owner, and
-//! waits for it until the answer is due; then the owner goes on alone, and a later stop takes up what it
-//! finds. The owner records evidence and decides nothing.
+//! Runs checks that are longer than their hook. The hook hands the batch to a process of its own,
+//! the owner, and waits for it until the answer is due; then the owner goes on alone, and a later
+//! stop takes up what it finds. The owner records evidence and decides nothing.
 //!
-//! Hook and owner are tied by a socket. The hook sends the batch, and `keep` when its time is over; the
-//! end of the socket without that word (the person pressed Esc, the hook was killed) ends the check. The
-//! owner says what began and what came back.
+//! Hook and owner are connected by a socket. The hook sends the batch, and `keep` when its time is
+//! over; if the socket ends without that word (the person pressed Esc, the hook was killed), the
+//! check ends. The owner reports what began and what came back.
 
 mod agent_process;
 mod hook_side;
@@ -24,13 +24,14 @@ pub use link::{ReceivedLine, WorkerLink, WorkerTransport, WorkerTransportWriter}
 pub(crate) use owner_records::remove_lost_worker_records;
 pub use owner_records::{cancel_all_workers, cancel_session_workers};
 
-/// Starts an owner of this id, in a session of its own and without descriptors of ours but the link.
+/// Starts an owner with this id, in a session of its own, which inherits no descriptor except the
+/// link.
 pub type WorkerLauncher = dyn Fn(&str) -> io::Result<WorkerLink> + Send + Sync;
 
-/// What an owner is to find out.
+/// The checks that an owner is to run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WorkerCheckBatch {
-    /// Its own id, no other's.
+    /// Its own id, which no other batch has.
     pub id: String,
     /// The tree.
     pub root: PathBuf,
@@ -39,7 +40,7 @@ pub struct WorkerCheckBatch {
     /// As of [`crate::TreeAndStateFolder::trusts_addresses`].
     pub addresses: bool,
     pub(crate) session: SessionId,
-    /// Digest of the policy that it is judged by.
+    /// The digest of the session's policy.
     pub(crate) policy: Digest,
     /// When the task began, if this is for one.
     pub(crate) since: Option<UnixMillis>,
@@ -47,7 +48,7 @@ pub struct WorkerCheckBatch {
     /// As of [`crate::tree_snapshots::StopTreeSnapshots`].
     #[serde(default)]
     pub(crate) longest_wait_ms: u64,
-    /// Without this process nobody wants to know any more.
+    /// The agent's process. When it ends, nobody needs the result.
     pub(crate) agent: UniqueProcessId,
 }
 

@@ -1,5 +1,6 @@
-//! Which owners are at work in a state folder: one file each, locked as long as its owner lives. A file
-//! that nobody has locked is of an owner that was lost; one that ends takes its file away.
+//! Records which owners are at work in a state folder: one file each, locked as long as its owner
+//! lives. A file that nobody has locked belongs to an owner that was lost; an owner that ends
+//! removes its file.
 
 use std::any::Any;
 use std::fs::{File, TryLockError};
@@ -19,13 +20,13 @@ use crate::system::System;
 
 const FOLDER: &str = "owners";
 const RECORD: &str = "json";
-/// Beside the record of an owner that is to end.
+/// The extension of the file that asks an owner to end, beside its record.
 const CANCEL: &str = "cancel";
-/// How long an owner that is to end may take.
+/// How long to wait for an owner that was asked to end.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What is known of an owner.
+/// An owner's batch, and when it began.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct WorkerRecord {
     /// When it began.
@@ -33,13 +34,13 @@ pub(crate) struct WorkerRecord {
     pub(crate) batch: WorkerCheckBatch,
 }
 
-/// An owner's own record; it goes with this.
+/// An owner's own record, removed when this is dropped.
 pub(super) struct WorkerRegistration {
     path: PathBuf,
     _locked: Box<dyn Any + Send + Sync>,
 }
 
-/// Enters an owner. Who finds the record finds it locked.
+/// Registers an owner. Whoever finds the record finds it locked.
 pub(super) fn register_worker(
     batch: &WorkerCheckBatch,
     system: &dyn System,
@@ -47,6 +48,8 @@ pub(super) fn register_worker(
     let folder = batch.state.join(FOLDER);
     create_private_folder(&folder)?;
     let path = folder.join(&batch.id).with_extension(RECORD);
+    // Written and locked under another name, then renamed: nobody finds a record that is incomplete
+    // or not locked yet.
     let fresh = folder.join(&batch.id).with_extension("new");
     let mut file = open_private_file(&fresh, File::options().write(true).truncate(true))?;
     file.try_lock()?;
@@ -63,7 +66,7 @@ pub(super) fn register_worker(
 }
 
 impl WorkerRegistration {
-    /// Whether somebody wants it to end, or took the record away.
+    /// Whether the owner is asked to end, or its record was removed.
     pub(super) fn is_cancel_requested(&self) -> bool {
         durable_file::is_path_present(&self.path.with_extension(CANCEL))
             || !durable_file::is_path_present(&self.path)
@@ -72,13 +75,13 @@ impl WorkerRegistration {
 
 impl Drop for WorkerRegistration {
     fn drop(&mut self) {
-        // What stays is of an owner that seems lost: once more is run than need be.
+        // A file that stays seems to be of a lost owner, which costs a needless run at most.
         let _ = std::fs::remove_file(&self.path);
         let _ = std::fs::remove_file(self.path.with_extension(CANCEL));
     }
 }
 
-/// A record as somebody else finds it.
+/// A record as another process finds it.
 pub(super) struct FoundWorkerRecord {
     pub(super) record: WorkerRecord,
     path: PathBuf,
@@ -86,11 +89,12 @@ pub(super) struct FoundWorkerRecord {
 
 impl FoundWorkerRecord {
     pub(super) fn is_worker_alive(&self) -> bool {
+        // A shared lock is refused exactly as long as the owner holds its own.
         File::open(&self.path)
             .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Has it end, and waits a while for that.
+    /// Asks the owner to end, and waits a while for that.
     pub(super) fn cancel_worker_and_wait(&self, system: &dyn System) {
         self.ask_worker_to_end();
         let until = system.monotonic_now() + CANCEL_TIMEOUT;
@@ -100,17 +104,18 @@ impl FoundWorkerRecord {
     }
 
     fn ask_worker_to_end(&self) {
+        // A file, since signalling a process by its number could hit a later one.
         let cancel = self.path.with_extension(CANCEL);
-        // A folder that cannot be written has no owners that could record anything.
+        // If the folder cannot be written, its owners could record nothing either.
         let _ = open_private_file(&cancel, File::options().write(true));
-        // It may have ended meanwhile, and would not take this away.
+        // It may have ended meanwhile, and would then not remove this file.
         if !durable_file::is_path_present(&self.path) {
             let _ = std::fs::remove_file(cancel);
         }
     }
 }
 
-/// All that are entered in this state folder, lost ones included, by their names.
+/// Reads all records in this state folder, those of lost owners included, in order of their names.
 pub(super) fn read_worker_records(state: &Path) -> Vec<FoundWorkerRecord> {
     let Ok(entries) = std::fs::read_dir(state.join(FOLDER)) else {
         return Vec::new();
@@ -118,6 +123,7 @@ pub(super) fn read_worker_records(state: &Path) -> Vec<FoundWorkerRecord> {
     let files = entries.flatten().map(|entry| entry.path());
     let records = files.filter(|path| path.extension().is_some_and(|end| end == RECORD));
     let mut records: Vec<PathBuf> = records.collect();
+    // By name, because a folder lists its files in any order.
     records.sort();
     records
         .into_iter()
@@ -131,13 +137,14 @@ pub(super) fn read_worker_records(state: &Path) -> Vec<FoundWorkerRecord> {
         .collect()
 }
 
-/// Since when an owner runs this check about this content.
+/// Returns since when an owner has been running this check on this content.
 pub(crate) fn worker_running_since(
     state: &Path,
     root: &Path,
     spec: &VerifierSpec,
     content: Digest,
 ) -> Option<UnixMillis> {
+    // The name alone does not suffice: an owner may run the same check about older content.
     let is_it = |owner: &FoundWorkerRecord| {
         let batch = &owner.record.batch;
         let mut checks = batch.checks.iter();
@@ -151,12 +158,12 @@ pub(crate) fn worker_running_since(
     owners.next().map(|owner| owner.record.since)
 }
 
-/// Has every owner in this state folder end; nobody waits for that.
+/// Asks every owner in this state folder to end, without waiting for it.
 pub fn cancel_all_workers(state: &Path) {
     cancel_matching_workers(state, |_| true);
 }
 
-/// The same for the owners of a session that is over.
+/// Asks the owners of a session that is over to end, without waiting for it.
 pub fn cancel_session_workers(state: &Path, session: &SessionId) {
     cancel_matching_workers(state, |owner| owner.record.batch.session == *session);
 }
@@ -169,12 +176,13 @@ fn cancel_matching_workers(state: &Path, is_meant: impl Fn(&FoundWorkerRecord) -
         if owner.is_worker_alive() {
             owner.ask_worker_to_end();
         } else {
+            // A lost owner cannot remove its record itself.
             let _ = std::fs::remove_file(&owner.path);
         }
     }
 }
 
-/// Removes what is left of owners that were lost before `before`; says how much that is.
+/// Removes what is left of owners that were lost before `before`; returns how many there were.
 pub(crate) fn remove_lost_worker_records(state: &Path, before: SystemTime, dry: bool) -> usize {
     let is_old = |path: &Path| {
         let modified = path.metadata().and_then(|metadata| metadata.modified());

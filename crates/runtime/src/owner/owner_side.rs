@@ -1,4 +1,4 @@
-//! The owner's side.
+//! The owner's side: runs the batch of a hook, reports to it, and goes on alone when told to.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,11 +21,11 @@ use crate::system::{ScopedThreads, System};
 use crate::tree_snapshots::StopTreeSnapshots;
 use crate::verification::{ReturnedEvidence, VerificationRequest};
 
-/// How often an owner that goes on alone looks whether it still should.
+/// How often an owner looks whether its work is still wanted.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 impl WorkerLink {
-    /// What the hook wants to have found out; `None` if it says nothing that can be read.
+    /// Receives the batch from the hook; `None` if nothing readable comes.
     pub fn receive_batch_from_hook(&mut self) -> Option<WorkerCheckBatch> {
         loop {
             match self.receive_message() {
@@ -38,8 +38,8 @@ impl WorkerLink {
 }
 
 impl Runtime {
-    /// Finds out what a hook wants to know, while it waits and after. What is found is kept as evidence
-    /// as it comes. `is_off` says whether a person has switched Checkrein off here.
+    /// Runs the checks that a hook wants, while it waits and after. Evidence is stored as it comes.
+    /// `is_off` tells whether a person has switched Checkrein off here.
     ///
     /// # Errors
     /// If the store cannot be read or written, if the session is not judged by that policy any more, and
@@ -52,7 +52,8 @@ impl Runtime {
     ) -> Result<(), RuntimeError> {
         let registered = register_worker(batch, &*self.place.system)
             .map_err(|source| RuntimeError::Owner { source })?;
-        // Whoever switches off has all owners end that are entered by then; one that is entered later sees it.
+        // Registered first, then asked: `off` ends all owners that are registered by then, and one
+        // that registers later finds it switched off here.
         if is_off() {
             return Err(RuntimeError::Cancelled);
         }
@@ -61,6 +62,7 @@ impl Runtime {
         let policy = self
             .load_session_state_and_policy(&batch.session)?
             .map(|(_, policy)| policy);
+        // A person may have sealed anew since the hook asked.
         let is_same =
             |policy: &Policy| Digest::hash_bytes(&policy.to_policy_blob()) == batch.policy;
         let Some(policy) = policy.filter(is_same) else {
@@ -75,7 +77,7 @@ impl Runtime {
             .map(WorkerCheck::to_verification_request)
             .collect();
         let (cancelled, ended) = (AtomicBool::new(false), AtomicBool::new(false));
-        // Nobody may listen any more; what was found is kept all the same.
+        // Perhaps nobody listens any more; the evidence is stored all the same.
         let tell = |said: WorkerToHookMessage| {
             let _ = write_worker_link_message(&*writer, &said);
         };
@@ -88,6 +90,7 @@ impl Runtime {
                 }
             });
             let patience = Deadline {
+                // No answer is due here: the check's own timeout bounds it.
                 due_at: None,
                 cancelled: &cancelled,
             };
@@ -135,7 +138,7 @@ impl WorkerCheck {
     }
 }
 
-/// Waits for the end of the batch; false if nobody wants to know any more.
+/// Waits for the end of the batch; returns false if nobody wants it any more.
 fn wait_for_batch_while_wanted(
     system: &dyn System,
     link: &mut WorkerLink,
@@ -150,6 +153,8 @@ fn wait_for_batch_while_wanted(
             match link.receive_message() {
                 ReceivedOnWorkerLink::Message(HookToWorkerMessage::Keep) => is_alone = true,
                 ReceivedOnWorkerLink::Nothing => {}
+                // Without `keep` the hook was killed, or the person interrupted it: the checks end
+                // too.
                 ReceivedOnWorkerLink::End => return false,
             }
         } else {
@@ -158,6 +163,7 @@ fn wait_for_batch_while_wanted(
         let now = system.monotonic_now();
         if now.saturating_duration_since(looked) >= POLL_INTERVAL {
             looked = now;
+            // Without the agent, or the folders, nobody will read what is found.
             let is_there = batch.root.is_dir() && batch.state.is_dir();
             if registered.is_cancel_requested()
                 || !is_there

@@ -1,5 +1,6 @@
-//! Checks whose inputs were written while they ran. What is written while nothing of ours runs is a neighbour's, and
-//! is waited for; anything else is found out by a run of the check alone.
+//! Handles checks whose inputs were written while they ran. Files that change while nothing of ours
+//! runs belong to a neighbour and are waited for; anything else is settled by a run of the check
+//! alone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,9 +18,9 @@ use crate::system::ScopedThreads;
 use crate::tree_snapshots::TreeSnapshot;
 use crate::writing_checks;
 
-/// How often a file is looked at that a check wrote before.
+/// The interval at which files that a check wrote before are polled.
 const WATCH_INTERVAL: Duration = Duration::from_millis(15);
-/// Neighbours are looked for as long as the check ran that was disturbed, but no longer than this.
+/// The longest search for neighbours. It lasts as long as the disturbed check ran, up to this.
 const MAX_DETECTION_TIME: Duration = Duration::from_secs(1);
 
 /// A check whose inputs were written while it ran, or that was seen to write them before.
@@ -27,13 +28,13 @@ pub(crate) struct DisturbedCheck<'a> {
     pub(super) spec: &'a VerifierSpec,
     /// The files that were written.
     pub(super) written: Vec<String>,
-    /// How it ran; nothing if it has not run yet.
+    /// The disturbed run; `None` if the check has not run yet.
     pub(super) disturbed: Option<DisturbedRun>,
     /// As of [`super::VerificationRequest`].
     pub(super) again: Option<UnixMillis>,
 }
 
-/// A run while which files were written.
+/// A run during which files were written.
 pub(super) struct DisturbedRun {
     pub(super) run: CheckExecutionResult,
     pub(super) before: Arc<TreeSnapshot>,
@@ -42,27 +43,27 @@ pub(super) struct DisturbedRun {
 
 /// How a check ran.
 pub(super) enum CheckRunInterference {
-    /// Maybe beside others; nothing that it reads was written.
+    /// Nothing that it reads was written; others may have run beside it.
     Undisturbed,
-    /// With nothing of ours beside it.
+    /// It ran with nothing of ours beside it.
     Alone(FilesChangedDuringSoloCheck),
-    /// While neighbours wrote these.
+    /// Neighbours wrote these files while it ran.
     WithExternalWrites(Vec<String>),
 }
 
-/// What became of the files while a check ran alone.
+/// The changes to files while a check ran alone.
 pub(super) struct FilesChangedDuringSoloCheck {
     /// Those that were written.
     wrote: Vec<String>,
-    /// Of those that were watched: gone or otherwise for a while.
+    /// Watched files that were missing or different for a while.
     taken_away: Vec<String>,
     /// Written, but not watched.
     unseen: Vec<String>,
 }
 
 impl<'a> VerificationBatch<'a> {
-    /// Looks, while no check runs, whether somebody writes what was written during the checks. How long it
-    /// may be waited for, if it was not in this stop.
+    /// Looks, while no check runs, whether somebody writes the files that were written during the
+    /// checks. Returns how long to wait for that; `None` if this stop has waited before.
     pub(super) fn detect_external_writers(
         &self,
         moved: &[Box<DisturbedCheck<'a>>],
@@ -77,11 +78,12 @@ impl<'a> VerificationBatch<'a> {
         written.sort_unstable();
         written.dedup();
         let time = MAX_DETECTION_TIME.min(Duration::from_millis(longest));
+        // Asked before and after the watch: a check of another process may begin or end in between.
         let is_quiet = !self.is_check_running_elsewhere()?;
         let theirs = external_writes::detect_external_writes(place, &written, time, self.patience);
         let known = external_writes::externally_written_files(place);
         let is_new = theirs.iter().any(|path| !known.contains(path));
-        // What another process's check writes is no neighbour's.
+        // What a check of another process writes is no neighbour's.
         let are_neighbours = is_quiet && !self.is_check_running_elsewhere()?;
         if are_neighbours {
             external_writes::record_external_writes(place, &theirs);
@@ -97,19 +99,21 @@ impl<'a> VerificationBatch<'a> {
         Ok((!self.looks.mark_waited_for_external_writers()).then_some(longest))
     }
 
-    /// Whether another process has the slot of a check of this tree.
+    /// Whether another process runs a check of this tree.
     fn is_check_running_elsewhere(&self) -> Result<bool, RuntimeError> {
         let is_check = |spec: &&VerifierSpec| spec.is_tree_check() && !self.has_rerun_claim(spec);
         let mut slots = self.policy.verifiers.iter().filter(is_check);
-        // The key of a check of the tree is no part of its slot.
+        // For a check of the tree the slot does not depend on the key.
         let key = Digest::hash_bytes(b"");
         slots.try_fold(false, |runs, spec| {
             let slot = self.check_run_claim_key(spec, key);
+            // A slot that can be claimed is free. The claim is dropped at once.
             Ok(runs || self.runtime.store.try_claim_effect(&slot)?.is_none())
         })
     }
 
-    /// One that only neighbours disturbed runs once more if they hold still by then; any other runs alone.
+    /// Runs a check once more if only neighbours disturbed it and they hold still by then; any
+    /// other check runs alone.
     pub(super) fn rerun_disturbed(
         &self,
         mut moved: DisturbedCheck<'a>,
@@ -128,27 +132,30 @@ impl<'a> VerificationBatch<'a> {
         if !moved.disturbed.as_ref().is_some_and(by_neighbours) {
             return self.run_check_exclusively(moved, false);
         }
-        // Whoever waits for it need not wait for neighbours.
+        // A process that waits for the slot need not wait for neighbours as well.
         drop(self.take_rerun_claim(moved.spec));
         let is_still = wait_until.is_some_and(|until| {
             external_writes::wait_until_files_unchanged(place, &moved.written, until, self.patience)
         });
         self.ensure_not_cancelled()?;
+        // The neighbours never held still. The run is recorded as inconclusive, since another one
+        // would be disturbed as well.
         let Some(ran) = moved.disturbed.take_if(|_| !is_still) else {
             return self.run_check_exclusively(moved, true);
         };
         let ran_beside = CheckRunInterference::WithExternalWrites(moved.written);
         let after = &ran.after.reading;
         let done = self.record_check_run(moved.spec, ran.run, &ran.before, after, ran_beside)?;
-        // What was read of the tree after the run is older than the wait.
+        // The reading after the run is older than the wait.
         Ok(ReturnedEvidence {
             run_here: false,
             ..done
         })
     }
 
-    /// With nothing else running, and an eye on the files that were written before. Who began so has one
-    /// more run: what it writes depends on what it finds. Whoever waited looks at the tree anew.
+    /// Runs a check with nothing else running, while the files that were written before are
+    /// watched. A check that begins here has one more run, since what it writes depends on what it
+    /// finds. A check that waited reads the tree anew.
     fn run_check_exclusively(
         &self,
         moved: DisturbedCheck<'_>,
@@ -191,17 +198,20 @@ impl<'a> VerificationBatch<'a> {
                 .acts
                 .map_or(0, |acts| acts.newest_voiding_act(spec));
             let key = self.evidence_cache_key(spec, subject);
+            // The claim was given back: another process may have found the evidence since.
             let Some(claim) = &claim else {
                 match self.known_evidence_or_run_claim(spec, subject, key, acts, again)? {
                     EvidenceOrCheckClaim::Known(done) | EvidenceOrCheckClaim::Unavailable(done) => {
                         return Ok(*done);
                     }
-                    // The tree may have changed while another had it.
+                    // The tree may have changed while another process held the claim.
                     EvidenceOrCheckClaim::Claimed(mine) => claim = Some(mine),
                 }
                 waited = true;
                 continue;
             };
+            // Two readings do not show that a file was gone in between. The watched files are
+            // polled during the run.
             let mut watch = before.watch_files(&self.runtime.place.root, &written);
             let ended = AtomicBool::new(false);
             let run = std::thread::scope(|scope| {
@@ -255,7 +265,8 @@ impl<'a> VerificationBatch<'a> {
         }
     }
 
-    /// Of a check that ran alone and left its inputs as they were: whether they were so all the time.
+    /// Notes whether a check that ran alone and left its inputs as they were changed them
+    /// meanwhile.
     pub(super) fn note_check_writing_own_inputs(
         &self,
         spec: &VerifierSpec,
@@ -263,7 +274,7 @@ impl<'a> VerificationBatch<'a> {
         lone: FilesChangedDuringSoloCheck,
     ) {
         let place = &self.runtime.place;
-        // What others wrote meanwhile is not its own.
+        // What neighbours wrote meanwhile is not the check's own.
         let neighbours = external_writes::externally_written_files(place);
         let own = |paths: &[String]| -> Vec<String> {
             let own = paths.iter().filter(|path| !neighbours.contains(path));
@@ -271,6 +282,7 @@ impl<'a> VerificationBatch<'a> {
         };
         let restored = own(&lone.taken_away);
         if !restored.is_empty() {
+            // It did the same before, so a further run would come to the same.
             if writing_checks::recorded_check_writes(place, spec).restores {
                 evidence.retryable = Retryability::No;
             }
@@ -286,7 +298,7 @@ impl<'a> VerificationBatch<'a> {
             evidence.check_writes = true;
             writing_checks::record_check_writes(place, spec, &wrote, false);
         }
-        // Others than those that were watched, or otherwise for longer than it takes to write one.
+        // Files that were not watched, or that differed for longer than it takes to write one.
         let moved = [lone.unseen, lone.taken_away].concat();
         if !moved.is_empty() {
             mark_evidence_inconclusive(evidence, InconclusiveCause::TreeMoving, moved);
@@ -294,13 +306,14 @@ impl<'a> VerificationBatch<'a> {
     }
 }
 
-/// The verdict says nothing, since these were written meanwhile.
+/// Makes evidence inconclusive because these files were written meanwhile.
 pub(super) fn mark_evidence_inconclusive(
     evidence: &mut Evidence,
     cause: InconclusiveCause,
     moved: Vec<String>,
 ) {
     evidence.verdict = Verdict::Inconclusive;
+    // A cause that the check gave itself is kept.
     evidence.cause = Some(evidence.cause.unwrap_or(cause));
     evidence.check_writes = false;
     evidence.moved = moved.into_iter().take(20).collect();

@@ -1,4 +1,4 @@
-//! Acts: one row of numbers, and who they concern.
+//! Conformance of act numbers: one numbering for all roots, and the sessions that an act concerns.
 
 use checkrein_core::ids::SessionId;
 use checkrein_core::input::ActReach;
@@ -16,7 +16,8 @@ fn event_batch_with_act(root: &str, reach: ActReach) -> AppendBatch {
     }
 }
 
-/// All counted, the newest that concerns this session, and the newest whatever is declared.
+/// Returns all acts counted, the newest that concerns this session, and the newest that voids
+/// verdicts with declared inputs.
 fn stored_act_counts(
     store: &dyn Store,
     root: &str,
@@ -32,7 +33,7 @@ pub(super) fn test_store_counts_acts(subject: &dyn StoreUnderTest) -> Result<(),
     let (one, two) = (SessionId::from("one"), SessionId::from("two"));
     assert_eq!(stored_act_counts(store, "/a", Some(&one))?, (0, 0, 0));
     append_batch(store, &one, &event_batch_with_act("/a", ActReach::Unknown))?;
-    // Nobody can say how far it reaches: it concerns its own session.
+    // An act of unknown reach concerns only its own session.
     assert_eq!(stored_act_counts(store, "/a", Some(&one))?, (1, 1, 0));
     assert_eq!(stored_act_counts(store, "/a", Some(&two))?, (1, 0, 0));
     assert_eq!(stored_act_counts(store, "/a", None)?, (1, 0, 0));
@@ -46,14 +47,14 @@ pub(super) fn test_store_counts_acts(subject: &dyn StoreUnderTest) -> Result<(),
     append_batch(store, &one, &event_batch_with_act("/b", ActReach::Outside))?;
     assert_eq!(stored_act_counts(store, "/a", Some(&one))?, (4, 3, 3));
     assert_eq!(stored_act_counts(store, "/b", Some(&two))?, (4, 4, 4));
-    // The same again is another act.
+    // The same act again has a new number.
     append_batch(store, &one, &event_batch_with_act("/a", ActReach::Unknown))?;
     assert_eq!(stored_act_counts(store, "/a", Some(&one))?, (5, 5, 3));
     // A batch without one counts nothing.
     append_batch(store, &one, &batch_of_note_events(&["look"]))?;
     assert_eq!(stored_act_counts(store, "/a", Some(&one))?, (5, 5, 3));
 
-    // One without events counts like any other, of a session that nobody knows as well.
+    // An act without events counts like any other, even of an unknown session.
     let act = |reach| ToolAct {
         root: "/a".to_owned(),
         reach,
@@ -63,7 +64,7 @@ pub(super) fn test_store_counts_acts(subject: &dyn StoreUnderTest) -> Result<(),
     store.increment_act_count(&SessionId::from("three"), &act(ActReach::Outside))?;
     assert_eq!(stored_act_counts(store, "/a", Some(&one))?, (7, 7, 7));
 
-    // What a session did outlives it, and no number is given twice.
+    // Acts outlive their session, and no number is given twice.
     let gone = PruneSelection {
         sessions: vec![one.clone(), two.clone()],
         objects: Vec::new(),

@@ -1,4 +1,4 @@
-//! What people were asked, and what they said.
+//! Conformance of approvals: what people were asked, and their answers.
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, SessionId, TaskId, UnixMillis};
@@ -68,7 +68,7 @@ fn append_approvals(
     append_batch(store, session, &batch).map(drop)
 }
 
-/// It is found by what it is about, from every session; those of a session go with it.
+/// A request is found by its subject from every session, and removed with its own session.
 pub(super) fn test_newest_approval_counts(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
     let (store, s, other) = (subject.open_store()?, "s".into(), SessionId::from("other"));
     assert_eq!(store.list_approvals()?, []);
@@ -115,6 +115,8 @@ pub(super) fn test_approval_answer_is_final(
         used_at: Some(UnixMillis(12)),
         ..yes.clone()
     };
+    // Each pair writes a row and names the row that must then be stored. An older copy must never
+    // replace an answer.
     for (put, stays) in [
         (&row, &row),
         (&yes, &yes),
@@ -140,7 +142,7 @@ pub(super) fn test_approval_answer_is_final(
         ApprovalStatus::Expired
     );
     assert_eq!(stands(&used, 110), ApprovalStatus::Used);
-    // That nobody answered in time is no use of it, nor is it taken back.
+    // Expiry does not count as use, and is not taken back.
     let ran_out = StoredApprovalRequest {
         expiry_reported_at: Some(UnixMillis(111)),
         ..sample_call_approval("s", "push", 0, 10)

@@ -1,4 +1,4 @@
-//! What a session's log must do: order, keys, chain, effects, cache; one log for all handles.
+//! Conformance of session logs: order, keys, chain, effects, cache, and one log for all handles.
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId, VerifierName};
@@ -33,6 +33,8 @@ pub(super) fn test_append_and_read(subject: &dyn StoreUnderTest) -> Result<(), S
         first.map(|a| (a.after, a.last)),
         Some((EventSeq(0), EventSeq(2)))
     );
+    // Kinds and payloads are opaque: neither an unknown kind nor bytes that are no UTF-8 may be
+    // lost.
     let odd = NewEvent {
         kind: "of_a_newer_version",
         payload: vec![0, 255, b'\''],
@@ -90,6 +92,7 @@ pub(super) fn test_no_batch_changes_nothing(
 ) -> Result<(), StoreError> {
     let (store, s) = (subject.open_store()?, SessionId::from("s"));
     assert_eq!(store.transact_on_session(&s, &mut |_| Ok(None))?, None);
+    // An empty batch is a batch all the same: it must neither take a number nor break the chain.
     let empty = append_batch(&*store, &s, &AppendBatch::default())?;
     assert_eq!(
         empty.map(|a| (a.after, a.last)),
@@ -257,6 +260,8 @@ pub(super) fn test_effects_pend_until_settled(
         rows.sort_by_key(|row| (row.stop, row.key));
         Some(rows)
     };
+    // Rows come back sorted by stop and key, and keys are digests, so the expected order is
+    // computed.
     let (lint, tests) = (
         sample_pending_check_row("lint", 1),
         sample_pending_check_row("tests", 1),
@@ -311,6 +316,7 @@ pub(super) fn test_newest_state_cache_wins(subject: &dyn StoreUnderTest) -> Resu
         cached()?,
         Some(Some((EventSeq(2), make_test_state_cache(1))))
     );
+    // A batch without a cache keeps the older one, which then lags behind the log.
     append_batch(&*store, &s, &batch_of_note_events(&["three"]))?;
     assert_eq!(
         cached()?,
@@ -346,7 +352,7 @@ pub(super) fn test_reopened_store_is_same(subject: &dyn StoreUnderTest) -> Resul
     append_batch(&*before, &s, &batch)?;
     before.put_evidence(&key, b"pass", EvidenceFinality::Final)?;
     let chain = before.verify_chain(&s)?;
-    // Kept in a variable: a store in memory lives as long as somebody has it.
+    // Kept in a variable, because a memory store lives only as long as one of its clones.
     let after = subject.open_store()?;
     drop(before);
 
@@ -392,7 +398,7 @@ pub(super) fn test_writers_take_turns(subject: &dyn StoreUnderTest) -> Result<()
     let handles: Vec<_> = (0..HANDLES)
         .map(|_| subject.open_store())
         .collect::<Result<_, _>>()?;
-    // Each appends what it saw: a lost turn would show as a number that comes twice.
+    // Each appends what it saw. A lost turn would show as a number that occurs twice.
     let turn = |store: &dyn Store, durable: bool| {
         store.transact_on_session(&s, &mut |tail| {
             let seen = tail.last_seq().0.to_string();
@@ -434,8 +440,8 @@ pub(super) fn test_writers_take_turns(subject: &dyn StoreUnderTest) -> Result<()
     Ok(())
 }
 
-/// A writer appends two events, with a key and a cache, at a time. Whoever reads meanwhile sees all that
-/// belongs together or nothing of it.
+/// A writer appends two events at a time, with a key and a cache. A concurrent reader must see all
+/// that belongs together or nothing of it.
 pub(super) fn test_read_is_one_snapshot(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
     const BATCHES: u64 = 100;
     let s = SessionId::from("s");
@@ -455,6 +461,7 @@ pub(super) fn test_read_is_one_snapshot(subject: &dyn StoreUnderTest) -> Result<
     std::thread::scope(|scope| {
         let writing = scope.spawn(|| (0..BATCHES).try_for_each(write));
         loop {
+            // Read before the snapshot, so that the last round sees everything that was written.
             let is_over = writing.is_finished();
             let seen = with_session_view(&*reader, &s, |tail| {
                 let last = tail.last_seq();
@@ -467,6 +474,7 @@ pub(super) fn test_read_is_one_snapshot(subject: &dyn StoreUnderTest) -> Result<
             let (last, events, newest, next, cached) = seen.unwrap_or_default();
             let found = (events, newest.unwrap_or_default(), next);
             assert_eq!(found, (last.0, last, None));
+            // An odd position would be half a batch.
             assert_eq!((last.0 % 2, cached.unwrap_or_default()), (0, last));
             if is_over {
                 assert_eq!(last, EventSeq(2 * BATCHES));
@@ -505,6 +513,7 @@ pub(super) fn test_chain_shows_corruption(subject: &dyn StoreUnderTest) -> Resul
         ),
         "{whole:?}"
     );
+    // The first broken row is reported, not the newest.
     subject.corrupt_stored_event(&s, EventSeq(1))?;
     assert_eq!(
         store.verify_chain(&s)?,

@@ -1,6 +1,6 @@
-//! What every implementation of [`Store`] must do, as one suite run over each.
+//! The conformance suite: what every implementation of [`Store`] must do.
 //!
-//! A failed expectation panics, as in any test; trouble with the store comes back as its error.
+//! A failed expectation panics, as in any test. An error of the store is returned.
 
 mod acts;
 mod approvals;
@@ -12,15 +12,15 @@ use checkrein_core::ids::{EventSeq, SessionId};
 
 use crate::{AppendBatch, AppendedEventRange, NewEvent, RawEvent, Store, StoreError};
 
-/// A place with one store, empty at first.
+/// A place that holds one store, which is empty at first.
 pub trait StoreUnderTest {
-    /// Opens the store, again and beside others too: all that are open are the same store.
+    /// Opens the store. Several may be open at once, and all are the same store.
     ///
     /// # Errors
     /// If it cannot be opened.
     fn open_store(&self) -> Result<Box<dyn Store>, StoreError>;
 
-    /// Changes the bytes of an event behind the store's back.
+    /// Changes the bytes of an event without the store's knowledge.
     ///
     /// # Errors
     /// If that cannot be done.
@@ -30,7 +30,7 @@ pub trait StoreUnderTest {
 /// A part of the suite.
 pub type StoreConformanceTest = fn(&dyn StoreUnderTest) -> Result<(), StoreError>;
 
-/// The suite: names and parts. Each part wants a subject of its own.
+/// The suite: names and cases. Each case needs an empty store of its own.
 pub const CONFORMANCE_CASES: &[(&str, StoreConformanceTest)] = &[
     ("append_and_read", log::test_append_and_read),
     (
@@ -115,13 +115,14 @@ fn append_batch(
     store.transact_on_session(session, &mut |_| Ok(Some(batch.clone())))
 }
 
-/// Runs `look` on the session's tail and changes nothing.
+/// Runs `look` on the session's view and changes nothing.
 fn with_session_view<T>(
     store: &dyn Store,
     session: &SessionId,
     mut look: impl FnMut(&dyn crate::SessionView) -> Result<T, StoreError>,
 ) -> Result<Option<T>, StoreError> {
     let mut seen = None;
+    // A read transaction, so that looking never changes what is tested.
     store.read_session_in_transaction(session, &mut |tail| {
         seen = Some(look(tail)?);
         Ok(())

@@ -1,4 +1,4 @@
-//! What is kept beside logs: summary rows, blobs, evidence, conversations, claims.
+//! Conformance of what is kept beside logs: summary rows, blobs, evidence, messages, claims.
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, ScopeId, SessionId, TaskId, UnixMillis};
@@ -118,11 +118,13 @@ pub(super) fn test_stored_scope_rows_found(subject: &dyn StoreUnderTest) -> Resu
         Ok::<_, StoreError>(found.flatten())
     };
     assert_eq!(find(&s, "a")?, None);
+    // More scopes than the state keeps: the store must keep a row of each.
     let many: Vec<ScopeRow> = (0..100)
         .map(|at| row(&at.to_string(), "7:m", None))
         .collect();
     put(&s, &many)?;
     put(&s, &[row("", "1", None), row("a", "2", None)])?;
+    // An empty cursor must replace the old one, too.
     put(&s, &[row("a", "", Some(TaskId(3)))])?;
     put(&t, &[row("a", "4", Some(TaskId(1)))])?;
     assert_eq!(find(&s, "")?, Some(row("", "1", None)));
@@ -151,6 +153,7 @@ pub(super) fn test_stored_scope_rows_found(subject: &dyn StoreUnderTest) -> Resu
 pub(super) fn test_blobs_kept_by_content(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
     let (store, s) = (subject.open_store()?, SessionId::from("s"));
     assert_eq!(store.read_blob(&Digest::hash_bytes(b"policy"))?, None);
+    // Storing the same content twice must change nothing.
     for _ in 0..2 {
         assert_eq!(store.put_blob(b"policy")?, Digest::hash_bytes(b"policy"));
         let batch = AppendBatch {
@@ -177,6 +180,7 @@ pub(super) fn test_final_evidence_stays(subject: &dyn StoreUnderTest) -> Result<
         Digest::hash_bytes(b"key"),
     );
     assert_eq!(store.read_evidence(&key)?, None);
+    // Inconclusive evidence is replaced by anything, final evidence by nothing.
     let steps = [
         (
             EvidenceFinality::Inconclusive,
@@ -240,6 +244,7 @@ pub(super) fn test_messages_are_kept(subject: &dyn StoreUnderTest) -> Result<(),
     append_batch(&*store, &a, &batch_of_note_events(&["begun"]))?;
     append_batch(&*store, &b, &batch_of_note_events(&["begun"]))?;
     let before = store.store_census()?;
+    // The same text twice is two messages.
     for body in ["one", "two", "one"] {
         store.put_conversation_message(&a, body.as_bytes())?;
     }

@@ -1,4 +1,4 @@
-//! What goes, and what has to stay.
+//! Conformance of pruning: what is removed, and what has to stay.
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId};
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{AppendBatch, EvidenceFinality, HashChainStatus, PruneSelection, Store, StoreError};
 
-/// Two sessions with all that a session has, evidence and a blob.
+/// Creates two sessions with everything a session can have, one evidence and one blob.
 fn fill_two_conformance_sessions(
     store: &dyn Store,
 ) -> Result<(SessionId, SessionId, Digest, Digest), StoreError> {
@@ -77,7 +77,7 @@ pub(super) fn test_sessions_pruned_whole(subject: &dyn StoreUnderTest) -> Result
     let left = store.store_census()?;
     assert_eq!((left.sessions.len(), left.objects), (1, vec![(blob, 4)]));
 
-    // The name is free: what comes under it now begins at the beginning.
+    // The name is free again, and a new session under it starts from the beginning.
     with_session_view(&*store, &old, |tail| {
         assert_eq!(
             (tail.last_seq(), tail.pending_effects()?.len()),
@@ -113,6 +113,7 @@ pub(super) fn test_prune_refuses_stale_census(
         sessions: vec![old.clone()],
         objects: vec![key, blob],
     };
+    // Each way in which the store can move on after a census, of which none may be pruned by it.
     let moves: [(&SessionId, &str); 3] = [
         (&old, "it"),
         (&new, "another"),

@@ -6,6 +6,7 @@ use rusqlite::Connection;
 
 use crate::{ActNumbersForRoot, ToolAct};
 
+// The numbers are stored, and the query below compares with them.
 fn act_reach_code(reach: ActReach) -> i64 {
     match reach {
         ActReach::Elsewhere => 0,
@@ -20,6 +21,8 @@ pub(crate) fn insert_act(
     session: &SessionId,
     act: &ToolAct,
 ) -> rusqlite::Result<()> {
+    // One row per root, session and reach is enough, because only the newest number is ever asked
+    // for. The next number is one above the largest of all roots.
     tx.prepare_cached(
         "INSERT OR REPLACE INTO act VALUES
            (?1, ?2, ?3, (SELECT coalesce(max(newest), 0) + 1 FROM act))",
@@ -34,6 +37,8 @@ pub(crate) fn count_acts(
     session: Option<&SessionId>,
 ) -> rusqlite::Result<ActNumbersForRoot> {
     let own = session.map_or("", SessionId::as_str);
+    // An act of unknown reach (2) concerns only its own session. The empty name belongs to acts of
+    // removed sessions and matches none.
     conn.prepare_cached(
         "SELECT coalesce(max(newest), 0),
            coalesce(max(newest) FILTER (WHERE root = ?1 AND (reach < 2 OR session = ?2 AND ?2 <> '')), 0),
@@ -51,7 +56,7 @@ pub(crate) fn count_acts(
     })
 }
 
-/// The acts of a session that goes stay, without its name: their numbers are given once.
+/// Keeps the acts of a removed session without its name, because act numbers are never given twice.
 pub(crate) fn anonymize_acts(tx: &Connection, session: &SessionId) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT INTO act SELECT root, '', reach, newest FROM act WHERE session = ?1

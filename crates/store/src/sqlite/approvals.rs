@@ -1,4 +1,4 @@
-//! What a person was asked.
+//! Approval rows, kept as JSON.
 
 use checkrein_core::digest::Digest;
 use rusqlite::types::{Type, ValueRef};
@@ -27,6 +27,7 @@ pub(crate) fn list_approvals(conn: &Connection) -> rusqlite::Result<Vec<StoredAp
         .prepare_cached("SELECT row FROM approval")?
         .query_map([], |row| parse_stored_approval(row.get_ref(0)?))?
         .collect::<rusqlite::Result<_>>()?;
+    // Sorted here, since `at` is inside of the JSON. There are few rows.
     rows.sort_by_key(|row| (std::cmp::Reverse(row.at), row.key, row.nth));
     Ok(rows)
 }
@@ -38,10 +39,12 @@ pub(crate) fn put_approval(tx: &Connection, row: &StoredApprovalRequest) -> rusq
             parse_stored_approval(row.get_ref(0)?)
         })
         .optional()?;
+    // A slower process may hold a copy from before the answer. Writing it would take the answer
+    // back.
     if known.is_some_and(|known| !row.can_replace_approval(&known)) {
         return Ok(());
     }
-    // Strings and integers only: serialising cannot fail.
+    // The row holds strings and integers only, so serialising cannot fail.
     let text = serde_json::to_string(row).unwrap_or_default();
     tx.prepare_cached("INSERT OR REPLACE INTO approval VALUES (?1, ?2, ?3)")?
         .execute((row.key.as_bytes(), row.nth, text))?;

@@ -1,5 +1,5 @@
-//! Waiting for other processes, up to a bound. SQLite's own busy handler sleeps in
-//! steps that grow without jitter, so hooks that were woken together collide again.
+//! Waits for other processes, up to a bound. SQLite's own busy handler sleeps in growing steps
+//! without jitter, so hooks that were woken together would collide again.
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
@@ -11,7 +11,7 @@ use rusqlite::ErrorCode;
 use crate::StoreError;
 use crate::sqlite::sqlite_error;
 
-/// A tool event holds the lock for some 0.1 ms, a synced one for a few ms.
+/// The first pause. A tool event holds the lock for about 0.1 ms, a synced one for a few ms.
 const FIRST: Duration = Duration::from_micros(100);
 const LONGEST: Duration = Duration::from_millis(4);
 
@@ -21,7 +21,8 @@ pub(crate) struct BusyTimeout {
 }
 
 impl BusyTimeout {
-    /// Tries until it is not busy. `attempt` must leave nothing behind when it is.
+    /// Retries `attempt` until it is not busy or the limit is reached. `attempt` must leave nothing
+    /// behind when it is busy.
     pub(crate) fn retry_while_busy<T>(
         self,
         path: &Path,
@@ -32,6 +33,8 @@ impl BusyTimeout {
         loop {
             match attempt() {
                 Err(error) if is_sqlite_busy(&error) => {
+                    // The clock is first read after a failed attempt: the usual attempt succeeds at
+                    // once.
                     let waited = began.get_or_insert_with(Instant::now).elapsed();
                     if waited >= self.limit {
                         return Err(StoreError::Locked {
@@ -39,6 +42,8 @@ impl BusyTimeout {
                             waited,
                         });
                     }
+                    // The last pause ends at the limit, so there is one more attempt right before
+                    // giving up.
                     thread::sleep(with_jitter(pause).min(self.limit - waited));
                     pause = (pause * 2).min(LONGEST);
                 }
@@ -51,7 +56,8 @@ impl BusyTimeout {
     }
 }
 
-/// `FileLockingProtocolFailed` is SQLite giving up a race for the WAL's index.
+/// Returns whether SQLite was busy. `FileLockingProtocolFailed` means that it gave up a race for
+/// the WAL index.
 fn is_sqlite_busy(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
@@ -63,7 +69,7 @@ fn is_sqlite_busy(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Between half and all of `pause`.
+/// Returns a duration between half and all of `pause`.
 fn with_jitter(pause: Duration) -> Duration {
     // A fresh `RandomState` is the standard library's only source of randomness.
     let share = RandomState::new().hash_one(()) % 512;

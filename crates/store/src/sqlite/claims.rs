@@ -1,8 +1,8 @@
-//! Claims as OS locks, which the kernel gives back however their holder dies.
+//! Claims as OS file locks, which the kernel releases however their holder dies.
 //!
-//! One file per key. Hashing keys into a fixed set of files would need no cleaning up,
-//! but two effects in one file would exclude each other: a process that performs one and
-//! waits for the other would wait for itself, and others for evidence nobody makes.
+//! There is one file per key. Hashing keys into a fixed set of files would need no cleaning up, but
+//! two effects in one file would exclude each other. A process that performs one and waits for the
+//! other would wait for itself, and others would wait for evidence that nobody makes.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -23,6 +23,7 @@ pub(crate) fn try_claim_effect(
     let path = store.join(FOLDER).join(key.to_hex());
     let failed = |error| StoreError::from_io_error("claim", &path, error);
     loop {
+        // The first claim creates the folder, so a store whose sessions run no checks has none.
         let file = match open_claim_file(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 folder::create_private_folder(&store.join(FOLDER)).map_err(failed)?;
@@ -33,10 +34,13 @@ pub(crate) fn try_claim_effect(
         .map_err(failed)?;
         match try_lock_file(file, &path).map_err(failed)? {
             FileLockOutcome::Locked(held) => {
+                // A second handle to the same lock, which a child process can inherit to keep the
+                // claim until it ends.
                 let lock = held.locked.try_clone().map_err(failed)?;
                 return Ok(Some(EffectClaim::claim_with_lock_file(held, lock)));
             }
             FileLockOutcome::Busy => return Ok(None),
+            // Try again on the file that is there now.
             FileLockOutcome::Removed => {}
         }
     }
@@ -45,8 +49,8 @@ pub(crate) fn try_claim_effect(
 enum FileLockOutcome {
     Locked(LockedClaimFile),
     Busy,
-    /// Between our opening and our locking, the last holder removed the file, and
-    /// somebody else may have made and locked another: ours locks nothing.
+    /// The last holder removed the file between our open and our lock. Somebody else may have
+    /// created and locked another file, so this lock excludes nobody.
     Removed,
 }
 
@@ -70,12 +74,12 @@ struct LockedClaimFile {
 }
 
 impl Drop for LockedClaimFile {
-    /// Removes the file while it is still locked, so no one else's file can be meant;
-    /// the lock goes with the handle, right after. A file left by a killed holder is
-    /// unlocked, and the next who claims its key removes it.
+    /// Removes the file while it is still locked, so it cannot be another holder's file. The lock
+    /// is released with the handle right after. A file left by a killed holder is unlocked, and the
+    /// next holder of its key removes it.
     fn drop(&mut self) {
         if cfg!(unix) {
-            // If it cannot be removed it stays, unlocked, and is of no harm.
+            // A file that cannot be removed stays unlocked and does no harm.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -83,6 +87,7 @@ impl Drop for LockedClaimFile {
 
 fn open_claim_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
+    // Not `create_new`: a file that a killed holder left is taken over.
     options.read(true).write(true).create(true).truncate(false);
     folder::set_private_mode(&mut options);
     options.open(path)
@@ -99,7 +104,7 @@ fn is_same_file_at_path(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Elsewhere claim files are never removed.
+/// Always true on other systems, where claim files are never removed.
 #[cfg(not(unix))]
 fn is_same_file_at_path(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true)

@@ -1,4 +1,4 @@
-//! Everything that writes, one short transaction at a time.
+//! The writing side of the SQLite store: one short transaction at a time.
 
 use std::path::Path;
 
@@ -14,16 +14,16 @@ use crate::{
     AppendBatch, AppendedEventRange, EvidenceFinality, EvidencePutOutcome, StoreError, TransactFn,
 };
 
-/// Whether a commit waits for the disk.
+/// Whether a commit waits until the disk has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommitSyncMode {
-    /// It survives processes.
+    /// It survives the death of processes.
     Normal,
-    /// It survives a power cut, with all that was committed before it.
+    /// It survives a power cut, together with everything committed before it.
     Full,
 }
 
-/// The connection, and how its next commit will be synced.
+/// The connection and the sync mode of its next commit. `None` if the mode is not known yet.
 #[derive(Debug)]
 pub(crate) struct StoreConnection {
     conn: Connection,
@@ -39,7 +39,8 @@ impl StoreConnection {
         &self.conn
     }
 
-    /// SQLite cannot change this within a transaction.
+    /// Sets the `synchronous` pragma. SQLite refuses this inside a transaction, so it must be set
+    /// before one begins.
     fn set_commit_sync_mode(
         &mut self,
         file: &Path,
@@ -84,9 +85,9 @@ impl StoreConnection {
         session: &SessionId,
         work: &mut TransactFn<'_>,
     ) -> Result<Option<AppendedEventRange>, StoreError> {
-        // Only `work` knows whether the disk must be waited for, and by then the
-        // transaction has begun. So begin without, as most batches want it, and begin
-        // once more if need be; if nobody was quicker the decision still stands.
+        // Only `work` knows whether the commit must be synced, and the mode cannot be changed once
+        // the transaction has begun. So it begins unsynced, as most batches need it, and starts
+        // again if necessary. If nobody wrote in between, the decision still stands.
         self.set_commit_sync_mode(file, CommitSyncMode::Normal)?;
         let mut decided = None;
         loop {
@@ -94,6 +95,7 @@ impl StoreConnection {
             let tail = SqliteSessionView::read_session_in_transaction(&tx, file, session)
                 .map_err(|error| sqlite_error::sqlite_to_store_error(file, error))?;
             let batch = match decided.take() {
+                // The log has not grown since `work` decided, so its batch is still valid.
                 Some((last, batch)) if last == tail.last => batch,
                 Some(_) | None => match work(&tail)? {
                     Some(batch) => batch,
@@ -102,6 +104,7 @@ impl StoreConnection {
             };
             if batch.durable && self.sync != Some(CommitSyncMode::Full) {
                 decided = Some((tail.last, batch));
+                // Dropping the transaction rolls it back. The pragma below fails inside of one.
                 drop(tx);
                 self.set_commit_sync_mode(file, CommitSyncMode::Full)?;
                 continue;
@@ -120,6 +123,8 @@ fn begin_immediate_transaction<'a>(
     file: &Path,
     patience: BusyTimeout,
 ) -> Result<Transaction<'a>, StoreError> {
+    // `IMMEDIATE` takes the write lock at once. A deferred transaction would take it at its first
+    // write, and fail there if another process had written since its read.
     patience.retry_while_busy(file, || {
         Transaction::new_unchecked(conn, TransactionBehavior::Immediate)
     })
@@ -133,6 +138,7 @@ fn append_batch(
     batch: AppendBatch,
 ) -> Result<AppendedEventRange, StoreError> {
     let failed = |error| sqlite_error::sqlite_to_store_error(file, error);
+    // The session's row is made with its first batch, even if that has no events.
     let id = match tail.id {
         Some(id) => id,
         None => tx
@@ -165,6 +171,8 @@ fn append_batch(
                 head.as_bytes(),
                 key,
             ));
+        // The unique index finds a repeated key. A query before each insert would cost every hook
+        // one more statement.
         if let Err(error) = inserted {
             return Err(duplicate_event_key_error(tx, file, session, id, key)
                 .unwrap_or_else(|| failed(error)));
@@ -179,7 +187,8 @@ fn append_batch(
     })
 }
 
-/// The error of an insert that found its key taken.
+/// Returns the error of an insert whose key was taken, or `None` if the insert failed for another
+/// reason.
 fn duplicate_event_key_error(
     tx: &Connection,
     file: &Path,
@@ -206,6 +215,7 @@ fn write_batch_rows(
     last: u64,
     batch: &AppendBatch,
 ) -> rusqlite::Result<()> {
+    // Settled effects go first, so that an effect in both lists is requested again.
     for key in &batch.settled {
         tx.prepare_cached("DELETE FROM effect WHERE session = ?1 AND key = ?2")?
             .execute((id, key.as_bytes()))?;
@@ -266,6 +276,8 @@ pub(crate) fn insert_evidence(
     bytes: &[u8],
     standing: EvidenceFinality,
 ) -> rusqlite::Result<EvidencePutOutcome> {
+    // The condition in the statement makes this atomic across processes: final evidence is never
+    // replaced.
     let changed = tx
         .prepare_cached(
             "INSERT INTO kept (key, final, bytes) VALUES (?1, ?2, ?3)

@@ -1,4 +1,5 @@
-//! The store's folder: nobody else's business, and on disk before the first event is.
+//! Creates the store's folder and files for their owner only, and syncs the folder before the first
+//! event is written.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io;
@@ -8,7 +9,8 @@ use std::path::Path;
 #[cfg(unix)]
 const GROUP_AND_OTHERS: u32 = 0o077;
 
-/// Makes a folder and those above it, for its owner only. One that is there stays as it is.
+/// Creates a folder and its missing parents, for their owner only. An existing folder keeps its
+/// mode.
 pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -20,13 +22,14 @@ pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Takes from everybody else what older versions let them. The store's file comes last: one that is
-/// for its owner only tells every later process that nothing is left to do.
+/// Removes the permissions that older versions left to group and others. The store's file is
+/// changed last: if it is private, later processes know that nothing is left to do.
 #[cfg(unix)]
 pub(crate) fn restrict_permissions(folder: &Path, file: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     let metadata = file.symlink_metadata()?;
     let mut permissions = metadata.permissions();
+    // A link leads to a file that a person placed elsewhere. Its mode is theirs.
     if metadata.is_symlink() || permissions.mode() & GROUP_AND_OTHERS == 0 {
         return Ok(());
     }
@@ -35,13 +38,13 @@ pub(crate) fn restrict_permissions(folder: &Path, file: &Path) -> io::Result<()>
     std::fs::set_permissions(file, permissions)
 }
 
-/// In a folder below `folder` that others may enter, and in all below it.
+/// Removes permissions in `folder` and in every folder below it that others may enter.
 #[cfg(unix)]
 fn restrict_permissions_below(folder: &Path, last: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        // Of the entry itself: a link leads to what is not ours.
+        // `DirEntry::metadata` does not follow links, which lead to files that are not ours.
         let metadata = entry.metadata()?;
         let mut permissions = metadata.permissions();
         if metadata.is_symlink()
@@ -64,7 +67,7 @@ pub(crate) fn restrict_permissions(_: &Path, _: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Files made with `options` are for their owner only.
+/// Makes `options` create files for their owner only.
 pub(crate) fn set_private_mode(options: &mut OpenOptions) {
     #[cfg(unix)]
     {
@@ -75,9 +78,9 @@ pub(crate) fn set_private_mode(options: &mut OpenOptions) {
     let _ = options;
 }
 
-/// Makes an empty file in a new folder, and both known to the disk. SQLite gives the
-/// files it puts beside it the same mode. One that is there by now is not opened:
-/// closing it would drop the locks of whoever in this process was quicker.
+/// Creates an empty file in a new folder and syncs both to disk. SQLite gives the files that it
+/// creates beside it the same mode. A file that exists by now is not opened: closing it would drop
+/// the locks of another connection in this process.
 pub(crate) fn create_store_file(folder: &Path, file: &Path) -> io::Result<()> {
     create_private_folder(folder)?;
     let mut options = OpenOptions::new();
@@ -95,7 +98,8 @@ pub(crate) fn create_store_file(folder: &Path, file: &Path) -> io::Result<()> {
 
 #[cfg(unix)]
 fn sync_folder(folder: &Path) -> io::Result<()> {
-    // A folder we may not read, or `` for the working directory, is not ours to sync.
+    // A folder that cannot be opened, or the empty path for the working directory, is not ours to
+    // sync.
     std::fs::File::open(folder).map_or(Ok(()), |folder| folder.sync_all())
 }
 

@@ -1,9 +1,9 @@
-//! Conversations of our own agents, message by message.
+//! Messages of conversations with Checkrein's own agents.
 
 use checkrein_core::ids::SessionId;
 use rusqlite::Connection;
 
-/// Within a transaction.
+/// Appends a message. Must run within a transaction.
 pub(crate) fn insert_conversation_message(
     tx: &Connection,
     session: &SessionId,
@@ -17,7 +17,7 @@ pub(crate) fn insert_conversation_message(
     Ok(())
 }
 
-/// In the order in which they were put.
+/// Returns at most `limit` messages, oldest first.
 pub(crate) fn list_session_messages(
     conn: &Connection,
     session: &SessionId,

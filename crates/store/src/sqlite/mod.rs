@@ -1,4 +1,4 @@
-//! The store as a folder with one SQLite file, shared by as many processes as like.
+//! The store as a folder with one SQLite file, shared by any number of processes.
 
 mod acts;
 mod approvals;
@@ -41,7 +41,7 @@ pub struct SqliteStoreOptions {
 }
 
 impl Default for SqliteStoreOptions {
-    /// Five seconds: shorter than any hook's deadline.
+    /// Five seconds, which is shorter than any hook's deadline.
     fn default() -> Self {
         Self {
             busy_timeout: Duration::from_secs(5),
@@ -49,7 +49,7 @@ impl Default for SqliteStoreOptions {
     }
 }
 
-/// A store in a folder. Threads take turns; processes do, too.
+/// A store in a folder. Threads take turns on one connection, and processes take turns on the file.
 #[derive(Debug)]
 pub struct SqliteStore {
     folder: PathBuf,
@@ -88,10 +88,9 @@ impl SqliteStore {
         ))
     }
 
-    /// Opens the store in `folder` to read it, also where nothing can be written. It
-    /// makes nothing (but one that an older build made is brought up to date first);
-    /// everything that writes, and [`Store::try_claim_effect`], answers
-    /// [`StoreError::ReadOnly`].
+    /// Opens the store in `folder` for reading, even where nothing can be written. It creates
+    /// nothing, but a store of an older build is migrated first. Everything that writes, and
+    /// [`Store::try_claim_effect`], returns [`StoreError::ReadOnly`].
     ///
     /// # Errors
     /// [`StoreError::Missing`] if there is none, else as [`SqliteStore::open_store_in_folder`].
@@ -107,7 +106,7 @@ impl SqliteStore {
         ))
     }
 
-    /// Whether there is a log of this session. It is not read.
+    /// Returns whether the session has a log, without reading it.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -139,7 +138,7 @@ impl SqliteStore {
     }
 
     fn lock_connection(&self) -> MutexGuard<'_, StoreConnection> {
-        // A panic inside a transaction has rolled it back: the connection is as before.
+        // A panic inside a transaction rolls it back, so the connection is as before.
         self.connection
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -186,8 +185,8 @@ impl Store for SqliteStore {
         work: &mut SessionReadFn<'_>,
     ) -> Result<(), StoreError> {
         let reader = self.lock_connection();
-        // The first query is what takes the snapshot. Until then SQLite may say that it is busy, for
-        // instance while another process recovers the log.
+        // The first query takes the snapshot. Until then SQLite may report that it is busy, for
+        // instance while another process recovers the WAL.
         let (tx, tail) = self.busy_timeout.retry_while_busy(&self.file, || {
             let tx = Transaction::new_unchecked(
                 reader.sqlite_writer_connection(),
@@ -200,6 +199,7 @@ impl Store for SqliteStore {
             )?;
             Ok((tx, tail))
         })?;
+        // A read transaction is ended by dropping it: there is nothing to commit.
         let answer = work(&tail);
         drop(tx);
         answer
@@ -250,6 +250,7 @@ impl Store for SqliteStore {
     }
 
     fn read_blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        // The content is checked after the query, so that damage is not retried as a busy database.
         let bytes =
             self.query_database_with_retry(|conn| queries::read_blob_from_store(conn, digest))?;
         queries::verify_blob(&self.file, digest, bytes)
@@ -259,6 +260,8 @@ impl Store for SqliteStore {
         self.lock_writable_connection()?.run_write_transaction(
             &self.file,
             self.busy_timeout,
+            // Evidence and policies refer to blobs by digest, so a blob must not be lost in a power
+            // cut after them.
             CommitSyncMode::Full,
             |conn| connection::insert_blob(conn, bytes),
         )
@@ -301,11 +304,14 @@ impl Store for SqliteStore {
 
     fn try_claim_effect(&self, key: &Digest) -> Result<Option<EffectClaim>, StoreError> {
         self.check_store_writable()?;
+        // A claim is a lock on a file, not a row. It must outlive any transaction and end with its
+        // process.
         claims::try_claim_effect(&self.folder, key)
     }
 
     fn store_census(&self) -> Result<StoreCensus, StoreError> {
         self.query_database_with_retry(|conn| {
+            // One snapshot, so that sessions and objects of the census belong together.
             let tx = Transaction::new_unchecked(conn, TransactionBehavior::Deferred)?;
             retention::take_store_census(&tx)
         })

@@ -1,5 +1,5 @@
-//! Opening: the way a hook goes each time, so whatever can be in the file already
-//! (WAL mode, schema) is not set again.
+//! Opens the SQLite file and creates or migrates its schema. Every hook opens the store, so
+//! settings that the file already holds (WAL mode, schema) are not set again.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,22 +14,24 @@ use crate::sqlite::{folder, sqlite_error, wal};
 /// The file in the store's folder.
 pub(crate) const FILE_NAME: &str = "store.db";
 
-/// The schema this build makes, and the newest it reads.
+/// The schema version that this build creates, and the newest that it reads.
 const SCHEMA: u32 = 6;
-/// The oldest reader that does not misread what this build writes.
+/// The oldest schema version whose readers do not misread what this build writes.
 const MIN_READER: u32 = 3;
 
-/// Opens the store in `folder` for writing; makes it if there is none.
+/// Opens the store in `folder` for writing, and creates it if there is none.
 pub(crate) fn open_connection_for_writing(
     folder: &Path,
     patience: BusyTimeout,
 ) -> Result<Connection, StoreError> {
     let file = folder.join(FILE_NAME);
+    // Without `CREATE`, because SQLite would make the file with the umask's mode. A mutex of
+    // SQLite's own is not needed: the connection is behind one of ours.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || Connection::open_with_flags(&file, flags);
     let mut conn = match open() {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => {
-            // There is none, or there was none a moment ago.
+            // The file does not exist, or did not exist a moment ago.
             folder::create_store_file(folder, &file)
                 .map_err(|error| StoreError::from_io_error("create store", &file, error))?;
             open()
@@ -37,8 +39,8 @@ pub(crate) fn open_connection_for_writing(
         opened => opened,
     }
     .map_err(|error| store_open_error(&file, error))?;
-    // SQLite falls back to reading on its own, also if the file was not there when it tried to
-    // open it for writing and was made by another process a moment later.
+    // SQLite silently falls back to read-only. It also does so if the file did not exist at first
+    // and another process created it a moment later, so the second attempt decides.
     let reads_only = |conn: &Connection| {
         conn.is_readonly("main")
             .map_err(|error| sqlite_error::sqlite_to_store_error(&file, error))
@@ -49,9 +51,10 @@ pub(crate) fn open_connection_for_writing(
             return Err(StoreError::ReadOnly { path: file });
         }
     }
-    // Other processes make and remove files here. What goes meanwhile needs nothing.
+    // Other processes create and remove files here, so a file may vanish meanwhile. That needs no
+    // action.
     let _ = folder::restrict_permissions(folder, &file);
-    // We wait ourselves, and move the log ourselves: see `wal`.
+    // Waiting and checkpoints are done by our own code: see `busy_timeout` and `wal`.
     let set = |conn: &Connection| {
         conn.busy_timeout(std::time::Duration::ZERO)?;
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -92,31 +95,30 @@ pub(crate) fn open_connection_for_reading(
     let mut conn = open(&file, flags).map_err(|error| store_open_error(&file, error))?;
     let mut found = read_schema_state(&conn, &file, patience);
     if found.is_err() && wal::is_wal_empty(&file) {
-        // Without a log beside it and without the right to make one, SQLite reads
-        // nothing unless told that the file cannot change. It cannot: whoever changes it
-        // makes a log first.
+        // Without a WAL file and without permission to create one, SQLite reads nothing unless it
+        // is told that the file is immutable. It is: whoever changes it creates a WAL file first.
         conn = open(&immutable_uri(&file), flags | OpenFlags::SQLITE_OPEN_URI)
             .map_err(|error| store_open_error(&file, error))?;
         found = read_schema_state(&conn, &file, patience);
     }
     match found? {
         DatabaseSchemaState::Current => Ok(conn),
-        // Read as what it will be: whoever may write it changes it, once.
+        // An older schema is migrated once, by any process that may write, and then read.
         DatabaseSchemaState::Older(_) => {
             drop(conn);
             drop(open_connection_for_writing(folder, patience)?);
             open(&file, flags).map_err(|error| store_open_error(&file, error))
         }
-        // A file without a schema is a store that somebody is about to make.
+        // A file without a schema is a store that another process is about to create.
         DatabaseSchemaState::Absent => Err(StoreError::Missing { path: file }),
     }
 }
 
-/// What is in a file.
+/// The schema state of a database file.
 enum DatabaseSchemaState {
     /// A schema that this build reads and writes.
     Current,
-    /// One that has to be changed first.
+    /// An older schema that must be migrated first.
     Older(u32),
     /// A new file.
     Absent,
@@ -134,8 +136,8 @@ fn read_schema_state(
     };
     let read = || match meta() {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::Unknown) => {
-            // No such table: of a new file, of one whose tables were made just now, or of
-            // a damaged one.
+            // There is no such table: the file is new, its tables were created just now, or it is
+            // damaged.
             let (tables, metas) = conn.query_row(
                 "SELECT count(*), count(*) FILTER (WHERE name = 'meta') FROM sqlite_schema",
                 [],
@@ -144,12 +146,15 @@ fn read_schema_state(
             match (tables, metas) {
                 (0, _) => Ok(None),
                 (_, 0) => Err(error),
+                // The table appeared between the two queries: another process has just created the
+                // schema.
                 (_, _) => meta(),
             }
         }
         answer => answer,
     };
     match patience.retry_while_busy(file, read)? {
+        // A newer schema is readable as long as its `min_reader` allows it.
         Some((_, needs)) if needs > SCHEMA => Err(StoreError::TooNew {
             path: file.to_owned(),
             needs,
@@ -161,7 +166,7 @@ fn read_schema_state(
     }
 }
 
-/// From each older schema to the next.
+/// Migrations from each older schema to the next.
 const MIGRATIONS: &[(u32, &str)] = &[
     (1, include_str!("schema_1_to_2.sql")),
     (2, include_str!("schema_2_to_3.sql")),
@@ -170,12 +175,13 @@ const MIGRATIONS: &[(u32, &str)] = &[
     (5, include_str!("schema_5_to_6.sql")),
 ];
 
-/// Brings an older schema up to date, in one transaction: a process that dies meanwhile
-/// leaves the older one. Many may try at once; one does it.
+/// Migrates an older schema in one transaction. A process that dies meanwhile leaves the older
+/// schema. Many may try at once; one of them does it.
 fn migrate_schema(conn: &Connection, file: &Path, patience: BusyTimeout) -> Result<(), StoreError> {
     let tx = patience.retry_while_busy(file, || {
         rusqlite::Transaction::new_unchecked(conn, TransactionBehavior::Immediate)
     })?;
+    // Read again under the write lock: another process may have migrated it while this one waited.
     if let DatabaseSchemaState::Older(schema) = read_schema_state(&tx, file, patience)? {
         for (from, change) in MIGRATIONS {
             if schema <= *from {
@@ -188,20 +194,21 @@ fn migrate_schema(conn: &Connection, file: &Path, patience: BusyTimeout) -> Resu
         .map_err(|error| sqlite_error::sqlite_to_store_error(file, error))
 }
 
-/// Makes the schema, in WAL mode first: whoever sees the schema finds the mode set.
-/// Many processes may do this at once; one makes it, the others see that it is made.
+/// Creates the schema, after setting WAL mode, so whoever sees the schema finds the mode set. Many
+/// processes may do this at once: one creates it, the others find it created.
 fn create_schema(conn: &Connection, file: &Path, patience: BusyTimeout) -> Result<(), StoreError> {
     let mode = patience.retry_while_busy(file, || {
         conn.query_row("PRAGMA journal_mode = WAL", [], |row| {
             row.get::<_, String>(0)
         })
     })?;
+    // SQLite answers with the old mode if it cannot switch, for example on a network file system.
     if mode != "wal" {
         let source = io::Error::other("this file system has no shared memory for SQLite's log");
         return Err(StoreError::from_io_error("make store", file, source));
     }
-    // Tables without rows can be made again: the first commit that must survive a power cut takes them
-    // with it.
+    // Empty tables can be created again, so this commit need not be synced. The first commit that
+    // must survive a power cut syncs them, too.
     conn.pragma_update(None, "synchronous", "NORMAL")
         .map_err(|error| sqlite_error::sqlite_to_store_error(file, error))?;
     let behavior = TransactionBehavior::Immediate;
@@ -223,8 +230,9 @@ fn create_schema(conn: &Connection, file: &Path, patience: BusyTimeout) -> Resul
         .map_err(|error| sqlite_error::sqlite_to_store_error(file, error))
 }
 
-/// SQLite says only that it cannot; the operating system may say why. The file must not
-/// be opened to find out: closing it would drop the locks of this process's other stores.
+/// Returns the error of a failed open. SQLite says only that it failed; the operating system may
+/// say why. The file must not be opened to find out: closing it would drop the POSIX locks of this
+/// process's other connections.
 fn store_open_error(file: &Path, error: rusqlite::Error) -> StoreError {
     match std::fs::metadata(file) {
         Err(source) => StoreError::from_io_error("open store", file, source),
@@ -232,7 +240,7 @@ fn store_open_error(file: &Path, error: rusqlite::Error) -> StoreError {
     }
 }
 
-/// The file as a URI that tells SQLite that nobody writes it.
+/// Returns the file as a URI that tells SQLite that nobody writes it.
 fn immutable_uri(file: &Path) -> PathBuf {
     let mut uri = String::from("file:");
     for byte in file.as_os_str().as_encoded_bytes() {

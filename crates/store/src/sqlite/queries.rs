@@ -1,4 +1,4 @@
-//! Queries that change nothing.
+//! Read-only queries.
 
 use std::path::Path;
 
@@ -11,16 +11,17 @@ use crate::{
     CachedSessionState, EvidenceFinality, RawEvent, StoreError, StoredCheckRequest, StoredEvidence,
 };
 
-/// Bits of an event's row id that say its place; the rest say its session.
+/// Bits of an event's row id that hold its position. The others hold its session.
 const SEQ_BITS: u32 = 40;
 
-/// The row id of a session's event.
+/// Returns the row id of a session's event. Session and position in one integer key keep a log's
+/// rows together and in order.
 pub(crate) fn event_row_id(session: i64, seq: EventSeq) -> i64 {
-    // A log of 2^40 events would be 100 TB.
+    // 2^40 events would take 100 TB, so the position never overflows into the session.
     session << SEQ_BITS | i64::try_from(seq.0).unwrap_or(i64::MAX) & ((1 << SEQ_BITS) - 1)
 }
 
-/// The place that a row id says.
+/// Returns the position in a row id.
 fn seq_from_row_id(place: i64) -> EventSeq {
     EventSeq((place & ((1 << SEQ_BITS) - 1)).unsigned_abs())
 }
@@ -32,7 +33,7 @@ pub(crate) fn session_row_id(conn: &Connection, name: &SessionId) -> rusqlite::R
         .optional()
 }
 
-/// Where a session stands.
+/// The newest event and state cache of a session.
 pub(crate) struct SessionLogHead {
     /// Its row id.
     pub(crate) id: i64,
@@ -44,7 +45,8 @@ pub(crate) struct SessionLogHead {
     pub(crate) cache: Option<(EventSeq, CachedSessionState)>,
 }
 
-/// Where a session with events stands: one statement, since a hook prepares each one anew.
+/// Reads the head of a session that has events. It is one statement, because a hook prepares each
+/// statement anew.
 pub(crate) fn read_session_head(
     conn: &Connection,
     name: &SessionId,
@@ -102,6 +104,8 @@ pub(crate) fn find_seq_by_idempotency_key(
     id: i64,
     key: &str,
 ) -> rusqlite::Result<Option<EventSeq>> {
+    // The expression `id >> 40` is that of the unique index `event_key`, or SQLite would not use
+    // it.
     conn.prepare_cached("SELECT id FROM event WHERE key = ?2 AND id >> 40 = ?1")?
         .query_row((id, key), |row| row.get(0).map(seq_from_row_id))
         .optional()
@@ -152,7 +156,7 @@ pub(crate) fn read_blob_from_store(
         .optional()
 }
 
-/// A blob, if it is what its digest says.
+/// Returns the blob if its content has this digest.
 pub(crate) fn verify_blob(
     file: &Path,
     digest: &Digest,
@@ -175,6 +179,7 @@ pub(crate) fn verify_chain(
     let mut query = conn.prepare_cached(
         "SELECT id, kind, payload, key, chain FROM event WHERE id >= ?1 AND id < ?2 ORDER BY id",
     )?;
+    // An unknown session has an empty chain, which is whole.
     let Some(id) = session_row_id(conn, name)? else {
         return Ok(walk.into_hash_chain_status());
     };
@@ -183,7 +188,7 @@ pub(crate) fn verify_chain(
         event_row_id(id + 1, EventSeq(0)),
     ))?;
     while let Some(row) = rows.next()? {
-        // A column that holds something else is damage like any other.
+        // A column of another type is damage like any other.
         if !verify_chain_row(row, &mut walk).unwrap_or(false) {
             walk.mark_chain_broken();
             break;
@@ -192,7 +197,7 @@ pub(crate) fn verify_chain(
     Ok(walk.into_hash_chain_status())
 }
 
-/// Takes the next row of a chain; false if it is not what was appended.
+/// Verifies the next row of a chain. Returns false if it is not what was appended.
 fn verify_chain_row(row: &rusqlite::Row<'_>, walk: &mut HashChainWalk) -> rusqlite::Result<bool> {
     let (kind, key): (String, Option<String>) = (row.get(1)?, row.get(3)?);
     let row_of = HashChainRow {

@@ -1,4 +1,4 @@
-//! What there is, and letting it go.
+//! The store's census, and the removal of old sessions and objects.
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId};
@@ -31,6 +31,7 @@ pub(crate) fn take_store_census(conn: &Connection) -> rusqlite::Result<StoreCens
         .prepare("SELECT key, length(bytes) FROM kept ORDER BY key")?
         .query_map([], |row| Ok((Digest::from_bytes(row.get(0)?), row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
+    // Free pages are not counted: they are what `compact` returns to the disk.
     let number = |pragma: &str| conn.query_row(pragma, [], |row| row.get::<_, u64>(0));
     let pages = number("PRAGMA page_count")?.saturating_sub(number("PRAGMA freelist_count")?);
     Ok(StoreCensus {
@@ -40,12 +41,14 @@ pub(crate) fn take_store_census(conn: &Connection) -> rusqlite::Result<StoreCens
     })
 }
 
-/// Within a transaction.
+/// Removes the chosen sessions and objects. Must run within a transaction.
 pub(crate) fn prune_old_sessions(
     tx: &Connection,
     census_then: &StoreCensus,
     gone: &PruneSelection,
 ) -> rusqlite::Result<bool> {
+    // A session that moved on since may name evidence that nobody named before, so nothing may be
+    // removed by the old census.
     if !take_store_census(tx)?
         .last_seq_of_each_session()
         .eq(census_then.last_seq_of_each_session())
@@ -53,6 +56,7 @@ pub(crate) fn prune_old_sessions(
         return Ok(false);
     }
     for session in &gone.sessions {
+        // The session's row goes last: the other statements find its id by its name.
         acts::anonymize_acts(tx, session)?;
         let name = session.as_str();
         for rows in [
@@ -63,7 +67,7 @@ pub(crate) fn prune_old_sessions(
             "DELETE FROM scope WHERE session = ?1",
             "DELETE FROM task WHERE session = (SELECT id FROM session WHERE name = ?1)",
             "DELETE FROM message WHERE session = ?1",
-            // What is no JSON is nobody's.
+            // A row that is not JSON belongs to no session.
             "DELETE FROM approval WHERE json_valid(row) AND json_extract(row, '$.session') = ?1",
             "DELETE FROM session WHERE name = ?1",
         ] {
@@ -77,9 +81,9 @@ pub(crate) fn prune_old_sessions(
     Ok(true)
 }
 
-/// Outside of any transaction.
+/// Rewrites the database without its free pages. Must run outside of any transaction.
 pub(crate) fn compact_database(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch("VACUUM")?;
-    // Else the file is as long as it was until the log is moved the next time.
+    // Without this, the file keeps its length until the next checkpoint.
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }

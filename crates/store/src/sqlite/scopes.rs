@@ -1,11 +1,11 @@
-//! Rows of conversations.
+//! Rows of scopes: the main conversation and sub-agents.
 
 use checkrein_core::ids::{ScopeId, SessionId, TaskId};
 use rusqlite::{Connection, OptionalExtension as _};
 
 use crate::ScopeRow;
 
-/// Within a transaction.
+/// Stores a scope's row, replacing the old one. Must run within a transaction.
 pub(crate) fn put_scope_row(
     tx: &Connection,
     session: &SessionId,

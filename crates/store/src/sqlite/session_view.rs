@@ -1,4 +1,4 @@
-//! A session inside a transaction.
+//! The [`SessionView`] of the SQLite store, inside a transaction.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub(crate) struct SqliteSessionView<'a> {
 }
 
 impl<'a> SqliteSessionView<'a> {
-    /// Reads where the session stands; `conn` must be in a transaction.
+    /// Reads the head of the session. `conn` must be in a transaction.
     pub(crate) fn read_session_in_transaction(
         conn: &'a Connection,
         file: &'a Path,
@@ -47,7 +47,7 @@ impl<'a> SqliteSessionView<'a> {
                 cache: stand.cache,
                 ..tail
             },
-            // Without events there may still be a row, of a batch that had none.
+            // A session without events may still have a row, made by a batch that had none.
             None => Self {
                 id: queries::session_row_id(conn, session)?,
                 ..tail
@@ -63,6 +63,7 @@ impl<'a> SqliteSessionView<'a> {
         match self.id {
             Some(id) => query(self.conn, id)
                 .map_err(|error| sqlite_error::sqlite_to_store_error(self.file, error)),
+            // A session without a row has nothing to query.
             None => Ok(none),
         }
     }
@@ -94,6 +95,8 @@ impl SessionView for SqliteSessionView<'_> {
     }
 
     fn stored_scope_row(&self, scope: &ScopeId) -> Result<Option<ScopeRow>, StoreError> {
+        // Scopes are keyed by the session's name and not by its row id, which an older build may
+        // give to another session.
         scopes::find_scope_row(self.conn, self.session, scope)
             .map_err(|error| sqlite_error::sqlite_to_store_error(self.file, error))
     }

@@ -1,4 +1,4 @@
-//! What SQLite's errors mean to us.
+//! Translates SQLite's errors into [`StoreError`].
 
 use std::io;
 use std::path::Path;
@@ -7,14 +7,15 @@ use rusqlite::ErrorCode;
 
 use crate::StoreError;
 
-/// The store error for `error` at `path`.
+/// Returns the store error for `error` at `path`.
 pub(crate) fn sqlite_to_store_error(path: &Path, error: rusqlite::Error) -> StoreError {
     let path = path.to_owned();
     match error.sqlite_error_code() {
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreError::ReadOnly { path },
         Some(ErrorCode::DiskFull) => StoreError::Full { path },
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown) => {
-            // `Unknown` is SQLite's word for SQL that does not fit the schema: a table is gone.
+            // `Unknown` is rusqlite's code for SQL that does not fit the schema, which means that a
+            // table is gone.
             StoreError::Corrupt {
                 path,
                 what: error.to_string(),
@@ -25,7 +26,7 @@ pub(crate) fn sqlite_to_store_error(path: &Path, error: rusqlite::Error) -> Stor
             path,
             source: io::Error::other(error),
         },
-        // Not from SQLite but from reading a row: a column holds something else.
+        // The error came from reading a row: a column holds another type.
         None => StoreError::Corrupt {
             path,
             what: error.to_string(),

@@ -1,4 +1,4 @@
-//! Summary rows, one per task.
+//! Summary rows of tasks, kept as JSON.
 
 use checkrein_core::ids::SessionId;
 use rusqlite::Connection;
@@ -7,14 +7,15 @@ use rusqlite::types::ValueRef;
 use crate::TaskRow;
 
 pub(crate) fn put_task_row(tx: &Connection, session: i64, row: &TaskRow) -> rusqlite::Result<()> {
-    // Strings and integers only: serialising cannot fail.
+    // The row holds strings and integers only, so serialising cannot fail.
     let text = serde_json::to_string(row).unwrap_or_default();
     tx.prepare_cached("INSERT OR REPLACE INTO task VALUES (?1, ?2, ?3, ?4)")?
         .execute((session, row.task.0, row.opened_at.0, text))?;
     Ok(())
 }
 
-/// The newest first; of one session, or of all. One that is damaged does not keep the others from being read.
+/// Returns the newest rows first, of one session or of all. A damaged row is skipped and does not
+/// hide the others.
 pub(crate) fn list_task_rows(
     conn: &Connection,
     session: Option<&SessionId>,
@@ -22,7 +23,8 @@ pub(crate) fn list_task_rows(
 ) -> rusqlite::Result<Vec<TaskRow>> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows: Vec<Option<TaskRow>> = match session {
-        // A hook asks for one of these at each event: the key's order, no sorting.
+        // A hook runs this query at each event. It uses the order of the primary key and sorts
+        // nothing.
         Some(session) => conn
             .prepare_cached(
                 "SELECT row FROM task WHERE session = (SELECT id FROM session WHERE name = ?1)
@@ -48,7 +50,7 @@ pub(crate) fn list_task_rows(
     Ok(rows.into_iter().flatten().collect())
 }
 
-/// Sessions with a summary row that cannot be read.
+/// Returns the sessions with a summary row that cannot be parsed.
 pub(crate) fn sessions_with_unreadable_tasks(
     conn: &Connection,
 ) -> rusqlite::Result<Vec<SessionId>> {
@@ -68,7 +70,7 @@ pub(crate) fn sessions_with_unreadable_tasks(
     Ok(sessions)
 }
 
-/// Whatever the row says, it is its session's.
+/// Parses a row. Its session is taken from its key, whatever the JSON says.
 fn parse_task_row(text: ValueRef<'_>, session: SessionId) -> Option<TaskRow> {
     let task: TaskRow = serde_json::from_str(text.as_str().ok()?).ok()?;
     Some(TaskRow { session, ..task })

@@ -1,5 +1,5 @@
-//! Takes in what a command prints: to its log on disk, to the readers, to the excerpt.
-//! All bounded, so that a gigabyte of output fills neither memory nor disk.
+//! Captures what a command prints: for its log on disk, for the parsers, and for the excerpt.
+//! Everything is bounded, so that a gigabyte of output fills neither memory nor disk.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,12 +13,13 @@ use crate::logs;
 use crate::output::{HeadTailBuffer, LineSplitter, strip_terminal_escapes};
 use crate::run_report::{CheckOutputParser, CheckOutputReport};
 
-/// Bytes of an output that its log keeps and its readers see: of the beginning, and of the end.
+/// Bytes that are held back at most while a line or a private key is incomplete.
 const MAX_HELD: usize = 64 * 1024;
-/// A private key is the only secret that takes more than a line.
+/// Markers of a PEM private key, the only secret that spans several lines.
 const KEY_BEGINS: &[u8] = b"-----BEGIN ";
 const KEY_ENDS: &[u8] = b"-----END ";
 
+/// Bytes of an output that are logged and parsed: of its beginning, and of its end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CaptureLimits {
     pub(crate) head: u64,
@@ -30,16 +31,16 @@ pub(crate) const CAPTURE_LIMITS: CaptureLimits = CaptureLimits {
     tail: 8 << 20,
 };
 
-/// What became of the output.
+/// The result of a capture.
 pub(crate) struct CaptureResult {
-    /// Bytes of the output.
+    /// Size of the whole output in bytes.
     pub(crate) total: u64,
     pub(crate) ends: HeadTailBuffer,
-    /// What its lines say.
+    /// What the parsers read from its lines.
     pub(crate) report: CheckOutputReport,
-    /// Withheld variables that it names.
+    /// Withheld variables that the output names.
     pub(crate) named: Vec<String>,
-    /// The log, or why there is none.
+    /// The path of the log, or why there is none.
     pub(crate) log: Result<PathBuf, String>,
 }
 
@@ -47,7 +48,8 @@ pub(crate) struct OutputCapture<'a> {
     bounds: CaptureLimits,
     total: u64,
     redact: RedactBytesFn<'a>,
-    /// The beginning of a line, or of a private key: it is hidden whole or not at all.
+    /// The start of an incomplete line or private key: a secret is redacted whole or not at all, so
+    /// neither is passed on in parts.
     held: Vec<u8>,
     log: Result<(PathBuf, File), String>,
     tail: VecDeque<Vec<u8>>,
@@ -89,8 +91,9 @@ impl<'a> OutputCapture<'a> {
         }
     }
 
-    /// Takes the next chunk.
+    /// Takes the next chunk of output.
     pub(crate) fn capture_output_chunk(&mut self, chunk: Vec<u8>) {
+        // Phase 1: up to `bounds.head` bytes go on at once.
         let room = self.bounds.head.saturating_sub(self.total);
         self.total += chunk.len() as u64;
         let room = usize::try_from(room).unwrap_or(usize::MAX);
@@ -99,6 +102,7 @@ impl<'a> OutputCapture<'a> {
         if rest.is_empty() {
             return;
         }
+        // Phase 2: the rest waits in a ring of chunks of which only the newest stay.
         self.tail_bytes += rest.len();
         // Whole chunks are moved and dropped, never copied: this is the path of the flood.
         self.tail.push_back(if head.is_empty() {
@@ -107,6 +111,7 @@ impl<'a> OutputCapture<'a> {
             rest.to_vec()
         });
         while let Some(first) = self.tail.front() {
+            // A chunk goes only if the tail is still long enough without it.
             if self.tail_bytes - first.len() < self.bounds.tail {
                 break;
             }
@@ -115,7 +120,8 @@ impl<'a> OutputCapture<'a> {
         }
     }
 
-    /// Ends it: the tail follows the head, with a line between that counts what is missing.
+    /// Finishes the capture. The tail follows the head, with a line between that counts what is
+    /// missing.
     pub(crate) fn finish_capture(mut self) -> CaptureResult {
         let tail = std::mem::take(&mut self.tail);
         let mut left_out = 0;
@@ -124,7 +130,8 @@ impl<'a> OutputCapture<'a> {
                 .total
                 .saturating_sub(self.bounds.head + self.tail_bytes as u64);
             if left_out > 0 {
-                // The line in which the middle begins will not become whole any more.
+                // The line that the omission begins in never becomes complete, so what is held of
+                // it goes on.
                 self.flush_redacted(self.held.len());
                 self.write_and_scan_check_output(
                     format!("\n[checkrein: {left_out} bytes left out]\n").as_bytes(),
@@ -153,6 +160,8 @@ impl<'a> OutputCapture<'a> {
         CaptureResult {
             total,
             ends,
+            // With a part missing the counts of the output may not add up: masked commands are not
+            // believed then.
             report: report.finish_run_report(left_out == 0),
             named: named.collect(),
             log: log.map(|(path, _)| path),
@@ -164,13 +173,14 @@ impl<'a> OutputCapture<'a> {
         self.flush_redacted(flushable_len(&self.held));
     }
 
-    /// Lets the first bytes of what is held go on, without their secrets.
+    /// Passes on the first `count` held bytes, redacted.
     fn flush_redacted(&mut self, count: usize) {
         let rest = self.held.split_off(count.min(self.held.len()));
         let ready = std::mem::replace(&mut self.held, rest);
         if !ready.is_empty() {
             let hidden = (self.redact)(&ready);
             let shown = hidden.unwrap_or(ready);
+            // Excerpt, log and parsers all see only the redacted bytes.
             self.ends.push_output_chunk(&shown);
             self.write_and_scan_check_output(&shown);
         }
@@ -180,6 +190,7 @@ impl<'a> OutputCapture<'a> {
         if let Ok((_, file)) = &mut self.log
             && let Err(err) = file.write_all(bytes)
         {
+            // A full disk costs the log, not the verdict: the parsers go on.
             self.log = Err(err.to_string());
         }
         let readers = &mut self.readers;
@@ -201,8 +212,8 @@ impl OutputLineScanner {
     }
 }
 
-/// How many of these bytes can go on: whole lines, and no part of a private key. More than
-/// [`MAX_HELD`] are not held back.
+/// Returns how many of the held bytes can be passed on: whole lines, and no part of a private key.
+/// More than [`MAX_HELD`] are not held back.
 fn flushable_len(held: &[u8]) -> usize {
     let Some(lines) = held
         .iter()
@@ -212,13 +223,14 @@ fn flushable_len(held: &[u8]) -> usize {
         return if held.len() > MAX_HELD { held.len() } else { 0 };
     };
     let ready = held.get(..lines).unwrap_or_default();
+    // A key that has begun and not ended waits for its end, up to the bound.
     match memmem::rfind(ready, KEY_BEGINS).filter(|_| held.len() <= MAX_HELD) {
         Some(begins) if memmem::rfind(ready, KEY_ENDS).is_none_or(|ends| ends < begins) => begins,
         _ => lines,
     }
 }
 
-/// Whether `name` stands in `line` as a word of its own.
+/// Returns whether `name` occurs in `line` as a whole word.
 fn contains_word(line: &str, name: &str) -> bool {
     let part_of_word = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(name).any(|(at, _)| {

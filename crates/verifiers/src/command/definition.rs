@@ -1,5 +1,6 @@
-//! The definition, and whether it needs a shell. Without one a missing program is known
-//! as such, and one process less stands between us and the check.
+//! Parses the definition of a `command` verifier and decides whether it needs a shell. Without one
+//! a missing program is recognised as such, and there is one process less between Checkrein and the
+//! check.
 
 use serde::Deserialize;
 
@@ -9,23 +10,23 @@ use crate::VerifierDefinitionError;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CommandVerifierDefinition {
-    /// The command, as one types it.
+    /// The command line.
     pub(crate) run: String,
-    /// Variables that it is given although they are withheld by default.
+    /// Variables that are passed although they are withheld by default.
     #[serde(default)]
     pub(crate) env: Vec<String>,
 }
 
-/// How to start it.
+/// How to start the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CommandInvocation<'a> {
-    /// These words; the first is the program.
+    /// A program and its arguments, started directly.
     Direct(&'a str, Vec<&'a str>),
-    /// The platform's shell reads it.
+    /// A text that the platform's shell interprets.
     Shell(&'a str),
 }
 
-/// Characters that mean something to a shell, or that we leave to it.
+/// Characters that mean something to a shell, or that are left to it.
 pub(super) const SHELL_SYNTAX: &[char] = &[
     '|', '&', ';', '<', '>', '(', ')', '$', '`', '\\', '"', '\'', '*', '?', '[', ']', '#', '~',
     '=', '{', '}', '!', '\n', '\r',
@@ -46,9 +47,11 @@ impl CommandVerifierDefinition {
                 kind: "command",
                 source,
             })?;
+        // An empty command succeeds in a shell, so it would pass for ever.
         if definition.run.trim().is_empty() {
             return Err(VerifierDefinitionError::Empty { key: "run" });
         }
+        // Such names cannot be in an environment: `=` ends the name, and a NUL the entry.
         let bad = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
         match definition.env.iter().find(bad) {
             Some(name) => Err(VerifierDefinitionError::VariableName { name: name.clone() }),
@@ -60,7 +63,8 @@ impl CommandVerifierDefinition {
         let text = self.run.trim();
         let mut words = text.split_whitespace();
         match words.next() {
-            // On Windows most programs that people name are scripts, which `cmd` finds.
+            // On Windows most programs that people name are scripts (`npm.cmd`), which only `cmd`
+            // finds.
             Some(program)
                 if !cfg!(windows)
                     && !text.contains(SHELL_SYNTAX)

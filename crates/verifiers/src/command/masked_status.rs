@@ -1,5 +1,5 @@
-//! Whether a command that hides the exit status of what it runs is believed all the same:
-//! only where its output shows that tests ran and none failed.
+//! Decides whether a command that masks the exit status of what it runs is believed all the same:
+//! only if its output shows that tests ran and none failed.
 
 use checkrein_core::exit_status::{
     CheckScriptCommandKind, ExitStatusAnalysis, ExitStatusMask, VerdictRelevantCommand,
@@ -9,10 +9,10 @@ use super::programs::program_exists;
 use crate::VerifierJob;
 use crate::run_report::CheckOutputReport;
 
-/// Hidden commands that are named.
+/// Masked commands that a message names.
 const MAX_NAMED: usize = 3;
 
-/// Why status 0 says nothing; `None` if it does.
+/// Returns why exit status 0 proves nothing; `None` if it does prove something.
 pub(super) fn masked_status_reason(
     statuses: &ExitStatusAnalysis,
     report: &CheckOutputReport,
@@ -37,7 +37,7 @@ pub(super) fn masked_status_reason(
     Some(text)
 }
 
-/// What cannot be believed of one that nothing hides, if only it ran.
+/// Returns the doubt about a command whose status is not masked but that may not have run.
 fn reason_command_may_be_skipped(
     command: &VerdictRelevantCommand,
     report: &CheckOutputReport,
@@ -46,6 +46,7 @@ fn reason_command_may_be_skipped(
         CheckScriptCommandKind::Tests(runner) => {
             !command.prints_elsewhere && report.output_shows_tests_ran(runner)
         }
+        // Many linters print nothing when they pass, so output cannot show that one ran.
         CheckScriptCommandKind::Checker => false,
         CheckScriptCommandKind::ProjectScript
         | CheckScriptCommandKind::Utility
@@ -66,7 +67,7 @@ fn command_place_suffix(command: &VerdictRelevantCommand) -> String {
     place.map_or(String::new(), |place| format!(" in {place}"))
 }
 
-/// What cannot be believed of one hidden command.
+/// Returns the doubt about one masked command.
 fn masked_command_reason(
     command: &VerdictRelevantCommand,
     hider: &ExitStatusMask,
@@ -76,6 +77,7 @@ fn masked_command_reason(
 ) -> Option<String> {
     let hides = hider.describe_exit_mask(command);
     let is_missing = || {
+        // A script that changes `PATH` may find programs that we do not, so none counts as missing.
         let found = statuses.changes_path
             || program_exists(&command.program, &command.folder, job.root, job.env);
         let said = report.missing.as_ref();
@@ -100,6 +102,8 @@ fn masked_command_reason(
                 other.kind == CheckScriptCommandKind::Tests(Some(runner))
             };
             let times = statuses.commands.iter().filter(alike);
+            // The same runner may be called several times, and each call has to show its own
+            // summary: a second one that died says nothing.
             let times = times.fold(0_u32, |sum, other| sum.saturating_add(other.times));
             missing(
                 !command.prints_elsewhere && report.output_shows_tests_passed(Some(runner), times),
@@ -112,13 +116,15 @@ fn masked_command_reason(
             Some(format!("{hides}, and nothing else tells whether it passed"))
         }
         CheckScriptCommandKind::ProjectScript => {
-            // Then it is that command which the check is about.
+            // If another command decides the status, the check is about that one.
             let decided = statuses.other_command_decides_status(command);
             missing(decided || report.output_shows_tests_passed(None, 1))
         }
         CheckScriptCommandKind::Utility
         | CheckScriptCommandKind::Question
         | CheckScriptCommandKind::Program => {
+            // Masking a utility (`rm x || true`) is harmless, unless it is missing or guards
+            // something that matters.
             match is_missing() || statuses.masks_relevant_failure(command) {
                 true => missing(report.output_shows_tests_passed(None, 1)),
                 false => None,

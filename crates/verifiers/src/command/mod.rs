@@ -1,5 +1,5 @@
-//! `kind = "command"`: runs a command in the tree and judges it by its exit status, unless
-//! the runner behind it tells that nothing ran or that its failure was masked.
+//! Implements `kind = "command"`: runs a command in the tree and judges it by its exit status,
+//! unless the test runner's output shows that nothing ran or that its failure was masked.
 
 mod capture;
 pub(crate) mod definition;
@@ -47,7 +47,7 @@ impl VerifierKind for CommandVerifier {
         let started = Instant::now();
         let mut report = match CommandVerifierDefinition::parse_definition(&job.spec.definition) {
             Ok(definition) => std::thread::scope(|scope| {
-                // Asked beside the run: a check does not wait for it.
+                // Queried in parallel, so that the check does not wait for it.
                 let tools = scope.spawn(|| tool_versions::tool_versions(&definition.run, job));
                 let mut report = run_verdict::build_command_verifier_report(
                     &definition,
@@ -69,8 +69,8 @@ impl VerifierKind for CommandVerifier {
 }
 
 impl CommandVerifier {
-    /// Runs a command for what it says. The programs that it names are not asked for their
-    /// versions: whoever allowed it allowed nothing else.
+    /// Runs a command for its output. The programs that it names are not asked for their versions:
+    /// the person allowed this command and nothing else.
     pub fn verify_without_tool_versions(self, job: &VerifierJob<'_>) -> VerifierReport {
         let started = Instant::now();
         let mut report = match CommandVerifierDefinition::parse_definition(&job.spec.definition) {

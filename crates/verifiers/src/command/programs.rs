@@ -1,10 +1,10 @@
-//! Where the programs that a check names lie, as the check itself would find them.
+//! Finds the programs that a check names, as the check itself would find them.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// The file that `program` stands for in the check's `PATH`.
+/// Returns the file that `program` resolves to in the check's `PATH`.
 pub fn find_in_path(program: &str, env: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
     let path = env.get(OsStr::new("PATH"))?;
     std::env::split_paths(path)
@@ -12,8 +12,8 @@ pub fn find_in_path(program: &str, env: &BTreeMap<OsString, OsString>) -> Option
         .find(|file| file.is_file())
 }
 
-/// Whether `program`, called in `folder` of the tree, is there. One whose name only the run
-/// knows is.
+/// Returns whether `program`, called in `folder` of the tree, exists. A name that is known only at
+/// run time counts as existing.
 pub fn program_exists(
     program: &str,
     folder: &str,
@@ -23,6 +23,7 @@ pub fn program_exists(
     if program.contains(['$', '~', '`', '*', '\0']) || folder.contains('\0') {
         return true;
     }
+    // POSIX: a name with a slash is a path and is not looked for in `PATH`.
     match program.contains('/') {
         true => root.join(folder).join(program).is_file(),
         false => find_in_path(program, env).is_some(),

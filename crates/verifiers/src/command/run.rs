@@ -1,5 +1,6 @@
-//! One run: start, take in the output, wait, cut. Two threads block on the outside world
-//! (the output, the end); this one listens to both and to the clock.
+//! Runs one command: starts it, captures its output, waits for its end, and kills it if it takes
+//! too long. Two threads block on the outside world (the output, the end); the calling thread
+//! listens to both and to the clock.
 
 use std::io::Read as _;
 use std::process::{Command as Process, Stdio};
@@ -13,43 +14,43 @@ use super::process::{self, ProcessExit, ProcessTreeKillHandle, ProcessWaiter};
 use super::withheld;
 use crate::{VerifierJob, logs};
 
-/// How often the clock and `cancelled` are looked at.
+/// Interval at which the clock and `cancelled` are checked.
 const TICK: Duration = Duration::from_millis(25);
-/// How long a killed tree may take to be gone. The keeper gives up before.
+/// How long a killed process tree may take to disappear. The keeper gives up before that.
 const DYING: Duration = Duration::from_secs(8);
-/// How long the output may stay open once the tree is gone: only a process that is not of it
-/// (a daemon that was handed the pipe) can still hold it.
+/// How long the output may stay open once the tree is gone. Only a process outside the tree (a
+/// daemon that was handed the pipe) can still hold it open then.
 const HELD_OPEN: Duration = Duration::from_millis(250);
 const CHUNK: usize = 64 * 1024;
 
 /// How a run ended.
 #[derive(Debug)]
 pub(crate) enum CommandOutcome {
-    /// By itself.
+    /// It ended by itself.
     Ended(ProcessExit),
-    /// By us.
+    /// Checkrein ended it.
     Aborted(CommandAbortReason),
-    /// The program is not there, or is not one.
+    /// The program does not exist, or is not executable.
     NoProgram(std::io::Error),
-    /// We could not start it.
+    /// The command could not be started.
     NotStarted(std::io::Error),
 }
 
-/// Why we ended it.
+/// Why Checkrein ended a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommandAbortReason {
-    /// Its own time was over.
+    /// Its own timeout passed.
     Timeout,
-    /// The agent had to have its answer.
+    /// The agent had to be answered.
     ReplyDeadline,
-    /// We were told to stop.
+    /// The check was cancelled.
     Cancelled,
 }
 
 pub(crate) struct CheckCommandResult {
     pub(crate) how: CommandOutcome,
     pub(crate) captured: CaptureResult,
-    /// Processes of the check that could not be killed, or a tree whose keeper was lost.
+    /// Whether processes of the check could not be killed, or the keeper of the tree was lost.
     pub(crate) survivors: bool,
 }
 
@@ -67,6 +68,7 @@ pub(crate) fn run_check_command(
     let (env, withheld) = withheld::filter_environment(job.env, &definition.env);
     let log = logs::check_log_path(job, &nonce);
     let mut capture = OutputCapture::new(job.root, log, withheld, CAPTURE_LIMITS, job.redact);
+    // A deadline that has passed already starts no process.
     let clock = CommandDeadline::new(job);
     if let Some(cut) = clock.command_abort_reason() {
         return CheckCommandResult {
@@ -83,14 +85,19 @@ pub(crate) fn run_check_command(
         }
         CommandInvocation::Shell(text) => process::build_shell_command(text),
     };
+    // The order matters: a later variable replaces an earlier one, so the environment of the job
+    // may override the first of the three below and not the last two.
     command
         .current_dir(job.root)
         .env_clear()
-        // A stale .pyc of a source that was mended within its second would be believed.
+        // Python takes a `.pyc` for current if size and whole-second time of the source match: a
+        // source that is fixed within the same second would be ignored.
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .envs(env)
+        // `current_dir` does not set `PWD`, which shells and some tools believe.
         .env("PWD", job.root)
         .env(withheld::CHECK_VARIABLE, &nonce)
+        // A check that asks a question gets an end of file instead of waiting for ever.
         .stdin(Stdio::null());
     let (how, survivors) = match spawn_check_process(command, job, &nonce) {
         Ok((news, kill)) => await_command_end(&news, kill, &clock, &mut capture),
@@ -108,12 +115,13 @@ fn spawn_check_process(
     job: &VerifierJob<'_>,
     nonce: &str,
 ) -> Result<(Receiver<CommandEvent>, ProcessTreeKillHandle), CommandOutcome> {
-    // Else a missing folder would be taken for a missing program.
+    // A missing working folder makes `exec` fail with `NotFound` too, and would be taken for a
+    // missing program.
     if let Err(err) = std::fs::read_dir(job.root) {
         return Err(CommandOutcome::NotStarted(err));
     }
     let (output, write) = std::io::pipe().map_err(CommandOutcome::NotStarted)?;
-    // One pipe for both, so that the log has them in the order in which they were written.
+    // One pipe for both streams, so that the log has them in the order in which they were written.
     command
         .stderr(write.try_clone().map_err(CommandOutcome::NotStarted)?)
         .stdout(write);
@@ -124,6 +132,8 @@ fn spawn_check_process(
             }
             _ => CommandOutcome::NotStarted(err),
         })?;
+    // Bounded: a check that prints faster than its output is read blocks on the pipe instead of
+    // filling our memory.
     let (sender, news) = sync_channel(4);
     let to_end = sender.clone();
     let threads = std::thread::Builder::new()
@@ -136,6 +146,8 @@ fn spawn_check_process(
     match threads {
         Ok(_) => Ok((news, kill)),
         Err(err) => {
+            // Without its threads nobody would see the end of the process, so it is not left
+            // running.
             kill.kill_process_tree();
             Err(CommandOutcome::NotStarted(err))
         }
@@ -143,12 +155,13 @@ fn spawn_check_process(
 }
 
 fn send_process_end(wait: ProcessWaiter, to: &SyncSender<CommandEvent>) {
-    // Nobody listens any more if the run was given up: then nobody needs it.
+    // The receiver is gone if the run was given up; the event is not needed then.
     let _ = to.send(CommandEvent::End(wait.wait_for_command_end()));
 }
 
 fn forward_command_output(mut output: std::io::PipeReader, to: &SyncSender<CommandEvent>) {
     loop {
+        // A new buffer each time: the capture moves chunks into its tail without a copy.
         let mut chunk = vec![0; CHUNK];
         match output.read(&mut chunk) {
             Ok(0) => break,
@@ -175,8 +188,11 @@ fn await_command_end(
     let mut cut = None;
     let mut ended = None;
     let mut output_open = true;
+    // Set once only a bounded wait is left: for a killed tree to die, or for the pipe to close.
     let mut patience = None;
     while ended.is_none() || output_open {
+        // Not after the end: a command that ended in time keeps its status, even if its output is
+        // still open at the deadline.
         if cut.is_none() && ended.is_none() {
             cut = clock.command_abort_reason();
             if cut.is_some() {
@@ -194,14 +210,17 @@ fn await_command_end(
                 patience = Some(Instant::now() + HELD_OPEN);
             }
             Err(RecvTimeoutError::Timeout) => {}
+            // Both threads are gone without an end: it is reported as lost.
             Err(RecvTimeoutError::Disconnected) => break,
         }
         if patience.is_some_and(|until| Instant::now() > until) {
             break;
         }
     }
+    // An end that was not seen counts as survivors: the tree may still be running.
     let survivors = !matches!(ended, Some(Ok((_, false))));
     let how = match (cut, ended) {
+        // The abort comes first: the status of a killed command would say "signal 9".
         (Some(cut), _) => CommandOutcome::Aborted(cut),
         (None, Some(Ok((end, _)))) => CommandOutcome::Ended(end),
         (None, Some(Err(err))) => CommandOutcome::NotStarted(err),
@@ -210,7 +229,7 @@ fn await_command_end(
     (how, survivors)
 }
 
-/// When a run is over although it has not ended.
+/// The limits at which a run is aborted.
 struct CommandDeadline<'a> {
     job: &'a VerifierJob<'a>,
     timeout: Option<Instant>,
@@ -228,7 +247,7 @@ impl<'a> CommandDeadline<'a> {
         }
         let now = Instant::now();
         let over = |at: Option<Instant>| at.is_some_and(|at| now >= at);
-        // Its own timeout first: at the same instant, it is its own fault.
+        // The command's own timeout comes first: if both pass at once, the command was too slow.
         if over(self.timeout) {
             Some(CommandAbortReason::Timeout)
         } else if over(self.job.deadline) {

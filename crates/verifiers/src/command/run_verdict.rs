@@ -1,4 +1,4 @@
-//! From how a run ended and what its output says to a verdict.
+//! Derives a verdict from how a run ended and what its output says.
 
 use checkrein_core::evidence::{InconclusiveCause, Retryability, Verdict};
 
@@ -15,8 +15,8 @@ static NOT_FOUND: LazyRegex = LazyRegex::new(
     r"(?m)^\S*sh(?:: line \d+|: \d+|:\d+)?: (?:command not found: (\S+)|(\S+?): (?:command )?not found)$",
 );
 
-/// Statuses by which a shell tells that a signal ended its command: abort, bus error,
-/// arithmetic, kill, segmentation, termination, illegal instruction.
+/// Exit statuses with which a shell reports that a signal ended its command: abort, bus error,
+/// arithmetic error, kill, segmentation fault, termination, illegal instruction.
 const SHELL_CRASHES: &[i32] = &[
     128 + 4,
     128 + 6,
@@ -27,16 +27,16 @@ const SHELL_CRASHES: &[i32] = &[
     128 + 15,
 ];
 
-/// pytest: no test was collected.
+/// The exit status of pytest if no test was collected.
 const PYTEST_NOTHING: i32 = 5;
 
-/// A verdict with what goes with it.
+/// A verdict with its cause and what else a report needs.
 #[derive(Debug, PartialEq, Eq)]
 struct CommandVerifierVerdict {
     verdict: Verdict,
     cause: Option<InconclusiveCause>,
     retryable: Retryability,
-    /// What a reader of the excerpt must know.
+    /// What a reader must know besides the output.
     note: Option<String>,
 }
 
@@ -56,6 +56,7 @@ pub(crate) fn build_command_verifier_report(
         notes.push("some of its processes could not be killed".to_owned());
     }
     let log = match captured.log {
+        // An empty log is not worth a path that somebody would open.
         Ok(_) if captured.total == 0 => None,
         Ok(path) => Some(logs::display_path(&path, job.root)),
         Err(why) => {
@@ -67,7 +68,7 @@ pub(crate) fn build_command_verifier_report(
     VerifierReport {
         verdict: judged.verdict,
         cause: judged.cause,
-        // What a passing check complains of is not what anybody must mend.
+        // A passing check's warnings are not something to fix.
         findings: if passed {
             Vec::new()
         } else {
@@ -149,17 +150,21 @@ fn command_verdict_on_zero_exit(
     ran: &CheckCommandResult,
 ) -> CommandVerifierVerdict {
     let report = &ran.captured.report;
+    // Masking first: it names the command that hides the status, which says more than the other two
+    // causes.
     let masked = job
         .exit_statuses
         .and_then(|statuses| masked_status::masked_status_reason(statuses, report, job));
     if let Some(why) = masked {
         inconclusive_verdict(InconclusiveCause::Masked, why)
+    // Reached also where no analysis of the exit statuses was made.
     } else if report.runner_reports_failure(&definition.run) {
         inconclusive_verdict(
             InconclusiveCause::VacuousPass,
             "exit status 0, but its own output says that it failed: the status is masked"
                 .to_owned(),
         )
+    // Only if a runner is recognised: a check that prints nothing known is believed by its status.
     } else if report.runner_ran_no_tests() {
         inconclusive_verdict(
             InconclusiveCause::VacuousPass,
@@ -185,19 +190,23 @@ fn evaluate_nonzero_exit(
         definition.direct_or_shell_invocation(),
         CommandInvocation::Shell(_)
     );
+    // POSIX: a shell ends with 127 if it does not find the command. A program may also end with 127
+    // itself, so the shell's message is required.
     if by_shell && code == 127 {
         let text = captured.ends.render_excerpt(&[]);
-        // The last one: it is the shell's own last word.
+        // The last message is that of the outer shell.
         let name = NOT_FOUND
             .all_regex_captures(&text)
             .last()
             .map(|found| [capture_group_text(found, 1), capture_group_text(found, 2)].concat())
-            // What a script of the check's own misses is the check's failure.
+            // A program that is missing inside a script of the check is the check's failure.
             .filter(|name| command_words(&definition.run).any(|word| word == name));
         if let Some(name) = name {
             return missing_program_verdict(&name, None);
         }
     }
+    // Only through a shell: a program that is run directly and ends with 139 chose that status
+    // itself.
     if by_shell && SHELL_CRASHES.contains(&code) {
         return inconclusive_verdict(
             InconclusiveCause::Crash,
@@ -205,6 +214,8 @@ fn evaluate_nonzero_exit(
         );
     }
     let report = &captured.report;
+    // pytest, jest and others fail if they find no test. Sent back as a failure, an agent would
+    // have nothing to fix.
     let nothing = report.reports_nothing_to_run() && report.findings.is_empty();
     if nothing && !report.runner_reports_failure(&definition.run) {
         let pytest = if code == PYTEST_NOTHING {
@@ -229,8 +240,8 @@ fn command_words(run: &str) -> impl Iterator<Item = &str> {
     run.split(|c: char| c.is_whitespace() || ";&|()<>\"'".contains(c))
 }
 
-/// A program that is missing in the tree can come back by an edit; one of the machine cannot.
-/// `why`: what keeps it from being run although it is there.
+/// A program that is missing in the tree can be added by an edit; one that is missing on the
+/// machine cannot. `why` says what keeps an existing program from being run.
 fn missing_program_verdict(program: &str, why: Option<String>) -> CommandVerifierVerdict {
     let in_tree = program.contains('/') && !program.starts_with('/');
     let gone = if in_tree { "there" } else { "installed" };

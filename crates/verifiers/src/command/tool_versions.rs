@@ -1,5 +1,5 @@
-//! Which versions of which tools a check ran with. Only tools that we know by name are asked,
-//! and each once a day: a check must not pay for what only a later reader wants to know.
+//! Finds out with which versions of which tools a check ran. Only tools known by name are asked,
+//! each once a day: a check must not take longer for what only a later reader wants to know.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -16,7 +16,7 @@ use super::withheld;
 use crate::private_file::write_private_file;
 use crate::{VerifierJob, regular_file};
 
-/// Tools, and how each is asked.
+/// Known tools and the argument that makes each print its version.
 const TOOLS: &[(&[&str], &str)] = &[
     (
         &[
@@ -29,25 +29,27 @@ const TOOLS: &[(&[&str], &str)] = &[
     (&["go"], "version"),
     (&["java"], "-version"),
 ];
-/// At most so many of one check.
+/// Tools asked for one check.
 const MAX_TOOLS: usize = 4;
 /// Characters kept of an answer.
 const MAX_ANSWER: usize = 120;
-/// How long a tool may think about it.
+/// How long a tool may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Bytes of an answer; a longer one is none.
+/// Limit in bytes of an answer; a longer one is discarded.
 const LONGEST: u64 = 64 * 1024;
-/// More of the answers kept is not read.
+/// Bytes of the cache file that are read.
 const LARGEST: u64 = 1 << 20;
-/// How long an answer is believed: what stands behind a shim changes without it.
+/// Seconds for which an answer is cached: what a shim resolves to changes without the shim.
 const A_DAY: u64 = 24 * 3600;
 
-/// What was answered, by tool as it stood; in one file of the state folder.
+/// Answers by cache key, each with its time; stored in one file of the state folder.
 type ToolVersionCache = BTreeMap<String, (u64, String)>;
 
-/// The versions of the tools that `run` names, in its order; empty if none is known.
+/// Returns the versions of the tools that `run` names, in its order; empty if none is known.
 pub(super) fn tool_versions(run: &str, job: &VerifierJob<'_>) -> Vec<String> {
     let mut tools: Vec<(&str, &str)> = Vec::new();
+    // Words, not a parsed command: a tool that is only mentioned costs one question too many, no
+    // wrong verdict.
     for word in run.split(|c: char| c.is_whitespace() || SHELL_SYNTAX.contains(&c)) {
         let flag = TOOLS.iter().find(|(names, _)| names.contains(&word));
         if let Some((_, flag)) = flag
@@ -65,6 +67,7 @@ pub(super) fn tool_versions(run: &str, job: &VerifierJob<'_>) -> Vec<String> {
         .map_or(0, |age| age.as_secs());
     let mut known = load_version_cache(job.tool_versions_file);
     let before = known.len();
+    // Expired answers are dropped here, so that the file cannot grow for ever.
     known.retain(|_, (at, _)| now.saturating_sub(*at) < A_DAY);
     let mut changed = known.len() != before;
     let mut versions = Vec::new();
@@ -77,12 +80,14 @@ pub(super) fn tool_versions(run: &str, job: &VerifierJob<'_>) -> Vec<String> {
             Some((_, answer)) => answer.clone(),
             None => {
                 changed = true;
+                // A tool that does not answer is remembered as the empty text, so that it is not
+                // waited for again today.
                 let answer = query_tool_version(&program, flag, job).unwrap_or_default();
                 known.insert(stamp, (now, answer.clone()));
                 answer
             }
         };
-        // Most name themselves; of those that do not the number alone would say nothing.
+        // Most tools print their own name; for the others a bare number would say nothing.
         match answer.as_str() {
             "" => {}
             named if named.to_lowercase().contains(tool) => versions.push(answer),
@@ -95,7 +100,8 @@ pub(super) fn tool_versions(run: &str, job: &VerifierJob<'_>) -> Vec<String> {
     versions
 }
 
-/// The tool as it stands: another file, or another folder that a shim looks at, is another tool.
+/// Returns the cache key of a tool. A different file, or a different folder that a shim looks at,
+/// is a different tool.
 fn tool_version_cache_key(program: &Path, job: &VerifierJob<'_>) -> String {
     let (len, changed) =
         std::fs::metadata(program).map_or((0, None), |file| (file.len(), file.modified().ok()));
@@ -113,7 +119,7 @@ fn tool_version_cache_key(program: &Path, job: &VerifierJob<'_>) -> String {
     stamp
 }
 
-/// The first line of what it says.
+/// Returns the first line that is not blank of what the tool prints.
 fn query_tool_version(program: &Path, flag: &str, job: &VerifierJob<'_>) -> Option<String> {
     let (env, _) = withheld::filter_environment(job.env, &[]);
     let mut command = Process::new(program);
@@ -122,12 +128,14 @@ fn query_tool_version(program: &Path, flag: &str, job: &VerifierJob<'_>) -> Opti
         .current_dir(job.root)
         .env_clear()
         .envs(env);
+    // It runs beside the check and must not outlast the answer that the agent waits for.
     let left = job
         .deadline
         .map(|deadline| deadline.saturating_duration_since(Instant::now()));
     let bounds = CommandLimits {
         timeout: left.map_or(PATIENCE, |left| left.min(PATIENCE)),
         max_bytes: LONGEST,
+        // Some tools, such as `java -version`, print it on stderr.
         include_stderr: true,
     };
     let LimitedCommandOutput::Complete(said) = bounded_command::run_with_limits(command, bounds)
@@ -149,8 +157,11 @@ fn load_version_cache(file: &Path) -> ToolVersionCache {
     }
 }
 
-/// Checks run in parallel, and so may this: who comes last wins, and nothing is lost but a question.
+/// Checks run in parallel and so may this: the last writer wins, and the only loss is an answer
+/// that is asked for again.
 fn save_tool_version_cache(file: &Path, known: &ToolVersionCache) {
+    // The name is unique per thread, and the rename atomic: readers see the old file or the new
+    // one, whole.
     let fresh = file.with_extension(format!(
         "{}-{:?}",
         std::process::id(),

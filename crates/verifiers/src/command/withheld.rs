@@ -1,6 +1,6 @@
-//! What a check's environment is without: keys of model providers, which code that an agent
-//! has just written must not see, and the marks of an agent's session, under which tools
-//! behave differently than they do for a person or in CI.
+//! Filters the environment of a check. Withheld are keys of model providers, which code that an
+//! agent has just written must not see, and the marks of an agent's session, under which tools
+//! behave differently than for a person or in CI.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -49,20 +49,22 @@ pub const AGENT_MARKS: &[&str] = &[
     "OPENCODE",
 ];
 
-/// Beginnings of more such marks, and of our own variables.
+/// Prefixes of more such marks, and of Checkrein's own variables.
 pub const PREFIXES: &[&str] = &["CHECKREIN_", "CLAUDE_CODE_", "CODEX_SANDBOX"];
 
-/// The only variable of ours that a check sees: a nonce by which its processes are known.
+/// The only variable of Checkrein's that a check sees: a nonce by which its processes are
+/// recognised.
 pub const CHECK_VARIABLE: &str = "CHECKREIN_CHECK";
 
-/// Whether a check does not get this variable unless its `env` names it.
+/// Returns whether a check does not get this variable unless its `env` names it.
 pub fn is_withheld_variable(name: &str) -> bool {
+    // The lists are sorted, which a test checks.
     PROVIDER_KEYS.binary_search(&name).is_ok()
         || AGENT_MARKS.binary_search(&name).is_ok()
         || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// The environment for a check, and the names withheld from it, sorted.
+/// Returns the environment for a check and the sorted names withheld from it.
 pub(crate) fn filter_environment(
     env: &BTreeMap<OsString, OsString>,
     let_through: &[String],
@@ -70,6 +72,7 @@ pub(crate) fn filter_environment(
     let mut given = Vec::with_capacity(env.len());
     let mut withheld = Vec::new();
     for (name, value) in env {
+        // A name that is not UTF-8 is on no list and is passed on.
         match name.to_str().filter(|name| is_withheld_variable(name)) {
             Some(text)
                 if !let_through

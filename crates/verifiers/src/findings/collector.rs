@@ -1,4 +1,5 @@
-//! Findings by identity: each once, bounded, and the same fifty in whatever order they came.
+//! Collects findings by identity: each once, bounded, and the same fifty in whatever order they
+//! came.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +7,10 @@ use checkrein_core::evidence::{Finding, FindingBaselineState, MAX_FINDINGS};
 
 use super::identity;
 
-/// Distinct findings that are held; what comes after is only counted.
+/// Distinct findings that are held; further ones are only counted.
 const HELD: usize = 5_000;
 
-/// What a reader understood of a line, or of several.
+/// What a parser understood of one or several lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FindingDraft {
     /// Test id, if it is a test.
@@ -31,7 +32,7 @@ pub(crate) struct FindingCollector {
 }
 
 impl FindingCollector {
-    /// Takes a draft; the first of an identity is kept.
+    /// Adds a draft. Of several with the same identity the first is kept.
     pub(crate) fn add_finding_draft(&mut self, mut draft: FindingDraft) {
         draft.message = identity::one_line(&draft.message);
         let id = match (&draft.test, &draft.rule) {
@@ -42,11 +43,14 @@ impl FindingCollector {
             ),
             (None, None) => identity::finding_id_from_message(&draft.message),
         };
+        // Neither line nor message is part of the key: both change when the code around the problem
+        // does.
         let key = (id, draft.file.clone());
         let order = self.by_identity.len();
         if self.by_identity.contains_key(&key) {
             return;
         }
+        // What is counted here may include duplicates: knowing that would mean holding them.
         if order >= HELD {
             self.not_held = self.not_held.saturating_add(1);
             return;
@@ -54,7 +58,7 @@ impl FindingCollector {
         self.by_identity.insert(key, (order, draft));
     }
 
-    /// The first fifty by identity, in the order in which they came.
+    /// Returns the first fifty by identity, in the order in which they came, and the total.
     ///
     /// Cut by identity and not by order: tests that run in parallel report in any order, and
     /// the failure set of one and the same tree must be one and the same (law 4).

@@ -1,4 +1,4 @@
-//! `path:line[:col]: message` and its relatives: compilers, linters, type checkers.
+//! Reads `path:line[:col]: message` and its relatives: compilers, linters, type checkers.
 
 use super::collector::{FindingCollector, FindingDraft};
 use super::paths::FindingPathResolver;
@@ -29,14 +29,14 @@ static ESLINT: LazyRegex = LazyRegex::new(
     r"^\s+(\d+):\d+\s+error\s+(.+?)(?:\s{2,}(\S+))?$",
 );
 
-/// How many lines after `error[...]: ...` its arrow may come.
+/// Number of lines after `error[...]: ...` within which its arrow may come.
 const ARROW_WITHIN: u8 = 4;
 
 #[derive(Debug, Default)]
 pub(crate) struct DiagnosticReader {
-    /// rustc's message that still waits for its arrow.
+    /// A message of rustc that waits for its arrow, and the lines left for it.
     rustc: Option<(FindingDraft, u8)>,
-    /// eslint's file, after a line that is nothing but a path.
+    /// The file of eslint's findings: the last line that was nothing but a path.
     file: Option<String>,
 }
 
@@ -47,6 +47,8 @@ impl DiagnosticReader {
         paths: &mut FindingPathResolver,
         into: &mut FindingCollector,
     ) {
+        // rustc tells the place on a line of its own below the message, so the draft waits for it.
+        // One without a place, such as "aborting due to 1 previous error", is dropped.
         if let Some(captures) = RUSTC.regex_captures(line) {
             let rule =
                 Some(capture_group_text(&captures, 1).to_owned()).filter(|rule| !rule.is_empty());
@@ -87,6 +89,8 @@ impl DiagnosticReader {
             parse_paren_diagnostic(line, paths).or_else(|| parse_colon_diagnostic(line, paths))
         {
             into.add_finding_draft(draft);
+        // A lone path that does not exist clears the file, so that eslint's lines are not filed
+        // under an older one.
         } else if line.contains(['/', '.', '\\']) && !line.contains([' ', ':']) {
             self.file = paths.tree_file_named_by_text(line);
         }
@@ -95,6 +99,7 @@ impl DiagnosticReader {
 
 fn parse_paren_diagnostic(line: &str, paths: &mut FindingPathResolver) -> Option<FindingDraft> {
     let captures = PARENTHESES.regex_captures(line)?;
+    // A warning did not make the check fail.
     if capture_group_text(&captures, 3) == "warning" {
         return None;
     }
@@ -115,13 +120,15 @@ fn parse_colon_diagnostic(line: &str, paths: &mut FindingPathResolver) -> Option
     if let Some(severity) = SEVERITY.regex_captures(message) {
         match capture_group_text(&severity, 1) {
             "fatal error" | "error" | "E" => is_error = true,
-            // Not what made the check fail.
+            // Warnings and notes did not make the check fail.
             _ => return None,
         }
         let code = Some(capture_group_text(&severity, 2)).filter(|code| !code.is_empty());
         rule = code.or(Some(capture_group_text(&severity, 3)).filter(|code| !code.is_empty()));
         message = severity.get(4).map_or("", |rest| rest.as_str());
     }
+    // A trailing `[code]` is believed only after the word error: plain messages may end in brackets
+    // too.
     let leading = LEADING_CODE.regex_captures(message);
     let trailing = TRAILING_CODE.regex_captures(message);
     if let Some(leading) = &leading {
@@ -132,7 +139,8 @@ fn parse_colon_diagnostic(line: &str, paths: &mut FindingPathResolver) -> Option
         message = trailing.get(1).map_or(message, |rest| rest.as_str());
     }
     let file = paths.tree_file_named_by_text(capture_group_text(&captures, 1));
-    // `12:30:01: started` looks alike. Only a file of the tree, or the word error, is believed.
+    // `12:30:01: started` has the same shape. Only a file of the tree, or the word error, is
+    // believed.
     if message.is_empty() || (file.is_none() && !is_error) {
         return None;
     }

@@ -1,10 +1,10 @@
-//! Identities that survive line shifts and noise: what differs between two runs of one and
-//! the same failure (numbers, addresses, hashes, temporary paths) is replaced by `#`.
+//! Computes identities that survive line shifts and noise: what differs between two runs of the
+//! same failure (numbers, addresses, hashes, temporary paths) is replaced by `#`.
 
 use crate::output::truncate_text_to_bytes;
 use crate::patterns::LazyRegex;
 
-/// Bytes of a message, and of an id.
+/// Limits in bytes of a message and of an id.
 const MESSAGE_BYTES: usize = 300;
 const ID_BYTES: usize = 200;
 
@@ -15,12 +15,12 @@ static NOISE: LazyRegex = LazyRegex::new(
 
 static DOCTEST_LINE: LazyRegex = LazyRegex::new("(line ", r"\(line [0-9]+\)");
 
-/// The id of a finding that has nothing but its message.
+/// Returns the id of a finding that has only a message.
 pub(crate) fn finding_id_from_message(message: &str) -> String {
     truncate_text_to_bytes(NOISE.replace_all_regex_matches(message, "#"), ID_BYTES)
 }
 
-/// The id of a test: its own, but for the line that rustdoc puts into it.
+/// Returns the id of a test: its name, except for the line number that rustdoc puts into it.
 pub(crate) fn finding_id_from_test(test: &str) -> String {
     truncate_text_to_bytes(
         DOCTEST_LINE.replace_all_regex_matches(test, "(line #)"),
@@ -28,7 +28,7 @@ pub(crate) fn finding_id_from_test(test: &str) -> String {
     )
 }
 
-/// One line of bounded length, blanks collapsed.
+/// Returns the message on one line of bounded length, with blanks collapsed.
 pub(crate) fn one_line(message: &str) -> String {
     truncate_text_to_bytes(
         message.split_whitespace().collect::<Vec<_>>().join(" "),

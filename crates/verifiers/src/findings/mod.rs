@@ -1,5 +1,5 @@
-//! Findings out of plain output: test ids, `file:line: message`, rustc's arrows, Python's
-//! tracebacks. Line by line in bounded memory; an id does not change when lines shift.
+//! Extracts findings from plain output: test ids, `file:line: message`, rustc's arrows, Python's
+//! tracebacks. Works line by line in bounded memory. Ids do not change when lines shift.
 
 mod collector;
 mod diagnostics;
@@ -28,7 +28,7 @@ pub(crate) struct FindingReader {
 }
 
 impl FindingReader {
-    /// A reader of output about the tree at `root`.
+    /// Creates a reader of output about the tree at `root`.
     pub(crate) fn new(root: &Path) -> Self {
         Self {
             paths: FindingPathResolver::new(root),
@@ -39,8 +39,9 @@ impl FindingReader {
         }
     }
 
-    /// Takes the next line. Who understands it keeps it from the readers after.
+    /// Reads the next line. The first parser that understands it keeps it from the others.
     pub(crate) fn parse_finding_line(&mut self, line: &str) {
+        // Tests come first: the lines below a test's name would match the looser patterns too.
         if self
             .tests
             .collect_failing_test_line(line, &mut self.paths, &mut self.gathered)
@@ -48,6 +49,7 @@ impl FindingReader {
             return;
         }
         let (taken, traceback) = self.traceback.parse_traceback_line(line, &mut self.paths);
+        // A traceback below a test's name belongs to that test and is no finding of its own.
         if let Some(draft) = traceback.and_then(|draft| self.tests.attach_traceback(draft)) {
             self.gathered.add_finding_draft(draft);
         }
@@ -57,7 +59,8 @@ impl FindingReader {
         }
     }
 
-    /// The findings, at most [`checkrein_core::evidence::MAX_FINDINGS`], and how many there were in all.
+    /// Returns the findings, at most [`checkrein_core::evidence::MAX_FINDINGS`], and how many there
+    /// were in all.
     pub(crate) fn into_findings_and_total(mut self) -> (Vec<Finding>, u32) {
         self.tests.join_test_names_and_messages(&mut self.gathered);
         self.gathered.finish_gathered_findings()

@@ -1,10 +1,10 @@
-//! Paths in output: made relative to the root, `/`-separated, and believed only if the
-//! file is there. What a check prints names many things that merely look like paths.
+//! Resolves paths in output: made relative to the root, `/`-separated, and believed only if the
+//! file exists. The output of a check names many things that merely look like paths.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-/// Answers that are remembered; an output names the same few files again and again.
+/// Lookups that are cached: an output names the same few files again and again.
 const REMEMBERED: usize = 4_096;
 
 pub(crate) struct FindingPathResolver {
@@ -23,7 +23,7 @@ impl FindingPathResolver {
         }
     }
 
-    /// The file of the tree that `text` names.
+    /// Returns the file of the tree that `text` names.
     pub(crate) fn tree_file_named_by_text(&mut self, text: &str) -> Option<String> {
         if let Some(known) = self.known.get(text) {
             return known.clone();
@@ -38,6 +38,8 @@ impl FindingPathResolver {
     fn look_up_named_tree_file(&self, text: &str) -> Option<String> {
         let path = Path::new(text.strip_prefix("file://").unwrap_or(text));
         let relative = if path.is_absolute() {
+            // Tools print either the path they were started with or the real one: on macOS `/tmp`
+            // is a link.
             path.strip_prefix(&self.root)
                 .or_else(|_| path.strip_prefix(&self.real_root))
                 .ok()?
@@ -49,8 +51,9 @@ impl FindingPathResolver {
             match component {
                 Component::Normal(part) => parts.push(part.to_str()?),
                 Component::CurDir => {}
-                // Out of the root and back in again is not worth believing.
+                // A path that leaves the root and comes back is not worth believing.
                 Component::ParentDir => {
+                    // Resolved as text, not on disk: `..` after a symlink would lead elsewhere.
                     parts.pop()?;
                 }
                 Component::RootDir | Component::Prefix(_) => return None,

@@ -1,5 +1,5 @@
-//! Failing tests by the ids that runners give them, with place and message where the
-//! output tells them elsewhere (cargo prints them before, pytest above its summary).
+//! Collects failing tests by the ids that runners give them, with place and message where the
+//! output has them elsewhere (cargo prints them before, pytest above its summary).
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::paths::FindingPathResolver;
 use crate::patterns::{LazyRegex, LiteralPrefilter, capture_group_text};
 
 static CARGO: LazyRegex = LazyRegex::new(" FAILED", r"^test (.+?) \.\.\. FAILED$");
-/// libtest's closing list begins, or its outputs do.
+/// libtest's heading, of its closing list or of the captured outputs.
 static FAILURES: LazyRegex = LazyRegex::new("failures:", r"^failures:$");
 static LISTED: LazyRegex = LazyRegex::new("    ", r"^    (\S.*)$");
 static PANIC: LazyRegex = LazyRegex::new(
@@ -33,14 +33,14 @@ static UNITTEST: LazyRegex = LazyRegex::new(" (", r"^(?:FAIL|ERROR): (\w+) \(([\
 static GO: LazyRegex = LazyRegex::new("--- FAIL: ", r"^\s*--- FAIL: (\S+)");
 static GO_PLACE: LazyRegex = LazyRegex::new(".go:", r"^\s+(\S+\.go):(\d+): (.+)$");
 static TAP: LazyRegex = LazyRegex::new("not ok ", r"^(\s*)not ok \d+(?: -)?(?: (.+))?$");
-/// node and tap name a test before its own tests.
+/// node and tap name a test before its subtests.
 static SUBTEST: LazyRegex = LazyRegex::new("# Subtest: ", r"^(\s*)# Subtest: (.+)$");
 static TAP_PLACE: LazyRegex = LazyRegex::new("location: ", r"^\s*location: '(.+):(\d+):\d+'$");
 static TAP_ERROR: LazyRegex = LazyRegex::new("error: ", r"^\s*error: (?:'(.*)'|\|-)$");
-/// Its own tests failed: they are named already.
+/// Only its subtests failed, and they have been named already.
 static TAP_PARENT: LazyRegex =
     LazyRegex::new("subtestsFailed", r"^\s*failureType: 'subtestsFailed'$");
-/// node's list of failures, in what it prints for people.
+/// node's list of failures in its output for people (the `spec` reporter).
 static SPEC_PLACE: LazyRegex = LazyRegex::new("test at ", r"^test at (.+):(\d+):\d+$");
 static SPEC: LazyRegex = LazyRegex::new("\u{2716} ", r"^\x{2716} (.+?)(?: \([\d.]+ms\))?$");
 static TAP_EXCUSED: LazyRegex = LazyRegex::new("#", r"# (?:TODO|SKIP|todo|skip)");
@@ -50,7 +50,7 @@ static VITEST: LazyRegex = LazyRegex::new(" > ", r"^\s*FAIL\s+(?:\|[^|]+\| )?(\S
 /// `FAIL src/a.test.ts`, jest's heading of a file.
 static FAIL_FILE: LazyRegex = LazyRegex::new("FAIL ", r"^\s*FAIL\s+(\S+)(?: \([\d.]+ m?s\))?$");
 
-/// Those that [`TestFailureReader::read_failing_test_line`] asks.
+/// The patterns that [`TestFailureReader::read_failing_test_line`] tries.
 static NAMING: [&LazyRegex; 14] = [
     &PANIC,
     &FAILURES,
@@ -68,10 +68,10 @@ static NAMING: [&LazyRegex; 14] = [
     &FAIL_FILE,
 ];
 
-/// Blanks by which TAP sets in the tests of a test.
+/// Blanks by which TAP indents the subtests of a test.
 const TAP_INDENT: usize = 4;
 
-/// Places that are remembered for tests whose name comes later or came before.
+/// Tests, and places of tests, that are remembered until names and places are joined.
 const DETAILS: usize = 1_000;
 
 #[derive(Debug, Clone, Default)]
@@ -81,7 +81,7 @@ struct TestFailureDetail {
     message: String,
 }
 
-/// What the lines that follow tell about.
+/// What the next lines tell about.
 #[derive(Debug, Default)]
 enum TestOutputState {
     #[default]
@@ -92,11 +92,11 @@ enum TestOutputState {
     Pytest(String),
     /// Under go's or jest's name of a test.
     Place(String),
-    /// In the block under a line of TAP; whether the next line is what it says.
+    /// In the block under a TAP line; whether the next line is the message.
     Tap(String, bool),
     /// Under the place of a test in node's list of failures.
     SpecPlace(Option<String>, Option<u32>),
-    /// In libtest's closing list, all that its `--quiet` tells of the names.
+    /// In libtest's closing list, the only place where `--quiet` names the tests.
     Failures,
 }
 
@@ -106,25 +106,27 @@ pub(crate) struct TestFailureReader {
     details: BTreeMap<String, TestFailureDetail>,
     within: TestOutputState,
     file: Option<String>,
-    /// Names of the tests that TAP is in, outermost first.
+    /// Names of the enclosing TAP tests, outermost first.
     subtests: Vec<String>,
-    /// The unittest whose traceback comes next.
+    /// The unittest that the next traceback belongs to.
     owner: Option<String>,
 }
 
 impl TestFailureReader {
-    /// Whether the line is about a test that has a name.
+    /// Reads a line and returns whether it was about a test that has a name.
     pub(crate) fn collect_failing_test_line(
         &mut self,
         line: &str,
         paths: &mut FindingPathResolver,
         into: &mut FindingCollector,
     ) -> bool {
+        // Details first: a message may look like the name of another test. It returns false for a
+        // line that begins something new, which the second then reads.
         self.parse_test_detail_line(line, paths, into)
             || self.read_failing_test_line(line, paths, into)
     }
 
-    /// A line that names a failing test, or begins to tell about one.
+    /// Reads a line that names a failing test, or that begins to tell about one.
     fn read_failing_test_line(
         &mut self,
         line: &str,
@@ -136,6 +138,7 @@ impl TestFailureReader {
             return false;
         }
         if let Some(captures) = PANIC.regex_captures(line) {
+            // The thread of a test has the test's name; cargo names the failure only later.
             let name = capture_group_text(&captures, 1).to_owned();
             let file = paths.tree_file_named_by_text(capture_group_text(&captures, 2));
             let number = capture_group_text(&captures, 3).parse().ok();
@@ -156,6 +159,7 @@ impl TestFailureReader {
             );
         } else if let Some(captures) = PYTEST.regex_captures(line) {
             let id = capture_group_text(&captures, 1);
+            // The summary says `file::Class::test`, the heading above the details `Class.test`.
             let (path, name) = id.split_once("::").unwrap_or((id, id));
             let file = paths.tree_file_named_by_text(path);
             self.add_test_failure(
@@ -173,6 +177,7 @@ impl TestFailureReader {
                 capture_group_text(&captures, 1),
                 capture_group_text(&captures, 2),
             );
+            // Since Python 3.11 the parentheses hold the whole name, before that only the class.
             let id = if class.ends_with(&format!(".{name}")) {
                 class.to_owned()
             } else {
@@ -185,12 +190,14 @@ impl TestFailureReader {
             self.add_test_failure(name, None, "", name, into);
             self.within = TestOutputState::Place(name.to_owned());
         } else if let Some(captures) = SUBTEST.regex_captures(line) {
+            // The indentation tells how deep the test is nested; what was deeper has ended.
             self.subtests
                 .truncate(capture_group_text(&captures, 1).len() / TAP_INDENT);
             self.subtests
                 .push(capture_group_text(&captures, 2).to_owned());
         } else if let Some(captures) = TAP.regex_captures(line) {
             let name = capture_group_text(&captures, 2);
+            // TAP: a `not ok` with TODO or SKIP is no failure.
             if !TAP_EXCUSED.regex_matches_line(name) {
                 self.subtests
                     .truncate(capture_group_text(&captures, 1).len() / TAP_INDENT);
@@ -231,13 +238,14 @@ impl TestFailureReader {
         true
     }
 
-    /// A line that tells more about the test named above it.
+    /// Reads a line that tells more about the test named above it.
     fn parse_test_detail_line(
         &mut self,
         line: &str,
         paths: &mut FindingPathResolver,
         into: &mut FindingCollector,
     ) -> bool {
+        // Each arm that wants further lines puts its state back; otherwise the block has ended.
         match std::mem::take(&mut self.within) {
             TestOutputState::Nothing => false,
             TestOutputState::Failures => {
@@ -251,6 +259,7 @@ impl TestFailureReader {
             }
             TestOutputState::Tap(name, says) => {
                 let text = line.trim();
+                // The YAML block of TAP is indented and ends with `...`.
                 if !line.starts_with(' ') || text == "..." {
                     return false;
                 }
@@ -276,6 +285,7 @@ impl TestFailureReader {
                     return true;
                 } else if TAP_PARENT.regex_matches_line(line) {
                     let own = |(_, named): &(FindingDraft, String)| *named == name;
+                    // Only the last one: the block follows the line that named the test.
                     if self.named.last().is_some_and(own) {
                         self.named.pop();
                     }
@@ -295,6 +305,7 @@ impl TestFailureReader {
                     detail.file = file;
                     detail.line = number;
                 });
+                // As after a panic, the next line is the message.
                 self.within = TestOutputState::Panic(name);
                 true
             }
@@ -312,6 +323,7 @@ impl TestFailureReader {
                     let file = paths.tree_file_named_by_text(capture_group_text(&captures, 1));
                     let number = capture_group_text(&captures, 2).parse().ok();
                     self.update_failed_test_detail(&name, |detail| {
+                        // Frames in libraries are passed over; the last place in the tree stays.
                         if file.is_some() {
                             detail.file = file;
                             detail.line = number;
@@ -320,6 +332,8 @@ impl TestFailureReader {
                 } else if let Some(captures) = PYTEST_ERROR.regex_captures(line) {
                     let message = capture_group_text(&captures, 1).to_owned();
                     self.update_failed_test_detail(&name, |detail| {
+                        // The first `E` line is the message; the later ones are the comparison's
+                        // details.
                         if detail.message.is_empty() {
                             detail.message = message;
                         }
@@ -329,7 +343,7 @@ impl TestFailureReader {
                 true
             }
             TestOutputState::Place(name) => {
-                // An indented line, or a blank one, still tells about it.
+                // Indented and blank lines still belong to the test.
                 if !line.is_empty() && !line.starts_with([' ', '\t'])
                     || GO.regex_matches_line(line)
                     || JEST.regex_matches_line(line)
@@ -352,6 +366,8 @@ impl TestFailureReader {
                     .as_ref()
                     .map_or(line.trim(), |found| capture_group_text(found, 3));
                 self.update_failed_test_detail(&name, |detail| {
+                    // The first place counts; in a stack it is the innermost. Go prints bare file
+                    // names, which need not exist at the root.
                     if detail.line.is_none() && (file.is_some() || go.is_some()) {
                         detail.file = file;
                         detail.line = number;
@@ -366,7 +382,7 @@ impl TestFailureReader {
         }
     }
 
-    /// A traceback that belongs to a test named before it; given back if there is none.
+    /// Attaches a traceback to the test named before it, and gives it back if there is none.
     pub(crate) fn attach_traceback(&mut self, traceback: FindingDraft) -> Option<FindingDraft> {
         let Some(name) = self.owner.take() else {
             return Some(traceback);
@@ -408,6 +424,7 @@ impl TestFailureReader {
             message: message.to_owned(),
             ..FindingDraft::default()
         };
+        // Past the bound a failure is passed on without its details, so that it is still counted.
         if self.named.len() < DETAILS {
             self.named.push((draft, detail.to_owned()));
         } else {
@@ -415,11 +432,13 @@ impl TestFailureReader {
         }
     }
 
-    /// Joins names with places and messages.
+    /// Joins the names with their places and messages. Only at the end, since some runners print
+    /// the name first and others last.
     pub(crate) fn join_test_names_and_messages(&mut self, into: &mut FindingCollector) {
         for (mut draft, name) in self.named.drain(..) {
             if let Some(detail) = self.details.get(&name) {
-                // A test's own file is its identity; where it failed may be a file of its callees.
+                // A test's own file is part of its identity; the place of the failure may be in a
+                // file that it calls.
                 match &draft.file {
                     Some(file) if detail.file.as_ref() == Some(file) => draft.line = detail.line,
                     Some(_) => {}

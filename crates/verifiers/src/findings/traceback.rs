@@ -1,4 +1,4 @@
-//! Python's tracebacks: the innermost frame that lies in the tree, and the last line.
+//! Reads Python's tracebacks: the innermost frame that lies in the tree, and the last line.
 
 use super::collector::FindingDraft;
 use super::paths::FindingPathResolver;
@@ -17,7 +17,7 @@ pub(crate) struct TracebackReader {
 }
 
 impl TracebackReader {
-    /// Whether the line belongs to a traceback, and the traceback if this is its last line.
+    /// Returns whether the line belongs to a traceback, and the traceback if this is its last line.
     pub(crate) fn parse_traceback_line(
         &mut self,
         line: &str,
@@ -32,6 +32,8 @@ impl TracebackReader {
             // A SyntaxError shows its frame without the word Traceback.
             self.open = true;
             if let Some(file) = paths.tree_file_named_by_text(capture_group_text(&captures, 1)) {
+                // Python prints the most recent call last, so each later frame of the tree replaces
+                // the one before.
                 self.place = capture_group_text(&captures, 2)
                     .parse()
                     .ok()
@@ -54,7 +56,7 @@ impl TracebackReader {
             };
             return (true, Some(draft));
         }
-        // Source lines of frames are indented; anything else ends the traceback unread.
+        // Source lines of frames are indented; any other line ends the traceback without a finding.
         self.open = line.is_empty() || line.starts_with([' ', '\t']);
         (self.open, None)
     }

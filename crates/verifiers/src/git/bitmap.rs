@@ -1,10 +1,13 @@
-//! Compressed bitmaps (EWAH), by which a split index says what it takes from the shared one.
+//! Decodes compressed bitmaps (EWAH), in which a split index records what it takes from the shared
+//! one. The format is git's `ewah` serialization: a bit count, a word count, the words, the place
+//! of the last marker.
 
 use super::index_format::ByteReader;
 
-/// Reads one bitmap; the answer has `len` bits. `None` if it is damaged, or sets a bit that is
-/// not there.
+/// Reads one bitmap and returns `len` bits; `None` if it is damaged or sets a bit beyond `len`.
 pub(super) fn read_bitmap(bytes: &mut ByteReader<'_>, len: usize) -> Option<Vec<bool>> {
+    // The bit count and the last marker's place are not needed: `len` is known from the shared
+    // index.
     let _bits = bytes.read_u32()?;
     let words = usize::try_from(bytes.read_u32()?).ok()?;
     let mut words = bytes.take_bytes(words.checked_mul(8)?)?.chunks_exact(8);
@@ -19,6 +22,8 @@ pub(super) fn read_bitmap(bytes: &mut ByteReader<'_>, len: usize) -> Option<Vec<
             .checked_mul(64)?;
         // Zeros at the end need not be there.
         let left = len.saturating_sub(bitmap.len());
+        // A run of ones past the end is damage. A run of zeros is cut instead, so that a marker
+        // cannot make us allocate without bound.
         if repeated && bits > left {
             return None;
         }

@@ -1,18 +1,18 @@
-//! The settings of a repository's config that say how its index is read. Git takes them from
-//! this one file, without the files that it includes.
+//! Reads the settings of a repository's config that say how its index is read. Git takes them from
+//! this one file and ignores its includes for them.
 
-/// What a config file says of the repository.
+/// The settings that matter here.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct GitRepositoryConfig {
     /// `core.worktree`.
     pub(super) worktree: Option<String>,
-    /// `extensions.worktreeConfig`: a worktree has settings of its own, too.
+    /// `extensions.worktreeConfig`: whether a worktree has a config of its own besides.
     pub(super) worktree_config: bool,
     /// `extensions.objectFormat`.
     pub(super) object_format: GitObjectFormat,
 }
 
-/// How objects are named.
+/// The hash that names objects.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GitObjectFormat {
     #[default]
@@ -21,7 +21,7 @@ pub(super) enum GitObjectFormat {
 }
 
 impl GitObjectFormat {
-    /// Bytes of a name.
+    /// Returns the length of an object name in bytes.
     pub(super) fn object_id_len(self) -> usize {
         match self {
             Self::Sha1 => 20,
@@ -31,7 +31,7 @@ impl GitObjectFormat {
 }
 
 impl GitRepositoryConfig {
-    /// What git would stop at is skipped.
+    /// Parses a config file. Lines at which git would stop are skipped.
     pub(super) fn parse_git_config(text: &str) -> Self {
         let mut config = Self::default();
         let mut section = String::new();
@@ -42,6 +42,8 @@ impl GitRepositoryConfig {
                 let Some((name, after)) = split_git_config_section_name(header) else {
                     continue;
                 };
+                // Section and key names are case-insensitive in git. A subsection keeps its quotes
+                // here, so `core "x"` is not `core`.
                 section = name.to_ascii_lowercase();
                 // A setting may follow on the same line.
                 rest = after.trim_start();
@@ -49,14 +51,16 @@ impl GitRepositoryConfig {
             if rest.is_empty() || rest.starts_with(['#', ';']) {
                 continue;
             }
+            // A comment may follow a key without a value.
             let end = rest.find(['=', '#', ';']).unwrap_or(rest.len());
             let (key, after) = rest.split_at(end);
             let value = match after.strip_prefix('=') {
                 Some(value) => unquote_git_config_value(value, &mut lines),
-                // A name alone is a yes.
+                // A key without `=` means true.
                 None => "true".to_owned(),
             };
             match (&*section, &*key.trim_end().to_ascii_lowercase()) {
+                // The last one of a key wins, as in git.
                 ("core", "worktree") => config.worktree = Some(value),
                 ("extensions", "worktreeconfig") => {
                     config.worktree_config = is_git_config_true(&value)
@@ -74,14 +78,15 @@ impl GitRepositoryConfig {
     }
 }
 
-/// Git stops at what is neither a yes nor a no. Here it is a yes: more is read then.
+/// Returns whether a value means true. Git stops at a value that is neither true nor false; here it
+/// means true, so that more is read.
 fn is_git_config_true(value: &str) -> bool {
     let value = value.to_ascii_lowercase();
     !matches!(&*value, "" | "false" | "no" | "off") && value.parse() != Ok(0_i64)
 }
 
-/// The name of a section without `[`, and what follows its `]`. A `]` may stand in the quoted
-/// part of a name.
+/// Splits a section header after its `[` into the name and what follows the `]`. A `]` may occur in
+/// the quoted part of a name.
 fn split_git_config_section_name(header: &str) -> Option<(&str, &str)> {
     let mut quoted = false;
     let mut escaped = false;
@@ -100,13 +105,14 @@ fn split_git_config_section_name(header: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// A value without quotes, escapes and comments; it goes on where its line ends in a backslash.
+/// Returns a value without quotes, escapes and comments. A backslash at the end of a line continues
+/// it on the next.
 fn unquote_git_config_value<'t>(
     first: &'t str,
     lines: &mut impl Iterator<Item = &'t str>,
 ) -> String {
     let mut value = String::new();
-    // Blanks at the end do not count, unless they are quoted.
+    // Length of the value without blanks at its end; quoted ones count.
     let mut kept = 0;
     let mut quoted = false;
     let mut line = first.trim_start();

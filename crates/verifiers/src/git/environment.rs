@@ -1,4 +1,4 @@
-//! The variables that lead git to other files than those it would find.
+//! Reads the environment variables that point git to other files than those it would find.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use super::GitReadError;
 use super::repository::{GitRepository, real_path};
 
-/// What an environment says of where git's files are.
+/// The places of git's files that an environment names.
 ///
-/// Whoever sets it may want fewer files to count: a clone's agent settings can set the environment
-/// of a hook. So what these variables lead to counts beside what is found without them.
+/// The environment may be set by somebody who wants fewer files to count: the agent settings of a
+/// clone can set the environment of a hook. So the files that these variables lead to count in
+/// addition to those found without them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GitEnvironment {
     git_dir: Option<PathBuf>,
@@ -19,7 +20,7 @@ pub struct GitEnvironment {
 }
 
 impl GitEnvironment {
-    /// `GIT_DIR`, `GIT_WORK_TREE` and `GIT_INDEX_FILE` of this environment.
+    /// Reads `GIT_DIR`, `GIT_WORK_TREE` and `GIT_INDEX_FILE`.
     pub fn git_variables_from_env(env: &BTreeMap<OsString, OsString>) -> Self {
         let path = |name: &str| env.get(OsStr::new(name)).map(PathBuf::from);
         Self {
@@ -29,11 +30,11 @@ impl GitEnvironment {
         }
     }
 
-    /// The repository that git would take in `folder` because of these variables; `None` without
-    /// any.
+    /// Returns the repository that git would use in `folder` because of these variables; `None` if
+    /// none is set.
     ///
     /// # Errors
-    /// If a variable names what cannot be used: git would stop there.
+    /// If a variable names something unusable: git would stop there.
     pub(super) fn repository_from_git_variables(
         &self,
         folder: &Path,
@@ -45,8 +46,8 @@ impl GitEnvironment {
             name,
             value: value.to_owned(),
         };
-        // Relative paths count from where git was started: here, or above if this is one of its
-        // own hooks, which it starts at the top.
+        // Relative paths count from the folder that git was started in. That is this folder, or one
+        // above it if this is one of git's own hooks, which git starts at the top of the worktree.
         let is_there = |above: &&Path| match &self.git_dir {
             Some(named) => !named.as_os_str().is_empty() && above.join(named).exists(),
             None => true,
@@ -68,6 +69,7 @@ impl GitEnvironment {
                 return Err(unusable("GIT_WORK_TREE", named));
             }
             repository.worktree = real_path(base.unwrap_or(folder).join(named));
+        // With `GIT_DIR` and without `GIT_WORK_TREE` git takes `core.worktree`.
         } else if self.git_dir.is_some()
             && let Some(configured) = repository.read_git_settings()?.worktree
         {

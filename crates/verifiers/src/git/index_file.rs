@@ -1,5 +1,5 @@
-//! Reads the files that make up an index: the index of a worktree and, where that is split, the
-//! shared index which it builds on.
+//! Reads the files that make up an index: the index of a worktree and, if it is split, the shared
+//! index that it builds on.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -11,14 +11,14 @@ use super::repository::{GitRepository, is_not_found_error};
 use super::{GitIndex, GitIndexEntry, GitReadError, parse_git_index};
 use crate::regular_file;
 
-/// Longer no index is, nor all names together.
+/// Limit in bytes of an index, and of all its names together.
 pub(super) const LARGEST: u64 = 256 << 20;
-/// The time is looked at after so many bytes.
+/// Bytes after which the clock is checked.
 const PIECE: u64 = 4 << 20;
 
 impl GitRepository {
-    /// What the index holds, with what it takes from a shared one. A repository without an index
-    /// tracks nothing.
+    /// Returns the entries of the index, including those it takes from a shared one. A repository
+    /// without an index tracks nothing.
     ///
     /// # Errors
     /// If the index cannot be read, its names are longer than `largest` together, or it is not
@@ -44,18 +44,19 @@ impl GitRepository {
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();
-        // A digest of zeros: there is none.
+        // A digest of zeros means that there is no shared index.
         let base = match digest.trim_matches('0') {
             "" => Some(GitIndex::default()),
             _ => read(&self.git_dir.join(format!("sharedindex.{digest}")))?,
         };
+        // A shared index that is split itself could lead in a circle; git writes none.
         let base = base.filter(|base| base.shared.is_none());
         let base = base.ok_or(GitReadError::Index("its shared index is not there"))?;
         shared.merge_split_git_index_entries(base.entries, own.entries)
     }
 }
 
-/// The bytes of a file that may be large; `None` if there is none.
+/// Returns the bytes of a file that may be large; `None` if there is none.
 fn read_file_by_deadline(path: &Path, until: Instant) -> Result<Option<Vec<u8>>, GitReadError> {
     let failed = |source| GitReadError::File {
         path: path.to_owned(),
@@ -76,6 +77,7 @@ fn read_file_by_deadline(path: &Path, until: Instant) -> Result<Option<Vec<u8>>,
     }
     let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or_default());
     loop {
+        // In pieces, because one read of a slow disk could outlast the deadline.
         if Instant::now() >= until {
             return Err(GitReadError::TooSlow);
         }
@@ -83,7 +85,7 @@ fn read_file_by_deadline(path: &Path, until: Instant) -> Result<Option<Vec<u8>>,
         if piece.map_err(failed)? == 0 {
             return Ok(Some(bytes));
         }
-        // A length is only a promise.
+        // The file may have grown since its length was read.
         if bytes.len() as u64 > LARGEST {
             return Err(too_large());
         }

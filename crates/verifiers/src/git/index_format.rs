@@ -1,13 +1,12 @@
-//! The format of git's index, versions 2 to 4: which names are in it, and what
-//! they stand for. Anybody may have written
-//! the bytes.
+//! Parses git's index, versions 2 to 4 (`gitformat-index`): the names in it and what they stand
+//! for. The bytes are untrusted: every length is checked.
 
 use std::time::Instant;
 
 use super::GitReadError;
 use super::bitmap::read_bitmap;
 
-/// How often the time is looked at.
+/// Number of entries between two looks at the clock.
 const NAMES_BETWEEN_LOOKS: usize = 4096;
 /// The mode of a folder of a sparse index.
 const MODE_FOLDER: u32 = 0o040_000;
@@ -15,20 +14,20 @@ const MODE_FOLDER: u32 = 0o040_000;
 /// The mode of a submodule.
 const MODE_SUBMODULE: u32 = 0o160_000;
 
-/// What an index holds.
+/// The content of an index.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct GitIndex {
     /// The entries in the order of the file.
     pub entries: Vec<GitIndexEntry>,
-    /// For a split index: what it takes from the shared one.
+    /// The link to the shared index, if the index is split.
     pub shared: Option<SplitIndexLink>,
 }
 
 /// One entry of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitIndexEntry {
-    /// Relative to the worktree. In a split index it is empty where the entry stands for one of
-    /// the shared index.
+    /// Path relative to the worktree. Empty in a split index if the entry replaces one of the
+    /// shared index.
     pub name: Vec<u8>,
     /// What is tracked under this name.
     pub kind: GitIndexEntryKind,
@@ -39,25 +38,25 @@ pub struct GitIndexEntry {
 pub enum GitIndexEntryKind {
     /// A file or a symlink.
     File,
-    /// A folder of a sparse index: everything in it.
+    /// A folder of a sparse index, which stands for everything in it.
     Folder,
     /// A folder with a repository of its own.
     Submodule,
 }
 
-/// What a split index says of the shared one.
+/// The link of a split index to the shared one.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SplitIndexLink {
     /// The digest in the shared index's file name.
     pub(super) digest: Vec<u8>,
-    /// The bitmaps, which can be read once it is known how many entries there are.
+    /// The encoded bitmaps. They can be decoded only once the number of shared entries is known.
     bitmaps: Vec<u8>,
 }
 
 impl SplitIndexLink {
-    /// The entries of the shared index, as a split index with these entries has them: some are
-    /// deleted, and some are replaced, which have their name from the shared index and all else
-    /// from the split one.
+    /// Applies a split index to the entries of the shared one: some are deleted, and some replaced.
+    /// A replaced entry keeps the name from the shared index and takes everything else from the
+    /// split one.
     ///
     /// # Errors
     /// If the bitmaps are damaged.
@@ -68,6 +67,8 @@ impl SplitIndexLink {
     ) -> Result<Vec<GitIndexEntry>, GitReadError> {
         const DAMAGED: GitReadError = GitReadError::Index("the bitmaps of its `link` are damaged");
         let (deleted, replaced) = self.read_bitmaps(base.len()).ok_or(DAMAGED)?;
+        // Entries without a name stand for the set bits of the replace bitmap, in order; named ones
+        // are new.
         let (replacing, mut entries): (Vec<_>, Vec<_>) =
             own.into_iter().partition(|entry| entry.name.is_empty());
         let mut replacing = replacing.into_iter();
@@ -79,13 +80,14 @@ impl SplitIndexLink {
                 entries.push(entry);
             }
         }
+        // Both lists must end together, or entries were matched with the wrong names.
         match replacing.next() {
             None => Ok(entries),
             Some(_) => Err(DAMAGED),
         }
     }
 
-    /// Which of so many entries are deleted, and which are replaced.
+    /// Decodes which of so many entries are deleted, and which are replaced.
     fn read_bitmaps(&self, entries: usize) -> Option<(Vec<bool>, Vec<bool>)> {
         if self.bitmaps.is_empty() {
             return Some((vec![false; entries], vec![false; entries]));
@@ -108,7 +110,8 @@ pub fn parse_git_index(
     largest: usize,
     until: Instant,
 ) -> Result<GitIndex, GitReadError> {
-    // At the end is a digest of all before it, which git itself does not look at.
+    // The file ends with a digest of everything before it. It is not checked here: git itself skips
+    // it when it reads.
     let damaged = |what| GitReadError::Index(what);
     let end = bytes.len().checked_sub(object_name_len);
     let (content, _digest) = end
@@ -126,12 +129,15 @@ pub fn parse_git_index(
     let mut entries: Vec<GitIndexEntry> = Vec::new();
     let mut total = 0;
     for at in 0..count as usize {
+        // The count comes from the file, so nothing is allocated for it in advance.
         if at % NAMES_BETWEEN_LOOKS == 0 && Instant::now() >= until {
             return Err(GitReadError::TooSlow);
         }
         let before = entries.last().map_or(&[][..], |entry| &entry.name);
         let entry = read_index_entry(&mut bytes, version, object_name_len, before);
         let entry = entry.ok_or(damaged("an entry is damaged"))?;
+        // In version 4 a few bytes can repeat a long name, so the sum is bounded and not only the
+        // file.
         total += entry.name.len();
         if total > largest {
             return Err(damaged("its names are too long"));
@@ -139,6 +145,7 @@ pub fn parse_git_index(
         entries.push(entry);
     }
     let shared = read_index_extensions(&mut bytes, object_name_len)?;
+    // Only the extensions, which come last, tell whether an entry without a name is allowed.
     for entry in &mut entries {
         if shared.is_none() && entry.name.is_empty() {
             return Err(damaged("an entry has no name"));
@@ -150,7 +157,7 @@ pub fn parse_git_index(
     Ok(GitIndex { entries, shared })
 }
 
-/// Reads one entry, with the name as it is written. `before` is the name of the one before it.
+/// Reads one entry. `before` is the name of the previous one, which version 4 builds on.
 fn read_index_entry(
     bytes: &mut ByteReader<'_>,
     version: u32,
@@ -165,6 +172,7 @@ fn read_index_entry(
     bytes.take_bytes(12)?;
     bytes.take_bytes(object_name_len)?;
     let flags = bytes.read_u16()?;
+    // The extended flag adds two bytes of flags; version 2 has none.
     if flags & 0x4000 != 0 {
         if version < 3 {
             return None;
@@ -172,6 +180,7 @@ fn read_index_entry(
         bytes.read_u16()?;
     }
     let name = match version {
+        // A number of bytes to drop from the previous name, then the rest of the new one.
         4 => {
             let kept = before.len().checked_sub(bytes.read_varint()?)?;
             let end = bytes.take_until_nul()?;
@@ -190,12 +199,13 @@ fn read_index_entry(
         MODE_SUBMODULE => GitIndexEntryKind::Submodule,
         _ => GitIndexEntryKind::File,
     };
-    // Only a folder's name may end so: what else would be read as one.
+    // Only a folder's name may end with `/`; another one would be taken for a folder.
     (kind == GitIndexEntryKind::Folder || !name.ends_with(b"/"))
         .then_some(GitIndexEntry { name, kind })
 }
 
-/// Reads what follows the entries. What has a small first letter must be understood.
+/// Reads the extensions that follow the entries. One whose first letter is small must be understood
+/// to read the index.
 fn read_index_extensions(
     bytes: &mut ByteReader<'_>,
     object_name_len: usize,
@@ -214,8 +224,9 @@ fn read_index_extensions(
                     bitmaps: bitmaps.to_vec(),
                 });
             }
-            // Says only that folders may be among the entries.
+            // Says only that there may be folders among the entries.
             b"sdir" => {}
+            // Optional ones: caches of git, such as `TREE` and `UNTR`.
             [b'A'..=b'Z', ..] => {}
             _ => return Err(GitReadError::Index("it needs an unknown extension")),
         }
@@ -223,7 +234,7 @@ fn read_index_extensions(
     Ok(shared)
 }
 
-/// Takes bytes from the front.
+/// Reads bytes from the front.
 #[derive(Debug)]
 pub(super) struct ByteReader<'b> {
     rest: &'b [u8],
@@ -262,7 +273,7 @@ impl<'b> ByteReader<'b> {
         Some(*first)
     }
 
-    /// What stands before the next NUL, which is taken too.
+    /// Returns the bytes before the next NUL and consumes the NUL.
     fn take_until_nul(&mut self) -> Option<&'b [u8]> {
         let len = memchr::memchr(0, self.rest)?;
         let taken = self.take_bytes(len)?;
@@ -270,8 +281,8 @@ impl<'b> ByteReader<'b> {
         Some(taken)
     }
 
-    /// A number of seven bits a byte, the largest first; each further byte adds one, so that no
-    /// number has two forms.
+    /// Reads a number of seven bits per byte, most significant first. Each further byte adds one,
+    /// so that no number has two encodings.
     fn read_varint(&mut self) -> Option<usize> {
         let mut byte = self.read_u8()?;
         let mut number = usize::from(byte & 0x7f);

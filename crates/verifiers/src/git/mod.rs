@@ -1,5 +1,5 @@
-//! Reads git repositories in process. Nothing here starts git or any other program: a
-//! repository is its author's to write, and git runs what a repository's config names.
+//! Reads git repositories in process. Nothing here starts git or any other program: the author of a
+//! repository controls its files, and git runs the programs that a repository's config names.
 
 mod bitmap;
 mod config;
@@ -42,7 +42,7 @@ pub enum GitReadError {
         /// The file that says so.
         config: PathBuf,
     },
-    /// A submodule whose repository is elsewhere: what is there is no part of this work.
+    /// A submodule whose repository is elsewhere: its content is not part of this work.
     #[error("'{}' leads out of the repository that the submodule is in", path.display())]
     OutsideSubmodule {
         /// The `.git` of the submodule.
@@ -67,13 +67,13 @@ pub enum GitReadError {
         /// The limit in bytes.
         limit: u64,
     },
-    /// It took longer than it may.
+    /// Reading took longer than the limit.
     #[error("reading the git index took too long")]
     TooSlow,
 }
 
 impl GitReadError {
-    /// What a person or an agent does about it.
+    /// Returns what a person or an agent can do about it.
     pub fn git_error_remedy(&self) -> String {
         match self {
             Self::File { .. } | Self::TooLarge { .. } => {

@@ -1,7 +1,7 @@
-//! Where a repository is: its worktree, its own folder, and the folder that all worktrees share.
+//! Finds a repository: its worktree, its own folder, and the folder that all its worktrees share.
 //!
-//! A folder that looks like a bare repository is a folder like any other. A clone can hold one
-//! as ordinary files, and git would believe its config.
+//! A folder that looks like a bare repository is treated as any other folder. A clone can contain
+//! one as ordinary files, and git would believe its config.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::GitReadError;
 use super::config::{GitObjectFormat, GitRepositoryConfig};
 use crate::regular_file;
 
-/// Longer no file of git's is that names a folder, and no config.
+/// Limit in bytes of git's small files: pointers and configs.
 const SMALL_FILE: u64 = 1 << 20;
 
 /// A repository with a worktree.
@@ -18,15 +18,15 @@ const SMALL_FILE: u64 = 1 << 20;
 pub struct GitRepository {
     /// The top of the worktree.
     pub worktree: PathBuf,
-    /// What belongs to this worktree, its index above all.
+    /// The folder of what belongs to this worktree, above all its index.
     pub git_dir: PathBuf,
-    /// What all worktrees share: objects, branches, config.
+    /// The folder that all worktrees share: objects, branches, config.
     pub common_dir: PathBuf,
-    /// The names of what is tracked.
+    /// The index file.
     pub(super) index: PathBuf,
 }
 
-/// What a repository's own settings say of how it is read.
+/// The settings of a repository that say how it is read.
 #[derive(Debug)]
 pub(super) struct RepositorySettings {
     pub(super) object_format: GitObjectFormat,
@@ -42,11 +42,12 @@ pub(super) struct GitCoreWorktree {
 }
 
 impl GitRepository {
-    /// The repository whose worktree `folder` is in, found as git finds it.
+    /// Finds the repository whose worktree contains `folder`, as git does.
     ///
     /// # Errors
     /// If the nearest `.git` is a file that leads to no repository.
     pub fn discover(folder: &Path) -> Result<Option<Self>, GitReadError> {
+        // Git walks up the real path, so a symlink into a repository is inside it.
         let Ok(folder) = folder.canonicalize() else {
             return Ok(None);
         };
@@ -58,7 +59,8 @@ impl GitRepository {
         Ok(None)
     }
 
-    /// The repository that `dot_git` is, or points to; `None` if it is none for git either.
+    /// Opens the repository that `dot_git` is or points to; `None` if git would not accept it
+    /// either.
     ///
     /// # Errors
     /// If it is a file that leads to no repository.
@@ -72,9 +74,11 @@ impl GitRepository {
         if metadata.is_dir() {
             return Self::open_repository_from_git_dir(worktree, dot_git.to_owned());
         }
+        // Git ignores a `.git` that is neither a folder nor a file and searches further up.
         if !metadata.is_file() {
             return Ok(None);
         }
+        // A worktree or a submodule has a file `.git` with the line `gitdir: PATH`.
         let pointer = read_small_file(dot_git)?.unwrap_or_default();
         let holder = dot_git.parent().unwrap_or(worktree);
         let found = match pointer.strip_prefix(b"gitdir: ") {
@@ -95,10 +99,12 @@ impl GitRepository {
         worktree: &Path,
         git_dir: PathBuf,
     ) -> Result<Option<Self>, GitReadError> {
+        // A linked worktree names the shared folder in `commondir`, relative to its own.
         let common_dir = match read_small_file(&git_dir.join("commondir"))? {
             Some(target) => real_path(git_dir.join(path_from_git_pointer_file(&target))),
             None => git_dir.clone(),
         };
+        // The test that git makes: `HEAD`, which may be a dangling symlink, `objects` and `refs`.
         let is_repository = git_dir.join("HEAD").symlink_metadata().is_ok()
             && common_dir.join("objects").is_dir()
             && common_dir.join("refs").is_dir();
@@ -110,14 +116,15 @@ impl GitRepository {
         }))
     }
 
-    /// The main worktree, where it is the folder that holds the shared `.git`.
+    /// Returns the main worktree, if it is the folder that holds the shared `.git`.
     pub fn main_worktree(&self) -> Option<PathBuf> {
         let common_dir = self.common_dir.canonicalize().ok()?;
         let holder = common_dir.parent().filter(|_| common_dir.ends_with(".git"));
         holder.map(Path::to_owned)
     }
 
-    /// How git names `folder`: relative to the worktree, with `/`; the top is empty.
+    /// Returns `folder` as git names it: relative to the worktree, `/`-separated, empty for the
+    /// top.
     pub(super) fn worktree_relative_path(&self, folder: &Path) -> Option<Vec<u8>> {
         let folder = folder.canonicalize().ok()?;
         let below = folder.strip_prefix(&self.worktree).ok()?;
@@ -131,9 +138,9 @@ impl GitRepository {
         Some(name)
     }
 
-    /// What the config says of how the index is read. The config of a worktree counts only where
-    /// the shared one says so; without it, as in git, the shared config does not speak for linked
-    /// worktrees.
+    /// Returns what the config says of how the index is read. The config of a worktree counts only
+    /// if the shared one says so. Without that the shared config does not speak for linked
+    /// worktrees, as in git.
     pub(super) fn read_git_settings(&self) -> Result<RepositorySettings, GitReadError> {
         let shared_file = self.common_dir.join("config");
         let shared = self.read_git_config(&shared_file)?;
@@ -145,23 +152,26 @@ impl GitRepository {
         if shared.worktree_config {
             let own_file = self.git_dir.join("config.worktree");
             let own = self.read_git_config(&own_file)?;
+            // The worktree's own file is read last, so it overrides the shared one.
             named = own.worktree.map(|named| (named, own_file)).or(named);
         }
         Ok(RepositorySettings {
             object_format: shared.object_format,
             worktree: named.map(|(named, config)| GitCoreWorktree {
+                // Git resolves a relative `core.worktree` from the git folder.
                 folder: self.git_dir.join(named),
                 config,
             }),
         })
     }
 
-    /// The same, if it agrees with where `.git` is: otherwise the names in the index are those
-    /// of other files.
+    /// Returns the same settings if `core.worktree` agrees with where `.git` is. Otherwise the
+    /// names in the index would be those of other files.
     pub(super) fn read_worktree_settings(&self) -> Result<RepositorySettings, GitReadError> {
         let settings = self.read_git_settings()?;
         if let Some(configured) = &settings.worktree {
             let folder = configured.folder.canonicalize();
+            // A folder that does not exist is another one, too.
             if !folder.is_ok_and(|folder| folder == self.worktree) {
                 return Err(GitReadError::OtherWorktree {
                     config: configured.config.clone(),
@@ -179,7 +189,7 @@ impl GitRepository {
     }
 }
 
-/// A small file of git's; `None` if there is none.
+/// Reads a small file of git's; `None` if there is none.
 fn read_small_file(path: &Path) -> Result<Option<Vec<u8>>, GitReadError> {
     let failed = |source| GitReadError::File {
         path: path.to_owned(),
@@ -191,6 +201,7 @@ fn read_small_file(path: &Path) -> Result<Option<Vec<u8>>, GitReadError> {
         Err(error) => return Err(failed(error)),
     };
     let mut bytes = Vec::new();
+    // One byte more than allowed tells a file at the limit from a longer one.
     file.take(SMALL_FILE + 1)
         .read_to_end(&mut bytes)
         .map_err(failed)?;
@@ -203,12 +214,12 @@ fn read_small_file(path: &Path) -> Result<Option<Vec<u8>>, GitReadError> {
     }
 }
 
-/// Without links, where it is there.
+/// Resolves links if the path exists.
 pub(super) fn real_path(path: PathBuf) -> PathBuf {
     path.canonicalize().unwrap_or(path)
 }
 
-/// The path in a file of git's, which ends with its line.
+/// Returns the path in a pointer file, without its line end.
 fn path_from_git_pointer_file(bytes: &[u8]) -> PathBuf {
     path_from_bytes(bytes.trim_ascii_end())
 }

@@ -1,4 +1,5 @@
-//! Which names git tracks below a folder, submodules and what the environment names included.
+//! Lists the names that git tracks below a folder, including those in submodules and in the
+//! repository that the environment names.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,17 +15,17 @@ use super::{GitEnvironment, GitIndexEntryKind, GitReadError};
 pub struct GitTrackedPaths {
     /// Files, symlinks and submodules, with the files of submodules.
     pub files: BTreeSet<Vec<u8>>,
-    /// Folders of a sparse index: git tracks everything in them, without naming it. The empty
-    /// name is the folder itself.
+    /// Folders of a sparse index: git tracks everything in them without listing it. The empty name
+    /// is the folder itself.
     pub folders: BTreeSet<Vec<u8>>,
 }
 
-/// What git tracks below `folder`; nothing where there is no repository. What `env` names counts
-/// beside what is there without it.
+/// Returns what git tracks below `folder`; nothing where there is no repository. The files that
+/// `env` leads to count in addition to those found without it.
 ///
 /// # Errors
-/// If there is a repository and its index, or that of a submodule, cannot be read by `until`:
-/// then nobody knows what is tracked.
+/// If there is a repository and its index, or that of a submodule, cannot be read by `until`: then
+/// it is unknown what is tracked.
 pub fn read_tracked_paths(
     folder: &Path,
     env: &GitEnvironment,
@@ -44,10 +45,12 @@ pub fn read_tracked_paths(
         tracked.collect_git_tracked_paths(&folder, &repository, object_format)?;
     }
     if let Some(repository) = env.repository_from_git_variables(&folder)? {
+        // `core.worktree` is not compared here: with `GIT_DIR` and `GIT_WORK_TREE` git itself lets
+        // the two differ.
         let object_format = repository.read_git_settings()?.object_format;
         tracked.collect_git_tracked_paths(&folder, &repository, object_format)?;
     }
-    // Sorted and made into sets in one go: an index is sorted already.
+    // Collected into sets at once: an index is sorted already.
     Ok(GitTrackedPaths {
         files: tracked.files.into_iter().collect(),
         folders: tracked.folders.into_iter().collect(),
@@ -57,13 +60,13 @@ pub fn read_tracked_paths(
 struct TrackedPathsReader {
     files: Vec<Vec<u8>>,
     folders: Vec<Vec<u8>>,
-    /// Bytes that further names may have together.
+    /// Bytes that further names may take together.
     left: usize,
     until: Instant,
 }
 
 impl TrackedPathsReader {
-    /// Takes what this repository and its submodules track below `folder`.
+    /// Collects what this repository and its submodules track below `folder`.
     fn collect_git_tracked_paths(
         &mut self,
         folder: &Path,
@@ -73,6 +76,8 @@ impl TrackedPathsReader {
         let Some(below) = repository.worktree_relative_path(folder) else {
             return Ok(());
         };
+        // A `.git` file can point anywhere. A submodule whose repository is not inside this one is
+        // an error: a clone could bring in names from another project.
         let home = [
             &repository.worktree,
             &repository.git_dir,
@@ -85,7 +90,7 @@ impl TrackedPathsReader {
         };
         let mut found = self.collect_index_paths(repository, object_format, &below, &[])?;
         let mut seen = BTreeSet::new();
-        // Each is a real folder below the one that it is in, so this ends.
+        // Every submodule is a real folder below the one it is in, so the loop ends.
         while let Some(name) = found.pop() {
             let Some(worktree) =
                 submodule_checkout_folder(folder, &name).filter(|_| seen.insert(name.clone()))
@@ -105,8 +110,8 @@ impl TrackedPathsReader {
         Ok(())
     }
 
-    /// Takes the names of one index that are below a folder of its worktree, with the name of the
-    /// submodule that they are in before them. Returns the submodules among them.
+    /// Collects the names of one index that are below a folder of its worktree, prefixed with the
+    /// submodule that they are in. Returns the submodules among them.
     fn collect_index_paths(
         &mut self,
         repository: &GitRepository,
@@ -118,6 +123,7 @@ impl TrackedPathsReader {
         for entry in repository.read_index_entries(object_format, self.left, self.until)? {
             let inside = match strip_folder_prefix(&entry.name, below) {
                 Some(inside) => inside,
+                // A sparse folder above `below` covers all of it.
                 None if entry.kind == GitIndexEntryKind::Folder
                     && is_at_or_inside(below, &entry.name) =>
                 {
@@ -139,8 +145,8 @@ impl TrackedPathsReader {
     }
 }
 
-/// The folder of this name; `None` if there is none. Through a symlink it would not be in the
-/// tree, and the name may be anybody's.
+/// Returns the folder of this name; `None` if there is none. A symlink is refused: what is behind
+/// it is not in the tree, and the names are untrusted.
 fn submodule_checkout_folder(top: &Path, name: &[u8]) -> Option<PathBuf> {
     let mut folder = top.to_owned();
     for part in name.split(|byte| *byte == b'/') {
@@ -163,7 +169,7 @@ fn join_submodule_path(submodule: &[u8], name: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The part of `name` below `folder`; the empty folder is the top.
+/// Returns the part of `name` below `folder`; the empty folder is the top.
 fn strip_folder_prefix<'n>(name: &'n [u8], folder: &[u8]) -> Option<&'n [u8]> {
     match folder {
         [] => Some(name),

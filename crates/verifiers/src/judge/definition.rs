@@ -1,4 +1,4 @@
-//! What a judge is, as its definition in the sealed policy says.
+//! Defines a judge as the sealed policy describes it.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JudgeDefinition {
-    /// `provider/model`; `None` takes one of another family than the agent's.
+    /// `provider/model`. `None` stands for a model of another family than the agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What calls for it.
+    /// When it is asked.
     pub trigger: JudgeTriggerMode,
-    /// Words and phrases that call for it under `keywords`.
+    /// Words and phrases in an answer that trigger it under `keywords`.
     pub keywords: Vec<String>,
     /// Whether it judges answers to heartbeats: all of them, whatever they say.
     pub heartbeat: bool,
-    /// Whose answers it judges.
+    /// The kinds of conversation whose answers it judges.
     pub surfaces: Vec<ConversationKind>,
     /// The least score that passes, in thousandths.
     pub min_score: u32,
-    /// What to look at besides, in the project's own words.
+    /// Further criteria, in the project's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rubric: Option<String>,
     /// Rules that the project gives its agents, by file, as they were when the session began.
@@ -57,7 +57,7 @@ pub struct InstructionFile {
     pub text: String,
 }
 
-/// Keywords unless the config says otherwise (seed: OpenClaw pull request 21832).
+/// Default keywords (seed: OpenClaw pull request 21832).
 pub const DEFAULT_KEYWORDS: [&str; 5] = ["done", "completed", "finished", "ready", "here you go"];
 
 /// Files that hold rules for agents, in the order in which a judge reads them.

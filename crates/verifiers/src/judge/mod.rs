@@ -1,5 +1,5 @@
-//! `kind = "judge"`: a model reads the answer before the person does. Its verdict is testimony: it
-//! is read carefully, and what cannot be read or asked is inconclusive.
+//! Implements `kind = "judge"`: a model reads the answer before the person does. Its verdict is
+//! testimony: it is parsed strictly, and an answer that cannot be had or parsed is inconclusive.
 
 pub mod calibration;
 mod case;
@@ -30,11 +30,12 @@ use verdict_request::JudgePromptOrder;
 
 use crate::{VerifierDefinitionError, VerifierJob, VerifierKind, VerifierReport};
 
-/// So near the least score that passes, in thousandths, a judge is asked a second time, with what
-/// it is shown in the other order: a verdict that depends on the order is none.
+/// If the score is within this distance of the least passing one, in thousandths, the judge is
+/// asked a second time with its material in the other order: a verdict that depends on the order is
+/// none.
 const NEAR: u32 = 100;
 
-/// Who judges if the config names nobody: one of another family than the agent's.
+/// The default judges: one of another family than the agent's.
 const OF_ANTHROPIC: &str = "anthropic/claude-sonnet-4-5";
 const OF_OPENAI: &str = "openai/gpt-4.1";
 
@@ -79,7 +80,7 @@ impl VerifierKind for JudgeVerifier {
     }
 }
 
-/// Without secrets in what the project tells its agents, nor in the rubric.
+/// Redacts the project's rules and the rubric.
 fn redact_judge_definition(mut judge: JudgeDefinition, job: &VerifierJob<'_>) -> JudgeDefinition {
     let rules = judge.rules.iter_mut().map(|rules| &mut rules.text);
     for text in rules.chain(&mut judge.rubric) {
@@ -99,13 +100,15 @@ fn parse_judge_definition(definition: &str) -> Result<JudgeDefinition, VerifierD
     let wrong = |error: ModelError| VerifierDefinitionError::Judge {
         what: error.to_string(),
     };
+    // Only the name is checked: whether there is a key is a matter of the machine, not of the
+    // config.
     if let Some(model) = &judge.model {
         checkrein_models::validate_model_name(model).map_err(wrong)?;
     }
     Ok(judge)
 }
 
-/// Whether a model of this name can be asked at all.
+/// Checks that a model name can be used at all.
 ///
 /// # Errors
 /// What is wrong with the name, and what would be right.
@@ -113,7 +116,7 @@ pub fn check_model_name(name: &str) -> Result<(), String> {
     checkrein_models::validate_model_name(name).map_err(|error| error.to_string())
 }
 
-/// The model that judges an agent of this name, and whether it is of the agent's own family.
+/// Returns the model that judges this agent, and whether it is of the agent's own family.
 pub fn choose_judge_model(judge: &JudgeDefinition, agent: &str) -> (String, bool) {
     let family = match agent {
         "claude-code" => "anthropic",
@@ -132,19 +135,23 @@ pub fn choose_judge_model(judge: &JudgeDefinition, agent: &str) -> (String, bool
         "openai" => ["openai/", "gpt-"],
         _ => return (model, false),
     };
+    // By name, so that a model behind a proxy (`openrouter/anthropic/claude-...`) is recognised
+    // too.
     let same = words.iter().any(|word| model.to_lowercase().contains(word));
     (model, same)
 }
 
 impl JudgeDefinition {
-    /// Whether a verdict is asked for a second time.
+    /// Returns whether a verdict has to be confirmed by a second one.
     fn is_near_min_score(&self, said: &JudgeVerdict) -> bool {
+        // Without a score the verdict stands for the end of the scale, which is rarely near the
+        // limit.
         let score = said.score.unwrap_or(if said.passes { 1000 } else { 0 });
         score.abs_diff(self.min_score) <= NEAR
     }
 }
 
-/// What came of asking.
+/// The outcome of asking the judge.
 enum JudgeResponse {
     Verdict(JudgeVerdict),
     Unreadable(JudgeVerdictParseError),
@@ -161,7 +168,7 @@ fn run_judge(
     let (name, same) = choose_judge_model(judge, &case.agent);
     let own = Duration::from_millis(job.spec.timeout_ms);
     let until = started + own;
-    // What the agent waits for may be less.
+    // The agent may wait for less than the judge's own timeout.
     let cut = job.deadline.is_some_and(|deadline| deadline < until);
     let until = job.deadline.map_or(until, |deadline| deadline.min(until));
     let mut testimony = JudgeUsage {
@@ -170,6 +177,7 @@ fn run_judge(
     };
     let mut heard = |order| ask_judge(judge, case, (&name, until), order, job, &mut testimony);
     let first = heard(JudgePromptOrder::RequestFirst);
+    // Only a close call costs a second question.
     let second = match &first {
         JudgeResponse::Verdict(said) if judge.is_near_min_score(said) => {
             Some(heard(JudgePromptOrder::AnswerFirst))
@@ -180,6 +188,7 @@ fn run_judge(
     let said = match (first, second) {
         (JudgeResponse::Verdict(one), None) => one,
         (JudgeResponse::Verdict(one), Some(JudgeResponse::Verdict(other))) => {
+            // The scores may differ; what counts is which side of the limit they are on.
             if passes(&one) != passes(&other) {
                 let why = "asked twice, what it was shown in the other order, it said yes and no";
                 let report = VerifierReport::inconclusive_report(
@@ -191,6 +200,8 @@ fn run_judge(
             }
             one
         }
+        // A second answer that cannot be used voids the first: it was near the limit and is
+        // unconfirmed.
         (JudgeResponse::Unreadable(why), _) | (_, Some(JudgeResponse::Unreadable(why))) => {
             let why = format!("{name}: {why}");
             let report = VerifierReport::inconclusive_report(
@@ -224,6 +235,7 @@ fn run_judge(
     };
     let mut excerpt = said.feedback.join("\n");
     if same {
+        // A model may favour answers of its own family, so the reader is told.
         excerpt.push_str("\nThe judge is of the same family as the agent, which it may favour.");
     }
     let report = VerifierReport {
@@ -256,8 +268,10 @@ fn ask_judge(
         Ok(model) => model,
         Err(error) => return JudgeResponse::Failed(error),
     };
+    // A new number for each question: data that was written before cannot contain it.
     let quotes = QuotedPromptBlocks::with_random_quote_number();
     let request = verdict_request::verdict_request(judge, case, quotes, order);
+    // Counted before the answer: a question that fails may cost something too.
     testimony.asked += 1;
     match block_on_unless_cancelled(job.cancelled, model.ask_model(&request)) {
         None => JudgeResponse::Cancelled,
@@ -275,13 +289,15 @@ fn ask_judge(
 fn add_judge_usage(testimony: &mut JudgeUsage, reply: &ModelReply) {
     let usage = &reply.usage;
     let add = |total: &mut Option<u64>, more: Option<u64>| {
+        // If this reply's use is unknown so is the sum, which would otherwise read as less than was
+        // used.
         *total = more.map(|more| total.unwrap_or(0).saturating_add(more));
     };
     let read = [usage.input, usage.cache_read, usage.cache_write];
     let known = read.iter().any(Option::is_some);
     add(
         &mut testimony.input,
-        // A provider may say any number.
+        // A provider may report any number, so the sum saturates.
         known.then(|| read.into_iter().flatten().fold(0, u64::saturating_add)),
     );
     add(&mut testimony.output, usage.output);
@@ -293,7 +309,7 @@ fn model_error_report(error: &ModelError, cut: bool, testimony: JudgeUsage) -> V
     let (cause, retryable) = match error {
         ModelError::Timeout { .. } if cut => (InconclusiveCause::ReplyDeadline, Retryability::Yes),
         ModelError::Timeout { .. } => (InconclusiveCause::Timeout, Retryability::Yes),
-        // No agent can bring one.
+        // An agent cannot supply a key, so another attempt would not help.
         ModelError::NoKey { .. } => (InconclusiveCause::ModelUnavailable, Retryability::No),
         _ => (InconclusiveCause::ModelUnavailable, Retryability::Yes),
     };

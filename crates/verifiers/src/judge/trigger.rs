@@ -1,27 +1,30 @@
-//! What calls for a judge, told from the answer's text and what is known beside it. Nothing is
-//! asked and nothing is read: it is a fact of the stop.
+//! Decides whether an answer calls for a judge, from its text and the facts of the stop. Nothing is
+//! asked and nothing is read, so the result is itself a fact of the stop.
 
 use checkrein_core::input::{AgentAnswerFlags, JudgeTrigger};
 
 use super::definition::{ConversationKind, JudgeDefinition, JudgeTriggerMode};
 
-/// Whether this answer calls for this judge. First what can be told without any model says whether
-/// there is something to judge at all.
+/// Returns whether this answer calls for this judge, and why. Facts that need no model come first:
+/// they say whether there is anything to judge at all.
 pub fn evaluate_judge_trigger(
     judge: &JudgeDefinition,
     main: bool,
     fact: AgentAnswerFlags,
     text: &str,
 ) -> JudgeTrigger {
+    // With calls still open this is no final answer.
     if fact.calls_pending {
         return JudgeTrigger::CallsPending;
     }
+    // What the person has seen already cannot be held back.
     if fact.delivered {
         return JudgeTrigger::Delivered;
     }
     if fact.streamed {
         return JudgeTrigger::Streamed;
     }
+    // An empty answer claims nothing.
     if text.trim().is_empty() {
         return JudgeTrigger::Empty;
     }
@@ -35,7 +38,7 @@ pub fn evaluate_judge_trigger(
     if !judge.surfaces.contains(&surface) {
         return JudgeTrigger::OtherSurface;
     }
-    // An answer of "all is well" holds no keyword: each is judged.
+    // An answer of "all is well" contains no keyword, so every answer to a heartbeat is judged.
     if fact.heartbeat {
         return JudgeTrigger::Heartbeat;
     }
@@ -53,9 +56,10 @@ pub fn evaluate_judge_trigger(
     }
 }
 
-/// Whether a text holds a word or phrase, whatever its letter case and blanks: "done" is not in
-/// "abandoned".
+/// Returns whether a text contains a word or phrase, regardless of case and blanks: "done" is not
+/// in "abandoned".
 fn contains_phrase(text: &str, phrase: &str) -> bool {
+    // Word by word, so that a line break or punctuation within a phrase does not matter.
     let words: Vec<String> = lowercase_words(phrase).collect();
     let Some(first) = words.first() else {
         return false;

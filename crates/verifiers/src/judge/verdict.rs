@@ -1,9 +1,9 @@
-//! A judge's answer as a verdict.
+//! Parses a judge's answer into a verdict.
 
 use checkrein_core::evidence::{Finding, FindingBaselineState};
 use checkrein_models::answers::{self, RequiredAnswerKeys, UnreadableAnswerCause};
 
-/// What is wrong with an answer, most of all (seed: OpenClaw pull request 21832).
+/// The main fault of an answer (seed: OpenClaw pull request 21832).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JudgedFailureCategory {
     /// It does not do what was asked.
@@ -12,7 +12,7 @@ pub enum JudgedFailureCategory {
     Incomplete,
     /// It breaks a rule of the project.
     RuleViolation,
-    /// It is not in the register of its reader.
+    /// Its tone does not suit its reader.
     ToneMismatch,
     /// It refuses what it should do.
     Refusal,
@@ -39,27 +39,28 @@ impl JudgedFailureCategory {
         }
     }
 
-    /// By that name, blanks and letter case aside.
+    /// Parses such a name, regardless of case, blanks and hyphens.
     pub fn parse_failure_category(text: &str) -> Option<Self> {
+        // Models write "Rule violation" as well as `rule_violation`.
         let text = text.trim().to_lowercase().replace([' ', '-'], "_");
         Self::ALL.into_iter().find(|known| known.as_str() == text)
     }
 }
 
-/// What a judge says.
+/// A judge's verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgeVerdict {
-    /// Whether the answer may stand, by its own word.
+    /// Whether the answer may stand, by the judge's word.
     pub passes: bool,
     /// How good it is, in thousandths; `None` if it does not say.
     pub score: Option<u32>,
-    /// What is wrong most.
+    /// The main fault.
     pub category: Option<JudgedFailureCategory>,
-    /// What the agent has to do, a point each.
+    /// What the agent has to do, one point each.
     pub feedback: Vec<String>,
 }
 
-/// Why what a judge said is no verdict.
+/// Why a judge's answer is no verdict.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JudgeVerdictParseError {
     /// It cannot be read.
@@ -83,12 +84,12 @@ const WORDS: &[(&str, bool)] = &[
     ("rejected", false),
 ];
 
-/// Points of feedback that are handed on, and characters of one.
+/// Points of feedback that are passed on, and characters of each.
 const POINTS: usize = 8;
 const POINT: usize = 240;
 
-/// Reads what a judge said to the request of this number. A verdict that does not repeat it may be
-/// one that the judge quotes from what it was shown.
+/// Parses a judge's answer to the request of this number. A verdict that does not repeat the number
+/// may be one that the judge quotes from its material.
 ///
 /// # Errors
 /// Why it cannot be read.
@@ -101,15 +102,18 @@ pub fn parse_judge_verdict(
         keys: &["verdict", "score", "category", "feedback"],
     };
     let answer = answers::parse_model_answer(text, wanted)?;
+    // The number is checked before any field is read: an unsigned answer may be data.
     if !answer.answer_repeats_request_number() {
         return Err(JudgeVerdictParseError::Unsigned);
     }
     let passes = answer.field_matching_allowed_words("verdict", WORDS)?;
     let score = match answer.thousandths_field("score") {
         Ok(score) => Some(u32::from(score)),
+        // A missing score is accepted; one that cannot be read is not, since it may be anything.
         Err(UnreadableAnswerCause::Missing(_)) => None,
         Err(unreadable) => return Err(unreadable.into()),
     };
+    // An unknown category is dropped and not an error: it only names the finding.
     let category = answer.answer_text_field("category");
     Ok(JudgeVerdict {
         passes,
@@ -139,13 +143,13 @@ fn judge_feedback_points(text: &str) -> Vec<String> {
 }
 
 impl JudgeVerdict {
-    /// Whether the answer may stand: by its own word, and by its score if it gives one.
+    /// Returns whether the answer may stand, by the verdict and by the score if there is one.
     pub fn passes_min_score(&self, min_score: u32) -> bool {
         self.passes && self.score.is_none_or(|score| score >= min_score)
     }
 
-    /// What is wrong, as findings: the category is their identity, so that the same complaint in
-    /// other words is the same.
+    /// Returns the faults as findings. The category is their identity, so that the same complaint
+    /// in other words is the same finding.
     pub(super) fn judge_findings(&self) -> Vec<Finding> {
         let category = self
             .category
@@ -160,6 +164,7 @@ impl JudgeVerdict {
             state: FindingBaselineState::New,
         };
         if self.feedback.is_empty() {
+            // A failure without findings would have an empty failure set.
             return vec![finding("the judge does not say what is missing".to_owned())];
         }
         self.feedback.iter().cloned().map(finding).collect()

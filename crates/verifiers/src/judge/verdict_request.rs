@@ -1,5 +1,5 @@
-//! The request to a judge: instructions, then data in quotes, what matters most at both ends. A
-//! model reads the middle of a long text least (Liu et al. 2023, "Lost in the Middle").
+//! Builds the request to a judge: instructions, then data in quotes, with what matters most at both
+//! ends. A model reads the middle of a long text least (Liu et al. 2023, "Lost in the Middle").
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use super::case::{JudgeInput, StandingTaskLists};
 use super::definition::JudgeDefinition;
 
-/// Characters of the whole, unless the request itself is longer.
+/// Characters of the whole prompt, unless the person's request alone is longer.
 const BUDGET: usize = 32_000;
-/// Characters of rules that are left when the whole is too long.
+/// Characters of rules that are kept if the whole is too long.
 const RULES_LEFT: usize = 8_000;
-/// Characters of the answer that are left when the whole is still too long.
+/// Characters of the answer that are kept if the whole is still too long.
 const ANSWER_LEFT: usize = 12_000;
 /// Bytes of what was done, changed and found that are shown at all.
 const CALLS: usize = 2_000;
@@ -22,7 +22,7 @@ const CHANGES: usize = 6_000;
 const FOUND: usize = 3_000;
 /// Bytes of the project's rules that are shown at all.
 const RULES: usize = 64 * 1024;
-/// Output tokens that a verdict can take, thoughts before it included.
+/// Output tokens that a verdict may take, including thoughts before it.
 const MOST_TOKENS: u32 = 16_000;
 
 const INSTRUCTIONS: &str = "You review the last answer of an AI agent before it reaches the person who asked. Judge the work, not its tone of confidence: that the agent says it is done is no evidence. Think about three things in turn:
@@ -33,7 +33,7 @@ What tools found (block 'found') weighs more than what the answer claims. In a h
 If something is wrong, say in `feedback` what the agent has to do, a line for each point, so that it can act on it. `category` is what is wrong most: goal_missed, incomplete, rule_violation, tone_mismatch (wrong register for the reader), refusal (it refused what it should do); none if nothing is. `score` is from 0 (useless) to 1 (nothing to add). `verdict` is pass or fail. `ref` is the number that the message begins with.
 Answer with one JSON object: {\"ref\": number, \"goal\": text, \"completeness\": text, \"rules\": text, \"score\": number, \"verdict\": \"pass\" or \"fail\", \"category\": text, \"feedback\": text}.";
 
-/// What a verdict looks like.
+/// The JSON Schema of a verdict.
 static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
     let text = json!({"type": "string"});
     Arc::new(json!({
@@ -55,7 +55,7 @@ static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
     }))
 });
 
-/// In which order a judge reads what it is shown.
+/// The order in which a judge reads its material.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JudgePromptOrder {
     /// The request first, the answer last.
@@ -64,7 +64,7 @@ pub(super) enum JudgePromptOrder {
     AnswerFirst,
 }
 
-/// Blocks in the order in which they are read.
+/// The blocks of a prompt, in reading order.
 struct JudgePromptSections {
     request: String,
     rules: String,
@@ -74,7 +74,7 @@ struct JudgePromptSections {
     answer: String,
 }
 
-/// The request for a verdict about this case.
+/// Builds the request for a verdict about this case.
 pub(super) fn verdict_request(
     judge: &JudgeDefinition,
     case: &JudgeInput,
@@ -102,8 +102,8 @@ pub(super) fn verdict_request(
 
 impl JudgePromptSections {
     fn prompt_sections_from_case(judge: &JudgeDefinition, case: &JudgeInput) -> Self {
-        // The standing tasks of a heartbeat are nobody's rules but its own. Earlier builds sealed
-        // them with the rules.
+        // Standing tasks are rules for heartbeats only. Older builds sealed them together with the
+        // rules.
         let tasks = case.tasks.as_ref().filter(|_| case.heartbeat);
         let sealed = case.heartbeat && tasks.is_none();
         let meant = judge
@@ -134,6 +134,7 @@ impl JudgePromptSections {
             "tool calls",
             &case.calls.join("\n"),
             CALLS,
+            // Of the tool calls the last ones tell how the work ended.
             KeptTextPart::End,
         );
         section("changes", &case.changes, CHANGES, KeptTextPart::Start);
@@ -147,6 +148,7 @@ impl JudgePromptSections {
         }
     }
 
+    // Counted in characters, as the budget is; bytes would halve it for some languages.
     fn prompt_char_count(&self) -> usize {
         let texts = [
             &self.request,
@@ -163,8 +165,8 @@ impl JudgePromptSections {
             .sum()
     }
 
-    /// Over the budget history goes first, oldest first, then rules, then the answer's end; what
-    /// was asked is never cut.
+    /// Trims the prompt to the budget: history first, oldest turn first, then rules, then the end
+    /// of the answer. The request is never cut.
     fn trim_judge_prompt_to_budget(&mut self, budget: usize) {
         while self.prompt_char_count() > budget && !self.history.is_empty() {
             self.history.remove(0);
@@ -187,6 +189,7 @@ impl JudgePromptSections {
             ("earlier feedback", &self.feedback),
             ("answer", &self.answer),
         ];
+        // Reversing keeps request and answer at the two ends, which are read best.
         if order == JudgePromptOrder::AnswerFirst {
             blocks.reverse();
         }
@@ -198,7 +201,8 @@ impl JudgePromptSections {
     }
 }
 
-/// The standing tasks now, beside what they were: who ticks one says so, and proves nothing.
+/// Renders the standing tasks as they are, beside what they were: a tick is the agent's own word
+/// and proves nothing.
 fn standing_tasks_text(tasks: &StandingTaskLists) -> String {
     let now = tasks
         .now
@@ -207,6 +211,7 @@ fn standing_tasks_text(tasks: &StandingTaskLists) -> String {
     let before = match (&tasks.before, &tasks.now) {
         (None, _) => "(not known)",
         (Some(before), Some(now)) if before == now => "(the same)",
+        // An empty text at the start means that the file did not exist.
         (Some(before), _) if before.is_empty() => "(there was none)",
         (Some(before), _) => before,
     };

@@ -1,11 +1,12 @@
-//! Head and tail of an output: where a failing command says what it does and what is wrong.
+//! Keeps the head and the tail of an output: there a failing command says what it does and what is
+//! wrong.
 
 use super::strip_terminal_escapes;
 
-/// An excerpt is never longer.
+/// The longest excerpt in bytes.
 pub(crate) const EXCERPT_BYTES: usize = 16 * 1024;
 
-/// Raw bytes kept of the beginning, and of the end. Together they leave room for notes.
+/// Raw bytes kept of the beginning and of the end. Together they leave room for notes.
 const HEAD: usize = 4 * 1024;
 const TAIL: usize = 11 * 1024;
 
@@ -18,12 +19,13 @@ pub(crate) struct HeadTailBuffer {
 }
 
 impl HeadTailBuffer {
-    /// Takes the next chunk.
+    /// Appends the next chunk.
     pub(crate) fn push_output_chunk(&mut self, chunk: &[u8]) {
         self.total += chunk.len() as u64;
         let room = HEAD.saturating_sub(self.head.len());
         let (head, rest) = chunk.split_at_checked(room).unwrap_or((chunk, &[]));
         self.head.extend_from_slice(head);
+        // Of a large chunk only its last part can survive; the rest is not copied.
         let newest = rest.get(rest.len().saturating_sub(TAIL)..).unwrap_or(rest);
         self.tail.extend_from_slice(newest);
         if self.tail.len() > TAIL {
@@ -31,12 +33,13 @@ impl HeadTailBuffer {
         }
     }
 
-    /// Counts bytes of the middle that were never fed.
+    /// Counts bytes of the middle that were never pushed.
     pub(crate) fn count_skipped_bytes(&mut self, bytes: u64) {
         self.total += bytes;
     }
 
-    /// The text to show: notes first, then both ends with what lies between counted.
+    /// Returns the text to show: notes first, then both ends with the omitted bytes between them
+    /// counted.
     pub(crate) fn render_excerpt(&self, notes: &[String]) -> String {
         let mut text = String::new();
         for note in notes {
@@ -51,6 +54,8 @@ impl HeadTailBuffer {
                 &[self.head.as_slice(), self.tail.as_slice()].concat(),
             ));
         } else {
+            // Cut at line ends: half a line could read as a whole one, and half a character as
+            // another.
             text.push_str(&strip_terminal_escapes(trim_partial_last_line(&self.head)));
             text.push_str(&format!(
                 "\n[checkrein: about {} bytes left out]\n",
@@ -58,6 +63,8 @@ impl HeadTailBuffer {
             ));
             text.push_str(&strip_terminal_escapes(trim_partial_first_line(&self.tail)));
         }
+        // Invalid UTF-8 grows to three bytes per byte when it is decoded, so the bound is enforced
+        // last.
         truncate_text_to_bytes(text, EXCERPT_BYTES)
     }
 }
@@ -77,7 +84,7 @@ fn trim_partial_first_line(bytes: &[u8]) -> &[u8] {
         .unwrap_or(bytes)
 }
 
-/// `text` cut to at most `limit` bytes, at a character's end.
+/// Returns `text` cut to at most `limit` bytes, at a character boundary.
 pub(crate) fn truncate_text_to_bytes(mut text: String, limit: usize) -> String {
     if text.len() > limit {
         text.truncate(text.floor_char_boundary(limit));

@@ -1,6 +1,6 @@
-//! A stream of chunks as lines, in bounded memory.
+//! Splits a stream of chunks into lines, in bounded memory.
 
-/// Bytes of a line that are looked at; what follows in the same line is skipped.
+/// Bytes of a line that are kept; the rest of the line is skipped.
 const LINE_BYTES: usize = 4096;
 
 /// Cuts chunks into lines.
@@ -10,13 +10,14 @@ pub(crate) struct LineSplitter {
 }
 
 impl LineSplitter {
-    /// Takes the next chunk; `each` is given every line that is complete by now.
+    /// Splits the next chunk and calls `each` for every line that is complete.
     pub(crate) fn split_chunk_into_lines(&mut self, chunk: &[u8], mut each: impl FnMut(&[u8])) {
         let mut pieces = chunk.split(|byte| *byte == b'\n').peekable();
         while let Some(piece) = pieces.next() {
             let complete = pieces.peek().is_some();
             let room = LINE_BYTES.saturating_sub(self.begun.len());
             let piece = piece.get(..room).unwrap_or(piece);
+            // Most lines lie within one chunk and are passed on without a copy.
             if complete && self.begun.is_empty() {
                 each(piece);
                 continue;
@@ -29,7 +30,7 @@ impl LineSplitter {
         }
     }
 
-    /// Gives the last line if no line end followed it.
+    /// Passes on the last line if no line end followed it.
     pub(crate) fn flush_unterminated_last_line(&mut self, each: impl FnOnce(&[u8])) {
         if !self.begun.is_empty() {
             each(&self.begun);

@@ -1,4 +1,4 @@
-//! What a command printed: plain text out of it, line by line, and the part worth showing.
+//! Turns what a command printed into plain text, lines, and the part worth showing.
 
 mod excerpt;
 mod lines;

@@ -1,10 +1,12 @@
-//! Text without escape sequences and control characters: it goes to people, to agents
-//! and to readers of findings, none of which is a terminal.
+//! Removes escape sequences and control characters: the text goes to people, to agents and to
+//! parsers of findings, none of which is a terminal.
 
 use std::borrow::Cow;
 
-/// The text of `bytes`: lossy UTF-8, escape sequences removed, a carriage return ends a line.
+/// Returns the text of `bytes`: lossy UTF-8, without escape sequences; a carriage return ends a
+/// line.
 pub(crate) fn strip_terminal_escapes(bytes: &[u8]) -> Cow<'_, str> {
+    // Most output is plain and needs no copy.
     if bytes
         .iter()
         .all(|byte| *byte >= b' ' && *byte != 0x7f || matches!(byte, b'\n' | b'\t'))
@@ -17,6 +19,8 @@ pub(crate) fn strip_terminal_escapes(bytes: &[u8]) -> Cow<'_, str> {
         match byte {
             0x1b => skip_escape_sequence(&mut rest),
             b'\r' if rest.peek() == Some(&b'\n') => {}
+            // A progress bar returns to the start of its line for each step; as lines the steps
+            // stay apart.
             b'\r' => kept.push(b'\n'),
             b'\n' | b'\t' => kept.push(byte),
             0..b' ' | 0x7f => {}
@@ -35,6 +39,7 @@ fn skip_escape_sequence(rest: &mut std::iter::Peekable<impl Iterator<Item = u8>>
                 if *byte == b'\n' {
                     return;
                 }
+                // The range of final bytes of ECMA-48.
                 let last = (0x40..=0x7e).contains(byte);
                 rest.next();
                 if last {

@@ -1,6 +1,7 @@
-//! What a model that watches another agent has in common, whatever it is asked: one question, data in a
-//! block of its own, an answer that repeats the question's number, and a cause where nothing was said
-//! that counts. Never an error, never a verdict that nobody gave.
+//! What all questions to a model that watches another agent have in common: one question, data in a
+//! block of its own, an answer that repeats the question's number, and a cause if the answer does
+//! not count. A problem is never an error, and an answer that does not count is never taken for a
+//! verdict.
 
 mod prompt_lines;
 mod recent_messages;
@@ -21,39 +22,39 @@ pub(crate) use prompt_lines::{PromptLines, push_one_line};
 pub(crate) use recent_messages::ConversationExcerptLimits;
 pub use unit_fraction::{ParseFractionError, UnitFraction};
 
-/// Most tokens of an answer: of one that thinks first as well.
+/// Tokens of an answer, including thoughts before it.
 const MAX_TOKENS: u32 = 2048;
 
 /// Room for a short question, in bytes.
 const ROOM: usize = 1_024;
 
-/// Why a witness said nothing that counts.
+/// Why a reviewer's answer does not count.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnusableModelAnswer {
-    /// It gave no answer.
+    /// The model gave no answer.
     #[error("the model gave no answer: {0}")]
     Model(ModelError),
-    /// It would not answer, or its provider would not let it.
+    /// The model or its provider refused to answer.
     #[error("the model refused to answer")]
     Refused,
-    /// What it said cannot be read.
+    /// The answer cannot be parsed.
     #[error("{0}")]
     Unreadable(#[from] UnreadableAnswerCause),
-    /// The number of the question is not in the answer, so that it may be quoted from the data.
+    /// The answer does not contain the number of the question, so it may be quoted from the data.
     #[error("the answer does not repeat the number of its question")]
     Unsigned,
-    /// It wants other arguments, and names none.
+    /// It rewrites a call without naming arguments.
     #[error("the answer rewrites a call without saying how")]
     NoArguments,
-    /// The arguments that it wants are none of the tool's.
+    /// The arguments that it proposes do not fit the tool's schema.
     #[error("the arguments of the rewritten call do not fit: {0}")]
     InvalidArguments(String),
 }
 
-/// What came of a question.
+/// The outcome of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelQuestionOutcome<T> {
-    /// What it said, or why that is nothing.
+    /// The answer, or why it does not count.
     pub result: Result<T, UnusableModelAnswer>,
     /// What the answer used; `None` if there was none.
     pub usage: Option<AnswerTokenUsage>,
@@ -67,10 +68,10 @@ pub struct PreparedModelQuestion {
     number: u32,
 }
 
-/// A kind of question: what is the same whenever it is asked.
+/// The constant part of a kind of question.
 pub(crate) struct ReviewTemplate {
     pub(crate) system: &'static str,
-    /// What our block of data is called.
+    /// The label of the data block.
     pub(crate) label: &'static str,
     pub(crate) shape: OutputSchema,
     /// See [`RequiredAnswerKeys::keys`].
@@ -78,13 +79,13 @@ pub(crate) struct ReviewTemplate {
 }
 
 impl ReviewTemplate {
-    /// Asks about this data.
+    /// Builds a request about this data.
     pub(crate) fn build_reviewer_request(
         &self,
         data: impl FnOnce(&mut PromptLines<'_>),
     ) -> PreparedModelQuestion {
         let quotes = QuotedPromptBlocks::with_random_quote_number();
-        // One block, which begins with the number: a heading would only say it again.
+        // The block begins with the number already; a heading would repeat it at a cost.
         let mut prompt = String::with_capacity(ROOM);
         quotes.push_quoted_block_by_writer(&mut prompt, self.label, |prompt| {
             data(&mut PromptLines::new(prompt));
@@ -102,7 +103,7 @@ impl ReviewTemplate {
         }
     }
 
-    /// What came of it.
+    /// Turns a reply into an outcome.
     pub(crate) fn review_outcome_from_reply<T>(
         &self,
         asking: &PreparedModelQuestion,
@@ -114,6 +115,7 @@ impl ReviewTemplate {
                 result: self
                     .parse_review_answer(asking, &reply)
                     .and_then(|answer| read(&answer)),
+                // Also of an answer that does not count: it is paid for.
                 usage: Some(reply.usage),
             },
             Err(error) => ModelQuestionOutcome {
@@ -128,6 +130,7 @@ impl ReviewTemplate {
         asking: &PreparedModelQuestion,
         reply: &'a ModelReply,
     ) -> Result<ParsedModelJson<'a>, UnusableModelAnswer> {
+        // Before parsing: a refusal is a text too, and may quote the data.
         if reply.finish_reason == FinishReason::Refused {
             return Err(UnusableModelAnswer::Refused);
         }
@@ -136,6 +139,7 @@ impl ReviewTemplate {
             keys: self.keys,
         };
         let answer = parse_model_answer(&reply.text, wanted)?;
+        // Data cannot contain the number, which was drawn after it was written.
         if answer.answer_repeats_request_number() {
             Ok(answer)
         } else {

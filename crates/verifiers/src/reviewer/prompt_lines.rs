@@ -1,6 +1,6 @@
-//! Writes what a witness is shown: one line for each part, `name: what it is`, and no data with a line break, so that
-//! none passes for another part. Lines and not JSON, because a request is JSON already: every quotation mark would
-//! be escaped twice, and tokens are paid for each.
+//! Writes what a reviewer is shown: one line for each part, `name: content`, and no line break
+//! within content, so that none can pass for another part. Lines are used instead of JSON, because
+//! the request itself is JSON: every quotation mark would be escaped twice, at the cost of tokens.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use checkrein_models::ChatMessage;
 
 use super::recent_messages::ConversationExcerptLimits;
 
-/// Lines that are being written at the end of a text.
+/// Appends lines to a text.
 pub(crate) struct PromptLines<'a> {
     text: &'a mut String,
     begins: usize,
@@ -20,7 +20,7 @@ impl<'a> PromptLines<'a> {
         Self { text, begins }
     }
 
-    /// A text, of which at most so many bytes are shown. Nothing is written of an empty one.
+    /// Appends a text, of which at most `most` bytes are shown. An empty text is skipped.
     pub(crate) fn add_prompt_text_line(&mut self, name: &str, text: &str, most: usize) {
         if !text.is_empty() {
             self.begin_labelled_prompt_line(name);
@@ -28,13 +28,13 @@ impl<'a> PromptLines<'a> {
         }
     }
 
-    /// What is JSON, or a line of ours.
+    /// Appends JSON or a line of our own.
     pub(crate) fn add_prompt_raw_line(&mut self, name: &str, line: &str) {
         self.begin_labelled_prompt_line(name);
         push_json_without_line_breaks(self.text, line);
     }
 
-    /// The end of a conversation. Nothing is written of an empty one.
+    /// Appends the end of a conversation. An empty one is skipped.
     pub(crate) fn add_recent_messages(
         &mut self,
         messages: &[ChatMessage],
@@ -51,26 +51,26 @@ impl<'a> PromptLines<'a> {
         self.text.push_str(": ");
     }
 
-    /// More of the line that was begun.
+    /// Appends to the current line.
     pub(super) fn append_to_prompt_line(&mut self, text: &str) {
         push_one_line(self.text, text);
     }
 }
 
-/// Writes a text on one line, of which at most so many bytes are shown; then it says how many are not.
+/// Writes at most `most` bytes of a text on one line, then the number of bytes cut.
 fn push_truncated_text(out: &mut String, text: &str, most: usize) {
     let kept = text.split_at(text.floor_char_boundary(most)).0;
     push_one_line(out, kept);
     let cut = text.len() - kept.len();
     if cut > 0 {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(out, "[... {cut} bytes cut]");
     }
 }
 
-/// Whatever breaks a line, and whatever is blank beside it, is one blank.
+/// Writes a text on one line: a line break and the blanks around it become one blank.
 pub(crate) fn push_one_line(out: &mut String, text: &str) {
-    // Without a way out in the middle, so that many bytes are looked at in one.
+    // No early exit, so that the compiler can test many bytes at once.
     let special = |special, byte: &u8| special | !(b' '..0x7f).contains(byte);
     if !text.as_bytes().iter().fold(false, special) {
         out.push_str(text);
@@ -85,11 +85,12 @@ pub(crate) fn push_one_line(out: &mut String, text: &str) {
 }
 
 fn is_line_break(c: char) -> bool {
+    // Unicode's line and paragraph separators are no control characters.
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// JSON, with what breaks a line written as JSON writes it: between two values a blank does as well, and within
-/// a text only what JSON allows there is left.
+/// Writes JSON on one line: a line break between values becomes a blank, and one within a string
+/// becomes an escape.
 fn push_json_without_line_breaks(out: &mut String, json: &str) {
     let special = |special, byte: &u8| special | !(b' '..0x7f).contains(byte);
     if !json.as_bytes().iter().fold(false, special) {
@@ -98,6 +99,7 @@ fn push_json_without_line_breaks(out: &mut String, json: &str) {
     }
     for c in json.chars() {
         match c {
+            // JSON allows these between values only, where a blank means the same.
             c if c.is_ascii_control() && c != '\u{7f}' => out.push(' '),
             c if is_line_break(c) => {
                 let _ = write!(out, "\\u{:04x}", u32::from(c));
@@ -107,13 +109,13 @@ fn push_json_without_line_breaks(out: &mut String, json: &str) {
     }
 }
 
-/// Writes a text as JSON.
+/// Writes a text as a JSON string.
 pub fn push_json_string(out: &mut String, text: &str) {
     out.push('"');
     let special =
         |special, byte: &u8| special | (*byte < b' ') | (*byte == b'"') | (*byte == b'\\');
     if text.as_bytes().iter().fold(false, special) {
-        // Texts can be written as JSON.
+        // Serializing a string cannot fail.
         let quoted = serde_json::to_string(text).unwrap_or_default();
         out.push_str(quoted.get(1..quoted.len() - 1).unwrap_or_default());
     } else {

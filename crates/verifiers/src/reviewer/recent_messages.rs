@@ -1,5 +1,5 @@
-//! The end of a conversation, as a witness is shown it: a few messages, each cut, and the oldest of them
-//! left out where there is no room for all.
+//! Renders the end of a conversation for a reviewer: a few messages, each cut, and the oldest of
+//! them left out if there is no room for all.
 
 use checkrein_models::{ChatMessage, RequestedToolCall};
 
@@ -8,24 +8,25 @@ use super::prompt_lines::PromptLines;
 /// How much of a conversation is shown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConversationExcerptLimits {
-    /// At most so many messages.
+    /// Most messages.
     pub(crate) count: usize,
-    /// At most so many bytes of each.
+    /// Most bytes of each message.
     pub(crate) each: usize,
-    /// At most about so many bytes of all.
+    /// Most bytes of all messages, approximately.
     pub(crate) all: usize,
 }
 
-/// With less room than this a message is left out.
+/// With less room than this, in bytes, a message is left out.
 const SENSE: usize = 24;
-/// What ends a message that is longer.
+/// Marks a message that was cut.
 const CUT: &str = " ...";
 
 impl ConversationExcerptLimits {
-    /// A line for each message, oldest first.
+    /// Writes a line for each message, oldest first.
     pub(super) fn write_recent_messages(self, messages: &[ChatMessage], out: &mut PromptLines<'_>) {
         let mut room = self.all;
         let mut shown = 0;
+        // Counted from the newest, which says most about the step in question.
         for message in messages.iter().rev().take(self.count) {
             if room < SENSE {
                 break;
@@ -44,7 +45,7 @@ impl ConversationExcerptLimits {
         }
     }
 
-    /// Room for the oldest that is shown, before these.
+    /// Returns the room left for the oldest message shown, before `newer` ones.
     fn oldest_message_room(self, newer: &[ChatMessage]) -> usize {
         let used: usize = newer
             .iter()
@@ -57,7 +58,7 @@ impl ConversationExcerptLimits {
 fn message_len(message: &ChatMessage) -> usize {
     match message {
         ChatMessage::User(text) | ChatMessage::ToolResult { text, .. } => text.len(),
-        // Its calls are written out only where they are shown.
+        // An estimate: calls are rendered only if they are shown.
         ChatMessage::Assistant { text, calls } => text.len() + calls.len() * 2 * SENSE,
     }
 }
@@ -81,7 +82,7 @@ fn append_recent_message(message: &ChatMessage, most: usize, out: &mut PromptLin
     }
 }
 
-/// Calls first: what was done says more than what was said of it, should the end be cut.
+/// Calls come first: if the end is cut, what was done says more than what was said about it.
 fn render_calls_and_text(text: &str, calls: &[RequestedToolCall]) -> String {
     let mut said = String::new();
     for call in calls {

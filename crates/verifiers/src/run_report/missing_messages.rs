@@ -1,5 +1,5 @@
-//! Lines by which shells, interpreters and package managers say that something that was
-//! to run is not there.
+//! Recognises lines by which shells, interpreters and package managers say that something that was
+//! to run is missing.
 
 use crate::patterns::{LazyRegex, LiteralPrefilter};
 
@@ -37,7 +37,7 @@ static MISSING: [LazyRegex; 13] = [
     ),
 ];
 
-/// Whether the line says so.
+/// Returns whether the line says so.
 pub(super) fn reports_missing_dependency(line: &str) -> bool {
     static PREFILTER: LiteralPrefilter = LiteralPrefilter::new();
     PREFILTER.line_may_match_patterns(line, || MISSING.iter().collect())

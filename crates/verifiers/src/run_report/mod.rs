@@ -1,5 +1,5 @@
-//! What the output of one run says: counts, findings, and whether it is all there. The
-//! one place that reads what a check prints.
+//! Reads what the output of one run says: counts, findings, and whether it is complete. It is the
+//! only place that interprets what a check prints.
 
 mod missing_messages;
 mod runner_lines;
@@ -23,7 +23,7 @@ pub(crate) struct CheckOutputReport {
     pub(crate) findings: Vec<Finding>,
     /// How many there were in all.
     pub(crate) findings_total: u32,
-    /// The output was read to its end, and what each runner says adds up.
+    /// Whether the output was read to its end and the counts of each runner add up.
     pub(crate) complete: bool,
     /// The first line that says that a program, a module, a script or a manifest is not there.
     pub(crate) missing: Option<String>,
@@ -31,29 +31,32 @@ pub(crate) struct CheckOutputReport {
 }
 
 impl CheckOutputReport {
-    /// A runner was heard, and none of them ran a thing.
+    /// Returns whether a runner was recognised and none ran anything.
     pub(crate) fn runner_ran_no_tests(&self) -> bool {
         self.summaries.has_run_nothing()
     }
 
-    /// A runner said in so many words that it had nothing to run, and none ran a thing.
+    /// Returns whether a runner said explicitly that it had nothing to run, and none ran anything.
     pub(crate) fn reports_nothing_to_run(&self) -> bool {
         self.summaries.reports_nothing_to_run()
     }
 
-    /// A runner says that it failed; see [`TestRunnerSummaries::runner_reports_failure`].
+    /// Returns whether a runner says that it failed; see
+    /// [`TestRunnerSummaries::runner_reports_failure`].
     pub(crate) fn runner_reports_failure(&self, run: &str) -> bool {
         self.summaries.runner_reports_failure(run)
     }
 
-    /// Whether this runner says that at least one test ran. `None`: whichever runner was heard.
+    /// Returns whether this runner says that at least one test ran. `None` stands for any runner.
     pub(crate) fn output_shows_tests_ran(&self, runner: Option<TestRunner>) -> bool {
         self.summaries.runner_ran_any_test(runner)
     }
 
-    /// Whether the output alone shows that this runner ran at least one test, came to its end
-    /// so many times and never failed. `None`: whichever runner was heard.
+    /// Returns whether the output alone shows that this runner ran at least one test, finished this
+    /// many times and never failed. `None` stands for any runner.
     pub(crate) fn output_shows_tests_passed(&self, runner: Option<TestRunner>, times: u32) -> bool {
+        // All that could hide a failure rules it out: a part that was left out, counts that do not
+        // add up, a program that is missing.
         self.complete
             && self.missing.is_none()
             && self.summaries.runner_reports_passed_tests(runner, times)
@@ -68,7 +71,7 @@ pub(crate) struct CheckOutputParser {
 }
 
 impl CheckOutputParser {
-    /// A reader of output about the tree at `root`.
+    /// Creates a parser of output about the tree at `root`.
     pub(crate) fn new(root: &Path) -> Self {
         Self {
             summaries: TestRunnerSummaries::default(),
@@ -81,12 +84,13 @@ impl CheckOutputParser {
     pub(crate) fn read_check_output_line(&mut self, line: &str) {
         self.summaries.scan_test_summary_line(line);
         self.findings.parse_finding_line(line);
+        // The first such line names the cause; later ones are often its consequences.
         if self.missing.is_none() && reports_missing_dependency(line) {
             self.missing = Some(line.trim().to_owned());
         }
     }
 
-    /// What the lines came to. `whole`: none was left out.
+    /// Returns the report. `whole` says that no line was left out.
     pub(crate) fn finish_run_report(self, whole: bool) -> CheckOutputReport {
         let (findings, findings_total) = self.findings.into_findings_and_total();
         CheckOutputReport {

@@ -1,4 +1,4 @@
-//! The lines by which well-known runners say how much ran, and whether it failed.
+//! The table of lines by which well-known test runners say how much ran, and whether it failed.
 
 use checkrein_core::exit_status::TestRunner;
 
@@ -17,11 +17,11 @@ pub(super) enum TestCountKind {
     Passed,
     Failed,
     Skipped,
-    /// All tests, skipped ones included, as the runner itself adds them up.
+    /// All tests, skipped ones included, as the runner itself counts them.
     Total,
-    /// All tests that ran, as the runner itself adds them up.
+    /// All tests that ran, as the runner itself counts them.
     Ran,
-    /// Failures that are none of the tests that it adds up.
+    /// Failures outside of tests, which the runner's total does not include.
     Beyond,
 }
 
@@ -36,7 +36,7 @@ pub(super) enum RunnerLineMeaning {
     More(&'static [TestCountKind]),
     /// The same in words, `errors=1, skipped=2`.
     MoreWords(&'static [(&'static str, TestCountKind)]),
-    /// One thing ran and was fine.
+    /// One test or package ran and passed.
     One,
     /// It failed.
     Fails,
@@ -46,7 +46,7 @@ pub(super) enum RunnerLineMeaning {
 
 use RunnerLineMeaning::{Empty, Fails, Groups, More, MoreWords, One, Words};
 
-/// The name by which a runner's rows go.
+/// Returns the name of a runner's rows.
 pub(super) fn runner_name(runner: TestRunner) -> &'static str {
     match runner {
         TestRunner::Bun => "bun",
@@ -68,9 +68,11 @@ pub(super) fn runner_name(runner: TestRunner) -> &'static str {
     }
 }
 
-/// The name of what fails although all tests passed: limits of coverage.
+/// The name of rows for failures although all tests passed: limits of coverage.
 pub(super) const LIMITS: &str = "limits";
 
+// The first row that matches a line is the only one that counts it, so a narrow pattern stands
+// before a wider one of the same runner.
 pub(super) static RUNNER_LINES: [RunnerLinePattern; 57] = [
     RunnerLinePattern(
         "make",

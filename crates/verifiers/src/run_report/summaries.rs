@@ -1,6 +1,6 @@
-//! What well-known runners say of themselves: how much ran, and whether it failed. An
-//! exit code of 0 is no pass if nothing ran (vacuous) or if the runner itself says that
-//! it failed (`cargo test || true`, `pytest | tee log`).
+//! Adds up what well-known test runners say: how much ran, and whether it failed. An exit code of 0
+//! is no pass if nothing ran (vacuous) or if the runner itself says that it failed (`cargo test ||
+//! true`, `pytest | tee log`).
 
 use std::collections::BTreeMap;
 
@@ -14,30 +14,31 @@ use super::runner_lines::{
 };
 use crate::patterns::{LiteralPrefilter, capture_group_text};
 
-/// What one runner said in all.
+/// Everything that one runner said.
 #[derive(Debug, Clone, Default)]
 struct TestRunnerTally {
     passed: u64,
     failed: u64,
     skipped: u64,
-    /// As it adds them up itself; whichever of the two it does.
+    /// Its own sums; a runner prints one of the two.
     total: u64,
     ran: u64,
-    /// Whether it counts what passed, or only what there was.
+    /// Whether it counts passed tests, or only all tests.
     counts_passed: bool,
-    /// How often it came to its end.
+    /// How often it finished.
     summaries: u32,
-    /// It said in so many words that it failed.
+    /// It said explicitly that it failed.
     ever_failed: bool,
-    /// The last that it said was that it failed: a retry may mend what was before.
+    /// Its last statement was that it failed: a retry may make up for an earlier failure.
     failed_last: bool,
     /// It had nothing to run, at least once.
     said_nothing: bool,
 }
 
 impl TestRunnerTally {
-    /// Takes a number; whether it is one of a failure.
+    /// Adds a count and returns whether it is one of failures.
     fn add_test_count(&mut self, part: TestCountKind, number: u64) -> bool {
+        // Such an error is no test, so the total is raised by it, or the sum would not add up.
         if part == Beyond {
             self.total = self.total.saturating_add(number);
         }
@@ -67,18 +68,19 @@ impl TestRunnerTally {
         }
     }
 
-    /// Whether its parts add up to what it says there was.
+    /// Returns whether its counts add up to its own sum.
     fn has_consistent_test_counts(&self) -> bool {
         let executed = self.passed.saturating_add(self.failed);
         let all = executed.saturating_add(self.skipped);
+        // A runner that does not count passes has nothing to compare.
         let total = self.total == 0 || !self.counts_passed || self.total == all;
         let ran = self.ran == 0 || self.ran == executed;
-        // Who failed has to say what.
+        // A runner that failed must name at least one failure.
         total && ran && (!self.ever_failed || self.failed > 0)
     }
 }
 
-/// Gathers what runners say over the lines of an output.
+/// Collects what runners say over the lines of an output.
 #[derive(Debug, Default)]
 pub(crate) struct TestRunnerSummaries {
     heard: bool,
@@ -139,38 +141,39 @@ impl TestRunnerSummaries {
                 return;
             }
         }
+        // Only these lines are summaries; the others add to one that another line began.
         let begins = matches!(meaning, Words(_) | Groups(_) | One);
         if begins {
             self.heard = true;
             tally.summaries = tally.summaries.saturating_add(1);
         }
         tally.ever_failed |= failed;
-        // What only adds to a summary says that it failed, and never that it did not.
+        // A line that only adds to a summary can say that the runner failed, never that it did not.
         if begins || failed {
             tally.failed_last = failed;
         }
     }
 
-    /// Tests by outcome, over all runners; `None` if none was heard.
+    /// Returns the tests by outcome, over all runners; `None` if none was recognised.
     pub(crate) fn test_counts_of_all_runners(&self) -> Option<TestCounts> {
         let all = self.by_runner.values().map(TestRunnerTally::test_counts);
         self.heard
             .then(|| all.fold(TestCounts::default(), TestCounts::add_test_counts))
     }
 
-    /// Whether what each says adds up.
+    /// Returns whether the counts of each runner add up.
     pub(crate) fn has_consistent_test_counts(&self) -> bool {
         self.by_runner
             .values()
             .all(TestRunnerTally::has_consistent_test_counts)
     }
 
-    /// A runner was heard, and none of them ran a thing.
+    /// Returns whether a runner was recognised and none ran anything.
     pub(crate) fn has_run_nothing(&self) -> bool {
         self.heard && self.executed_test_count() == 0
     }
 
-    /// A runner said in so many words that it had nothing to run, and none ran a thing.
+    /// Returns whether a runner said explicitly that it had nothing to run, and none ran anything.
     pub(crate) fn reports_nothing_to_run(&self) -> bool {
         self.said_nothing && self.executed_test_count() == 0
     }
@@ -180,8 +183,8 @@ impl TestRunnerSummaries {
             .map_or(0, |counts| counts.executed_test_count())
     }
 
-    /// A runner says that it failed. In a text like `a; b` an earlier failure is as good as
-    /// masked; in one with `||` a later run of the same runner may have mended it.
+    /// Returns whether a runner says that it failed. In a command like `a; b` an earlier failure is
+    /// as good as masked; in one with `||` a later run of the same runner may have made up for it.
     pub(crate) fn runner_reports_failure(&self, run: &str) -> bool {
         let sequence = run.contains([';', '\n']) && !run.contains("||");
         self.by_runner.values().any(|tally| match sequence {
@@ -190,12 +193,12 @@ impl TestRunnerSummaries {
         })
     }
 
-    /// A runner said at any time that it failed.
+    /// Returns whether a runner said at any time that it failed.
     pub(crate) fn test_runner_ever_failed(&self) -> bool {
         self.by_runner.values().any(|tally| tally.ever_failed)
     }
 
-    /// Whether this runner ran at least one test. `None`: whichever runner was heard.
+    /// Returns whether this runner ran at least one test. `None` stands for any runner.
     pub(crate) fn runner_ran_any_test(&self, runner: Option<TestRunner>) -> bool {
         let tally = runner.map(|runner| self.by_runner.get(runner_name(runner)));
         match tally {
@@ -204,14 +207,14 @@ impl TestRunnerSummaries {
         }
     }
 
-    /// Whether this runner came to its end so many times, with at least one test in all and
-    /// without a failure. `None`: whichever runner was heard.
+    /// Returns whether this runner finished this many times, with at least one test in all and
+    /// without a failure. `None` stands for any runner.
     pub(crate) fn runner_reports_passed_tests(
         &self,
         runner: Option<TestRunner>,
         times: u32,
     ) -> bool {
-        // Whose limit it is nobody says.
+        // A missed limit of coverage is a failure, and nothing tells which runner it belongs to.
         if self.by_runner.contains_key(LIMITS) {
             return false;
         }
@@ -219,6 +222,8 @@ impl TestRunnerSummaries {
         match (runner, tally) {
             (Some(_), Some(tally)) => {
                 !tally.ever_failed
+                    // With several calls of one runner, one that had nothing to run would hide
+                    // behind the others.
                     && !tally.said_nothing
                     && tally.summaries >= times
                     && tally.test_counts().executed_test_count() > 0
@@ -229,7 +234,7 @@ impl TestRunnerSummaries {
     }
 }
 
-/// Pairs of a number and what it counts: `3 passed`, `skipped=2`, `(4)`.
+/// Returns pairs of a number and what it counts: `3 passed`, `skipped=2`, `(4)`.
 fn parse_test_counts(text: &str, words: &[(&str, TestCountKind)]) -> Vec<(u64, TestCountKind)> {
     let pieces: Vec<&str> = text
         .split(|c: char| !c.is_alphanumeric())
@@ -246,6 +251,7 @@ fn parse_test_counts(text: &str, words: &[(&str, TestCountKind)]) -> Vec<(u64, T
         };
         let after = pieces.get(at + 1).copied().unwrap_or("");
         let before = at.checked_sub(1).and_then(|at| pieces.get(at));
+        // `failures=1` has its word before the number, `1 failed` after it.
         let part = match text.contains('=') {
             true => before.and_then(|word| part_of(word)),
             false => part_of(after),

@@ -1,6 +1,6 @@
-//! Validation on a thread of its own: with a stack deep enough for whatever a bounded schema and a
-//! bounded document can nest, and left behind when its time is over. It is told so, and ends at
-//! its next question.
+//! Runs validation on a thread of its own, with a stack deep enough for whatever a bounded schema
+//! and a bounded document can nest. When its time is over the thread is left behind: it is told to
+//! stop, and ends at its next validation step.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -10,19 +10,19 @@ use std::time::{Duration, Instant};
 use super::budget::ValidationBudget;
 use crate::VerifierJob;
 
-/// Only what is used of it is taken from the machine.
+/// Stack size of the thread. The operating system commits only the pages that are used.
 const STACK: usize = 256 << 20;
-/// How long to wait before looking whether we were told to stop.
+/// Interval at which the deadline and `cancelled` are checked.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// What became of it.
+/// The outcome of a bounded run.
 pub(super) enum BoundedValidationOutcome<T> {
     Done(T),
-    /// Its own time was over.
+    /// Its own timeout passed.
     Timeout,
-    /// The answer was due.
+    /// The agent had to be answered.
     ReplyDeadline,
-    /// We were told to stop.
+    /// The check was cancelled.
     Cancelled,
     /// It panicked, or could not be started.
     Lost(&'static str),
@@ -37,7 +37,7 @@ pub(super) fn run_closure_until_deadline<T: Send + 'static>(
     let timeout = Instant::now().checked_add(Duration::from_millis(job.spec.timeout_ms));
     let (sender, receiver) = channel();
     let started = Builder::new().stack_size(STACK).spawn(move || {
-        // Nobody may be waiting any more.
+        // The receiver may be gone if the time is over.
         let _ = sender.send(work());
     });
     if started.is_err() {
@@ -46,6 +46,7 @@ pub(super) fn run_closure_until_deadline<T: Send + 'static>(
     loop {
         match receiver.recv_timeout(LOOK_AGAIN) {
             Ok(done) => return BoundedValidationOutcome::Done(done),
+            // The sender was dropped without a result: the closure unwound.
             Err(RecvTimeoutError::Disconnected) => {
                 return BoundedValidationOutcome::Lost("it panicked");
             }
@@ -61,12 +62,13 @@ pub(super) fn run_closure_until_deadline<T: Send + 'static>(
         } else {
             continue;
         };
+        // A thread cannot be killed, so it is asked to end.
         budget.cancel_schema_validation();
         return over;
     }
 }
 
-/// Runs `work` to its end.
+/// Runs `work` to its end on a thread with a deep stack.
 pub(super) fn run_on_deep_stack<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, &'static str> {

@@ -1,9 +1,9 @@
-//! Bounds how often parts of a schema are laid against parts of a document. References make a
-//! short schema unfold into millions of questions, each with an error to keep, and the library
-//! asks them all; so each part of the schema carries a keyword that counts, and that ends the
-//! validation by unwinding when there is nothing left or nobody waits any more. It stands last in
-//! an `allOf`: the library asks keywords of others last of all, but `allOf` before whatever goes
-//! on after a no (`anyOf`, `oneOf`, `not`, `if`).
+//! Bounds how many parts of a schema are validated against parts of a document. References let a
+//! short schema unfold into millions of steps, each with an error to keep, and the library performs
+//! them all. So each part of the schema gets a keyword that counts, and that ends the validation by
+//! unwinding when the budget is spent or nobody waits any more. It stands last in an `allOf`: the
+//! library evaluates custom keywords last of all, but `allOf` before the keywords that go on after
+//! a failure (`anyOf`, `oneOf`, `not`, `if`).
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -12,38 +12,38 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use jsonschema::{Keyword, ValidationError};
 use serde_json::{Map, Value};
 
-/// The counting keyword. No schema of anybody's has it.
+/// The counting keyword. No schema in use has a keyword of this name.
 pub(super) const COUNTING_KEYWORD: &str = "$checkrein:step";
 
-/// Questions that are left.
+/// The validation steps that are left.
 #[derive(Debug, Default)]
 pub(super) struct ValidationBudget {
     left: AtomicU64,
     given_up: AtomicBool,
 }
 
-/// There was nothing left, or nobody waited any more.
+/// The budget was spent, or the validation was cancelled.
 #[derive(Debug)]
 pub(super) struct ValidationBudgetExhausted;
 
 impl ValidationBudget {
-    /// Whoever validates is to stop at its next question.
+    /// Makes a running validation stop at its next step.
     pub(super) fn cancel_schema_validation(&self) {
         self.given_up.store(true, Ordering::Relaxed);
     }
 
-    /// Runs a validation of at most so many questions.
+    /// Runs a validation of at most this many steps.
     pub(super) fn validate_within_budget<T>(
         &self,
         questions: u64,
         work: impl FnOnce() -> T,
     ) -> Result<T, ValidationBudgetExhausted> {
         self.left.store(questions, Ordering::Relaxed);
-        // What is unwound through holds nothing that is used again.
+        // `AssertUnwindSafe`: nothing that is unwound through is used again.
         catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
             match payload.downcast::<ValidationBudgetExhausted>() {
                 Ok(exhausted) => *exhausted,
-                // A panic is another matter.
+                // Any other panic goes on.
                 Err(other) => resume_unwind(other),
             }
         })
@@ -52,14 +52,15 @@ impl ValidationBudget {
     fn spend_validation_step(&self) {
         let left = self.left.load(Ordering::Relaxed);
         if left == 0 || self.given_up.load(Ordering::Relaxed) {
+            // `resume_unwind` and not `panic!`: it runs no panic hook, which would print a message.
             resume_unwind(Box::new(ValidationBudgetExhausted));
         }
-        // One thread validates: nothing is lost between the two.
+        // Only one thread validates, so nothing is lost between load and store.
         self.left.store(left - 1, Ordering::Relaxed);
     }
 }
 
-/// The keyword, as it is compiled.
+/// The compiled counting keyword.
 pub(super) struct SchemaStepCountingKeyword(pub(super) Arc<ValidationBudget>);
 
 impl<'i> Keyword<'i> for SchemaStepCountingKeyword {
@@ -104,17 +105,18 @@ const MAPS: &[&str] = &[
     "properties",
 ];
 
-/// Keywords whose value means itself.
+/// Keywords whose value is a literal.
 const LITERALS: &[&str] = &["const", "default", "enum", "examples"];
 
-/// The schema with the counting keyword in each of its parts.
+/// Returns the schema with the counting keyword in each of its parts.
 pub(super) fn add_step_counter_to_schema(schema: &Value) -> Value {
     let mut counted = schema.clone();
     add_keyword_to_subschemas(&mut counted);
-    // Schemas may stand anywhere, if a reference leads there.
+    // A reference can make any part of the document a schema, not only those below known keywords.
     let mut pointers = Vec::new();
     collect_schema_references(schema, &mut pointers);
     for pointer in pointers {
+        // A step inside of a literal would change what the schema compares with.
         let literal = pointer.split('/').any(|token| LITERALS.contains(&token));
         if !literal && let Some(part) = counted.pointer_mut(pointer) {
             add_keyword_to_subschemas(part);
@@ -127,6 +129,7 @@ fn add_keyword_to_subschemas(schema: &mut Value) {
     let Value::Object(keywords) = schema else {
         return;
     };
+    // A part that a reference leads to may have been visited already: it is counted once.
     if keywords
         .get("allOf")
         .is_some_and(has_inserted_counting_keyword)
@@ -158,7 +161,7 @@ fn has_inserted_counting_keyword(all: &Value) -> bool {
     last.is_some_and(|last| last.get(COUNTING_KEYWORD).is_some())
 }
 
-/// The pointers of all references within the schema.
+/// Collects the pointers of all references within the schema.
 fn collect_schema_references<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
     match schema {
         Value::Object(keywords) => {

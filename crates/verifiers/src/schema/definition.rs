@@ -1,5 +1,5 @@
-//! The definition: the schema's text as it was sealed, so that no edit of the file loosens a
-//! session under way, and what it is about.
+//! Parses the definition of a `schema` verifier: the target, and the schema's text as it was
+//! sealed, so that no edit of the file loosens a running session.
 
 use serde::Deserialize;
 
@@ -17,18 +17,18 @@ struct RawSchemaDefinition {
     target: String,
 }
 
-/// The same, read.
+/// The parsed definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SchemaVerifierDefinition {
-    /// The schema's file, as messages call it.
+    /// The schema's file name, for messages.
     pub(super) schema: String,
-    /// What was in it; `None` if it was not there.
+    /// The text of the file; `None` if it did not exist.
     pub(super) text: Option<String>,
     pub(super) target: SchemaTarget,
 }
 
 impl SchemaVerifierDefinition {
-    /// Reads all but the schema itself.
+    /// Parses the definition without compiling the schema.
     pub(super) fn parse_definition(text: &str) -> Result<Self, VerifierDefinitionError> {
         let written: RawSchemaDefinition =
             serde_json::from_str(text).map_err(|source| VerifierDefinitionError::Shape {

@@ -1,5 +1,5 @@
-//! What a schema is laid against: a JSON text as it is, or Markdown as its sections. Of a
-//! message, the JSON in it if there is any.
+//! Reads the document that a schema is validated against: a JSON text as it is, or Markdown as its
+//! sections. Of a final message that contains JSON, the JSON is taken.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::json::{JsonAmbiguity, JsonLineMap};
 use super::markdown::{self, MarkdownOutline};
 use super::target::SchemaTarget;
 
-/// Why there is nothing to judge, as a finding says it.
+/// Why a document cannot be judged, in the words of a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UncheckableDocumentError {
     /// Part of the finding's id.
@@ -33,7 +33,7 @@ pub(super) enum SchemaDocumentFormat {
     Sections,
 }
 
-/// A document and where its parts stand.
+/// A document and the places of its parts.
 #[derive(Debug)]
 pub(super) struct TargetDocument {
     pub(super) value: Value,
@@ -41,7 +41,7 @@ pub(super) struct TargetDocument {
     places: PointerLineFinder,
 }
 
-/// The line of a JSON pointer.
+/// Maps a JSON pointer to a line.
 pub(super) type PointerLineFunction<'a> = dyn Fn(&str) -> Option<u32> + 'a;
 
 #[derive(Debug)]
@@ -52,7 +52,7 @@ enum PointerLineFinder {
 }
 
 impl TargetDocument {
-    /// Says on which lines these JSON pointers stand.
+    /// Returns a lookup of the lines of JSON pointers.
     pub(super) fn pointer_line_lookup(&self) -> Box<PointerLineFunction<'_>> {
         match &self.places {
             PointerLineFinder::Json(text, first) => {
@@ -66,7 +66,7 @@ impl TargetDocument {
     }
 }
 
-/// Reads a target's text.
+/// Parses the text of a target.
 pub(super) fn parse_schema_checked_document(
     target: &SchemaTarget,
     text: String,
@@ -86,10 +86,12 @@ fn parse_final_message_document(text: String) -> Result<TargetDocument, Unchecka
             format!("{NAME} is empty"),
         ));
     }
-    // Leading blank lines count as lines and mean nothing to a JSON reader.
+    // The whole text is parsed: leading blank lines count as lines and mean nothing to a JSON
+    // parser.
     if text.trim_start().starts_with(['{', '[']) {
         return parse_json_document(NAME, text, 1);
     }
+    // With several blocks it is unclear which one is meant, so none is guessed.
     let mut fenced = markdown::json_code_blocks(&text);
     match (fenced.pop(), fenced.len()) {
         (None, _) => Ok(parse_markdown_document(&text)),
@@ -119,6 +121,8 @@ fn parse_json_document(
     first: u32,
 ) -> Result<TargetDocument, UncheckableDocumentError> {
     match serde_json::from_str(&text) {
+        // `serde_json` takes the last of two equal names. Where readers of JSON differ nothing is
+        // judged.
         Ok(value) => match JsonLineMap::parse_json_with_lines(&text).first_ambiguity() {
             Some(JsonAmbiguity { id, line, what }) => Err(UncheckableDocumentError {
                 id,
@@ -134,7 +138,7 @@ fn parse_json_document(
         Err(error) => {
             let line = u32::try_from(error.line()).unwrap_or(u32::MAX).max(1);
             let said = error.to_string();
-            // The place is told as a place.
+            // The position is reported in fields of its own.
             let said = said.split(" at line ").next().unwrap_or(&said);
             Err(UncheckableDocumentError {
                 id: "json",

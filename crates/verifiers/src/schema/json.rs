@@ -1,4 +1,5 @@
-//! On which line a JSON pointer stands: serde_json keeps no places.
+//! Maps JSON pointers to lines (serde_json keeps no positions), and finds JSON that readers
+//! interpret differently.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +9,11 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use super::messages::shorten_text;
 
-/// More digits no number of a program's comes with, unless it is a whole one of 64 bits.
+/// Significant digits up to which a number survives a double: programs write no more, except for
+/// whole numbers of 64 bits.
 const MAX_DIGITS: usize = 17;
 
-/// Something that is read in more than one way.
+/// A part that readers interpret differently.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct JsonAmbiguity {
     pub(super) id: &'static str,
@@ -19,14 +21,14 @@ pub(super) struct JsonAmbiguity {
     pub(super) what: String,
 }
 
-/// A text that serde_json has read, with places.
+/// A text that serde_json accepted, with positions.
 pub(super) struct JsonLineMap<'a> {
     root: Option<Value<'a>>,
-    /// Where each line begins.
+    /// Offset at which each line begins.
     lines: Vec<usize>,
 }
 
-/// As strict as serde_json.
+/// Options that make the parser as strict as serde_json.
 const STRICT: ParseOptions = ParseOptions {
     allow_comments: false,
     allow_loose_object_property_names: false,
@@ -45,13 +47,13 @@ impl<'a> JsonLineMap<'a> {
         let read = parse_to_ast(text, &CollectOptions::default(), &STRICT);
         let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
         Self {
-            // Without places there are only fewer line numbers.
+            // On failure there are no positions, and messages go without line numbers.
             root: read.ok().and_then(|read| read.value),
             lines: std::iter::once(0).chain(breaks).collect(),
         }
     }
 
-    /// The first thing in it that two readers may take for two things.
+    /// Returns the first part that two readers may interpret differently.
     pub(super) fn first_ambiguity(&self) -> Option<JsonAmbiguity> {
         let Some(root) = &self.root else {
             return Some(JsonAmbiguity {
@@ -73,10 +75,11 @@ impl<'a> JsonLineMap<'a> {
         u32::try_from(line).unwrap_or(u32::MAX)
     }
 
-    /// The line of what the pointer names, from 1: a property's is that of its name.
+    /// Returns the line of what the pointer names, from 1; for a property, the line of its name.
     pub(super) fn pointer_line(&self, pointer: &str) -> Option<u32> {
         let mut value = self.root.as_ref()?;
         let mut at = value.range().start;
+        // RFC 6901: `~1` stands for `/` and is unescaped before `~0`, which stands for `~`.
         for token in pointer.split('/').skip(1) {
             let token = token.replace("~1", "/").replace("~0", "~");
             value = match value {
@@ -99,7 +102,7 @@ impl<'a> JsonLineMap<'a> {
     }
 }
 
-/// What is in doubt, where, and its id.
+/// Returns the id, the offset and the description of the first ambiguity.
 fn find_ambiguity_in_json(value: &Value<'_>) -> Option<(&'static str, usize, String)> {
     match value {
         Value::Object(object) => {
@@ -125,13 +128,15 @@ fn find_ambiguity_in_json(value: &Value<'_>) -> Option<(&'static str, usize, Str
     }
 }
 
-/// Whether the number is one of many that would be taken for the same.
+/// Returns whether other numbers would be taken for the same value.
 fn number_loses_precision(number: &str) -> bool {
+    // Whole numbers of 64 bits are compared exactly.
     if number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok() {
         return false;
     }
     let digits = number.split(['e', 'E']).next().unwrap_or_default();
     let digits: String = digits.chars().filter(char::is_ascii_digit).collect();
+    // Zeros at either end are no significant digits.
     digits.trim_matches('0').len() > MAX_DIGITS
 }
 

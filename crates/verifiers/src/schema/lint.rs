@@ -1,12 +1,12 @@
-//! Whether a schema asks for anything at all, and which of its words nobody knows. A schema that
-//! every document fits would be evidence of nothing; the standard ignores unknown keywords, so a
-//! slip of the pen is one.
+//! Checks whether a schema can reject anything at all, and finds misspelt keywords. A schema that
+//! every document satisfies would be evidence of nothing. The JSON Schema standard ignores unknown
+//! keywords, so a typo can make a schema empty.
 
 use std::cell::Cell;
 
 use serde_json::{Map, Value};
 
-/// Keywords that ask for something whatever stands behind them.
+/// Keywords that constrain whatever their value is.
 const ASKING: &[&str] = &[
     "const",
     "contains",
@@ -26,7 +26,7 @@ const ASKING: &[&str] = &[
     "pattern",
     "type",
 ];
-/// Keywords that ask for nothing where they say 0, nothing, or no.
+/// Keywords that constrain nothing if their value is 0, empty or false.
 const ASKING_UNLESS_EMPTY: &[&str] = &[
     "dependentRequired",
     "minItems",
@@ -35,7 +35,7 @@ const ASKING_UNLESS_EMPTY: &[&str] = &[
     "required",
     "uniqueItems",
 ];
-/// Keywords of which each schema counts; those of lists and of names as well.
+/// Keywords whose subschemas all apply, in lists and by name as well.
 const BELOW: &[&str] = &[
     "additionalItems",
     "additionalProperties",
@@ -52,7 +52,7 @@ const BELOW: &[&str] = &[
     "unevaluatedItems",
     "unevaluatedProperties",
 ];
-/// Keywords that say something of a schema, and ask for nothing of a document.
+/// Keywords that describe a schema and constrain nothing by themselves.
 const SAYING: &[&str] = &[
     "$anchor",
     "$comment",
@@ -81,7 +81,7 @@ const SAYING: &[&str] = &[
     "title",
     "writeOnly",
 ];
-/// Keywords below which names are not keywords.
+/// Keywords whose value maps names, which are not keywords, to schemas.
 const NAMES: &[&str] = &[
     "$defs",
     "definitions",
@@ -90,7 +90,7 @@ const NAMES: &[&str] = &[
     "patternProperties",
     "properties",
 ];
-/// Keywords whose value means itself.
+/// Keywords whose value is a literal.
 const LITERALS: &[&str] = &[
     "const",
     "default",
@@ -100,10 +100,10 @@ const LITERALS: &[&str] = &[
     "required",
 ];
 
-/// References make a short schema unfold without end: more parts of one are not looked at.
+/// Subschemas that are looked at: references can make a short schema unfold without end.
 const MAX_PARTS: u32 = 20_000;
 
-/// Whether there could be a document that does not fit. Where that is not plain, there could.
+/// Returns whether a document could fail the schema. In doubt the answer is yes.
 pub(super) fn schema_can_reject(schema: &Value) -> bool {
     let asking = SchemaConstraintSearch {
         root: schema,
@@ -113,7 +113,7 @@ pub(super) fn schema_can_reject(schema: &Value) -> bool {
     asking.subschema_can_reject(schema, &mut Vec::new())
 }
 
-/// Up to draft 7 nothing counts beside a reference.
+/// Returns whether the schema is of draft 7 or older, where keywords beside a `$ref` are ignored.
 fn is_draft_7_or_older(schema: &Value) -> bool {
     let draft = schema.get("$schema").and_then(Value::as_str);
     draft.is_some_and(|draft| draft.contains("/draft-0"))
@@ -126,9 +126,10 @@ struct SchemaConstraintSearch<'a> {
 }
 
 impl<'a> SchemaConstraintSearch<'a> {
-    /// `through` are the references that lead here.
+    /// `through` holds the references that lead here.
     fn subschema_can_reject(&self, schema: &'a Value, through: &mut Vec<&'a str>) -> bool {
         let Some(left) = self.left.get().checked_sub(1) else {
+            // Too large to tell: a schema of this size is not taken for an empty one.
             return true;
         };
         self.left.set(left);
@@ -141,6 +142,7 @@ impl<'a> SchemaConstraintSearch<'a> {
             .iter()
             .filter_map(|word| keywords.get(*word)?.as_str())
             .any(|to| self.schema_reference_can_reject(to, through));
+        // In draft 7 and older the reference alone decides.
         if refers || (self.alone && keywords.contains_key("$ref")) {
             return refers;
         }
@@ -149,7 +151,7 @@ impl<'a> SchemaConstraintSearch<'a> {
             match value {
                 _ if ASKING.contains(&word) => true,
                 value if ASKING_UNLESS_EMPTY.contains(&word) => !is_falsy_json_value(value),
-                // One that asks for nothing is enough.
+                // One alternative that accepts everything makes the whole accept everything.
                 Value::Array(any) if word == "anyOf" => any
                     .iter()
                     .all(|one| self.subschema_can_reject(one, through)),
@@ -166,11 +168,11 @@ impl<'a> SchemaConstraintSearch<'a> {
     }
 
     fn schema_reference_can_reject(&self, to: &'a str, through: &mut Vec<&'a str>) -> bool {
-        // What leads back here asks for nothing more.
+        // A reference back to where it came from adds no constraint.
         if through.contains(&to) {
             return false;
         }
-        // A name, or a place that is written in another way, may lead to anything.
+        // An anchor or an escaped pointer is not resolved here and may lead to anything.
         let Some(there) = to.strip_prefix('#').filter(|place| !place.contains('%')) else {
             return true;
         };
@@ -194,7 +196,7 @@ fn is_falsy_json_value(value: &Value) -> bool {
     }
 }
 
-/// Names that are required beside another one are a list.
+/// In `dependencies` a list of names constrains unless it is empty.
 fn is_empty_list(value: &Value) -> bool {
     match value {
         Value::Array(names) => names.is_empty(),
@@ -202,7 +204,7 @@ fn is_empty_list(value: &Value) -> bool {
     }
 }
 
-/// Keywords that nobody knows and that are nearly one that everybody does: both, each once.
+/// Returns unknown keywords that are nearly a known one, each with that one, once.
 pub(super) fn misspelled_schema_keywords(schema: &Value) -> Vec<(String, &'static str)> {
     let mut found = Vec::new();
     collect_misspelt_schema_keywords(schema, &mut found);
@@ -227,6 +229,7 @@ fn collect_misspelt_schema_keywords(schema: &Value, found: &mut Vec<(String, &'s
         }
         match value {
             _ if LITERALS.contains(&word.as_str()) => {}
+            // Names below `properties` and the like are the author's own and are not checked.
             Value::Object(named) if NAMES.contains(&word.as_str()) => {
                 named
                     .values()
@@ -245,7 +248,7 @@ fn nearest_schema_keyword(word: &str) -> Option<&'static str> {
     let near = known
         .into_iter()
         .map(|known| (strsim::damerau_levenshtein(known, word), known));
-    // Of a short word hardly anything is left after two changes.
+    // At most a third of the letters may differ: of a short word little is left after two changes.
     let near = near.filter(|(distance, known)| *distance <= 2 && 3 * distance <= known.len());
     near.min().map(|(_, known)| known)
 }

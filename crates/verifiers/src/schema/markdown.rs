@@ -1,12 +1,13 @@
-//! Markdown as a document that a schema can be about: every heading opens a section, which lasts
-//! until the next heading of its rank or above, so a section holds what its sub-sections hold.
+//! Turns Markdown into a document that a schema can describe. Every heading opens a section, which
+//! lasts until the next heading of its rank or above, so a section contains what its subsections
+//! contain.
 //!
 //! ```text
 //! { "done": { "text": "...", "items": ["..."], "links": ["https://..."], "rows": [{"name": "..."}] } }
 //! ```
 //!
-//! Names of sections and columns are in small letters, without a colon at their end. Comments
-//! and front matter say nothing. What stands before the first heading is the section "".
+//! Names of sections and columns are in lower case, without a colon at the end. Comments and front
+//! matter are skipped. Text before the first heading is the section "".
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,7 +15,7 @@ use std::ops::Range;
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd};
 use serde_json::{Map, Value, json};
 
-/// Sections, and where their parts stand.
+/// The sections of a document, with line numbers.
 #[derive(Debug)]
 pub(super) struct MarkdownOutline {
     sections: BTreeMap<String, MarkdownSection>,
@@ -23,13 +24,13 @@ pub(super) struct MarkdownOutline {
 #[derive(Debug, Default)]
 struct MarkdownSection {
     line: u32,
-    /// Blocks of text, a line each.
+    /// Blocks of text, each on one line.
     text: Vec<String>,
-    /// Of lists that are in no other list.
+    /// Items of outermost lists, each with its line.
     items: Vec<(String, u32)>,
-    /// Each once; of a block first those that are marked as links, then those only written out.
+    /// Each link once, with its line; within a block first those with link syntax, then bare URLs.
     links: Vec<(String, u32)>,
-    /// Of tables.
+    /// Rows of tables, each with its line.
     rows: Vec<(Map<String, Value>, u32)>,
 }
 
@@ -109,7 +110,7 @@ impl MarkdownOutline {
         Value::Object(all.map(|(name, of)| (name.clone(), section(of))).collect())
     }
 
-    /// The line of what the pointer names, or of what it is in.
+    /// Returns the line of what the pointer names, or of the section that it is in.
     pub(super) fn json_pointer_line_number(&self, pointer: &str) -> Option<u32> {
         let mut tokens = pointer.split('/').skip(1);
         let name = tokens.next()?.replace("~1", "/").replace("~0", "~");
@@ -129,24 +130,24 @@ impl MarkdownOutline {
 struct MarkdownReader {
     lines: LineStarts,
     sections: BTreeMap<String, MarkdownSection>,
-    /// Rank and name of the headings above.
+    /// Rank and name of the open headings, outermost first.
     open: Vec<(u8, String)>,
-    /// The text of the block that is being read, and the same without links and code.
+    /// The text of the current block, and the same without links and code.
     block: String,
     bare: String,
     block_at: usize,
     in_link: usize,
     in_code: bool,
-    /// Front matter.
+    /// Whether front matter is being read.
     skipped: bool,
     heading: Option<(u8, u32)>,
     lists: usize,
-    /// An outermost item: its text so far, its line.
+    /// The current outermost item: its text so far and its line.
     item: Option<(String, u32)>,
     table: Option<MarkdownTableReader>,
 }
 
-/// A table that is being read.
+/// The table being read.
 #[derive(Default)]
 struct MarkdownTableReader {
     columns: Vec<String>,
@@ -161,6 +162,8 @@ impl MarkdownReader {
             Event::End(tag) => self.end_markdown_tag(tag),
             Event::Text(text) if !self.skipped => {
                 self.collect_markdown_text(&text, range.start);
+                // `bare` is searched for URLs: those in links are collected already, and those in
+                // code are examples.
                 let shown = self.in_link == 0 && !self.in_code;
                 self.bare.push_str(if shown { &text } else { " " });
             }
@@ -172,7 +175,7 @@ impl MarkdownReader {
                 self.block.push(' ');
                 self.bare.push(' ');
             }
-            // What is hidden, or decoration.
+            // HTML (comments among it) and decoration carry no text.
             _ => {}
         }
     }
@@ -197,6 +200,7 @@ impl MarkdownReader {
             }
             Tag::Item => {
                 self.end_markdown_block();
+                // Nested items belong to the outermost one, so that its text is complete.
                 if self.lists == 1 {
                     self.item = Some((String::new(), line));
                 }
@@ -207,6 +211,7 @@ impl MarkdownReader {
                 ..
             } => {
                 self.in_link += 1;
+                // An `<a@b.example>` is an address, and no link that a reader could follow.
                 if link_type != LinkType::Email {
                     self.collect_markdown_link(&dest_url, line);
                 }
@@ -247,6 +252,8 @@ impl MarkdownReader {
                 }
             }
             TagEnd::Link => self.in_link = self.in_link.saturating_sub(1),
+            // The cell is taken before the block ends, which empties it. Its text counts for the
+            // section too.
             TagEnd::TableCell => {
                 let cell = collapse_whitespace(&self.block);
                 self.end_markdown_block();
@@ -282,8 +289,9 @@ impl MarkdownReader {
         let name = normalized_heading_or_column(&self.block);
         self.bare.clear();
         self.block.clear();
+        // A heading closes all sections of its own rank and below.
         self.open.retain(|(above, _)| *above < rank);
-        // Two headings of one name are one section.
+        // Headings of the same name share one section, whose line is that of the first.
         let known = self.sections.entry(name.clone()).or_default();
         if known.line == 0 {
             known.line = line;
@@ -304,12 +312,12 @@ impl MarkdownReader {
         self.for_each_open_section(|section| section.rows.push((row.clone(), line)));
     }
 
-    /// What was said since the last block belongs to all sections that are open.
+    /// Ends the current block, whose text belongs to all open sections.
     fn end_markdown_block(&mut self) {
         let block = std::mem::take(&mut self.block);
         let bare = std::mem::take(&mut self.bare);
         if self.heading.is_some() {
-            // A heading is no text of its own section; it ends where it is named.
+            // The text of a heading is its name and is kept for that; it is no text of a section.
             self.block = block;
             return;
         }
@@ -340,7 +348,7 @@ impl MarkdownReader {
         });
     }
 
-    /// Every section that is open; without one, what stands before the first heading.
+    /// Calls `what` for every open section, or for the section "" if there is none.
     fn for_each_open_section(&mut self, mut what: impl FnMut(&mut MarkdownSection)) {
         if self.open.is_empty() {
             let before = self.sections.entry(String::new()).or_default();
@@ -349,7 +357,7 @@ impl MarkdownReader {
         }
         let mut told: Vec<&str> = Vec::new();
         for (_, name) in &self.open {
-            // A sub-section may be called like the one that it is in.
+            // A subsection may have the name of the section that it is in.
             if !told.contains(&name.as_str())
                 && let Some(section) = self.sections.get_mut(name)
             {
@@ -360,13 +368,13 @@ impl MarkdownReader {
     }
 }
 
-/// A link that is only written out.
+/// Returns the bare URL in a word.
 fn find_bare_url(word: &str) -> Option<&str> {
     let start = word.find("https://").or_else(|| word.find("http://"))?;
     let url = word.get(start..)?;
     let end = url.find(['<', '>', '"', '|']).unwrap_or(url.len());
     let url = url.get(..end)?;
-    // A closing bracket may be part of it, or of the sentence around it.
+    // A closing parenthesis belongs to the URL only if an opening one does.
     let mut url = url.trim_end_matches(['.', ',', ';', ':', '!', '?', '\'', '*', '_']);
     if !url.contains('(') {
         url = url.trim_end_matches([')', '.', ',']);
@@ -375,7 +383,7 @@ fn find_bare_url(word: &str) -> Option<&str> {
     (!rest.is_empty()).then_some(url)
 }
 
-/// As a section or a column is known.
+/// Returns the normalized name of a section or a column.
 fn normalized_heading_or_column(text: &str) -> String {
     let text = collapse_whitespace(text);
     text.trim_end_matches([':', ' ']).to_lowercase()
@@ -386,7 +394,7 @@ fn collapse_whitespace(text: &str) -> String {
     words.join(" ")
 }
 
-/// Where each line begins.
+/// The offset at which each line begins.
 struct LineStarts {
     starts: Vec<usize>,
 }

@@ -1,5 +1,5 @@
-//! What is said of a problem: what is there, what is wanted, and where, in the words of who
-//! wrote the document.
+//! Describes a violation: what is there, what is wanted, and where, in the terms of the document's
+//! author.
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
@@ -8,12 +8,13 @@ use serde_json::Value;
 use super::document::SchemaDocumentFormat;
 use super::validator::CompiledSchema;
 
-/// Longest value that is quoted, in characters.
+/// Longest quoted value, in characters.
 const MAX_QUOTED: usize = 60;
-/// Longest list of choices, or part of a schema.
+/// Longest list of choices or excerpt of a schema, in characters.
 const MAX_CHOICES: usize = 120;
 
-/// What was asked for, as part of an identity: two demands on one place are two findings.
+/// Returns the constraint as part of a finding's identity: two constraints on one place are two
+/// findings.
 pub(super) fn format_constraint_for_finding_id(kind: &Kind) -> String {
     let of = |limit: &dyn std::fmt::Display| format!(" {limit}");
     match kind {
@@ -34,7 +35,7 @@ pub(super) fn format_constraint_for_finding_id(kind: &Kind) -> String {
     }
 }
 
-/// Where, as who wrote the document calls it; empty for the whole.
+/// Names a place in the terms of the document's author; empty for the whole document.
 pub(super) fn describe_document_place(form: SchemaDocumentFormat, pointer: &str) -> String {
     let tokens: Vec<String> = pointer
         .split('/')
@@ -55,6 +56,7 @@ pub(super) fn describe_document_place(form: SchemaDocumentFormat, pointer: &str)
         [] => {}
         [part] => place.push_str(&format!(", {}", one_line(part))),
         [part, token, rest @ ..] => {
+            // `items`, `links` and `rows` of a section: one of them is named in the singular.
             let one = part.strip_suffix('s').unwrap_or(part);
             place.push_str(&format!(", {} {}", one_line(one), nth(token)));
             if let Some(column) = rest.first() {
@@ -65,7 +67,7 @@ pub(super) fn describe_document_place(form: SchemaDocumentFormat, pointer: &str)
     place
 }
 
-/// What is there, and what is wanted.
+/// Describes what is there and what is wanted.
 pub(super) fn describe_schema_violation(
     compiled: &CompiledSchema,
     form: SchemaDocumentFormat,
@@ -149,7 +151,8 @@ pub(super) fn describe_schema_violation(
         Kind::UnevaluatedItems { .. } => format!("has more items than may be: {here}"),
         Kind::UniqueItems => "has the same item twice".to_owned(),
         Kind::Contains => describe_contains_violation(compiled, error),
-        // Of an object that may hold nothing the library speaks as a whole.
+        // For an object without any allowed property the library reports one error about the whole
+        // object.
         Kind::FalseSchema
             if error
                 .schema_path()
@@ -163,7 +166,7 @@ pub(super) fn describe_schema_violation(
         }
         Kind::FalseSchema => "may not be there".to_owned(),
         Kind::Not { .. } => {
-            // As it was written: the library knows it with our own keyword.
+            // From the schema as written: the compiled one contains the counting keyword.
             let not = schema_object_with_keyword(compiled, error).and_then(|of| of.get("not"));
             let not = not.map_or_else(String::new, |not| format!(": {not}"));
             format!(
@@ -176,6 +179,8 @@ pub(super) fn describe_schema_violation(
             let of_another_type = |nested: &ValidationError<'_>| {
                 matches!(nested.kind(), Kind::Type { .. }) && nested.instance_path() == here
             };
+            // The nearest alternative is of the right type and has the fewest errors: of several
+            // shapes it is most likely the one that was meant.
             let nearest = context
                 .iter()
                 .filter(|errors| !errors.is_empty())
@@ -221,6 +226,7 @@ fn describe_contains_violation(compiled: &CompiledSchema, error: &ValidationErro
     let wanted = wanted.map_or_else(String::new, |wanted| {
         format!(" {}", shorten_text(&wanted.to_string(), MAX_CHOICES))
     });
+    // JSON Schema: `contains` without `minContains` asks for one.
     let least = number("minContains").unwrap_or(1);
     let bounds = match number("maxContains") {
         Some(most) => format!("not {least} to {most}"),
@@ -233,11 +239,13 @@ fn describe_contains_violation(compiled: &CompiledSchema, error: &ValidationErro
     )
 }
 
-/// The object of the schema that holds the keyword.
+/// Returns the schema object that holds the violated keyword.
 pub(super) fn schema_object_with_keyword<'a>(
     compiled: &'a CompiledSchema,
     error: &ValidationError<'_>,
 ) -> Option<&'a Value> {
+    // The path leads through the compiled schema, which differs only by appended `allOf` entries,
+    // so it holds in the written one too.
     let (parent, _) = error.schema_path().as_str().rsplit_once('/')?;
     compiled.schema.pointer(parent)
 }
@@ -292,13 +300,13 @@ fn json_string_char_count(value: &Value) -> u64 {
     value.as_str().map_or(0, |text| text.chars().count() as u64)
 }
 
-/// A value as it stands in JSON; of what holds more, its kind alone.
+/// Quotes a value as JSON; of a container that is not empty, only its kind.
 fn quote_json_value(value: &Value) -> String {
     match value {
         Value::Array(items) if !items.is_empty() => "an array".to_owned(),
         Value::Object(object) if !object.is_empty() => "an object".to_owned(),
         Value::String(text) => {
-            // Whatever it is cut to, it is not written out whole before.
+            // Cut before it is escaped, so that a long string is not written out whole.
             let head: String = text.chars().take(MAX_QUOTED + 1).collect();
             shorten_text(&Value::String(head).to_string(), MAX_QUOTED)
         }
@@ -306,7 +314,7 @@ fn quote_json_value(value: &Value) -> String {
     }
 }
 
-/// On one line, and no longer than that.
+/// Puts the text on one line of at most `limit` characters.
 pub(super) fn shorten_text(text: &str, limit: usize) -> String {
     let line = one_line(text);
     if line.chars().count() <= limit {
@@ -319,5 +327,7 @@ pub(super) fn shorten_text(text: &str, limit: usize) -> String {
 
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
+    // The text comes from a document that an agent wrote: control characters could disguise what
+    // feedback says.
     words.join(" ").replace(char::is_control, "")
 }

@@ -1,6 +1,6 @@
-//! `kind = "schema"`: a file of the tree, or the final message, against a JSON Schema that was
-//! sealed with the policy. Markdown is read as its sections first. What does not fit is a
-//! finding that says where, what is there, and what is wanted.
+//! Implements `kind = "schema"`: validates a file of the tree, or the final message, against a JSON
+//! Schema that was sealed with the policy. Markdown is read as its sections first. Each violation
+//! is a finding that says where it is, what is there, and what is wanted.
 
 mod bounded_run;
 mod budget;
@@ -30,9 +30,9 @@ use document::UncheckableDocumentError;
 use target::SchemaTarget;
 use violations::SchemaViolation;
 
-/// Larger than this no schema is.
+/// Largest schema in bytes.
 pub const MAX_SCHEMA: usize = 256 * 1024;
-/// Larger than this no document is judged.
+/// Largest document in bytes that is judged.
 pub(crate) const MAX_DOCUMENT: usize = 1024 * 1024;
 
 /// The `schema` kind.
@@ -40,7 +40,8 @@ pub(crate) const MAX_DOCUMENT: usize = 1024 * 1024;
 pub struct SchemaVerifier;
 
 impl SchemaVerifier {
-    /// What a schema of this text most likely does not say as it was meant, for who wrote it.
+    /// Returns warnings about keywords of this schema that are most likely misspelt, for its
+    /// author.
     pub fn unknown_keyword_warnings(name: &str, text: &str) -> Vec<String> {
         let schema: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
         let slips = lint::misspelled_schema_keywords(&schema).into_iter();
@@ -62,6 +63,7 @@ impl VerifierKind for SchemaVerifier {
         definition: &str,
     ) -> Result<(), VerifierDefinitionError> {
         let definition = SchemaVerifierDefinition::parse_definition(definition)?;
+        // A missing schema file is no error of the config: the check reports it when it runs.
         let Some(text) = definition.text else {
             return Ok(());
         };
@@ -79,6 +81,8 @@ impl VerifierKind for SchemaVerifier {
         match SchemaVerifierDefinition::parse_definition(definition)
             .map(|definition| definition.target)
         {
+            // The target counts even if it is ignored (`out/report.json`): its change must void the
+            // verdict.
             Ok(SchemaTarget::File(name)) => vec![name],
             Ok(SchemaTarget::Message) | Err(_) => Vec::new(),
         }
@@ -132,7 +136,8 @@ fn check_target_against_schema(
     let budget = Arc::<ValidationBudget>::default();
     let ours = budget.clone();
     let root = job.root.to_owned();
-    // A file is opened there as well: a file system that does not answer takes only its time.
+    // The file is read on that thread too: a file system that does not respond costs only the
+    // check's own time.
     let ended = bounded_run::run_closure_until_deadline(job, &budget, move || {
         let source = match &form {
             SchemaTarget::File(name) => target::read_schema_target(&root, name),
@@ -158,6 +163,7 @@ fn check_target_against_schema(
         BoundedValidationOutcome::Done(Ok(Ok(Ok(problems)))) => {
             schema_violations_report(&target, &schema, problems, job)
         }
+        // A budget that is spent is no failure of the document: it might fit.
         BoundedValidationOutcome::Done(Ok(Ok(Err(_)))) => VerifierReport::inconclusive_report(
             InconclusiveCause::Timeout,
             Retryability::Yes,
@@ -166,6 +172,7 @@ fn check_target_against_schema(
         BoundedValidationOutcome::Done(Ok(Err(unfit))) => {
             unusable_schema_target_report(&target, unfit, &schema)
         }
+        // The schema was compiled when it was sealed, so this is not the agent's to fix.
         BoundedValidationOutcome::Done(Err(what)) => {
             VerifierReport::inconclusive_report(InconclusiveCause::Internal, Retryability::No, what)
         }
@@ -190,7 +197,7 @@ fn check_target_against_schema(
     }
 }
 
-/// It is not there, or is nothing that a schema could be about.
+/// Returns the report on a target that is missing or cannot be judged.
 fn unusable_schema_target_report(
     target: &SchemaTarget,
     unfit: UncheckableDocumentError,
@@ -238,6 +245,7 @@ fn schema_violations_report(
     };
     if total > MAX_FINDINGS {
         let lines: String = findings.iter().map(format_finding_line).collect();
+        // The log goes around the runtime, which redacts the rest of the report.
         let bytes = (job.redact)(lines.as_bytes()).unwrap_or_else(|| lines.into_bytes());
         match logs::write_check_run_log(job, &bytes) {
             Ok(log) => {

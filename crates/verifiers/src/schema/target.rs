@@ -1,5 +1,5 @@
-//! What is judged: a file of the tree by its plain name, or the final message. Nothing is read
-//! through a symbolic link: the tree's digest would not see what is behind it change.
+//! Reads what is judged: a file of the tree by its plain name, or the final message. Nothing is
+//! read through a symbolic link: the tree's digest would not change with what is behind it.
 
 use std::fmt;
 use std::io::{ErrorKind, Read as _};
@@ -34,6 +34,7 @@ impl SchemaTarget {
         if text.trim().is_empty() {
             return Err(VerifierDefinitionError::Empty { key: "target" });
         }
+        // A target is one document, which findings name.
         if text.contains(['*', '?', '[', ']', '{', '}', '\\']) {
             return wrong("is a pattern; write the name of one file, or \"message\"");
         }
@@ -59,7 +60,7 @@ impl SchemaTarget {
         }
     }
 
-    /// By its ending.
+    /// Returns whether the file is Markdown, judged by its extension.
     pub(super) fn is_markdown(&self) -> bool {
         let ending = Path::new(self.schema_target_name()).extension();
         let ending = ending.map(|ending| ending.to_string_lossy().to_lowercase());
@@ -76,7 +77,7 @@ impl fmt::Display for SchemaTarget {
     }
 }
 
-/// The file's text.
+/// Reads the file's text.
 pub(super) fn read_schema_target(
     root: &Path,
     name: &str,
@@ -85,6 +86,7 @@ pub(super) fn read_schema_target(
     let mut parts = name.split('/').peekable();
     while let Some(part) = parts.next() {
         path.push(part);
+        // Component by component, since a folder on the way may be a link too.
         let found = match std::fs::symlink_metadata(&path) {
             Ok(found) => found,
             Err(error) if is_not_found_error(&error) => {
@@ -117,8 +119,10 @@ pub(super) fn read_schema_target(
     let unreadable = |error: std::io::Error| {
         UncheckableDocumentError::new("unreadable", format!("{name} cannot be read: {error}"))
     };
+    // The last component is tested again at the open: it may have been replaced in between.
     let file = regular_file::open_no_follow(&path).map_err(unreadable)?;
     let mut bytes = Vec::new();
+    // One byte more than allowed tells a file at the limit from a longer one.
     file.take(MAX_DOCUMENT as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(unreadable)?;
@@ -126,6 +130,7 @@ pub(super) fn read_schema_target(
         return Err(schema_target_too_large_error(name));
     }
     String::from_utf8(bytes).map_err(|error| {
+        // The line of the first invalid byte, so that it can be found in an editor.
         let good = error.utf8_error().valid_up_to();
         let before = error.as_bytes().get(..good).unwrap_or_default();
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
@@ -137,7 +142,7 @@ pub(super) fn read_schema_target(
     })
 }
 
-/// The final message, if it can be judged.
+/// Returns the final message if it is small enough to be judged.
 pub(super) fn check_final_message_size(text: &str) -> Result<String, UncheckableDocumentError> {
     if text.len() > MAX_DOCUMENT {
         return Err(schema_target_too_large_error("the final message"));

@@ -1,4 +1,5 @@
-//! Arguments against the schema of their tool: many small documents, one schema, the same bounds.
+//! Validates the arguments of tool calls against the schema of their tool: many small documents,
+//! one schema, the same bounds as for files.
 
 use std::sync::Arc;
 
@@ -10,9 +11,9 @@ use super::lint;
 use super::messages::shorten_text;
 use super::validator::{self, CompiledSchema};
 
-/// Questions that one set of arguments may take.
+/// Validation steps for one set of arguments.
 const TO_JUDGE: u64 = 200_000;
-/// So many misfits are told, each so long.
+/// Violations that are reported, and characters of each.
 const MAX_TOLD: usize = 3;
 const MAX_MESSAGE: usize = 160;
 
@@ -26,7 +27,7 @@ impl std::fmt::Debug for CompiledToolSchema {
 }
 
 impl CompiledToolSchema {
-    /// `None` if the schema asks for nothing.
+    /// Compiles a tool's schema; `None` if it accepts everything.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -34,6 +35,8 @@ impl CompiledToolSchema {
         let name = format!("the schema of '{name}'");
         let compiled = bounded_run::run_on_deep_stack(move || {
             let schema: Value = serde_json::from_str(&text).unwrap_or_default();
+            // A schema that accepts everything is an error for a verifier, but common for a tool
+            // without parameters.
             if lint::schema_can_reject(&schema) {
                 validator::compile_schema(&name, &text, Arc::default()).map(Some)
             } else {
@@ -43,7 +46,7 @@ impl CompiledToolSchema {
         compiled?.map(|compiled| compiled.map(Self))
     }
 
-    /// Whether these arguments fit.
+    /// Checks arguments against the schema.
     ///
     /// # Errors
     /// What does not, in words for the agent.
@@ -61,6 +64,7 @@ impl CompiledToolSchema {
                 })
                 .collect()
         };
+        // Two passes: most calls fit, and `is_valid` builds no errors.
         match budget.validate_within_budget(TO_JUDGE, || validator.is_valid(arguments)) {
             Ok(true) => Ok(()),
             Ok(false) => match budget.validate_within_budget(TO_JUDGE, tell) {

@@ -1,5 +1,5 @@
-//! A schema, compiled: any draft, `format` asserted, nothing fetched and no file opened, every
-//! bound that the library offers set.
+//! Compiles a schema: any draft, `format` asserted, nothing fetched and no file opened, every bound
+//! that the library offers set.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use super::json::{JsonAmbiguity, JsonLineMap};
 use super::lint;
 use super::messages::shorten_text;
 
-/// References within one schema: with the depth of a document they bound how deep validation
-/// can nest.
+/// References allowed in one schema: together with the depth of a document they bound how deep
+/// validation can nest.
 const MAX_REFERENCES: usize = 1_000;
-/// Bytes that one compiled pattern may take, and steps back that one match may.
+/// Bytes that one compiled pattern may take, and backtracking steps that one match may take.
 const MAX_PATTERN: usize = 1 << 20;
 const MAX_STEPS_BACK: usize = 100_000;
 
@@ -25,11 +25,11 @@ pub(super) struct CompiledSchema {
     pub(super) validator: Validator,
     /// What a validation may spend.
     pub(super) budget: Arc<ValidationBudget>,
-    /// As it was written, for what it says of its parts.
+    /// The schema as written, for its descriptions.
     pub(super) schema: Value,
 }
 
-/// Compiles the text of the schema of this name, to be spent from this budget.
+/// Compiles the text of a schema. Its validations are charged to `budget`.
 ///
 /// # Errors
 /// What is wrong with it and where, for who wrote it.
@@ -58,11 +58,15 @@ pub(super) fn compile_schema(
         .with_keyword(budget::COUNTING_KEYWORD, move |_, _, _| {
             Ok(Box::new(SchemaStepCountingKeyword(spent.clone())))
         })
+        // A reference to a URL is an error: what it leads to could change after the schema was
+        // sealed.
         .offline()
+        // Draft 2019-09 and later treat `format` as an annotation unless it is switched on.
         .should_validate_formats(true)
         .with_pattern_options(patterns)
         .build(&budget::add_step_counter_to_schema(&schema));
     match built {
+        // After the build: a schema that is invalid is reported as such, not as empty.
         Ok(_) if !lint::schema_can_reject(&schema) => Err(format!(
             "{name}: asks for nothing: whatever there is would fit it"
         )),

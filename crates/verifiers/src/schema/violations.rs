@@ -1,5 +1,5 @@
-//! From the validator's errors to findings: in the order of the document, each by its place
-//! and by what was asked for, so that it is known again after a shift of lines.
+//! Turns the validator's errors into findings, in document order. Each is identified by its place
+//! and by the constraint, so that it is recognised after a shift of lines.
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
@@ -9,18 +9,18 @@ use super::document::{PointerLineFunction, SchemaDocumentFormat, TargetDocument}
 use super::messages::{self, shorten_text};
 use super::validator::CompiledSchema;
 
-/// Questions that a verdict may take, and those that the list of what is wrong may: each of
-/// these may leave an error behind.
+/// Validation steps that a verdict may take, and those that the list of violations may take: each
+/// of the latter may leave an error behind.
 const TO_JUDGE: u64 = 1_000_000;
 const TO_LIST: u64 = 200_000;
-/// More errors than this are not counted.
+/// Errors that are counted at most.
 const MAX_COUNTED: usize = 10_000;
 /// Longest message, in characters: what feedback shows of one.
 const MAX_MESSAGE: usize = 240;
 /// Longest identity, in characters.
 const MAX_ID: usize = 160;
 
-/// Something that does not fit.
+/// A violation of the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SchemaViolation {
     pub(super) id: String,
@@ -29,7 +29,7 @@ pub(super) struct SchemaViolation {
     pub(super) message: String,
 }
 
-/// All of them; none, and the document fits.
+/// Returns all violations; the document fits if there are none.
 pub(super) fn find_schema_violations(
     compiled: &CompiledSchema,
     document: &TargetDocument,
@@ -38,6 +38,8 @@ pub(super) fn find_schema_violations(
         validator, budget, ..
     } = compiled;
     let value = &document.value;
+    // The verdict first, without errors to keep, so that a large document that fits does not need
+    // the list's budget.
     if budget.validate_within_budget(TO_JUDGE, || validator.is_valid(value))? {
         return Ok(Vec::new());
     }
@@ -51,6 +53,8 @@ pub(super) fn find_schema_violations(
     let mut problems: Vec<SchemaViolation> = match budget.validate_within_budget(TO_LIST, all) {
         Ok(problems) => problems,
         Err(ValidationBudgetExhausted) => {
+            // The verdict is known to be a failure by now, so running out of budget still gives one
+            // finding.
             let first = || validator.validate(value).err();
             let first = budget.validate_within_budget(TO_LIST, first).ok().flatten();
             let first =
@@ -58,6 +62,7 @@ pub(super) fn find_schema_violations(
             vec![too_many_errors_violation(first)]
         }
     };
+    // The library reports in the order of keywords; a reader fixes from top to bottom.
     problems.sort_by(|one, other| {
         (one.line, &one.id, &one.message).cmp(&(other.line, &other.id, &other.message))
     });
@@ -65,7 +70,7 @@ pub(super) fn find_schema_violations(
     Ok(problems)
 }
 
-/// Where the list would have no end.
+/// Returns the one finding for a document with too many violations to list.
 fn too_many_errors_violation(first: Option<SchemaViolation>) -> SchemaViolation {
     let what = "it does not fit, and more is wrong than can be listed";
     let message = match &first {
@@ -108,13 +113,14 @@ fn violation_from_error(
     }
 }
 
-/// What the schema's author says of the part that does not fit.
+/// Returns the description that the schema's author gave the violated part.
 fn description_of_violated_schema<'a>(
     compiled: &'a CompiledSchema,
     error: &ValidationError<'_>,
 ) -> Option<&'a str> {
     let of = messages::schema_object_with_keyword(compiled, error)?;
     let of = match error.kind() {
+        // A missing property is described by its own schema, not by that of the object.
         Kind::Required { property } => of.get("properties")?.get(property.as_str()?)?,
         _ => of,
     };

@@ -1,4 +1,8 @@
-//! What counts whatever ignore files say: files that were tracked, and what `inputs` name.
+//! Adds the files that count although the walk leaves them out: files that git tracked when the
+//! task began, and files that a verifier's `inputs` name.
+//!
+//! Ignore files and cache folders have no say here, but version control's folders and `.checkrein`
+//! stay out. Nothing is reached through a symlink.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -14,7 +18,7 @@ use super::walk::{
 use super::{TreeReadDeadline, TreeReader, TreeReaderError};
 use crate::file_system::{FileKind, FileSystem, SymlinkMode};
 
-/// Adds the files that count whatever their folders are, sorted into place.
+/// Adds the tracked files that the walk did not find, and keeps the list sorted.
 pub(crate) fn add_always_included(
     reader: &TreeReader,
     found: &mut TreeEntryList,
@@ -23,9 +27,13 @@ pub(crate) fn add_always_included(
     let (files, root) = (&*reader.files, &reader.root);
     let mut more = TreeEntryList::default();
     let mut real_folders = BTreeMap::new();
+    // `at` follows `found`: names come in nearly the same order, so most lookups succeed within a
+    // few entries.
     let mut at = 0;
     let named = reader.also_included.iter().map(String::as_str);
     for name in reader.always_included.iter().chain(named) {
+        // A name that ends with `/` is a folder of a sparse index: git tracks everything in it
+        // without listing it.
         if let Some(folder) = name.strip_suffix('/') {
             let is_ours = folder.is_empty() || is_valid_tree_path(folder);
             if is_ours && is_real_folder(files, root, folder, &mut real_folders) {
@@ -39,11 +47,14 @@ pub(crate) fn add_always_included(
             }
             continue;
         }
-        // Both are sorted, but for the few that are named.
+        // `always_included` and `found` are both sorted. Only the few names of `also_included` are
+        // not, and cost a binary search.
         at = lower_bound_near(found, at, name.as_bytes());
         if found.entry_path_at(at) == name.as_bytes() || !is_valid_tree_path(name) {
             continue;
         }
+        // The walk listed every folder it counts, so a name that is missing here lies in a folder
+        // that was left out, or is gone.
         time.check_tree_read_limits()?;
         let parent = name.rsplit_once('/').map_or("", |(parent, _)| parent);
         if !is_real_folder(files, root, parent, &mut real_folders) {
@@ -66,7 +77,8 @@ pub(crate) fn add_always_included(
     Ok(())
 }
 
-/// Where this path is or would be, looked for from this place on if that can be.
+/// Returns the index of `path` in `found`, or the index at which it would be inserted. Tries the
+/// eight entries from `from` on before it searches the whole list.
 fn lower_bound_near(found: &TreeEntryList, from: usize, path: &[u8]) -> usize {
     let is_behind = from == 0 || from <= found.len() && found.entry_path_at(from - 1) < path;
     let near = from..found.len().min(from + 8);
@@ -77,7 +89,8 @@ fn lower_bound_near(found: &TreeEntryList, from: usize, path: &[u8]) -> usize {
     }
 }
 
-/// Adds what ignore files leave out and these globs ask for, sorted into place.
+/// Adds the ignored files that these `inputs` globs name before their first wildcard, and keeps the
+/// list sorted.
 pub(crate) fn add_ignored_inputs(
     reader: &TreeReader,
     reaches: &[GlobReachingIgnoredFiles],
@@ -87,6 +100,8 @@ pub(crate) fn add_ignored_inputs(
     let mut more = TreeEntryList::default();
     let mut real_folders = BTreeMap::new();
     for reach in reaches {
+        // The part before the first wildcard may end in the middle of a name (`build*`), so the
+        // search begins in its parent folder.
         let start = reach.start.trim_end_matches('/');
         let folder = start.rsplit_once('/').map_or("", |(above, _)| above);
         let files = &*reader.files;
@@ -107,18 +122,18 @@ pub(crate) fn add_ignored_inputs(
     Ok(())
 }
 
-/// What is in a folder of the tree, whatever ignore files say.
+/// Searches one folder of the tree recursively, without regard to ignore files.
 struct IgnoredFilesSearch<'a> {
     folder: &'a str,
-    /// The files.
+    /// Selects the files to add.
     meant: &'a dyn Fn(&[u8]) -> bool,
-    /// The files and folders that are looked at.
+    /// Selects the files and folders to look at; a folder that it refuses is not entered.
     visited: &'a dyn Fn(&[u8]) -> bool,
     named: bool,
 }
 
 impl IgnoredFilesSearch<'_> {
-    /// Adds to `more` what is not in `found`.
+    /// Adds to `more` the files that `meant` selects and that `found` does not hold.
     fn add_unlisted_files_below_folder(
         &self,
         reader: &TreeReader,
@@ -137,6 +152,7 @@ impl IgnoredFilesSearch<'_> {
             time.check_tree_read_limits()?;
             let mut open = match reader.files.open_folder_for_listing(&path) {
                 Ok(open) => open,
+                // Gone since its parent was listed, which is a state like any other.
                 Err(err) if err.kind() == ErrorKind::NotFound => continue,
                 Err(err) => {
                     add(
@@ -146,6 +162,7 @@ impl IgnoredFilesSearch<'_> {
                     continue;
                 }
             };
+            // A folder that can be listed only in part counts by what was seen and by the error.
             let (entries, unseen) = list_entry_names(&mut *open);
             if let Some(err) = unseen {
                 add(
@@ -168,6 +185,7 @@ impl IgnoredFilesSearch<'_> {
                     continue;
                 }
                 let what = match open.stat_folder_entry(&entry) {
+                    // A folder itself adds no entry: only files below it count.
                     Ok(stat) if stat.kind == FileKind::Folder => {
                         folders.push((full, [relative.as_slice(), b"/"].concat()));
                         continue;
@@ -186,8 +204,8 @@ impl IgnoredFilesSearch<'_> {
     }
 }
 
-/// Whether every part of `folder` is a folder itself: through a symlink we would read what is
-/// not in the tree.
+/// Returns whether every component of `folder` is a real folder. Through a symlink files would be
+/// read that are not in the tree. `known` caches the answers.
 fn is_real_folder(
     files: &dyn FileSystem,
     root: &Path,

@@ -1,4 +1,6 @@
-//! From what the walk found to leaves: each file's content, out of the cache or read.
+//! Turns the entries that the walk found into digests. A file's digest comes from the stat cache if
+//! its stamp is unchanged and old enough; otherwise the file is read, on several threads if there
+//! are many.
 
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
@@ -14,43 +16,43 @@ use super::walk::os_str_from_bytes;
 use super::{TreeReadDeadline, TreeReaderError};
 use crate::file_system::{FileKind, FileStamp, FileSystem, OpenFile, SymlinkMode};
 
-/// Files to read from which on a second thread is worth its start.
+/// Number of files to read from which a second thread is worth starting.
 const WORTH_A_THREAD: usize = 32;
-/// So many more files must be remembered before one of the others is read again rather than the whole cache
-/// written.
+/// A cache is rewritten if the files read are more than this fraction of those it holds. For fewer,
+/// reading them again is cheaper than writing the whole cache.
 const FILES_WORTH_SAVING: usize = 128;
-/// Or so much must have been read.
+/// A cache is also rewritten if more bytes than this were read.
 const BYTES_WORTH_SAVING: u64 = 1 << 20;
 const BLOCK: usize = 256 * 1024;
 /// A larger file is known by its size, its times and where it is, and not read: a file with holes
 /// can be larger than any disk. It counts as changed whenever its change time does.
 #[cfg(unix)]
 const LARGEST_READ: u64 = 512 << 20;
-/// How often such a file is looked at that was changed a moment ago, and the time between: together
-/// more than a tick of the coarsest file times.
+/// How often a large file that has just changed is checked, and the time between two checks:
+/// together more than a tick of the coarsest file times.
 #[cfg(unix)]
 const LOOKS: u32 = 110;
 #[cfg(unix)]
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
-/// What counts of a tree, sorted by path.
+/// The entries that count, sorted by path, each with its digest.
 #[derive(Debug)]
 pub(crate) struct SortedPathDigests {
     found: TreeEntryList,
-    /// Of each.
+    /// One digest for each entry of `found`, in the same order.
     digests: Vec<Digest>,
 }
 
-/// A path and the digest of all that counts of it.
+/// A path with the digest of everything that counts about it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TreeEntryDigest<'l> {
     pub(crate) path: &'l [u8],
     pub(crate) digest: Digest,
     /// See [`TreeEntry::named`].
     pub(crate) named: bool,
-    /// Not an empty folder.
+    /// False for an empty folder only.
     pub(crate) is_file: bool,
-    /// Of a file, what the file system says of it.
+    /// The stamp of a file; `None` for anything else.
     pub(crate) stamp: Option<FileStamp>,
 }
 
@@ -71,22 +73,22 @@ impl SortedPathDigests {
 }
 
 pub(crate) struct TreeContentResult {
-    /// An error if there was no time to read them all.
+    /// The digests; an error if a limit ended the reading.
     pub(crate) leaves: Result<SortedPathDigests, TreeReaderError>,
-    /// What to remember, if that is worth its writing.
+    /// The cache to save, if saving it is worthwhile.
     pub(crate) cache: Option<StatCache>,
 }
 
-/// What came of reading a file or a link.
+/// The result of reading a file or a link.
 #[derive(Clone, Copy)]
 enum FileReadOutcome {
-    /// The leaf's digest, and whether the file held still.
+    /// The leaf's digest, and whether the file was unchanged during the read.
     Read(Digest, bool),
     Gone,
     Unreadable(ErrorKind),
 }
 
-/// Whether the file counts by its size and its times.
+/// Returns whether the file counts by its size and times instead of its content.
 pub(crate) fn is_too_large_to_read(entry: &TreeEntry) -> bool {
     match &entry.kind {
         #[cfg(unix)]
@@ -108,15 +110,20 @@ pub(crate) fn digest_tree_contents(
     now: SystemTime,
     time: &TreeReadDeadline<'_>,
 ) -> TreeContentResult {
+    // Pass 1: entries and cache are both sorted by path, so one cursor over the cache serves every
+    // lookup.
     let mut remembered = cache.cached_entries();
     let mut unread = Vec::new();
     let mut digests: Vec<Option<Digest>> = Vec::with_capacity(found.len());
     for (at, (path, entry)) in found.iter().enumerate() {
         let known = match &entry.kind {
-            // What was remembered by a clock that was ahead may be young yet.
+            // An entry that was saved under a clock ahead of this one may still be too young to be
+            // trusted.
             TreeEntryKind::File(stamp) => remembered
                 .find_cached_digest(path, stamp)
                 .filter(|_| !stamp.is_racy(now)),
+            // The entry of a link carries no stamp, so its target is read each time: one system
+            // call.
             TreeEntryKind::Link => None,
             TreeEntryKind::EmptyFolder => Some(Digest::hash_parts([b"folder".as_slice()])),
             TreeEntryKind::Special => Some(Digest::hash_parts([b"special".as_slice()])),
@@ -127,12 +134,15 @@ pub(crate) fn digest_tree_contents(
         }
         digests.push(known);
     }
+    // Pass 2: read what the cache does not know.
     let (read, cut) = read_files_until_deadline(file_system, root, &unread, time);
     let mut learnt = StatCacheUpdate::default();
     for ((at, _, what), content) in unread.iter().zip(&read) {
         let digest = match content {
             Some(FileReadOutcome::Read(digest, _)) => Some(*digest),
             Some(FileReadOutcome::Unreadable(kind)) => Some(unreadable_digest(*kind)),
+            // A file that vanished between the walk and the read is not part of this tree. `None`
+            // means that time ran out before it.
             Some(FileReadOutcome::Gone) | None => None,
         };
         if let Some(place) = digests.get_mut(*at) {
@@ -144,6 +154,7 @@ pub(crate) fn digest_tree_contents(
         .is_stat_cache_worth_saving(cache.len(), found.len(), cut.is_some())
         .then(|| learnt.build_stat_cache(&found, &digests));
     let leaves = cut.map_or(Ok(()), Err).map(|()| {
+        // The paths of vanished files go too, so that `found` and `digests` stay parallel.
         if digests.contains(&None) {
             let mut digests = digests.iter();
             found.retain_tree_entries(|_, _| digests.next().is_some_and(Option::is_some));
@@ -156,11 +167,11 @@ pub(crate) fn digest_tree_contents(
     TreeContentResult { leaves, cache }
 }
 
-/// What was read and may be remembered.
+/// Collects which of the files just read may enter the cache, and how much was read.
 #[derive(Default)]
 struct StatCacheUpdate {
-    /// Of those files that were not known, in their order: where they are in the list, and whether they may
-    /// be.
+    /// For each file that the cache did not know, in order: its index in the list, and whether it
+    /// may be cached.
     files: Vec<(usize, bool)>,
     count: usize,
     bytes: u64,
@@ -177,7 +188,9 @@ impl StatCacheUpdate {
         let TreeEntryKind::File(stamp) = what else {
             return;
         };
-        // It is what the file holds, now and as long as the stamp stays.
+        // The digest is what the file holds now, and for as long as its stamp stays the same: the
+        // file held still during the read, and it is old enough that no later write can leave the
+        // stamp unchanged.
         let is_settled =
             matches!(content, Some(FileReadOutcome::Read(_, true))) && !stamp.is_racy(now);
         self.files.push((at, is_settled));
@@ -187,21 +200,25 @@ impl StatCacheUpdate {
         }
     }
 
-    /// Whether reading this again would take longer than to write the whole cache. What is out of date in it
-    /// does no harm, but for its size.
+    /// Returns whether reading these files again would take longer than writing the whole cache.
+    /// Outdated entries do no harm except for their size.
     fn is_stat_cache_worth_saving(&self, remembered: usize, found: usize, is_cut: bool) -> bool {
         let is_much =
             self.count > remembered / FILES_WORTH_SAVING || self.bytes > BYTES_WORTH_SAVING;
         let is_some = self.count > 0;
-        // A reading that was cut may be cut at the same place for ever.
+        // A reading that was cut could be cut at the same place every time, so any progress is
+        // saved. The last term drops a cache of which more than half is about files that are gone.
         is_some && (is_much || is_cut) || remembered / 2 > found
     }
 
     fn build_stat_cache(&self, found: &TreeEntryList, digests: &[Option<Digest>]) -> StatCache {
         let mut next = StatCache::default();
+        // `files` holds indices in ascending order, so it is consumed in step with the entries.
         let mut files = self.files.iter().peekable();
         for (at, ((path, entry), digest)) in found.iter().zip(digests).enumerate() {
             let (TreeEntryKind::File(stamp), Some(digest)) = (&entry.kind, digest) else {
+                // Not a file or not read: skip its record as well, or all later ones would be out
+                // of step.
                 files.next_if(|(file, _)| *file == at);
                 continue;
             };
@@ -214,12 +231,14 @@ impl StatCacheUpdate {
     }
 }
 
+// Of the permissions only the executable bit counts, as in git: others differ with the umask.
 fn digest_of_mode_and_content(stamp: &FileStamp, content: &Digest) -> Digest {
     let executable = if stamp.is_executable() { b"x" } else { b"-" };
     Digest::hash_parts([b"file".as_slice(), executable, content.as_bytes()])
 }
 
-/// What a file is by now, as leaves have it; `None` if there is none that can be read.
+/// Returns the current digest of a file, computed as for a leaf; `None` if there is no readable
+/// file.
 pub(crate) fn current_file_digest(
     file_system: &dyn FileSystem,
     root: &Path,
@@ -242,7 +261,7 @@ pub(crate) fn current_file_digest(
     }
 }
 
-/// What the file system says of a file by now.
+/// Returns the current stamp of a regular file.
 pub(crate) fn current_file_stamp(
     file_system: &dyn FileSystem,
     root: &Path,
@@ -258,7 +277,8 @@ fn unreadable_digest(kind: ErrorKind) -> Digest {
     Digest::hash_parts([b"unreadable".as_slice(), kind.to_string().as_bytes()])
 }
 
-/// What these hold, in their order, as far as there was time; and why no further.
+/// Reads these files in order until time runs out. Returns what was read, and the limit that ended
+/// the reading if one did.
 fn read_files_until_deadline(
     file_system: &dyn FileSystem,
     root: &Path,
@@ -269,6 +289,7 @@ fn read_files_until_deadline(
         many if many >= WORTH_A_THREAD => file_system.worthwhile_thread_count(),
         _ => 1,
     };
+    // Each thread takes one contiguous share, so that the results can be concatenated in order.
     let share = files.len().div_ceil(threads.max(1)).max(1);
     let read_share = |share: &[UnreadTreeEntry<'_>]| {
         let mut block = Vec::new();
@@ -286,6 +307,8 @@ fn read_files_until_deadline(
             };
             *content = Some(match read {
                 Ok(content) => content,
+                // A limit is not a property of the file, unlike the errors below, which become part
+                // of the digest.
                 Err(ContentReadError::Tree(cut)) => return (contents, Some(cut)),
                 Err(ContentReadError::Io(err)) if err.kind() == ErrorKind::NotFound => {
                     FileReadOutcome::Gone
@@ -295,6 +318,7 @@ fn read_files_until_deadline(
         }
         (contents, None)
     };
+    // No thread is started for a small tree: starting one costs more than it saves.
     if threads <= 1 {
         return read_share(files);
     }
@@ -305,7 +329,7 @@ fn read_files_until_deadline(
             .collect();
         let (mut all, mut cut) = (Vec::with_capacity(files.len()), None);
         for (share, thread) in running {
-            // A thread that could not finish leaves its share to this one.
+            // If a thread panicked, its share is read again here.
             let (contents, cut_here) = thread.join().unwrap_or_else(|_| read_share(share));
             all.extend(contents);
             cut = cut.or(cut_here);
@@ -338,7 +362,8 @@ fn read_file_content(
     block: &mut Vec<u8>,
     time: &TreeReadDeadline<'_>,
 ) -> Result<FileReadOutcome, ContentReadError> {
-    // Another file may be there by now, and be a pipe or a link.
+    // The file may have been replaced since it was listed, by a pipe or a link: it is opened
+    // without following links and without waiting.
     let mut file = file_system
         .open_file_for_reading(path, SymlinkMode::NoFollow)
         .map_err(ContentReadError::Io)?;
@@ -351,6 +376,8 @@ fn read_file_content(
         > LARGEST_READ
         && let Some(settled) = wait_for_settled_stamp(file_system, &*file, time)?
     {
+        // The size is taken from the open file, not from the walk: the file may have grown past the
+        // limit since.
         let digest = digest_of_mode_and_content(stamp, &settled.stamp_digest());
         return Ok(FileReadOutcome::Read(digest, settled == *stamp));
     }
@@ -363,9 +390,12 @@ fn read_file_content(
             Err(err) if err.kind() == ErrorKind::Interrupted => continue,
             Err(err) => return Err(ContentReadError::Io(err)),
         };
+        // Checked once per block, so that a file of half a gigabyte cannot outlast the limit.
         time.check_tree_read_limits()
             .map_err(ContentReadError::Tree)?;
     }
+    // The stamp is compared after the last byte: a write during the read shows as a different
+    // stamp.
     let still = file.stat_open_file().is_ok_and(|stat| stat.stamp == *stamp);
     let content = Digest::from_bytes(*hasher.finalize().as_bytes());
     Ok(FileReadOutcome::Read(
@@ -374,8 +404,9 @@ fn read_file_content(
     ))
 }
 
-/// What the file system says of a file once a further write would show in it. `None` if the clock
-/// of the file system is ahead of ours: then only the content tells.
+/// Waits until the file's last change is old enough that a further write would change its stamp,
+/// and returns the stamp. Returns `None` if that does not happen in time because the file system's
+/// clock is ahead of ours; then only the content tells.
 #[cfg(unix)]
 fn wait_for_settled_stamp(
     file_system: &dyn FileSystem,

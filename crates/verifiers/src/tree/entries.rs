@@ -1,18 +1,18 @@
-//! What the walk finds, in the order of paths. The paths of a tree lie in one piece of memory: one
-//! allocation each would take longer than to look at the files.
+//! The list of tree entries, in path order. All paths of a tree share one buffer: one allocation
+//! for each would take longer than looking at the files.
 
 use std::io::ErrorKind;
 use std::ops::Range;
 
 use crate::file_system::{FileKind, FileStamp, FileStat};
 
-/// Something that counts. Its path is in the list that it is in.
+/// An entry of the tree. Its path is stored in the [`TreeEntryList`] that holds it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TreeEntry {
     start: usize,
     end: usize,
     pub(crate) kind: TreeEntryKind,
-    /// Ignore files leave it out, and only `inputs` that name it ask for it.
+    /// It is ignored, and counts only because `inputs` name it.
     pub(crate) named: bool,
 }
 
@@ -22,11 +22,11 @@ pub(crate) enum TreeEntryKind {
     File(FileStamp),
     /// A symlink; never followed.
     Link,
-    /// A folder with nothing in it: it counts by its name.
+    /// An empty folder, which counts by its name.
     EmptyFolder,
     /// A pipe, socket or device; never opened.
     Special,
-    /// It is there, but this came of looking.
+    /// It exists, but looking at it failed with this error.
     Unreadable(ErrorKind),
 }
 
@@ -35,14 +35,13 @@ impl TreeEntryKind {
         match stat.kind {
             FileKind::File => Self::File(stat.stamp),
             FileKind::Link => Self::Link,
-            // A folder: in the place of what was none when its own was listed.
+            // A folder can appear here only if it replaced a file after the parent was listed.
             FileKind::Folder | FileKind::Special => Self::Special,
         }
     }
 }
 
-/// Things that were found, with their paths: relative to the root, `/`-separated, any bytes that a name may
-/// have.
+/// Entries with their paths: relative to the root, `/`-separated, any bytes that a name may have.
 #[derive(Debug, Default)]
 pub(crate) struct TreeEntryList {
     paths: Vec<u8>,
@@ -64,20 +63,21 @@ impl TreeEntryList {
         entry.map_or(&[], |entry| self.tree_entry_path(entry))
     }
 
-    /// Each entry with its path.
+    /// Iterates over the entries with their paths.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &TreeEntry)> {
         self.entries
             .iter()
             .map(|entry| (self.tree_entry_path(entry), entry))
     }
 
-    /// The first place whose path is not before this one, of a list that is sorted.
+    /// Returns the index of the first entry whose path is not less than `path`. The list must be
+    /// sorted.
     pub(crate) fn lower_bound_index(&self, path: &[u8]) -> usize {
         self.entries
             .partition_point(|entry| self.tree_entry_path(entry) < path)
     }
 
-    /// Adds an entry behind the others. Its path comes in two parts.
+    /// Appends an entry. Its path is the concatenation of the two parts.
     pub(crate) fn push_tree_entry(&mut self, path: [&[u8]; 2], what: TreeEntryKind, named: bool) {
         let start = self.paths.len();
         for part in path {
@@ -91,7 +91,7 @@ impl TreeEntryList {
         });
     }
 
-    /// Keeps those entries for which this holds.
+    /// Keeps the entries for which `counts` holds.
     pub(crate) fn retain_tree_entries(
         &mut self,
         mut counts: impl FnMut(&[u8], &TreeEntry) -> bool,
@@ -101,7 +101,7 @@ impl TreeEntryList {
             .retain(|entry| counts(path_in_buffer(paths, entry), entry));
     }
 
-    /// Sorts more entries in; of two with one path one stays.
+    /// Merges `more` into the sorted list. Of two entries with the same path one stays.
     pub(crate) fn merge_tree_entries(&mut self, more: Self) {
         if more.entries.is_empty() {
             return;
@@ -109,11 +109,13 @@ impl TreeEntryList {
         self.append_tree_entries(more);
         let paths = &self.paths;
         let path = |entry: &TreeEntry| path_in_buffer(paths, entry);
+        // The sort is stable, so of two entries with one path the one that was here first stays.
         self.entries.sort_by(|a, b| path(a).cmp(path(b)));
         self.entries.dedup_by(|a, b| path(a) == path(b));
     }
 
     fn append_tree_entries(&mut self, more: Self) {
+        // Ranges of `more` count from the start of its own buffer.
         let shift = self.paths.len();
         self.paths.extend_from_slice(&more.paths);
         self.entries
@@ -129,17 +131,18 @@ fn path_in_buffer<'p>(paths: &'p [u8], entry: &TreeEntry) -> &'p [u8] {
     paths.get(entry.start..entry.end).unwrap_or_default()
 }
 
-/// A list in the making, of stretches that are sorted in themselves. No path lies between two of a stretch that
-/// is in another, so that stretches are sorted instead of paths.
+/// A list under construction, made of chunks that are sorted in themselves. No path of one chunk
+/// lies between two paths of another, so sorting the chunks by their first path sorts the whole
+/// list.
 #[derive(Debug, Default)]
 pub(crate) struct SortedPathChunks {
     pub(crate) list: TreeEntryList,
-    /// Where the finished ones lie.
+    /// The ranges of the finished chunks.
     ranges: Vec<Range<usize>>,
 }
 
 impl SortedPathChunks {
-    /// What is added next begins a new stretch.
+    /// Ends the current chunk; the next entry begins a new one.
     pub(crate) fn begin_sorted_path_chunk(&mut self) {
         let start = self.ranges.last().map_or(0, |last| last.end);
         if start < self.list.len() {
@@ -147,7 +150,7 @@ impl SortedPathChunks {
         }
     }
 
-    /// All of several in one list.
+    /// Merges the lists of several threads into one sorted list.
     pub(crate) fn merge_sorted(all: Vec<Self>) -> TreeEntryList {
         let mut list = TreeEntryList::default();
         let mut ranges: Vec<Range<usize>> = Vec::new();
@@ -156,12 +159,15 @@ impl SortedPathChunks {
             let shift = list.entries.len();
             let shifted = |range: Range<usize>| range.start + shift..range.end + shift;
             ranges.extend(some.ranges.into_iter().map(shifted));
+            // The first list is taken over as it is, without a copy of its buffer.
             match list.entries.is_empty() {
                 true => list = some.list,
                 false => list.append_tree_entries(some.list),
             }
         }
+        // Chunks do not interleave, so the order of their first paths is the order of all.
         ranges.sort_by(|a, b| list.entry_path_at(a.start).cmp(list.entry_path_at(b.start)));
+        // Only the entries move; the paths stay where they are in the buffer.
         let mut entries = Vec::with_capacity(list.entries.len());
         for range in ranges {
             entries.extend_from_slice(list.entries.get(range).unwrap_or_default());

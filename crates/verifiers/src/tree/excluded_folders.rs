@@ -1,4 +1,4 @@
-//! Folders that are never part of what a verdict is about.
+//! Names the folders that are never part of what a verdict is about.
 
 /// Caches and installed dependencies, at any depth. `target` is one too, beside a `Cargo.toml`.
 /// Tracked files in them count nevertheless.
@@ -26,7 +26,7 @@ pub const CACHE_FOLDERS: &[&str] = &[
 /// Version control's own, at any depth: a nested repository is plain files minus this.
 const VERSION_CONTROL: &[&str] = &[".git", ".hg", ".jj", ".svn"];
 
-/// Our reports and logs, at the root.
+/// The folder of Checkrein's reports and logs, at the root only.
 pub(crate) const OWN_FOLDER: &str = ".checkrein";
 
 /// Whether this name is version control's. As a file, `.git` is a pointer to it.

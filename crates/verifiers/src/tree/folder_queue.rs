@@ -1,5 +1,5 @@
-//! Folders that wait to be listed by one of several threads. It is empty for good once none waits and
-//! nobody lists one that could bring more.
+//! A queue of folders that several threads list. It is exhausted once no folder waits and no thread
+//! lists one that could add more.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -12,11 +12,12 @@ pub(crate) struct FolderQueue {
 
 struct FolderListingQueueState {
     folders: Vec<PendingFolder>,
-    /// Threads that list one.
+    /// Number of threads that are listing a folder.
     busy: usize,
 }
 
-/// A folder to list. Dropped, it hands over what is below, also if the listing failed.
+/// A folder to list. Dropping the lease queues the subfolders in `below`, even if the listing
+/// failed.
 pub(crate) struct FolderListingLease<'q> {
     queue: &'q FolderQueue,
     pub(crate) folder: Option<PendingFolder>,
@@ -35,6 +36,8 @@ impl FolderQueue {
     pub(crate) fn next(&self) -> Option<FolderListingLease<'_>> {
         let mut waiting = self.lock_listing_queue();
         loop {
+            // Last in, first out keeps the queue short: a breadth-first order would hold a whole
+            // level of the tree.
             if let Some(folder) = waiting.folders.pop() {
                 waiting.busy += 1;
                 return Some(FolderListingLease {
@@ -43,6 +46,7 @@ impl FolderQueue {
                     below: Vec::new(),
                 });
             }
+            // An empty queue is not the end while a thread is busy: its folder may have subfolders.
             if waiting.busy == 0 {
                 return None;
             }
@@ -53,7 +57,7 @@ impl FolderQueue {
         }
     }
 
-    /// A poisoned lock guards nothing that could be half done.
+    /// Ignores poisoning: the lock guards nothing that a panic could leave half done.
     fn lock_listing_queue(&self) -> MutexGuard<'_, FolderListingQueueState> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -63,7 +67,10 @@ impl Drop for FolderListingLease<'_> {
     fn drop(&mut self) {
         let mut waiting = self.queue.lock_listing_queue();
         waiting.busy -= 1;
+        // `busy` falls and the subfolders are queued under one lock, so that no thread sees the
+        // queue empty and idle in between.
         waiting.folders.append(&mut self.below);
+        // All are woken, not one: several folders may have come, or all threads may have to end.
         self.queue.changed.notify_all();
     }
 }

@@ -1,11 +1,11 @@
-//! Which paths belong to which view.
+//! Decides which paths belong to which view, the part of the tree that a verifier depends on.
 //!
-//! A view with `inputs` is what they match minus its own `outputs`; one without is the whole
-//! tree. The whole tree is without the `outputs` of all: what one check writes must not make
+//! A view with `inputs` is what they match minus its own `outputs`; one without is the whole tree.
+//! The whole tree excludes the `outputs` of every verifier: what one check writes must not make
 //! another's verdict stale, unless that one names it as an input.
 //!
-//! What ignore files leave out counts for a view only where one of its globs says so before its first
-//! wildcard: `node_modules/**` and `.env` do, `**` and `src/**` do not.
+//! An ignored file counts for a view only if one of its globs names it before its first wildcard:
+//! `node_modules/**` and `.env` do, `**` and `src/**` do not.
 
 use checkrein_core::ids::VerifierName;
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
@@ -24,15 +24,15 @@ struct CompiledVerifierGlobs {
     name: VerifierName,
     /// `None`: the whole tree.
     inputs: Option<GlobSet>,
-    /// Those of them that reach what ignore files leave out.
+    /// The input globs that name ignored files.
     reaches: Vec<GlobReachingIgnoredFiles>,
     outputs: GlobSet,
 }
 
-/// A glob that names what ignore files leave out.
+/// A glob whose part before the first wildcard names an ignored file or folder.
 #[derive(Debug, Clone)]
 pub(crate) struct GlobReachingIgnoredFiles {
-    /// What it says before its first wildcard.
+    /// The text before the first wildcard.
     pub(crate) start: String,
     glob: GlobSet,
 }
@@ -43,8 +43,12 @@ impl GlobReachingIgnoredFiles {
         is_left_out: &dyn Fn(&str) -> bool,
     ) -> Result<Option<Self>, TreeReaderError> {
         let text = pattern.strip_prefix("./").unwrap_or(pattern);
+        // A backslash ends the literal part as well: what it escapes is not a plain character of a
+        // path.
         let end = text.find(['*', '?', '[', '{', '\\']).unwrap_or(text.len());
         let start = text.get(..end).unwrap_or(text);
+        // `**/x` asks for every `x` and would pull in all of `node_modules`: only a glob that
+        // spells out the ignored place means it.
         if start.is_empty() || !is_left_out(start) {
             return Ok(None);
         }
@@ -54,12 +58,13 @@ impl GlobReachingIgnoredFiles {
         }))
     }
 
-    /// Whether it means this file. A link in the place of the folder that it names counts too.
+    /// Returns whether the glob selects this file. A link in the place of the folder that it names
+    /// is selected too.
     pub(crate) fn glob_matches_file(&self, path: &[u8]) -> bool {
         globs_match(&self.glob, path) || path == self.start.trim_end_matches('/').as_bytes()
     }
 
-    /// Whether what it means is there or below.
+    /// Returns whether the glob may select this path or something below it.
     pub(crate) fn may_match_at_or_below(&self, path: &[u8]) -> bool {
         let start = self.start.as_bytes();
         let above = start
@@ -69,7 +74,7 @@ impl GlobReachingIgnoredFiles {
     }
 }
 
-/// Whether a text can be an `inputs` or `outputs` glob.
+/// Checks that a text can be an `inputs` or `outputs` glob.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -125,8 +130,10 @@ impl VerifierPathMatcher {
         reaches.cloned().collect()
     }
 
-    /// Whether a path counts for the whole tree or for any view.
+    /// Returns whether a path counts for the whole tree or for any view.
     pub(crate) fn is_path_counted(&self, path: &[u8], named: bool) -> bool {
+        // A path that only a view names is no part of the whole tree, whose digest other verifiers
+        // share.
         let in_tree =
             !named && (self.all_outputs.is_empty() || !globs_match(&self.all_outputs, path));
         let has = |view: &CompiledVerifierGlobs| {
@@ -139,7 +146,7 @@ impl VerifierPathMatcher {
         !leaf.named && (self.all_outputs.is_empty() || !globs_match(&self.all_outputs, leaf.path))
     }
 
-    /// Whether a leaf belongs to a view; every leaf of the tree belongs to one nobody knows.
+    /// Returns whether a leaf belongs to a view. A view of an unknown name is the whole tree.
     pub(crate) fn is_verifier_input(
         &self,
         name: &VerifierName,
@@ -147,11 +154,13 @@ impl VerifierPathMatcher {
     ) -> bool {
         match self.views.iter().find(|view| view.name == *name) {
             Some(view) if view.inputs.is_some() => view.view_includes_path(leaf.path, leaf.named),
+            // An unknown verifier errs on the side of more: a verdict that is stale too often is
+            // run again, one that is never stale is wrong.
             Some(_) | None => self.leaf_counts_for_whole_tree(leaf),
         }
     }
 
-    /// Whether a view is the whole tree.
+    /// Returns whether a view is the whole tree.
     pub(crate) fn covers_whole_tree(&self, name: &VerifierName) -> bool {
         self.views
             .iter()
@@ -162,6 +171,8 @@ impl VerifierPathMatcher {
 impl CompiledVerifierGlobs {
     fn view_includes_path(&self, path: &[u8], named: bool) -> bool {
         let asks = match (&self.inputs, named) {
+            // A named leaf is ignored by the ignore files; only the globs that spell it out may
+            // claim it.
             (_, true) => self
                 .reaches
                 .iter()
@@ -191,6 +202,7 @@ fn compile_globs<'a>(
             .unwrap_or(pattern)
             .trim_end_matches('/');
         let glob = |text: &str| {
+            // `*` does not cross a `/`, as in shells and ignore files; `**` does.
             GlobBuilder::new(text)
                 .literal_separator(true)
                 .backslash_escape(true)

@@ -1,6 +1,6 @@
-//! Marks of what ignore files leave out and a check reads all the same: installed packages and `.env`
-//! files. Their folders hold tens of thousands of files, and tools write into them themselves, so a few
-//! small files and the names of the packages stand for the rest.
+//! Collects markers of ignored files that checks read all the same: installed packages and `.env`
+//! files. Package folders hold tens of thousands of files and tools write into them themselves, so
+//! a few small files and the names of the packages stand for the rest.
 
 use std::ffi::OsString;
 use std::io::Read as _;
@@ -10,24 +10,23 @@ use checkrein_core::digest::Digest;
 
 use crate::file_system::{FileSystem, SymlinkMode};
 
-/// Marks of one tree, nearest the root first; more are left out.
+/// Markers kept of one tree, nearest the root first.
 const MOST: usize = 200;
-/// More of a file says no more.
+/// Bytes of a file that are hashed.
 const LARGEST: u64 = 4 << 20;
 /// What package managers leave in `node_modules` after an install.
 const INSTALLED: &[&str] = &[".package-lock.json", ".modules.yaml", ".yarn-state.yml"];
 /// Usual names of a Python environment.
 const ENVIRONMENTS: &[&str] = &[".venv", "venv", "env"];
 
-/// A path, and what stands there.
+/// A path and the digest of what is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InstalledPackageMarker {
     pub(crate) path: String,
     pub(crate) digest: Digest,
 }
 
-/// The marks that an entry of this name is or holds, which was left out of the tree. `path`: from the
-/// root on.
+/// Adds the markers that an ignored entry is or holds. `path` is relative to the root.
 pub(crate) fn collect_ignored_package_markers(
     file_system: &dyn FileSystem,
     full: &Path,
@@ -38,7 +37,10 @@ pub(crate) fn collect_ignored_package_markers(
     let file = |full: &Path, path: &str| package_file_marker(file_system, full, path);
     let name = path.rsplit('/').next().unwrap_or(path);
     match (is_folder, name) {
+        // Also `.env.local` and the like, which frameworks read beside `.env`.
         (false, name) if name.starts_with(".env") => marks.extend(file(full, path)),
+        // The files of the package manager name the versions; the folder names show a package that
+        // was added or removed by hand.
         (true, "node_modules") => {
             marks.extend(package_marker_from_folder_names(
                 file_system,
@@ -65,12 +67,14 @@ pub(crate) fn collect_ignored_package_markers(
     }
 }
 
-/// At most [`MOST`], nearest the root first.
+/// Keeps at most [`MOST`] markers, nearest the root first.
 pub(crate) fn ignored_file_markers_nearest_root(
     mut marks: Vec<InstalledPackageMarker>,
 ) -> Vec<InstalledPackageMarker> {
     let depth = |mark: &InstalledPackageMarker| mark.path.matches('/').count();
     marks.sort_by(|a, b| (depth(a), &a.path).cmp(&(depth(b), &b.path)));
+    // Sorting before cutting makes the choice the same in every reading, whichever order the
+    // threads found them in.
     marks.truncate(MOST);
     marks
 }
@@ -81,9 +85,11 @@ fn collect_site_package_markers(
     path: &str,
     marks: &mut Vec<InstalledPackageMarker>,
 ) {
+    // The layout of venv on POSIX: `lib/pythonX.Y/site-packages`.
     for version in entry_names_in_folder(file_system, &environment.join("lib")).unwrap_or_default()
     {
         let below = format!("lib/{}/site-packages", version.to_string_lossy());
+        // Python writes `__pycache__` at the first import, which is no change of the packages.
         let is_package = |name: &str| name != "__pycache__";
         marks.extend(package_marker_from_folder_names(
             file_system,
@@ -101,6 +107,8 @@ fn package_file_marker(
 ) -> Option<InstalledPackageMarker> {
     let mut bytes = Vec::new();
     let opened = file_system
+        // Links are followed: packages may be linked from another checkout, and the check reads the
+        // target.
         .open_file_for_reading(full, SymlinkMode::Follow)
         .ok()?;
     opened.take(LARGEST).read_to_end(&mut bytes).ok()?;
@@ -110,7 +118,8 @@ fn package_file_marker(
     })
 }
 
-/// A folder by the names in it: installing a package again changes its times, and nothing else.
+/// Makes a marker of the names in a folder. Times are left out: installing a package again changes
+/// them and nothing else.
 fn package_marker_from_folder_names(
     file_system: &dyn FileSystem,
     full: &Path,
@@ -122,6 +131,7 @@ fn package_marker_from_folder_names(
         .iter()
         .map(|name| name.to_string_lossy().into_owned());
     let mut names: Vec<String> = names.filter(|name| counts(name)).collect();
+    // File systems list in any order.
     names.sort_unstable();
     Some(InstalledPackageMarker {
         path: path.to_owned(),
@@ -129,7 +139,7 @@ fn package_marker_from_folder_names(
     })
 }
 
-/// The names in a folder, as far as they can be seen; `None` if there is no folder.
+/// Returns the names in a folder as far as they can be listed; `None` if there is no folder.
 fn entry_names_in_folder(file_system: &dyn FileSystem, folder: &Path) -> Option<Vec<OsString>> {
     let mut names = Vec::new();
     let mut folder = file_system.open_folder_for_listing(folder).ok()?;

@@ -1,13 +1,13 @@
-//! The digest of a tree: which files count, what is in them, and which of them each
-//! verifier depends on. Nothing of git's is trusted (index, assume-unchanged, fsmonitor):
-//! the walk and the stat cache are our own.
+//! Computes the digest of a tree: which files count, what is in them, and which of them each
+//! verifier depends on. Nothing of git's state is trusted (index, assume-unchanged, fsmonitor): the
+//! walk and the stat cache are our own.
 //!
-//! What counts: every regular file by content and executable bit, every symlink by its
-//! target, every empty folder, under names sorted by bytes. What does not: the folders of version control, the
-//! known cache folders of [`CACHE_FOLDERS`], what ignore files name, `.checkrein/`, and
-//! `outputs`. A file that was tracked when the task began counts whatever the first three say
-//! by now; an ignore file always counts, so that hiding something shows. What a verifier's `inputs`
-//! name counts for that verifier.
+//! What counts: every regular file by content and executable bit, every symlink by its target, and
+//! every empty folder, under names sorted by bytes. What does not count: the folders of version
+//! control, the known cache folders of [`CACHE_FOLDERS`], ignored files, `.checkrein/`, and
+//! `outputs`. A file that git tracked when the task began counts even if it is ignored by now or in
+//! a cache folder. An ignore file always counts, so that hiding something shows. A file that a
+//! verifier's `inputs` name counts for that verifier.
 
 mod always_included;
 mod content;
@@ -51,47 +51,48 @@ use stat_cache::StatCache;
 /// The part of the tree that a verifier depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct VerifierGlobs<'a> {
-    /// Whose it is.
+    /// The verifier's name.
     pub name: &'a VerifierName,
     /// Globs of what it depends on; empty = the whole tree. A folder's name stands for all in it.
     pub inputs: &'a [String],
-    /// Globs of what it writes.
+    /// Globs of the files that it writes.
     pub outputs: &'a [String],
 }
 
 /// Reads one tree.
 #[derive(Debug, Clone)]
 pub struct TreeReader {
-    /// Where it lies.
+    /// The file system that holds the tree.
     pub files: Arc<dyn FileSystem>,
-    /// The tree.
+    /// The root of the tree.
     pub root: PathBuf,
-    /// Our own stat cache, one file per tree, in the state folder; made when missing. On disk, wherever the
-    /// tree lies.
+    /// The stat cache, one file per tree, in the state folder; created when missing. It is on disk
+    /// even if the tree is not.
     pub cache_file: PathBuf,
     /// Files that count whatever ignore files say: those tracked at the task's start, relative
     /// to the root, as [`git_tracked_files`] gives them. A name that ends with `/` is a folder, and
     /// everything in it counts.
     pub always_included: Arc<PackedNameSet>,
-    /// A few more of them.
+    /// A few more names of the same kind.
     pub also_included: BTreeSet<String>,
-    /// A folder that is no part of the tree wherever it lies: our own state.
+    /// A folder that is never part of the tree, wherever it lies: Checkrein's state folder.
     pub excluded_folder: Option<PathBuf>,
-    /// Files that are no part of the tree unless `always` names them: what we print into.
+    /// Files that are not part of the tree unless `always_included` names them: those that
+    /// Checkrein's own output goes to.
     pub own_output_files: BTreeSet<FileId>,
 }
 
-/// A file, whatever its name.
+/// Identifies a file by device and inode, whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileId {
-    /// The file system.
+    /// The device of the file system.
     pub device: u64,
-    /// Its number there.
+    /// The inode number.
     pub inode: u64,
 }
 
 impl FileId {
-    /// Of a regular file.
+    /// Returns the id of a regular file.
     #[cfg(unix)]
     pub fn from_metadata(metadata: &std::fs::Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
@@ -101,7 +102,7 @@ impl FileId {
         })
     }
 
-    /// It cannot be told here.
+    /// Returns `None`: the platform has no such ids.
     #[cfg(not(unix))]
     pub fn from_metadata(_: &std::fs::Metadata) -> Option<Self> {
         None
@@ -117,17 +118,17 @@ impl FileId {
     }
 }
 
-/// How long a reading may take, and who may end it.
+/// Limits the time of a reading and allows it to be cancelled.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TreeReadLimits<'a> {
-    /// At most so long.
+    /// The longest that it may take.
     pub time: Option<Duration>,
-    /// Given up once this is set.
+    /// The reading stops with an error once this is set.
     pub cancelled: Option<&'a AtomicBool>,
 }
 
 impl TreeReader {
-    /// Whether a file counts whatever ignore files say.
+    /// Returns whether a file counts even if it is ignored.
     fn is_always_included(&self, name: &str) -> bool {
         self.always_included.contains_name(name) || self.also_included.contains(name)
     }
@@ -153,16 +154,21 @@ impl TreeReader {
             mut left_out,
             markers,
         } = walk::walk_tree(self, &time)?;
+        // Ignored files that a glob asks for are searched after the walk, which does not enter
+        // ignored folders.
         always_included::add_ignored_inputs(
             self,
             &selector.globs_reaching_ignored_files(),
             &mut found,
             &time,
         )?;
+        // Files that only `outputs` name are dropped before anything is read: a build folder can be
+        // larger than the tree.
         let before = found.len();
         found.retain_tree_entries(|path, entry| selector.is_path_counted(path, entry.named));
         left_out.outputs = u32::try_from(before - found.len()).unwrap_or(u32::MAX);
 
+        // Reported, since such a file counts by its stamp and not by its content.
         let large = found
             .iter()
             .filter(|(_, entry)| content::is_too_large_to_read(entry));
@@ -173,7 +179,8 @@ impl TreeReader {
             leaves,
             cache: next,
         } = content::digest_tree_contents(&*self.files, &self.root, found, &cache, now, &time);
-        // Also of a reading that was cut: the next one gets further.
+        // Saved even if the reading was cut, so that the next one gets further. An error here is
+        // reported and not fatal: the cache decides nothing.
         let cache_saved = next.map_or(Ok(()), |next| next.save(&self.cache_file));
         let leaves = leaves?;
         Ok(TreeReadResult::new(
@@ -191,7 +198,7 @@ impl TreeReader {
 /// Why a tree could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeReaderError {
-    /// The root itself.
+    /// The root itself cannot be read.
     #[error("cannot read '{}'", path.display())]
     Root {
         /// The root.
@@ -199,16 +206,16 @@ pub enum TreeReaderError {
         /// Why.
         source: std::io::Error,
     },
-    /// It took longer than it may.
+    /// The reading took longer than its limit.
     #[error("reading the tree took longer than {} ms", limit.as_millis())]
     TooSlow {
         /// The limit.
         limit: Duration,
     },
-    /// We were told to stop.
+    /// The reading was cancelled.
     #[error("interrupted while the tree was read")]
     Cancelled,
-    /// A glob of `inputs` or `outputs`.
+    /// A glob of `inputs` or `outputs` is invalid.
     #[error("'{pattern}' is not a glob")]
     Glob {
         /// The glob.
@@ -257,6 +264,7 @@ impl<'a> TreeReadDeadline<'a> {
                 .saturating_duration_since(self.started)
         };
         match self.limits.time {
+            // The monotonic clock: a wall clock that is set back would never reach the limit.
             Some(limit) if passed() >= limit => Err(TreeReaderError::TooSlow { limit }),
             _ => Ok(()),
         }

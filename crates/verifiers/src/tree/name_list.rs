@@ -1,20 +1,22 @@
-//! Many names in one piece of memory: there may be hundreds of thousands, and a set of texts takes longer to
-//! make than the tree takes to be read.
+//! A set of names in one buffer. There may be hundreds of thousands of names, and building a set of
+//! strings takes longer than reading the tree.
 
 /// Names sorted by their bytes, each once. None is empty, and none holds a NUL.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackedNameSet {
-    /// One after the other, with a NUL between.
+    /// The names, separated by NUL.
     text: String,
     starts: Vec<usize>,
 }
 
 impl PackedNameSet {
-    /// The names that stand in a text with a NUL between, as [`PackedNameSet::nul_separated_names`] gives them.
+    /// Parses NUL-separated names, as [`PackedNameSet::nul_separated_names`] returns them.
     pub fn from_nul_separated(text: String) -> Self {
         let mut starts = Vec::new();
         let (mut at, mut before) = (0, "");
         for name in text.split('\0') {
+            // The usual text is sorted already and is taken over without a copy. This also catches
+            // empty names and duplicates, which sorting removes.
             if name <= before {
                 return text.split('\0').collect();
             }
@@ -24,47 +26,49 @@ impl PackedNameSet {
         Self { text, starts }
     }
 
-    /// All names, one after the other, with a NUL between.
+    /// Returns all names, separated by NUL.
     pub fn nul_separated_names(&self) -> &str {
         &self.text
     }
 
-    /// How many they are.
+    /// Returns the number of names.
     pub fn len(&self) -> usize {
         self.starts.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no names.
     pub fn is_empty(&self) -> bool {
         self.starts.is_empty()
     }
 
-    /// The names in their order.
+    /// Iterates over the names in order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.starts
             .iter()
             .map(|start| self.packed_name_at_offset(*start))
     }
 
-    /// Whether this is one of them.
+    /// Returns whether the set contains this name.
     pub fn contains_name(&self, name: &str) -> bool {
+        // The names are sorted, so a binary search over their starts finds one.
         self.first_name_at_or_after(name) == Some(name)
     }
 
-    /// The first name that is not before this text.
+    /// Returns the first name that is not less than `text`.
     pub fn first_name_at_or_after(&self, text: &str) -> Option<&str> {
         let is_before = |start: &usize| self.packed_name_at_offset(*start) < text;
         let first = self.starts.get(self.starts.partition_point(is_before));
         first.map(|start| self.packed_name_at_offset(*start))
     }
 
-    /// These names and those.
+    /// Returns the union of these names and `more`.
     pub fn with_more_names<'n>(&'n self, more: impl IntoIterator<Item = &'n str>) -> Self {
         self.iter().chain(more).collect()
     }
 
     fn packed_name_at_offset(&self, start: usize) -> &str {
         let rest = self.text.get(start..).unwrap_or_default();
+        // The last name has no NUL after it.
         let end = memchr::memchr(0, rest.as_bytes());
         end.and_then(|end| rest.get(..end)).unwrap_or(rest)
     }
@@ -85,7 +89,7 @@ impl<'n> FromIterator<&'n str> for PackedNameSet {
 }
 
 impl PackedNameSet {
-    /// Adds a name that is behind all others.
+    /// Appends a name that sorts after all others.
     fn push_last_name(&mut self, name: &str) {
         if !self.starts.is_empty() {
             self.text.push('\0');

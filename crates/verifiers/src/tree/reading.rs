@@ -1,4 +1,5 @@
-//! One reading of a tree: digests, what was left out, and what differs from another reading.
+//! Holds one reading of a tree: its digests, what was left out, and how it differs from another
+//! reading.
 
 use std::cmp::Ordering;
 use std::path::Path;
@@ -15,10 +16,10 @@ use super::walk::path_text;
 use super::watch::FilesWatchedDuringCheck;
 use crate::file_system::FileSystem;
 
-/// How much does not count, so that it can be said. A folder left out is one, whatever is in it.
+/// Counts of what was left out, for reports. A folder counts as one, whatever it holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExcludedFileCounts {
-    /// Files and folders that ignore files name.
+    /// Ignored files and folders.
     pub ignored: u32,
     /// Known cache folders.
     pub caches: u32,
@@ -26,32 +27,33 @@ pub struct ExcludedFileCounts {
     pub outputs: u32,
 }
 
-/// What one verifier depends on.
+/// The part of the tree that one verifier depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifierInputDigest {
-    /// Whose it is.
+    /// The verifier's name.
     pub name: VerifierName,
-    /// Its subject.
+    /// The digest of its subject.
     pub digest: Digest,
-    /// How many files; 0 means that its `inputs` match nothing, and a verdict about nothing
-    /// never grows stale.
+    /// Number of files. 0 means that its `inputs` match nothing; a verdict about nothing would
+    /// never become stale.
     pub files: usize,
 }
 
-/// A tree as it was read.
+/// The result of reading a tree.
 #[derive(Debug)]
 pub struct TreeReadResult {
-    /// Digests of the whole and of each view, for the core.
+    /// Digests of the whole tree and of each view, for the core.
     pub fact: TreeDigests,
-    /// Each view, in the order in which they were asked for.
+    /// The views, in the order in which they were asked for.
     pub views: Vec<VerifierInputDigest>,
-    /// How many files count for the whole.
+    /// Number of files that count for the whole tree.
     pub files: usize,
     /// What does not count.
     pub left_out: ExcludedFileCounts,
-    /// Files too large to be read: they count by their size and their times.
+    /// Files too large to be read: they count by their size and times.
     pub unread: Vec<String>,
-    /// Why the stat cache could not be saved. The reading is right all the same; the next is slower.
+    /// Why the stat cache could not be saved. The reading is correct all the same, but the next one
+    /// is slower.
     pub cache_error: Option<std::io::Error>,
     leaves: SortedPathDigests,
     markers: Vec<InstalledPackageMarker>,
@@ -77,6 +79,8 @@ impl TreeReadResult {
         let views: Vec<VerifierInputDigest> = selector
             .verifier_names()
             .map(|name| {
+                // Most verifiers have no `inputs`: they share one digest instead of hashing the
+                // tree once each.
                 let (digest, files) = if selector.covers_whole_tree(name) {
                     (tree, files)
                 } else {
@@ -93,7 +97,8 @@ impl TreeReadResult {
                 }
             })
             .collect();
-        // A verdict about nothing could never grow stale: it is taken to be about everything.
+        // A view that matches nothing takes the whole tree as its subject: a verdict about nothing
+        // could never become stale.
         let subject = |view: &VerifierInputDigest| if view.files == 0 { tree } else { view.digest };
         let subjects = views
             .iter()
@@ -119,8 +124,9 @@ impl TreeReadResult {
         }
     }
 
-    /// The files of one verifier's view that changed between this reading and a `later` one, or were written or
-    /// replaced and hold the same: somebody may have seen those otherwise meanwhile.
+    /// Returns the files of one verifier's view that changed between this reading and a `later`
+    /// one, or that were rewritten or replaced with the same content: another process may have seen
+    /// different content in between.
     pub fn changed_or_rewritten_paths(
         &self,
         later: &TreeReadResult,
@@ -132,7 +138,7 @@ impl TreeReadResult {
         self.differing_paths(later, Some(view), is_rewritten)
     }
 
-    /// Watches these files for being otherwise than in this reading.
+    /// Watches these files for content other than in this reading.
     pub fn watch_files(&self, root: &Path, paths: &[String]) -> FilesWatchedDuringCheck {
         let named = |leaf: &TreeEntryDigest<'_>| paths.contains(&path_text(leaf.path));
         FilesWatchedDuringCheck::new(
@@ -142,7 +148,7 @@ impl TreeReadResult {
         )
     }
 
-    /// Marks of installed packages and of `.env` files that do not count.
+    /// Returns the digest of the markers of installed packages and ignored `.env` files.
     pub fn packages_digest(&self) -> Digest {
         let parts = self
             .markers
@@ -153,7 +159,7 @@ impl TreeReadResult {
         Digest::hash_parts(parts)
     }
 
-    /// The marks that are others in a `later` reading.
+    /// Returns the paths of markers that differ in a `later` reading.
     pub fn changed_package_markers(&self, later: &TreeReadResult) -> Vec<String> {
         let only_in =
             |these: &[InstalledPackageMarker], those: &[InstalledPackageMarker]| -> Vec<String> {
@@ -161,14 +167,15 @@ impl TreeReadResult {
                 changed.map(|mark| mark.path.clone()).collect()
             };
         let mut changed = only_in(&self.markers, &later.markers);
+        // Both directions: a marker that came and one that went are both changes.
         changed.extend(only_in(&later.markers, &self.markers));
         changed.sort_unstable();
         changed.dedup();
         changed
     }
 
-    /// The paths that came, went or changed between this reading and a `later` one, sorted: of
-    /// one verifier's view, or of the whole tree.
+    /// Returns the paths that came, went or changed between this reading and a `later` one, sorted.
+    /// They are those of one verifier's view, or of the whole tree.
     pub fn changed_paths_between_readings(
         &self,
         later: &TreeReadResult,
@@ -177,13 +184,14 @@ impl TreeReadResult {
         self.differing_paths(later, view, |_, _| false)
     }
 
-    /// Those, and the ones that hold the same and of which this holds.
+    /// Returns the changed paths, and the unchanged ones for which `differs` holds.
     fn differing_paths(
         &self,
         later: &TreeReadResult,
         view: Option<&VerifierName>,
         differs: impl Fn(&TreeEntryDigest<'_>, &TreeEntryDigest<'_>) -> bool,
     ) -> Vec<String> {
+        // The counterpart of `subject` above: a view without files is about the whole tree.
         let about_all = |name: &VerifierName| {
             self.views
                 .iter()
@@ -194,6 +202,7 @@ impl TreeReadResult {
             Some(_) | None => self.selector.leaf_counts_for_whole_tree(leaf),
         };
         let mut changed = Vec::new();
+        // A merge of two lists that are both sorted by path.
         let mut ours = self.leaves.iter().peekable();
         let mut theirs = later.leaves.iter().peekable();
         loop {
@@ -208,6 +217,8 @@ impl TreeReadResult {
                         let Some((one, other)) = ours.next().zip(theirs.next()) else {
                             return changed;
                         };
+                        // The digest covers the executable bit too, so a changed mode is a changed
+                        // path.
                         if one.digest == other.digest {
                             if differs(&one, &other) {
                                 changed.push(path_text(one.path));
@@ -225,7 +236,7 @@ impl TreeReadResult {
     }
 }
 
-/// The digest of these, and how many of them are files.
+/// Returns the digest of these leaves, and how many of them are files.
 fn digest_tree_entries<'a>(leaves: impl Iterator<Item = TreeEntryDigest<'a>>) -> (Digest, usize) {
     let mut files = 0;
     let mut hasher = blake3::Hasher::new();
@@ -234,6 +245,8 @@ fn digest_tree_entries<'a>(leaves: impl Iterator<Item = TreeEntryDigest<'a>>) ->
     for leaf in leaves {
         files += usize::from(leaf.is_file);
         for part in [leaf.path, leaf.digest.as_bytes().as_slice()] {
+            // Each part carries its length, so that no path can be split differently to give the
+            // same bytes.
             piece.extend_from_slice(&(part.len() as u64).to_le_bytes());
             piece.extend_from_slice(part);
         }
@@ -246,5 +259,5 @@ fn digest_tree_entries<'a>(leaves: impl Iterator<Item = TreeEntryDigest<'a>>) ->
     (Digest::from_bytes(*hasher.finalize().as_bytes()), files)
 }
 
-/// See [`digest_tree_entries`].
+/// Bytes that are hashed at once in [`digest_tree_entries`].
 const PIECE: usize = 64 * 1024;

@@ -1,5 +1,5 @@
-//! What files held when they were last read, by what the file system says of them. Lost or
-//! damaged it is empty: it saves time and decides nothing.
+//! Remembers the digest of each file together with its stamp, what the file system says of it. A
+//! lost or damaged cache counts as empty: it saves time and decides nothing.
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -14,22 +14,22 @@ use crate::regular_file;
 /// Part of the checksum: a cache of another layout is a damaged one.
 const LAYOUT: &[u8] = b"checkrein stat cache 3";
 
-/// How young a file must not be to be remembered. A write through a mapping to a page that is dirty
-/// already leaves no trace in the file's times until the page is written back: on ext4 that took up
-/// to 34 seconds. On tmpfs and some network file systems it never happens.
+/// Age in nanoseconds below which a file is not cached. A write through a memory mapping to a page
+/// that is already dirty leaves no trace in the file's times until the page is written back: on
+/// ext4 that took up to 34 seconds. On tmpfs and some network file systems it never happens.
 const SETTLED_NS: i64 = 60_000_000_000;
-/// The clock of file times ticks every few milliseconds: a second write within one tick leaves no
-/// trace in them.
+/// Granularity of file times: a second write within one tick leaves no trace in them. The clock
+/// ticks every few milliseconds.
 const TICK_NS: i64 = 100_000_000;
 /// The same on file systems that keep whole seconds.
 const COARSE_TICK_NS: i64 = 2_000_000_000;
 
-/// More of a cache is not read, and what is cut is a damaged one.
+/// Bytes of a cache that are read. A longer one is cut and therefore counts as damaged.
 const LARGEST: u64 = 512 << 20;
 
-/// What stands before the records: their checksum and their number.
+/// Bytes before the records: the checksum and the number of records.
 const HEADER_BYTES: usize = 32 + 8;
-/// A stamp as bytes.
+/// Bytes of an encoded stamp.
 const STAMP_BYTES: usize = 5 * 8 + 4;
 
 impl FileStamp {
@@ -73,21 +73,25 @@ impl FileStamp {
         self.mode & 0o111 != 0
     }
 
-    /// Whether the file could have been written again since `now` without showing it.
+    /// Returns whether the file could have been written again since `now` without a change of its
+    /// stamp.
     pub(crate) fn is_racy(&self, now: SystemTime) -> bool {
+        // The later of both times: a program can set the modification time to any past value, but
+        // not the change time.
         let latest = self.modified_ns.max(self.changed_ns);
         latest.saturating_add(SETTLED_NS) >= to_unix_nanoseconds(now)
     }
 
-    /// The same by the change time alone, which each write sets to the time it is made.
+    /// Returns the same by the change time alone, which the kernel sets at each write.
     #[cfg(unix)]
     pub(crate) fn is_just_changed(&self, now: SystemTime) -> bool {
         is_within_clock_tick(self.changed_ns, now)
     }
 
-    /// Stands for the content of a file that is not read.
+    /// Returns a digest that stands for the content of a file too large to read.
     #[cfg(unix)]
     pub(crate) fn stamp_digest(&self) -> Digest {
+        // The mode is left out: the caller hashes the executable bit itself.
         let Self {
             size,
             modified_ns,
@@ -107,12 +111,14 @@ impl FileStamp {
     }
 }
 
-/// Whether a file with this stamp may be written now without getting another one.
+/// Returns whether the file may be written now without its stamp changing.
 pub(super) fn can_file_change_unseen(stamp: &FileStamp, now: SystemTime) -> bool {
     is_within_clock_tick(stamp.changed_ns, now)
 }
 
 fn is_within_clock_tick(latest_ns: i64, now: SystemTime) -> bool {
+    // A time without a fraction of a second suggests a file system that keeps whole seconds. A
+    // false guess costs time, not correctness.
     let tick = if latest_ns % 1_000_000_000 == 0 {
         COARSE_TICK_NS
     } else {
@@ -126,16 +132,16 @@ fn to_unix_nanoseconds(time: SystemTime) -> i64 {
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// Digests of files by path, sorted by path, as they stand in their file: a record after the other, which
-/// a reading goes along without taking them apart.
+/// Digests of files, sorted by path, in the encoding of the cache file. Lookups go along the
+/// records without decoding them all.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StatCache {
-    /// The file, or nothing: a checksum, the number of records, the records.
+    /// The whole cache file, or empty: checksum, number of records, records.
     bytes: Vec<u8>,
     count: usize,
 }
 
-/// Goes along the entries.
+/// A cursor over the records.
 pub(crate) struct StatCacheCursor<'c> {
     rest: &'c [u8],
     next: Option<StatCacheEntry<'c>>,
@@ -148,7 +154,7 @@ struct StatCacheEntry<'c> {
 }
 
 impl StatCache {
-    /// The cache in `file`; empty if there is none or it is damaged.
+    /// Loads the cache from `file`; empty if there is none or it is damaged.
     pub(crate) fn load(file: &Path) -> Self {
         let read = || {
             let opened = regular_file::open_regular_file(file).ok()?;
@@ -156,6 +162,8 @@ impl StatCache {
             let mut bytes = Vec::with_capacity(usize::try_from(length).ok()?);
             opened.take(LARGEST).read_to_end(&mut bytes).ok()?;
             let (sum, body) = bytes.split_first_chunk::<32>()?;
+            // The records are decoded without further checks, so a flipped bit must be found here.
+            // The layout is part of the checksum: a cache of another version fails it too.
             if *sum != stat_cache_checksum(body) {
                 return None;
             }
@@ -166,13 +174,15 @@ impl StatCache {
         read().unwrap_or_default()
     }
 
-    /// Replaces the cache in `file`, whole or not at all.
+    /// Replaces the cache in `file` atomically.
     pub(crate) fn save(&self, file: &Path) -> std::io::Result<()> {
         let (body, records) = ((self.count as u64).to_le_bytes(), self.entry_bytes());
         let mut hasher = checksum_hasher(body.len() + records.len());
         hasher.update(&body).update(records);
         let folder = file.parent().unwrap_or(Path::new("."));
         create_private_folder(folder)?;
+        // In the same folder, since a rename does not cross file systems. It is not synced: after a
+        // crash the checksum finds a torn file.
         let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
         temporary.write_all(hasher.finalize().as_bytes())?;
         temporary.write_all(&body)?;
@@ -181,7 +191,7 @@ impl StatCache {
         Ok(())
     }
 
-    /// The entries from the first on.
+    /// Returns a cursor that stands at the first entry.
     pub(crate) fn cached_entries(&self) -> StatCacheCursor<'_> {
         let mut entries = StatCacheCursor {
             rest: self.entry_bytes(),
@@ -191,7 +201,7 @@ impl StatCache {
         entries
     }
 
-    /// Adds an entry; they must come sorted by path.
+    /// Appends an entry. Entries must be added in path order.
     pub(crate) fn push_cached_file_stat(
         &mut self,
         path: &[u8],
@@ -222,7 +232,8 @@ impl StatCache {
 }
 
 impl StatCacheCursor<'_> {
-    /// The digest of a file that still is what it was. Files must be asked for sorted by path.
+    /// Returns the digest of a file whose stamp is unchanged. Files must be asked for in path
+    /// order.
     pub(crate) fn find_cached_digest(&mut self, path: &[u8], stamp: &FileStamp) -> Option<Digest> {
         while self.next.as_ref().is_some_and(|entry| entry.path < path) {
             self.advance_in_stat_cache();
@@ -237,7 +248,7 @@ impl StatCacheCursor<'_> {
 }
 
 impl<'c> StatCacheEntry<'c> {
-    /// Takes the first one off; `None` at the end.
+    /// Decodes the first record and advances past it; `None` at the end.
     fn parse_stat_cache_entry(rest: &mut &'c [u8]) -> Option<Self> {
         let (length, after) = rest.split_first_chunk::<4>()?;
         let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
@@ -258,7 +269,7 @@ fn stat_cache_checksum(body: &[u8]) -> [u8; 32] {
     *hasher.update(body).finalize().as_bytes()
 }
 
-/// Of a body of this length, which comes next.
+/// Returns a hasher primed for a body of this length.
 fn checksum_hasher(length: usize) -> blake3::Hasher {
     let mut hasher = blake3::Hasher::new();
     hasher.update(LAYOUT).update(&(length as u64).to_le_bytes());

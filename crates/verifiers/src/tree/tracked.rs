@@ -1,5 +1,5 @@
-//! Which files git tracks, as the tree's walk names them: only names are taken from the index,
-//! nothing else of git's is asked or believed.
+//! Lists the files that git tracks under the names that the tree's walk uses. Only names are taken
+//! from the index; nothing else of git's is asked or believed.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,8 +11,9 @@ use super::PackedNameSet;
 use super::walk::{path_bytes_to_lossless_text, path_text};
 use crate::git::{self, GitEnvironment, GitReadError};
 
-/// The files under `root` that git tracks, relative to it; none where there is no git. A name
-/// that ends with `/` is a folder: git tracks everything in it. `env` may lead git elsewhere.
+/// Returns the files under `root` that git tracks, relative to it; none where there is no git
+/// repository. A name that ends with `/` is a folder of which git tracks everything. `env` may
+/// point git to other files.
 ///
 /// # Errors
 /// If there is a repository and its index cannot be read within `limit`.

@@ -1,5 +1,6 @@
-//! The walk: what is there, minus what does not count. Not the `ignore` crate's own, which
-//! cannot say what it left out nor keep tracked files that are ignored; its matcher is.
+//! Walks the tree and lists what is there minus what does not count. The walk is not the `ignore`
+//! crate's, which can neither say what it left out nor keep tracked files that are ignored; only
+//! its matcher is used.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
@@ -23,7 +24,7 @@ pub(crate) struct TreeWalkResult {
     /// Sorted by path, each once.
     pub(crate) found: TreeEntryList,
     pub(crate) left_out: ExcludedFileCounts,
-    /// Of what is left out.
+    /// Markers of what was left out.
     pub(crate) markers: Vec<InstalledPackageMarker>,
 }
 
@@ -34,7 +35,7 @@ pub(crate) struct PendingFolder {
     ignores: Option<Arc<IgnoreRules>>,
 }
 
-/// From so many folders on that wait to be listed, more threads are worth their start.
+/// Number of waiting folders from which more threads are worth starting.
 const WORTH_THREADS: usize = 32;
 
 pub(crate) fn walk_tree(
@@ -46,6 +47,7 @@ pub(crate) fn walk_tree(
         prefix: Vec::new(),
         ignores: ignore_rules_above_root(&*reader.files, &reader.root),
     };
+    // One thread begins; most trees never have enough waiting folders for a second one.
     let mut first = TreeWalker::new(reader);
     let mut folders = vec![root];
     while folders.len() < WORTH_THREADS
@@ -65,7 +67,9 @@ pub(crate) fn walk_tree(
         left_out.ignored += walk.left_out.ignored;
         left_out.caches += walk.left_out.caches;
     }
+    // Threads list folders in any order. Sorting the chunks makes the result the same each time.
     let mut found = SortedPathChunks::merge_sorted(found);
+    // Tracked files come last: only now is it known which of them the walk left out.
     add_always_included(reader, &mut found, time)?;
     Ok(TreeWalkResult {
         found,
@@ -74,7 +78,7 @@ pub(crate) fn walk_tree(
     })
 }
 
-/// Lists these folders and all below them.
+/// Lists these folders and all below them on several threads.
 fn walk_in_threads<'a>(
     reader: &'a TreeReader,
     folders: Vec<PendingFolder>,
@@ -85,6 +89,7 @@ fn walk_in_threads<'a>(
         let mut walk = TreeWalker::new(reader);
         while let Some(mut turn) = queue.next() {
             if let Some(folder) = turn.folder.take() {
+                // An error drops `turn`, which frees the other threads from waiting for this one.
                 walk.list_folder(folder, &mut turn.below, time)?;
             }
         }
@@ -102,19 +107,19 @@ fn walk_in_threads<'a>(
     })
 }
 
-/// What one thread finds.
+/// The state and findings of one thread.
 struct TreeWalker<'a> {
     reader: &'a TreeReader,
-    /// The folder that is no part of the tree, if it lies in it: relative to the root.
+    /// The excluded folder, relative to the root, if it lies in the tree.
     apart: Option<Vec<u8>>,
     found: SortedPathChunks,
     left_out: ExcludedFileCounts,
     markers: Vec<InstalledPackageMarker>,
-    /// Of the folder that is being listed; kept for the memory that it has.
+    /// The names of the folder being listed; kept for its allocated memory.
     names: FolderListing,
 }
 
-/// The names in a folder, in the order in which what is below them comes in the order of paths.
+/// The names in a folder, in the order in which they and what is below them come in path order.
 #[derive(Default)]
 struct FolderListing {
     bytes: Vec<u8>,
@@ -122,11 +127,11 @@ struct FolderListing {
 }
 
 enum FolderListingEntry {
-    /// A folder, at the place of all that is in it.
+    /// A folder, at the place of everything in it.
     Folder,
-    /// The same, at the place where it stands itself if it turns out to be empty.
+    /// A folder, at the place of its own path, used if it turns out to be empty.
     FolderItself,
-    /// Whatever it is.
+    /// Anything else that exists.
     Other,
     Unknown(ErrorKind),
 }
@@ -137,6 +142,7 @@ impl FolderListing {
         self.entries.clear();
         let read = open.for_each_folder_entry(&mut |name, kind| match kind {
             Ok(FileKind::Folder) => {
+                // Twice, because `a` and `a/` sort differently: `a-b` comes between them.
                 self.push_folder_entry(name, b"", FolderListingEntry::FolderItself);
                 self.push_folder_entry(name, b"/", FolderListingEntry::Folder);
             }
@@ -148,7 +154,7 @@ impl FolderListing {
         let bytes = &self.bytes;
         let name = |(range, _): &(Range<usize>, FolderListingEntry)| bytes.get(range.clone());
         self.entries.sort_unstable_by(|a, b| name(a).cmp(&name(b)));
-        // What is renamed while a folder is listed may come twice.
+        // A file that is renamed during the listing may be reported twice.
         self.entries.dedup_by(|a, b| name(a) == name(b));
         read
     }
@@ -182,7 +188,7 @@ impl<'a> TreeWalker<'a> {
         }
     }
 
-    /// Adds what is in a folder; what is to be listed next comes into `below`.
+    /// Adds the entries of a folder; subfolders to list are pushed to `below`.
     fn list_folder(
         &mut self,
         folder: PendingFolder,
@@ -193,11 +199,14 @@ impl<'a> TreeWalker<'a> {
         self.found.begin_sorted_path_chunk();
         match self.reader.files.open_folder_for_listing(&folder.path) {
             Ok(mut open) => {
+                // Taken out for the call, which needs `self` mutably, and put back for its buffer.
                 let mut names = std::mem::take(&mut self.names);
                 let seen = names.read_folder(&mut *open);
                 self.walk_listed_folder(folder, &names, seen, &*open, below);
                 self.names = names;
             }
+            // Only an unreadable root is an error: below it, being unreadable is part of what the
+            // tree is.
             Err(err) if folder.prefix.is_empty() => {
                 return Err(TreeReaderError::unreadable_root_error(
                     &self.reader.root,
@@ -248,14 +257,14 @@ impl<'a> TreeWalker<'a> {
             ignores,
         } = folder;
         let files = &*self.reader.files;
-        // Some file systems find it under a name of other letters.
+        // A case-insensitive file system finds `.gitignore` under another spelling too.
         let is_ignore_file = |(name, _): (&[u8], _)| name.eq_ignore_ascii_case(b".gitignore");
         let ignores = match names.iter().any(is_ignore_file) {
             true => folder_ignore_rules(files, &path, &prefix, ignores),
             false => ignores,
         };
         match seen {
-            // The rest of this folder cannot be seen: that is part of what the tree is.
+            // The rest of this folder cannot be seen, which is part of what the tree is.
             Err(err) => self.add_found_tree_path(
                 [trim_trailing_slash(&prefix), &[]],
                 TreeEntryKind::Unreadable(err.kind()),
@@ -268,8 +277,10 @@ impl<'a> TreeWalker<'a> {
             }
             Ok(()) => {}
         }
+        // The folder's own entry sorts before all that is in it, and paths of its siblings may come
+        // in between (`a`, `a-b`, `a/x`).
         self.found.begin_sorted_path_chunk();
-        // The path of the entry, in the same memory for all.
+        // The path of each entry, in one reused buffer.
         let mut relative = prefix.clone();
         for (name, entry) in names.iter() {
             let name = match entry {
@@ -280,6 +291,8 @@ impl<'a> TreeWalker<'a> {
                 FolderListingEntry::Folder => name.strip_suffix(b"/").unwrap_or(name),
                 FolderListingEntry::Other | FolderListingEntry::Unknown(_) => name,
             };
+            // Before the ignore rules, so that these are neither counted as left out nor brought
+            // back by a `!pattern`.
             if is_version_control_name(name) || prefix.is_empty() && *name == *OWN_FOLDER.as_bytes()
             {
                 continue;
@@ -293,7 +306,11 @@ impl<'a> TreeWalker<'a> {
                 FolderListingEntry::Folder => {
                     self.found.begin_sorted_path_chunk();
                     let full = path.join(os_str_from_bytes(name));
+                    // Caches come first: they are left out whether or not an ignore file names
+                    // them, and reported apart.
                     if is_cache_folder(name, || is_file(files, &path.join("Cargo.toml"))) {
+                        // The markers show an installed package that changed, although the folder
+                        // itself does not count.
                         self.left_out.caches += 1;
                         self.add_installed_package_markers(&full, &relative, true);
                     } else if is_ignored(&relative, true, ignores.as_deref()) {
@@ -317,7 +334,7 @@ impl<'a> TreeWalker<'a> {
         }
     }
 
-    /// Adds what is no folder, if it counts.
+    /// Adds an entry that is not a folder, if it counts.
     fn add_non_folder_entry(
         &mut self,
         name: &[u8],
@@ -342,6 +359,7 @@ impl<'a> TreeWalker<'a> {
             return;
         }
         match open.stat_folder_entry(os_str_from_bytes(name).as_ref()) {
+            // A file that Checkrein's own output is redirected to would change with each reading.
             Ok(stat) if self.is_own_output_file(&stat) => {}
             Ok(stat) => self
                 .add_found_tree_path([relative, &[]], TreeEntryKind::entry_kind_from_stat(&stat)),
@@ -354,16 +372,18 @@ impl<'a> TreeWalker<'a> {
     }
 }
 
-/// The names that an open folder holds, as far as they can be seen, and why no further.
+/// Returns the names in an open folder as far as they can be listed, and the error that ended the
+/// listing if one did.
 pub(crate) fn list_entry_names(folder: &mut dyn OpenFolder) -> (Vec<OsString>, Option<io::Error>) {
     let mut names = Vec::new();
     let seen = folder.for_each_folder_entry(&mut |name, _| names.push(name.to_owned()));
     (names, seen.err())
 }
 
-/// Whether a file of this name, relative to the root, would count by the ignore files, whether it is there or
-/// not. A folder does not, nor does what a link leads to or what has another name, too: that may lie elsewhere. Nor
-/// does what says of others whether they count.
+/// Returns whether a file of this name, relative to the root, would count by the ignore files,
+/// whether or not it exists. The answer is no for a folder, for a path through a link, for a file
+/// with several hard links (its content may be elsewhere too), and for a file that decides which
+/// others count.
 pub fn is_included_by_ignore_files(root: &Path, name: &Path) -> bool {
     let Some(text) = name.to_str() else {
         return false;
@@ -384,7 +404,7 @@ pub fn is_included_by_ignore_files(root: &Path, name: &Path) -> bool {
         && (root.join(name).exists() || !is_glob_start_excluded(files, root, &format!("{text}/")))
 }
 
-/// Whether other files may count or not for what this one holds, or for its being there.
+/// Returns whether the content or existence of this file decides which other files count.
 fn decides_which_files_count(name: &Path) -> bool {
     let name = name.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let deciding = [".gitignore", "Cargo.toml"];
@@ -394,7 +414,7 @@ fn decides_which_files_count(name: &Path) -> bool {
         .any(|decides| name.eq_ignore_ascii_case(decides))
 }
 
-/// Whether the file there is also one of another place. Where that cannot be told it is not.
+/// Returns whether the file has another name somewhere. Where that cannot be told the answer is no.
 fn has_hard_links(path: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -409,7 +429,7 @@ fn has_hard_links(path: &Path) -> bool {
     }
 }
 
-/// Whether this is the plain name of something that may be part of the tree.
+/// Returns whether this is a plain path of something that may be part of the tree.
 pub(crate) fn is_valid_tree_path(name: &str) -> bool {
     let mut parts = name.split('/');
     parts.clone().next() != Some(OWN_FOLDER)
@@ -421,7 +441,7 @@ pub(crate) fn is_valid_tree_path(name: &str) -> bool {
         })
 }
 
-/// Whether a regular file stands there, itself or behind a link.
+/// Returns whether there is a regular file, directly or behind a link.
 pub(crate) fn is_file(files: &dyn FileSystem, path: &Path) -> bool {
     let found = files.stat_file(path, SymlinkMode::Follow);
     found.is_ok_and(|found| found.kind == FileKind::File)
@@ -432,7 +452,7 @@ pub(crate) fn is_folder(files: &dyn FileSystem, path: &Path, links: SymlinkMode)
     found.is_ok_and(|found| found.kind == FileKind::Folder)
 }
 
-/// A relative path with `/` between its parts, wherever they are written otherwise.
+/// Returns a relative path with `/` as separator on every platform.
 fn slash_path(path: &Path) -> Vec<u8> {
     let parts: Vec<_> = path.iter().map(os_str_bytes).collect();
     parts.join(&b'/')
@@ -453,7 +473,7 @@ pub(crate) fn os_str_bytes(name: &OsStr) -> std::borrow::Cow<'_, [u8]> {
     name.to_string_lossy().into_owned().into_bytes().into()
 }
 
-/// A name or a path of the tree as the file system takes it.
+/// Converts a name or path of the tree into the form that the file system takes.
 #[cfg(unix)]
 pub(crate) fn os_str_from_bytes(path: &[u8]) -> &OsStr {
     use std::os::unix::ffi::OsStrExt as _;
@@ -472,8 +492,8 @@ pub(crate) fn path_bytes_to_lossless_text(path: &[u8]) -> std::borrow::Cow<'_, s
     }
 }
 
-/// A path as text. Bytes that are no UTF-8 are written `\xNN`: for people, and to know such a
-/// name again; digests are taken over the bytes.
+/// Renders a path as text. Bytes that are not UTF-8 are written `\xNN`, for display and to
+/// recognise the name again; digests are taken over the bytes.
 pub(crate) fn path_text(path: &[u8]) -> String {
     let mut text = String::with_capacity(path.len());
     for chunk in path.utf8_chunks() {

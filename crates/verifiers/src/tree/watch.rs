@@ -1,5 +1,5 @@
-//! Watches a few files while a check runs: one that takes them away and brings them back has judged
-//! something else than the tree.
+//! Watches a few files while a check runs: a check that takes files away and brings them back has
+//! judged something other than the tree.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use super::stat_cache::can_file_change_unseen;
 use super::walk::path_text;
 use crate::file_system::{FileStamp, FileSystem};
 
-/// Shorter a file may be otherwise: whoever writes it anew empties it first.
+/// How long a file may differ without counting: a program that rewrites a file truncates it first.
 const BRIEFLY: Duration = Duration::from_millis(100);
 
-/// Files, as they should be.
+/// Files with the content that they should have.
 #[derive(Debug)]
 pub struct FilesWatchedDuringCheck {
     file_system: Arc<dyn FileSystem>,
@@ -28,7 +28,7 @@ struct WatchedFile {
     path: Vec<u8>,
     meant: Digest,
     stamp: Option<FileStamp>,
-    /// Since when it is otherwise.
+    /// Since when it has differed.
     since: Option<Instant>,
     longest: Duration,
 }
@@ -42,6 +42,7 @@ impl FilesWatchedDuringCheck {
         let watched = |leaf: TreeEntryDigest<'_>| WatchedFile {
             path: leaf.path.to_vec(),
             meant: leaf.digest,
+            // A leaf without a stamp is no regular file and is not watched.
             stamp: leaf.stamp,
             since: None,
             longest: Duration::ZERO,
@@ -61,18 +62,21 @@ impl FilesWatchedDuringCheck {
         self.files.is_empty()
     }
 
-    /// Looks once. To be called every few milliseconds.
+    /// Checks all files once. Meant to be called every few milliseconds.
     pub fn poll_watched_files_once(&mut self) {
         let file_system = &*self.file_system;
         for file in &mut self.files {
             let stamp = current_file_stamp(file_system, &self.root, &file.path);
             let is_young =
                 |stamp: FileStamp| can_file_change_unseen(&stamp, file_system.clock_now());
+            // The content is read only if the stamp changed, or if it is too young to show a
+            // further write.
             if stamp != file.stamp || stamp.is_some_and(is_young) {
                 let now = stamp.and_then(|stamp| {
                     current_file_digest(file_system, &self.root, &file.path, &stamp)
                 });
                 let other = now != Some(file.meant);
+                // A file that has its content back ends the period; the longest one is kept below.
                 file.since =
                     other.then(|| file.since.unwrap_or_else(|| file_system.monotonic_now()));
                 file.stamp = stamp;
@@ -84,7 +88,7 @@ impl FilesWatchedDuringCheck {
         }
     }
 
-    /// The files that were otherwise, or gone, for longer than it takes to write one.
+    /// Returns the files that differed or were gone for longer than it takes to write one.
     pub fn files_taken_away_during_check(&self) -> Vec<String> {
         let long = self.files.iter().filter(|file| file.longest > BRIEFLY);
         long.map(|file| path_text(&file.path)).collect()

@@ -1,17 +1,17 @@
-//! A schema of arguments in few words, as a function's parameters are written: what a witness needs to know of
-//! a tool whose calls were laid against the whole schema before.
+//! Renders a schema of arguments in few words, like the parameters of a function. That is enough
+//! for a reviewer, since calls are validated against the whole schema before.
 
 use serde_json::{Map, Value};
 
-/// Bytes of the words of one enumeration.
+/// Bytes of one enumeration's values; a longer one is shown by its type.
 const MAX_WORDS: usize = 80;
-/// Nested so deep it is told.
+/// Levels of nesting that are rendered.
 const DEPTH: u32 = 2;
-/// The kind of most parameters.
+/// The type that is not written out.
 const TEXT: &str = "string";
 
-/// `channel, level: integer, text?`, what is required first, and what has no kind is a text; empty if the schema
-/// names no properties.
+/// Renders `channel, level: integer, text?`: required parameters first, and no type means a string.
+/// Empty if the schema names no properties.
 pub(super) fn tool_parameter_signature(schema: &Value) -> String {
     schema
         .get("properties")
@@ -25,7 +25,7 @@ fn format_tool_parameters(schema: &Value, properties: &Map<String, Value>, depth
     let is_required = |name: &str| {
         required.is_some_and(|names| names.iter().any(|one| one.as_str() == Some(name)))
     };
-    // In an order of its own: that of the map depends on who else uses the library.
+    // Sorted here: the order of the map depends on features that other crates enable in serde_json.
     let mut named: Vec<_> = properties
         .iter()
         .map(|(name, schema)| (!is_required(name), name, schema))
@@ -41,7 +41,7 @@ fn format_tool_parameters(schema: &Value, properties: &Map<String, Value>, depth
             text.push('?');
         }
         let kind = schema_type_name(schema, depth);
-        // Most are texts: that one is need not be paid for.
+        // Most are strings; leaving the type out saves tokens.
         if kind != TEXT {
             text.push_str(": ");
             text.push_str(&kind);
@@ -58,6 +58,7 @@ fn schema_type_name(schema: &Value, depth: u32) -> String {
         };
         let words: Vec<String> = words.iter().map(word).collect();
         let text = words.join("|");
+        // A longer list falls through to the type.
         if text.len() <= MAX_WORDS {
             return text;
         }
@@ -80,6 +81,7 @@ fn schema_type_name(schema: &Value, depth: u32) -> String {
             },
             (kind, _) => kind.to_owned(),
         },
+        // Includes `$ref` and combinations, which are not resolved here.
         _ => "any".to_owned(),
     }
 }

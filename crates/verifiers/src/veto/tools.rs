@@ -1,4 +1,4 @@
-//! The tools that an agent has: what can be said of a call without a model.
+//! Holds the tools that an agent has and checks calls against them without a model.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,31 +11,31 @@ use super::signature::tool_parameter_signature;
 use crate::reviewer::push_one_line;
 use crate::schema::tool_schema::CompiledToolSchema;
 
-/// Bytes that are shown of all names, and of what one tool takes.
+/// Bytes shown of all names, and of one tool's parameters.
 const MAX_NAMES: usize = 300;
 const MAX_TAKES: usize = 400;
-/// More like a name than this is a slip of it.
+/// Similarity from which a name counts as a misspelling.
 const NEAR: f64 = 0.8;
 
-/// All tools of an agent, prepared to be asked about again and again.
+/// All tools of an agent, prepared for repeated checks.
 #[derive(Debug)]
 pub struct ToolsPreparedForVeto {
     known: BTreeMap<String, ToolWithCompiledSchema>,
-    /// On one line.
+    /// All names on one line.
     names: String,
 }
 
 /// One of them.
 #[derive(Debug)]
 pub struct ToolWithCompiledSchema {
-    /// Its schema in few words, on one line.
+    /// Its parameters in few words, on one line.
     takes: String,
-    /// `None` if its schema asks for nothing, or cannot be used.
+    /// `None` if its schema accepts everything or cannot be used.
     fitting: Option<Mutex<CompiledToolSchema>>,
     doubt: Option<String>,
 }
 
-/// Why a call cannot be right, whatever it is for.
+/// Why a call is invalid, whatever its purpose.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidToolCallError {
     /// There is no such tool.
@@ -46,7 +46,7 @@ pub enum InvalidToolCallError {
         /// What there is instead.
         hint: String,
     },
-    /// There is, and it takes other arguments.
+    /// The tool exists, but the arguments do not fit its schema.
     #[error("the arguments do not fit the schema of '{tool}': {what}")]
     InvalidArguments {
         /// The tool.
@@ -68,7 +68,7 @@ impl ToolsPreparedForVeto {
         Self { known, names }
     }
 
-    /// The one of this name.
+    /// Returns the tool of this name.
     pub fn tool_by_name(&self, name: &str) -> Option<&ToolWithCompiledSchema> {
         self.known.get(name)
     }
@@ -83,14 +83,14 @@ impl ToolsPreparedForVeto {
         self.known.is_empty()
     }
 
-    /// What is wrong with schemas that arguments cannot be laid against.
+    /// Returns the errors of schemas that cannot be used for validation.
     pub fn unusable_tool_schema_errors(&self) -> impl Iterator<Item = &str> {
         self.known
             .values()
             .filter_map(|known| known.doubt.as_deref())
     }
 
-    /// Whether such a call can be right.
+    /// Checks that the tool exists and that the arguments fit its schema.
     ///
     /// # Errors
     /// Why it cannot, in words for the agent.
@@ -117,6 +117,7 @@ impl ToolsPreparedForVeto {
             .known
             .keys()
             .map(|name| (strsim::jaro_winkler(name, tool), name))
+            // A name that is only vaguely similar would send the agent to the wrong tool.
             .filter(|(likeness, _)| *likeness > NEAR)
             .max_by(|a, b| a.0.total_cmp(&b.0));
         match near {
@@ -130,12 +131,13 @@ impl ToolsPreparedForVeto {
     }
 }
 
-/// The names, as far as there is room for them.
+/// Returns the names that fit into the room.
 fn displayed_tool_names(known: &BTreeMap<String, ToolWithCompiledSchema>) -> Vec<String> {
     let mut room = MAX_NAMES;
     let mut names = Vec::new();
     for name in known.keys() {
         let Some(left) = room.checked_sub(name.len()) else {
+            // The list is cut and says so, or the model would take it for complete.
             names.push(format!("and {} more", known.len() - names.len()));
             break;
         };
@@ -146,7 +148,7 @@ fn displayed_tool_names(known: &BTreeMap<String, ToolWithCompiledSchema>) -> Vec
 }
 
 impl ToolWithCompiledSchema {
-    /// Prepares one.
+    /// Prepares one tool.
     pub fn new(tool: &ToolDefinition) -> Self {
         let text = tool.schema.to_string();
         let mut takes = String::new();
@@ -157,6 +159,8 @@ impl ToolWithCompiledSchema {
         );
         let (fitting, doubt) = match CompiledToolSchema::new(&tool.name, text) {
             Ok(fitting) => (fitting.map(Mutex::new), None),
+            // A schema that cannot be used lets every call pass: the fault is the tool's, not the
+            // agent's.
             Err(what) => (None, Some(what)),
         };
         Self {
@@ -166,7 +170,7 @@ impl ToolWithCompiledSchema {
         }
     }
 
-    /// Whether a call of it with these arguments can be right.
+    /// Checks the arguments of a call of this tool.
     ///
     /// # Errors
     /// Why it cannot, in words for the agent.
@@ -187,11 +191,12 @@ impl ToolWithCompiledSchema {
         &self.takes
     }
 
-    /// Whether these arguments fit; else what does not.
+    /// Checks the arguments; the error says what does not fit.
     pub(super) fn check_tool_arguments(&self, arguments: &Value) -> Result<(), String> {
         match &self.fitting {
             None => Ok(()),
-            // A validation that panicked left nothing half done: its budget is set anew.
+            // A poisoned lock is fine: each validation sets its budget anew, so a panic left
+            // nothing half done.
             Some(fitting) => fitting
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)

@@ -1,5 +1,5 @@
-//! The agents that can be looked at: what their program is called, where their settings and
-//! transcripts are. A new one is one line in [`ALL`].
+//! The agents that doctor can inspect: the names of their programs, and where their settings and
+//! transcripts are. A new agent is one entry in [`ALL`].
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,19 @@ use serde_json::{Value, json};
 use super::json_location::{line_number_of_json_path, parse_json_path};
 use crate::locate;
 
-/// An agent.
+/// An agent that can be inspected.
 #[derive(Debug)]
 pub(super) struct DoctorAgent {
-    /// checkrein's name for it.
+    /// Our name for the agent.
     pub(super) name: &'static str,
-    /// What people call it.
+    /// The name that people use for it.
     pub(super) label: &'static str,
     pub(super) program: &'static str,
-    /// The newest version that this build was tried with.
+    /// The newest version that this build was tested with.
     pub(super) tested: &'static str,
-    /// The variable that moves its folder, and the folder below home.
+    /// The variable that moves its folder, and the folder's name below home.
     home: (&'static str, &'static str),
-    /// Settings files in the repo.
+    /// Its settings files in a repo.
     in_repo: &'static [(SettingsScope, &'static str)],
     /// Its settings file in its own folder.
     in_home: &'static str,
@@ -32,7 +32,7 @@ pub(super) struct DoctorAgent {
     pub(super) transcripts: &'static str,
 }
 
-/// All of them.
+/// All agents that doctor knows.
 pub(super) const ALL: &[DoctorAgent] = &[
     DoctorAgent {
         name: "claude-code",
@@ -59,14 +59,14 @@ pub(super) const ALL: &[DoctorAgent] = &[
     },
 ];
 
-/// Whose settings a file holds.
+/// Whom the settings in a file are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SettingsScope {
-    /// This person's, for all repos.
+    /// One person, in all repos.
     User,
-    /// The repo's, committed.
+    /// Everybody who clones the repo.
     Project,
-    /// This person's, for this repo.
+    /// One person, in this repo.
     Local,
 }
 
@@ -80,30 +80,31 @@ impl SettingsScope {
     }
 }
 
-/// A settings file that is there.
+/// A settings file that exists.
 #[derive(Debug)]
 pub(super) struct SettingsFile {
     pub(super) scope: SettingsScope,
     pub(super) path: PathBuf,
     pub(super) text: String,
-    /// What the agent makes of it.
+    /// The agent's own reading of it.
     pub(super) reading: ParsedHookSettings,
     json: Value,
 }
 
 impl SettingsFile {
-    /// Null if it is no JSON.
+    /// Returns the file as JSON; null if it is no JSON.
     pub(super) fn settings_json(&self) -> &Value {
         &self.json
     }
 
-    /// Whether it has anything to do with us, readable or not.
+    /// Whether the file mentions Checkrein, be it readable or not.
     pub(super) fn mentions_checkrein(&self) -> bool {
         self.text.contains("checkrein")
     }
 
-    /// `file:line` of what stands at a place that the reader named.
+    /// Returns `file:line` of the place that the parser named.
     pub(super) fn line_reference(&self, place: &str, near: &PathShortener) -> String {
+        // A fault in the syntax is named by its line, since a path needs a text that parses.
         let line = match place.strip_prefix("line ") {
             Some(rest) => rest.split(',').next().and_then(|line| line.parse().ok()),
             None if self.json.is_null() => None,
@@ -117,20 +118,21 @@ impl SettingsFile {
     }
 }
 
-/// Names files the short way.
+/// Shortens paths for display.
 #[derive(Debug)]
 pub(super) struct PathShortener {
     pub(super) root: PathBuf,
-    /// Top of the checkout: what lies below it is the clone's.
+    /// The top of the checkout: everything below it comes from the clone.
     pub(super) top: PathBuf,
 }
 
 impl PathShortener {
-    /// Relative to the repo, or to home.
+    /// Returns the path relative to the repo or to home.
     pub(super) fn short_path(&self, path: &Path) -> String {
         if let Ok(below) = path.strip_prefix(&self.root) {
             return below.display().to_string();
         }
+        // An empty HOME would make every path one below home.
         let home = env::home_dir().filter(|home| !home.as_os_str().is_empty());
         match home.and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned)) {
             Some(below) => format!("~/{}", below.display()),
@@ -140,13 +142,13 @@ impl PathShortener {
 }
 
 impl DoctorAgent {
-    /// Its own folder.
+    /// Returns the agent's own folder.
     pub(super) fn agent_home_folder(&self) -> Option<PathBuf> {
         let (variable, below_home) = self.home;
         locate::agent_home_folder(variable, below_home)
     }
 
-    /// The settings files that are there.
+    /// Returns the settings files that exist.
     pub(super) fn settings_files(&self, repo: &Path) -> Vec<SettingsFile> {
         let own = self
             .agent_home_folder()
@@ -155,12 +157,16 @@ impl DoctorAgent {
             .in_repo
             .iter()
             .map(|(scope, path)| (*scope, repo.join(path)));
+        // From the person's file to the one nearest to the work: readers that look for the
+        // deciding file go backwards.
         own.into_iter()
             .chain(in_repo)
             .filter_map(|(scope, path)| {
                 let bytes = durable_file::read_regular_file(&path, durable_file::MAX_CONFIG_BYTES)
                     .ok()??;
                 let text = String::from_utf8_lossy(&bytes).into_owned();
+                // Some editors begin a file with a byte order mark, which serde_json takes for an
+                // error.
                 let json = serde_json::from_str(text.trim_start_matches('\u{feff}'));
                 let reading = adapters::find_adapter(self.name)?.parse_hook_settings(&bytes)?;
                 Some(SettingsFile {
@@ -175,7 +181,7 @@ impl DoctorAgent {
     }
 }
 
-/// Hooks that stand in a file of another kind, as if they stood in JSON.
+/// Presents hooks that stand in a file of another kind as if they stood in JSON.
 pub(super) fn settings_from_inline_hooks(
     scope: SettingsScope,
     path: PathBuf,
@@ -188,6 +194,8 @@ pub(super) fn settings_from_inline_hooks(
             continue;
         };
         let handler = json!({ "type": "command", "command": command, "timeout": hook.timeout });
+        // The same nesting of groups and handlers as in a JSON file, so that all later checks
+        // read it alike.
         let mut group = json!({ "hooks": [handler] });
         if let (Some(matcher), Some(fields)) = (&hook.matcher, group.as_object_mut()) {
             fields.insert("matcher".to_owned(), Value::from(matcher.as_str()));

@@ -1,4 +1,5 @@
-//! The programs that our entries name: there, the same as this one, found where the agent looks.
+//! Checks the programs that our entries name: they exist, are this program, and are found where the
+//! agent looks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,6 +20,8 @@ pub(super) fn check_hook_programs(
     root: &Path,
     scratch: &Path,
 ) -> Vec<DoctorFinding> {
+    // One finding for each program and not for each entry; a program counts for the person's
+    // settings and for the repo's separately.
     let mut programs: BTreeMap<(&str, bool), Vec<&InstalledHook<'_>>> = BTreeMap::new();
     for one in installed {
         let own = one.settings.scope == SettingsScope::User;
@@ -65,6 +68,7 @@ fn check_hook_program(
             other_checkrein_copy_finding(agent, &found, again, scratch)
         }
     };
+    // An `ok` is about all entries and names none of them.
     Some(match finding.status {
         DoctorFindingSeverity::Ok => finding,
         DoctorFindingSeverity::Warning | DoctorFindingSeverity::Fault => {
@@ -85,6 +89,7 @@ fn missing_program_finding(
     } else {
         "the agent goes on as if there were no hook: nothing is gated, nothing is checked"
     };
+    // The advice differs: a bare name is looked up on PATH, a path is not.
     let bare = !program.contains(['/', '\\']);
     let what = if bare {
         format!("'{program}' is not on the PATH")
@@ -103,7 +108,7 @@ fn missing_program_finding(
         .with_fix(mend)
 }
 
-/// Another copy, which the person chose.
+/// Compares another copy that the person chose with this one.
 fn other_checkrein_copy_finding(
     agent: &DoctorAgent,
     found: &Path,
@@ -112,6 +117,7 @@ fn other_checkrein_copy_finding(
 ) -> DoctorFinding {
     let mut asked = Command::new(found);
     asked.arg("--version");
+    // A program that hangs or prints without end must not keep doctor.
     let said = bounded_run::run_command_with_timeout(asked, VERSION_TIMEOUT, scratch)
         .ok()
         .filter(|ran| ran.status == Some(0))

@@ -1,5 +1,5 @@
-//! Other people's programs, started with a bound on time and on what is read of them. Whatever
-//! they started is ended with them.
+//! Runs other people's programs with a bound on time and on the output that is read. Descendants
+//! are killed with them.
 
 use std::fs::File;
 use std::io::{Read as _, Result};
@@ -12,17 +12,17 @@ use checkrein_verifiers::process::{self, ProcessExit};
 
 use crate::signals;
 
-/// More of what a program prints is not read.
+/// Bytes of a program's output that are read.
 const MAX_OUTPUT: u64 = 1024 * 1024;
-/// How often a person's Ctrl-C is looked at.
+/// How often Ctrl-C is looked at.
 const TICK: Duration = Duration::from_millis(50);
 
 /// How a program ended.
 #[derive(Debug)]
 pub(super) struct BoundedProcessResult {
-    /// `None`: by a signal, ours included.
+    /// Exit status; `None` if a signal ended it, ours included.
     pub(super) status: Option<i32>,
-    /// We ended it.
+    /// Whether we ended it.
     pub(super) timed_out: bool,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
@@ -34,7 +34,7 @@ impl BoundedProcessResult {
     }
 }
 
-/// Of what a program said, as much as stands in a line of ours.
+/// Shortens a program's words to what fits into a line of ours.
 pub(super) fn short_first_line(said: &str) -> String {
     said.lines()
         .next()
@@ -44,8 +44,8 @@ pub(super) fn short_first_line(said: &str) -> String {
         .collect()
 }
 
-/// Runs it without input. `scratch` holds its output meanwhile: a file, so that a grandchild
-/// which keeps it open keeps nobody waiting.
+/// Runs the command without input. Its output goes to files in `scratch`, so that a grandchild that
+/// keeps them open keeps nobody waiting.
 pub(super) fn run_command_with_timeout(
     mut command: Command,
     patience: Duration,
@@ -60,7 +60,7 @@ pub(super) fn run_command_with_timeout(
     let (wait, kill) = process::spawn_killable_process_tree(command, &nonce)?;
     let (ended, end) = mpsc::channel();
     std::thread::spawn(move || {
-        // Nobody listens any more if we were in a hurry to go.
+        // There is no receiver only if we gave up already.
         let _ = ended.send(wait.wait_for_command_end());
     });
     let until = Instant::now() + patience;
@@ -69,7 +69,7 @@ pub(super) fn run_command_with_timeout(
             Ok(ended) => break (Some(ended?.0), false),
             Err(_) if Instant::now() > until || signals::is_interrupted_by_signal() => {
                 kill.kill_process_tree();
-                // The keeper of a killed tree gives up by itself.
+                // The keeper of a killed tree ends by itself.
                 let _ = end.recv();
                 break (None, true);
             }
@@ -88,6 +88,7 @@ pub(super) fn run_command_with_timeout(
 }
 
 fn read_file_head(file: &Path) -> Result<Vec<u8>> {
+    // The program can have printed gigabytes.
     let mut bytes = Vec::new();
     File::open(file)?.take(MAX_OUTPUT).read_to_end(&mut bytes)?;
     Ok(bytes)

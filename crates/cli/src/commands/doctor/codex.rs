@@ -1,5 +1,5 @@
-//! What only Codex has: a config that says which repos and which hooks a person agreed to. It
-//! skips all others without a word.
+//! What only Codex has: a config that says which repos and which hooks a person agreed to. It skips
+//! all other hooks without a word.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub(super) struct CodexConfigs {
     pub(super) inline: Vec<SettingsFile>,
 }
 
-/// Reads the configs of person and repo.
+/// Reads the configs of the person and of the repo.
 pub(super) fn read_codex_configs(
     agent: &DoctorAgent,
     root: &Path,
@@ -37,6 +37,7 @@ pub(super) fn read_codex_configs(
         inline: Vec::new(),
     };
     for (scope, path) in own.into_iter().chain([repo]) {
+        // A config that is missing or too large is passed over: Codex works without one.
         let Ok(Some(text)) =
             durable_file::read_limited_text_file(&path, durable_file::MAX_CONFIG_BYTES)
         else {
@@ -65,6 +66,8 @@ pub(super) fn read_codex_configs(
                         .with_fix("take `hooks = false` out of [features]"),
                     );
                 }
+                // Trust counts only in the person's own config: a repo cannot agree to its own
+                // hooks.
                 if scope == SettingsScope::User {
                     configs.own = Some((path, config));
                 }
@@ -84,7 +87,7 @@ pub(super) fn read_codex_configs(
     configs
 }
 
-/// Whether our entries would be run; what was agreed to goes into `agreed`.
+/// Checks whether our entries would run; what was agreed to is added to `agreed`.
 pub(super) fn check_codex_hook_trust(
     agent: &DoctorAgent,
     configs: &CodexConfigs,
@@ -95,6 +98,7 @@ pub(super) fn check_codex_hook_trust(
     if installed.is_empty() {
         return Vec::new();
     }
+    // Without a config nothing is trusted, which is what the default says.
     let fallback = CodexHooksConfig::default();
     let (own, config) = match &configs.own {
         Some((path, config)) => (near.short_path(path), config),
@@ -124,6 +128,7 @@ pub(super) fn check_codex_hook_trust(
     let mut by_standing: BTreeMap<&str, Vec<&InstalledHook<'_>>> = BTreeMap::new();
     let mut trusted = 0;
     for one in installed {
+        // Codex keys its reviews by the real path of the file.
         let path = one.settings.path.canonicalize();
         let path = path.unwrap_or_else(|_| one.settings.path.clone());
         let what = match config.hook_trust(&path.display().to_string(), one.hook) {
@@ -139,6 +144,7 @@ pub(super) fn check_codex_hook_trust(
         };
         by_standing.entry(what).or_default().push(one);
     }
+    // One finding for each standing: a person agrees to all hooks of a file at once.
     for (what, entries) in by_standing {
         let Some(first) = entries.first() else {
             continue;
@@ -158,6 +164,7 @@ pub(super) fn check_codex_hook_trust(
             )),
         );
     }
+    // A reviewed hook of a repo runs only if the repo is trusted as well.
     let runs = |one: &InstalledHook<'_>| {
         let reviewed = (one.settings.path.clone(), one.hook.event.clone());
         agreed.hooks.contains(&reviewed)

@@ -1,5 +1,5 @@
-//! Time: the agent's patience with a hook against what the entry believes it is, and against
-//! what this repo's checks take. After its timeout a Stop hook of both agents fails open.
+//! Compares times: how long the agent waits for a hook, how long its entry believes it waits, and
+//! how long this repo's checks take. After its timeout a Stop hook of both agents fails open.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ use super::hooks::{InstalledHook, reinstall_hooks_command};
 use crate::commands::lookup;
 use crate::ui::style::format_duration;
 
-/// Newest tasks whose checks are looked at.
+/// Newest tasks whose checks are measured.
 const MAX_TASKS: usize = 30;
-/// Kept free for our own answer, in milliseconds.
+/// Time kept free for our own answer, in milliseconds.
 const MARGIN_MS: u64 = 5_000;
 
-/// How long the checks of this repo took at most, in milliseconds.
+/// Returns the longest time that each check of this repo took, in milliseconds.
 pub(super) fn longest_check_times(store: &SqliteStore) -> BTreeMap<VerifierName, u64> {
     let mut longest = BTreeMap::new();
     for row in store
@@ -32,6 +32,7 @@ pub(super) fn longest_check_times(store: &SqliteStore) -> BTreeMap<VerifierName,
         for (_, event) in events {
             if let Event::Input(stamped) = event
                 && let Input::EvidenceArrived(arrived) = stamped.input
+                // A verdict that was taken from the cache took no time of its own.
                 && !arrived.evidence.cached
             {
                 let known = longest.entry(arrived.evidence.verifier).or_insert(0);
@@ -68,7 +69,7 @@ pub(super) fn check_hook_deadlines(
     findings
 }
 
-/// What the agent waits against what the entry was told.
+/// Compares what the agent waits with what the entry was told.
 fn check_hook_entry_deadline(
     agent: &DoctorAgent,
     one: &InstalledHook<'_>,
@@ -85,7 +86,7 @@ fn check_hook_entry_deadline(
     };
     let believed = one.entry.deadline.unwrap_or(u64::from(assumed));
     let timeout = one.hook.timeout;
-    // Too short is only wasteful; where nothing is decided, time does not matter.
+    // Too short a belief only wastes time, and where nothing is decided time does not matter.
     if believed <= timeout || !matches!(event, "Stop" | "SubagentStop" | "PreToolUse") {
         return None;
     }
@@ -113,7 +114,7 @@ fn check_hook_entry_deadline(
     )
 }
 
-/// What the agent waits at a stop against what the longest required check takes.
+/// Compares what the agent waits at a stop with what the longest required check takes.
 fn compare_stop_timeout_to_checks(
     agent: &DoctorAgent,
     stop: &InstalledHook<'_>,
@@ -126,7 +127,9 @@ fn compare_stop_timeout_to_checks(
         .filter(|spec| policy.is_required_verifier(&spec.name));
     let (name, ms, seen) = required
         .map(|spec| {
+            // Each retry may take as long as the first try, within the same stop.
             let times = u64::from(spec.retries) + 1;
+            // A measured time says more than the configured timeout, which is mostly far above it.
             match measured.get(&spec.name) {
                 Some(ms) => (spec.name.as_str(), ms.saturating_mul(times), true),
                 None => (
@@ -141,6 +144,7 @@ fn compare_stop_timeout_to_checks(
     if ms.saturating_add(MARGIN_MS) <= timeout_ms {
         return None;
     }
+    // A minute for everything beside the check; no agent is made to wait longer than an hour.
     let wanted = ms.div_ceil(1_000).saturating_add(60).min(3_600);
     let what = format!(
         "the agent waits {} s at a stop; check '{name}' {} {}",
@@ -148,6 +152,7 @@ fn compare_stop_timeout_to_checks(
         if seen { "took" } else { "may take" },
         format_duration(ms),
     );
+    // What was only configured may never happen, so it is a warning.
     let finding = if seen {
         DoctorFinding::new_doctor_fault_finding(agent.name, "timeout_too_short", what)
     } else {

@@ -1,8 +1,8 @@
-//! What doctor says: one finding is what, where, what follows from it, and the mend.
+//! What doctor reports: a finding says what, where, what follows from it, and what mends it.
 
 use serde::Serialize;
 
-/// How bad it is.
+/// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum DoctorFindingSeverity {
@@ -11,12 +11,12 @@ pub(super) enum DoctorFindingSeverity {
     Fault,
 }
 
-/// One thing that was looked at.
+/// One thing that was inspected.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct DoctorFinding {
     /// The agent, or `repo`.
     pub(super) about: &'static str,
-    /// A stable word for what was looked at.
+    /// A stable name of the inspection.
     pub(super) check: &'static str,
     pub(super) status: DoctorFindingSeverity,
     pub(super) what: String,

@@ -1,5 +1,5 @@
-//! Tells which hook entries are ours, in whatever form they are written, and which of their
-//! programs may be started: what a clone names is not.
+//! Recognises which hook entries are ours, in whatever form they are written, and which of their
+//! programs may be started: programs that a clone names may not.
 
 use std::path::{Path, PathBuf};
 
@@ -10,12 +10,12 @@ use serde_json::Value;
 use super::agents::SettingsScope;
 use crate::programs;
 
-/// `checkrein hook AGENT ...`, as a command line or with `args`.
+/// Recognises `checkrein hook AGENT ...`, as a command line or with `args`.
 pub(super) fn is_checkrein_handler(handler: &Value, agent: &str) -> bool {
     parse_checkrein_handler(handler, agent).is_some()
 }
 
-/// How a handler calls us for this agent.
+/// Returns how a handler calls us for this agent.
 pub(super) fn parse_checkrein_handler(
     handler: &Value,
     agent: &str,
@@ -31,6 +31,7 @@ fn parse_hook_handler_command(handler: &Value) -> Option<HookHandlerAction> {
         None => None,
         Some(args) => {
             let words = args.as_array()?.iter();
+            // A list with anything but text in it is a mistake, and is no call of ours.
             let words: Option<Vec<&str>> = words.map(Value::as_str).collect();
             Some(words?.into_iter().map(str::to_owned).collect())
         }
@@ -38,24 +39,24 @@ fn parse_hook_handler_command(handler: &Value) -> Option<HookHandlerAction> {
     Some(HookHandlerAction::Command { command, args })
 }
 
-/// What an entry starts.
+/// The program that an entry starts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HookProgram {
-    /// This very program, or the `checkrein` of the person's PATH.
+    /// This program, or the `checkrein` on the person's PATH.
     Checkrein(PathBuf),
     /// Another file, named by the person's own settings.
     PersonChosen(PathBuf),
-    /// Another file, named by what comes with a repo: not for us to start.
+    /// Another file, named by something that comes with a repo: it must not be started.
     Foreign(PathBuf),
-    /// Nothing that could be started.
+    /// Nothing that can be started.
     Missing,
 }
 
 impl HookProgram {
-    /// What an entry in a file of this scope starts, seen from the repo at `root`.
+    /// Classifies the program of an entry in a file of this scope, seen from the repo at `root`.
     pub(super) fn classify_hook_program(named: &str, scope: SettingsScope, root: &Path) -> Self {
         if !named.contains(['/', '\\']) {
-            // By a bare name only what is called as we are.
+            // By a bare name only a program that is called as we are.
             return match programs::find_program_outside_repo(named, root) {
                 Some(found) if named == "checkrein" || is_current_executable(&found) => {
                     Self::Checkrein(found)
@@ -68,11 +69,14 @@ impl HookProgram {
         if !programs::is_executable(&found) {
             return Self::Missing;
         }
+        // Looked up only when needed: it walks all of PATH.
         let usual = || {
             let usual = programs::find_program_outside_repo("checkrein", root)?;
             usual.canonicalize().ok()
         };
         let real = found.canonicalize().ok();
+        // A relative path depends on the folder that the agent starts hooks in, so it is never
+        // trusted.
         if found.is_absolute()
             && (is_current_executable(&found) || real.is_some() && real == usual())
         {
@@ -88,20 +92,20 @@ impl HookProgram {
     }
 }
 
-/// Whether this file is the program that runs now.
+/// Whether this file is the running program.
 pub(super) fn is_current_executable(file: &Path) -> bool {
     let own = std::env::current_exe().and_then(|own| own.canonicalize());
     matches!((own, file.canonicalize()), (Ok(own), Ok(file)) if own == file)
 }
 
-/// One of our entries, taken apart.
+/// One of our entries, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ParsedHookEntry {
-    /// The binary, as it is named.
+    /// The program, as the entry names it.
     pub(super) program: String,
-    /// A shell finds and starts it.
+    /// Whether a shell finds and starts it.
     pub(super) by_shell: bool,
-    /// The agent it speaks for.
+    /// The agent that it speaks for.
     pub(super) agent: String,
     pub(super) source: Option<String>,
     pub(super) deadline: Option<u64>,

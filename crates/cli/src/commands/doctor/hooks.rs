@@ -1,5 +1,5 @@
-//! The entries themselves: does the agent read the file, are ours in force, is something
-//! missing, is something counted twice.
+//! Checks the entries themselves: whether the agent reads the file, whether ours are in force, and
+//! whether anything is missing or counted twice.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use super::finding::DoctorFinding;
 use super::hook_entry::ParsedHookEntry;
 use super::json_location::{JsonPathStep, parse_json_path};
 
-/// Without this one nothing is checked.
+/// The event without which nothing is checked.
 const STOP_EVENT: &str = "Stop";
-/// Without this one nothing is gated.
+/// The event without which nothing is gated.
 const TOOL_EVENT: &str = "PreToolUse";
 
 /// One of our entries, and where it stands.
@@ -28,7 +28,7 @@ pub(super) struct InstalledHook<'a> {
     pub(super) place: String,
 }
 
-/// Our entries that the agent would call.
+/// Returns our entries that the agent would call.
 pub(super) fn installed_hooks<'a>(
     settings: &'a [SettingsFile],
     near: &PathShortener,
@@ -52,7 +52,7 @@ pub(super) fn installed_hooks<'a>(
         .collect()
 }
 
-/// Entries that call us and do something else too: neither counted nor tried out.
+/// Reports entries that call us and do something else too: they are neither counted nor tried.
 pub(super) fn check_compound_hook_commands(
     agent: &DoctorAgent,
     settings: &[SettingsFile],
@@ -68,6 +68,7 @@ pub(super) fn check_compound_hook_commands(
             let HookHandlerAction::Command { command, args } = &hook.call else {
                 continue;
             };
+            // The words may stand in the command line or in `args`.
             let mut words = std::iter::once(command).chain(args.iter().flatten());
             if !words.any(|word| word.contains("checkrein") && word.contains("hook ")) {
                 continue;
@@ -91,14 +92,14 @@ pub(super) fn check_compound_hook_commands(
     findings
 }
 
-/// How our entries of this scope are written anew.
+/// Returns the command that writes our entries of this scope anew.
 pub(super) fn reinstall_hooks_command(agent: &DoctorAgent, scope: SettingsScope) -> String {
     let flag = match scope {
         SettingsScope::User => " --user",
         SettingsScope::Project => " --shared",
         SettingsScope::Local => "",
     };
-    // Codex has no file of one person in a repo.
+    // Codex has no file for one person in a repo.
     let flag = if agent.name == "codex" && scope == SettingsScope::Project {
         ""
     } else {
@@ -107,7 +108,7 @@ pub(super) fn reinstall_hooks_command(agent: &DoctorAgent, scope: SettingsScope)
     format!("checkrein init --agent {}{flag}", agent.name)
 }
 
-/// What the reader says about every file, as far as it is our affair.
+/// Reports what the parser found in every file, as far as it concerns us.
 pub(super) fn check_settings_faults(
     agent: &DoctorAgent,
     settings: &[SettingsFile],
@@ -128,6 +129,8 @@ fn settings_fault_finding(
     fault: &SettingsFault,
     near: &PathShortener,
 ) -> Option<DoctorFinding> {
+    // A fault that costs the whole file is ours if the file is, or if it switches all hooks
+    // off.
     let ours = match fault.effect {
         SettingsLostByFault::Nothing => return None,
         SettingsLostByFault::Entry => is_path_at_checkrein_hook(file, &fault.place),
@@ -167,7 +170,7 @@ fn settings_fault_finding(
     )
 }
 
-/// Whether what stands at this place, or around it, is an entry of ours.
+/// Returns whether an entry of ours stands at this place or around it.
 fn is_path_at_checkrein_hook(file: &SettingsFile, place: &str) -> bool {
     let mut value = file.settings_json();
     let mut group = 0;
@@ -176,16 +179,18 @@ fn is_path_at_checkrein_hook(file: &SettingsFile, place: &str) -> bool {
             JsonPathStep::Key(key) => value.get(key),
             JsonPathStep::Index(at) => value.get(at),
         };
+        // The place may name a field that is missing; what is around it counts then.
         let Some(next) = next else { break };
         value = next;
         if matches!(step, JsonPathStep::Index(_)) {
             group += 1;
         }
-        // A matcher is its group's.
+        // A matcher belongs to its whole group.
         if group == 1 && place.ends_with(".matcher") {
             break;
         }
     }
+    // A file that is no JSON has no places: its text has to do.
     if value.is_null() {
         return file.mentions_checkrein();
     }
@@ -207,13 +212,14 @@ fn settings_fault_name(kind: SettingsFaultKind) -> &'static str {
     }
 }
 
-/// Which events our entries cover.
+/// Reports which events our entries cover.
 pub(super) fn check_hook_event_coverage(
     agent: &DoctorAgent,
     installed: &[InstalledHook<'_>],
     plugin: bool,
 ) -> Vec<DoctorFinding> {
     if installed.is_empty() {
+        // A plug-in covers them, and has findings of its own.
         if plugin {
             return Vec::new();
         }
@@ -255,6 +261,8 @@ pub(super) fn check_hook_event_coverage(
         .copied()
         .filter(|event| !has(event))
         .collect();
+    // Each of these two costs a whole promise, so it is a fault of its own and not one of a
+    // list.
     for (event, so) in [
         (STOP_EVENT, "no claim of done is ever checked"),
         (TOOL_EVENT, "no command is gated and no loop is stopped"),
@@ -287,7 +295,7 @@ pub(super) fn check_hook_event_coverage(
     findings
 }
 
-/// Mistakes in what our entries say.
+/// Reports mistakes in our entries.
 fn check_hook_entries(agent: &DoctorAgent, installed: &[InstalledHook<'_>]) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     let mut seen: BTreeMap<(&str, &str), &InstalledHook<'_>> = BTreeMap::new();
@@ -309,6 +317,7 @@ fn check_hook_entries(agent: &DoctorAgent, installed: &[InstalledHook<'_>]) -> V
                 .with_fix(format!("write `hook {}` there", agent.name)),
             );
         }
+        // An agent does not wait for an async hook, so it can decide nothing.
         if one.hook.detached && (one.hook.event == STOP_EVENT || one.hook.event == TOOL_EVENT) {
             findings.push(
                 DoctorFinding::new_doctor_fault_finding(
@@ -321,6 +330,8 @@ fn check_hook_entries(agent: &DoctorAgent, installed: &[InstalledHook<'_>]) -> V
                 .with_fix("take \"async\" out"),
             );
         }
+        // `--source` is how one event that two entries deliver is known as one. Two of the same
+        // source count twice.
         let source = one.entry.source.as_deref().unwrap_or("hook");
         if let Some(first) = seen.insert((&one.hook.event, source), one)
             && first.settings.path != one.settings.path

@@ -1,17 +1,17 @@
-//! Where in a JSON text a value stands: `hooks.PreToolUse[0].hooks[1].timeout` → its line.
+//! Finds the line of a value in a JSON text: `hooks.PreToolUse[0].hooks[1].timeout` → its line.
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-/// One step of a place.
+/// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum JsonPathStep {
     Key(String),
     Index(usize),
 }
 
-/// `hooks.Stop[0].matcher` in steps.
+/// Parses a path like `hooks.Stop[0].matcher` into steps.
 pub(super) fn parse_json_path(place: &str) -> Vec<JsonPathStep> {
     let mut steps = Vec::new();
     for part in place.split('.') {
@@ -28,8 +28,9 @@ pub(super) fn parse_json_path(place: &str) -> Vec<JsonPathStep> {
     steps
 }
 
-/// The line, from 1, of the value at these steps, or of the nearest one around it.
+/// Returns the line, from 1, of the value at these steps, or of the nearest value around it.
 pub(super) fn line_number_of_json_path(text: &str, steps: &[JsonPathStep]) -> usize {
+    // The positions in the tree are those of the text without its byte order mark.
     let text = text.trim_start_matches('\u{feff}');
     let tree = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
     let root = tree.ok().and_then(|tree| tree.value);
@@ -46,6 +47,8 @@ pub(super) fn line_number_of_json_path(text: &str, steps: &[JsonPathStep]) -> us
             },
             _ => break,
         };
+        // A step that leads nowhere keeps the place reached so far: a line nearby is better than
+        // none.
         (begin, value) = (at, Some(next));
     }
     let before = text.as_bytes().get(..begin).unwrap_or_default();

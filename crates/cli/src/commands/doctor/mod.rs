@@ -1,5 +1,5 @@
-//! `checkrein doctor`: are the hooks there, read, firing and holding, and if not, what mends it.
-//! It looks and tries, and changes nothing.
+//! `checkrein doctor`: checks whether the hooks are there, read, firing and holding, and says what
+//! mends them. It inspects and tries, and changes nothing.
 
 mod agents;
 mod audit;
@@ -42,6 +42,7 @@ pub(crate) fn run_doctor_command(args: &DoctorArgs) -> Result<ExitCode, CommandE
     signals::install_signal_handlers();
     let agents: Vec<&DoctorAgent> = select_agents(args.agent.as_deref())?;
     let located = locate::locate_project(&std::env::current_dir()?, None);
+    // The audit reads files only, so it needs none of what follows.
     if args.audit {
         audit::run_audit(&located, args.json)?;
         return Ok(exit_code::to_exit_code(exit_code::YES));
@@ -63,6 +64,7 @@ pub(crate) fn run_doctor_command(args: &DoctorArgs) -> Result<ExitCode, CommandE
         };
         hooked |= looked.collect_doctor_findings(&mut findings)?;
     }
+    // The level is judged last, by all that was found before.
     let required = repo.policy.as_ref().is_some_and(repo::has_required_check);
     findings.extend(repo.findings);
     findings.extend(protection_level::check_protection_level(
@@ -104,7 +106,7 @@ fn select_agents(name: Option<&str>) -> Result<Vec<&'static DoctorAgent>, Comman
     Ok(found)
 }
 
-/// A look at one agent.
+/// The inspection of one agent.
 struct AgentInspection<'a> {
     agent: &'a DoctorAgent,
     repo: &'a DoctorRepoInspection,
@@ -113,7 +115,8 @@ struct AgentInspection<'a> {
 }
 
 impl AgentInspection<'_> {
-    /// Everything, in the order in which a person would mend it. True: hooks of ours hold.
+    /// Collects all findings, in the order in which a person would mend them. Returns whether hooks
+    /// of ours hold.
     fn collect_doctor_findings(
         &self,
         findings: &mut Vec<DoctorFinding>,
@@ -124,6 +127,7 @@ impl AgentInspection<'_> {
             near,
             scratch,
         } = *self;
+        // A program inside the repo is not started: a clone could bring one of that name.
         let program = programs::find_program_outside_repo(agent.program, &near.top);
         findings.push(match &program {
             Some(program) => self.agent_version_finding(program),
@@ -133,6 +137,8 @@ impl AgentInspection<'_> {
                 format!("not installed: no `{}` on PATH", agent.program),
             ),
         });
+        // First what the agent reads at all: faults in a file explain most of what is missing
+        // below.
         let mut settings = agent.settings_files(&near.root);
         findings.extend(hooks::check_settings_faults(agent, &settings, near));
         let mut configs =
@@ -145,6 +151,7 @@ impl AgentInspection<'_> {
         let named = settings
             .iter()
             .any(agents::SettingsFile::mentions_checkrein);
+        // Nothing of this agent is here, so there is nothing to advise.
         if program.is_none() && !named && plugins.findings.is_empty() {
             return Ok(false);
         }
@@ -162,6 +169,7 @@ impl AgentInspection<'_> {
         findings.extend(shell::check_hook_shells(
             agent, &installed, &near.top, scratch,
         ));
+        // Times that were measured here say more than configured ones.
         let measured = repo.store.as_ref().map(deadlines::longest_check_times);
         findings.extend(deadlines::check_hook_deadlines(
             agent,
@@ -184,6 +192,7 @@ impl AgentInspection<'_> {
             ));
             findings.extend(self.unapplied_round_cap_finding());
         }
+        // Hooks that come with a clone name programs that nobody chose.
         let foreign = |one: &hooks::InstalledHook<'_>| {
             let named = &one.entry.program;
             matches!(
@@ -196,6 +205,7 @@ impl AgentInspection<'_> {
             )
         };
         let all_foreign = !installed.is_empty() && installed.iter().all(foreign);
+        // The canary comes last, and only where nothing above makes its result certain.
         if agreed.skips_all_hooks {
             findings.push(canary::canary_skipped_finding(
                 agent.name,
@@ -223,7 +233,7 @@ impl AgentInspection<'_> {
         let DoctorAgent { name, tested, .. } = self.agent;
         let mut asked = Command::new(program);
         asked.arg("--version");
-        // It may want to write into a home folder.
+        // The program may want to write into a home folder.
         asked.env("HOME", self.scratch);
         let said =
             bounded_run::run_command_with_timeout(asked, Duration::from_secs(20), self.scratch)
@@ -231,6 +241,7 @@ impl AgentInspection<'_> {
                 .filter(|ran| ran.status == Some(0))
                 .map(|ran| ran.stdout_text())
                 .unwrap_or_default();
+        // Agents print their version beside other words.
         let version = said
             .split_whitespace()
             .find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
@@ -252,7 +263,7 @@ impl AgentInspection<'_> {
         }
     }
 
-    /// What the config asks for and this agent cannot give.
+    /// Reports a cap that the config asks for and this agent cannot give.
     fn unapplied_round_cap_finding(&self) -> Option<DoctorFinding> {
         let shows = adapters::find_adapter(self.agent.name)?
             .agent_capabilities()

@@ -1,5 +1,5 @@
-//! Claude Code's plug-ins and managed settings: hooks that no settings file shows, and switches
-//! that nobody's own file can undo.
+//! Reads Claude Code's plug-ins and managed settings: hooks that no settings file shows, and
+//! switches that nobody's own file can undo.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::agents::{DoctorAgent, PathShortener, SettingsFile};
 use super::finding::DoctorFinding;
 
-/// Where an organisation's settings are.
+/// Where an organisation's settings may be.
 const MANAGED_SETTINGS: &[&str] = &[
     "/etc/claude-code/managed-settings.json",
     "/Library/Application Support/ClaudeCode/managed-settings.json",
@@ -19,11 +19,11 @@ const MANAGED_SETTINGS: &[&str] = &[
 ];
 const HOOKS: &str = "hooks/hooks.json";
 
-/// What was found.
+/// The findings on plug-ins and managed settings.
 #[derive(Default)]
 pub(super) struct PluginFindings {
     pub(super) findings: Vec<DoctorFinding>,
-    /// One of them brings hooks of ours that are in force.
+    /// Whether a plug-in brings hooks of ours that are in force.
     pub(super) has_own_hooks: bool,
 }
 
@@ -33,6 +33,7 @@ pub(super) fn gather_agent_plugin_findings(
     near: &PathShortener,
 ) -> PluginFindings {
     let mut plugins = PluginFindings::default();
+    // Codex has plug-ins of another kind, which this does not read.
     if agent.name != "claude-code" {
         return plugins;
     }
@@ -42,6 +43,7 @@ pub(super) fn gather_agent_plugin_findings(
             .flatten()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .unwrap_or_default();
+        // Claude Code lets managed settings drop everybody else's hooks, or all hooks.
         for switch in ["allowManagedHooksOnly", "disableAllHooks"] {
             if json.get(switch) == Some(&Value::Bool(true)) {
                 plugins.findings.push(
@@ -66,7 +68,7 @@ pub(super) fn gather_agent_plugin_findings(
     plugins
 }
 
-/// Id and folder of each plug-in.
+/// Returns id and folder of each plug-in.
 fn installed_plugins(folder: &Path) -> Vec<(String, PathBuf)> {
     let list: Value = durable_file::read_regular_file(
         &folder.join("plugins/installed_plugins.json"),
@@ -99,6 +101,8 @@ fn inspect_agent_plugin_hooks(
     plugins: &mut PluginFindings,
 ) {
     let file = install.join(HOOKS);
+    // A plug-in named after us is expected to bring hooks, so one that cannot be read is a
+    // fault. Others are not our affair.
     let named_us = id.contains("checkrein");
     let gone = || std::io::Error::from(std::io::ErrorKind::NotFound);
     let read = durable_file::read_regular_file(&file, durable_file::MAX_CONFIG_BYTES)
@@ -126,7 +130,7 @@ fn inspect_agent_plugin_hooks(
     if !text.contains("checkrein") {
         return;
     }
-    // The closest file that says anything decides.
+    // The file nearest to the work that says anything decides.
     let enabled = settings.iter().rev().find_map(|file| {
         file.settings_json()
             .pointer("/enabledPlugins")?
@@ -149,6 +153,7 @@ fn inspect_agent_plugin_hooks(
     let reading =
         adapters::find_adapter(agent.name).and_then(|adapter| adapter.parse_hook_settings(&bytes));
     let Some(reading) = reading else { return };
+    // A fault in the file costs at least an entry, so the hooks are not counted as in force.
     if let Some(fault) = reading
         .faults
         .iter()

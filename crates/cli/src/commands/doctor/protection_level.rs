@@ -1,4 +1,5 @@
-//! The level of protection that can be had here: L1 hooks, L2 `run --confine`, L3 CI.
+//! Says which level of protection is in force here, and which can be had: L1 hooks, L2 `run
+//! --confine`, L3 CI.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use super::agents::PathShortener;
 use super::finding::DoctorFinding;
 use crate::confine;
 
-/// Where pipelines are described.
+/// Files and folders that describe pipelines.
 const PIPELINES: &[&str] = &[
     ".github/workflows",
     ".gitlab-ci.yml",
@@ -31,6 +32,7 @@ pub(super) fn check_protection_level(
 ) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     let pipeline = find_ci_pipeline(&near.root);
+    // A pipeline counts without hooks too: it checks what merges, whatever the agent did.
     let level = match (&pipeline, hooked) {
         (Some(_), _) => "L3: CI checks what merges",
         (None, true) => "L1: hooks, with the agent under your own account",
@@ -65,7 +67,7 @@ pub(super) fn check_protection_level(
     findings
 }
 
-/// The pipeline that runs our checks.
+/// Returns the pipeline that runs our checks.
 fn find_ci_pipeline(root: &Path) -> Option<PathBuf> {
     PIPELINES.iter().find_map(|name| {
         let path = root.join(name);
@@ -76,6 +78,8 @@ fn find_ci_pipeline(root: &Path) -> Option<PathBuf> {
             vec![path]
         };
         files.into_iter().find(|file| {
+            // Only a pipeline that names our command is known to run it; any other may check
+            // nothing.
             let text = durable_file::read_limited_text_file(file, durable_file::MAX_CONFIG_BYTES);
             matches!(text, Ok(Some(text)) if text.contains("checkrein check"))
         })

@@ -1,4 +1,5 @@
-//! What is true of the repo whatever the agent: config, store, switched off.
+//! Inspects what holds for the repo whatever the agent: config, store, and whether Checkrein is
+//! off.
 
 use std::path::Path;
 
@@ -15,7 +16,7 @@ use crate::masked::{MASKED_CONSEQUENCE, masked_checks};
 use crate::ui::explanations;
 use crate::{off, policy_sources, trust};
 
-/// What else is looked at by.
+/// The findings on the repo, and what the other inspections need of it.
 pub(super) struct DoctorRepoInspection {
     pub(super) findings: Vec<DoctorFinding>,
     pub(super) policy: Option<Policy>,
@@ -34,7 +35,7 @@ pub(super) fn diagnose_repo_setup(
     let policy = match located.compile_policy(TaskDriver::Hook) {
         Ok(compiled) => {
             let warnings = compiled.warnings.iter().map(ToString::to_string);
-            // What is held is told below, with more.
+            // A held config is reported below, with more to say.
             let warnings = warnings.filter(|warning| !warning.contains("checkrein seal"));
             findings.extend(warnings.map(|warning| {
                 DoctorFinding::warning_finding("repo", "config", warning)
@@ -61,6 +62,7 @@ pub(super) fn diagnose_repo_setup(
             None
         }
     };
+    // Opened for reading: a doctor that made a store would change what it inspects.
     let store = match SqliteStore::open_store_read_only(&located.place.state) {
         Ok(store) => {
             findings.push(DoctorFinding::ok_finding(
@@ -84,6 +86,7 @@ pub(super) fn diagnose_repo_setup(
                 _ => "store",
             };
             let said = error.to_string();
+            // The store's messages have the way out behind the semicolon.
             let (what, mend) = said
                 .split_once("; ")
                 .unwrap_or((&said, "upgrade checkrein"));
@@ -98,6 +101,7 @@ pub(super) fn diagnose_repo_setup(
             None
         }
     };
+    // A held config shows by no effect of its own: the older one simply goes on.
     match located.nearest_config_held_despite_edit() {
         Ok(Some(held)) => findings.push(
             DoctorFinding::warning_finding(
@@ -122,6 +126,7 @@ pub(super) fn diagnose_repo_setup(
             .with_fix("checkrein seal"),
         ),
     }
+    // A person may have forgotten that it is off, and every finding above would look fine.
     if let Some(off) = off::active_off_period(&located.place.state) {
         findings.push(
             DoctorFinding::new_doctor_fault_finding("repo", "off", off.off_summary_line())
@@ -153,7 +158,7 @@ pub(super) fn diagnose_repo_setup(
     }
 }
 
-/// Whether any check is.
+/// Whether any check is required.
 pub(super) fn has_required_check(policy: &Policy) -> bool {
     let mut names = policy.verifiers.iter().map(|spec| &spec.name);
     names.any(|name| policy.is_required_verifier(name))
@@ -188,13 +193,14 @@ fn required_checks_finding(policy: &Policy, place: Option<String>) -> DoctorFind
     ))
 }
 
-/// Whether commands are judged before they run, and by what.
+/// Reports whether commands are judged before they run, and by what.
 fn exec_policy_finding(policy: &Policy, place: Option<String>) -> DoctorFinding {
     const CHECK: &str = "exec_policy";
     let rules = RuleSet::deserialize_rule_set(&policy.rules).unwrap_or_default();
     let finding = if rules.has_restricting_rules() || rules.asks_person_on_hazardous_commands() {
         DoctorFinding::ok_finding("repo", CHECK, "commands are judged before they run")
     } else {
+        // The floor alone is worth a hint; only without it nothing at all is refused.
         let finding = match rules.forbids_destruction() {
             true => DoctorFinding::ok_finding(
                 "repo",
@@ -219,13 +225,15 @@ fn exec_policy_finding(policy: &Policy, place: Option<String>) -> DoctorFinding 
     }
 }
 
-/// Under `--require-trust` nothing of the repo runs until a person has approved it.
+/// Reports whether an entry with `--require-trust` finds an approval: nothing of the repo runs
+/// until a person has approved it.
 pub(super) fn trust_finding(
     agent: &DoctorAgent,
     installed: &[InstalledHook<'_>],
     here: &Path,
 ) -> Option<DoctorFinding> {
     let one = installed.iter().find(|one| one.entry.require_trust)?;
+    // Located as that entry does it: its state folder may be another than ours.
     let located = locate::locate_project_for_hook(
         here,
         StateAndProfileArgs {

@@ -1,4 +1,4 @@
-//! The findings, for people: one block per agent, what is wrong before what is well.
+//! Prints the findings for people: one block per agent, faults before what is well.
 
 use super::agents;
 use super::finding::{DoctorFinding, DoctorFindingSeverity};
@@ -6,10 +6,10 @@ use crate::ui;
 use crate::ui::line::StyledLine;
 use crate::ui::style::Paint;
 
-/// Columns that are used of a wider terminal.
+/// Columns that are used of a terminal at most.
 const WIDTH: usize = 100;
 
-/// Prints all of them, and what they come to.
+/// Prints all findings, and what they come to.
 pub(super) fn print_doctor_findings(findings: &[DoctorFinding]) {
     for about in agents::ALL.iter().map(|agent| agent.name).chain(["repo"]) {
         let mut block: Vec<&DoctorFinding> = findings
@@ -19,6 +19,8 @@ pub(super) fn print_doctor_findings(findings: &[DoctorFinding]) {
         if block.is_empty() {
             continue;
         }
+        // The sort is stable, so that findings of one kind keep the order in which a person mends
+        // them.
         block.sort_by_key(|finding| std::cmp::Reverse(finding.status));
         let label = agents::ALL
             .iter()
@@ -80,7 +82,7 @@ fn print_doctor_finding(finding: &DoctorFinding) {
     }
 }
 
-/// A text with a head: on a terminal it is wrapped beside it. In a pipe its lines stay whole.
+/// Prints a text beside a head. On a terminal it is wrapped; in a pipe its lines stay whole.
 fn print_with_hanging_indent(head: &StyledLine, text: &str) {
     let left = head.line_display_width();
     for (at, line) in text.lines().enumerate() {

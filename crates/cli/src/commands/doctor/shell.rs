@@ -1,6 +1,6 @@
-//! Shells that agents start hooks with. A profile that prints puts its text before our JSON, and
-//! both agents then take the answer for plain text: the tool runs, the stop goes through.
-//! Seen: Claude Code 2.1.330 starts `/bin/sh -c`, Codex 0.169.0 the person's shell with `-c`;
+//! Checks the shells that agents start hooks with. A profile that prints puts its text before our
+//! JSON, and both agents then take the answer for plain text: the tool runs, the stop goes through.
+//! Claude Code 2.1.330 starts `/bin/sh -c`, Codex 0.169.0 the person's shell with `-c` (both seen);
 //! other versions of Codex are known to start it with `-lc`.
 
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::hooks::InstalledHook;
 use crate::programs;
 
 const SHELL_TIMEOUT: Duration = Duration::from_secs(15);
-/// What both agents use where no shell is named.
+/// The shell that both agents use if none is named.
 const DEFAULT_SHELL: &str = "/bin/sh";
 
 pub(super) fn check_hook_shells(
@@ -25,6 +25,7 @@ pub(super) fn check_hook_shells(
     top: &Path,
     scratch: &Path,
 ) -> Vec<DoctorFinding> {
+    // Entries with `args` are started without a shell.
     if !installed.iter().any(|one| one.entry.by_shell) {
         return Vec::new();
     }
@@ -44,7 +45,7 @@ pub(super) fn check_hook_shells(
     let login = check_shell_is_silent(agent, &shell, "-lc", scratch);
     match login.status {
         DoctorFindingSeverity::Ok => vec![plain],
-        // Not what the version does that this build was tried with.
+        // The tested version of Codex does not start hooks in a login shell.
         DoctorFindingSeverity::Warning | DoctorFindingSeverity::Fault => vec![
             plain,
             DoctorFinding {
@@ -89,6 +90,7 @@ fn check_shell_is_silent(
         .with_finding_consequence("every hook waits for it and runs into its timeout")
         .with_fix("make the profile of that shell ask nothing and wait for nothing");
     }
+    // `true` prints nothing, so all output comes from the profile.
     if ran.stdout.is_empty() {
         return DoctorFinding::ok_finding(
             agent.name,
@@ -110,11 +112,12 @@ fn check_shell_is_silent(
     .with_fix(mend)
 }
 
-/// The PATH of a login shell; our own if it does not tell.
+/// Returns the PATH of a login shell; our own if that fails.
 pub(super) fn login_shell_path_variable(top: &Path, scratch: &Path) -> String {
     run_shell(
         &login_shell(top),
         "-lc",
+        // The newline sets the answer apart from what a profile prints before it.
         "printf '\\n%s\\n' \"$PATH\"",
         scratch,
     )
@@ -125,8 +128,8 @@ pub(super) fn login_shell_path_variable(top: &Path, scratch: &Path) -> String {
     .unwrap_or_else(|| std::env::var("PATH").unwrap_or_default())
 }
 
-/// The person's shell, but none that lies in the checkout: what a clone's settings put into the
-/// environment of an agent is no person's choice.
+/// Returns the person's shell, unless it lies in the checkout: what a clone's settings put into an
+/// agent's environment is no person's choice.
 pub(super) fn login_shell(top: &Path) -> PathBuf {
     std::env::var_os("SHELL")
         .map(PathBuf::from)
@@ -145,7 +148,7 @@ fn run_shell(
     bounded_run::run_command_with_timeout(command, SHELL_TIMEOUT, scratch)
 }
 
-/// The profile that holds what was printed, if it stands there literally.
+/// Returns the profile that holds the printed text literally, if there is one.
 fn find_noisy_shell_profile(said: &str) -> Option<String> {
     const PROFILES: &[&str] = &[
         ".bash_profile",
@@ -160,6 +163,7 @@ fn find_noisy_shell_profile(said: &str) -> Option<String> {
     let home = std::env::home_dir()?;
     let said = said.trim();
     let usual = PROFILES.iter().map(|name| home.join(name));
+    // Shells also read the files that these variables name.
     let named = ["BASH_ENV", "ENV"].iter().filter_map(std::env::var_os);
     usual
         .chain(named.map(PathBuf::from))

@@ -1,4 +1,4 @@
-//! Gates that fell silent: the agent has worked here since we last heard of it.
+//! Finds gates that fell silent: the agent has worked here since its hooks were last heard of.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use super::hooks::reinstall_hooks_command;
 use crate::commands::lookup;
 use crate::ui::style::format_duration;
 
-/// Less is a session whose hooks are about to be heard of.
+/// A shorter silence may be a session whose hooks are about to be heard of.
 const SILENCE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
-/// Newest transcripts that are looked into.
+/// Newest transcripts that are searched.
 const MAX_FILES: usize = 60;
-/// Tasks that are looked through for this agent's.
+/// Newest tasks that are searched for this agent's.
 const MAX_TASKS: usize = 500;
 
 pub(super) fn check_silent_hooks(
@@ -29,9 +29,10 @@ pub(super) fn check_silent_hooks(
 ) -> Option<DoctorFinding> {
     let worked = newest_transcript_time(agent, root)?;
     let heard = store.and_then(|store| last_event_time_of_agent(agent, store));
+    // Heard of after the newest transcript: nothing is silent, and nothing is reported.
     let since = match heard {
         Some(heard) => worked.duration_since(heard).ok()?,
-        // Never heard of: only what was done before doctor was ever wanted.
+        // Never heard of: the work may be older than the hooks, so it is a warning only.
         None => {
             return Some(
                 DoctorFinding::warning_finding(
@@ -73,10 +74,10 @@ pub(super) fn check_silent_hooks(
     )
 }
 
-/// When this agent's newest event was taken in.
+/// Returns when this agent's newest event was recorded.
 fn last_event_time_of_agent(agent: &DoctorAgent, store: &SqliteStore) -> Option<SystemTime> {
     let rows = store.newest_task_summaries(None, MAX_TASKS).ok()?;
-    // Without an entry for SessionStart nobody says which agent it is.
+    // Without an entry for SessionStart the log does not say which agent it is.
     let row = rows
         .iter()
         .find(|row| [agent.name, "unknown"].contains(&row.agent.as_str()))?;
@@ -89,10 +90,11 @@ fn last_event_time_of_agent(agent: &DoctorAgent, store: &SqliteStore) -> Option<
     UNIX_EPOCH.checked_add(Duration::from_millis(ms))
 }
 
-/// When the agent last wrote a transcript of a conversation in this repo.
+/// Returns when the agent last wrote a transcript of a conversation in this repo.
 fn newest_transcript_time(agent: &DoctorAgent, root: &Path) -> Option<SystemTime> {
     let folder = agent.agent_home_folder()?.join(agent.transcripts);
     let mut files = Vec::new();
+    // The transcripts lie up to four folders deep.
     collect_transcripts(&folder, 4, &mut files);
     files.sort_by_key(|(when, _)| std::cmp::Reverse(*when));
     files
@@ -116,11 +118,14 @@ fn collect_transcripts(folder: &Path, depth: usize, files: &mut Vec<(SystemTime,
     }
 }
 
-/// Whether a conversation's first lines name this folder, or one in it, as where it happens.
+/// Returns whether a conversation's first lines name this folder, or one in it, as its working
+/// folder.
 fn is_transcript_of_folder(file: &Path, root: &Path) -> bool {
     let mut head = Vec::new();
     let read = durable_file::open_regular_file(file)
         .and_then(|file| file.take(256 * 1024).read_to_end(&mut head));
+    // The folder is searched for as JSON writes it; the closing quote is left off for folders
+    // below it.
     let root = root.display().to_string();
     let root = serde_json::Value::from(root.as_str()).to_string();
     let root = root.trim_end_matches('"');

@@ -1,5 +1,5 @@
-//! The agents that `init` can install hooks for: how one shows that it is here, and where its
-//! settings are. A new one is one line in [`ALL`] and its entries in `entries.rs`.
+//! The agents that `init` can install hooks for: how one is detected, and where its settings are. A
+//! new one is an entry in [`ALL`] and its events in `entries.rs`.
 
 use std::path::PathBuf;
 
@@ -11,16 +11,17 @@ use crate::ui::errors::CommandError;
 /// An agent with a settings file.
 #[derive(Debug)]
 pub(super) struct InitAgent {
-    /// Our name for it.
+    /// Our name for the agent.
     pub(super) name: &'static str,
-    /// Its own.
+    /// The name it calls itself.
     pub(super) title: &'static str,
     program: &'static str,
-    /// The variable that names its folder, and the folder below the home folder.
+    /// The variable that moves its folder, and the folder's name below home.
     home: (&'static str, &'static str),
-    /// Its folder in a repo.
+    /// The name of its folder in a repo.
     folder: &'static str,
-    /// Files in that folder: for one person, for all who clone the repo; and for all repos.
+    /// Files in that folder: for one person in this repo, for all who clone it, and for one person
+    /// in all repos.
     files: [&'static str; 3],
 }
 
@@ -45,7 +46,7 @@ pub(super) static CODEX: InitAgent = InitAgent {
 pub(super) const ALL: &[&InitAgent] = &[&CLAUDE_CODE, &CODEX];
 
 impl InitAgent {
-    /// Its folder for all repos.
+    /// Returns the agent's folder for all repos.
     pub(super) fn agent_home_folder(&self) -> Option<PathBuf> {
         let (variable, folder) = self.home;
         let named = std::env::var_os(variable).filter(|value| !value.is_empty());
@@ -55,8 +56,8 @@ impl InitAgent {
         }
     }
 
-    /// Where it looks for the settings of this repo: Codex in the main worktree, whichever
-    /// one it runs in.
+    /// Returns where it looks for the settings of this repo: Codex in the main worktree, whichever
+    /// worktree it runs in.
     pub(super) fn agent_settings_root(&self, site: &InitContext) -> PathBuf {
         match self.name {
             "codex" => git::main_worktree(&site.root).unwrap_or_else(|| site.root.clone()),
@@ -64,7 +65,7 @@ impl InitAgent {
         }
     }
 
-    /// The file that its hooks go into.
+    /// Returns the file that its hooks go into.
     pub(super) fn settings_file(&self, site: &InitContext, scope: InstallScope) -> Option<PathBuf> {
         let [person, shared, user] = self.files;
         Some(match scope {
@@ -80,8 +81,10 @@ impl InitAgent {
         })
     }
 
-    /// What shows that it is used here.
+    /// Returns what shows that the agent is used here.
     fn agent_presence_sign(&self, site: &InitContext) -> Option<String> {
+        // The program is the surest sign; a folder alone may be left from an earlier
+        // installation.
         if find_program_on_path(self.program).is_some() {
             return Some(format!("`{}` on PATH", self.program));
         }
@@ -94,7 +97,7 @@ impl InitAgent {
     }
 }
 
-/// The agents that are named, else those that are here.
+/// Returns the agents that are named, or else those that are found here.
 pub(super) fn select_agents(
     names: &[String],
     site: &InitContext,
@@ -109,6 +112,7 @@ pub(super) fn select_agents(
                 format!("known: {}", known.join(", ")),
             )
         })?;
+        // Named twice, an agent is still installed once.
         if !found
             .iter()
             .any(|other: &&InitAgent| other.name == agent.name)

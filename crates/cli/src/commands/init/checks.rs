@@ -1,6 +1,6 @@
-//! The config: the one that is there, or a new one with the checks of this repo, each tried
-//! once. What does not pass today is written down as advisory, with the reason: nobody is
-//! to be blocked by what was red before.
+//! The config: the one that is there, or a new one with the checks of this repo, each tried once. A
+//! check that does not pass today is written as advisory, with the reason, so that nobody is
+//! blocked by what was red before.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,10 +24,10 @@ use crate::ui::errors::CommandError;
 use crate::ui::progress::CheckProgressView;
 use crate::{signals, ui, ui::explanations};
 
-/// A check that takes longer than this gets more time than the usual ten minutes.
+/// A check that takes longer gets more time than the usual ten minutes.
 const SLOW_MS: u64 = 3 * 60_000;
 
-/// The policy that holds from now on.
+/// Returns the policy that holds from now on, and writes a config if there is none.
 pub(super) fn create_config_if_missing(pen: &mut InitWriter<'_>) -> Result<Policy, CommandError> {
     let site = pen.site;
     print_init_folder(site)?;
@@ -42,6 +42,7 @@ pub(super) fn create_config_if_missing(pen: &mut InitWriter<'_>) -> Result<Polic
     }
     let root = &site.root;
     let file = settings_file::resolve_settings_path(&root.join(CONFIG), Some(root))?;
+    // Asked before the checks are tried, which may take minutes.
     settings_file::ensure_settings_file_writable(&file)?;
     let found = detect::detect_checks(&RepoFiles::read_project_tree(root));
     let planned = if pen.dry_run {
@@ -55,6 +56,7 @@ pub(super) fn create_config_if_missing(pen: &mut InitWriter<'_>) -> Result<Polic
         try_detected_checks(pen, found)?
     };
     let text = detect::render_starter_config(&planned);
+    // What is written must compile; the policy also tells how long a stop may take.
     let policy = compile_config_to_policy(&file, &text)?;
     warn_masked_checks(root, &policy);
     pen.write_and_record_init_file(
@@ -79,7 +81,7 @@ fn warn_masked_checks(root: &Path, policy: &Policy) {
     }
 }
 
-/// Says where it happens, if that is not the folder that everybody looks at.
+/// Says where the config belongs, if that is not the current folder.
 fn print_init_folder(site: &InitContext) -> Result<(), CommandError> {
     if let Some(above) = site.located.ignored_config_folder() {
         ui::print_wrapped_to_stderr(&explanations::ignored_parent_config_text(&above));
@@ -98,19 +100,21 @@ fn plan_untried_check(check: DetectedCheck) -> PlannedInitCheck {
     PlannedInitCheck { check, advisory }
 }
 
-/// The program of a check that cannot be started.
+/// Returns the program that a check needs and that is missing.
 fn missing_check_program(check: &DetectedCheck) -> Option<String> {
-    // A path is one of the repo's own, and was seen there.
+    // A path is one of the repo's own programs, and was seen there.
     let there = check.needs.contains('/') || find_program_on_path(&check.needs).is_some();
     (!there).then(|| check.needs.clone())
 }
 
-/// Runs each check once.
+/// Runs each check once and marks those that do not pass.
 fn try_detected_checks(
     pen: &mut InitWriter<'_>,
     found: Vec<DetectedCheck>,
 ) -> Result<Vec<PlannedInitCheck>, CommandError> {
     let mut planned: Vec<PlannedInitCheck> = found.into_iter().map(plan_untried_check).collect();
+    // A check whose program is missing is advisory already, and running it would tell
+    // nothing.
     let able: Vec<VerifierName> = planned
         .iter()
         .filter(|one| one.advisory.is_none())
@@ -131,6 +135,7 @@ fn try_detected_checks(
         &site.root.join(CONFIG),
         &detect::render_starter_config(&planned),
     )?;
+    // Reports are written into the repo, so `--undo` has to know whether the folder is ours.
     let made = pen.record_reports_folder_for_undo()?;
     let mut located = site.located.clone();
     located.place.root.clone_from(&site.root);
@@ -147,6 +152,7 @@ fn try_detected_checks(
     };
     let report = runtime.run_checks_on_demand(&policy, &able, true, patience, &show);
     checks.clear_progress_line();
+    // Interrupted: Ctrl-C is to leave nothing behind, so the folder goes too.
     if report.is_err() {
         pen.remove_reports_folder(made)?;
     }
@@ -167,7 +173,7 @@ fn try_detected_checks(
     Ok(planned)
 }
 
-/// Why a check is not required; `None` if it passed.
+/// Returns why a check is not required; `None` if it passed.
 fn why_check_not_required(evidence: &Evidence) -> Option<String> {
     let first = evidence.findings.first().map(|finding| {
         let message: String = finding.message.chars().take(80).collect();
@@ -176,6 +182,7 @@ fn why_check_not_required(evidence: &Evidence) -> Option<String> {
             many => format!(", with {many} findings, the first: {message}"),
         }
     });
+    // Python's own words name the missing module, which says more than a failed test.
     let module = evidence.excerpt.lines().find_map(|line| {
         let (_, module) = line.split_once("No module named ")?;
         Some(module.trim_matches(['\'', '"', ' ']).to_owned())
@@ -208,7 +215,7 @@ fn compile_config_to_policy(file: &std::path::Path, text: &str) -> Result<Policy
     Ok(config::compile_config(Some(&source), None, TaskDriver::Hook)?.policy)
 }
 
-/// `tests, lint required; typecheck advisory`
+/// Summarises the plan: `tests, lint required; typecheck advisory`.
 fn planned_checks_summary(planned: &[PlannedInitCheck]) -> String {
     let names = |required: bool| {
         let chosen = planned

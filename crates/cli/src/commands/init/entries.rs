@@ -1,5 +1,5 @@
-//! The entries themselves: which command an agent is told to call at which event, how long it
-//! is to wait, and what it is to do if we are not there.
+//! The entries themselves: which command an agent calls at which event, how long it waits, and what
+//! it does if Checkrein is missing.
 
 use std::path::Path;
 
@@ -15,42 +15,43 @@ use crate::settings::install_record::InstallScope;
 use crate::settings::json::HookEventEntry;
 use crate::shell::quote_shell_word;
 
-/// At the end of a session agents wait no longer than this.
+/// Longest time that agents wait at the end of a session.
 const SESSION_END_SECONDS: u64 = 3;
-/// Where an answer is a look into the store.
+/// Time for events whose answer is a look into the store.
 const QUICK_SECONDS: u64 = 10;
-/// Where rules are judged.
+/// Time for events at which rules are judged.
 const TOOL_SECONDS: u64 = 30;
-/// Beside the longest check: reading the tree, waiting for others, writing the answer.
+/// Time beside the longest check: reading the tree, waiting for others, writing the answer.
 const STOP_SPARE_SECONDS: u64 = 60;
-/// No agent is made to wait longer.
+/// Longest time that an agent is made to wait.
 const MAX_STOP_SECONDS: u64 = 3_600;
 
-/// What entries depend on.
+/// The facts that entries depend on.
 pub(super) struct HookEntryParameters<'a> {
     pub(super) agent: &'a InitAgent,
     pub(super) scope: InstallScope,
-    /// This program, by its absolute path.
+    /// The absolute path of this program.
     pub(super) program: &'a str,
-    /// State folder of all repos.
+    /// The state folder of all repos.
     pub(super) state: &'a Path,
-    /// The file they go into, as people read it.
+    /// The file that the entries go into, as people read it.
     pub(super) file: &'a str,
     /// Seconds that a stop may take.
     pub(super) stop_seconds: u64,
 }
 
-/// How long an agent has to wait at a stop: the longest required check, each time it may be
-/// tried, then the slowest judge; before them middleware; and some. Whether that is cut short is the second answer.
+/// Returns how long an agent has to wait at a stop, and whether the limit cut that: the longest
+/// required check with its retries, then the slowest judge, middleware before them, and a margin.
 pub(super) fn stop_timeout_seconds(policy: Option<&Policy>) -> (u64, bool) {
     let Some(policy) = policy else {
-        // Hooks for all repos: whatever their checks take.
+        // Hooks for all repos have to wait for any repo's checks.
         return (MAX_STOP_SECONDS, false);
     };
     let required = policy
         .verifiers
         .iter()
         .filter(|spec| spec.tier == VerifierTier::Judge || policy.is_required_verifier(&spec.name));
+    // Checks run at the same time, so the longest counts; judges are asked after them.
     let (judges, checks): (Vec<_>, Vec<_>) =
         required.partition(|spec| spec.tier == VerifierTier::Judge);
     let longest = |specs: Vec<&VerifierSpec>| {
@@ -60,7 +61,7 @@ pub(super) fn stop_timeout_seconds(policy: Option<&Policy>) -> (u64, bool) {
         });
         seconds.max().unwrap_or(0)
     };
-    // Before the checks, one after the other.
+    // Layers are asked before the checks, one after the other.
     let layers = policy.middleware.iter();
     let layers = layers.filter(|layer| layer.on.contains(&MiddlewareStage::BeforeStop));
     let layers: u64 = layers.map(|layer| layer.timeout_ms.div_ceil(1_000)).sum();
@@ -72,7 +73,7 @@ pub(super) fn stop_timeout_seconds(policy: Option<&Policy>) -> (u64, bool) {
 }
 
 impl HookEntryParameters<'_> {
-    /// One entry per event of the agent's, in the order in which they happen.
+    /// Returns one entry per event of the agent, in the order in which the events happen.
     pub(super) fn planned_hook_entries(&self) -> Vec<HookEventEntry> {
         let events: &[&'static str] = match self.agent.name {
             "codex" => &[
@@ -118,6 +119,8 @@ impl HookEntryParameters<'_> {
         let seconds = self.event_timeout_seconds(event);
         let mut fields = vec![("type", OrderedJson::new_json_string("command"))];
         match (self.agent.name, self.scope) {
+            // Codex knows command lines only; Claude Code can start a program without a shell,
+            // which no profile can disturb.
             ("codex", _) => {
                 fields.push(("command", OrderedJson::Text(self.shell_hook_command(event))))
             }
@@ -135,8 +138,8 @@ impl HookEntryParameters<'_> {
             _ => {
                 let mut args = self.hook_arguments(event);
                 if event == "PreToolUse" {
-                    // If we are not there, the agent shows this line to say what failed: so
-                    // the line says what to do.
+                    // If Checkrein is missing, the agent shows this line to say what failed, so the
+                    // line says what to do.
                     args.push("--note".to_owned());
                     args.push(self.missing_checkrein_hint());
                 }
@@ -146,6 +149,7 @@ impl HookEntryParameters<'_> {
             }
         }
         fields.push(("timeout", OrderedJson::Number(seconds)));
+        // A person sees this while the agent waits for the answer.
         if let "Stop" | "SubagentStop" | "PreToolUse" = event {
             let doing = match event {
                 "PreToolUse" => "checkrein: may this run?",
@@ -153,6 +157,7 @@ impl HookEntryParameters<'_> {
             };
             fields.push(("statusMessage", OrderedJson::new_json_string(doing)));
         }
+        // A committed entry must not block people who have not installed Checkrein.
         if event == "PreToolUse" && self.agent.name != "codex" && self.scope != InstallScope::Shared
         {
             fields.push(("onFailure", OrderedJson::new_json_string("block")));
@@ -160,7 +165,7 @@ impl HookEntryParameters<'_> {
         OrderedJson::Object(fields)
     }
 
-    /// Everything after the program.
+    /// Returns everything after the program.
     fn hook_arguments(&self, event: &str) -> Vec<String> {
         let source = match self.scope {
             InstallScope::User => "user",
@@ -177,6 +182,7 @@ impl HookEntryParameters<'_> {
         ]
         .map(str::to_owned)
         .into();
+        // Hooks for all repos also run in strangers' clones, where nothing runs untrusted.
         if self.scope == InstallScope::User {
             words.push("--require-trust".to_owned());
             words.push("--state".to_owned());
@@ -192,7 +198,7 @@ impl HookEntryParameters<'_> {
         )
     }
 
-    /// A command for whatever shell a person has.
+    /// Returns a command line that any shell of a person understands.
     fn shell_hook_command(&self, event: &str) -> String {
         let arguments: Vec<String> = self
             .hook_arguments(event)
@@ -207,7 +213,7 @@ impl HookEntryParameters<'_> {
                 quote_shell_word(&self.committed_hook_script(event))
             ),
             (_, "PreToolUse") => {
-                // This agent has no word for "block if it fails": the shell says it.
+                // Codex has no setting for "block if the hook fails", so the shell does it.
                 let script = format!("{REFUSE_IF_MISSING}{arguments}");
                 let gone = format!(
                     "Nothing judges this call. {}",
@@ -223,8 +229,8 @@ impl HookEntryParameters<'_> {
         }
     }
 
-    /// What is committed: where Checkrein is not installed the agent goes on, and a person is
-    /// told once a session.
+    /// Returns the script of a committed entry: without Checkrein the agent goes on, and a person
+    /// is told once a session.
     fn committed_hook_script(&self, event: &str) -> String {
         let call = format!("checkrein {}", self.hook_arguments(event).join(" "));
         let told = (event == "SessionStart").then(|| {

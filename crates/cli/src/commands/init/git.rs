@@ -1,5 +1,5 @@
-//! What `init` has to know of the git repository: where it is, which files it tracks, and which
-//! it ignores. Read in process: no git is started.
+//! What `init` has to know of the git repository: where it is, which files it tracks, and which it
+//! ignores. It is read in process; git is not started.
 
 use std::error::Error as _;
 use std::path::{Path, PathBuf};
@@ -12,25 +12,25 @@ use ignore::gitignore::{GitignoreBuilder, gitconfig_excludes_path};
 
 use crate::ui::errors::CommandError;
 
-/// Longest reading of an index.
+/// Longest time for reading an index.
 const INDEX_READ_LIMIT: Duration = Duration::from_secs(20);
 
-/// The repository; `None` also for one that cannot be read.
+/// Opens the repository; `None` also for one that cannot be read.
 fn open_repository(folder: &Path) -> Option<GitRepository> {
     GitRepository::discover(folder).ok()?
 }
 
-/// The top of the worktree.
+/// Returns the top of the worktree.
 pub(super) fn worktree_root(here: &Path) -> Option<PathBuf> {
     Some(open_repository(here)?.worktree)
 }
 
-/// The top of the worktree that the repo was made with.
+/// Returns the top of the main worktree.
 pub(super) fn main_worktree(root: &Path) -> Option<PathBuf> {
     open_repository(root)?.main_worktree()
 }
 
-/// Whether the file is committed, or about to be.
+/// Returns whether the file is committed, or about to be.
 pub(super) fn is_tracked(root: &Path, file: &Path) -> Result<bool, CommandError> {
     let Ok(name) = file.strip_prefix(root) else {
         return Ok(false);
@@ -56,13 +56,14 @@ fn git_tracking_unknown_error(error: GitReadError) -> CommandError {
     )
 }
 
-/// Whether an ignore file has git pass the file over: those of the folders above it, the
-/// person's own of this repo, or the one for all their repos.
+/// Returns whether git ignores the file: by ignore files of the folders above it, by this person's
+/// own for the repo, or by the one for all their repos.
 pub(super) fn is_ignored(root: &Path, file: &Path) -> bool {
     let Some(repository) = open_repository(root) else {
         return false;
     };
     let top = &repository.worktree;
+    // The repository's paths are real ones, so a link in the root would match none of them.
     let real_root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     let Some(file) = file
         .strip_prefix(root)
@@ -80,7 +81,7 @@ pub(super) fn is_ignored(root: &Path, file: &Path) -> bool {
         .collect();
     sources.push((top.clone(), exclude_file_path(&repository)));
     sources.extend(global_excludes_file().map(|excludes| (top.clone(), excludes)));
-    // What is nearest decides; a folder that is ignored takes all in it along.
+    // The nearest file decides, and an ignored folder takes everything in it along.
     let parts: Vec<&Path> = file.ancestors().take_while(|part| part != top).collect();
     parts.iter().rev().any(|part| {
         let is_folder = *part != file;
@@ -96,7 +97,7 @@ pub(super) fn is_ignored(root: &Path, file: &Path) -> bool {
 }
 
 fn match_ignore_file(folder: &Path, source: &Path, part: &Path, is_folder: bool) -> Match<()> {
-    // A pipe in its place would keep us waiting.
+    // A pipe in its place would block the reading.
     if regular_file::open_regular_file(source).is_err() {
         return Match::None;
     }
@@ -109,13 +110,14 @@ fn match_ignore_file(folder: &Path, source: &Path, part: &Path, is_folder: bool)
     patterns.matched(part, is_folder).map(|_| ())
 }
 
-/// The patterns of this person for all repos.
+/// Returns this person's ignore file for all repos.
 fn global_excludes_file() -> Option<PathBuf> {
     let home = std::env::home_dir()?;
     let configs = std::env::var_os("XDG_CONFIG_HOME")
         .filter(|folder| !folder.is_empty())
         .map_or_else(|| home.join(".config"), PathBuf::from);
     let settings = [home.join(".gitconfig"), configs.join("git/config")];
+    // The library reads these files itself, and a pipe in their place would block it.
     let readable = |file: &PathBuf| !file.exists() || regular_file::open_regular_file(file).is_ok();
     settings
         .iter()
@@ -123,7 +125,7 @@ fn global_excludes_file() -> Option<PathBuf> {
         .then(gitconfig_excludes_path)?
 }
 
-/// The file of patterns that are this person's own.
+/// Returns the ignore file of this repo that is this person's own.
 pub(super) fn repo_exclude_file(root: &Path) -> Result<Option<PathBuf>, CommandError> {
     let repository = GitRepository::discover(root).map_err(git_tracking_unknown_error)?;
     Ok(repository.as_ref().map(exclude_file_path))

@@ -1,5 +1,5 @@
-//! Hooks of one agent: put into the right file, after a look at what the agent will make of
-//! it, and kept out of git where they are one person's.
+//! Installs the hooks of one agent: into the right file, after a check of how the agent will read
+//! it, and kept out of git if they are one person's.
 
 use std::path::{Path, PathBuf};
 
@@ -18,15 +18,15 @@ use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
 use crate::ui::style::Paint;
 
-/// What came of an agent's hooks.
+/// The result of installing an agent's hooks.
 pub(super) struct HookInstallResult {
-    /// The agent will call them, as far as its settings go.
+    /// Whether the agent will call them, as far as its settings go.
     pub(super) in_force: bool,
-    /// Hooks in this file that a person has to review.
+    /// The file and its hooks, if a person has to review them.
     pub(super) to_review: Option<(PathBuf, ParsedHookSettings)>,
 }
 
-/// What is to be written into an agent's file.
+/// A prepared change of an agent's file.
 struct PreparedHooks {
     path: PathBuf,
     now: Option<String>,
@@ -34,12 +34,11 @@ struct PreparedHooks {
     edited: crate::settings::EditedSettingsText,
     reading: ParsedHookSettings,
     entries: usize,
-    /// A stop is given less time than a check may take.
+    /// Whether a stop gets less time than a check may take.
     stop_is_cut: bool,
 }
 
-/// Finds out whether everything can be written, before anything is: half an installation
-/// would be neither.
+/// Checks that everything can be written before anything is: half an installation would be neither.
 pub(super) fn ensure_hook_files_writable(
     pen: &InitWriter<'_>,
     agents: &[&'static InitAgent],
@@ -48,6 +47,7 @@ pub(super) fn ensure_hook_files_writable(
         if let Some(ready) = plan_hook_installation(pen, agent, None)? {
             settings_file::ensure_settings_file_writable(&ready.path)?;
         }
+        // The review is written there at the end, so it has to be readable now.
         if agent.name == "codex"
             && let Some(home) = agent.agent_home_folder()
         {
@@ -65,7 +65,7 @@ pub(super) fn ensure_hook_files_writable(
     Ok(())
 }
 
-/// What is to be written, after a look at what the agent would make of it. `None` if its hooks
+/// Prepares the change, after a check of how the agent would read it. Returns `None` if its hooks
 /// are in another file.
 fn plan_hook_installation(
     pen: &InitWriter<'_>,
@@ -95,9 +95,10 @@ fn plan_hook_installation(
             "mend it, then run this again; nothing was changed in it",
         )
     };
-    // What was there without us: a second `init` starts from it as the first did.
+    // The text without our entries: a second `init` starts from it as the first one did.
     let before = match (pen.installed.init_written_file_at(&path).cloned(), &now) {
         (Some(noted), _) => text_without_checkrein_entries(Some(&noted), now.as_deref())?,
+        // Not recorded: our entries are recognised by what they call.
         (None, Some(now)) => Some(json::remove_hook_entries(now, &[]).map_err(trouble)?),
         (None, None) => None,
     };
@@ -114,6 +115,7 @@ fn plan_hook_installation(
     let entries = plan.planned_hook_entries();
     let edited = json::install_hook_entries(before.as_deref().unwrap_or_default(), &entries)
         .map_err(trouble)?;
+    // The agent's own parser reads the result before it is written.
     let reading = parse_agent_settings(agent, &edited.text);
     ensure_foreign_hooks_kept(agent, &path, before.as_deref(), &reading)?;
     Ok(Some(PreparedHooks {
@@ -127,7 +129,7 @@ fn plan_hook_installation(
     }))
 }
 
-/// Installs.
+/// Installs the hooks.
 pub(super) fn install_hooks(
     pen: &mut InitWriter<'_>,
     agent: &'static InitAgent,
@@ -173,7 +175,7 @@ pub(super) fn install_hooks(
     })
 }
 
-/// A file's text without anything of ours: what `--undo` goes back to.
+/// Returns a file's text without anything of ours, which `--undo` goes back to.
 pub(super) fn text_without_checkrein_entries(
     noted: Option<&InitWrittenFile>,
     now: Option<&str>,
@@ -195,8 +197,8 @@ pub(super) fn text_without_checkrein_entries(
     }
 }
 
-/// Two entries of one source count every event twice: whoever has hooks in another file of
-/// this repo needs no more.
+/// Returns whether another file of this repo has our hooks: two entries of one source count every
+/// event twice.
 fn has_hooks_elsewhere(
     pen: &InitWriter<'_>,
     agent: &'static InitAgent,
@@ -211,6 +213,7 @@ fn has_hooks_elsewhere(
         InstallScope::Shared | InstallScope::User => InstallScope::Person,
     };
     let repo = agent.agent_settings_root(site);
+    // A file that git tracks is everybody's, so one person's hooks do not go into it.
     let tracked = site.scope == InstallScope::Person && git::is_tracked(&repo, path)?;
     let noted = pen
         .installed
@@ -255,8 +258,8 @@ fn has_hooks_elsewhere(
     }
 }
 
-/// The path that agents are to start us by: the one on PATH if that is us, because it stays
-/// when we are updated.
+/// Returns the path by which agents start us: the one on PATH if that is us, because it stays when
+/// we are updated.
 fn hook_program_path() -> Result<String, CommandError> {
     let own = std::env::current_exe()?;
     let own = own.canonicalize().unwrap_or(own);
@@ -282,7 +285,7 @@ fn parse_agent_settings(agent: &InitAgent, text: &str) -> ParsedHookSettings {
         .unwrap_or_default()
 }
 
-/// Nothing is written that would cost anybody else's hook.
+/// Refuses a change that would cost anybody else's hook.
 fn ensure_foreign_hooks_kept(
     agent: &InitAgent,
     path: &Path,
@@ -291,6 +294,7 @@ fn ensure_foreign_hooks_kept(
 ) -> Result<(), CommandError> {
     let Some(before) = before else { return Ok(()) };
     let others = |reading: &ParsedHookSettings| -> Vec<String> {
+        // Other people's hooks must be the same in number, order and content.
         let foreign = reading
             .active_hooks()
             .filter(|hook| !hook.call.is_checkrein_hook());
@@ -310,7 +314,7 @@ fn ensure_foreign_hooks_kept(
     )))
 }
 
-/// Says what keeps the agent from calling the hooks that are in the file.
+/// Warns about anything that keeps the agent from calling the hooks in the file.
 fn warn_unless_hooks_active(
     pen: &InitWriter<'_>,
     agent: &InitAgent,
@@ -319,6 +323,7 @@ fn warn_unless_hooks_active(
 ) -> bool {
     let mut fine = true;
     let shown = pen.site.path_text_from_root_or_home(path);
+    // Smaller faults cost single entries of others; ours are well-formed.
     for fault in reading
         .faults
         .iter()
@@ -340,12 +345,14 @@ fn warn_unless_hooks_active(
     fine
 }
 
-/// The file that switches all of Claude Code's hooks off: the most local one that says
+/// Returns the file that switches all of Claude Code's hooks off: the most local one that says
 /// anything about it counts.
 fn disabling_settings_file(pen: &InitWriter<'_>, agent: &InitAgent, path: &Path) -> Option<String> {
+    // Codex switches hooks off in its config, which the review looks at.
     if agent.name != "claude-code" {
         return None;
     }
+    // In the order of Claude Code's precedence: local, project, user.
     let files = [
         InstallScope::Person,
         InstallScope::Shared,
@@ -366,7 +373,7 @@ fn disabling_settings_file(pen: &InitWriter<'_>, agent: &InitAgent, path: &Path)
     None
 }
 
-/// One person's files are not to be committed by accident.
+/// Keeps one person's files from being committed by accident.
 pub(super) fn exclude_from_git(
     pen: &mut InitWriter<'_>,
     agents: &[&'static InitAgent],
@@ -388,6 +395,7 @@ pub(super) fn exclude_from_git(
         let Ok(inside) = path.strip_prefix(&repo) else {
             continue;
         };
+        // The leading slash ties the pattern to this folder.
         let line = format!("/{}", inside.display());
         let there = text.lines().any(|other| other == line);
         if !there && !git::is_ignored(&repo, &path) && !git::is_tracked(&repo, &path)? {
@@ -415,7 +423,7 @@ pub(super) fn print_warning(text: &str) {
     ui::print_wrapped_to_stderr(head.append_plain_text(" ").append_plain_text(text));
 }
 
-/// Something that a person still has to do.
+/// Prints something that a person still has to do.
 pub(super) fn print_to_do(path: &str, about: &str) {
     print_written_file_line(Paint::Warn, "to do", path, about);
 }

@@ -1,5 +1,5 @@
-//! `checkrein init`: finds this repo's checks, tries them once, writes a config, and installs
-//! hooks for the agents that are here. `--undo` takes all of it back, to the byte.
+//! `checkrein init`: finds this repo's checks, tries them once, writes a config, and installs hooks
+//! for the agents found here. `--undo` restores every file to the byte.
 
 mod agents;
 mod checks;
@@ -25,10 +25,10 @@ use crate::{exit_code, signals, ui};
 
 use writer::InitWriter;
 
-/// Where everything is.
+/// The folders and the scope of an installation.
 struct InitContext {
     located: ProjectLocation,
-    /// The repo, or the folder that we are in.
+    /// The repo, or the current folder.
     root: PathBuf,
     /// The state folder of all repos.
     state: PathBuf,
@@ -36,7 +36,7 @@ struct InitContext {
 }
 
 impl InitContext {
-    /// The command that takes it all back.
+    /// Returns the command that takes everything back.
     fn init_undo_command(&self) -> &'static str {
         match self.scope {
             InstallScope::User => "checkrein init --undo --user",
@@ -44,7 +44,7 @@ impl InitContext {
         }
     }
 
-    /// A path as people read it.
+    /// Returns a path as people read it.
     fn path_text_from_root_or_home(&self, path: &Path) -> String {
         if let Ok(inside) = path.strip_prefix(&self.root) {
             return inside.display().to_string();
@@ -71,15 +71,17 @@ pub(crate) fn run_init_command(args: &InitArgs) -> Result<ExitCode, CommandError
             _ => InstallScope::Person,
         },
     };
+    // Opened before anything is written: without the record nothing could be taken back.
     let mut installed = InstallRecord::open_or_create(&site.state)?;
     if args.undo {
         return undo::undo_init(&site, &mut installed, args);
     }
     let agents = agents::select_agents(&args.agent, &site)?;
     let mut pen = InitWriter::new(&site, &mut installed, args.dry_run);
+    // All files are checked before the checks are tried, which may take minutes.
     hooks::ensure_hook_files_writable(&pen, &agents)?;
     let policy = match site.scope {
-        // Hooks for all repos: what is checked there, each repo says for itself.
+        // With hooks for all repos, each repo says for itself what is checked.
         InstallScope::User => None,
         InstallScope::Person | InstallScope::Shared => {
             Some(checks::create_config_if_missing(&mut pen)?)
@@ -95,7 +97,7 @@ pub(crate) fn run_init_command(args: &InitArgs) -> Result<ExitCode, CommandError
     if site.scope == InstallScope::Person {
         hooks::exclude_from_git(&mut pen, &agents)?;
     }
-    // Last, because a person may leave at the question.
+    // Reviews come last, because a person may leave at the question.
     let mut waiting = Vec::new();
     for (agent, (path, reading)) in &to_review {
         if reviews::review_codex_hooks(
@@ -111,6 +113,7 @@ pub(crate) fn run_init_command(args: &InitArgs) -> Result<ExitCode, CommandError
     if !args.dry_run {
         print_next_steps(&site, policy.as_ref(), all_in_force, &waiting);
     }
+    // Hooks that are not called are no success, although they were written.
     Ok(exit_code::to_exit_code(if all_in_force {
         exit_code::YES
     } else {
@@ -118,7 +121,7 @@ pub(crate) fn run_init_command(args: &InitArgs) -> Result<ExitCode, CommandError
     }))
 }
 
-/// `waiting` are the agents that run no hook before the person has done something there.
+/// `waiting` names the agents that run no hook before the person has done something there.
 fn print_next_steps(
     site: &InitContext,
     policy: Option<&Policy>,

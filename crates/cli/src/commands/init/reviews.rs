@@ -1,5 +1,5 @@
-//! Codex runs a hook only after a person has reviewed it. We write that review down only when
-//! a person at a terminal says so; else we say what is missing.
+//! Codex runs a hook only after a person has reviewed it. That review is written only if a person
+//! at a terminal says so; otherwise `init` says what is missing.
 
 use std::path::Path;
 use std::sync::mpsc::RecvTimeoutError;
@@ -16,11 +16,11 @@ use crate::settings::{settings_file, toml};
 use crate::ui::errors::CommandError;
 use crate::{person, signals, ui};
 
-/// How often it is looked whether we are to go.
+/// How often Ctrl-C is looked at.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Looks at what Codex thinks of the hooks in `path`, and asks. Says whether something is left
-/// for the person to do before it runs them.
+/// Checks how Codex regards the hooks in `path`, and asks. Returns whether the person has to do
+/// something before it runs them.
 pub(super) fn review_codex_hooks(
     pen: &mut InitWriter<'_>,
     agent: &InitAgent,
@@ -49,6 +49,7 @@ pub(super) fn review_codex_hooks(
             "hooks are switched off in [features]; take that line out",
         );
     }
+    // Hooks in the person's own folder need no trust in a repo.
     let trusts = pen.site.scope == InstallScope::User
         || known.codex_trusts_repo_hooks(&repo.to_string_lossy());
     let path = path.to_string_lossy();
@@ -63,6 +64,7 @@ pub(super) fn review_codex_hooks(
         .filter(|hook| known.hook_trust(&path, hook) != HookTrust::Trusted)
         .collect();
     let open = |reviewed: bool| {
+        // What is left depends on two agreements, to the repo and to the hooks.
         let once = match (trusts, reviewed) {
             (true, true) => return !known.hooks_on,
             (false, false) => {
@@ -86,12 +88,15 @@ pub(super) fn review_codex_hooks(
             ))
         })
         .collect();
+    // The same edit is made in a dry run, so that its errors show.
     let edited = toml::write_codex_hook_reviews(text, &reviews).map_err(|trouble| {
         CommandError::usage_error(
             format!("{}: {}", config.display(), trouble.what),
             "review the hooks in Codex instead: start it here, it asks",
         )
     })?;
+    // Outside of a dry run the review is an act in a person's name, so no agent may answer
+    // the question.
     if pen.dry_run {
         ui::print_wrapped_to_stderr(&format!(
             "Asked first, because it is a review in your name ({shown}):"
@@ -114,6 +119,7 @@ pub(super) fn review_codex_hooks(
         Some(InitWrittenFileKind::Reviews(keys)) => keys.clone(),
         _ => Vec::new(),
     };
+    // A second `init` adds to the reviews it wrote before, and undo has to know all of them.
     let mut inserted = noted.map(|noted| noted.inserted).unwrap_or_default();
     inserted.extend(edited.inserted);
     keys.extend(reviews.iter().map(|(key, _)| key.clone()));
@@ -135,11 +141,11 @@ pub(super) fn review_codex_hooks(
 fn ask_yes_no(question: &str, undo: &str) -> Result<bool, CommandError> {
     ui::print_question(&format!("{question} [y/N] "));
     let (sender, receiver) = std::sync::mpsc::channel();
-    // A signal does not end the reading of a line: somebody else has to wait for it.
+    // A signal does not end the reading of a line, so another thread waits for it.
     std::thread::spawn(move || {
         let mut answer = String::new();
         let read = std::io::stdin().read_line(&mut answer);
-        // Nobody listens any more only if we are going anyway.
+        // There is no receiver only if the command is about to end.
         let _ = sender.send(read.map(|_| answer));
     });
     loop {

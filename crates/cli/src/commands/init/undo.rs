@@ -1,5 +1,5 @@
-//! `checkrein init --undo`: every file as it was, to the byte; where somebody has changed it
-//! since, only our entries go.
+//! `checkrein init --undo`: restores every file to the byte. Where somebody has changed a file
+//! since, only our entries are removed.
 
 use std::process::ExitCode;
 
@@ -20,6 +20,7 @@ pub(super) fn undo_init(
     installed: &mut InstallRecord,
     args: &InitArgs,
 ) -> Result<ExitCode, CommandError> {
+    // Undo without --user never touches the hooks for all repos.
     let chosen = |written: &InitWrittenFile| {
         let here = match site.scope {
             InstallScope::User => written.scope == InstallScope::User,
@@ -37,6 +38,7 @@ pub(super) fn undo_init(
                 .is_some_and(|agent| args.agent.contains(agent));
         here && named
     };
+    // Last written, first undone: a folder has to be empty before it is removed.
     let files: Vec<InitWrittenFile> = installed
         .files
         .iter()
@@ -52,7 +54,7 @@ pub(super) fn undo_init(
         match undo_init_file_change(site, installed, &written, args.dry_run) {
             Ok(()) if args.dry_run => {}
             Ok(()) => installed.forget_installed_file(&written.path)?,
-            // One that cannot be mended by us keeps no other from it.
+            // A file that cannot be restored must not keep the others from being restored.
             Err(error) => {
                 errors::report_command_error(&error);
                 code = exit_code::USAGE;
@@ -62,11 +64,11 @@ pub(super) fn undo_init(
     Ok(exit_code::to_exit_code(code))
 }
 
-/// What becomes of a file.
+/// What to do with a file.
 enum FileAfterHookRemoval {
     Restore(String),
     Remove,
-    /// It stays as it is, and why.
+    /// It stays as it is, for this reason.
     Keep(&'static str),
 }
 
@@ -89,8 +91,10 @@ fn undo_init_file_change(
         print_written_file_line(Paint::Dim, "gone", &shown, "somebody took it away already");
         return Ok(());
     };
+    // The digest of what was written tells whether somebody has edited the file since.
     let untouched = text_digest(&now) == written.after;
     let before = match &written.before {
+        // Without its backup a file is treated like an edited one.
         Some(digest) => installed.read_settings_backup(digest).ok(),
         None => None,
     };
@@ -100,6 +104,7 @@ fn undo_init_file_change(
             FileAfterHookRemoval::Restore(before),
             "as it was, to the byte",
         ),
+        // A config that a person has edited is theirs, even the checks that we wrote into it.
         _ if written.what == InitWrittenFileKind::Config => (
             FileAfterHookRemoval::Keep("you have edited it: it is yours"),
             "",
@@ -143,8 +148,8 @@ fn undo_init_file_change(
     Ok(())
 }
 
-/// Nothing is noted: perhaps the state folder is new. Entries of ours are known by what they
-/// call.
+/// Removes entries that were never recorded, perhaps because the state folder is new. They are
+/// recognised by what they call.
 fn undo_unrecorded_hooks(
     site: &InitContext,
     installed: &InstallRecord,
@@ -171,6 +176,7 @@ fn undo_unrecorded_hooks(
                 continue;
             }
             found = true;
+            // A file that cannot be edited stays as it is.
             let text = json::remove_hook_entries(&now, &[]).unwrap_or_else(|_| now.clone());
             if !args.dry_run {
                 settings_file::write_atomically(&path, &text)?;
@@ -189,6 +195,7 @@ fn undo_unrecorded_hooks(
         }
     }
     if !found {
+        // A person who looks for hooks in the wrong place is led to the right one.
         let user = installed
             .files
             .iter()

@@ -1,5 +1,5 @@
-//! The one place in `init` that writes: it notes first what was there, or, in a dry run, shows
-//! the difference and writes nothing.
+//! The one place in `init` that writes. It records first what was there; in a dry run it shows the
+//! difference and writes nothing.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::ui::style::Paint;
 /// The folder for reports of checks.
 const REPORTS_FOLDER: &str = ".checkrein";
 
-/// See the module.
+/// Writes files and records them.
 pub(super) struct InitWriter<'a> {
     pub(super) site: &'a InitContext,
     pub(super) installed: &'a mut InstallRecord,
@@ -38,8 +38,8 @@ impl<'a> InitWriter<'a> {
         }
     }
 
-    /// Writes `after` in place of `now`. `bare` is the text without anything of ours, which is
-    /// what `--undo` goes back to.
+    /// Writes `after` in place of `now`. The second text of `now` is the file without anything of
+    /// ours, which `--undo` goes back to.
     #[expect(
         clippy::too_many_arguments,
         reason = "one row of the record, said once"
@@ -55,6 +55,7 @@ impl<'a> InitWriter<'a> {
         about: &str,
     ) -> Result<(), CommandError> {
         let shown = self.site.path_text_from_root_or_home(path);
+        // A second `init` must not look like a change.
         if now.is_some_and(|(now, _)| now == after) {
             self.print_file_left_unchanged(path, "nothing to change");
             return Ok(());
@@ -66,6 +67,7 @@ impl<'a> InitWriter<'a> {
         let failed = |error: std::io::Error| {
             CommandError::command_failed_error(format!("{}: {error}", path.display()))
         };
+        // A second `init` keeps the folders that the first one made, so that undo removes them.
         let known = self.installed.init_written_file_at(path).cloned();
         let bare = now.and_then(|(_, bare)| bare);
         let before = match bare {
@@ -87,11 +89,12 @@ impl<'a> InitWriter<'a> {
             inserted,
             folders: known.map(|known| known.folders).unwrap_or_default(),
         };
-        // Noted before it happens: what was noted and never happened is found to be so.
+        // Recorded before it happens: undo finds out by itself if it never did.
         self.installed
             .record_installed_file(written.clone())
             .map_err(failed)?;
         let made = settings_file::write_atomically(path, &after).map_err(failed)?;
+        // Which folders were missing is known only after the writing.
         if !made.is_empty() {
             written.folders = made;
             self.installed
@@ -103,7 +106,7 @@ impl<'a> InitWriter<'a> {
         Ok(())
     }
 
-    /// Notes the folder for reports, if it is checks of ours that make it; says so.
+    /// Records the folder for reports if our checks make it; returns whether they do.
     pub(super) fn record_reports_folder_for_undo(&mut self) -> Result<bool, CommandError> {
         let path = self.site.root.join(REPORTS_FOLDER);
         if path.exists() {
@@ -124,7 +127,7 @@ impl<'a> InitWriter<'a> {
         Ok(true)
     }
 
-    /// Takes the folder for reports back, if it was this run that made it.
+    /// Removes the folder for reports if this run made it.
     pub(super) fn remove_reports_folder(&mut self, made: bool) -> Result<(), CommandError> {
         let path = self.site.root.join(REPORTS_FOLDER);
         if !made {
@@ -147,7 +150,7 @@ impl<'a> InitWriter<'a> {
     }
 }
 
-/// One file, one line.
+/// Prints one line for one file.
 pub(super) fn print_written_file_line(paint: Paint, verb: &str, path: &str, about: &str) {
     let line = StyledLine::line_from_styled_text(paint, &format!("{verb:<8}"))
         .append_plain_text(" ")
@@ -158,6 +161,7 @@ pub(super) fn print_written_file_line(paint: Paint, verb: &str, path: &str, abou
 }
 
 fn print_diff(path: &str, now: Option<&str>, after: &str) {
+    // A new file is shown as git shows one.
     let old = if now.is_some() { path } else { "/dev/null" };
     let difference = TextDiff::from_lines(now.unwrap_or_default(), after);
     let text = difference

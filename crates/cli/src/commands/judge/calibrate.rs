@@ -1,4 +1,4 @@
-//! `judge calibrate`: what a judge says of a file of labelled answers, beside the labels.
+//! `judge calibrate`: compares a judge's answers to a file of labelled ones with the labels.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -23,10 +23,10 @@ use crate::ui::progress::CountProgressBar;
 use crate::ui::style::{Paint, count_with_noun};
 use crate::{exit_code, signals, ui};
 
-/// A longer file is not read.
+/// Bytes of a file that are read.
 const MAX_FILE_SIZE: u64 = 1 << 30;
-/// The least score that passes and the time a question has where no config says otherwise; the
-/// same as of a judge in a config that says neither.
+/// The least score that passes, and the time for a question, if no config says otherwise; a judge
+/// in a config that says neither has the same.
 const MIN_SCORE: u32 = 700;
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -38,6 +38,7 @@ pub(crate) fn run_judge_calibration(args: &JudgeCalibrateArgs) -> Result<ExitCod
     let name = args.file.display().to_string();
     let mut file = read_label_file(&args.file)?;
     let judge = choose_calibration_judge(args)?;
+    // A file with all replies needs no judge and no key.
     let (_, missing) = file.labelled.count_present_and_due_replies();
     let asked = match (&judge, missing) {
         (_, 0) => None,
@@ -54,6 +55,7 @@ pub(crate) fn run_judge_calibration(args: &JudgeCalibrateArgs) -> Result<ExitCod
             ));
         }
     };
+    // Recorded replies can be measured without a judge, by the default score.
     let min_score = judge.map_or(MIN_SCORE, |judge| judge.definition.min_score);
     let measured = calibration::measure_judge_agreement(&file.labelled, min_score);
     let asked = asked.unwrap_or_default();
@@ -79,7 +81,7 @@ pub(crate) fn run_judge_calibration(args: &JudgeCalibrateArgs) -> Result<ExitCod
     Ok(exit_code::to_exit_code(calibration_exit_code(&measured)))
 }
 
-/// Too few labels say nothing either way.
+/// Returns the exit code. Too few labels show nothing either way, which is inconclusive.
 fn calibration_exit_code(measured: &CalibrationResult) -> u8 {
     let lacks = measured.calibration_shortfalls();
     let few = |lack: &CalibrationShortfall| matches!(lack, CalibrationShortfall::Labels(_));
@@ -121,8 +123,8 @@ struct JudgeWithTimeout {
     timeout: Duration,
 }
 
-/// The judge that is named, or the only one of the config; `--model` without a name asks that model
-/// and no project's rules.
+/// Returns the judge that is named, or the only one of the config. `--model` without a name asks
+/// that model without a project's rules.
 fn choose_calibration_judge(
     args: &JudgeCalibrateArgs,
 ) -> Result<Option<JudgeWithTimeout>, CommandError> {
@@ -156,6 +158,7 @@ fn choose_calibration_judge(
             false => format!("known: {}", names.join(", ")),
         }
     };
+    // With several judges and no name, none is guessed.
     let chosen = match (&args.judge, &judges[..]) {
         (None, [only]) => *only,
         (None, _) => return Ok(None),
@@ -212,6 +215,7 @@ fn ask_judge_calibration_items(
         env: &env,
         timeout: judge.timeout,
         cancelled: &signals::CANCELLED,
+        // Answers are recorded as they come, so that a cancelled calibration loses none.
         record: &record,
     };
     let shown = CountProgressBar::start_labelled_spinner("asked about");
@@ -224,6 +228,8 @@ fn ask_judge_calibration_items(
             Some(path) => format!("called off; what was answered is in {}", path.display()),
             None => "called off; with --record FILE nothing that is answered is lost".to_owned(),
         }),
+        // A missing key or a wrong name is the caller's mistake; other failures may be gone the
+        // next time.
         CalibrationError::Model(
             error @ (ModelError::NoKey { .. } | ModelError::InvalidName { .. }),
         ) => CommandError::usage_error(error.to_string(), "nothing was measured"),
@@ -233,7 +239,7 @@ fn ask_judge_calibration_items(
     })
 }
 
-/// Who was asked, and what it took.
+/// Says which models were asked, and what that took.
 fn format_judge_model_usage(asked: &CalibrationQuestionTotals) -> Vec<String> {
     let mut lines = Vec::new();
     for (model, testimony) in &asked.by_model {

@@ -1,4 +1,4 @@
-//! A calibration for machines.
+//! Renders a calibration as JSON.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use checkrein_verifiers::judge::calibration::{
 };
 use serde_json::{Map, Value, json};
 
-/// One document. `asked` says who was asked now.
+/// Returns the document. `asked` says which models were asked now.
 pub(super) fn calibration_json(
     file: &str,
     measured: &CalibrationResult,
@@ -117,6 +117,7 @@ fn kappa_json(kappa: Option<CohenKappa>) -> Value {
 }
 
 fn no_verdict_counts_json(counts: &BTreeMap<NoJudgeVerdictReason, u64>) -> Value {
+    // Every reason is listed, also with 0, so that readers need no default.
     let of = |silence: NoJudgeVerdictReason| {
         let count = counts.get(&silence).copied().unwrap_or(0);
         (silence.as_str().to_owned(), json!(count))

@@ -1,4 +1,4 @@
-//! `checkrein judge`: how far a judge can be believed.
+//! `checkrein judge`: measures how far a judge can be believed.
 
 mod calibrate;
 mod document;

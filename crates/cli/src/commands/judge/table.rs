@@ -1,4 +1,4 @@
-//! A calibration for people.
+//! Renders a calibration for people.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use checkrein_verifiers::judge::calibration::{
 use crate::ui::line::StyledLine;
 use crate::ui::style::{Paint, count_with_noun};
 
-/// Columns of what stands to the left.
+/// Columns of the labels at the left.
 const LABEL_COLUMNS: usize = 22;
 /// Columns of a number in a table.
 const CELL_COLUMNS: usize = 12;
 
-/// What was found.
+/// Returns the lines on what was measured.
 pub(super) fn calibration_lines(measured: &CalibrationResult) -> Vec<StyledLine> {
     let mut lines = match measured {
         CalibrationResult::Verdicts(verdicts) => judge_verdict_statistics_lines(verdicts),
@@ -130,6 +130,8 @@ fn judge_pair_statistics_lines(pairs: &PairStatistics) -> Vec<StyledLine> {
         &proportion_text(pairs.consistent),
     ));
     lines.push(labelled_line("  kappa", &kappa_text(pairs.kappa)));
+    // Over both orders, a judge without a bias for position chooses the first as often as the
+    // second.
     let both =
         |of: fn(&JudgeStatsForOneAnswerOrder) -> u64| of(&pairs.a_first) + of(&pairs.b_first);
     let first = both(|order| order.first.hits);
@@ -155,7 +157,7 @@ fn labelled_line(left: &str, right: &str) -> StyledLine {
     StyledLine::from(&format!("{left:<LABEL_COLUMNS$} {right}"))
 }
 
-/// Those that said nothing that counts, by cause.
+/// Returns a line on replies without a verdict, by cause.
 fn no_verdict_counts_line(all: &[&BTreeMap<NoJudgeVerdictReason, u64>]) -> Option<StyledLine> {
     let count = |silence: NoJudgeVerdictReason| {
         let counts = all.iter().filter_map(|counts| counts.get(&silence));
@@ -175,7 +177,7 @@ fn no_verdict_counts_line(all: &[&BTreeMap<NoJudgeVerdictReason, u64>]) -> Optio
     })
 }
 
-/// `88.3 %  (106 of 120; 81.4 % to 92.9 %)`
+/// Renders a proportion: `88.3 %  (106 of 120; 81.4 % to 92.9 %)`.
 fn proportion_text(proportion: Proportion) -> String {
     let Proportion { hits, of } = proportion;
     match (proportion.ratio(), proportion.confidence_interval()) {

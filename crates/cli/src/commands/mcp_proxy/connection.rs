@@ -1,5 +1,5 @@
-//! What passes between client and server, and what is done to it: calls of tools are judged, their
-//! results recorded; everything else goes on as it came.
+//! Forwards messages between client and server. Calls of tools are judged and their results
+//! recorded; everything else passes unchanged.
 
 use std::collections::BTreeMap;
 use std::io::{PipeWriter, Write as _};
@@ -19,37 +19,37 @@ use super::wire::{
 use crate::ui;
 use crate::ui::printable::escape_to_one_line;
 
-/// Lines of a server in a row that are no messages: more are no slip.
+/// Lines in a row that are no messages: a server that prints more is taken for broken.
 const MAX_STRAY: usize = 1_000;
-/// So many of them are shown.
+/// Lines that are no messages and are shown to a person.
 const SHOWN_STRAY: usize = 3;
-/// Bytes of one that are shown.
+/// Bytes of such a line that are shown.
 const SHOWN_STRAY_BYTES: usize = 200;
-/// Requests that the server can owe an answer to.
+/// Requests that may wait for an answer of the server at a time.
 const MAX_OPEN: usize = 10_000;
 
-/// Calls of one tool with the same arguments that the server can owe an answer to.
+/// Calls of one tool with the same arguments that may wait for an answer at a time.
 const MAX_IDENTICAL_OPEN: usize = 20;
 
-/// Both directions.
+/// Forwards both directions.
 pub(super) struct McpMessageForwarder {
     pub(super) gate: ProxyGate,
-    /// What rules call the server; until then it is known by its program.
+    /// The name that rules use for the server; without one, the name it gives itself counts.
     given_name: Option<String>,
     learned_name: OnceLock<String>,
     program: String,
     declared_tools: ServerDeclaredTools,
     open_requests: Mutex<BTreeMap<String, PendingMcpRequest>>,
     server_stdin: Mutex<Option<PipeWriter>>,
-    /// When the client asked for something first.
+    /// When the client sent its first request.
     pub(super) first_request_at: OnceLock<Instant>,
-    /// Whether the server has answered anything.
+    /// Set once the server has answered anything.
     pub(super) answered: OnceLock<()>,
-    /// Whether it was said that it answers what nobody waits for.
+    /// Whether a person was told that the server answers what nobody waits for.
     warned_unsolicited: OnceLock<()>,
 }
 
-/// A call that is to be judged.
+/// A call that waits to be judged.
 pub(super) struct QueuedMcpToolCall {
     message: JsonRpcMessage,
     params: Value,
@@ -57,25 +57,25 @@ pub(super) struct QueuedMcpToolCall {
     id: Value,
 }
 
-/// What an answer is waited for.
+/// What the answer to an open request is for.
 enum PendingMcpRequest {
-    /// A call that is being judged; the client's id of it.
+    /// A call that is being judged, by the client's id.
     Evaluating(Value),
-    /// A call that was judged; the client's id of it.
+    /// A call that was judged and sent, by the client's id.
     Forwarded(Value, Box<ForwardedCall>),
-    /// The client's `initialize` or `server/discover`: the answer names the server.
+    /// The client's `initialize` or `server/discover`, whose answer names the server.
     Handshake(Value),
-    /// Anything else of the client's.
+    /// Any other request of the client.
     Other(Value),
-    /// A list of tools for ourselves, by its number.
+    /// Our own request for a list of tools, by its number.
     ToolList(u64),
 }
 
-/// What became of a line of the server's.
+/// What a line of the server turned out to be.
 pub(super) enum MessageOrStrayLine {
-    /// It was a message.
+    /// A message.
     Message,
-    /// It was none.
+    /// Anything else.
     Stray,
 }
 
@@ -109,25 +109,26 @@ impl McpMessageForwarder {
         named.unwrap_or(&self.program)
     }
 
-    /// Nothing more goes to the server. Without waiting: who writes to a server that does not read
-    /// holds the line.
+    /// Closes the server's stdin. Does not wait for the lock: a thread that writes to a server
+    /// which does not read may hold it.
     pub(super) fn close_server_stdin(&self) {
         if let Ok(mut down) = self.server_stdin.try_lock() {
             down.take();
         }
     }
 
-    /// The server says nothing more.
+    /// Notes that the server's output has ended.
     pub(super) fn mark_server_silent(&self) {
         self.declared_tools.mark_server_gone();
     }
 
-    /// What nobody answered is answered with this.
+    /// Answers every open request with this error.
     pub(super) fn answer_open_requests_with_error(&self, why: &str) {
         for (_, open) in std::mem::take(&mut *lock_unpoisoned(&self.open_requests)) {
             let text = format!("checkrein mcp-proxy: {why}");
             match open {
                 PendingMcpRequest::Forwarded(id, passed) => {
+                    // The server got this call and may have run it, so the log gets an outcome too.
                     self.gate.record_call_failure(&passed.call, why);
                     send_to_client(&JsonRpcMessage::json_rpc_result_message(
                         id,
@@ -147,13 +148,15 @@ impl McpMessageForwarder {
                         &text,
                     ));
                 }
+                // A request of our own: whoever waits for the list learns from
+                // `mark_server_silent`.
                 PendingMcpRequest::ToolList(_) => {}
             }
         }
     }
 
-    /// A line of the client's. Calls go to who judges them, one after the other: that may take a
-    /// while, and nothing else waits for it.
+    /// Handles a line of the client. Calls are queued for the thread that judges them one after the
+    /// other: that may take a while, and nothing else waits for it.
     pub(super) fn receive_from_client(&self, line: McpWireLine, calls: &Sender<QueuedMcpToolCall>) {
         let refused = |text: &str| {
             send_to_client(&JsonRpcMessage::new_json_rpc_error(
@@ -176,9 +179,12 @@ impl McpMessageForwarder {
         let id = message.id.clone();
         match (message.method.as_deref(), id) {
             (Some(method), Some(id)) => {
+                // The key is the id as JSON text, so 1 and "1" are two requests.
                 let key = id.to_string();
                 let taken = {
                     let open = lock_unpoisoned(&self.open_requests);
+                    // With one id for two requests, the answer to one would pass for the answer to
+                    // the other.
                     open.contains_key(&key) || open.len() >= MAX_OPEN
                 };
                 if taken {
@@ -190,15 +196,19 @@ impl McpMessageForwarder {
                         text,
                     ));
                 }
+                // The time to start counts from the first request: a server may do nothing before
+                // it.
                 if self.first_request_at.get().is_none() {
                     let _ = self.first_request_at.set(Instant::now());
                 }
                 if method == "tools/call" {
                     match parse_mcp_tool_call(message, id.clone()) {
                         Ok(call) => {
+                            // Entered before it is queued, so that a cancellation finds it.
                             lock_unpoisoned(&self.open_requests)
                                 .insert(key, PendingMcpRequest::Evaluating(id));
-                            // Who judges them goes after us.
+                            // The thread that judges ends after this one, so the queue is still
+                            // read.
                             let _ = calls.send(call);
                         }
                         Err(text) => send_to_client(&JsonRpcMessage::new_json_rpc_error(
@@ -209,6 +219,8 @@ impl McpMessageForwarder {
                     }
                     return;
                 }
+                // The answer to a handshake names the server, and rules know its tools by that
+                // name.
                 let open = match method {
                     "initialize" | "server/discover" => PendingMcpRequest::Handshake(id),
                     _ => PendingMcpRequest::Other(id),
@@ -224,7 +236,7 @@ impl McpMessageForwarder {
                 let key = params.get("requestId").map(Value::to_string);
                 let open = key.and_then(|key| lock_unpoisoned(&self.open_requests).remove(&key));
                 match open {
-                    // The server does not know of it yet, and will not.
+                    // The server has not seen this call and will not, so it needs no cancellation.
                     Some(PendingMcpRequest::Evaluating(_)) => return,
                     Some(PendingMcpRequest::Forwarded(_, passed)) => {
                         self.gate.record_call_failure(&passed.call, CANCELLED)
@@ -242,7 +254,7 @@ impl McpMessageForwarder {
         }
     }
 
-    /// Judges a call, and sends it on or answers it.
+    /// Judges a call, and forwards or answers it.
     pub(super) fn forward_call_if_allowed(&self, call: QueuedMcpToolCall) {
         let QueuedMcpToolCall {
             message,
@@ -255,6 +267,8 @@ impl McpMessageForwarder {
             Some(args) => args.clone(),
         };
         let meta = params.get("_meta").cloned().unwrap_or_default();
+        // Ids of our own begin with `checkrein/`. They are entered as a client's are, so that the
+        // answers are taken out again and not forwarded.
         let ask = |number: u64, params: Value| {
             let id = format!("checkrein/tools/{number}");
             let request = JsonRpcMessage::new_json_rpc_request(&id, "tools/list", &params);
@@ -273,11 +287,14 @@ impl McpMessageForwarder {
         let call = self
             .gate
             .new_mcp_tool_call(self.proxied_server_name(), &tool, args);
+        // A misfit is no refusal yet: the gate counts the call first, for the detectors.
         let against = misfit.map(|misfit| misfit.to_string());
         let against = against.or_else(|| self.identical_call_refusal(&call));
         let judged = self.gate.evaluate_mcp_tool_call(call, against);
         let key = id.to_string();
         let mut open = lock_unpoisoned(&self.open_requests);
+        // The client may have cancelled the call meanwhile. Then its entry is gone, and nobody
+        // waits.
         let waits = matches!(open.get(&key), Some(PendingMcpRequest::Evaluating(_)));
         match judged {
             ProxiedCallDecision::Refused(text) if waits => {
@@ -289,12 +306,14 @@ impl McpMessageForwarder {
                 ));
             }
             ProxiedCallDecision::Forward(passed) if waits => {
+                // Entered before it is sent, because a server may answer at once.
                 open.insert(key, PendingMcpRequest::Forwarded(id, Box::new(passed)));
                 drop(open);
-                // What was judged is what is sent.
+                // The parameters that were judged are the ones that are sent.
                 self.send_to_server(&message.with_json_rpc_params(&params));
             }
             ProxiedCallDecision::Refused(_) => {}
+            // Cancelled after it was judged: it is not sent, and its outcome is recorded.
             ProxiedCallDecision::Forward(passed) => {
                 drop(open);
                 self.gate.record_call_failure(&passed.call, CANCELLED);
@@ -302,8 +321,8 @@ impl McpMessageForwarder {
         }
     }
 
-    /// Why this call is not sent, if the server owes answers to as many of exactly this kind as it
-    /// may. Other calls between them hide none: a detector looks at the last thirty only.
+    /// Says why this call is not sent, if the server owes answers to too many calls exactly like
+    /// it. Other calls between them hide none, whereas a detector sees only the last thirty.
     fn identical_call_refusal(&self, call: &mcp::McpToolCall) -> Option<String> {
         let digest = call.call_digest();
         let open = lock_unpoisoned(&self.open_requests);
@@ -316,18 +335,18 @@ impl McpMessageForwarder {
         })
     }
 
-    /// To the server.
+    /// Sends a message to the server.
     fn send_to_server(&self, message: &JsonRpcMessage) {
         let mut down = lock_unpoisoned(&self.server_stdin);
         if let Some(pipe) = down.as_mut()
             && pipe.write_all(&message.to_json_rpc_line()).is_err()
         {
-            // It is gone, or going: what is open is answered when that is known.
+            // The server is gone or about to go. Open requests are answered once that is certain.
             down.take();
         }
     }
 
-    /// A line of the server's.
+    /// Handles a line of the server.
     pub(super) fn receive_from_server(&self, line: &str) -> MessageOrStrayLine {
         let Ok(message) = JsonRpcMessage::parse_json_rpc_line(line) else {
             return MessageOrStrayLine::Stray;
@@ -336,13 +355,17 @@ impl McpMessageForwarder {
         if message.method.as_deref() == Some("notifications/tools/list_changed") {
             self.declared_tools.forget_declared_tools();
         }
+        // Ids are counted by each side for itself: a request of the server may have the id of an
+        // open request of the client.
         let open = match (&message.method, message.correlation_key()) {
             (None, Some(key)) => self.take_request_awaiting_reply(&key),
             _ => None,
         };
-        // There are readers to whom a request with a result is an answer.
+        // Some readers take a request that also has a result for an answer.
         let answers =
             message.method.is_none() || message.result.is_some() || message.error.is_some();
+        // With middleware every result must have been looked at, so an answer to nothing is
+        // withheld.
         if open.is_none() && answers && self.gate.middleware_rewrites_results() {
             self.warn_unsolicited_answer();
             return MessageOrStrayLine::Message;
@@ -368,18 +391,20 @@ impl McpMessageForwarder {
         MessageOrStrayLine::Message
     }
 
-    /// Who waits for this answer.
+    /// Takes out the request that this answer belongs to.
     fn take_request_awaiting_reply(&self, key: &str) -> Option<PendingMcpRequest> {
         let mut open = lock_unpoisoned(&self.open_requests);
-        // The server has not heard of a call that is being judged.
+        // The server has not been sent a call that is still being judged.
         let early = matches!(open.get(key), Some(PendingMcpRequest::Evaluating(_)));
+        // The entry stays in that case: the call is still being judged, and the early answer is
+        // dropped.
         match early && self.gate.middleware_rewrites_results() {
             true => None,
             false => open.remove(key),
         }
     }
 
-    /// The server answers what nobody waits for, and middleware would not see it.
+    /// Warns once that the server answers what nobody waits for, which middleware would not see.
     fn warn_unsolicited_answer(&self) {
         if self.warned_unsolicited.set(()).is_ok() {
             ui::print_wrapped_to_stderr(
@@ -404,6 +429,7 @@ impl McpMessageForwarder {
             None => Ok(&result),
         };
         let given = self.gate.record_mcp_call_result(&passed.call, answer);
+        // Nothing to change: the client gets the server's own bytes.
         if given.is_none() && passed.advice.is_none() {
             send_line_to_client(line);
             return MessageOrStrayLine::Message;
@@ -421,7 +447,7 @@ impl McpMessageForwarder {
             }
             Some(error) => {
                 let code = error.get("code").and_then(Value::as_i64);
-                // Of an error the words are what a model reads.
+                // A model reads the message of an error, so advice and rewrites go into it.
                 let said = tool_result_text(given.as_ref().unwrap_or(&error));
                 let advice = passed.advice.as_deref().map(|advice| format!("\n{advice}"));
                 let text = said + &advice.unwrap_or_default();
@@ -435,7 +461,7 @@ impl McpMessageForwarder {
         MessageOrStrayLine::Message
     }
 
-    /// The name that the server gives itself, the first time it does.
+    /// Learns the name that the server gives itself.
     fn learn_server_name(&self, result: &Value) {
         let info = result.get("serverInfo").or_else(|| {
             result
@@ -446,12 +472,13 @@ impl McpMessageForwarder {
             .and_then(|info| info.get("name"))
             .and_then(Value::as_str);
         if let Some(name) = name.filter(|name| !name.is_empty()) {
+            // Only the first name is kept: a server must not slip out of rules by renaming itself.
             let _ = self.learned_name.set(name.to_owned());
         }
     }
 }
 
-/// A call, if it can be one; else what is wrong with it.
+/// Returns a call, or what is wrong with it.
 fn parse_mcp_tool_call(
     message: JsonRpcMessage,
     id: Value,
@@ -461,7 +488,8 @@ fn parse_mcp_tool_call(
     let tool = tool
         .ok_or("checkrein mcp-proxy: a call of a tool names it in params.name")?
         .to_owned();
-    // There are readers to whom these are the same.
+    // Some readers ignore case: the server could read another name or other arguments than were
+    // judged.
     let double = |name: &str| {
         let mut names = params.as_object().into_iter().flat_map(Map::keys);
         names.any(|key| key != name && key.eq_ignore_ascii_case(name))
@@ -477,13 +505,13 @@ fn parse_mcp_tool_call(
     })
 }
 
-/// The outcome of a call that the client took back.
+/// The outcome of a call that the client cancelled.
 const CANCELLED: &str = "cancelled";
 
-/// What is said of a message that is too long.
+/// Describes a message that is too long.
 pub(super) const TOO_LONG_TEXT: &str = "it is longer than 32 MiB";
 
-/// Counts what a server prints that is no message.
+/// Counts lines of a server that are no messages.
 #[derive(Default)]
 pub(super) struct StrayLineCounter {
     in_a_row: usize,
@@ -491,12 +519,12 @@ pub(super) struct StrayLineCounter {
 }
 
 impl StrayLineCounter {
-    /// It was one.
+    /// Notes a line that was a message.
     pub(super) fn reset_stray_count(&mut self) {
         self.in_a_row = 0;
     }
 
-    /// It was none; whether that is too much.
+    /// Notes a line that was none; returns whether there are too many of them.
     pub(super) fn count_stray_mcp_line(&mut self, line: &str) -> bool {
         self.in_a_row += 1;
         if self.shown < SHOWN_STRAY {
@@ -513,7 +541,8 @@ impl StrayLineCounter {
     }
 }
 
-/// What each request says of the protocol since 2026-07-28: ours says the same as the client's.
+/// Returns the metadata of the protocol, which each request carries since 2026-07-28: our requests
+/// say the same as the client's.
 fn mcp_protocol_meta(meta: &Value) -> Value {
     let Value::Object(meta) = meta else {
         return Value::Null;
@@ -530,7 +559,7 @@ fn mcp_protocol_meta(meta: &Value) -> Value {
     }
 }
 
-/// To the client.
+/// Sends a message to the client.
 fn send_to_client(message: &JsonRpcMessage) {
     ui::write_stdout_bytes(&message.to_json_rpc_line());
 }

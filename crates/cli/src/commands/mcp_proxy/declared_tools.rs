@@ -1,5 +1,5 @@
-//! The tools that the server says it has: asked for by ourselves before the first call, and again
-//! when it says that they are others now.
+//! The tools that the server declares. The proxy asks for their list before the first call, and
+//! again when the server says that it has changed.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use crate::ui;
 
 /// How long the list may take; without it calls are judged by everything else.
 const TOOL_LIST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longer lists are not read to their end.
+/// Pages of the list that are read.
 const MAX_PAGES: usize = 100;
 
-/// What is known of them.
+/// The list, and what is under way to get it.
 #[derive(Default)]
 pub(super) struct ServerDeclaredTools {
     state: Mutex<McpToolListState>,
@@ -25,7 +25,7 @@ pub(super) struct ServerDeclaredTools {
 #[derive(Default)]
 struct McpToolListState {
     tools: Option<Arc<ToolsPreparedForVeto>>,
-    /// It was not to be had, and is not asked for again until the server speaks of it.
+    /// The list could not be had, and is not asked for again until the server says that it changed.
     refused: bool,
     page: Option<ToolListPage>,
     asked: u64,
@@ -43,19 +43,19 @@ impl ServerDeclaredTools {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The server says that they are others now.
+    /// Forgets the list, because the server says that it has changed.
     pub(super) fn forget_declared_tools(&self) {
         let mut state = self.lock_declared_tools();
         (state.tools, state.refused) = (None, false);
     }
 
-    /// The server says nothing any more.
+    /// Notes that the server's output has ended.
     pub(super) fn mark_server_gone(&self) {
         self.lock_declared_tools().gone = true;
         self.changed.notify_all();
     }
 
-    /// The request of this number was answered; one that nobody waits for any more is passed over.
+    /// Takes in the answer to the request of this number, unless nobody waits for it any more.
     pub(super) fn receive_tool_page(&self, asked: u64, answer: Result<Value, ()>) {
         let mut state = self.lock_declared_tools();
         if state.asked == asked {
@@ -64,8 +64,8 @@ impl ServerDeclaredTools {
         }
     }
 
-    /// Why a call cannot be right, as far as the server's own list tells. `ask` sends a request for
-    /// a page to it, under this number.
+    /// Returns why a call cannot be right, as far as the server's own list tells. `ask` sends a
+    /// request for a page under this number.
     pub(super) fn check_against_declared_tools(
         &self,
         tool: &str,
@@ -73,11 +73,13 @@ impl ServerDeclaredTools {
         meta: &Value,
         ask: &dyn Fn(u64, Value),
     ) -> Option<InvalidToolCallError> {
+        // The lock is not held while a page is awaited: the thread that receives it needs the
+        // lock too.
         let known = self.lock_declared_tools().tools.clone();
         let fresh = known.is_none();
         let tools = known.or_else(|| self.fetch_tools(meta, ask))?;
         let misfit = tools.check_tool_call_schema(tool, args).err()?;
-        // Not every server says when its tools change.
+        // Not every server announces that its tools changed, so an unknown tool is looked up anew.
         if !fresh && matches!(misfit, InvalidToolCallError::UnknownTool { .. }) {
             self.forget_declared_tools();
             return self
@@ -127,6 +129,7 @@ impl ServerDeclaredTools {
         let mut cursor = Value::Null;
         let until = Instant::now() + TOOL_LIST_TIMEOUT;
         for _ in 0..MAX_PAGES {
+            // The number tells this request's answer from a late answer to an earlier one.
             let number = {
                 let mut state = self.lock_declared_tools();
                 state.asked += 1;
@@ -137,6 +140,7 @@ impl ServerDeclaredTools {
             if !cursor.is_null() {
                 params.insert("cursor".to_owned(), cursor);
             }
+            // Since 2026-07-28 each request names the protocol in its metadata.
             if meta.is_object() {
                 params.insert("_meta".to_owned(), meta.clone());
             }
@@ -144,6 +148,7 @@ impl ServerDeclaredTools {
             let page = self.wait_for_tool_page(until)?;
             let tools = page.get("tools").and_then(Value::as_array);
             let tools = tools.ok_or("its list of tools has none of the form that MCP knows")?;
+            // An entry without a name declares nothing that could be called.
             found.extend(tools.iter().filter_map(parse_mcp_tool_definition));
             cursor = page.get("nextCursor").cloned().unwrap_or_default();
             if cursor.is_null() {

@@ -1,4 +1,4 @@
-//! The session that the calls of one connection are judged in.
+//! Judges the calls of one connection in a session of their own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,21 +23,21 @@ use crate::commands::engine;
 use crate::locate::ProjectLocation;
 use crate::{notify, off, signals, ui};
 
-/// A call waits so long for its judgement at most.
+/// How long a call waits for its judgement at most.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What was decided of a call.
+/// The decision on a call.
 pub(super) enum ProxiedCallDecision {
-    /// The server gets it; the answer with this advice behind it.
+    /// The server gets the call, and the answer gets this advice.
     Forward(ForwardedCall),
-    /// It does not, and the model is told why.
+    /// The server does not get it, and the model is told why.
     Refused(String),
 }
 
-/// A call that the server got.
+/// A call that was forwarded.
 pub(super) struct ForwardedCall {
     pub(super) call: mcp::McpToolCall,
-    /// Its tool and arguments.
+    /// Digest of its tool and arguments.
     pub(super) digest: EightByteDigest,
     pub(super) advice: Option<String>,
 }
@@ -52,18 +52,18 @@ impl ForwardedCall {
     }
 }
 
-/// Judges.
+/// The session of one connection.
 pub(super) struct ProxyGate {
     runtime: Runtime,
     located: ProjectLocation,
     session: SessionId,
     calls: AtomicU64,
-    /// Middleware looks at results.
+    /// Whether middleware looks at results.
     has_result_middleware: bool,
 }
 
 impl ProxyGate {
-    /// Begins a session, sealed with the config of this folder.
+    /// Begins a session that is sealed with this folder's config.
     pub(super) fn open_mcp_proxy_session(
         located: ProjectLocation,
         store: Arc<SqliteStore>,
@@ -74,6 +74,8 @@ impl ProxyGate {
             located,
             session,
             calls: AtomicU64::new(0),
+            // Until the policy is sealed, assume that middleware looks at results: none may pass
+            // unseen.
             has_result_middleware: true,
         };
         let started = gate.deliver_input_to_runtime(Input::SessionStarted(SessionStarted {
@@ -85,13 +87,14 @@ impl ProxyGate {
         for warning in &started.warnings {
             ui::print_wrapped_to_stderr(&format!("checkrein: {warning}"));
         }
+        // The first event has sealed the policy, so its layers are known only here.
         gate.has_result_middleware = gate
             .runtime
             .has_layers_at_stages(&gate.session, &[MiddlewareStage::AfterTool])?;
         Ok(gate)
     }
 
-    /// The next call of this connection.
+    /// Returns the next call of this connection.
     pub(super) fn new_mcp_tool_call(
         &self,
         server: &str,
@@ -102,12 +105,14 @@ impl ProxyGate {
         mcp::McpToolCall::new(server, tool, args, nth)
     }
 
-    /// May it run? `against`: why it is not sent, whatever the policy says.
+    /// Judges a call. `against` says why it is not sent, whatever the policy says.
     pub(super) fn evaluate_mcp_tool_call(
         &self,
         call: mcp::McpToolCall,
         against: Option<String>,
     ) -> ProxiedCallDecision {
+        // Switched off: the call goes ahead, but counts as an act, so that checks which passed
+        // before it are not believed afterwards.
         if let Some(off) = off::active_off_period(&self.located.place.state) {
             ui::print_wrapped_to_stderr(&off.off_summary_line());
             if let Err(error) = self.runtime.record_call_while_switched_off(&self.session) {
@@ -117,7 +122,7 @@ impl ProxyGate {
             }
             return ProxiedCallDecision::Forward(ForwardedCall::new(call, None));
         }
-        // Also what cannot be right is counted, and looked at by the detectors.
+        // A call that cannot be right is counted too, and the detectors see it.
         let decided = match self.deliver_proxy_event(call.mcp_call_request_event(), None) {
             Ok(decided) => decided,
             Err(error) => return self.decide_by_stance(call, &error),
@@ -125,7 +130,7 @@ impl ProxyGate {
         notify::notify_person_of_parked_approval(&self.located.place.state, &decided);
         let decision = match decided.decision {
             Decision::Tool(decision) => decision,
-            // A request is always answered by a decision on it.
+            // A tool request is always answered by a decision on the tool, so this does not occur.
             Decision::Stop(_) | Decision::Noted => ToolDecision::Allow,
         };
         if let Some(refusal) = mcp::refused_call_message(&decision) {
@@ -135,6 +140,7 @@ impl ProxyGate {
             ToolDecision::Nudge { text } => Some(text),
             _ => None,
         };
+        // The call was counted as asked for, so one that is not sent gets its outcome here.
         match against {
             None => ProxiedCallDecision::Forward(ForwardedCall::new(call, advice)),
             Some(against) => {
@@ -146,8 +152,8 @@ impl ProxyGate {
         }
     }
 
-    /// What the server answered, a result or an error; with what middleware makes of it, which is
-    /// what the client gets instead.
+    /// Records the server's answer, a result or an error. Returns what middleware makes of it,
+    /// which the client gets instead.
     pub(super) fn record_mcp_call_result(
         &self,
         call: &mcp::McpToolCall,
@@ -165,24 +171,24 @@ impl ProxyGate {
                 ui::print_wrapped_to_stderr(&format!(
                     "checkrein: a result could not be recorded: {error}"
                 ));
-                // Whoever had to look at it has not.
+                // Middleware has not looked at this result, so the client must not get it.
                 self.has_result_middleware
                     .then(|| Value::String(format!("checkrein: this result is withheld: {error}")))
             }
         }
     }
 
-    /// Whether middleware looks at results: none goes to the client that it has not seen.
+    /// Whether middleware looks at results: the client gets none that it has not seen.
     pub(super) fn middleware_rewrites_results(&self) -> bool {
         self.has_result_middleware
     }
 
-    /// A call came to nothing.
+    /// Records that a call came to nothing.
     pub(super) fn record_call_failure(&self, call: &mcp::McpToolCall, why: &str) {
         self.record_proxy_event_or_warn(call.failed_tool_call_event(why));
     }
 
-    /// The connection is over.
+    /// Ends the session with the connection.
     pub(super) fn end_proxied_session(&self, why: &str) {
         let ended = self.deliver_input_to_runtime(Input::SessionEnded(SessionEnded {
             native_reason: why.to_owned(),
@@ -194,14 +200,14 @@ impl ProxyGate {
 
     fn record_proxy_event_or_warn(&self, news: McpInputAndAction) {
         if let Err(error) = self.deliver_proxy_event(news, None) {
-            // The call has run: nothing is left to refuse.
+            // The call has run, so there is nothing left to refuse.
             ui::print_wrapped_to_stderr(&format!(
                 "checkrein: a result could not be recorded: {error}"
             ));
         }
     }
 
-    /// Checkrein itself cannot judge.
+    /// Answers by the sealed stance, because Checkrein itself cannot judge.
     fn decide_by_stance(
         &self,
         call: mcp::McpToolCall,
@@ -209,6 +215,7 @@ impl ProxyGate {
     ) -> ProxiedCallDecision {
         let why = error.to_string();
         ui::print_wrapped_to_stderr(&format!("checkrein: {why}"));
+        // A store that has just failed is not asked again while the client waits.
         let sealed = match error {
             RuntimeError::Store(_) => None,
             _ => self
@@ -220,8 +227,9 @@ impl ProxyGate {
         let stance = sealed
             .map_or_else(StancePolicy::default, |(_, policy)| policy.stance)
             .tool;
+        // Nobody waits for a cancelled call, and a failed store cannot record the stance.
         if !matches!(error, RuntimeError::Cancelled | RuntimeError::Store(_)) {
-            // What cannot be written is said above.
+            // If it cannot be recorded, the line above says why.
             let _ = self.deliver_input_to_runtime(Input::StanceUsed(StanceUsed {
                 scope: ScopeId::main_scope(),
                 at: StancePoint::Tool,
@@ -231,7 +239,7 @@ impl ProxyGate {
         }
         match stance {
             Stance::Allow => ProxiedCallDecision::Forward(ForwardedCall::new(call, None)),
-            // There is nobody here to ask.
+            // The proxy has no person to ask.
             Stance::Block | Stance::Ask => {
                 ProxiedCallDecision::Refused(format!("checkrein could not judge: {why}"))
             }

@@ -1,5 +1,5 @@
-//! `checkrein mcp-proxy -- CMD`: an MCP server's tools behind our gates. Messages pass as they are, so
-//! what a newer protocol brings passes too; stdout carries MCP and nothing else.
+//! `checkrein mcp-proxy -- CMD`: puts an MCP server's tools behind our gates. Messages pass as they
+//! are, so what a newer protocol adds passes too. stdout carries MCP and nothing else.
 
 mod connection;
 mod declared_tools;
@@ -32,16 +32,16 @@ use crate::{exit_code, session_location, signals};
 
 /// How often signals and deadlines are looked at.
 const TICK: Duration = Duration::from_millis(50);
-/// A server whose client has hung up is given this long to go.
+/// Grace for a server whose client has hung up.
 const EXIT_GRACE: Duration = Duration::from_secs(3);
 
-/// What happened.
+/// What the threads report.
 enum ProxyEvent {
     /// The client sends nothing more.
     ClientGone,
-    /// The server says nothing more; with a reason if we stopped listening.
+    /// The server's output has ended; with a reason if we stopped listening.
     ServerSilent(Option<String>),
-    /// Its process is gone, and all that it started.
+    /// Its process is gone, with all that it started.
     ServerEnded(ProcessExit),
 }
 
@@ -67,6 +67,8 @@ pub(crate) fn run_mcp_proxy_command(args: &McpProxyArgs) -> Result<ExitCode, Com
     };
     let located = locate::locate_project_for_hook(&std::env::current_dir()?, given)
         .map_err(CommandError::command_failed_error)?;
+    // Sealed before the server starts: a config that cannot be used is reported while nothing
+    // runs.
     let session = SessionId::new(new_unique_hex_id());
     let located = session_location::locate_new_session_folder(located, &session)?;
     let store = engine::open_store(&located.place)?;
@@ -75,6 +77,7 @@ pub(crate) fn run_mcp_proxy_command(args: &McpProxyArgs) -> Result<ExitCode, Com
     let (stdin, down) = pipe()?;
     let (answers, stdout) = pipe()?;
     let mut command = Command::new(program);
+    // The tag in the environment marks every descendant of the server, for the kill.
     let tag = new_unique_hex_id();
     command
         .args(words)
@@ -94,11 +97,13 @@ pub(crate) fn run_mcp_proxy_command(args: &McpProxyArgs) -> Result<ExitCode, Com
     ));
     let (sender, news) = channel();
     let ended = sender.clone();
+    // One thread waits for the process, one reads the server, one the client; this one
+    // decides.
     std::thread::spawn(move || {
         let how = wait
             .wait_for_command_end()
             .map_or(ProcessExit::Lost, |(how, _)| how);
-        // Nobody listens any more only if we are gone.
+        // There is no receiver only if the command has ended.
         let _ = ended.send(ProxyEvent::ServerEnded(how));
     });
     listen_to_server(&passing, answers, sender.clone());
@@ -114,6 +119,7 @@ pub(crate) fn run_mcp_proxy_command(args: &McpProxyArgs) -> Result<ExitCode, Com
         ConnectionEnd::ClientHungUp => passing.gate.end_proxied_session("the client hung up"),
         ConnectionEnd::Terminated => passing.gate.end_proxied_session("told to go"),
         ConnectionEnd::ServerFailed(why) => {
+            // Answered before the session ends: a client would wait for these answers for ever.
             passing.answer_open_requests_with_error(why);
             passing.gate.end_proxied_session(why);
         }
@@ -135,6 +141,7 @@ fn program_file_name(program: &OsStr) -> String {
 fn listen_to_client(passing: &Arc<McpMessageForwarder>, news: Sender<ProxyEvent>) {
     let passing = Arc::clone(passing);
     std::thread::spawn(move || {
+        // Judging has a thread of its own, so that a slow judgement holds up no other message.
         let (calls, called) = channel();
         let judge = Arc::clone(&passing);
         let judge = std::thread::spawn(move || {
@@ -149,7 +156,8 @@ fn listen_to_client(passing: &Arc<McpMessageForwarder>, news: Sender<ProxyEvent>
                 line => passing.receive_from_client(line, &calls),
             }
         }
-        // Who hangs up behind a call has made it all the same.
+        // A client that hangs up behind a call has made the call: it is judged before the end is
+        // reported.
         drop(calls);
         let _ = judge.join();
         let _ = news.send(ProxyEvent::ClientGone);
@@ -175,6 +183,7 @@ fn listen_to_server(
                 }
                 McpWireLine::Text(line) if line.trim().is_empty() => continue,
                 McpWireLine::Text(line) => line,
+                // Such a line is no JSON either, and is counted as a stray one.
                 McpWireLine::NotUtf8 => "bytes that are no UTF-8".to_owned(),
             };
             match passing.receive_from_server(&line) {
@@ -190,17 +199,17 @@ fn listen_to_server(
     });
 }
 
-/// How a connection came to its end.
+/// How a connection ended.
 enum ConnectionEnd {
-    /// The client wants nothing more.
+    /// The client needs nothing more.
     ClientHungUp,
-    /// We are told to go.
+    /// A signal told us to end.
     Terminated,
-    /// The server's fault.
+    /// The server is at fault.
     ServerFailed(String),
 }
 
-/// Looks after the server's process.
+/// Watches the server's process.
 struct ServerMonitor<'a> {
     passing: &'a McpMessageForwarder,
     shown: &'a str,
@@ -216,6 +225,7 @@ impl ServerMonitor<'_> {
         loop {
             match news.recv_timeout(TICK) {
                 Ok(ProxyEvent::ClientGone) => {
+                    // The first cause is the one that is reported.
                     over = over.or(Some(ConnectionEnd::ClientHungUp));
                     self.passing.close_server_stdin();
                     due = due.or(Instant::now().checked_add(EXIT_GRACE));
@@ -226,13 +236,14 @@ impl ServerMonitor<'_> {
                         over = Some(ConnectionEnd::ServerFailed(self.server_error_text(&why)));
                         self.kill_mcp_server();
                     }
-                    // Who closes its stdout is on its way out.
+                    // A server that closes its stdout is about to exit.
                     due = due.or(Instant::now().checked_add(EXIT_GRACE));
                 }
                 Ok(ProxyEvent::ServerEnded(how)) => ended = Some(how),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => ended = ended.or(Some(ProcessExit::Lost)),
             }
+            // Both are awaited: a process may be gone while its last answer is still in the pipe.
             if let (true, Some(how)) = (silent, ended) {
                 return over.unwrap_or_else(|| {
                     ConnectionEnd::ServerFailed(self.server_error_text(&process_exit_text(how)))
@@ -243,6 +254,8 @@ impl ServerMonitor<'_> {
                 self.passing.close_server_stdin();
                 due = due.or(Instant::now().checked_add(EXIT_GRACE));
             }
+            // A server that has answered once does not hang: later calls may take as long as they
+            // need.
             let hangs = self.passing.answered.get().is_none()
                 && self
                     .passing

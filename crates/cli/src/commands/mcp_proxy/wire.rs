@@ -1,5 +1,5 @@
-//! Messages as they stand on a line: read within a bound, and taken apart no further than one has to,
-//! so that what nobody here knows of passes by unchanged.
+//! Messages as they stand on a line. They are read within a bound and parsed no further than
+//! needed, so that unknown parts pass unchanged.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -7,31 +7,31 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Longer no message may be, with all the files that it may carry.
+/// Longest message in bytes, with the files that it may carry.
 pub(super) const MAX_LINE: usize = 32 << 20;
 
-/// What JSON-RPC calls a message that is none.
+/// JSON-RPC's code for a message that is no valid request.
 pub(super) const INVALID_REQUEST: i64 = -32600;
-/// For what the server is to blame for.
+/// Code for errors that the server is to blame for.
 pub(super) const SERVER_FAILED: i64 = -32000;
 
-/// What was read.
+/// What was read from a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum McpWireLine {
-    /// Without its newline.
+    /// A line without its newline.
     Text(String),
-    /// No text.
+    /// A line that is not UTF-8.
     NotUtf8,
-    /// What is left of it is passed over with the next reading.
+    /// A line beyond the bound; the rest of it is skipped by the next read.
     TooLong,
-    /// Nothing more comes.
+    /// The end of the stream.
     End,
 }
 
-/// Lines of a stream.
+/// Reads the lines of a stream.
 pub(super) struct WireLineReader<R> {
     from: BufReader<R>,
-    /// The rest of a line that was too long is to come.
+    /// Whether the rest of a line that was too long is still to come.
     skipping_rest: bool,
 }
 
@@ -43,7 +43,7 @@ impl<R: Read> WireLineReader<R> {
         }
     }
 
-    /// The next one. Whoever cannot be read has nothing more to say.
+    /// Reads the next line. A stream that cannot be read counts as ended.
     pub(super) fn read_next_mcp_line(&mut self) -> McpWireLine {
         let mut line = Vec::new();
         loop {
@@ -55,6 +55,7 @@ impl<R: Read> WireLineReader<R> {
                 Some(at) => (bytes.get(..at).unwrap_or_default(), at + 1),
                 None => (bytes, bytes.len()),
             };
+            // Checked before anything is copied: a line without an end must not fill the memory.
             let too_long = line.len() + part.len() > MAX_LINE;
             if !self.skipping_rest && !too_long {
                 line.extend_from_slice(part);
@@ -68,6 +69,7 @@ impl<R: Read> WireLineReader<R> {
                 (false, _) => {}
                 (true, true) if used > 0 => self.skipping_rest = false,
                 (true, _) if used == 0 && line.is_empty() => return McpWireLine::End,
+                // At the end of the stream, what was read without a newline is a line as well.
                 (true, _) => {
                     return String::from_utf8(line).map_or(McpWireLine::NotUtf8, McpWireLine::Text);
                 }
@@ -76,8 +78,8 @@ impl<R: Read> WireLineReader<R> {
     }
 }
 
-/// A message, its parts as they were written. A part that is there twice makes it unreadable: two
-/// readers could take two different ones.
+/// A message with its parts as they were written. A part that stands there twice makes it
+/// unreadable: two readers could take different ones.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct JsonRpcMessage {
     jsonrpc: JsonRpcVersion,
@@ -100,10 +102,11 @@ enum JsonRpcVersion {
 }
 
 impl JsonRpcMessage {
-    /// Reads one; else what is wrong with it.
+    /// Parses a line; the error says what is wrong with it.
     pub(super) fn parse_json_rpc_line(line: &str) -> Result<Self, String> {
         match line.trim_start().chars().next() {
             Some('{') => serde_json::from_str(line).map_err(|error| error.to_string()),
+            // A batch would carry several calls in one message, and calls are judged one by one.
             Some('[') => Err(
                 "it is a batch, which MCP has not known since 2025-06-18: send one message a line"
                     .to_owned(),
@@ -146,13 +149,13 @@ impl JsonRpcMessage {
         }
     }
 
-    /// The same with other parameters.
+    /// Returns the message with other parameters.
     pub(super) fn with_json_rpc_params(mut self, params: &Value) -> Self {
         self.params = serde_json::value::to_raw_value(params).ok();
         self
     }
 
-    /// As a line of its own.
+    /// Renders the message as a line.
     pub(super) fn to_json_rpc_line(&self) -> Vec<u8> {
         // Texts and JSON values can be written as JSON.
         let mut line = serde_json::to_vec(self).unwrap_or_default();
@@ -160,13 +163,13 @@ impl JsonRpcMessage {
         line
     }
 
-    /// What the answer to it is known by; `None` for what is not answered.
+    /// Returns the key that its answer is known by; `None` for what is not answered.
     pub(super) fn correlation_key(&self) -> Option<String> {
         self.id.as_ref().map(Value::to_string)
     }
 }
 
-/// The value of a part; null if it is missing.
+/// Parses a part; null if it is missing.
 pub(super) fn parse_raw_json_part(part: Option<&RawValue>) -> Value {
     part.and_then(|part| serde_json::from_str(part.get()).ok())
         .unwrap_or_default()

@@ -1,5 +1,5 @@
-//! `policy check`: what would become of a command here, with every command that it can run in
-//! turn, and why.
+//! `policy check`: shows how a command is judged here, with every command that it can run in turn,
+//! and why.
 
 use std::process::ExitCode;
 
@@ -18,9 +18,9 @@ use crate::ui::line::StyledLine;
 use crate::ui::style::Paint;
 use crate::{exit_code, ui};
 
-/// A command is shown at least so wide.
+/// Least columns for a command.
 const MIN_COMMAND_COLUMNS: usize = 16;
-/// Where nobody's terminal says how wide it is.
+/// Width if the output is no terminal.
 const DEFAULT_WIDTH: usize = 200;
 
 pub(super) fn run_policy_check(args: &PolicyCheckArgs) -> Result<ExitCode, CommandError> {
@@ -41,12 +41,13 @@ pub(super) fn run_policy_check(args: &PolicyCheckArgs) -> Result<ExitCode, Comma
     }
     Ok(exit_code::to_exit_code(match facts.rule {
         None | Some(RuleDecision::Allow) => exit_code::YES,
+        // A question to a person is neither a yes nor a no.
         Some(RuleDecision::Prompt) => exit_code::INCONCLUSIVE,
         Some(RuleDecision::Forbidden) => exit_code::FORBIDDEN,
     }))
 }
 
-/// Those that were named, else what a session beginning here is sealed with.
+/// Returns the named rules, or those that a session beginning here is sealed with.
 fn load_rules(args: &PolicyCheckArgs) -> Result<RuleSet, CommandError> {
     if !args.rules.is_empty() {
         let files = super::read_rules_files(&args.rules)?;
@@ -72,7 +73,7 @@ fn load_rules(args: &PolicyCheckArgs) -> Result<RuleSet, CommandError> {
     Ok(rules)
 }
 
-/// A command with the rules that hold for it.
+/// A command with the rules that match it.
 struct MatchedCommand<'f> {
     fact: &'f CommandWithRuleDecision,
     matches: Vec<MatchedRule>,
@@ -80,7 +81,7 @@ struct MatchedCommand<'f> {
 
 impl<'f> MatchedCommand<'f> {
     fn match_command_to_rules(fact: &'f CommandWithRuleDecision, rules: &RuleSet) -> Self {
-        // A word that is not known is no word of a rule, however it is written.
+        // An unknown word matches no word of a rule, however it is written.
         let matches = match fact.rule {
             None => Vec::new(),
             Some(_) => rules.matching_rules(&fact.argv),
@@ -96,7 +97,7 @@ impl<'f> MatchedCommand<'f> {
         })
     }
 
-    /// In the shape of Codex.
+    /// Returns the matches in the format of Codex.
     fn rule_matches_in_codex_format(&self) -> Vec<CodexFormatRuleMatch<'_>> {
         let program = self.fact.argv.first().map(String::as_str);
         self.matches
@@ -111,7 +112,7 @@ impl<'f> MatchedCommand<'f> {
             .collect()
     }
 
-    /// The rule that decides.
+    /// Returns the rule that decides: the strictest, and of those the one with the longest prefix.
     fn deciding_rule_match(&self) -> Option<&MatchedRule> {
         let weight = |hit: &&MatchedRule| (hit.decision, hit.matched_prefix.len());
         self.matches.iter().max_by_key(weight)
@@ -130,7 +131,7 @@ fn policy_check_json(
         "reason": facts.reason,
     });
     if let Some(fields) = document.as_object_mut() {
-        // Words are answered in the shape of Codex, where no answer is no key.
+        // A plain command is answered in the format of Codex, where no decision is no key.
         if script || facts.rule.is_some() {
             fields.insert("decision".to_owned(), json!(facts.rule));
         }
@@ -157,6 +158,7 @@ fn print_policy_check(facts: &ToolRequestFacts, judged: &[MatchedCommand<'_>]) {
         Some(reason) => verdict.append_plain_text(": ").append_plain_text(reason),
         None => verdict,
     });
+    // A table of one command without a rule would only repeat the verdict.
     if judged.len() > 1 || judged.iter().any(|one| !one.matches.is_empty()) {
         ui::print_output_line("");
         for line in command_decision_table(judged, ui::stdout_width()) {
@@ -172,7 +174,7 @@ fn print_policy_check(facts: &ToolRequestFacts, judged: &[MatchedCommand<'_>]) {
     }
 }
 
-/// What each command is answered, by which rule and why.
+/// Returns the table of commands: the decision, the rule behind it, and its reason.
 fn command_decision_table(judged: &[MatchedCommand<'_>], width: Option<usize>) -> Vec<StyledLine> {
     let rows: Vec<[String; 4]> = judged
         .iter()
@@ -199,6 +201,7 @@ fn command_decision_table(judged: &[MatchedCommand<'_>], width: Option<usize>) -
             .unwrap_or(0)
     };
     let width = width.unwrap_or(DEFAULT_WIDTH);
+    // A prefix gets a quarter of the width at most, so that the reason keeps some room.
     let (answer, rule) = (widest(1), widest(2).min(width / 4));
     // The command gives way first, then the reason.
     let rest = width.saturating_sub(answer + rule + 6);
@@ -234,9 +237,10 @@ fn command_decision_table(judged: &[MatchedCommand<'_>], width: Option<usize>) -
     lines
 }
 
-/// Words as they would be typed; what is not known of one (`$X`) stays as it was written.
+/// Quotes words as they would be typed; an unknown one (`$X`) stays as it was written.
 fn quote_command_words(words: &[String]) -> String {
     let quoted = |word: &String| {
+        // shlex would also quote words like `$X`, which are to be shown as they were written.
         let plain = !word.is_empty() && !word.contains([' ', '\t', '\n', '\'', '"', ';', '&', '|']);
         match shlex::try_quote(word) {
             Ok(quoted) if !plain => quoted.into_owned(),

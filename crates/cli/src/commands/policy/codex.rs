@@ -1,5 +1,5 @@
-//! `policy check --codex-exit`: the answer of `codex execpolicy check` to the letter, for who
-//! calls that today. Nothing of ours is added: no splitting, no effects, no own rules.
+//! `policy check --codex-exit`: gives the answer of `codex execpolicy check` to the byte, for
+//! callers of that command. Nothing of ours is added: no splitting, no effects, no rules.
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ pub(super) fn run_codex_style_policy_check(
             }
         }
     }
-    // One file after the other: what is wrong in an earlier one is said first.
+    // Codex reads one file after the other, so an error in an earlier file is reported first.
     let rules = match compile_rules_with_base_folder(&super::as_str_pairs(&files), &here) {
         Ok(rules) => rules,
         Err(error) => {
@@ -42,7 +42,7 @@ pub(super) fn run_codex_style_policy_check(
         return Ok(print_codex_style_error("read", &name, &why));
     }
     let resolve = args.resolve_host_executables.then_some(&here);
-    // Theirs to the byte, whatever the command holds.
+    // Codex's output to the byte, whatever the command holds.
     let document = rules
         .check_like_codex_execpolicy(&args.command, resolve)
         .to_codex_check_json();
@@ -53,7 +53,7 @@ pub(super) fn run_codex_style_policy_check(
 fn print_codex_style_error(what: &str, file: &str, cause: &str) -> ExitCode {
     let cause = cause.replace('\n', "\n    ");
     let text = format!("Error: failed to {what} policy at {file}\n\nCaused by:\n    {cause}");
-    // Who compares gets it as it is; a terminal gets nothing that steers it.
+    // A program that compares gets the text as it is; a terminal gets nothing that steers it.
     match std::io::stderr().is_terminal() {
         true => ui::print_wrapped_to_stderr(&text),
         false => ui::write_stderr_bytes((text + "\n").as_bytes()),

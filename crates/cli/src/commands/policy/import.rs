@@ -1,5 +1,5 @@
-//! `policy import`: Claude Code's permission rules as `.rules` text. What rules cannot say is a
-//! comment; what they could only say by allowing more is one too.
+//! `policy import`: translates Claude Code's permission rules to `.rules` text. What rules cannot
+//! say becomes a comment, and so does what they could say only by allowing more.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,7 @@ pub(super) fn run_policy_import(args: &PolicyImportArgs) -> Result<ExitCode, Com
         false => default_settings_files()?,
     };
     let mut made = RulesWriter::default();
+    // A file that was named must exist; the usual places are only looked at.
     for path in places.iter().filter(|path| named || path.is_file()) {
         made.import_settings_file(path)?;
     }
@@ -34,7 +35,7 @@ pub(super) fn run_policy_import(args: &PolicyImportArgs) -> Result<ExitCode, Com
         ));
     }
     if let Err(error) = compile_execpolicy_rules_files(&[("import", &made.text)]) {
-        // Ours to mend: what cannot be said is to become a comment.
+        // A bug of ours: what cannot be said has to become a comment.
         return Err(CommandError::command_failed_error(format!(
             "what was made is no rules file: {error}"
         )));
@@ -49,7 +50,8 @@ pub(super) fn run_policy_import(args: &PolicyImportArgs) -> Result<ExitCode, Com
     Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
-/// This repo's settings, for all and for one person, and that person's for all repos.
+/// Returns the settings files: this repo's for all and for one person, and that person's for all
+/// repos.
 fn default_settings_files() -> Result<Vec<PathBuf>, CommandError> {
     let located = locate::locate_project(&std::env::current_dir()?, None);
     let folder = located.top.join(".claude");
@@ -65,25 +67,25 @@ fn default_settings_files() -> Result<Vec<PathBuf>, CommandError> {
     Ok(places)
 }
 
-/// The text so far.
+/// The rules text that is being written.
 #[derive(Default)]
 struct RulesWriter {
     text: String,
-    /// Rules that are in it.
+    /// Rules that it holds.
     rules: HashSet<String>,
     untranslated: usize,
 }
 
-/// What becomes of a permission.
+/// The translation of a permission.
 enum PermissionTranslation {
-    /// A rule, and what differs.
+    /// A rule, and how it differs.
     Rule {
         rule: String,
         note: Option<&'static str>,
     },
-    /// A rule that would allow more: only for a person to take in.
+    /// A rule that would allow more: only a person may take it in.
     BroaderRule { rule: String, note: &'static str },
-    /// Nothing that rules can say.
+    /// Rules cannot say it.
     Comment(String),
 }
 
@@ -116,6 +118,7 @@ impl RulesWriter {
             one_line_comment_text(&permission.text)
         );
         match permission_to_policy_rule(permission) {
+            // The same permission may stand in several settings files.
             PermissionTranslation::Rule { rule, .. } if self.rules.contains(&rule) => {}
             PermissionTranslation::Rule { rule, note } => {
                 if let Some(note) = note {
@@ -156,7 +159,7 @@ fn permission_to_policy_rule(permission: &PermissionRule) -> PermissionTranslati
             PermissionTranslation::Comment(key)
         }
         (tool, None) => match rule_words_for_mcp_tool(tool) {
-            // And a program named `mcp` would be allowed.
+            // A program named `mcp` would be allowed as well.
             Some(_) if permission.list == PermissionList::Allow => PermissionTranslation::Comment(
                 "rules restrict tools of MCP servers, and allow none".to_owned(),
             ),
@@ -172,7 +175,7 @@ fn permission_to_policy_rule(permission: &PermissionRule) -> PermissionTranslati
 
 const UNSUPPORTED_TOOL: &str = "rules judge commands and tools of MCP servers, not this tool";
 
-/// The words by which rules know a tool of an MCP server, or all of its tools.
+/// Returns the words by which rules know a tool of an MCP server, or all of its tools.
 fn rule_words_for_mcp_tool(name: &str) -> Option<Vec<String>> {
     let (server, tool) = match name.strip_prefix("mcp__")?.split_once("__") {
         Some((server, "*")) => (server, None),
@@ -185,7 +188,7 @@ fn rule_words_for_mcp_tool(name: &str) -> Option<Vec<String>> {
     words.iter().all(one).then_some(words)
 }
 
-/// A rule on a command's first words.
+/// Translates to a rule on a command's first words.
 fn translate_command_permission(
     permission: &PermissionRule,
     specifier: &str,
@@ -210,7 +213,8 @@ fn translate_command_permission(
             "rules compare whole words; a * inside cannot be said".to_owned(),
         );
     }
-    // A rule is about the words that a shell makes of a text.
+    // A rule is about the words that a shell makes of a text, so the shell's signs have no place in
+    // it.
     if text.contains([
         '$', '`', ';', '|', '&', '<', '>', '(', ')', '\n', '?', '[', '{',
     ]) {
@@ -219,6 +223,7 @@ fn translate_command_permission(
         );
     }
     let words = shlex::split(text).filter(|words| !words.is_empty());
+    // A first word with `=` is an assignment and no program.
     let Some(words) = words.filter(|words| words.first().is_some_and(|first| !first.contains('=')))
     else {
         return PermissionTranslation::Comment("its words cannot be told".to_owned());
@@ -234,6 +239,8 @@ fn translate_command_permission(
             rule,
             note: Some("here it ends at a whole word; words that only begin so are NOT caught"),
         },
+        // An exact permission becomes a prefix rule. To restrict more is fine; to allow more is
+        // for a person to take in.
         (CommandPatternEnd::Exact, true) => PermissionTranslation::BroaderRule {
             rule,
             note: "this very command only, and a rule allows more words after it",
@@ -247,11 +254,11 @@ fn translate_command_permission(
 
 /// How a permission on a command ends.
 enum CommandPatternEnd {
-    /// More words may follow.
+    /// Any words may follow.
     AnyWords,
-    /// The last word may go on.
+    /// The last word may have any ending.
     AnySuffix,
-    /// Not one word more.
+    /// Nothing may follow.
     Exact,
 }
 
@@ -307,7 +314,7 @@ fn network_rule_from_permission(
     }
 }
 
-/// As a string of the rules language.
+/// Returns the text as a string of the rules language.
 fn starlark_string_literal(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
@@ -321,7 +328,7 @@ fn starlark_string_literal(text: &str) -> String {
     quoted
 }
 
-/// On one line, whatever it is.
+/// Returns the text on one line.
 fn one_line_comment_text(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().map(plain).collect()

@@ -1,5 +1,5 @@
-//! `checkrein policy`: what rules say about a command, whether they do what their authors
-//! expect, and rules from another agent's permissions.
+//! `checkrein policy`: shows what rules say about a command, tests whether they do what their
+//! authors expect, and translates another agent's permissions into rules.
 
 mod check;
 mod codex;
@@ -17,7 +17,7 @@ use crate::args::PolicySubcommand;
 use crate::ui::errors::CommandError;
 use crate::ui::style::Paint;
 
-/// One file more than this is none.
+/// Bytes of a file that are read.
 const MAX_FILE: u64 = 8 << 20;
 
 pub(crate) fn run_policy_command(args: &PolicySubcommand) -> Result<ExitCode, CommandError> {
@@ -31,7 +31,7 @@ pub(crate) fn run_policy_command(args: &PolicySubcommand) -> Result<ExitCode, Co
     }
 }
 
-/// Where relative programs begin for whoever types a command here.
+/// Returns the folder and home that relative programs are resolved by.
 fn program_path_base_of_current_dir() -> std::io::Result<ProgramPathResolutionBase> {
     let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
     Ok(ProgramPathResolutionBase {
@@ -40,7 +40,7 @@ fn program_path_base_of_current_dir() -> std::io::Result<ProgramPathResolutionBa
     })
 }
 
-/// A file that was named on the command line, a pipe too.
+/// Reads a file that was named on the command line; it may be a pipe.
 fn read_bounded_file(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     let file = std::fs::File::open(path)?;
@@ -48,7 +48,7 @@ fn read_bounded_file(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// Rules files that were named, in that order: name and text.
+/// Reads the named rules files in their order, as name and text.
 fn read_rules_files(paths: &[PathBuf]) -> Result<Vec<(String, String)>, CommandError> {
     let read = |path: &PathBuf| {
         let name = path.display().to_string();

@@ -1,6 +1,6 @@
-//! `checkrein run --agent`: a real agent, started without a person and with hooks for this run
-//! only. Hooks decide and write the log; `run` reads it, kills what has to be killed, and if
-//! the agent left without an accepted stop judges by itself and takes its session up again.
+//! `checkrein run --agent`: starts a real agent without a person, with hooks for this run only. The
+//! hooks decide and write the log. `run` reads the log and kills what has to be killed. If the
+//! agent leaves without an accepted stop, `run` judges the work itself and resumes the session.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,11 +42,11 @@ use crate::ui::progress::CheckProgressView;
 use crate::ui::style::Paint;
 use crate::{notify, off, programs, signals};
 
-/// What a person is told where the tree is not the one that was accepted.
+/// Told to a person if the tree is no longer the one that was accepted.
 const LATE_EDIT_NOTICE: &str =
     "checkrein: files changed after the agent's last stop; its work is judged again";
 
-/// What to run and how.
+/// The agent to run, its task, and its options.
 pub(super) struct AgentRunPlan {
     adapter: &'static dyn Adapter,
     headless: &'static dyn HeadlessAgent,
@@ -58,7 +58,7 @@ pub(super) struct AgentRunPlan {
     resume: Option<SessionId>,
 }
 
-/// What only a run of a real agent knows.
+/// Results that only a run of a real agent has.
 pub(crate) struct AgentRunDetails {
     pub(crate) agent: &'static str,
     pub(crate) hooks_fired: bool,
@@ -71,6 +71,7 @@ impl AgentRunPlan {
         args: &RunArgs,
         located: &ProjectLocation,
     ) -> Result<Self, CommandError> {
+        // --resume names a task of the store. Its row says which agent the session belongs to.
         let earlier = args
             .resume
             .as_deref()
@@ -101,6 +102,7 @@ impl AgentRunPlan {
                 format!("checkrein run --agent {name} \"fix the failing tests\""),
             ));
         };
+        // Launch plans are text, so an argument that is not UTF-8 cannot be handed on.
         let extra = args
             .command
             .iter()
@@ -112,6 +114,8 @@ impl AgentRunPlan {
                     "write it otherwise",
                 )
             })?;
+        // An option that `run` sets itself (session, output format) would be given twice, and the
+        // output could not be read any more.
         if let Some(word) = headless.argument_conflicting_with_run(&extra) {
             return Err(CommandError::usage_error(
                 format!("'{word}' would get in the way of what run does with {name}"),
@@ -149,7 +153,7 @@ fn unknown_agent_error(name: &str, resumed: bool) -> CommandError {
     )
 }
 
-/// The program of this name on PATH.
+/// Finds the agent's program on PATH.
 fn find_agent_program(name: &str) -> Result<PathBuf, CommandError> {
     programs::find_program_on_path(name).ok_or_else(|| {
         CommandError::usage_error(
@@ -159,7 +163,7 @@ fn find_agent_program(name: &str) -> Result<PathBuf, CommandError> {
     })
 }
 
-/// The loop: run the agent, look how its task stands, judge and send it back if it left.
+/// Runs the agent, checks how its task stands, and judges and resumes it if it left.
 pub(super) fn run_agent_until_task_ends(
     located: &ProjectLocation,
     plan: &AgentRunPlan,
@@ -177,6 +181,8 @@ pub(super) fn run_agent_until_task_ends(
         run_protection_level(confinement),
         show.clone(),
     );
+    // A confined agent's hooks cannot write the store, so they are judged by a relay out
+    // here.
     let desk = confinement
         .map(|confinement| {
             let desk = RelayServer::new(located, store.clone(), plan.attempts, true, show);
@@ -206,6 +212,7 @@ pub(super) fn run_agent_until_task_ends(
     let Some(session) = &course.session else {
         return Err(CommandError::command_failed_error("the run has no session"));
     };
+    // A session without a task yet can only be at its first one.
     let task = session
         .current_session_state()?
         .and_then(|(state, _)| state.task)
@@ -227,7 +234,8 @@ pub(super) fn run_agent_until_task_ends(
 }
 
 impl AgentRunPlan {
-    /// An agent that tells sums is charged only for what it uses from here on.
+    /// Returns the usage before this run: an agent that reports cumulative sums is charged only for
+    /// what it uses from here on.
     fn initial_usage(&self) -> AgentRunUsageTotals {
         let before = self
             .resume
@@ -242,13 +250,15 @@ impl AgentRunPlan {
     }
 }
 
-/// Where the agent keeps this conversation.
+/// Finds the file in which the agent keeps this conversation.
 fn find_transcript(headless: &dyn HeadlessAgent, id: &str) -> Option<PathBuf> {
     let kept = headless.agent_transcripts_folder()?;
     let home = std::env::var_os(kept.home_variable)
         .filter(|home| !home.is_empty())
         .map(PathBuf::from)
         .or_else(|| Some(std::env::home_dir()?.join(kept.default_home)))?;
+    // Codex keeps transcripts in folders by year, month and day, Claude Code by project: four
+    // levels reach both.
     find_file_with_suffix(&home.join(kept.subfolder), &format!("{id}.jsonl"), 4)
 }
 
@@ -268,12 +278,12 @@ fn find_file_with_suffix(folder: &Path, end: &str, depth: u32) -> Option<PathBuf
         .find_map(|folder| find_file_with_suffix(folder, end, depth))
 }
 
-/// One run on its way.
+/// The state of a run.
 struct ActiveAgentRun<'a> {
     located: &'a ProjectLocation,
     plan: &'a AgentRunPlan,
     confinement: Option<&'a AgentConfinement>,
-    /// Where its hooks are judged, if it is confined.
+    /// Judges the hooks of a confined agent.
     relay: Option<Arc<RelayServer>>,
     checks: &'a CheckProgressView,
     engine: &'a Engine,
@@ -281,16 +291,16 @@ struct ActiveAgentRun<'a> {
     session: Option<Session<'a>>,
     view: LiveAgentProgressDisplay<'a>,
     usage: AgentRunUsageTotals,
-    /// Tool calls that the agent's output showed, over all its processes.
+    /// Tool calls in the agent's output, over all its processes.
     calls: u64,
     hooks_fired: bool,
-    /// It was said that they did not.
+    /// Whether a person was told that the hooks did not fire.
     silence_reported: bool,
     message: Option<String>,
     scratch: tempfile::TempDir,
 }
 
-/// How one process of the agent went.
+/// How one process of the agent ended, and what it reported.
 struct AgentProcessOutcome {
     watched: ProcessWatchResult,
     facts: AgentOutputSummary,
@@ -300,6 +310,7 @@ struct AgentProcessOutcome {
 impl<'a> ActiveAgentRun<'a> {
     fn run_agent_to_end(&mut self) -> Result<(Transition, u32), CommandError> {
         let plan = self.plan;
+        // The session: resumed, opened under an id of ours, or named by the agent once it runs.
         match &plan.resume {
             Some(id) => {
                 self.open_agent_session_and_task(id.clone(), SessionStartKind::Resume)?;
@@ -311,14 +322,17 @@ impl<'a> ActiveAgentRun<'a> {
                     SessionStartKind::Startup,
                 )?;
             }
-            // It is known as soon as the agent says it.
+            // The agent chooses the id, which is known as soon as its output says it.
             None => {}
         }
+        // The rounds: run the agent, judge what it left, and hand the feedback to its next
+        // process.
         let mut words = plan.task.clone();
         let mut taken_up = plan.resume.is_some();
         let mut attempts = 0;
         loop {
             attempts += 1;
+            // Only events after this one show whether the hooks of the next process fired.
             let seen = self.last_seq();
             let went = match self.start_agent_process(&words, taken_up)? {
                 Ok(program) => self.watch_agent_process(program)?,
@@ -331,6 +345,7 @@ impl<'a> ActiveAgentRun<'a> {
             };
             self.calls += went.facts.calls;
             self.usage.add_agent_process_usage(went.facts.usage);
+            // A process that ended without a message leaves the one of an earlier process standing.
             self.message = went.facts.message.clone().or(self.message.take());
             let decided = self.decide_after_agent_process(went, seen)?;
             match decided {
@@ -344,12 +359,14 @@ impl<'a> ActiveAgentRun<'a> {
         }
     }
 
-    /// The session, as the agent identifies it, and its task.
+    /// Opens the session under the agent's id, and its task.
     fn open_agent_session_and_task(
         &mut self,
         id: SessionId,
         how: SessionStartKind,
     ) -> Result<(), CommandError> {
+        // The relay takes an unknown session that has events for somebody else's. This one gets
+        // its first events below, so it is allowed before them.
         if let Some(desk) = &self.relay {
             desk.allow_relay_session(&id);
         }
@@ -365,7 +382,8 @@ impl<'a> ActiveAgentRun<'a> {
         Ok(())
     }
 
-    /// A session that `run` did not begin would take our feedback for new tasks, and never end.
+    /// Refuses a session that `run` did not begin: it would take our feedback for new tasks, and
+    /// never end.
     fn refuse_session_foreign_to_run(&self) -> Result<(), CommandError> {
         let policy = self
             .session_of_agent_run()
@@ -373,6 +391,7 @@ impl<'a> ActiveAgentRun<'a> {
             .map(Session::current_session_state)
             .transpose()?
             .flatten();
+        // Policies that `run` seals have `single_task` set; those that hooks seal have not.
         if policy.is_some_and(|(_, policy)| policy.single_task) {
             return Ok(());
         }
@@ -388,7 +407,7 @@ impl<'a> ActiveAgentRun<'a> {
             .ok_or_else(|| CommandError::command_failed_error("the agent has not begun a session"))
     }
 
-    /// Without an id from the agent one of our own has to do.
+    /// Opens the session if there is none, under an id of our own if the agent gave none.
     fn ensure_session(&mut self, id: Option<&str>) -> Result<(), CommandError> {
         if self.session.is_none() {
             let id = id.map_or_else(new_unique_hex_id, str::to_owned);
@@ -397,14 +416,14 @@ impl<'a> ActiveAgentRun<'a> {
         Ok(())
     }
 
-    /// Starts the agent; the text says why it cannot be.
+    /// Starts the agent. The inner error says why it cannot be started.
     fn start_agent_process(
         &self,
         words: &str,
         taken_up: bool,
     ) -> Result<Result<AgentProcess, String>, CommandError> {
         let plan = self.plan;
-        // A folder for what the agent reads, as it is named here and as it is for the agent.
+        // The folder that holds the agent's settings, as seen from here and as the agent sees it.
         let (folder, seen) = match self.confinement {
             Some(confinement) => (
                 confinement.sandbox_relay_host_folder(),
@@ -422,6 +441,7 @@ impl<'a> ActiveAgentRun<'a> {
             id => LaunchConversation::New(id),
         };
         let ourselves = std::env::current_exe()?;
+        // The hooks must write into the store that this run watches, whatever else is configured.
         let state = state_root(self.located);
         let mut arguments = vec![
             "--source".to_owned(),
@@ -432,6 +452,7 @@ impl<'a> ActiveAgentRun<'a> {
         if let Some(profile) = &plan.profile {
             arguments.extend(["--profile".to_owned(), profile.clone()]);
         }
+        // A hook may be the first to seal the session, and must seal it with the same attempts.
         if let Some(attempts) = plan.attempts {
             arguments.extend(["--attempts".to_owned(), attempts.to_string()]);
         }
@@ -446,6 +467,7 @@ impl<'a> ActiveAgentRun<'a> {
             write_private_file(&folder.join("settings.json"), bytes)?;
         }
         let mut command = confine::confined_command(self.confinement, plan.program.as_os_str());
+        // By RUN_VARIABLE a hook of another entry knows that this session has exactly one task.
         command
             .args(&launched.arguments)
             .env("CHECKREIN_STATE", &state)
@@ -464,6 +486,8 @@ impl<'a> ActiveAgentRun<'a> {
     ) -> Result<AgentProcessOutcome, CommandError> {
         let mut eye = WrappedAgentSessionMonitor::default();
         self.view.show_process_start();
+        // The receiver is borrowed on its own while the closures share the program; a dead
+        // channel stands in for it.
         let ended = std::mem::replace(&mut program.ended, std::sync::mpsc::channel().1);
         let shared = std::cell::RefCell::new(&mut program);
         let watched = wait_or_kill_process(
@@ -479,6 +503,8 @@ impl<'a> ActiveAgentRun<'a> {
                 };
                 said.iter()
                     .for_each(|said| self.view.show_agent_output(said));
+                // An agent that chooses its id itself says it in its output. Until then there is no
+                // session to watch.
                 if id.is_some() {
                     self.ensure_session(id.as_deref())?;
                 }
@@ -496,6 +522,8 @@ impl<'a> ActiveAgentRun<'a> {
         said.iter()
             .for_each(|said| self.view.show_agent_output(said));
         self.view.clear_agent_progress_bar();
+        // An agent that left before it said an id gets one of ours, so that its ending can be
+        // recorded.
         self.ensure_session(facts.session.as_deref())?;
         Ok(AgentProcessOutcome {
             watched,
@@ -504,7 +532,7 @@ impl<'a> ActiveAgentRun<'a> {
         })
     }
 
-    /// How the task stands after a process of the agent.
+    /// Decides how the task stands after a process of the agent.
     fn decide_after_agent_process(
         &mut self,
         went: AgentProcessOutcome,
@@ -516,20 +544,26 @@ impl<'a> ActiveAgentRun<'a> {
             stderr,
         } = went;
         self.warn_if_hooks_never_fired(seen, &facts)?;
+        // The watch itself may have the answer already.
         let status = match watched {
             ProcessWatchResult::Interrupted => return self.record_interrupt(),
             ProcessWatchResult::TaskEnded(decided) => {
                 return Ok(RunEndedOrSentBack::step_from_decision(*decided));
             }
+            // Its stop had been accepted: that we had to end it is no failure of the agent.
             ProcessWatchResult::Lingered => ProcessExit::Exited(0),
             ProcessWatchResult::Ended(status) => status,
         };
         let session = self.session_of_agent_run()?;
         let state = session.current_session_state()?.map(|(state, _)| state);
+        // A hook may have ended the task while the process was still alive.
         if let Some(state) = &state {
             let ended = state.task.as_ref().and_then(|task| task.ended.clone());
             if let Some(transition) = ended {
                 let passed = transition.reason == Reason::TaskComplete;
+                // What the agent left running can change the tree between the accepted stop and the
+                // end of the process tree. Such an acceptance is judged anew, as a stop that nobody
+                // answered.
                 if !passed
                     || signals::is_interrupted_by_signal()
                     || session.is_acceptance_still_valid()?
@@ -539,6 +573,7 @@ impl<'a> ActiveAgentRun<'a> {
                 self.checks.print_above_progress(LATE_EDIT_NOTICE);
             }
         }
+        // Work in another conversation is not in this session's log, so it cannot be judged here.
         if let Some(strange) = facts
             .session
             .as_deref()
@@ -549,11 +584,12 @@ impl<'a> ActiveAgentRun<'a> {
                 self.record_agent_program_failure(None, what, None)?,
             ));
         }
+        // How the agent says that it ended; without a word, its exit status.
         let over = match facts.ending {
             Some(ReportedAgentEnding::Interrupted(_)) => return self.record_interrupt(),
             Some(ReportedAgentEnding::Claimed) => None,
             Some(ReportedAgentEnding::Final(transition)) => Some(transition),
-            // It may work the next time if it got something done this time.
+            // An agent that got something done may succeed the next time.
             Some(ReportedAgentEnding::Failed(_)) if facts.calls > 0 => None,
             Some(ReportedAgentEnding::Failed(transition)) => Some(transition),
             None if status == ProcessExit::Exited(0) || facts.calls > 0 => None,
@@ -565,13 +601,14 @@ impl<'a> ActiveAgentRun<'a> {
         if let Some(over) = over.as_ref().filter(|over| over.reason == Reason::Error)
             && self.calls == 0
         {
-            // It never came to work: nothing of it can be judged.
+            // The agent never began to work, so there is nothing to judge.
             let what = self.agent_failure_text(status, over, &stderr);
             let native = over.native_reason.clone();
             return Ok(RunEndedOrSentBack::Ended(
                 self.record_agent_program_failure(process_exit_code(status), what, native)?,
             ));
         }
+        // Switched off: the exit is let through by a recorded stance (law 6).
         if let Some(off) = off::active_off_period(&self.located.place.state) {
             self.checks.print_above_progress(&off.off_summary_line());
             let stand_in = off.stance_used_input(ScopeId::main_scope());
@@ -583,11 +620,14 @@ impl<'a> ActiveAgentRun<'a> {
         let answer = self
             .session_of_agent_run()?
             .report_agent_exit(&message, over);
+        // Ctrl-C cancels the checks of this stop. The error is the interrupt, no failure of ours.
         if answer.is_err() && signals::is_interrupted_by_signal() {
             return self.record_interrupt();
         }
         let (_, decided) = answer?;
         notify::notify_person_of_parked_approval(&self.located.place.state, &decided);
+        // The feedback is printed in full by the caller, so the view must not announce the same
+        // refusal.
         self.view.mark_stop_refusals_shown(&decided.state);
         Ok(RunEndedOrSentBack::step_from_decision(decided))
     }
@@ -599,13 +639,15 @@ impl<'a> ActiveAgentRun<'a> {
         ))
     }
 
-    /// The agent's program failed.
+    /// Records that the agent's program failed.
     fn record_agent_program_failure(
         &mut self,
         exit_code: Option<i32>,
         what: String,
         native_reason: Option<String>,
     ) -> Result<Transition, CommandError> {
+        // A program that did not start has no session yet. Its failure is recorded in one all the
+        // same.
         self.ensure_session(None)?;
         self.checks
             .print_above_progress(&format!("checkrein: {what}"));
@@ -620,7 +662,7 @@ impl<'a> ActiveAgentRun<'a> {
             .unwrap_or_else(|| Transition::new(Reason::Error, "agent")))
     }
 
-    /// Why an agent that did nothing ended: its own last words are the best there is.
+    /// Says why an agent that did nothing ended; its own last words explain it best.
     fn agent_failure_text(&self, status: ProcessExit, over: &Transition, stderr: &str) -> String {
         let name = self.plan.headless.agent_program_name();
         let mut lines = stderr.lines().filter(|line| !line.trim().is_empty());
@@ -635,7 +677,7 @@ impl<'a> ActiveAgentRun<'a> {
         }
     }
 
-    /// Where the log ends now.
+    /// The number of the last event in the log.
     fn last_seq(&self) -> EventSeq {
         let state = self
             .session
@@ -644,7 +686,7 @@ impl<'a> ActiveAgentRun<'a> {
         state.flatten().map_or(EventSeq(0), |(state, _)| state.last)
     }
 
-    /// Hooks that never fire are said, loudly and in the log: then nobody judged a tool call.
+    /// Warns if hooks never fired, loudly and in the log: then nobody judged a tool call.
     fn warn_if_hooks_never_fired(
         &mut self,
         seen: EventSeq,
@@ -658,11 +700,13 @@ impl<'a> ActiveAgentRun<'a> {
             .filter_map(|raw| event::decode_event(&raw.payload).ok())
             .any(|event| match event {
                 Event::Input(stamped) => stamped.source.as_str() == hook::RUN_SOURCE,
+                // An event that another installed entry delivered first is logged as a repeat. The
+                // hook of this run has fired all the same.
                 Event::Repeated { source, .. } => source.as_str() == hook::RUN_SOURCE,
                 _ => false,
             });
         self.hooks_fired |= fired;
-        // An agent that did not even begin had nothing to call hooks for.
+        // An agent that did not begin a session had no reason to call hooks.
         if fired || self.silence_reported || facts.session.is_none() {
             return Ok(());
         }
@@ -674,6 +718,7 @@ impl<'a> ActiveAgentRun<'a> {
         let line = format!("checkrein: {why}. See which settings switch hooks off.");
         self.checks
             .print_above_progress(StyledLine::line_from_styled_text(Paint::Bad, &line));
+        // All tool calls went ahead unjudged. That is a stance, and is recorded as one (law 6).
         self.session_of_agent_run()?
             .submit_agent_event(Input::StanceUsed(StanceUsed {
                 scope: ScopeId::main_scope(),
@@ -685,7 +730,7 @@ impl<'a> ActiveAgentRun<'a> {
     }
 }
 
-/// What is next.
+/// What follows from a decision: the end of the run, or another process with this feedback.
 enum RunEndedOrSentBack {
     Ended(Transition),
     SentBack(String),
@@ -721,10 +766,11 @@ fn process_exit_code(status: ProcessExit) -> Option<i32> {
     }
 }
 
-/// A random id in the form that Claude Code wants.
+/// Returns a random id in the form of a UUID, which Claude Code demands.
 fn random_uuid() -> String {
     let hex: Vec<char> = new_unique_hex_id().chars().collect();
     let part = |from: usize, to: usize| hex.iter().take(to).skip(from).collect::<String>();
+    // The fixed 4 and 8 mark version and variant of a random UUID.
     format!(
         "{}-{}-4{}-8{}-{}",
         part(0, 8),

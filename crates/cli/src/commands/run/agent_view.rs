@@ -1,5 +1,5 @@
-//! What a person sees while an agent works: one live line on a terminal, and a line for each
-//! thing that is worth keeping.
+//! What a person sees while an agent works: one live line on a terminal, and a printed line for
+//! each event that is worth keeping.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use crate::ui::printable::escape_hidden_chars;
 use crate::ui::progress::CheckProgressView;
 use crate::ui::style::Paint;
 
-/// A message of the agent is shown up to here.
+/// Characters of a message of the agent that are shown.
 const SHOWN: usize = 160;
 
-/// See the module.
+/// Renders the live line and the printed ones.
 pub(super) struct LiveAgentProgressDisplay<'a> {
     checks: &'a CheckProgressView,
     agent: &'static str,
     bar: Option<ProgressBar>,
-    /// Continuations already spoken of.
+    /// Refused stops that were announced already.
     refused: u32,
     calls: u64,
     doing: String,
@@ -39,20 +39,20 @@ impl<'a> LiveAgentProgressDisplay<'a> {
         }
     }
 
-    /// A process of the agent begins.
+    /// Starts the spinner for a process of the agent.
     pub(super) fn show_process_start(&mut self) {
         self.bar = self.checks.new_spinner();
         self.redraw_progress_line();
     }
 
-    /// It is over.
+    /// Removes the spinner at the end of the process.
     pub(super) fn clear_agent_progress_bar(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
     }
 
-    /// Something that it printed.
+    /// Shows an item of the agent's output.
     pub(super) fn show_agent_output(&mut self, said: &AgentOutputItem) {
         match said {
             AgentOutputItem::Call(tool) => {
@@ -70,7 +70,7 @@ impl<'a> LiveAgentProgressDisplay<'a> {
         }
     }
 
-    /// The session as it is now; `ours` if what is refused is said by somebody else.
+    /// Shows the session's state: tool calls, checks under way, and stops that were refused since.
     pub(super) fn show_session_state(&mut self, state: &SessionState) {
         let Some(task) = &state.task else { return };
         self.calls = task.totals.tool_calls;
@@ -87,8 +87,10 @@ impl<'a> LiveAgentProgressDisplay<'a> {
         if !waiting.is_empty() {
             self.doing = format!("checks: {}", waiting.join(", "));
         } else if self.doing.starts_with("checks: ") {
+            // The checks are over, and the agent has not said yet what it does next.
             self.doing.clear();
         }
+        // A refusal by a hook is not in the agent's output. The counter in the log shows it.
         let given = task.totals.continues;
         if given > self.refused {
             let names: Vec<&str> = task
@@ -111,7 +113,7 @@ impl<'a> LiveAgentProgressDisplay<'a> {
         self.redraw_progress_line();
     }
 
-    /// Continuations that are said in full elsewhere.
+    /// Marks the refusals so far as shown: they are printed in full elsewhere.
     pub(super) fn mark_stop_refusals_shown(&mut self, state: &SessionState) {
         if let Some(task) = &state.task {
             self.refused = task.totals.continues;

@@ -1,5 +1,5 @@
-//! `--autopilot GOAL.toml`: a run that is over when its criteria are met, or its budget is spent. It
-//! is taken up where it was by the same command, and says at its end which criterion stands on what.
+//! `--autopilot GOAL.toml`: a run that ends when its criteria are met or its budget is spent. The
+//! same command resumes it where it was. At its end it says on which evidence each criterion rests.
 
 use std::path::{Path, PathBuf};
 
@@ -21,20 +21,20 @@ use crate::locate::{self, ProjectLocation};
 use crate::ui::errors::CommandError;
 use crate::{guarded_files, ui};
 
-/// Newest tasks among which there is one of this goal.
+/// Newest tasks that are searched for one of this goal.
 const LOOK_BACK: usize = 1000;
 
-/// See the module.
+/// A goal, and the file it was read from.
 pub(super) struct AutopilotGoal {
     goal: Goal,
     file: PathBuf,
 }
 
-/// One criterion, and the evidence that it stands on.
+/// One criterion, and the evidence that it rests on.
 pub(crate) struct GoalCriterionResult {
     name: String,
     what: String,
-    /// The newest; `None` if it was never looked at.
+    /// The newest evidence; `None` if it was never looked at.
     evidence: Option<CriterionEvidence>,
 }
 
@@ -43,7 +43,7 @@ struct CriterionEvidence {
     verdict: Verdict,
     cause: Option<InconclusiveCause>,
     evidence: Digest,
-    /// It is about the tree as it was accepted; else about what was looked at last.
+    /// Whether it is about the accepted tree; otherwise about the tree that was looked at last.
     is_current: bool,
 }
 
@@ -57,6 +57,8 @@ impl AutopilotGoal {
         })?;
         Ok(Self {
             goal: Goal::parse_goal(&source)?,
+            // The path is part of the goal's identity: two spellings of one file must not be two
+            // goals.
             file: file.canonicalize().unwrap_or_else(|_| file.to_owned()),
         })
     }
@@ -65,7 +67,7 @@ impl AutopilotGoal {
         self.goal.model.as_deref()
     }
 
-    /// What the model is asked for.
+    /// Returns the prompt for the model.
     pub(super) fn goal_task_prompt(&self) -> String {
         let mut text = format!(
             "{}\n\nThat is reached when all of this holds; Checkrein looks at it, nobody else:\n",
@@ -78,12 +80,12 @@ impl AutopilotGoal {
         text
     }
 
-    /// Which goal a conversation is about: where its file is, and what it says.
+    /// Identifies the goal of a conversation: the path of its file, and the digest of its content.
     pub(super) fn goal_identity_json(&self) -> String {
         json!({ "goal": self.file, "digest": self.goal.digest }).to_string()
     }
 
-    /// The right to work for this goal in this tree, for one process at a time.
+    /// Claims the right to work for this goal in this tree, for one process at a time.
     pub(super) fn claim_goal_for_process(
         &self,
         store: &SqliteStore,
@@ -91,14 +93,16 @@ impl AutopilotGoal {
     ) -> Result<EffectClaim, CommandError> {
         let root = located.place.root.as_os_str().as_encoded_bytes();
         let file = self.file.as_os_str().as_encoded_bytes();
+        // The claim is freed by the death of its process, so a killed run does not block its
+        // goal.
         let claim = store.try_claim_effect(&Digest::hash_parts([&b"autopilot"[..], file, root]))?;
         claim.ok_or_else(|| {
             CommandError::command_failed_error("that goal is at work already, in another process")
         })
     }
 
-    /// The session of this goal in this tree that is not over, or waits for a person. That of a goal
-    /// which was another one before is not taken up, and that is said.
+    /// Returns the session of this goal in this tree that is still open or waits for a person. If
+    /// the goal was edited since, its session is not resumed, and that is said.
     pub(super) fn resumable_goal_session(
         &self,
         store: &SqliteStore,
@@ -107,6 +111,7 @@ impl AutopilotGoal {
     ) -> Result<Option<SessionId>, CommandError> {
         let root = located.place.root.display().to_string();
         for task in store.newest_task_summaries(None, LOOK_BACK)? {
+            // Only sessions of our own loop record the purpose of their conversation.
             if task.root != root || task.agent.as_str() != "agent-loop" {
                 continue;
             }
@@ -117,10 +122,12 @@ impl AutopilotGoal {
             if named.get("goal") != Some(&json!(self.file)) {
                 continue;
             }
-            // The newest one says how the goal stands.
+            // The newest session decides how the goal stands, so the search ends with it.
             let goes_on = [None, Some(Reason::AwaitingHuman.as_str())];
             let goes_on = goes_on.contains(&task.reason.as_deref());
             let session = task.session;
+            // An edited goal is another goal: what was met under its old text says nothing about
+            // it.
             if errand != self.goal_identity_json() {
                 say(&format!(
                     "checkrein: {} is not what it was in session {}: this is another goal, which begins anew",
@@ -140,7 +147,8 @@ impl AutopilotGoal {
         Ok(None)
     }
 
-    /// The guarded files of the place, and the goal with them: an edit is a finding.
+    /// Returns a reader of the place's guarded files that includes the goal: an edit of it is a
+    /// finding.
     pub(super) fn guarded_files_reader(
         &self,
         located: &ProjectLocation,
@@ -159,7 +167,8 @@ impl AutopilotGoal {
         })
     }
 
-    /// The policy of the place, under which the goal is required too; its file is nobody's to change.
+    /// Returns the policy of the place with the goal required as well, and the goal's file
+    /// protected.
     pub(super) fn policy_compiler_for_goal(
         &self,
         located: &ProjectLocation,
@@ -170,6 +179,8 @@ impl AutopilotGoal {
         Box::new(move || {
             let mut compiled = before()?;
             goal.add_to_policy(&mut compiled)?;
+            // The protected paths are set anew with the goal's file among them, or the agent could
+            // lower the bar that it is measured by.
             let mut protected = guarded_files::protected_paths(&located, &compiled.sources);
             protected.extend(file.to_str().map(str::to_owned));
             config::protect_paths_in_policy(&mut compiled.policy, protected);
@@ -177,12 +188,14 @@ impl AutopilotGoal {
         })
     }
 
-    /// What was found out about each criterion.
+    /// Returns what was found out about each criterion.
     pub(super) fn goal_criterion_results(
         &self,
         store: &SqliteStore,
         result: &LoopResult,
     ) -> Result<Vec<GoalCriterionResult>, CommandError> {
+        // Only an accepted ending is about the tree as it is; other evidence may be older than
+        // the last edit.
         let stands = result.transition.reason == Reason::TaskComplete;
         let mut facts = Vec::new();
         for raw in store.events_after(&result.session, EventSeq(0))? {
@@ -209,7 +222,7 @@ impl AutopilotGoal {
     }
 }
 
-/// A criterion in a few words: the command that it runs, what it asks, or its kind.
+/// Returns a criterion in a few words: the command that it runs, what it asks, or its kind.
 fn goal_criterion_text(criterion: &VerifierSpec) -> String {
     let definition: Value = serde_json::from_str(&criterion.definition).unwrap_or_default();
     let word = |key| definition.get(key).and_then(Value::as_str);
@@ -217,7 +230,7 @@ fn goal_criterion_text(criterion: &VerifierSpec) -> String {
     told.map_or_else(|| criterion.kind.clone(), str::to_owned)
 }
 
-/// Criterion and evidence, a line each.
+/// Prints criterion and evidence, a line each.
 pub(super) fn print_criteria(criteria: &[GoalCriterionResult]) {
     let width = criteria.iter().map(|one| one.name.chars().count()).max();
     let width = width.unwrap_or_default();
@@ -249,7 +262,7 @@ pub(super) fn print_criteria(criteria: &[GoalCriterionResult]) {
     }
 }
 
-/// The same for machines.
+/// Returns the criteria as JSON.
 pub(super) fn criteria_json(criteria: &[GoalCriterionResult]) -> Value {
     let criteria = criteria.iter().map(
         |GoalCriterionResult {

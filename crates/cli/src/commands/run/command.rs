@@ -1,5 +1,5 @@
-//! `checkrein run -- CMD`: runs a command as an agent until its work is verified, or until
-//! going on is not worth it. `run` owns what needs a killer: the command's whole process tree.
+//! `checkrein run -- CMD`: runs a command as an agent until its work is verified or going on is not
+//! worth it. `run` terminates the command's whole process tree.
 
 use std::ffi::{OsStr, OsString};
 use std::process::Stdio;
@@ -27,7 +27,7 @@ use crate::locate::ProjectLocation;
 use crate::ui::errors::CommandError;
 use crate::{notify, off, signals};
 
-/// What to run and how.
+/// The command to run, its task, and its options.
 pub(crate) struct CommandRunPlan {
     pub(crate) command: Vec<OsString>,
     pub(crate) task: String,
@@ -40,6 +40,7 @@ pub(crate) struct CommandRunPlan {
 
 impl CommandRunPlan {
     pub(super) fn run_plan_from_args(args: &RunArgs) -> Result<Self, CommandError> {
+        // A single word without blanks is more likely a command without its `--` than a task.
         if let ([], Some(word)) = (args.command.as_slice(), &args.text)
             && !word.contains(char::is_whitespace)
         {
@@ -71,7 +72,7 @@ impl CommandRunPlan {
     }
 }
 
-/// The loop: run the command, judge its claim, send it back with feedback.
+/// Runs the command, judges its claim, and sends it back with feedback.
 pub(crate) fn drive_wrapped_command(
     located: &ProjectLocation,
     plan: &CommandRunPlan,
@@ -87,6 +88,8 @@ pub(crate) fn drive_wrapped_command(
         progress.clone(),
     );
     let (session, warnings) = engine.session(plan.agent)?;
+    // Hooks inside the confinement are judged out here. The session has events already, so
+    // the relay must be told that it is ours.
     if let Some(confinement) = &plan.confinement {
         let desk = RelayServer::new(located, store.clone(), plan.attempts, false, progress);
         desk.allow_relay_session(session.session_id());
@@ -101,11 +104,14 @@ pub(crate) fn drive_wrapped_command(
     let scratch = create_private_temp_folder()?;
     let mut feedback = String::new();
     let mut attempt: u32 = 0;
+    // Each pass runs the command once and turns the way it ended into a decision.
     let transition = loop {
         attempt += 1;
         let ended =
             seat.run_wrapped_command_once(located, plan, attempt, &feedback, scratch.path())?;
         let decided = match ended {
+            // Switched off: the claim is let through by a recorded stance, and no check runs (law
+            // 6).
             AgentProcessEnd::Claimed => match off::active_off_period(&located.place.state) {
                 Some(off) => {
                     say(&off.off_summary_line());
@@ -113,6 +119,7 @@ pub(crate) fn drive_wrapped_command(
                         .submit_agent_event(off.stance_used_input(ScopeId::main_scope()))?
                 }
                 None => match seat.session.stop("exit status 0") {
+                    // Ctrl-C cancels the checks. The error is the interrupt, no failure of ours.
                     Err(_) if signals::is_interrupted_by_signal() => {
                         seat.session.submit_agent_event(Input::Interrupted)?
                     }
@@ -136,6 +143,7 @@ pub(crate) fn drive_wrapped_command(
                 feedback = decided.feedback_text.unwrap_or_default();
                 say(&feedback);
             }
+            // Every other decision ends the run. One without a transition is an error of ours.
             _ => {
                 break decided
                     .task_transition()
@@ -154,15 +162,15 @@ pub(crate) fn drive_wrapped_command(
     })
 }
 
-/// How the agent's process came to its end.
+/// How the process of the command ended.
 enum AgentProcessEnd {
-    /// It says it is done.
+    /// It claims to be done.
     Claimed,
-    /// It ended otherwise.
+    /// It ended in any other way.
     Failed(Option<i32>, String),
     /// A person pressed Ctrl-C.
     Interrupted,
-    /// The task was ended while it worked: by a hook, or by a cap.
+    /// A hook or a cap ended the task while the process worked.
     TaskEnded(Box<DeliveryOutcome>),
 }
 
@@ -172,7 +180,7 @@ struct CommandRunSession<'a> {
 }
 
 impl CommandRunSession<'_> {
-    /// Runs the command once.
+    /// Runs the command once and says how it ended.
     fn run_wrapped_command_once(
         &self,
         located: &ProjectLocation,
@@ -181,6 +189,8 @@ impl CommandRunSession<'_> {
         feedback: &str,
         scratch: &std::path::Path,
     ) -> Result<AgentProcessEnd, CommandError> {
+        // Written at each attempt, so that `{feedback_file}` names a file even before there is
+        // feedback.
         let file = scratch.join("feedback.txt");
         write_private_file(&file, feedback.as_bytes())?;
         let text = if feedback.is_empty() {
@@ -193,6 +203,8 @@ impl CommandRunSession<'_> {
         let stdin = scratch.join("stdin.txt");
         write_private_file(&stdin, text.as_bytes())?;
 
+        // The task and the feedback reach the command in three ways: placeholders, variables,
+        // stdin.
         let fills = [
             ("{task}", plan.task.as_str().into()),
             ("{feedback}", OsString::from(feedback)),
@@ -213,20 +225,25 @@ impl CommandRunSession<'_> {
             .env("CHECKREIN_FEEDBACK", feedback)
             .env("CHECKREIN_ATTEMPT", attempt.to_string())
             .env("CHECKREIN_STATE", state_root(located));
-        // stdout is ours to answer on: the agent's goes with the conversation.
+        // stdout carries the result of the run, so the agent's output goes to stderr.
         command
             .stdout(Stdio::from(std::io::stderr()))
             .stderr(Stdio::inherit());
+        // A command with a placeholder has its text already; on stdin it would get it twice.
         command.stdin(if filled {
             Stdio::null()
         } else {
             Stdio::from(std::fs::File::open(&stdin)?)
         });
         let shown = program.to_string_lossy().into_owned();
+        // The tag in the environment marks every descendant, also one that leaves the process
+        // group.
         let tag = new_unique_hex_id();
         command.env(withheld::CHECK_VARIABLE, &tag);
         let (wait, kill) = match process::spawn_killable_process_tree(command, &tag) {
             Ok(started) => started,
+            // A command that cannot start is the agent's failure: it is recorded, and is no usage
+            // error.
             Err(error) => {
                 return Ok(AgentProcessEnd::Failed(
                     None,
@@ -235,8 +252,10 @@ impl CommandRunSession<'_> {
             }
         };
         let (sender, receiver) = channel();
+        // The wait blocks, so it has a thread of its own, and this one looks at signals and the
+        // session.
         std::thread::spawn(move || {
-            // Nobody listens any more only if we are going anyway.
+            // There is no receiver only if the command is about to end.
             let _ = sender.send(wait.wait_for_command_end());
         });
         let mut kill = Some(kill);
@@ -248,7 +267,7 @@ impl CommandRunSession<'_> {
         let mut eye = WrappedAgentSessionMonitor::default();
         let over = wait_or_kill_process(&receiver, &mut kill, &mut || {
             Ok(match eye.check_whether_session_is_over(&self.session)?.0 {
-                // Whatever a hook accepted in its session, its exit is its claim.
+                // A hook may have accepted a stop, but the claim of a command is its exit.
                 KeepOrKillAgentProcess::EndLingering => KeepOrKillAgentProcess::KeepRunning,
                 look => look,
             })
@@ -268,6 +287,7 @@ impl CommandRunSession<'_> {
             ProcessWatchResult::Ended(ProcessExit::Lost) => {
                 AgentProcessEnd::Failed(None, format!("'{shown}' was lost sight of"))
             }
+            // `Lingered` does not occur here: the closure above never asks for it.
             ProcessWatchResult::Interrupted | ProcessWatchResult::Lingered => {
                 AgentProcessEnd::Interrupted
             }
@@ -281,6 +301,7 @@ fn fill_command_placeholders(
     fills: &[(&str, OsString)],
     filled: &mut bool,
 ) -> OsString {
+    // A word that is not UTF-8 is handed on as it is, placeholders or not.
     let Some(text) = word.to_str() else {
         return word.to_owned();
     };

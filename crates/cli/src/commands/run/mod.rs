@@ -1,6 +1,7 @@
-//! `checkrein run`: an agent works until its work is verified, or until going on is not worth
-//! it. A command whose exit status is its claim ([`command`]), or a real agent whose hooks
-//! decide ([`agent`]), or a model with tools of our own ([`model`]). `run` owns what needs a killer: the whole process tree.
+//! `checkrein run`: lets an agent work until its work is verified, or until going on is not worth
+//! it. The agent is a command whose exit status is its claim ([`command`]), a real agent whose
+//! hooks decide ([`agent`]), or a model with tools of our own ([`model`]). `run` terminates the
+//! agent's whole process tree.
 
 mod agent;
 mod agent_process;
@@ -35,7 +36,7 @@ use crate::ui::progress::CheckProgressView;
 use crate::ui::style::reason_paint;
 use crate::{exit_code, session_location, signals, ui};
 
-/// More of a task is not read from stdin.
+/// Bytes of a task that are read from stdin at most.
 const MAX_TASK: u64 = 1024 * 1024;
 
 pub(crate) fn run_run_command(args: &RunArgs) -> Result<ExitCode, CommandError> {
@@ -50,17 +51,22 @@ pub(crate) fn run_run_command(args: &RunArgs) -> Result<ExitCode, CommandError> 
     }
     let located = session_location::locate_new_session_folder(located, &SessionId::new("run"))?;
     let state = state_root(&located);
+    // A run that was killed cannot clean up after itself, so the next one does.
     confine::clean_up_killed_sandbox_runs(&state);
+    // Held to the end: while it lives, the hooks inside this run know which files our output
+    // goes to, and do not count them as changes of the tree.
     let _printed = publish_own_output_files(&located.place.state);
-    // What is wrong with the config is said by whoever needs it.
+    // A mistake in the config is reported by the code that needs the policy.
     let policy = located.compile_policy(TaskDriver::Run).ok();
     let checks = policy.as_ref().map(|compiled| &compiled.policy);
     let capped = checks.is_some_and(|policy| policy.caps.cost.is_some());
     let checks = Arc::new(CheckProgressView::for_policy(checks));
+    // Only our own loop knows what it costs. Whose session --resume names is not known yet.
     if capped && !is_own_agent_loop_run(args) && args.resume.is_none() {
         checks.print_above_progress("checkrein: caps.cost_usd is not applied here: nobody tells what this agent costs while it works");
     }
     let outcome = dispatch_run_command(args, &located, &checks);
+    // Cleared before the error is passed on, or the message would be printed into the line.
     checks.clear_progress_line();
     let outcome = outcome?;
     if args.json {
@@ -102,6 +108,8 @@ fn dispatch_run_command(
     located: &ProjectLocation,
     checks: &Arc<CheckProgressView>,
 ) -> Result<AgentRunResult, CommandError> {
+    // --resume alone does not say whose session it is. The model's plan looks first, and is
+    // `None` for sessions of others.
     if (is_own_agent_loop_run(args) || args.resume.is_some())
         && let Some(plan) = model::RunCommandModelPlan::plan_from_run_args(args, located)?
     {
@@ -124,7 +132,7 @@ fn dispatch_run_command(
     }
 }
 
-/// A run of our own loop, which knows what it costs.
+/// Whether this run uses our own loop, which knows what it costs.
 fn is_own_agent_loop_run(args: &RunArgs) -> bool {
     args.model.is_some() || args.autopilot.is_some()
 }
@@ -138,21 +146,21 @@ fn build_confinement(
         .transpose()
 }
 
-/// What is promised, with or without.
+/// Returns the protection level that is promised with or without confinement.
 fn run_protection_level(confinement: Option<&AgentConfinement>) -> &'static str {
     confinement.map_or("L1", |_| relay_server::CONFINED_LEVEL)
 }
 
-/// What came of it.
+/// How a run ended.
 pub(crate) struct AgentRunResult {
     pub(crate) session: SessionId,
     pub(crate) task: TaskId,
     pub(crate) transition: Transition,
     pub(crate) attempts: u32,
     pub(crate) store: Arc<SqliteStore>,
-    /// What only a run of a real agent knows.
+    /// Results that only a run of a real agent has.
     pub(crate) agent: Option<agent::AgentRunDetails>,
-    /// What only a run of a model knows.
+    /// Results that only a run of a model has.
     pub(crate) model: Option<model::ModelRunDetails>,
 }
 
@@ -194,6 +202,7 @@ pub(crate) fn run_result_json(outcome: &AgentRunResult) -> serde_json::Value {
             "output": told.usage.output,
         });
         fields.insert("usage".to_owned(), usage);
+        // The loop counts in millionths of a dollar.
         let cost = told.cost.map(|cost| cost as f64 / 1e6);
         fields.insert("cost_usd".to_owned(), cost.into());
         if !told.criteria.is_empty() {
@@ -206,7 +215,7 @@ pub(crate) fn run_result_json(outcome: &AgentRunResult) -> serde_json::Value {
     document
 }
 
-/// Why a program did not even begin.
+/// Says why a program could not be started.
 pub(super) fn start_failure_text(program: &str, error: &std::io::Error) -> String {
     let why = error.to_string();
     // The number says nothing that the words do not.
@@ -219,12 +228,13 @@ pub(super) fn start_failure_text(program: &str, error: &std::io::Error) -> Strin
     format!("{}'{program}': {why}{hint}", explanations::CANNOT_START)
 }
 
-/// What is asked for: as an argument, or on stdin where there is no person.
+/// Returns the task: from an argument, or from stdin if that is no terminal.
 fn read_task_text(args: &RunArgs) -> Result<Option<String>, CommandError> {
     if let Some(text) = args.task.as_ref().or(args.text.as_ref()) {
         return Ok(Some(text.clone()).filter(|text| !text.trim().is_empty()));
     }
     let stdin = std::io::stdin();
+    // At a terminal the read would wait for a person without a word.
     if stdin.is_terminal() {
         return Ok(None);
     }
@@ -233,7 +243,7 @@ fn read_task_text(args: &RunArgs) -> Result<Option<String>, CommandError> {
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 
-/// The state folder under which hooks of this run find the same store.
+/// Returns the state folder under which the hooks of this run find the same store.
 fn state_root(located: &ProjectLocation) -> std::path::PathBuf {
     located
         .place
@@ -243,6 +253,7 @@ fn state_root(located: &ProjectLocation) -> std::path::PathBuf {
 }
 
 pub(super) fn new_unique_hex_id() -> String {
+    // Unique on this machine, and no secret.
     let now = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap_or_default()

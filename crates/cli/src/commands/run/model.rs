@@ -1,6 +1,6 @@
-//! `checkrein run --model`: a small coding agent of our own, on the library's loop. Its shell and its
-//! patch tool stand behind the gates, its "done" is judged, and what was said is kept, so that a run
-//! that was killed is taken up where it was.
+//! `checkrein run --model`: a small coding agent of our own, on the library's loop. Its shell and
+//! its patch tool stand behind the gates, and its claim of done is judged. The conversation is
+//! kept, so that a killed run resumes where it was.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,14 +26,14 @@ use crate::ui::errors::CommandError;
 use crate::ui::progress::CheckProgressView;
 use crate::{notify, signals};
 
-/// More of a project's own instructions is not told.
+/// Bytes of a project's own instructions that the model is told.
 const MAX_INSTRUCTION_BYTES: usize = 32 * 1024;
-/// A longer file is none of instructions.
+/// A larger file is not taken for instructions.
 const MAX_INSTRUCTION_FILE: u64 = 1 << 20;
 /// How long Ctrl-C may take to be noticed.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Whom to ask for what.
+/// Which model to ask, and for what.
 pub(super) struct RunCommandModelPlan {
     model: RemoteModel,
     name: String,
@@ -43,19 +43,19 @@ pub(super) struct RunCommandModelPlan {
     goal: Option<AutopilotGoal>,
 }
 
-/// What only a run of a model knows.
+/// Results that only a run of a model has.
 pub(crate) struct ModelRunDetails {
     pub(crate) model: String,
     pub(crate) message: String,
     pub(crate) rounds: u32,
     pub(crate) usage: AnswerTokenUsage,
     pub(crate) cost: Option<u64>,
-    /// Of an autopilot: its criteria, with what was found out.
+    /// The criteria of an autopilot's goal, with what was found out about them.
     pub(crate) criteria: Vec<GoalCriterionResult>,
 }
 
 impl RunCommandModelPlan {
-    /// `None` if the session to be taken up is none of ours.
+    /// Returns `None` if the session to be resumed does not belong to our own loop.
     pub(super) fn plan_from_run_args(
         args: &RunArgs,
         located: &ProjectLocation,
@@ -74,6 +74,8 @@ impl RunCommandModelPlan {
         let of_goal = goal
             .as_ref()
             .and_then(|goal| goal.model_named_by_goal().map(str::to_owned));
+        // The command line comes before the goal's file, and that before the resumed session's
+        // model.
         let name = args.model.clone().or(of_goal).or(earlier);
         let name = match (name, &goal) {
             (Some(name), _) => name,
@@ -85,6 +87,7 @@ impl RunCommandModelPlan {
                 ));
             }
         };
+        // A session that another agent began has no conversation of ours to go on with.
         if let Some((session, None)) = &resume {
             return Err(CommandError::usage_error(
                 format!("session {} is none of a model's", session.as_str()),
@@ -104,6 +107,8 @@ impl RunCommandModelPlan {
             ));
         }
         let resume = resume.map(|(session, _)| session);
+        // A goal is its own task, and a resumed session needs no new words. Everything else needs
+        // a task.
         let task = match (&goal, &args.task, &args.text, &resume) {
             (Some(goal), ..) => Some(goal.goal_task_prompt()),
             (None, None, None, Some(_)) => None,
@@ -115,6 +120,8 @@ impl RunCommandModelPlan {
                 format!("checkrein run --model {name} \"fix the failing tests\""),
             ));
         }
+        // The key is asked for last: mistakes on the command line are reported before a missing
+        // key.
         Ok(Some(Self {
             model: open_ready_model_client(&name, located)?,
             name,
@@ -126,7 +133,7 @@ impl RunCommandModelPlan {
     }
 }
 
-/// The session that a person means, with the model that it was had with.
+/// Returns the session that a person means, and the model that it was led with.
 fn session_and_model_to_resume(
     located: &ProjectLocation,
     id: &str,
@@ -137,7 +144,7 @@ fn session_and_model_to_resume(
     Ok((session, model))
 }
 
-/// A model that can be asked: its name is one, and its key is there.
+/// Returns a model that can be asked: its name is valid and its key is there.
 fn open_ready_model_client(
     name: &str,
     located: &ProjectLocation,
@@ -159,7 +166,7 @@ fn open_ready_model_client(
     })
 }
 
-/// The loop, to its end.
+/// Drives the loop to its end.
 pub(super) fn drive_model(
     located: &ProjectLocation,
     plan: &RunCommandModelPlan,
@@ -169,7 +176,7 @@ pub(super) fn drive_model(
     let show = checks.clone();
     let show: Arc<dyn Fn(VerificationProgress) + Send + Sync> =
         Arc::new(move |news| show.show_progress(news));
-    // Until the end: two flights of one goal would work in one tree.
+    // Held until the end: two runs for one goal would work in one tree.
     let _alone = plan
         .goal
         .as_ref()
@@ -195,6 +202,7 @@ pub(super) fn drive_model(
         run_protection_level(None),
         show,
     );
+    // build_run_engine expects an agent with hooks. Here the loop itself asks the layers.
     let engine = engine.with_middleware_stages(FrontEndMiddlewareStages::LIBRARY);
     let engine = match &plan.goal {
         Some(goal) => engine.with_guarded_files(goal.guarded_files_reader(located)),
@@ -253,6 +261,7 @@ fn run_agent_loop(
             happening => talk.show_model_run_event(happening),
         });
     let interrupt = agent.interrupt_handle();
+    // The loop blocks this thread, so another one looks for Ctrl-C until `over` is dropped.
     let (over, ends) = channel::<()>();
     let watcher = std::thread::Builder::new().spawn(move || {
         while let Err(RecvTimeoutError::Timeout) = ends.recv_timeout(CANCEL_POLL_INTERVAL) {
@@ -262,6 +271,7 @@ fn run_agent_loop(
         }
     })?;
     let result = match (resume, &plan.task) {
+        // The prompt of a goal was given when its session began, and is not repeated.
         (Some(session), more) => {
             let more = more.as_deref().filter(|_| plan.goal.is_none());
             block_on(agent.resume_session_on_engine(engine, session, more))
@@ -271,7 +281,7 @@ fn run_agent_loop(
         }
     };
     drop(over);
-    // It only waits for the line above.
+    // The watcher waits only for `over`, which was dropped above.
     let _ = watcher.join();
     result.map_err(|error| match error {
         AgentLoopStartError::Config(error) => error.into(),
@@ -280,7 +290,7 @@ fn run_agent_loop(
     })
 }
 
-/// What no message can overrule, with the project's own instructions at its end.
+/// Returns the system prompt, with the project's own instructions at its end.
 fn system_prompt(root: &Path) -> String {
     let mut text = format!(
         "You are a coding agent. You work in the folder {}, with two tools: `shell` runs a command \
@@ -297,7 +307,7 @@ fn system_prompt(root: &Path) -> String {
          *** Add File: b.txt\n+its line\n*** Delete File: c.txt\n*** End Patch\n",
         root.display()
     );
-    // What cannot be read, or is no file, is not told.
+    // A file that cannot be read, or is not a regular file, is left out.
     if let Ok(Some(rules)) =
         durable_file::read_limited_text_file(&root.join("AGENTS.md"), MAX_INSTRUCTION_FILE)
     {

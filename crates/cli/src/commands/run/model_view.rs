@@ -1,4 +1,5 @@
-//! What a person sees while our own agent works: what it says, does and is told, a line each.
+//! What a person sees while our own agent works: a line for each thing that it says, does and is
+//! told.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,14 +13,14 @@ use crate::ui::printable::escape_hidden_chars;
 use crate::ui::progress::CheckProgressView;
 use crate::ui::style::Paint;
 
-/// Characters of one line.
+/// Characters of a line that are shown.
 const SHOWN: usize = 160;
 
-/// See the module.
+/// Prints the events of a run.
 pub(super) struct ModelProgressView {
     checks: Arc<CheckProgressView>,
     name: String,
-    /// While the model thinks.
+    /// The spinner while the model thinks.
     bar: Mutex<Option<ProgressBar>>,
 }
 
@@ -33,6 +34,8 @@ impl ModelProgressView {
     }
 
     pub(super) fn show_model_run_event(&self, happening: AgentLoopEvent<'_>) {
+        // Whatever happens next ends the wait for the model, and a line must not be printed into
+        // its spinner.
         if let Some(bar) = self.lock_progress_bar().take() {
             bar.finish_and_clear();
         }
@@ -71,6 +74,7 @@ impl ModelProgressView {
                 );
             }
             AgentLoopEvent::SentBack { feedback } => self.checks.print_above_progress(feedback),
+            // The loop's observer notifies the person of a parked question.
             AgentLoopEvent::Parked(_) => {}
         }
     }
@@ -80,7 +84,7 @@ impl ModelProgressView {
     }
 }
 
-/// The arguments of a call: of one that has only one, that.
+/// Returns the arguments of a call as text; for a call with a single text argument, that text.
 fn call_arguments_text(arguments: Option<&Value>) -> String {
     let only = arguments.and_then(Value::as_object).and_then(|fields| {
         let mut values = fields.values();

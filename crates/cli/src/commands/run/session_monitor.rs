@@ -1,5 +1,5 @@
-//! Looks after a task while an agent's process works on it: whether a hook halted it, its time
-//! is up, or it is long over.
+//! Watches a task while an agent's process works on it: whether a hook halted it, its time is up,
+//! or the task has long ended and the process has not.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -13,32 +13,32 @@ use checkrein_verifiers::process::ProcessExit;
 use crate::signals;
 use crate::ui::errors::CommandError;
 
-/// How often signals and the session are looked at while the agent works.
+/// How often signals and the end of the process are looked at.
 const TICK: Duration = Duration::from_millis(50);
-/// Every so many ticks the log is asked.
+/// The session's log is read at every so many ticks.
 const LOOK_EVERY: u32 = 4;
-/// An agent whose stop was accepted is given this long to go.
+/// Grace for an agent whose stop was accepted to exit.
 const LINGER: Duration = Duration::from_secs(30);
 
-/// How a process came to its end.
+/// How the watch over a process ended.
 pub(super) enum ProcessWatchResult {
     Ended(ProcessExit),
     /// A person pressed Ctrl-C.
     Interrupted,
-    /// The task was ended while it worked: by a hook, or by a cap.
+    /// A hook or a cap ended the task while the process worked.
     TaskEnded(Box<DeliveryOutcome>),
-    /// Its task had ended, and it did not.
+    /// The task had ended, and the process was killed because it stayed.
     Lingered,
 }
 
-/// What is to be done about a process.
+/// What to do about a process.
 pub(super) enum KeepOrKillAgentProcess {
     KeepRunning,
     TaskEnded(Box<DeliveryOutcome>),
     EndLingering,
 }
 
-/// Waits for the end of a process; kills it when `look` says so.
+/// Waits for the end of a process; kills it if `look` says so.
 pub(super) fn wait_or_kill_process(
     ended: &Receiver<std::io::Result<(ProcessExit, bool)>>,
     kill: &mut dyn FnMut(),
@@ -58,6 +58,7 @@ pub(super) fn wait_or_kill_process(
             Err(RecvTimeoutError::Timeout) => {}
         }
         ticks = ticks.wrapping_add(1);
+        // Signals are looked at in each tick. A look at the session reads the store and is rarer.
         let over = if signals::is_interrupted_by_signal() {
             ProcessWatchResult::Interrupted
         } else if ticks.is_multiple_of(LOOK_EVERY) {
@@ -72,30 +73,31 @@ pub(super) fn wait_or_kill_process(
             continue;
         };
         kill();
-        // Comes back once the whole tree is gone.
+        // The waiting thread reports once the whole tree is gone.
         let _ = ended.recv();
         return Ok(over);
     }
 }
 
-/// Watches one session.
+/// Watches one session, and remembers since when its task is over.
 #[derive(Default)]
 pub(super) struct WrappedAgentSessionMonitor {
     ended: Option<Instant>,
 }
 
 impl WrappedAgentSessionMonitor {
-    /// One look. With it, for who wants to show it, the session as it is.
+    /// Looks once. Returns the session's state as well, for callers that show it.
     pub(super) fn check_whether_session_is_over(
         &mut self,
         session: &Session<'_>,
     ) -> Result<(KeepOrKillAgentProcess, Option<(SessionState, Policy)>), CommandError> {
-        // What its agent does from here on could not be counted.
+        // An agent that cannot be recorded must not work on: its calls could not be counted.
         session.check_writable()?;
         let Some((state, policy)) = session.current_session_state()? else {
             return Ok((KeepOrKillAgentProcess::KeepRunning, None));
         };
         let ended = state.task.as_ref().is_some_and(|task| task.ended.is_some());
+        // An accepted stop lets the agent leave by itself. A halted task must not go on.
         let halted = ended && state.task.as_ref().is_some_and(|task| task.halted);
         if halted || is_time_cap_reached(&state, &policy) {
             let decided = session.submit_agent_event(Input::TimePassed)?;
@@ -105,11 +107,13 @@ impl WrappedAgentSessionMonitor {
             ));
         }
         if !ended && state.is_clock_turned_back(checkrein_runtime::now_millis()) {
-            // An agent that says nothing for long would have no time cap until the clock has caught up.
+            // Without this an agent that says nothing for long would have no time cap until the
+            // clock has caught up.
             session.submit_agent_event(Input::TimePassed)?;
             return Ok((KeepOrKillAgentProcess::KeepRunning, Some((state, policy))));
         }
         let since = ended.then(|| *self.ended.get_or_insert_with(Instant::now));
+        // Work after the transition reopens a task. The grace begins anew with its next end.
         if !ended {
             self.ended = None;
         }
@@ -126,6 +130,7 @@ impl WrappedAgentSessionMonitor {
 fn is_time_cap_reached(state: &SessionState, policy: &Policy) -> bool {
     let now = checkrein_runtime::now_millis();
     let busy = state.task.as_ref().map_or(0, |task| {
+        // The current stretch of work is not in the totals before it ends.
         let span = task
             .working_since
             .map_or(0, |since| now.millis_since(since));

@@ -1,20 +1,20 @@
-//! What a run has used: sums over the agent's processes, read rightly where a resumed
-//! conversation tells a sum of its own.
+//! Sums what a run has used over the processes of its agent. A resumed conversation may report a
+//! total of its own, which must not be added twice.
 
 use checkrein_adapters::headless::{AgentTokensAndCost, RunOrConversationUsage};
 use serde_json::json;
 
-/// See the module.
+/// The usage of a run so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct AgentRunUsageTotals {
     used: Option<AgentTokensAndCost>,
-    /// What the conversation had used before this run; told sums include it.
+    /// What the conversation had used before this run; reported totals include it.
     before: AgentTokensAndCost,
     partial: bool,
 }
 
 impl AgentRunUsageTotals {
-    /// A run that goes on in a conversation with a past.
+    /// Starts the totals of a run that continues a conversation.
     pub(super) fn with_earlier_usage(before: AgentTokensAndCost) -> Self {
         Self {
             before,
@@ -22,7 +22,7 @@ impl AgentRunUsageTotals {
         }
     }
 
-    /// Takes in what one process said; `None` if it did not get to say anything.
+    /// Adds what one process reported; `None` if it did not get to report anything.
     pub(super) fn add_agent_process_usage(&mut self, spent: Option<RunOrConversationUsage>) {
         match spent {
             Some(RunOrConversationUsage::ThisRun { usage, partial }) => {
@@ -30,10 +30,13 @@ impl AgentRunUsageTotals {
                 self.partial |= partial;
             }
             Some(RunOrConversationUsage::Cumulative(usage)) => {
+                // A total covers the whole conversation, this run's earlier processes included, so
+                // it replaces the sum.
                 self.used = Some(usage.subtract_earlier_usage(self.before));
-                // What an earlier process did not tell is in this sum.
+                // The total contains what an earlier process did not report.
                 self.partial = false;
             }
+            // A process that was killed reports nothing, and the sum is a lower bound.
             None => self.partial = true,
         }
     }
@@ -53,7 +56,7 @@ impl AgentRunUsageTotals {
     }
 }
 
-/// Billionths of a dollar as a number of dollars, to be read and not to be reckoned with.
+/// Converts billionths of a dollar to dollars, for display and not for arithmetic.
 fn billionths_to_dollars(billionths: u64) -> f64 {
     billionths as f64 / 1e9
 }

@@ -1,4 +1,5 @@
-//! Awk: it reads, unless it has a pipe, a redirect or a call by name.
+//! Judges awk programs. Awk only reads its files unless the program has a pipe, a redirect, or a
+//! call that runs a command.
 
 use super::tokens::identifiers_in;
 use crate::effects::paths::UNKNOWN;
@@ -6,10 +7,10 @@ use crate::effects::program_spec::EffectKind;
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::{CommandWord, WordKnowledge};
 
-/// What a program does beside reading its files.
+/// Adds what an awk program does besides reading its files.
 pub(in crate::effects) fn awk_program_effects(program: &CommandWord, out: &mut Vec<CommandEffect>) {
     let text = program.text.as_str();
-    // Behind an expansion all of a program can stand.
+    // An expansion can hold any code.
     if program.knowledge != WordKnowledge::Literal {
         return out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
@@ -22,7 +23,8 @@ pub(in crate::effects) fn awk_program_effects(program: &CommandWord, out: &mut V
     {
         return out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
-    // Programs differ on a slash in a class, and on one behind `if (...)`.
+    // Implementations of awk differ on a slash in a class and after `if (...)`: where one of them
+    // ends a pattern, another begins a string, and a pipe could hide in it.
     let doubtful = text.contains('"')
         && (text.contains("[/")
             || text.contains("/]")
@@ -38,6 +40,8 @@ pub(in crate::effects) fn awk_program_effects(program: &CommandWord, out: &mut V
     while let Some((at, c)) = rest.next() {
         let word = text.get(at..).unwrap_or("");
         match c {
+            // `>` is a redirect only in a print statement, and outside of brackets; else it
+            // compares.
             'p' if word.starts_with("print") => prints = true,
             ';' | '}' | '\n' => prints = false,
             '|' if word.starts_with("||") => {
@@ -47,6 +51,8 @@ pub(in crate::effects) fn awk_program_effects(program: &CommandWord, out: &mut V
             '>' if prints && !word.starts_with(">=") && rest.depth == 0 => {
                 add_awk_redirect_effect(word.trim_start_matches('>'), FileAccess::Write, out)
             }
+            // `getline < FILE` and `getline var < FILE` read. `COMMAND | getline` was caught at its
+            // pipe.
             'g' if word.starts_with("getline") => {
                 let behind = word.get(7..).unwrap_or("").trim_start();
                 let behind = behind
@@ -61,7 +67,7 @@ pub(in crate::effects) fn awk_program_effects(program: &CommandWord, out: &mut V
     }
 }
 
-/// `@name(...)` calls what the name holds; an address in a text or a pattern does not.
+/// Whether there is an indirect call, `@name(...)`, outside of strings and patterns (gawk).
 fn has_awk_indirect_call(text: &str) -> bool {
     AwkCodeChars::new(text).any(|(at, c)| {
         c == '@'
@@ -71,14 +77,14 @@ fn has_awk_indirect_call(text: &str) -> bool {
     })
 }
 
-/// The file behind a redirect.
+/// Adds the file that a redirect names.
 fn add_awk_redirect_effect(text: &str, act: FileAccess, out: &mut Vec<CommandEffect>) {
     let text = text.trim_start();
     let fixed = text
         .strip_prefix('"')
         .and_then(|inner| inner.split_once('"'));
     match fixed {
-        // What follows would be joined to it.
+        // The string is the whole name only if nothing follows, as awk concatenates what does.
         Some((path, rest))
             if rest.trim_start().is_empty()
                 || rest.trim_start().starts_with([';', '}', '\n', ')', ']']) =>
@@ -88,7 +94,7 @@ fn add_awk_redirect_effect(text: &str, act: FileAccess, out: &mut Vec<CommandEff
                 CommandWord::new_literal_word(path),
             ));
         }
-        // `> $1".txt"`: a name that only the run knows.
+        // `> $1".txt"`: the name is known only at run time.
         _ => out.push(CommandEffect::File(
             act,
             CommandWord::word_from_unresolved_text(UNKNOWN, WordKnowledge::SingleWord),
@@ -96,7 +102,7 @@ fn add_awk_redirect_effect(text: &str, act: FileAccess, out: &mut Vec<CommandEff
     }
 }
 
-/// The characters outside of texts and patterns, with their places.
+/// Iterates over the characters outside of strings and patterns, with their offsets.
 struct AwkCodeChars<'t> {
     text: &'t str,
     chars: std::iter::Peekable<std::str::CharIndices<'t>>,
@@ -118,7 +124,7 @@ impl<'t> AwkCodeChars<'t> {
         self.chars.next();
     }
 
-    /// Whether a pattern begins here: where no value has ended, and behind a keyword.
+    /// Whether a slash here begins a pattern: after a keyword, or where no value has just ended.
     fn begins_regex(&self, at: usize) -> bool {
         const KEYWORDS: &[&str] = &["print", "printf", "return", "else", "in", "do", "case"];
         let before = self.text.get(..at).unwrap_or("").trim_end();
@@ -130,11 +136,12 @@ impl<'t> AwkCodeChars<'t> {
             || !(self.last.is_alphanumeric() || matches!(self.last, ')' | ']' | '_' | '$' | '"'))
     }
 
+    // An unclosed string or pattern ends with its line, so that code behind it is still seen.
     fn skip_to_closing_char(&mut self, end: char) {
         let mut escaped = false;
         let mut class = false;
         for (_, c) in self.chars.by_ref() {
-            // In a class of a pattern the slash is one of its characters.
+            // Inside of `[...]` a slash does not end the pattern.
             if end == '/' && !escaped {
                 class = c == '[' || class && c != ']';
             }
@@ -142,7 +149,7 @@ impl<'t> AwkCodeChars<'t> {
                 escaped = !escaped && c == '\\';
                 continue;
             }
-            // A line goes on behind a backslash.
+            // An escaped newline continues the line.
             if !escaped && (c == end || c == '\n') {
                 return;
             }
@@ -163,7 +170,7 @@ impl Iterator for AwkCodeChars<'_> {
                     self.last = '"';
                     continue;
                 }
-                // A pattern stands where no value has ended.
+                // After a value a slash divides; elsewhere it begins a pattern.
                 '/' if self.begins_regex(at) => {
                     self.skip_to_closing_char('/');
                     self.last = '"';

@@ -1,4 +1,6 @@
-//! JavaScript that prints and reads.
+//! Recognizes JavaScript programs for Node that only print, compute and read. Forbidden names,
+//! escapes in strings and computed members make a program unreadable, because any of them can hide
+//! a call.
 
 use super::file_access_effect;
 use super::tokens::{CodeToken, identifiers_in, split_code_call_arguments, tokenize_code};
@@ -116,7 +118,7 @@ const FORBIDDEN_NAMES: &[&str] = &[
     "promises",
 ];
 
-/// Modules that only compute or look.
+/// Modules that change nothing, apart from the members forbidden above.
 const PURE_MODULES: &[&str] = &[
     "fs",
     "path",
@@ -137,9 +139,9 @@ const PURE_MODULES: &[&str] = &[
     "readline",
 ];
 
-/// Whether all of it is harmless but for what is put into `out`.
+/// Whether the program is harmless apart from the effects that are added to `out`.
 pub(super) fn analyze_javascript(text: &str, out: &mut Vec<CommandEffect>) -> bool {
-    // An escape can spell any name, a regex can hold a quote.
+    // An escape can spell any name, and a template (`${...}`) holds code in a string.
     if text.contains("\\u")
         || text.contains("\\x")
         || text.contains("${")
@@ -150,6 +152,7 @@ pub(super) fn analyze_javascript(text: &str, out: &mut Vec<CommandEffect>) -> bo
     let Some(tokens) = tokenize_code(text, "//") else {
         return false;
     };
+    // Letters that look like others would pass the comparison of names.
     let plain = tokens.iter().all(|token| match token {
         CodeToken::Name(name) => name.is_ascii(),
         CodeToken::Sign(c) => c.is_ascii(),
@@ -162,6 +165,8 @@ pub(super) fn analyze_javascript(text: &str, out: &mut Vec<CommandEffect>) -> bo
         let next = tokens.get(index + 1);
         match token {
             CodeToken::Name("require") => {
+                // Only a call with one literal argument is known; `require` itself must not be
+                // passed on.
                 let arguments = match next {
                     Some(CodeToken::Sign('(')) => split_code_call_arguments(&tokens, index + 2),
                     Some(CodeToken::Sign('.'))
@@ -178,6 +183,7 @@ pub(super) fn analyze_javascript(text: &str, out: &mut Vec<CommandEffect>) -> bo
                     return false;
                 }
                 let name = name.strip_prefix("node:").unwrap_or(name);
+                // A module by its absolute path may lie outside of the project.
                 if name.starts_with(['/', '~']) {
                     return false;
                 }
@@ -191,13 +197,14 @@ pub(super) fn analyze_javascript(text: &str, out: &mut Vec<CommandEffect>) -> bo
                     } else {
                         "node_modules/"
                     };
+                    // Node adds an extension, or takes a folder with an index file.
                     let ends = ["", ".*", "/*"].map(|end| format!("{folder}{name}{end}"));
                     out.extend(ends.map(|path| {
                         CommandEffect::StartsFile(CommandWord::new_literal_word(path))
                     }));
                 }
             }
-            // `x[y]` could be any member.
+            // `x[y]` could be any member, a forbidden one among them.
             CodeToken::Sign('[') => {
                 let member = matches!(
                     index.checked_sub(1).and_then(|at| tokens.get(at)),
@@ -214,6 +221,8 @@ pub(super) fn analyze_javascript(text: &str, out: &mut Vec<CommandEffect>) -> bo
                 if computed {
                     return false;
                 }
+                // An index that is a literal, or a usual name of a loop variable, names no hidden
+                // function.
                 let fixed = matches!(
                     (next, tokens.get(index + 2)),
                     (
@@ -240,15 +249,15 @@ pub(super) fn analyze_javascript(text: &str, out: &mut Vec<CommandEffect>) -> bo
     true
 }
 
-/// Whether `{[x]: y}` takes a member whose name is made.
+/// Whether this is a computed key, `{[x]: y}`, which can take any member.
 fn is_computed_js_key(tokens: &[CodeToken<'_>], at: usize) -> bool {
     let rest = tokens.get(at..).unwrap_or(&[]);
     let end = rest.iter().position(|token| *token == CodeToken::Sign(']'));
     end.is_some_and(|end| rest.get(end + 1) == Some(&CodeToken::Sign(':')))
 }
 
-/// Whether `x[k]` is shown or counted and neither called nor kept, and nothing here is a module
-/// with members that act.
+/// Whether `x[k]` is only shown or counted, neither called nor kept, in a program that requires no
+/// module with dangerous members.
 fn is_harmless_js_index_access(tokens: &[CodeToken<'_>], at: usize) -> bool {
     let holder = at.checked_sub(1).and_then(|at| tokens.get(at));
     let before = at.checked_sub(2).and_then(|at| tokens.get(at));
@@ -265,8 +274,8 @@ fn is_harmless_js_index_access(tokens: &[CodeToken<'_>], at: usize) -> bool {
         && !tokens.iter().any(acts)
 }
 
-/// Whether what `require` brings is only ever used by the names of its members: `require(x).y`,
-/// `{y} = require(x)`, or `m = require(x)` where `m` stands nowhere without a dot behind it.
+/// Whether the module that `require` returns is only used through named members: `require(x).y`,
+/// `{y} = require(x)`, or `m = require(x)` where every `m` is followed by a dot.
 fn is_harmless_require(tokens: &[CodeToken<'_>], at: usize) -> bool {
     let end = tokens
         .get(at..)
@@ -275,6 +284,7 @@ fn is_harmless_require(tokens: &[CodeToken<'_>], at: usize) -> bool {
     if behind == Some(&CodeToken::Sign('.')) {
         return true;
     }
+    // Passed on as a whole, the module could be searched for members by computed names.
     let [held, equals] = [2, 1].map(|back| at.checked_sub(back).and_then(|at| tokens.get(at)));
     let data =
         matches!(tokens.get(at + 2), Some(CodeToken::Quoted(name, _)) if name.ends_with(".json"));
@@ -284,7 +294,7 @@ fn is_harmless_require(tokens: &[CodeToken<'_>], at: usize) -> bool {
             let loose = |pair: &[CodeToken<'_>]| matches!(pair, [CodeToken::Name(name), next] if name == held && !matches!(next, CodeToken::Sign('.' | '=' | '(')));
             !tokens.windows(2).any(loose)
         }
-        // It may be shown.
+        // Elsewhere the module may be printed. Data and most modules give nothing away.
         _ => {
             data || !matches!(
                 tokens.get(at + 2),

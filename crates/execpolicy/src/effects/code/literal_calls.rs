@@ -1,14 +1,15 @@
-//! What a program that cannot be read as a whole plainly says: calls that remove a path or run a
-//! command which stands in them as a text. More is not looked for.
+//! Finds calls in an unreadable program whose effect is plain from the text: a call that removes,
+//! writes or moves a literal path, or runs a literal command. Everything else stays unknown. This
+//! only adds effects, so that a destructive call is refused and not just asked about.
 
 use super::{CodeLanguage, file_access_effect};
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::CommandWord;
 
-/// Calls of one program that are kept.
+/// Maximum number of effects that are added for one program.
 const MOST: usize = 64;
 
-/// Functions that remove what their first argument names, whatever they belong to.
+/// Functions that remove what their first argument names, whatever object they belong to.
 const REMOVERS: &[&str] = &[
     "rmtree",
     "remove_tree",
@@ -25,7 +26,7 @@ const REMOVERS: &[&str] = &[
     "rimraf",
     "rimrafSync",
 ];
-/// Functions of so common a name that they count only where they belong to one of [`FILES`].
+/// Functions with common names, which count only as members of one of [`FILES`].
 const COMMON: &[&str] = &["remove", "unlink", "rmdir", "rm", "delete"];
 const FILES: &[&str] = &["os", "fs", "fsp", "promises", "File", "Dir", "FileUtils"];
 /// Functions that write what their first argument names.
@@ -37,7 +38,7 @@ const WRITERS: &[&str] = &[
     "createWriteStream",
     "truncateSync",
 ];
-/// Functions that put their first argument, or another name of it, where their second says.
+/// Functions that move, copy or link their first argument to their second.
 const MOVERS: &[&str] = &[
     "renameSync",
     "copyFileSync",
@@ -49,7 +50,7 @@ const COMMON_MOVERS: &[&str] = &[
     "copy", "copy2", "copyfile", "copytree", "move", "rename", "replace", "symlink", "link", "cp",
     "cp_r", "mv", "ln_s",
 ];
-/// Functions that run a command: a text, or a list of its words.
+/// Functions that run a command, given as one text or as a list of words.
 const RUNNERS: &[&str] = &[
     "system",
     "popen",
@@ -66,7 +67,7 @@ const RUNNERS: &[&str] = &[
     "spawnSync",
     "execFileSync",
 ];
-/// How a program asks for the home of its person.
+/// Expressions for the home folder in several languages.
 const HOMES: &[&str] = &[
     "os.path.expanduser('~')",
     "os.path.expanduser(\"~\")",
@@ -90,7 +91,7 @@ const HOMES: &[&str] = &[
     "$HOME",
 ];
 
-/// Adds what the calls of this program remove and run.
+/// Adds the effects of calls with literal arguments.
 pub(super) fn add_literal_call_effects(
     language: CodeLanguage,
     text: &str,
@@ -98,7 +99,9 @@ pub(super) fn add_literal_call_effects(
 ) {
     let before = out.len();
     let mut rest = text;
+    // The identifier before a dot, such as `os` in `os.remove`.
     let mut owner = "";
+    // Each round takes at least one byte, so this bound only guards against a mistake.
     for _ in 0..text.len() {
         let Some(first) = rest.chars().next() else {
             break;
@@ -106,6 +109,7 @@ pub(super) fn add_literal_call_effects(
         if out.len() > before + MOST {
             return;
         }
+        // Strings and comments are skipped as a whole, because calls in them do not run.
         let comment = match first {
             '#' => language != CodeLanguage::Node,
             '/' => language == CodeLanguage::Node && rest.starts_with("//"),
@@ -137,7 +141,7 @@ pub(super) fn add_literal_call_effects(
         } else {
             rest = rest.get(first.len_utf8()..).unwrap_or("");
         }
-        // `os.remove`, `File::delete`: what belongs together stands together.
+        // An owner only holds up to the next sign other than `.` or `::`.
         if !matches!(first, '.' | ':') {
             owner = "";
         }
@@ -151,12 +155,13 @@ fn add_code_call_effects(owner: &str, name: &str, after: &str, out: &mut Vec<Com
     let arguments = after.trim_start().trim_start_matches('(').trim_start();
     if removes {
         let home = HOMES.iter().find_map(|home| arguments.strip_prefix(home));
+        // A string followed by an operator, as in `"/tmp/" + x`, is not the whole path.
         let alone = |rest: &str| {
             let next = rest.trim_start().chars().next();
             next.is_none_or(|next| matches!(next, ')' | ',' | ';' | '}'))
         };
         match leading_string(arguments) {
-            // No language but the shell takes a `~` for a home.
+            // Only the shell expands `~`; elsewhere it is a file name.
             Some((path, rest)) if alone(rest) && !path.starts_with('~') => {
                 out.push(file_access_effect(FileAccess::Remove, &path));
             }
@@ -173,6 +178,7 @@ fn add_code_call_effects(owner: &str, name: &str, after: &str, out: &mut Vec<Com
         let second = leading_string(arguments).and_then(|(_, rest)| {
             leading_string(rest.trim_start().strip_prefix(',')?.trim_start())
         });
+        // The target may be a folder, in which the file keeps its name.
         out.extend(second.map(|(path, _)| file_access_effect(FileAccess::Unpack, &path)));
     } else if RUNNERS.contains(&name) {
         let mut words = Vec::new();
@@ -184,6 +190,7 @@ fn add_code_call_effects(owner: &str, name: &str, after: &str, out: &mut Vec<Com
                 None => break,
             };
         }
+        // One text is read by a shell; a list is the words of a command.
         match words.as_slice() {
             [] => {}
             [text] => out.push(CommandEffect::RunsScript(text.clone())),
@@ -192,8 +199,8 @@ fn add_code_call_effects(owner: &str, name: &str, after: &str, out: &mut Vec<Com
     }
 }
 
-/// The string that a text begins with, and what follows it; one that holds an expression of the
-/// language is none.
+/// Splits off the string literal that a text begins with. Template strings, which hold expressions,
+/// are not taken.
 fn leading_string(text: &str) -> Option<(String, &str)> {
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let mut value = String::new();

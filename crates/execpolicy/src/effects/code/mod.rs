@@ -1,5 +1,5 @@
-//! Code of other languages, as far as it can be read. Nothing is run and little is understood:
-//! what is not plainly harmless cannot be read.
+//! Judges inline code in languages other than the shell. Nothing is run, and only little is
+//! understood: a program that is not plainly harmless counts as unreadable.
 
 mod awk;
 mod javascript;
@@ -19,12 +19,12 @@ pub(super) use awk::awk_program_effects;
 pub(super) use sed::sed_script_effects;
 pub(super) use sql::{sql_effects, sqlite_text_effects};
 
-/// Bytes of a program that is read.
+/// Maximum bytes of a program that is analyzed.
 const LONGEST: usize = 64 << 10;
-/// Paths that are looked for in a program that cannot be read.
+/// Maximum number of paths that are collected from an unreadable program.
 const MOST_NAMED: usize = 64;
 
-/// A language that is read.
+/// The language of a program text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CodeLanguage {
     /// Python.
@@ -43,15 +43,15 @@ pub(crate) enum CodeLanguage {
     Sqlite,
     /// Commands of `redis-cli`.
     Redis,
-    /// A shell's, read by the grammar.
+    /// Shell, which the shell grammar reads.
     Shell,
-    /// One that is not read.
+    /// A language that is not analyzed.
     Unread,
-    /// None: it goes to another machine.
+    /// No code: the input goes to another machine.
     RemoteInput,
 }
 
-/// What a program in the words of a command does.
+/// Adds the effects of a program that stands in the words of a command.
 pub(super) fn add_inline_code_effects(
     language: CodeLanguage,
     program: Option<&CommandWord>,
@@ -62,6 +62,7 @@ pub(super) fn add_inline_code_effects(
             add_code_effects(language, &word.text, out)
         }
         Some(word) => {
+            // A variable in the program can hold any code. Its literal calls still run.
             add_unreadable_code_effects(&word.text, out);
             literal_calls::add_literal_call_effects(language, &word.text, out);
         }
@@ -69,7 +70,7 @@ pub(super) fn add_inline_code_effects(
     }
 }
 
-/// What a program does.
+/// Adds the effects of a program text.
 pub(crate) fn add_code_effects(language: CodeLanguage, text: &str, out: &mut Vec<CommandEffect>) {
     let harmless = text.len() <= LONGEST
         && match language {
@@ -87,6 +88,7 @@ pub(crate) fn add_code_effects(language: CodeLanguage, text: &str, out: &mut Vec
                 true
             }
             CodeLanguage::Redis | CodeLanguage::Unread => false,
+            // What is sent is judged where it is sent, and shell text by the grammar.
             CodeLanguage::RemoteInput => true,
             CodeLanguage::Shell => true,
         };
@@ -98,7 +100,7 @@ pub(crate) fn add_code_effects(language: CodeLanguage, text: &str, out: &mut Vec
     }
 }
 
-/// What it does nobody knows; which files it may be about can be told from their names in it.
+/// Adds an unreadable program: what it does is unknown, but the paths that it names are recorded.
 fn add_unreadable_code_effects(text: &str, out: &mut Vec<CommandEffect>) {
     out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     let part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '*' | '~');
@@ -110,14 +112,15 @@ fn add_unreadable_code_effects(text: &str, out: &mut Vec<CommandEffect>) {
     while !rest.is_empty() && found.len() < MOST_NAMED {
         let length = rest.find(|c| !part(c)).unwrap_or(rest.len());
         let (piece, after) = rest.split_at_checked(length).unwrap_or((rest, ""));
-        // A word alone is a path where it is quoted, not where it is a name of the program's.
+        // A word without a slash is a path if it is quoted; else it is an identifier.
         let quoted = before == Some('"') && after.starts_with('"')
             || before == Some('\'') && after.starts_with('\'');
         let names = piece.contains('/') || quoted || piece.contains('.') && !piece.starts_with('.');
         if names && piece.contains(char::is_alphanumeric) && !found.contains(&piece) {
             found.push(piece);
         }
-        // `"a/b"`, `">a/b"`, `f"{home}/a/b"`: the name of a file, and not a part of a sentence.
+        // A whole string is a file name (`"a/b"`, `">a/b"`, `f"{home}/a/b"`); a path in a longer
+        // string may be part of a sentence.
         let begins = matches!(before, Some('"' | '\'' | '`' | '>' | '}'));
         if writes && begins && piece.contains('/') && after.starts_with(['"', '\'', '`']) {
             alone.push(piece);
@@ -137,7 +140,7 @@ fn add_unreadable_code_effects(text: &str, out: &mut Vec<CommandEffect>) {
     );
 }
 
-/// Whether a module of this name is one that only computes.
+/// Whether the module of this name only computes.
 pub(super) fn is_pure_module(language: CodeLanguage, name: &str) -> bool {
     match language {
         CodeLanguage::Perl => one_liners::PERL_MODULES.contains(&name),
@@ -146,9 +149,10 @@ pub(super) fn is_pure_module(language: CodeLanguage, name: &str) -> bool {
     }
 }
 
-/// The program that an option names: a file, or what comes in.
+/// Returns the effect of an option that names a script file, or standard input.
 pub(super) fn script_file_effect(word: &CommandWord) -> CommandEffect {
     let text = word.text.as_str();
+    // A pipe or a process substitution has no file whose text could be judged.
     let fed = text == "-"
         || ["/dev/", "/proc/", "<("]
             .iter()
@@ -159,10 +163,11 @@ pub(super) fn script_file_effect(word: &CommandWord) -> CommandEffect {
     }
 }
 
-/// The files that a module of Python can be.
+/// Adds the files that a Python module can be loaded from.
 pub(super) fn add_python_module_files(module: &str, out: &mut Vec<CommandEffect>) {
     let path = module.trim_end_matches(".py").replace('.', "/");
     let ends = [".py", "/__init__.py", "/__main__.py"];
+    // Importing `a.b` runs `a` first.
     if let Some((first, _)) = module.split_once('.') {
         out.push(CommandEffect::StartsFile(CommandWord::new_literal_word(
             format!("{first}.py"),

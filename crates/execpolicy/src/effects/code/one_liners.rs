@@ -1,4 +1,6 @@
-//! One-liners of Perl, Ruby and PHP: harmless if no name in them can run, write or hide anything.
+//! Recognizes harmless one-liners of Perl, Ruby and PHP: those without a name or a sign that can
+//! run code, write or hide either. Perl and Ruby have a list of what is forbidden, PHP of what is
+//! allowed.
 
 use super::file_access_effect;
 use crate::effects::{CommandEffect, FileAccess};
@@ -131,24 +133,26 @@ const PERL_FORBIDDEN_NAMES: &[&str] = &[
     "alarm",
 ];
 
-/// Reads it; `true` if it is harmless.
+/// Whether the Perl program is harmless.
 pub(super) fn analyze_perl(text: &str, _: &mut [CommandEffect]) -> bool {
-    // `s///ee` runs what it makes; any name can be made of pieces where a function is called by
-    // one: `&$x`, `&{...}`, `->$x`, `*{...}`.
+    // Signs that call a function by a computed name (`&$x`, `&{...}`, `->$x`, `*{...}`), run code
+    // (backticks, `(?{`), open a pipe (`|"`), or spell characters (`\x`).
     let signs = [
         "`", "&$", "&{", "->$", "->(", "->{", "*{", "$$", "@$", "%$", "@{", "${", "(?{", "(??{",
         "|\"", "\"|", "<$", "<<", "\\x", "\\N", "$^", "=>", "%{",
     ];
-    // `@{` and `${` dereference a name; plain sums and hashes do without.
+    // `@{` and `${` dereference a computed name. Ordinary one-liners do without any of these, so a
+    // false alarm costs one question.
     !signs.iter().any(|sign| text.contains(sign))
         && text.is_ascii()
         && !identifiers_in(text).any(|name| PERL_FORBIDDEN_NAMES.contains(&name))
         && !has_perl_ee_modifier(text)
 }
 
-/// Two `e` among the letters behind a last delimiter.
+/// Whether some word could be the modifiers of `s///ee`, which evaluates its result as code.
 fn has_perl_ee_modifier(text: &str) -> bool {
     identifiers_in(text).any(|name| {
+        // Only a short word of modifier letters counts, or ordinary names with two `e` would, too.
         name.len() <= 8
             && name.matches('e').count() > 1
             && name.chars().all(|c| "msixpodualngcer".contains(c))
@@ -227,11 +231,13 @@ const RUBY_FORBIDDEN_NAMES: &[&str] = &[
     "abort",
 ];
 
-/// Reads it; `true` if it is harmless.
+/// Whether the Ruby program is harmless; adds the files that it reads.
 pub(super) fn analyze_ruby(text: &str, out: &mut Vec<CommandEffect>) -> bool {
+    // Backticks and `%x` run commands, `&:name` calls a method by name, `#{}` holds code.
     let signs = ["`", "%x", "&:", "<<", "\\x", "\\u", "#{"];
     let mut words = text.split_whitespace().peekable();
     while let Some(word) = words.next() {
+        // `require` loads a file, so only modules of the list are allowed.
         if matches!(word, "require" | "require;") || word.starts_with("require(") {
             let name = words
                 .peek()
@@ -242,7 +248,8 @@ pub(super) fn analyze_ruby(text: &str, out: &mut Vec<CommandEffect>) -> bool {
             }
         }
     }
-    // Reading a file, spelt as it mostly is.
+    // `File` and `IO` are forbidden names. Reads with a literal path are cut out first, because
+    // they are common and their path is known.
     let mut rest = text.to_owned();
     for reader in ["File.read(", "File.readlines(", "IO.read(", "File.exist?("] {
         while let Some(at) = rest.find(reader) {
@@ -255,6 +262,7 @@ pub(super) fn analyze_ruby(text: &str, out: &mut Vec<CommandEffect>) -> bool {
                 return false;
             };
             let path = inner.get(..end).unwrap_or("");
+            // `IO.read("|cmd")` runs the command.
             if path.starts_with('|') {
                 return false;
             }
@@ -346,14 +354,18 @@ const PHP_PURE_FUNCTIONS: &[&str] = &[
     "mktime",
 ];
 
-/// Reads it; `true` if it is harmless: names outside of quotes are all known.
+/// Whether the PHP program is harmless: every name outside of strings is a known pure function.
 pub(super) fn analyze_php(text: &str) -> bool {
+    // A variable could hold the name of a function, which PHP calls as `$f()`.
     if text.contains(['`', '$', '&']) || !text.is_ascii() {
         return false;
     }
+    // Strings are data here: without variables none of their contents can be called.
     let Some(tokens) = super::tokens::tokenize_code(text, "#") else {
         return false;
     };
+    // A string or an expression that is called is a function by a computed name: `"sys" . "tem"` in
+    // brackets.
     tokens.windows(2).all(|pair| {
         !matches!(
             pair,

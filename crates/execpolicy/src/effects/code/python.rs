@@ -1,5 +1,6 @@
-//! Python that prints, counts and reads. Names that run, write or hide are not allowed anywhere,
-//! texts included, so that no text can be made into a program unseen.
+//! Recognizes Python programs that only print, compute and read. Names that run code, write or hide
+//! either of those are not allowed anywhere, string literals included, so that no string can become
+//! a program unseen. A program that is not plainly harmless counts as unreadable.
 
 use super::file_access_effect;
 use super::tokens::{CodeToken, identifiers_in, split_code_call_arguments, tokenize_code};
@@ -205,7 +206,8 @@ const FORBIDDEN_NAMES: &[&str] = &[
     "NamedTemporaryFile",
     "FileHandler",
     "savez",
-    // Other ways to members and to code.
+    // Further ways to modules, attributes and code: `os` is also reachable as the `_os` that other
+    // modules of the standard library import.
     "_os",
     "_sys",
     "_shutil",
@@ -256,7 +258,7 @@ const FORBIDDEN_NAMES: &[&str] = &[
     "memmap",
 ];
 
-/// Modules that run, write or reach others, whatever of them is used.
+/// Modules that run code, write or use the network, whichever of their members is used.
 const FORBIDDEN_MODULES: &[&str] = &[
     "pydoc",
     "venv",
@@ -300,7 +302,7 @@ const FORBIDDEN_MODULES: &[&str] = &[
     "asynchat",
 ];
 
-/// What of `os` only looks.
+/// Members of `os` that change nothing.
 const HARMLESS_OS_NAMES: &[&str] = &[
     "path",
     "getcwd",
@@ -339,7 +341,7 @@ const HARMLESS_OS_NAMES: &[&str] = &[
     "readlink",
 ];
 
-/// Methods of other people's packages that write to where their first argument says.
+/// Methods of third-party packages that write the file named by their first argument.
 const SAVE_METHODS: &[&str] = &[
     "to_csv",
     "to_json",
@@ -369,12 +371,13 @@ const SAVE_METHODS: &[&str] = &[
     "to_stata",
 ];
 
-/// Whether all of it is harmless but for what is put into `out`.
+/// Whether the program is harmless apart from the effects that are added to `out`.
 pub(super) fn analyze_python(text: &str, out: &mut Vec<CommandEffect>) -> bool {
+    // Phase 1: the whole text. A forbidden name in any place ends the analysis.
     let Some(tokens) = tokenize_code(text, "#") else {
         return false;
     };
-    // Other alphabets fold into ours in names.
+    // Python normalizes identifiers (NFKC), so a name in other letters can be a forbidden one.
     let plain = tokens.iter().all(|token| match token {
         CodeToken::Name(name) => name.is_ascii(),
         CodeToken::Sign(c) => c.is_ascii() && *c != '`' && *c != '\0',
@@ -387,15 +390,19 @@ pub(super) fn analyze_python(text: &str, out: &mut Vec<CommandEffect>) -> bool {
     if !plain || spelt || identifiers_in(text).any(|name| FORBIDDEN_NAMES.contains(&name)) {
         return false;
     }
+    // A mangled `__import__` in a string may be handed to something that evaluates it.
     let runs = tokens.iter().any(|token| matches!(token, CodeToken::Quoted(text, _) if text.contains("__imp") || text.contains("@__")));
     if runs {
         return false;
     }
+    // Phase 2: each token with its neighbours. Whatever is not recognized as harmless returns
+    // false.
     let at = |at: usize| tokens.get(at);
     for (index, token) in tokens.iter().enumerate() {
         let before = index.checked_sub(1).and_then(&at);
         match token {
             CodeToken::Name("os") => {
+                // `import os as x` would give the module a name that is not followed.
                 let imported = matches!(
                     before,
                     Some(CodeToken::Name("import")) | Some(CodeToken::Sign(','))
@@ -416,6 +423,8 @@ pub(super) fn analyze_python(text: &str, out: &mut Vec<CommandEffect>) -> bool {
                 "open" | "TextIOWrapper" | "FileIO" | "ZipFile" | "TarFile" | "GzipFile"
                 | "BZ2File" | "LZMAFile",
             ) if !matches!(before, Some(CodeToken::Name("import"))) => {
+                // A definition of `open`, or a mention without a call, can stand for the function
+                // later.
                 let defined = matches!(before, Some(CodeToken::Name("def")));
                 if defined
                     || at(index + 1) != Some(&CodeToken::Sign('('))
@@ -425,7 +434,7 @@ pub(super) fn analyze_python(text: &str, out: &mut Vec<CommandEffect>) -> bool {
                 }
             }
             CodeToken::Name("replace") if before == Some(&CodeToken::Sign('.')) => {
-                // That of a text has two arguments, that of a file one.
+                // `str.replace` has two arguments; `Path.replace` has one, and moves a file.
                 let two = at(index + 1) == Some(&CodeToken::Sign('('))
                     && split_code_call_arguments(&tokens, index + 2).len() >= 2;
                 if !two {
@@ -436,7 +445,8 @@ pub(super) fn analyze_python(text: &str, out: &mut Vec<CommandEffect>) -> bool {
                 let holder = index.checked_sub(2).and_then(&at);
                 let method = before == Some(&CodeToken::Sign('.'));
                 let screen = matches!(holder, Some(CodeToken::Name("stdout" | "stderr")));
-                // `.remove` of a list, and of a handle that `open` was asked about.
+                // `.remove` belongs to a list, as `os` is checked above; `.write` belongs to a
+                // handle whose `open` was checked.
                 let known =
                     matches!(token, CodeToken::Name("remove" | "write" | "writelines")) && method;
                 if !(screen || known) {
@@ -450,16 +460,20 @@ pub(super) fn analyze_python(text: &str, out: &mut Vec<CommandEffect>) -> bool {
                     Some([CodeToken::Quoted(path, false)]) => {
                         out.push(file_access_effect(FileAccess::Write, path))
                     }
+                    // Without an argument nothing is written.
                     Some([]) | None => {}
                     Some(_) => return false,
                 }
             }
             CodeToken::Name("import" | "from") => {
+                // An import runs the module, which may be a file of the project.
                 out.push(CommandEffect::Kind(EffectKind::Opaque));
                 let line = tokens.get(index + 1..).unwrap_or(&[]).iter();
                 let line = line
                     .take_while(|token| !matches!(token, CodeToken::Line | CodeToken::Sign(';')));
-                // Of `from x import y`, `y` is a name of theirs.
+                // In `from x import y` only `x` is a module, except that `logging` has submodules
+                // that write files or run code. `config` and `handlers` alone are common local
+                // modules.
                 let barred = |token: &CodeToken<'_>| matches!(token, CodeToken::Name(name) if FORBIDDEN_MODULES.contains(name));
                 let own = |name: &str| matches!(name, "config" | "handlers");
                 let first = matches!(at(index + 1), Some(CodeToken::Name(name)) if FORBIDDEN_MODULES.contains(name) && !own(name));
@@ -474,7 +488,7 @@ pub(super) fn analyze_python(text: &str, out: &mut Vec<CommandEffect>) -> bool {
                     }
                 }
             }
-            // Where a log, or a tree of XML, goes.
+            // The file that a log or an XML tree is written to.
             CodeToken::Name("basicConfig" | "dump")
                 if at(index + 1) == Some(&CodeToken::Sign('(')) =>
             {
@@ -487,6 +501,7 @@ pub(super) fn analyze_python(text: &str, out: &mut Vec<CommandEffect>) -> bool {
                         ] => {
                             out.push(file_access_effect(FileAccess::Write, path));
                         }
+                        // `**options` could hold a file name.
                         [CodeToken::Name("filename"), ..] | [CodeToken::Sign('*'), ..] => {
                             return false;
                         }
@@ -494,7 +509,7 @@ pub(super) fn analyze_python(text: &str, out: &mut Vec<CommandEffect>) -> bool {
                     }
                 }
             }
-            // Where it makes files of its own.
+            // `dir=` is where `tempfile` makes its files.
             CodeToken::Name("dir") if at(index + 1) == Some(&CodeToken::Sign('=')) => {
                 match at(index + 2) {
                     Some(CodeToken::Quoted(path, false)) => {
@@ -503,8 +518,9 @@ pub(super) fn analyze_python(text: &str, out: &mut Vec<CommandEffect>) -> bool {
                     _ => return false,
                 }
             }
-            // What looks like a path may be read somewhere.
+            // A string that looks like a path counts as read, wherever it is used.
             CodeToken::Quoted(text, format) => {
+                // An f-string holds expressions, which are not tokenized.
                 if *format && identifiers_in(text).any(|name| matches!(name, "open" | "os")) {
                     return false;
                 }
@@ -518,7 +534,7 @@ pub(super) fn analyze_python(text: &str, out: &mut Vec<CommandEffect>) -> bool {
     true
 }
 
-/// Whether an escape in a text can stand for a character of a name or of a path.
+/// Whether an escape can spell a character of a name or a path. `\x1b`, as in colours, cannot.
 fn has_obfuscating_escape(text: &str) -> bool {
     text.match_indices("\\x").any(|(at, _)| {
         let digits = text.get(at + 2..at + 4);
@@ -549,7 +565,7 @@ fn imports_harmless_os_names(tokens: &[CodeToken<'_>], index: usize) -> bool {
     })
 }
 
-/// A call of `open`: what is read or written.
+/// Adds what a call of `open` reads or writes. Returns `false` if that is not certain.
 fn analyze_python_open_call(
     tokens: &[CodeToken<'_>],
     index: usize,
@@ -566,10 +582,12 @@ fn analyze_python_open_call(
             ] => text,
             _ => return None,
         };
+        // A text of these letters only is a mode; a file of such a name is rare.
         let is_mode =
             !text.is_empty() && text.len() <= 4 && text.chars().all(|c| "rwaxbtU+".contains(c));
         is_mode.then(|| (*text).to_owned())
     };
+    // `*args`, an `opener` or a computed mode leave open what happens.
     let unclear = arguments
         .iter()
         .any(|piece| matches!(piece, [CodeToken::Sign('*'), ..]))
@@ -580,6 +598,7 @@ fn analyze_python_open_call(
         });
     let method = index.checked_sub(1).and_then(|at| tokens.get(at)) == Some(&CodeToken::Sign('.'));
     let modes: Vec<String> = arguments.iter().filter_map(|piece| mode(piece)).collect();
+    // A method, such as `Path.open`, has its mode first, a function has it second.
     let second_unclear = !method
         && arguments.get(1).is_some_and(|piece| {
             mode(piece).is_none()
@@ -608,6 +627,7 @@ fn analyze_python_open_call(
             out.push(file_access_effect(FileAccess::Write, path));
             true
         }
+        // A file is written, but its name is computed.
         (None, true) => false,
         (Some(path), false) => {
             out.push(file_access_effect(FileAccess::Read, path));

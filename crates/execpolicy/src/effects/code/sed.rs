@@ -1,14 +1,16 @@
-//! Sed: commands that run something (`e`, `s///e`) or name a file (`r`, `w`).
+//! Judges sed scripts: commands that run something (`e`, `s///e`) or name a file (`r`, `w`). A
+//! script that is not understood to its end counts as unreadable. Follows GNU sed.
 
 use crate::effects::program_spec::EffectKind;
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::{CommandWord, WordKnowledge};
 
-/// What a script does beside editing.
+/// Adds what a script does besides editing its input.
 pub(in crate::effects) fn sed_script_effects(script: &CommandWord, out: &mut Vec<CommandEffect>) {
     let text = script.text.as_str();
     if script.knowledge != WordKnowledge::Literal {
-        // `s/$OLD/$NEW/g`: what comes in could end the command and begin another.
+        // A value in `s/$OLD/$NEW/g` could end the command and begin another one. Plain
+        // substitutions and line ranges are accepted all the same, because they are everyday work.
         let inner = text.starts_with(['s', 'y']) && is_plain_sed_substitution(text)
             || is_sed_line_range(text);
         if !inner {
@@ -21,7 +23,8 @@ pub(in crate::effects) fn sed_script_effects(script: &CommandWord, out: &mut Vec
     }
 }
 
-/// A substitution whose flags stand at the end and are plain: a hole in it is taken for a text.
+/// Whether this is one substitution with harmless flags at its end. A variable in it counts as
+/// text.
 fn is_plain_sed_substitution(text: &str) -> bool {
     let Some(delimiter) = text
         .chars()
@@ -38,7 +41,7 @@ fn is_plain_sed_substitution(text: &str) -> bool {
             .all(|c| c.is_ascii_digit() || matches!(c, 'g' | 'p' | 'i' | 'I'))
 }
 
-/// `$1,${2}p`: lines by number.
+/// Whether the script selects lines by number: `$1,${2}p`.
 fn is_sed_line_range(text: &str) -> bool {
     text.ends_with(['p', 'd', 'q'])
         && text
@@ -47,7 +50,7 @@ fn is_sed_line_range(text: &str) -> bool {
         && !text.contains("$(")
 }
 
-/// Reads it to the end; `None` if it is not understood, or runs something.
+/// Parses a script to its end. Returns `None` if it is not understood or runs something.
 fn analyze_sed_script(text: &str, out: &mut Vec<CommandEffect>) -> Option<()> {
     let mut rest = text;
     loop {
@@ -55,12 +58,14 @@ fn analyze_sed_script(text: &str, out: &mut Vec<CommandEffect>) -> Option<()> {
         if rest.is_empty() {
             return Some(());
         }
+        // Phase 1 of each command: up to two addresses.
         rest = skip_sed_address(rest)?;
         if let Some(after) = rest.trim_start().strip_prefix(',') {
             let after = after.trim_start();
             rest = skip_sed_address(after.trim_start_matches(['+', '~']))?;
         }
         rest = rest.trim_start_matches([' ', '\t', '!']);
+        // Phase 2: the command letter, and its arguments as far as they must be skipped.
         let Some(command) = rest.chars().next() else {
             return Some(());
         };
@@ -75,11 +80,12 @@ fn analyze_sed_script(text: &str, out: &mut Vec<CommandEffect>) -> Option<()> {
                 .trim_start()
                 .trim_start_matches(|c: char| c.is_ascii_digit()),
             'a' | 'i' | 'c' => skip_sed_text(after),
-            // A label ends at a blank, too.
+            // A label ends at a blank, too, so that the command behind it is not skipped.
             ':' | 'b' | 't' | 'T' | 'v' => after
                 .trim_start_matches([' ', '\t'])
                 .split_once([';', '\n', '}', ' ', '\t'])
                 .map_or("", |(_, rest)| rest),
+            // A file name goes on to the end of the line; `;` and `}` are part of it.
             'r' | 'R' | 'w' | 'W' => {
                 let (name, rest) = split_first_line(after);
                 add_sed_file_effect(command, name, out);
@@ -90,7 +96,7 @@ fn analyze_sed_script(text: &str, out: &mut Vec<CommandEffect>) -> Option<()> {
                 let (delimiter, after) = take_sed_delimiter(after)?;
                 skip_to_delimiter(skip_to_delimiter(after, delimiter)?, delimiter)?
             }
-            // `e` runs a command, and what is not known may.
+            // `e` runs a command; an unknown command may do so, too.
             _ => return None,
         };
     }
@@ -117,7 +123,7 @@ fn split_first_line(text: &str) -> (&str, &str) {
     text.split_once('\n').unwrap_or((text, ""))
 }
 
-/// The text of `a`, `i`, `c`: to the end of the line, and further where the line ends in `\`.
+/// Skips the text of `a`, `i` or `c`, which goes on to the next line after a `\`.
 fn skip_sed_text(text: &str) -> &str {
     let mut escaped = false;
     for (at, c) in text.char_indices() {
@@ -129,7 +135,7 @@ fn skip_sed_text(text: &str) -> &str {
     ""
 }
 
-/// What stands behind an address, if there is one.
+/// Skips an address, if there is one.
 fn skip_sed_address(text: &str) -> Option<&str> {
     let text = text.trim_start_matches([' ', '\t']);
     let c = text.chars().next()?;
@@ -145,7 +151,7 @@ fn skip_sed_address(text: &str) -> Option<&str> {
     }
 }
 
-/// What stands behind the pattern: a delimiter in a class is one of its characters.
+/// Skips a pattern. A delimiter inside of a bracket expression does not end it.
 fn text_after_sed_pattern(text: &str, delimiter: char) -> Option<&str> {
     let mut rest = text;
     loop {
@@ -165,7 +171,7 @@ fn text_after_sed_pattern(text: &str, delimiter: char) -> Option<&str> {
     }
 }
 
-/// What stands behind a class; `[:alpha:]` in it has brackets of its own.
+/// Skips a bracket expression; `[:alpha:]` in it has brackets of its own.
 fn skip_sed_bracket_class(text: &str) -> Option<&str> {
     let mut rest = text;
     loop {
@@ -185,7 +191,7 @@ fn skip_sed_bracket_class(text: &str) -> Option<&str> {
     }
 }
 
-/// What stands behind the next delimiter that is not escaped.
+/// Skips to behind the next delimiter that is not escaped.
 fn skip_to_delimiter(text: &str, delimiter: char) -> Option<&str> {
     let mut escaped = false;
     for (at, c) in text.char_indices() {
@@ -209,6 +215,7 @@ fn sed_substitution_effects<'t>(text: &'t str, out: &mut Vec<CommandEffect>) -> 
         };
         match flag {
             'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' => rest = rest.get(1..)?,
+            // The flag `w` writes a file; `e`, which runs the result, is refused below.
             'w' => {
                 let (name, after) = split_first_line(rest.get(1..)?);
                 add_sed_file_effect('w', name, out);

@@ -1,16 +1,17 @@
-//! SQL: statements that only ask are harmless; those that change data are where they run.
+//! Judges SQL text. Statements that only query are harmless; any other may change data. Statements
+//! are told apart by their first word and by words anywhere in them, without a grammar.
 
 use super::tokens::identifiers_in;
 use crate::effects::program_spec::EffectKind;
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::{CommandWord, WordKnowledge};
 
-/// First words of statements that only ask.
+/// First words of statements that change no data.
 const ASKS: &[&str] = &[
     "select", "show", "describe", "desc", "explain", "with", "table", "values", "pragma", "begin",
     "commit", "rollback", "end", "set", "use", "analyze",
 ];
-/// What makes a question something else.
+/// Words that make a query change something, read files or run code, wherever they stand.
 const CHANGES: &[&str] = &[
     "insert",
     "update",
@@ -74,7 +75,7 @@ const CHANGES: &[&str] = &[
     "password",
 ];
 
-/// Statements for a database server.
+/// Adds the effect of statements that are sent to a database server.
 pub(in crate::effects) fn sql_effects(text: &CommandWord, out: &mut Vec<CommandEffect>) {
     let asks = text.knowledge == WordKnowledge::Literal
         && text
@@ -82,6 +83,7 @@ pub(in crate::effects) fn sql_effects(text: &CommandWord, out: &mut Vec<CommandE
             .split([';', '\n'])
             .all(|line| is_harmless_sql_client_line(line.trim()))
         && is_query_only_sql(&without_psql_backslash_lines(&text.text));
+    // The data of a server lies outside of the project, so a change there may not be undone.
     if !asks {
         out.push(CommandEffect::Kind(EffectKind::DestroysData));
     }
@@ -89,7 +91,8 @@ pub(in crate::effects) fn sql_effects(text: &CommandWord, out: &mut Vec<CommandE
 
 fn is_harmless_sql_client_line(line: &str) -> bool {
     match line.strip_prefix('\\') {
-        // `\d`, `\dt`, `\l`: what there is. `\!` runs, `\o` and `\copy` write.
+        // psql: `\d`, `\dt` and `\l` list objects; `\!` runs a command, `\o` and `\copy` write
+        // files.
         Some(command) => {
             let name: String = command
                 .chars()
@@ -117,11 +120,12 @@ fn is_harmless_sql_client_line(line: &str) -> bool {
                 ))
                 && !line.contains(['|', '`', '!'])
         }
+        // Such a command can also follow a statement on its line: `select 1 \g FILE`.
         None => !line.contains("\\!") && !line.contains("\\g") && !line.contains("\\o"),
     }
 }
 
-/// Lines of backslash commands taken out.
+/// Removes the lines that are backslash commands.
 fn without_psql_backslash_lines(text: &str) -> String {
     text.split('\n')
         .filter(|line| !line.trim_start().starts_with('\\'))
@@ -143,7 +147,7 @@ fn is_query_only_sql(text: &str) -> bool {
         && !identifiers_in(&lower).any(|name| CHANGES.contains(&name))
 }
 
-/// Dot commands of `sqlite3` that only show.
+/// Dot commands of `sqlite3` that only show something or change how it is shown.
 const DOTS: &[&str] = &[
     "tables",
     "table",
@@ -176,7 +180,7 @@ const DOTS: &[&str] = &[
     "timeout",
 ];
 
-/// Statements for a database file; whether it is written.
+/// Adds the effects of text for the `sqlite3` shell. Returns whether the database file is written.
 pub(in crate::effects) fn sqlite_text_effects(
     text: &CommandWord,
     out: &mut Vec<CommandEffect>,
@@ -185,6 +189,8 @@ pub(in crate::effects) fn sqlite_text_effects(
         out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
         return true;
     }
+    // Phase 1: dot commands, which stand on lines of their own. `.shell` and `.system` run a
+    // command.
     let mut rest = String::new();
     for line in text.text.lines() {
         let Some(dot) = line.trim_start().strip_prefix('.') else {
@@ -197,6 +203,7 @@ pub(in crate::effects) fn sqlite_text_effects(
             (Some(name), next)
                 if DOTS.contains(&name) && !next.is_some_and(|word| word.starts_with('|')) => {}
             (Some("output" | "once" | "backup" | "save" | "excel"), Some(path))
+                // `.output |cmd` pipes to a command; `-e` and `-x` open an editor or a spreadsheet.
                 if !path.starts_with('|') && path != "-e" && path != "-x" =>
             {
                 out.push(CommandEffect::File(
@@ -207,6 +214,8 @@ pub(in crate::effects) fn sqlite_text_effects(
             _ => out.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
         }
     }
+    // Phase 2: SQL functions and statements that reach out of the database, and then those that
+    // delete.
     let lower = rest.to_ascii_lowercase();
     const RUNS: &[&str] = &[
         "load_extension",

@@ -1,32 +1,33 @@
-//! Words and quoted texts of a program, without its grammar.
+//! Splits a program into names, strings and signs, without its grammar. Serves Python, JavaScript
+//! and PHP, whose comment sign the caller passes.
 
-/// The names in a text, wherever they stand, in quotes too.
+/// Returns the identifiers in a text, also those inside of strings and comments.
 pub(super) fn identifiers_in(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
         .filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
 }
 
-/// A piece of a program.
+/// A token of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CodeToken<'t> {
     /// A name or a keyword.
     Name(&'t str),
-    /// A quoted text, escapes as they stand; `true` if code can stand in it.
+    /// A string with its escapes unresolved; `true` if it can hold expressions.
     Quoted(&'t str, bool),
-    /// Anything else that is no blank: one character of it.
+    /// One character of anything else that is not blank.
     Sign(char),
-    /// Digits and what hangs on them.
+    /// Digits with what follows them; also a regular expression.
     Number,
     /// The end of a line.
     Line,
 }
 
-/// The pieces of a text; `None` if a quote is not closed.
+/// Splits a text into tokens; `None` if a string, comment or regular expression is not closed.
 pub(super) fn tokenize_code<'t>(text: &'t str, comment: &str) -> Option<Vec<CodeToken<'t>>> {
     let mut tokens = Vec::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        // A pattern can hold what looks like a quote or a comment.
+        // A regular expression can hold what looks like a quote or a comment, so it is taken first.
         if c == '/' && comment == "//" && begins_regex(tokens.last(), rest) {
             let end = regex_literal_length(rest)?;
             tokens.push(CodeToken::Number);
@@ -37,11 +38,13 @@ pub(super) fn tokenize_code<'t>(text: &'t str, comment: &str) -> Option<Vec<Code
             rest = rest.find('\n').and_then(|at| rest.get(at..)).unwrap_or("");
             continue;
         }
+        // Only JavaScript has block comments; in Python `/*` are two signs.
         if let Some(after) = rest.strip_prefix("/*").filter(|_| comment == "//") {
             rest = after.split_once("*/")?.1;
             continue;
         }
         if matches!(c, '"' | '\'' | '`') {
+            // The prefix of an f-string was read as a name before it.
             let format = matches!(
                 tokens.last(),
                 Some(CodeToken::Name(
@@ -74,7 +77,7 @@ pub(super) fn tokenize_code<'t>(text: &'t str, comment: &str) -> Option<Vec<Code
     Some(tokens)
 }
 
-/// What stands between quotes, and what follows them.
+/// Splits off the string that a text begins with, triple quotes included.
 fn split_off_quoted_text(text: &str, quote: char) -> Option<(&str, &str)> {
     let triple: String = std::iter::repeat_n(quote, 3).collect();
     let (open, long) = match text.strip_prefix(triple.as_str()) {
@@ -96,7 +99,7 @@ fn split_off_quoted_text(text: &str, quote: char) -> Option<(&str, &str)> {
     None
 }
 
-/// The pieces of the arguments of a call, cut at commas; `at` is behind the opening bracket.
+/// Splits the arguments of a call at its commas; `at` is the index after the opening bracket.
 pub(super) fn split_code_call_arguments<'a, 't>(
     tokens: &'a [CodeToken<'t>],
     at: usize,
@@ -112,6 +115,7 @@ pub(super) fn split_code_call_arguments<'a, 't>(
                 return found;
             }
             CodeToken::Sign(')' | ']' | '}') => depth -= 1,
+            // Commas of nested calls, lists and maps belong to one argument.
             CodeToken::Sign(',') if depth == 0 => {
                 found.push(tokens.get(from..index).unwrap_or(&[]));
                 from = index + 1;
@@ -122,10 +126,11 @@ pub(super) fn split_code_call_arguments<'a, 't>(
     found
 }
 
-/// Whether a slash begins a pattern: where no value has ended.
+/// Whether a slash begins a regular expression: it does where no value has ended.
 fn begins_regex(last: Option<&CodeToken<'_>>, rest: &str) -> bool {
     let comment = rest.starts_with("//") || rest.starts_with("/*");
     match last {
+        // After a keyword an expression begins; after any other name the slash divides.
         Some(CodeToken::Name(name)) => {
             matches!(*name, "return" | "typeof" | "in" | "of" | "case" | "void")
         }
@@ -134,7 +139,7 @@ fn begins_regex(last: Option<&CodeToken<'_>>, rest: &str) -> bool {
     }
 }
 
-/// How long a pattern is; `None` if it does not end on its line.
+/// Returns the length of a regular expression; `None` if it does not end on its line.
 fn regex_literal_length(text: &str) -> Option<usize> {
     let (mut escaped, mut class) = (false, false);
     for (at, c) in text.char_indices().skip(1) {
@@ -142,6 +147,7 @@ fn regex_literal_length(text: &str) -> Option<usize> {
             '\n' => return None,
             _ if escaped => escaped = false,
             '\\' => escaped = true,
+            // Inside of a class the slash does not end the expression.
             '[' => class = true,
             ']' => class = false,
             '/' if !class => return Some(at + 1),

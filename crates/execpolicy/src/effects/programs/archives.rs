@@ -1,4 +1,5 @@
-//! Archivers: what they pack is read, where they unpack is written.
+//! Describes archivers and compressors. What they pack is read; the folder that they unpack into is
+//! written under names that only the archive knows.
 
 use crate::effects::parsed_args::ParsedArgs;
 use crate::effects::program_spec::{EffectKind, OperandRole, OptionMeaning, ProgramSpec};
@@ -51,6 +52,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     ProgramSpec::new(&["zip"])
         .with_short_value_options("bnPstixT")
         .with_option_meanings(&[
+            // `zip -T -TT COMMAND` tests the archive with this command.
             ("TT", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
             (
                 "unzip-command",
@@ -90,8 +92,10 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     .with_extra_effects_fn(other_archiver_effects),
 ];
 
-/// A first cluster without a dash has options, too; what they take stands in its order.
+/// Judges `tar`, whose first word may be options without a dash (`tar cf FILE`): their values
+/// follow in the order of the letters.
 fn tar_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // Long options that take a value.
     const LONGS: &[&str] = &[
         "--exclude",
         "--directory",
@@ -137,6 +141,7 @@ fn tar_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         |letter: char, value: Option<CommandWord>, out: &mut Vec<CommandEffect>| match letter {
             'f' => file = value,
             'C' => folder = value,
+            // `-I` names the compressor, which is run. `-F` names a script for the end of a volume.
             'I' => out.extend(value.map(CommandEffect::RunsScript)),
             'F' => out.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
             'T' | 'X' | 'g' => {
@@ -144,6 +149,7 @@ fn tar_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             }
             _ => {}
         };
+    // Phase 1: the words. Mode, archive, folder and inputs can come in any order.
     while let Some(word) = call.words.get(at) {
         let text = word.text.as_str();
         if only_files {
@@ -177,7 +183,9 @@ fn tar_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 | "catenate" | "delete" | "diff" | "compare" => mode = name.chars().next(),
                 "to-stdout" => stdout = true,
                 "remove-files" => removes = true,
+                // Members are unpacked to absolute paths, anywhere on the machine.
                 "absolute-names" => out.push(CommandEffect::Kind(EffectKind::UnknownOptions)),
+                // Abbreviations of options that run a command.
                 _ if name.starts_with("to-c")
                     || name.starts_with("checkpoint-a")
                     || name.starts_with("info-s")
@@ -228,6 +236,7 @@ fn tar_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         }
         at += 1;
     }
+    // Phase 2: what the mode does with them.
     match mode {
         Some('x' | 'e' | 'g') => {
             out.extend(file.map(|word| CommandEffect::File(FileAccess::Read, word)));
@@ -244,6 +253,8 @@ fn tar_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 file.filter(|word| word.text != "-")
                     .map(|word| CommandEffect::File(FileAccess::Write, word)),
             );
+            // The archive itself is named from the folder of the call, so it comes before the
+            // change.
             out.extend(folder.map(CommandEffect::ChangeDir));
             for word in inputs {
                 out.push(CommandEffect::File(FileAccess::ReadBelow, word.clone()));
@@ -257,7 +268,7 @@ fn tar_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-/// They replace what they are given, unless they only print or keep.
+/// Judges compressors, which replace their operands unless they only print, list or test.
 fn compressor_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let prints = call.has_option(&["c", "stdout", "to-stdout", "l", "list", "t", "test"]);
     let act = if prints {
@@ -284,6 +295,7 @@ fn zip_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         out.push(CommandEffect::File(FileAccess::Write, (*file).clone()));
         for word in inputs {
             out.push(CommandEffect::File(FileAccess::ReadBelow, (*word).clone()));
+            // `zip -m` deletes what it has packed.
             if call.has_option(&["m", "move"]) {
                 out.push(CommandEffect::File(FileAccess::Remove, (*word).clone()));
             }
@@ -297,6 +309,7 @@ fn unzip_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             .first()
             .map(|word| CommandEffect::File(FileAccess::Read, (*word).clone())),
     );
+    // With these it lists, tests or prints, and unpacks nothing.
     if !call.has_option(&["l", "t", "p", "Z", "v", "z"]) {
         let folder = call.option_values(&["d"]).next().cloned();
         out.push(CommandEffect::File(
@@ -304,6 +317,7 @@ fn unzip_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             folder.unwrap_or_else(|| CommandWord::new_literal_word(".")),
         ));
     }
+    // `unzip -:` accepts members that climb out of the folder with `../`.
     if call.has_option(&[":"]) {
         out.push(CommandEffect::Kind(EffectKind::UnknownOptions));
     }
@@ -317,6 +331,7 @@ fn other_archiver_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .skip(1)
         .map(|word| word.text.as_str())
         .collect();
+    // Listing only; the spelling differs between the programs.
     if options.iter().any(|word| {
         matches!(
             *word,
@@ -344,6 +359,7 @@ fn other_archiver_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             CommandWord::new_literal_word(word),
         ));
     }
+    // These programs are not told apart: some unpack into the working folder without an option.
     out.push(CommandEffect::File(
         FileAccess::Unpack,
         CommandWord::new_literal_word("."),

@@ -1,6 +1,7 @@
-//! Files that programs run by a name of their own: what a script writes there, it runs with them.
+//! Lists files that programs load by a fixed name. A script that writes one and then starts the
+//! program runs what it has written.
 
-/// Programs, and the names of such files.
+/// Programs, and the names or patterns of the files that they load.
 const AUTOLOADED_FILES: &[(&[&str], &[&str])] = &[
     (
         &["make", "gmake", "bmake"],
@@ -41,7 +42,7 @@ const AUTOLOADED_FILES: &[(&[&str], &[&str])] = &[
     (&["vim", "nvim", "ex"], &[".vimrc", ".exrc"]),
 ];
 
-/// The names of files that a program runs.
+/// Returns the names of the files that a program loads, also for a versioned program name.
 pub(crate) fn files_autoloaded_by_program(program: &str) -> impl Iterator<Item = &'static str> {
     let plain = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let rows = AUTOLOADED_FILES.iter().filter(move |(programs, _)| {

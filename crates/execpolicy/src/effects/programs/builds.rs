@@ -1,4 +1,5 @@
-//! Build tools and task runners: they run what the project says, and write into its tree.
+//! Describes build tools and task runners. They run what the project's files say and write into its
+//! tree, which is ordinary; code that stands in their arguments is not the project's.
 
 use crate::effects::CommandEffect;
 use crate::effects::code;
@@ -201,6 +202,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[ProgramSpec::program_with_fixed_effec
 
 fn build_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let name = call.command_name();
+    // Rules that a script has just written, or that come from a pipe, are not the project's.
     if matches!(name, "make" | "gmake" | "bmake") {
         add_make_file_option_effects(call, out);
     }
@@ -210,6 +212,7 @@ fn build_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     {
         out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
+    // It sends the app to Apple to be notarized.
     if name == "xcrun" && call.literal_operand(0) == Some("notarytool") {
         out.push(CommandEffect::Kind(EffectKind::Uploads));
     }
@@ -219,11 +222,12 @@ fn build_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     add_runner_shell_commands(name, call, out);
 }
 
-/// `make SHELL=...`, `make --eval`, `make -f -`: code in the words, or on its input.
+/// Whether a `make` call carries code in its words: `SHELL=...`, `--eval`, `NAME!=COMMAND`.
 fn make_call_has_inline_code(name: &str, call: &ParsedArgs<'_>) -> bool {
     let code = |word: &CommandWord| {
         let text = word.text.as_str();
         let set = |(name, value): (&str, &str)| {
+            // `NAME!=COMMAND` runs the command, and `$(shell ...)` does when the variable is used.
             name.ends_with('!')
                 || dangerous_variables::build_variable_runs_program(name, value)
                 || value.contains("$(shell")
@@ -237,7 +241,7 @@ fn make_call_has_inline_code(name: &str, call: &ParsedArgs<'_>) -> bool {
         && (call.words.iter().skip(1).any(code) || call.has_option(&["E", "eval"]))
 }
 
-/// The files that `make` reads its rules from.
+/// Adds the files that `make` reads its rules from; `-f -` is standard input.
 fn add_make_file_option_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let mut words = call.words.iter().skip(1);
     while let Some(word) = words.next() {
@@ -248,6 +252,7 @@ fn add_make_file_option_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffe
                 word.suffix_after_char('=')
             }
             _ if text.starts_with("--") || !text.starts_with('-') => None,
+            // `-kf FILE` and `-fFILE`: the letter may stand in a cluster, with its value attached.
             _ => match text.find('f').map(|at| at + 1) {
                 Some(at) if at == text.len() => words.next().cloned(),
                 Some(at) => Some(word.suffix_from_byte(at)),
@@ -259,13 +264,13 @@ fn add_make_file_option_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffe
     }
 }
 
-/// Runners with an option whose value is code.
+/// Whether an option of the runner takes code or a script.
 fn has_inline_code_option(name: &str, call: &ParsedArgs<'_>) -> bool {
     name == "just" && call.has_option(&["c", "command", "shell"])
         || name == "gradle" && call.has_option(&["I", "init-script"])
 }
 
-/// `cmake -E rm x`: a tool of its own, and only some of those do nothing.
+/// Whether `cmake -E TOOL` is other than harmless: `cmake -E rm x` removes files.
 fn is_unsafe_cmake_tool_call(call: &ParsedArgs<'_>) -> bool {
     const HARMLESS: &[&str] = &[
         "echo",
@@ -282,6 +287,7 @@ fn is_unsafe_cmake_tool_call(call: &ParsedArgs<'_>) -> bool {
         "make_directory",
     ];
     let mut words = call.words.iter().map(CommandWord::as_literal);
+    // An option instead of a tool, or an unknown word, counts as unsafe.
     let tool = words.find(|word| *word == Some("-E")).map(|_| words.next());
     tool.is_some_and(|tool| !tool.flatten().is_some_and(|tool| HARMLESS.contains(&tool)))
 }
@@ -291,6 +297,7 @@ fn is_publish_command(name: &str, call: &ParsedArgs<'_>) -> bool {
         "xcrun" | "swift" | "dart" | "flutter" => {
             matches!(call.literal_operand(0), Some("publish" | "altool"))
         }
+        // Goals and tasks stand anywhere among the operands.
         "mvn" | "mvnw" | "gradle" | "gradlew" | "sbt" | "lerna" | "nx" | "changeset" | "mix"
         | "ant" => call.operands.iter().any(|word| {
             matches!(
@@ -307,15 +314,17 @@ fn is_publish_command(name: &str, call: &ParsedArgs<'_>) -> bool {
     }
 }
 
-/// Words that a runner hands to a shell.
+/// Adds the words that a runner hands to a shell.
 fn add_runner_shell_commands(name: &str, call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let runs = |word: &CommandWord| CommandEffect::RunsScript(word.clone());
+    // Which word belongs to the option is not told apart, so all of them are judged.
     if matches!(name, "nodemon" | "concurrently" | "zx" | "watch")
         && call.has_option(&["x", "exec", "e", "eval", "c"])
     {
         let words = call.words.iter().skip(1);
         out.extend(words.filter(|word| !word.text.starts_with('-')).map(runs));
     }
+    // Each of their operands is a command line.
     if matches!(name, "concurrently" | "hyperfine") {
         out.extend(call.operands.iter().map(|word| runs(word)));
     }

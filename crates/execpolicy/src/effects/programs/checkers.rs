@@ -1,5 +1,5 @@
-//! Test runners, linters and formatters: they run what the project says; reports are written where
-//! an option says so, and formatters write what they are given.
+//! Describes test runners, linters and formatters. Test runners run the project's code; reports are
+//! written where an option says so; formatters write their operands.
 
 use crate::effects::parsed_args::ParsedArgs;
 use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
@@ -57,6 +57,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ],
         RUNS,
     )
+    // Options that take a value, so that it is not taken for an operand.
     .with_long_value_options(&["junitxml", "rootdir", "basetemp", "confcutdir"])
     .with_extra_effects_fn(test_report_option_effects),
     ProgramSpec::program_spec_reading_operands(&[
@@ -210,7 +211,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     .with_extra_effects_fn(formatter_effects),
 ];
 
-/// Reports are written where an option says so.
+/// Adds the files and folders that test reports are written to.
 fn test_report_option_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let names = [
         "junitxml",
@@ -232,9 +233,10 @@ fn test_report_option_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect
     );
 }
 
-/// Formatters write what they are given; `-i`, `-w`, `--write`, `--fix`, `format`.
+/// Adds that formatters write their operands, always or if an option or sub-command asks for it.
 fn formatter_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let name = call.command_name();
+    // These rewrite files unless an option tells them not to; the others print or check by default.
     let always = matches!(
         name,
         "black"
@@ -263,6 +265,7 @@ fn formatter_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .iter()
         .skip(1)
         .any(|word| matches!(word.as_literal(), Some("format" | "-i" | "fmt" | "fix")));
+    // With one of these nothing is written.
     let checks = call.has_option(&[
         "check",
         "diff",

@@ -1,4 +1,5 @@
-//! Compilers, linkers and typesetters write what they make; debuggers run it.
+//! Describes compilers, linkers, typesetters and debuggers. Compilers write their output, debuggers
+//! run a program; options that load plugins or run commands are code.
 
 use crate::effects::parsed_args::ParsedArgs;
 use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
@@ -35,6 +36,8 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ("o", OptionMeaning::Writes),
         ("I", OptionMeaning::Value),
         ("L", OptionMeaning::Value),
+        // `-B FOLDER` is where the compiler looks for its sub-programs; `-wrapper` runs another
+        // program for each of them.
         ("B", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
         (
             "wrapper",
@@ -144,10 +147,12 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ("output", OptionMeaning::Writes),
         ("out-dir", OptionMeaning::Writes),
         (
+            // Lets a TeX document run commands.
             "shell-escape",
             OptionMeaning::FlagEffect(EffectKind::UnreadableCode),
         ),
         (
+            // Pandoc runs filters as programs.
             "filter",
             OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
         ),
@@ -165,7 +170,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     .with_extra_effects_fn(debugger_effects),
 ];
 
-/// `-oFILE`; a plugin is code.
+/// Adds the sources that are read, and code that is loaded: plugins, and options from an `@FILE`.
 fn compiler_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.extend(
         call.operands
@@ -184,6 +189,7 @@ fn compiler_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 fn object_file_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // `strip`, `ar` or `objcopy` change their operands in place; whether they do is not told apart.
     out.extend(
         call.operands
             .iter()
@@ -195,7 +201,7 @@ fn object_file_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>)
     );
 }
 
-/// TeX with `-shell-escape` runs commands.
+/// Judges typesetters and macro processors: `-shell-escape` of TeX and `syscmd` of m4 run commands.
 fn tex_shell_escape_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call.words.iter().any(|word| {
         word.text.contains("shell-escape")
@@ -207,10 +213,12 @@ fn tex_shell_escape_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>)
     }
 }
 
-/// Debuggers run a program of the project; commands in their words are code.
+/// Judges debuggers. They run a program of the project; debugger commands in the words can be code.
 fn debugger_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let name = call.command_name();
     if matches!(name, "gdb" | "lldb") {
+        // Commands that only look or step. A call or an expression among their arguments can run
+        // anything.
         let plain = |text: &str| {
             matches!(
                 text.split_whitespace().next().unwrap_or(""),
@@ -266,6 +274,7 @@ fn debugger_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         {
             out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
         }
+        // The program behind `--args` is started with these words.
         let args = call
             .words
             .iter()
@@ -275,9 +284,11 @@ fn debugger_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 call.words.get(at + 1..).unwrap_or(&[]).to_vec(),
             ));
         }
+        // Further debugger commands come from standard input.
         out.push(CommandEffect::StdinCode(CodeLanguage::Unread));
         return out.push(CommandEffect::Kind(EffectKind::Opaque));
     }
+    // These record a program that they start; the others show what was recorded.
     if name == "perf"
         && matches!(
             call.literal_operand(0),

@@ -1,4 +1,5 @@
-//! Containers and clusters.
+//! Describes programs for containers and clusters. What runs in a container is judged there;
+//! options that let it reach the host, and the removal of volumes, are judged here.
 
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
@@ -8,7 +9,7 @@ use crate::shell::CommandWord;
 
 const RUNS: &[EffectKind] = &[EffectKind::Opaque];
 const GONE: &[EffectKind] = &[EffectKind::DestroysData];
-/// Of a cluster that others may use.
+/// Changes to a cluster that others may use.
 const DEPLOYS: &[EffectKind] = &[EffectKind::Deploys];
 
 pub(super) const SPECS: &[ProgramSpec] = &[
@@ -24,6 +25,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             "connection",
         ])
         .with_option_meanings(&[
+            // Another daemon, which mostly runs on another machine.
             ("H", OptionMeaning::ValueEffect(EffectKind::RemoteExecution)),
             (
                 "host",
@@ -97,6 +99,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             .with_long_value_options(&["values", "set", "namespace", "version", "output-dir"])
             .with_option_meanings(&[
                 (
+                    // A program through which Helm passes the manifests.
                     "post-renderer",
                     OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
                 ),
@@ -117,6 +120,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             )
             .with_option_meanings(&[("dry-run", OptionMeaning::Inert(&inert::HELM))]),
             ProgramSpec::program_with_fixed_effects(
+                // A Helm plugin is a program, and may have install hooks.
                 &["plugin", "registry"],
                 &[EffectKind::UnreadableCode],
             ),
@@ -196,15 +200,18 @@ const DOCKER: &[ProgramSpec] = &[
         ])
         .with_option_meanings(&[
             ("iidfile", OptionMeaning::Writes),
+            // `docker build --push` publishes the image at once.
             ("push", OptionMeaning::FlagEffect(EffectKind::Publishes)),
             ("o", OptionMeaning::ValueEffect(EffectKind::Network)),
             ("secret", OptionMeaning::ValueEffect(EffectKind::Network)),
+            // Grants the build entitlements such as the network of the host.
             ("allow", OptionMeaning::ValueEffect(EffectKind::Privilege)),
         ])
         .with_extra_effects_fn(image_build_effects),
     ProgramSpec::new(&["run", "create"]).with_extra_effects_fn(container_run_effects),
     ProgramSpec::new(&["exec"]).with_extra_effects_fn(container_run_effects),
     ProgramSpec::program_with_fixed_effects(&["rm", "rmi", "untag"], &[]).with_option_meanings(&[
+        // Containers can be made again; the data in their volumes cannot.
         ("v", OptionMeaning::FlagEffect(EffectKind::DestroysData)),
         (
             "volumes",
@@ -276,7 +283,7 @@ const DOCKER: &[ProgramSpec] = &[
     ),
 ];
 
-/// By itself, and as a part of `docker`.
+/// Returns the row of Compose, which is a program and a sub-command of `docker`.
 const fn docker_compose_spec(names: &'static [&'static str]) -> ProgramSpec {
     ProgramSpec::new(names)
         .with_short_value_options("fp")
@@ -308,6 +315,7 @@ const COMPOSE: &[ProgramSpec] = &[
     .with_short_value_options("t")
     .with_long_value_options(&["scale", "timeout"])
     .with_option_meanings(&[
+        // Anonymous volumes are made anew, and their data is lost.
         ("V", OptionMeaning::FlagEffect(EffectKind::DestroysData)),
         (
             "renew-anon-volumes",
@@ -367,6 +375,7 @@ const KUBECTL: &[ProgramSpec] = &[
             "get-users",
         ]),
         ProgramSpec::new(&["view"])
+            // `--raw` prints keys and tokens that are hidden otherwise.
             .with_option_meanings(&[("raw", OptionMeaning::FlagEffect(EffectKind::ExposesSecret))]),
         ProgramSpec::program_with_fixed_effects(
             &[
@@ -390,6 +399,7 @@ const KUBECTL: &[ProgramSpec] = &[
     ]),
     ProgramSpec::new(&["port-forward", "proxy"]),
     ProgramSpec::program_with_fixed_effects(
+        // All of these run something in the cluster or copy from or to it.
         &["exec", "cp", "attach", "debug", "run"],
         &[EffectKind::RemoteExecution],
     ),
@@ -421,7 +431,7 @@ const KUBECTL: &[ProgramSpec] = &[
     .with_option_meanings(&[("dry-run", OptionMeaning::Inert(&inert::KUBECTL))]),
 ];
 
-/// A container's secret mount or a whole context; building reads what lies below.
+/// Adds that a build reads everything below its context, and that pruning the cache removes data.
 fn image_build_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.extend(
         call.operands
@@ -429,12 +439,13 @@ fn image_build_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             .filter(|word| !word.text.contains("://"))
             .map(|word| CommandEffect::File(FileAccess::ReadBelow, (*word).clone())),
     );
+    // `docker builder prune` and `docker buildx rm` share this row.
     if matches!(call.literal_operand(0), Some("prune" | "rm")) {
         out.push(CommandEffect::Kind(EffectKind::DestroysData));
     }
 }
 
-/// Options of `run` that take a word.
+/// Options of `docker run` and its like that take a word.
 const VALUES: &[&str] = &[
     "-a",
     "-c",
@@ -506,7 +517,8 @@ const VALUES: &[&str] = &[
     "--detach-keys",
 ];
 
-/// The words behind the options, with what the options lend to what runs.
+/// Parses the options of `run` and `exec`, adds what they let the container do to the host, and
+/// returns the words behind them: the image or container, then the command.
 fn parse_container_options(
     call: &ParsedArgs<'_>,
     out: &mut Vec<CommandEffect>,
@@ -523,6 +535,8 @@ fn parse_container_options(
             break;
         }
         let name = text.split('=').next().unwrap_or(text);
+        // A longer short word is a cluster (`-it`), or a letter with its value attached
+        // (`-v/a:/b`).
         let short = !text.starts_with("--") && text.len() > 2;
         let last = text.get(text.len() - 1..).unwrap_or("");
         let letter = if short { last } else { "" };
@@ -531,6 +545,8 @@ fn parse_container_options(
             || text.starts_with("-p")
             || text.starts_with("-u")
             || text.starts_with("-w");
+        // Four spellings of a value: `--name=V`, `--name V` or `-n V`, `-nV`, and a cluster whose
+        // last letter takes the next word.
         let value = if name.len() < text.len() && text.starts_with("--") {
             word.suffix_after_char('=')
         } else if VALUES.contains(&text) {
@@ -544,12 +560,15 @@ fn parse_container_options(
         } else {
             None
         };
+        // `-itv A:B`: the last letter of a cluster is the option that takes the value.
         let short_name = if short && !attached {
             letter
         } else {
             name.get(1..2).unwrap_or("")
         };
         match name {
+            // These weaken the separation from the host. `--ipc` and `--uts` do so only with
+            // `host`.
             "--privileged" | "--cap-add" | "--device" | "--security-opt" | "--pid" | "--userns"
             | "--ipc" | "--uts" | "--cgroupns" | "--volumes-from" | "--runtime" => {
                 let host = value.as_ref().is_none_or(|word| {
@@ -585,6 +604,7 @@ fn parse_container_options(
             "--cidfile" => {
                 out.extend(value.map(|word| CommandEffect::File(FileAccess::Write, word)))
             }
+            // The container comes back after a reboot.
             "--restart" if value.as_ref().is_none_or(|word| word.text != "no") => {
                 out.push(CommandEffect::Kind(EffectKind::Persists));
             }
@@ -596,20 +616,20 @@ fn parse_container_options(
         at += 1;
     }
     let mut rest = call.words.get(at..).unwrap_or(&[]).to_vec();
-    // The image stands first.
+    // The entry point is the program; the words behind the image are its arguments.
     if let Some(entry) = entry {
         rest.insert(rest.len().min(1), entry);
     }
     rest
 }
 
-/// A folder of this machine that what runs inside can write.
+/// Adds a folder of the host that the container can read, or write unless it is mounted `:ro`.
 fn add_container_mount_effects(value: Option<&CommandWord>, out: &mut Vec<CommandEffect>) {
     let Some(value) = value else { return };
     let Some((source, _)) = value.text.split_once(':') else {
         return;
     };
-    // A name without a slash is a volume.
+    // A name without a slash is a volume, which the daemon keeps.
     if !source.contains('/') && !source.starts_with(['.', '~', '$']) {
         return;
     }
@@ -626,8 +646,9 @@ fn add_container_mount_effects(value: Option<&CommandWord>, out: &mut Vec<Comman
     ));
 }
 
-/// `run IMAGE COMMAND`, `exec CONTAINER COMMAND`.
+/// Judges `run IMAGE COMMAND` and `exec CONTAINER COMMAND`.
 fn container_run_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // Images are built from the project or fetched; what they run by default is not read.
     out.push(CommandEffect::Kind(EffectKind::Opaque));
     let rest = parse_container_options(call, out);
     let command = rest.get(1..).unwrap_or(&[]).to_vec();
@@ -637,6 +658,7 @@ fn container_run_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 fn container_copy_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // `NAME:PATH` lies in a container; a slash before the colon makes it a path of the host.
     let inner = |word: &CommandWord| {
         word.text
             .split_once(':')
@@ -662,6 +684,7 @@ fn container_copy_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 
 fn kubectl_get_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let what = call.literal_operand(0).unwrap_or("");
+    // Without an output format only names and ages are printed.
     if what
         .split([',', '/'])
         .any(|kind| matches!(kind, "secret" | "secrets" | "all-secrets"))
@@ -681,6 +704,7 @@ fn container_image_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffe
         Some("up" | "start" | "stop" | "halt" | "bud" | "build" | "reload") => {
             out.push(CommandEffect::Kind(EffectKind::Opaque))
         }
+        // Anything else may delete machines or images: `vagrant destroy`, `crane delete`.
         Some(_) => out.push(CommandEffect::Kind(EffectKind::DestroysData)),
     }
 }

@@ -1,4 +1,5 @@
-//! Databases and clouds: reading is ordinary, the rest is where other people's data is.
+//! Describes clients of databases and clouds. Reading is ordinary work; anything else may change
+//! data or services that other people use.
 
 use crate::effects::code;
 use crate::effects::parsed_args::ParsedArgs;
@@ -27,8 +28,10 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ])
         .with_option_meanings(&[
             ("tee", OptionMeaning::Writes),
+            // The client runs its pager through a shell.
             ("pager", OptionMeaning::Command),
             (
+                // SQL that runs on connecting, before what is judged.
                 "init-command",
                 OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
             ),
@@ -41,6 +44,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         .with_short_value_options("hpuan")
         .with_long_value_options(&["user", "pass"])
         .with_option_meanings(&[
+            // A Lua script, which can run any command of the server.
             ("eval", OptionMeaning::ValueEffect(EffectKind::DestroysData)),
             ("rdb", OptionMeaning::Writes),
         ])
@@ -245,7 +249,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ]),
 ];
 
-/// Texts of SQL in options and operands.
+/// Returns the values of these options, which are SQL or names of files.
 fn sql_in_options_and_operands(call: &ParsedArgs<'_>, names: &[&'static str]) -> Vec<CommandWord> {
     call.options
         .iter()
@@ -259,10 +263,12 @@ fn psql_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let mut texts = sql_in_options_and_operands(call, &["c", "command"]);
     for file in sql_in_options_and_operands(call, &["f", "file"]) {
         out.push(CommandEffect::File(FileAccess::Read, file));
+        // The statements of the file are not read.
         out.push(CommandEffect::Kind(EffectKind::DestroysData));
     }
     let shows = call.has_option(&["l", "list", "f", "file"])
         || call.has_exactly_this_argument(&["-V", "--version"]);
+    // Without a statement in its words the client reads them from its input.
     if texts.is_empty() && !shows {
         out.push(CommandEffect::StdinCode(code::CodeLanguage::Sql));
     }
@@ -282,7 +288,7 @@ fn mysql_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-/// Words after the file are statements; a database of the project is the project's.
+/// Judges `sqlite3` and DuckDB. The first operand is the database file, the others are statements.
 fn sqlite_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     const VALUES: &[&str] = &[
         "-cmd",
@@ -309,6 +315,7 @@ fn sqlite_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 at += 1;
                 texts.extend(call.words.get(at).cloned());
             }
+            // A file of statements and dot commands.
             Some("init") => out.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
             Some("readonly" | "safe") => read_only = true,
             Some("version" | "help") if call.words.len() == 2 => return,
@@ -319,6 +326,7 @@ fn sqlite_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         }
         at += 1;
     }
+    // A file that is only queried counts as read, which is ordinary outside of the project, too.
     let writes = texts
         .iter()
         .any(|text| code::sqlite_text_effects(text, out));
@@ -378,6 +386,7 @@ fn redis_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         "command",
         "latency",
     ];
+    // Without a command `redis-cli` reads commands from its input.
     let Some(first) = call.literal_operand(0) else {
         let open = !call.operands.is_empty() || !call.options.is_empty();
         if open {
@@ -390,7 +399,7 @@ fn redis_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         return;
     }
     out.push(CommandEffect::Kind(match first.as_str() {
-        // Keys by their names, as a test writes them.
+        // Writes to single keys are what tests do. `FLUSHALL`, `DEL` or `CONFIG` are not.
         "set" | "hset" | "lpush" | "rpush" | "sadd" | "zadd" | "incr" | "decr" | "expire"
         | "publish" | "subscribe" | "setex" | "append" | "xadd" => EffectKind::Network,
         _ => EffectKind::DestroysData,
@@ -398,6 +407,7 @@ fn redis_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 fn database_client_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // Without a query in the words such a client reads statements from its input.
     let texts: Vec<CommandWord> = call
         .options
         .iter()
@@ -417,6 +427,7 @@ fn database_client_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) 
 }
 
 fn postgres_server_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // `pg_ctl` starts and stops servers of the project; the others create or inspect.
     if call
         .words
         .first()
@@ -426,8 +437,9 @@ fn postgres_server_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) 
     }
 }
 
-/// Forward is ordinary, back is not.
+/// Judges migration tools: migrating forward is ordinary work, back or down destroys data.
 fn migration_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // The word may stand at any place, because the tools nest their sub-commands differently.
     let back = call.words.iter().any(|word| {
         matches!(
             word.text.as_str(),
@@ -453,12 +465,13 @@ fn migration_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }));
 }
 
-/// `SERVICE VERB`: verbs that only ask.
+/// Judges `aws SERVICE VERB`: verbs that only query, that return secrets, and the rest.
 fn aws_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let (service, verb) = (
         call.literal_operand(0).unwrap_or(""),
         call.literal_operand(1).unwrap_or(""),
     );
+    // These begin like queries, so they are looked at first.
     let secret = matches!(
         verb,
         "get-secret-value"
@@ -478,6 +491,7 @@ fn aws_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             | "get-credentials"
             | "get-token"
     );
+    // AWS names its verbs consistently: these prefixes belong to queries.
     let asks = verb.starts_with("describe-")
         || verb.starts_with("list-")
         || verb.starts_with("get-")
@@ -493,6 +507,7 @@ fn aws_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         ("configure", "list" | "list-profiles") => {}
         ("configure" | "sso", _) => out.push(CommandEffect::Kind(EffectKind::ExposesSecret)),
         ("s3", "cp" | "sync" | "mv") => {
+            // Only a plain download is ordinary: `mv` and `--delete` remove something on one side.
             let from = call.operands.get(2);
             let to = call.operands.get(3);
             let down = from.is_some_and(|word| word.text.starts_with("s3://"))
@@ -577,6 +592,7 @@ fn cloud_cli_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .iter()
         .map(|word| word.text.as_str())
         .collect();
+    // These only check or list; Ansible calls its dry run `--check`.
     let check = call.has_option(&[
         "check",
         "syntax-check",
@@ -585,6 +601,8 @@ fn cloud_cli_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         "dry-run",
         "dryrun",
     ]);
+    // The services differ too much for rows: single words decide. A secret is looked for first, as
+    // `get` and `list` also stand before secrets.
     if words.iter().any(|word| SECRET.contains(word))
         && (!words.contains(&"list") || words.contains(&"secrets"))
     {
@@ -592,6 +610,7 @@ fn cloud_cli_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     } else if words.is_empty()
         || check
         || words.iter().any(|word| ASKS.contains(word))
+            // A changing word outweighs a query, which may only be the name of something.
             && !words.iter().any(|word| {
                 matches!(
                     *word,

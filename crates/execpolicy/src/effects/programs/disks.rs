@@ -1,5 +1,5 @@
-//! Disks, partitions and file systems. What makes one destroys what was there; what only shows
-//! one is known by its options, all of them.
+//! Describes programs for disks, partitions and file systems. Making one destroys what was there. A
+//! call that only shows something is recognized by its options, all of which must be known.
 
 use crate::effects::parsed_args::ParsedArgs;
 use crate::effects::program_spec::{EffectKind, ProgramSpec};
@@ -77,7 +77,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     .with_extra_effects_fn(disk_state_query_effects),
 ];
 
-/// The program that a name such as `mkfs.btrfs` or `newfs_msdos` is a kind of.
+/// Returns the program of which `mkfs.btrfs` or `newfs_msdos` is a variant.
 pub(super) fn mkfs_program_family(name: &str) -> Option<&'static str> {
     [("mkfs.", "mkfs"), ("newfs_", "newfs")]
         .into_iter()
@@ -85,7 +85,7 @@ pub(super) fn mkfs_program_family(name: &str) -> Option<&'static str> {
         .map(|(_, family)| family)
 }
 
-/// What stands on them is gone. Without an operand it cannot be told which.
+/// Adds that everything on the operands is lost. Without an operand some disk is wiped.
 fn add_disk_format_effects(operands: &[&CommandWord], out: &mut Vec<CommandEffect>) {
     if operands.is_empty() {
         out.push(CommandEffect::Kind(EffectKind::WipesDisk));
@@ -98,10 +98,11 @@ fn mkfs_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     add_disk_format_effects(&call.operands, out);
 }
 
-/// Programs that show a disk, or change what is on it.
+/// Judges programs that show a disk or change what is on it.
 fn disk_partition_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let operands = call.operands.as_slice();
     let (shows, wipes) = match call.command_name() {
+        // `wipefs` and `badblocks` only read without these options, which is still asked about.
         "wipefs" => (false, call.has_option(&["a", "all", "o", "offset"])),
         "badblocks" => (false, call.has_option(&["w"])),
         "cryptsetup" => {
@@ -113,6 +114,7 @@ fn disk_partition_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffec
             (matches!(verb, Some("status" | "luksDump")), formats)
         }
         "sgdisk" => {
+            // Any option that is not known to show something may write the table.
             let shows =
                 call.has_only_listed_options(&["p", "print", "v", "verify", "i", "info", "E", "F"]);
             (shows, !shows)
@@ -124,6 +126,7 @@ fn disk_partition_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffec
             let shows = lists || prints;
             (shows, !shows)
         }
+        // `fdisk -l` and `sfdisk -d` show. Without an option they wait for commands that write.
         _ => {
             let shows = call.has_only_listed_options(&[
                 "l", "list", "x", "d", "dump", "J", "json", "V", "verify",
@@ -131,6 +134,7 @@ fn disk_partition_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffec
             (shows, !shows)
         }
     };
+    // The row says that the machine is changed; for a call that only shows, nothing remains.
     if shows {
         out.clear();
     } else if wipes {
@@ -138,7 +142,7 @@ fn disk_partition_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffec
     }
 }
 
-/// Programs whose sub-command, or one option, removes a volume or all that is on a disk.
+/// Judges programs whose sub-command or option removes a volume or all data on a disk.
 fn volume_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let verb = call.literal_operand(0).unwrap_or("");
     let wipes = match call.command_name() {
@@ -148,11 +152,14 @@ fn volume_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             .any(|(name, _)| name.starts_with("security-erase") || name == "trim-sector-ranges"),
         "lvremove" | "vgremove" | "pvremove" => true,
         "lvm" => matches!(verb, "lvremove" | "vgremove" | "pvremove" | "pvcreate"),
+        // Creating an array overwrites the start of its disks.
         "mdadm" => call.has_option(&["zero-superblock", "create", "C"]),
-        // A snapshot is no disk.
+        // `zfs destroy POOL@NAME` removes a snapshot, and the data stays.
         "zfs" => verb == "destroy" && !call.operands.iter().any(|word| word.text.contains('@')),
         "zpool" => matches!(verb, "destroy" | "labelclear" | "create"),
         "diskutil" => {
+            // macOS: verbs such as `eraseDisk` have several spellings, and `apfs deleteVolume` has
+            // two words.
             let any = |begins: &str| {
                 let mut words = call.operands.iter().take(2);
                 words.any(|word| word.text.to_ascii_lowercase().starts_with(begins))
@@ -177,6 +184,7 @@ fn volume_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         out.push(CommandEffect::Kind(EffectKind::WipesDisk));
         return;
     }
+    // Only the first argument counts, so an option before it keeps the question.
     let looks: &[&str] = match call.command_name() {
         "zfs" | "zpool" | "diskutil" | "nvme" => &["list", "status", "get", "info"],
         _ => &[],
@@ -186,7 +194,7 @@ fn volume_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-/// With options that only ask, the state is shown.
+/// Drops the effects of calls that only show the state.
 fn disk_state_query_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let none = call.operands.is_empty();
     let shown = match call.command_name() {

@@ -1,4 +1,4 @@
-//! Programs that change files in place, or are used for it.
+//! Describes programs that change files in place: stream editors, editors, codemods and converters.
 
 use crate::effects::code;
 use crate::effects::inert;
@@ -108,6 +108,7 @@ fn sed_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     for file in call.option_values(&["f", "file"]) {
         out.push(code::script_file_effect(file));
     }
+    // Without `-e` or `-f` the first operand is the script.
     let inline = !scripts.is_empty() || call.has_option(&["f", "file"]);
     for script in scripts {
         code::sed_script_effects(script, out);
@@ -116,7 +117,7 @@ fn sed_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         code::sed_script_effects(script, out);
         files = rest;
     }
-    // GNU takes what hangs on `-i` for a suffix, so `-ie` edits and `-ne` has a program.
+    // GNU sed takes what is attached to `-i` as a suffix: `-ie` edits in place with the suffix `e`.
     let edits = call.has_option(&["i", "in-place"])
         || call
             .options
@@ -134,8 +135,9 @@ fn sed_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     );
 }
 
-/// An editor without a person does what its words say.
+/// Judges editors. Without a person an editor only does what its arguments say: `vim -c "!rm x"`.
 fn editor_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // Any further word may be a file or a command.
     let version = call.words.len() == 2
         && call
             .words
@@ -151,12 +153,13 @@ fn editor_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         )
     {
         let files = call.words.iter().skip(1);
+        // Options and start commands (`+...`) are no files.
         let files = files.filter(|word| !word.text.starts_with(['-', '+']));
         out.extend(files.map(|word| CommandEffect::File(FileAccess::Write, word.clone())));
     }
 }
 
-/// Shows something to the person, or takes it on a clipboard.
+/// Judges openers and clipboards: a page or a document is shown, anything else may be run.
 fn opener_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let name = call.command_name();
     if matches!(name, "open" | "xdg-open" | "start" | "explorer.exe") {
@@ -167,10 +170,12 @@ fn opener_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 || word.text.ends_with(".png")
                 || word.text.ends_with(".pdf")
         });
+        // `-a` and `-b` name the program to open it with.
         if !page || call.has_option(&["a", "b", "n", "W"]) {
             out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
         }
     }
+    // An extension runs in the editor of the person from then on.
     if matches!(name, "code" | "cursor")
         && call.has_option(&["install-extension", "uninstall-extension"])
     {
@@ -182,6 +187,7 @@ fn sd_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.extend(
         call.operands
             .iter()
+            // The first two operands are what is found and what replaces it.
             .skip(2)
             .map(|word| CommandEffect::File(FileAccess::Write, (*word).clone())),
     );
@@ -198,8 +204,10 @@ fn codemod_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     ));
 }
 
-/// Converters read and write what they name.
+/// Judges converters: each operand with a dot or slash may be read or written.
 fn file_converter_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // ImageMagick runs `|COMMAND` and `msl:` scripts; Ghostscript is not confined with `-dNOSAFER`;
+    // Miller and others have functions such as `system` and `exec`.
     let code = |word: &CommandWord| {
         let text = word.text.as_str();
         text.starts_with('|')
@@ -213,6 +221,7 @@ fn file_converter_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call.words.iter().skip(1).any(code) {
         out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
+    // Expressions, formats and sizes are operands, too; only what looks like a path is judged.
     let path = |word: &&&CommandWord| {
         !word.text.contains(['=', ' ', '(', '{']) && word.text.contains(['.', '/'])
     };

@@ -1,4 +1,4 @@
-//! Programs that make, copy, move and remove files, and change what may be done with them.
+//! Describes programs that create, copy, move, find and remove files, or change their permissions.
 
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
@@ -140,7 +140,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ]),
 ];
 
-/// `cp -r` reads all that lies below.
+/// Adds that a recursive copy reads everything below its sources.
 fn cp_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call.has_option(&["r", "R", "a", "recursive", "archive"]) {
         let into = call.has_option(&["t", "target-directory"]);
@@ -151,7 +151,8 @@ fn cp_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 .take(sources)
                 .map(|word| CommandEffect::File(FileAccess::ReadBelow, (*word).clone())),
         );
-        // What lies in the source goes there, and not the source.
+        // With `-T` or `SRC/.` the content of the source is put into the target, under names that
+        // are not known.
         let whole = call.has_option(&["T", "no-target-directory"])
             || call.operands.iter().any(|word| word.text.ends_with("/."));
         let target = call.operands.last().filter(|_| whole && !into);
@@ -159,7 +160,7 @@ fn cp_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-/// `install -d` makes folders; a mode that lends rights is no ordinary one.
+/// Judges `install`: an owner or a setuid mode is a matter of rights, `-d` creates folders.
 fn install_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let lends = |word: &CommandWord| is_setuid_mode(&word.text);
     if call.has_option(&["o", "owner"]) || call.option_values(&["m", "mode"]).any(lends) {
@@ -174,13 +175,13 @@ fn install_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-/// A second name for a file: who writes under it writes the first, so both have to be ordinary.
+/// Adds a link. Writing through the new name writes the source, so both names are judged.
 fn ln_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let into = call.option_values(&["t", "target-directory"]).next();
     let (target, sources) = match (into, call.operands.split_last()) {
         (Some(folder), _) => (folder.clone(), call.operands.as_slice()),
         (None, Some((only, []))) => {
-            // `ln -s PATH`: here, under its own name.
+            // `ln -s PATH` makes the link in the working folder, under the name of the file.
             out.push(CommandEffect::Link(
                 (*only).clone(),
                 CommandWord::new_literal_word("."),
@@ -206,7 +207,7 @@ fn ln_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.push(CommandEffect::PutInto(target, sources));
 }
 
-/// `rename EXPRESSION FILES`: the expression is Perl or a plain text.
+/// Judges `rename`, which exists twice: with a Perl expression, or with two plain texts.
 fn rename_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let skip = if call
         .words
@@ -217,6 +218,8 @@ fn rename_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     } else {
         2
     };
+    // A Perl expression can run anything. Only `s/x/y/` and `y/a/b/` of plain signs are accepted,
+    // without the flag `e`.
     let code = call.operands.first().is_some_and(|word| {
         let plain = |text: &str| {
             text.chars()
@@ -227,6 +230,7 @@ fn rename_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if code {
         out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
+    // A slash means one Perl expression; else FROM and TO stand before the files.
     let skip = if call
         .operands
         .first()
@@ -241,16 +245,17 @@ fn rename_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-/// Whether a mode gives the owner's rights to whoever runs the file.
+/// Whether a mode sets setuid, setgid or the sticky bit, in octal or as `s`.
 fn is_setuid_mode(mode: &str) -> bool {
     let digits = mode.trim_start_matches('0');
     let octal = !mode.is_empty() && mode.chars().all(|c| c.is_digit(8));
     (octal && digits.len() > 3) || (!octal && mode.contains('s'))
 }
 
-/// Whether a mode takes a right away from the owner, or lets everybody write.
+/// Whether a mode takes a right from the owner or lets everybody write.
 fn is_unsafe_file_mode(mode: &str) -> bool {
     if !mode.is_empty() && mode.chars().all(|c| c.is_digit(8)) {
+        // From the right: others, group, owner. Bit 2 is the right to write.
         let mut digits = mode.chars().rev().filter_map(|c| c.to_digit(8));
         let (other, owner) = (digits.next(), digits.nth(1));
         return owner.unwrap_or(0) != 7 || other.unwrap_or(0) & 2 != 0;
@@ -262,6 +267,7 @@ fn is_unsafe_file_mode(mode: &str) -> bool {
         let everybody = who.is_empty() || who.contains(['a', 'o']);
         match what.chars().next() {
             Some('-') => owner && what.contains(['r', 'w', 'x', 'X']),
+            // Without a "who" the umask applies, which normally keeps others from writing.
             Some('+') => everybody && what.contains('w') && !who.is_empty(),
             Some('=') => {
                 owner && !(what.contains('r') && what.contains('w') && what.contains(['x', 'X']))
@@ -279,7 +285,7 @@ fn add_permission_effects(words: Option<&[&CommandWord]>, out: &mut Vec<CommandE
     );
 }
 
-/// Accounts to which no home of a person belongs.
+/// Whether this account is none of a person, so that a home given to it is lost to its owner.
 fn is_system_account(owner: &str) -> bool {
     let owner = owner.split([':', '.']).next().unwrap_or(owner);
     [
@@ -288,7 +294,7 @@ fn is_system_account(owner: &str) -> bool {
     .contains(&owner)
 }
 
-/// `gio trash`, `gio remove`: the other words of it open, copy and tell.
+/// Judges `gio` by its sub-command; those not listed open or copy something.
 fn gio_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let files = call.operands.get(1..).unwrap_or(&[]).iter();
     match call.literal_operand(0) {
@@ -310,6 +316,7 @@ fn chmod_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     // `-x` and `-w` are modes, not options.
     let letters = |name: &str| name.chars().all(|c| "rwxXstugo".contains(c)) && !name.is_empty();
     let minus = call.options.iter().any(|(name, _)| letters(name));
+    // With such a mode, or `--reference`, every operand is a file.
     let skip = usize::from(!minus && !call.has_option(&["reference"]));
     let mode = call.operands.first().filter(|_| skip == 1);
     if call.has_option(&["R", "recursive"])
@@ -336,6 +343,7 @@ fn chmod_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 fn chown_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // Giving files away needs rights that the work normally does not have.
     out.push(CommandEffect::Kind(
         if call.has_option(&["R", "recursive"]) {
             EffectKind::ChangesModes
@@ -360,6 +368,7 @@ fn chown_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 
 fn dd_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     for word in call.words.iter().skip(1) {
+        // Operands of `dd` are `NAME=VALUE`; an unknown word could be `of=/dev/sda`.
         let Some((name, _)) = word.text.split_once('=') else {
             if word.knowledge != WordKnowledge::Literal {
                 out.push(CommandEffect::Kind(EffectKind::UnknownOptions));
@@ -378,7 +387,7 @@ fn dd_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-/// What it writes stands in the patch; only a named file is known here.
+/// Judges `patch`. The files are named in the patch, unless an operand names the one to change.
 fn patch_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     match call.operands.first() {
         Some(file) => out.push(CommandEffect::File(FileAccess::Write, (*file).clone())),
@@ -400,7 +409,7 @@ fn line_ending_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     );
 }
 
-/// Options of `find` that take a word, beside those that do something.
+/// Tests and options of `find` that take one word and have no effect.
 const TESTS: &[&str] = &[
     "-amin",
     "-anewer",
@@ -450,6 +459,7 @@ const TESTS: &[&str] = &[
     "-D",
     "-files0-from",
 ];
+// Options, operators and actions of `find` that take no word.
 const ALONE: &[&str] = &[
     "-H",
     "-L",
@@ -501,10 +511,11 @@ const ALONE: &[&str] = &[
     "-version",
 ];
 
-/// Where it starts, and by what names it chooses.
+/// Returns where `find` starts, and the names it selects by if every alternative has one.
 pub(super) fn starts_and_names_of_find(
     words: &[CommandWord],
 ) -> (Vec<CommandWord>, Vec<CommandWord>) {
+    // Phase 1: the starting points stand before the first test.
     let mut starts = Vec::new();
     let mut names = Vec::new();
     let mut at = 1;
@@ -519,7 +530,8 @@ pub(super) fn starts_and_names_of_find(
         }
         at += 1;
     }
-    // Names count only if each alternative has one, and nothing is turned round.
+    // Phase 2: names count only if each alternative of `-o` has one and nothing is negated: with
+    // `-name x -o -size 0` anything could be found.
     let turned = |word: &CommandWord| {
         matches!(
             word.as_literal(),
@@ -550,7 +562,7 @@ pub(super) fn starts_and_names_of_find(
     (starts, names)
 }
 
-/// Whether a test leaves anything out.
+/// Whether some test of `find` filters, so that not everything is found.
 pub(super) fn has_find_filter(words: &[CommandWord]) -> bool {
     words.iter().enumerate().any(|(at, word)| {
         // `-name '*'` is every name.
@@ -571,7 +583,7 @@ pub(super) fn has_find_filter(words: &[CommandWord]) -> bool {
                 "-regex",
                 "-iregex",
             ];
-            // All but one name is next to everything, too.
+            // Everything except one name is as good as everything.
             (turned || wild) && named.contains(&test)
         };
         if word.as_literal().is_some_and(every) {
@@ -613,6 +625,7 @@ fn find_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             .map(|word| CommandEffect::File(FileAccess::List, word.clone())),
     );
     let mut at = 1 + starts.len();
+    // While starting points may still follow, an unknown word is one of them, or an option.
     let mut lists = starts.len();
     while let Some(word) = words.get(at) {
         at += 1;
@@ -625,6 +638,7 @@ fn find_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         };
         match text {
             "-delete" => {
+                // Without a filter `-delete` removes the starting points themselves.
                 let all = paths_yielded_by_find_command(&starts, &names, has_find_filter(words));
                 out.extend(
                     all.into_iter()
@@ -637,9 +651,10 @@ fn find_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                         .get(at)
                         .map(|word| CommandEffect::File(FileAccess::Write, word.clone())),
                 );
+                // `-fprintf FILE FORMAT` takes two words, the others one.
                 at += if text == "-fprintf" { 2 } else { 1 };
             }
-            // What they run is judged as a command of its own.
+            // The command behind them is found by the shell grammar, and judged on its own.
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
                 let ends = |word: &CommandWord| matches!(word.as_literal(), Some(";" | "+"));
                 at += words
@@ -655,7 +670,7 @@ fn find_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-/// What is found below these, by these names if there are any.
+/// Returns patterns for what is found below these folders, by these names if there are any.
 pub(super) fn paths_yielded_by_find_command(
     starts: &[CommandWord],
     names: &[CommandWord],
@@ -673,7 +688,8 @@ pub(super) fn paths_yielded_by_find_command(
     starts.iter().flat_map(by_name).collect()
 }
 
-/// What `{}` stands for: anything below where it starts, of that name if one is asked for.
+/// Returns the pattern that `{}` stands for. Without a filter (`chosen`) the folder itself is
+/// found.
 pub(super) fn found_path_pattern(
     start: &CommandWord,
     name: Option<&CommandWord>,
@@ -719,8 +735,7 @@ const FD_VALUES: &[&str] = &[
     "--format",
 ];
 
-/// What `fd` finds: without a pattern or another test that leaves something out, all that lies in
-/// its folders.
+/// Returns what `fd` finds. Without a pattern or another filter that is everything in its folders.
 pub(super) fn paths_found_by_fd(words: &[CommandWord]) -> Vec<CommandWord> {
     let mut operands = Vec::new();
     let mut chosen = false;
@@ -730,6 +745,7 @@ pub(super) fn paths_found_by_fd(words: &[CommandWord]) -> Vec<CommandWord> {
         match word.as_literal() {
             Some("-x" | "-X" | "--exec" | "--exec-batch") => break,
             Some(text) if FD_VALUES.contains(&text) => {
+                // These select nothing by name, age or size.
                 let whole = matches!(
                     text,
                     "-j" | "--threads" | "-c" | "--color" | "-t" | "--type"
@@ -755,6 +771,7 @@ pub(super) fn paths_found_by_fd(words: &[CommandWord]) -> Vec<CommandWord> {
         }
     }
     let pattern = operands.first().map(|word| word.text.as_str());
+    // A pattern that matches every name is none.
     chosen |= !matches!(pattern, None | Some("" | "." | ".*" | "^" | "$"));
     match operands.get(1..) {
         None | Some([]) => vec![CommandWord::new_literal_word("**/?*")],

@@ -1,5 +1,5 @@
-//! `gh` and `glab`: to look at a forge is ordinary, to propose is the work itself; what changes
-//! a repo for others, or deletes, is not.
+//! Describes `gh` and `glab`. Looking at a forge is ordinary and proposing a change is the work
+//! itself; whatever changes a repository for others or deletes something is not.
 
 use crate::effects::CommandEffect;
 use crate::effects::parsed_args::ParsedArgs;
@@ -63,7 +63,8 @@ const GH: &[ProgramSpec] = &[
                 ("F", OptionMeaning::Reads),
                 ("body-file", OptionMeaning::Reads),
             ]),
-            // A merge is a push to a branch, and taken back by another one; not past its checks.
+            // A merge can be reverted by another one, so it speaks for the person and is no hazard.
+            // `--admin` merges past the required checks.
             ProgramSpec::program_with_fixed_effects(&["merge"], &[EffectKind::SpeaksForPerson])
                 .with_option_meanings(&[(
                     "admin",
@@ -109,6 +110,7 @@ const GH: &[ProgramSpec] = &[
             )
             .with_option_meanings(&[("D", OptionMeaning::Writes), ("dir", OptionMeaning::Writes)]),
             ProgramSpec::program_with_fixed_effects(
+                // Runs of a workflow can be repeated; nothing is lost.
                 &["rerun", "cancel", "run", "retry", "trigger"],
                 NET,
             ),
@@ -136,6 +138,7 @@ const GH: &[ProgramSpec] = &[
                 NET,
             )
             .with_option_meanings(&[(
+                // `gh repo sync --force` resets the target branch.
                 "force",
                 OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
             )]),
@@ -239,6 +242,8 @@ const GH: &[ProgramSpec] = &[
     ),
     ProgramSpec::program_with_fixed_effects(
         &[
+            // An extension or an alias runs as a program from then on; a codespace is a remote
+            // shell.
             "extension",
             "ext",
             "alias",
@@ -251,8 +256,9 @@ const GH: &[ProgramSpec] = &[
     ),
 ];
 
-/// A draft is seen by those alone who can publish it.
+/// Judges `release create`: a draft is visible only to those who can publish it.
 fn forge_release_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // `--draft=false` publishes, so every such option must say true.
     let mut drafts = call
         .options
         .iter()
@@ -280,7 +286,8 @@ fn forge_object_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-/// `gh api`: what only asks, asks; what adds, speaks, unless it adds a release; a merge is a push.
+/// Judges `gh api` by its method and path. Queries are ordinary, additions speak for the person,
+/// releases and deployments publish, and other changes overwrite what others have.
 fn forge_api_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let words: Vec<&str> = call.words.iter().map(|word| word.text.as_str()).collect();
     let method = words
@@ -295,6 +302,7 @@ fn forge_api_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     });
     let method = method.or(attached).map(str::to_ascii_uppercase);
     let get = matches!(method.as_deref(), None | Some("GET" | "HEAD"));
+    // With fields and without a method `gh api` sends a POST.
     let sends = call.has_option(&["f", "F", "field", "raw-field", "input"]) && method.is_none();
     let any = |parts: &[&str]| {
         let holds = |word: &&str| parts.iter().any(|part| word.contains(part));
@@ -302,6 +310,7 @@ fn forge_api_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     };
     let graphql = words.contains(&"graphql");
     let deed = match method.as_deref() {
+        // GraphQL is always a POST; only the text tells what it does.
         _ if graphql && !any(&["mutation"]) => EffectKind::Network,
         _ if graphql && any(&["delete", "remove", "archive", "transfer", "update"]) => {
             EffectKind::OverwritesShared

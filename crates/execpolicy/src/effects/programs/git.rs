@@ -1,4 +1,6 @@
-//! Git, by sub-command.
+//! Describes Git, one row per sub-command. Reading history and committing are ordinary work. What
+//! drops uncommitted work, moves refs, rewrites what others have, skips hooks or runs a program
+//! that an option or a setting names is not.
 
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
@@ -14,8 +16,11 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("git-dir", OptionMeaning::Value),
             ("work-tree", OptionMeaning::WorkingDir),
             ("namespace", OptionMeaning::Value),
+            // `--exec-path=FOLDER` is where Git looks for its own programs; alone it prints that
+            // folder.
             ("exec-path", OptionMeaning::Edits),
             (
+                // It takes the value of a setting from the environment, where it cannot be seen.
                 "config-env",
                 OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
             ),
@@ -33,8 +38,10 @@ pub(super) const SPECS: &[ProgramSpec] = &[
 
 const SHOWS: &[(&str, OptionMeaning)] = &[
     ("output", OptionMeaning::Writes),
+    // `-O` and `-U` take their values attached: an order file, a number of lines.
     ("O", OptionMeaning::Edits),
     (
+        // An external diff program is named by a setting or by `.gitattributes`.
         "ext-diff",
         OptionMeaning::FlagEffect(EffectKind::UnreadableCode),
     ),
@@ -137,6 +144,8 @@ const SUBS: &[ProgramSpec] = &[
     ProgramSpec::program_with_fixed_effects(&["ls-remote"], &[EffectKind::Network])
         .with_option_meanings(&[
             (
+                // `--upload-pack` and `--exec` name the program to run on the side of the remote,
+                // which is this machine for a local path.
                 "upload-pack",
                 OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
             ),
@@ -150,6 +159,7 @@ const SUBS: &[ProgramSpec] = &[
         .with_short_value_options("ABCmef")
         .with_long_value_options(&["max-depth", "threads", "max-count"])
         .with_option_meanings(&[
+            // Opens the found files in a pager, which can be any command: `-O"rm x"`.
             ("O", OptionMeaning::FlagEffect(EffectKind::UnreadableCode)),
             (
                 "open-files-in-pager",
@@ -159,6 +169,7 @@ const SUBS: &[ProgramSpec] = &[
     ProgramSpec::new(&["init"])
         .with_option_meanings(&[
             (
+                // The hooks of a template are copied into the new repository and run later.
                 "template",
                 OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
             ),
@@ -184,6 +195,7 @@ const SUBS: &[ProgramSpec] = &[
         ])
         .with_option_meanings(&[
             (
+                // Both skip the hooks `pre-commit` and `commit-msg`.
                 "no-verify",
                 OptionMeaning::FlagEffect(EffectKind::SkipsChecks),
             ),
@@ -197,6 +209,8 @@ const SUBS: &[ProgramSpec] = &[
         .with_short_value_options("u")
         .with_long_value_options(&["set-upstream-to", "format", "sort", "points-at"])
         .with_option_meanings(&[
+            // `-d` refuses to delete unmerged branches, so it is ordinary; `-D` and the other
+            // forced forms do not.
             ("D", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
             ("f", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
             ("force", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
@@ -225,6 +239,7 @@ const SUBS: &[ProgramSpec] = &[
         .with_short_value_options("b")
         .with_long_value_options(&["orphan", "conflict"])
         .with_option_meanings(&[
+            // `-b` makes a branch, `-B` also moves one that exists.
             ("B", OptionMeaning::ValueEffect(EffectKind::MovesRefs)),
             ("f", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
             ("force", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
@@ -254,6 +269,7 @@ const SUBS: &[ProgramSpec] = &[
         .with_short_value_options("s")
         .with_long_value_options(&["source", "conflict"])
         .with_option_meanings(&[(
+            // The files to restore stand in another file, so any of them may be meant.
             "pathspec-from-file",
             OptionMeaning::ValueEffect(EffectKind::DiscardsWork),
         )])
@@ -288,8 +304,11 @@ const SUBS: &[ProgramSpec] = &[
         .with_short_value_options("sXC")
         .with_long_value_options(&["onto", "strategy", "strategy-option", "empty"])
         .with_option_meanings(&[
+            // Runs the command after each commit.
             ("x", OptionMeaning::Command),
             ("exec", OptionMeaning::Command),
+            // Without a person, the todo list is edited by a program that may drop or squash
+            // commits.
             ("i", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
             (
                 "interactive",
@@ -359,10 +378,13 @@ const SUBS: &[ProgramSpec] = &[
                 OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
             ),
             (
+                // The lease only compares with what was fetched last; what others pushed is still
+                // replaced.
                 "force-with-lease",
                 OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
             ),
             (
+                // Also deletes every remote ref that is missing here.
                 "mirror",
                 OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
             ),
@@ -387,6 +409,8 @@ const SUBS: &[ProgramSpec] = &[
                 "exec",
                 OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
             ),
+            // `--repo` names the target without an operand, so the address is not looked at
+            // further.
             ("repo", OptionMeaning::ValueEffect(EffectKind::Uploads)),
         ])
         .with_extra_effects_fn(git_push_effects),
@@ -403,6 +427,7 @@ const SUBS: &[ProgramSpec] = &[
             "server-option",
         ])
         .with_option_meanings(&[
+            // The settings apply to the new repository, and are kept in it.
             ("c", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
             (
                 "config",
@@ -432,6 +457,7 @@ const SUBS: &[ProgramSpec] = &[
             "remove",
             "rm",
         ]),
+        // A later plain `git push` would go to the new address.
         ProgramSpec::program_with_fixed_effects(&["add", "set-url"], &[EffectKind::Uploads])
             .with_short_value_options("tm"),
     ]),
@@ -513,6 +539,7 @@ const SUBS: &[ProgramSpec] = &[
             ("numstat", OptionMeaning::Inert(&inert::GIT_APPLY)),
             ("summary", OptionMeaning::Inert(&inert::GIT_APPLY)),
             (
+                // Lets a patch write outside of the working tree.
                 "unsafe-paths",
                 OptionMeaning::FlagEffect(EffectKind::UnknownOptions),
             ),
@@ -529,6 +556,7 @@ const SUBS: &[ProgramSpec] = &[
         .with_extra_effects_fn(git_apply_effects),
     ProgramSpec::new(&["rm"])
         .with_option_meanings(&[
+            // `git rm --cached` only changes the index; the file stays.
             ("cached", OptionMeaning::Inert(&inert::GIT_FILES)),
             ("n", OptionMeaning::Inert(&inert::GIT_FILES)),
             ("dry-run", OptionMeaning::Inert(&inert::GIT_FILES)),
@@ -541,6 +569,7 @@ const SUBS: &[ProgramSpec] = &[
             ("o", OptionMeaning::Writes),
             ("output", OptionMeaning::Writes),
             (
+                // The program that makes the archive on the side of the remote.
                 "exec",
                 OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
             ),
@@ -588,10 +617,12 @@ const SUBS: &[ProgramSpec] = &[
         ])
         .with_extra_effects_fn(git_symbolic_ref_effects),
     ProgramSpec::program_with_fixed_effects(
+        // Plumbing that overwrites the index or files without a look at uncommitted changes.
         &["read-tree", "checkout-index"],
         &[EffectKind::DiscardsWork],
     ),
     ProgramSpec::program_with_fixed_effects(
+        // They run tools or hooks that settings name.
         &["difftool", "mergetool", "hook", "instaweb", "gui", "citool"],
         &[EffectKind::UnreadableCode],
     ),
@@ -604,6 +635,7 @@ const SUBS: &[ProgramSpec] = &[
         &[EffectKind::Uploads],
     ),
     ProgramSpec::program_with_fixed_effects(
+        // Both keep running in the background.
         &["daemon", "fsmonitor--daemon"],
         &[EffectKind::Persists],
     ),
@@ -623,7 +655,7 @@ const SUBS: &[ProgramSpec] = &[
     ProgramSpec::new(&["flow"]),
 ];
 
-/// Settings that name no program and skip no check.
+/// Settings that name no program and skip no check. A final `.` or `=` marks a prefix.
 const PLAIN: &[&str] = &[
     "user.",
     "color.",
@@ -694,16 +726,19 @@ fn is_harmless_git_setting(setting: &str) -> bool {
     PLAIN
         .iter()
         .any(|plain| match plain.strip_suffix(['.', '=']) {
+            // `pager.CMD` may name a program, so only switching it off is harmless.
             Some("pager") => setting.starts_with("pager.") && setting.ends_with("false"),
             Some("core.pager") => setting == "core.pager=",
             Some(_) => setting.starts_with(plain),
             None if plain.contains('=') => setting == *plain,
+            // An entry without a value allows any value of exactly this setting.
             None => setting.split('=').next() == Some(plain),
         })
 }
 
-/// `-c NAME=VALUE` can name programs to run.
+/// Judges `-c NAME=VALUE`, which can set a program to run (`core.sshCommand`, an alias).
 fn git_setting_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // The name must be known; of a harmless setting the value may be open.
     let open = call.option_values(&["c"]).any(|word| {
         !is_harmless_git_setting(word.known_word_prefix())
             || (word.knowledge != WordKnowledge::Literal && !word.known_word_prefix().contains('='))
@@ -731,11 +766,14 @@ fn git_config_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if reads || matches!(first, "get" | "list") {
         return;
     }
+    // Since Git 2.46 there are sub-commands (`git config set NAME VALUE`); before, a second operand
+    // sets.
     let modern = matches!(
         first,
         "set" | "unset" | "edit" | "remove-section" | "rename-section"
     );
     let at = usize::from(modern);
+    // `git config NAME` only reads.
     if call.operands.len() <= at + 1
         && !modern
         && !call.has_option(&[
@@ -752,7 +790,9 @@ fn git_config_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         return;
     }
     let name = call.literal_operand(at).unwrap_or("");
+    // An unknown value must not equal a harmless one such as `core.pager=cat`.
     let value = call.literal_operand(at + 1).unwrap_or("\u{1}");
+    // Such a setting outlives the repository, and applies to others.
     if call.has_option(&["global", "system", "f", "file"]) {
         out.push(CommandEffect::Kind(EffectKind::Persists));
     }
@@ -777,17 +817,18 @@ fn git_named_file_read_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffec
     }
 }
 
-/// A pathspec that means a folder, or may: all changes in it.
+/// Whether a pathspec names a folder, or may, so that all changes in it are meant.
 fn is_folder_pathspec(word: &CommandWord) -> bool {
     let text = word.text.as_str();
     let name = text.rsplit('/').next().unwrap_or(text);
     word.knowledge == WordKnowledge::Unbounded
         || text.starts_with(':')
         || name.is_empty()
+        // A name without an extension is more often a folder than a file.
         || !name.trim_start_matches('.').contains('.')
 }
 
-/// What is thrown away by going back to what is kept.
+/// Adds the effects of restoring these paths: their uncommitted changes are lost.
 fn add_git_discard_effects(words: &[&CommandWord], out: &mut Vec<CommandEffect>) {
     for word in words {
         if is_folder_pathspec(word) {
@@ -814,6 +855,7 @@ fn git_checkout_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call.has_option(&["f", "force", "pathspec-from-file"]) {
         add_whole_tree_write(out);
     }
+    // With these the operand is a branch or a start point, never a path.
     if call.has_option(&["b", "B", "orphan", "t", "track", "detach", "d"]) {
         return;
     }
@@ -823,6 +865,7 @@ fn git_checkout_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         return;
     }
     match call.operands.as_slice() {
+        // `git checkout X` is a branch or a path; only what looks like a path is taken for one.
         [one] => {
             let text = one.text.as_str();
             if matches!(text, "." | "./" | "*" | ":/" | "..")
@@ -842,6 +885,7 @@ fn git_checkout_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 fn git_restore_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // `--staged` alone only resets the index.
     let staged = call.has_option(&["staged", "S"]) && !call.has_option(&["worktree", "W"]);
     if !staged {
         add_git_discard_effects(&call.operands, out);
@@ -896,6 +940,7 @@ fn git_stash_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             .iter()
             .map(|word| CommandEffect::File(FileAccess::WriteBelow, (*word).clone())),
     );
+    // `git stash -- PATHS` has no sub-command: the first operand is a path already.
     match call.literal_operand(0) {
         Some(_) if double_dash_index(call) == Some(1) => add_whole_tree_write(out),
         Some("list" | "show" | "create" | "store") => {}
@@ -916,7 +961,7 @@ fn git_apply_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     ));
 }
 
-/// A place that is not called by a name: what is pushed there goes elsewhere.
+/// Whether the word is a URL or a path and not the name of a remote.
 fn is_git_url_or_path(word: &CommandWord) -> bool {
     word.text.contains("://")
         || word.text.starts_with(['/', '~'])
@@ -936,6 +981,7 @@ fn git_push_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         out.push(CommandEffect::Kind(EffectKind::Uploads));
     }
     git_remote_url_effects(call, out);
+    // `+REF` forces, `:REF` deletes; an unquoted variable can be either.
     let forces = |word: &&&CommandWord| {
         word.text.starts_with(['+', ':']) || word.knowledge == WordKnowledge::Unbounded
     };
@@ -949,11 +995,12 @@ fn git_push_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         "o",
         false,
     ) {
+        // A dry run overwrites nothing, but the other effects stay: it connects to the remote.
         out.retain(|effect| *effect != CommandEffect::Kind(EffectKind::OverwritesShared));
     }
 }
 
-/// `ext::COMMAND` runs it.
+/// Judges remote addresses: `ext::COMMAND` runs the command, `fd::` takes open descriptors.
 fn git_remote_url_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call
         .operands
@@ -962,6 +1009,7 @@ fn git_remote_url_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     {
         out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
+    // `+SRC:DST` makes a fetch overwrite a local ref.
     let own = call
         .operands
         .iter()
@@ -980,7 +1028,7 @@ fn git_clone_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 fn git_worktree_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
-    // A linked tree beside this one is where they are usually made.
+    // A linked tree beside this one (`../x`) is usual, so only absolute places are judged.
     if let Some(folder) = call
         .operands
         .first()
@@ -1019,6 +1067,8 @@ fn git_reflog_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 fn git_gc_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // Unreachable commits are kept for two weeks by default; `--prune=now` drops them at once, and
+    // with them the way back from a bad reset.
     let drops = call.options.iter().any(|(name, value)| {
         name == "prune"
             && value
@@ -1029,6 +1079,7 @@ fn git_gc_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if drops {
         out.push(CommandEffect::Kind(EffectKind::RewritesHistory));
     }
+    // `git maintenance start` adds jobs to the scheduler of the system.
     if call.literal_operand(0) == Some("start") || call.literal_operand(0) == Some("register") {
         out.push(CommandEffect::Kind(EffectKind::Persists));
     }

@@ -1,4 +1,5 @@
-//! Programs that speak HTTP: what they fetch is ordinary; what they send, and to where, is not.
+//! Describes HTTP clients. Fetching is ordinary work; sending files or secrets and changing things
+//! on a server are not, unless the server is local.
 
 use crate::effects::parsed_args::ParsedArgs;
 use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
@@ -98,11 +99,13 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 "upload-file",
                 OptionMeaning::ValueEffect(EffectKind::Uploads),
             ),
+            // A config file can hold any option, an upload among them.
             ("K", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
             (
                 "config",
                 OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
             ),
+            // Commands for an FTP server, such as `DELE`.
             ("Q", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
             (
                 "quote",
@@ -159,6 +162,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("save-cookies", OptionMeaning::Writes),
             ("i", OptionMeaning::Reads),
             ("input-file", OptionMeaning::Reads),
+            // `-e` is a line of `.wgetrc`, so it can set any option.
             ("e", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
             (
                 "execute",
@@ -169,6 +173,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
             ),
             (
+                // A program that wget runs to ask for a password.
                 "use-askpass",
                 OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
             ),
@@ -191,8 +196,10 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     .with_extra_effects_fn(httpie_effects),
 ];
 
-/// `@FILE` and a file for a form are sent; what is written without a name is called like the URL.
+/// Judges what curl sends (`@FILE`, forms, computed text), changes (`-X DELETE`) and writes (`-O`).
 fn curl_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // Three spellings of a file: `@FILE` in data, `NAME@FILE` with `--data-urlencode`, `NAME=@FILE`
+    // and `NAME=<FILE` in forms. `@-` is standard input.
     let file = |word: &CommandWord| {
         word.text.trim_start_matches('=').starts_with('@') && !word.text.ends_with("@-")
             || word.text.split_once('@').is_some_and(|(name, file)| {
@@ -222,12 +229,13 @@ fn curl_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .iter()
         .filter_map(|(_, value)| value.as_ref())
         .any(input);
-    // Local services are where they are developed.
+    // Requests to a local server are part of development.
     let local = call
         .operands
         .iter()
         .chain(&call.option_values(&["url"]).collect::<Vec<_>>())
         .all(|word| is_local_server_url(&word.text));
+    // A header, a cookie or a variable that is read from a file sends that file.
     let config = call.options.iter().any(|(name, value)| {
         matches!(
             name.as_str(),
@@ -236,6 +244,7 @@ fn curl_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             .as_ref()
             .is_some_and(|word| word.text.starts_with('@'))
     });
+    // `telnet:` connects standard input to any port.
     let telnet = call
         .operands
         .iter()
@@ -249,6 +258,7 @@ fn curl_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if config {
         out.push(CommandEffect::Kind(EffectKind::UnknownOptions));
     }
+    // Output of a command may be a secret; curl sends it in data or in the URL.
     let secret = |word: &CommandWord| word.text.contains("$(") || word.text.contains('`');
     let sends = call
         .option_values(&[
@@ -285,22 +295,25 @@ fn curl_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call.has_option(&["O", "remote-name", "remote-name-all", "J"]) {
         out.push(CommandEffect::File(
             FileAccess::Write,
+            // The server chooses the name, but not the folder.
             CommandWord::new_literal_word("?*"),
         ));
     }
 }
 
-/// Whether this is a server of this machine, or of its containers: those go by names without a dot.
-/// Private addresses are not meant, since a company's own servers have them.
+/// Whether this is a server of this machine or of one of its containers, which have names without a
+/// dot. Private addresses do not count, because a company's own servers have them.
 pub(in crate::effects) fn is_local_server_url(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    // `http://localhost@evil.com` goes to evil.com: before the `@` stands the user.
     let host = host.rsplit('@').next().unwrap_or(host);
     let name = host.strip_prefix('[').map_or_else(
         || host.split(':').next().unwrap_or(host),
         |v6| v6.split(']').next().unwrap_or(v6),
     );
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    // Containers mostly serve plain HTTP. With TLS a name of one part may be a company server.
     let container = url.starts_with("http://")
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(plain);
@@ -316,7 +329,7 @@ pub(in crate::effects) fn is_local_server_url(url: &str) -> bool {
 }
 
 fn wget_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
-    // It is called as it is there.
+    // Without `-O` the file is named like the last part of the URL.
     if !call.has_option(&["O", "output-document"]) {
         let last = |word: &&&CommandWord| word.text.rsplit('/').next().map(str::to_owned);
         let names = call.operands.iter().filter_map(|word| last(&word));
@@ -353,7 +366,7 @@ fn wget_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 fn httpie_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
-    // What is piped in is sent.
+    // HTTPie sends its standard input as the body.
     out.push(CommandEffect::StdinCode(CodeLanguage::Unread));
     let first = call.literal_operand(0).unwrap_or("");
     let local = call
@@ -362,6 +375,7 @@ fn httpie_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .take(2)
         .any(|word| is_local_server_url(&word.text) || word.text.starts_with(':'));
     let changes = matches!(first, "DELETE" | "PUT" | "PATCH");
+    // `field@FILE` sends the file.
     let file = call
         .operands
         .iter()

@@ -1,4 +1,4 @@
-//! The rows, a file for each family of programs.
+//! Holds the program table: the rows, with one file per family of programs, and the lookup by name.
 
 mod archives;
 mod autoload;
@@ -28,7 +28,7 @@ pub(super) use http::is_local_server_url;
 use super::program_spec::ProgramSpec;
 use crate::shell::CommandWord;
 
-/// Programs that write what they make of the project, or what a registry brings.
+/// Families whose programs write what they build from the project or fetch from a registry.
 const BUILDERS: &[&[ProgramSpec]] = &[
     git::SPECS,
     checkers::SPECS,
@@ -55,22 +55,23 @@ const OTHERS: &[&[ProgramSpec]] = &[
     disks::SPECS,
 ];
 
-/// Whether a program is one of those.
+/// Whether a program belongs to one of the [`BUILDERS`].
 pub(super) fn is_build_program(name: &str) -> bool {
     let mut rows = BUILDERS.iter().flat_map(|family| family.iter());
     rows.any(|row| row.names.contains(&name))
 }
 
-/// The row of a program without its folder.
+/// Returns the row of a program, given its name without folder.
 pub(super) fn find_program_spec(name: &str) -> Option<&'static ProgramSpec> {
     let row = |name: &str| {
         (OTHERS.iter().chain(BUILDERS))
             .flat_map(|family| family.iter())
             .find(|row| row.names.contains(&name))
     };
+    // `mkfs.ext4` has no row of its own, and counts as `mkfs`.
     let kind = || disks::mkfs_program_family(name).and_then(row);
     row(name).or_else(kind).or_else(|| {
-        // `python3.12`, `gcc-13`, `clang++-17`: the number is not part of the name.
+        // A version is not part of the name: `python3.12`, `gcc-13`, `clang++-17`.
         let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
         (plain != name && !plain.is_empty())
             .then(|| row(plain))
@@ -78,7 +79,7 @@ pub(super) fn find_program_spec(name: &str) -> Option<&'static ProgramSpec> {
     })
 }
 
-/// Names of files that a command prints, one a line, if it prints nothing else.
+/// Returns the file names that a command prints one per line, if it prints nothing else.
 pub(crate) fn printed_file_names(words: &[CommandWord]) -> Option<Vec<CommandWord>> {
     let (first, rest) = words.split_first()?;
     let name = crate::rule_set::basename(first.as_literal()?);
@@ -105,6 +106,7 @@ pub(crate) fn printed_file_names(words: &[CommandWord]) -> Option<Vec<CommandWor
     };
     match name {
         "find" | "gfind" => {
+            // With these it prints more than names, or runs something.
             let shaped = flag(&["-printf", "-fprintf", "-ls", "-exec", "-execdir", "-fls"]);
             (!shaped).then(|| paths_found_by_find(words))
         }
@@ -128,7 +130,7 @@ pub(crate) fn printed_file_names(words: &[CommandWord]) -> Option<Vec<CommandWor
         {
             Some(match operands.get(1..) {
                 Some(folders) if lists('r') || lists('R') || flag(&["--recursive"]) => {
-                    // A folder, or a file by its own name.
+                    // The operand may be a folder, or a file that is printed under its own name.
                     let mut found = below(folders);
                     found.extend(folders.iter().map(|word| (*word).clone()));
                     found
@@ -138,6 +140,7 @@ pub(crate) fn printed_file_names(words: &[CommandWord]) -> Option<Vec<CommandWor
             })
         }
         "rg" if lists('l') || flag(&["--files-with-matches", "--files"]) => {
+            // With `--files` there is no pattern before the folders.
             let skip = usize::from(!flag(&["--files"]));
             let folders = operands.get(skip..).unwrap_or(&[]);
             let mut found = below(folders);
@@ -147,13 +150,14 @@ pub(crate) fn printed_file_names(words: &[CommandWord]) -> Option<Vec<CommandWor
         "fd" | "fdfind" => Some(files::paths_found_by_fd(words)),
         "ls" if !lists('l') && !lists('R') && !lists('s') && !lists('i') => {
             Some(match operands.as_slice() {
-                // Names without their folder.
+                // `ls` prints names without their folder.
                 [] => vec![CommandWord::new_literal_word("?*")],
                 folders => folders
                     .iter()
                     .flat_map(|word| match word.knowledge {
                         crate::shell::WordKnowledge::Unbounded => vec![(*word).clone()],
-                        // Whoever reads them here means them there.
+                        // A script that uses these names without the folder means the files in it,
+                        // so both are returned.
                         _ => {
                             let mut there = (*word).clone();
                             there.concatenate_word(&CommandWord::new_literal_word("/?*"));
@@ -167,11 +171,11 @@ pub(crate) fn printed_file_names(words: &[CommandWord]) -> Option<Vec<CommandWor
     }
 }
 
-/// What `{}` stands for in the commands of `find`.
+/// Returns what `{}` stands for in the commands of `find`.
 pub(crate) fn paths_found_by_find(words: &[CommandWord]) -> Vec<CommandWord> {
     let (starts, names) = files::starts_and_names_of_find(words);
     let mut found = files::paths_yielded_by_find_command(&starts, &names, true);
-    // The folder itself is found, too, unless something is asked of what is.
+    // Without a filter `find` also yields the starting points themselves.
     if !files::has_find_filter(words) {
         found.extend(starts);
     }

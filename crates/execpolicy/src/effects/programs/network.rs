@@ -1,5 +1,5 @@
-//! Programs that reach other machines. Bringing something here is ordinary; sending files away,
-//! and running something there, is not.
+//! Describes programs that reach other machines, and key stores. Fetching something is ordinary
+//! work; sending files away, running something remotely and showing secrets are not.
 
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
@@ -24,6 +24,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
         ),
         (
+            // A Lynx script of keystrokes, which can run commands.
             "cmd_script",
             OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
         ),
@@ -116,6 +117,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     ProgramSpec::new(&["scp", "rcp"])
         .with_short_value_options("cFiJloPSD")
         .with_option_meanings(&[
+            // `-S` names the program to run instead of ssh; `-o` can set a `ProxyCommand`.
             ("S", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
             ("o", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
             ("F", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
@@ -153,6 +155,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             "iconv",
         ])
         .with_option_meanings(&[
+            // `-e` names the remote shell, and `--rsync-path` what runs on the other side.
             ("e", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
             (
                 "rsh",
@@ -211,6 +214,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
 ];
 
 fn downloader_hook_option_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // aria2 runs a command on events: `--on-download-complete=COMMAND`.
     if call
         .options
         .iter()
@@ -220,7 +224,7 @@ fn downloader_hook_option_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEf
     }
 }
 
-/// What runs there is found by the grammar; options can run something here.
+/// Adds that something runs on another machine. The grammar finds and judges the remote command.
 fn ssh_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call
         .words
@@ -237,6 +241,7 @@ fn netcat_and_rclone_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>
     let name = call.command_name();
     let looks = match name {
         "nc" | "ncat" | "netcat" => {
+            // `-e` and `-c` run a program for each connection; `-l` lets others connect.
             let runs = ["e", "c", "exec", "sh-exec", "lua-exec", "l", "listen"];
             // Without `-z`, which only looks whether a port is open, it sends what it reads.
             if !call.has_option(&runs) && !call.has_option(&["z"]) {
@@ -264,10 +269,11 @@ fn netcat_and_rclone_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>
     }
 }
 
-/// `rclone` knows folders of this machine by their paths, and others by `REMOTE:PATH`.
+/// Adds what `rclone` removes on this machine: a path without `REMOTE:` is local.
 fn add_rclone_removals(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let (act, place) = match call.literal_operand(0) {
         Some("purge" | "delete" | "deletefile") => (FileAccess::Remove, call.operands.get(1)),
+        // A sync deletes in the target what the source does not have.
         Some("sync") => (FileAccess::ClearContents, call.operands.get(2)),
         Some("move") => (FileAccess::ClearContents, call.operands.get(1)),
         _ => return,
@@ -276,7 +282,7 @@ fn add_rclone_removals(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.extend(local.map(|word| CommandEffect::File(act, (*word).clone())));
 }
 
-/// `HOST:PATH`, not a path.
+/// Whether the word is `HOST:PATH` or a URL, and not a local path.
 fn is_remote_path(word: &CommandWord) -> bool {
     let text = word.text.as_str();
     text.contains("://")
@@ -300,6 +306,7 @@ fn add_transfer_effects(
     for word in sources.iter().filter(|word| !is_remote_path(word)) {
         out.push(CommandEffect::File(FileAccess::ReadBelow, (*word).clone()));
     }
+    // From one remote to another also sends, so only the target decides.
     if is_remote_path(target) {
         out.push(CommandEffect::Kind(EffectKind::Uploads));
     } else {
@@ -312,6 +319,7 @@ fn add_transfer_effects(
 }
 
 fn rsync_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // A dry run is only trusted if it is certain, as `--delete` may stand beside it.
     if inert::has_certain_dry_run_option(
         call.words,
         &["n", "dry-run", "list-only"],
@@ -324,6 +332,7 @@ fn rsync_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let Some((target, sources)) = call.operands.split_last() else {
         return;
     };
+    // With one operand rsync only lists it.
     if sources.is_empty() {
         return;
     }
@@ -333,6 +342,7 @@ fn rsync_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .iter()
         .any(|(name, _)| name.starts_with("del") || name.starts_with("remove-s"));
     if deletes {
+        // `--delete` can empty the target, so it counts as removed.
         out.push(CommandEffect::File(FileAccess::Remove, (*target).clone()));
         out.extend(
             sources
@@ -348,7 +358,8 @@ fn rsync_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-/// Key stores: asking for versions, certificates and digests is harmless, the rest is not.
+/// Judges key stores: versions, certificates and digests are harmless, everything else may show or
+/// change a secret.
 fn key_store_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let name = call.command_name();
     let first = call.literal_operand(0).unwrap_or("");
@@ -372,6 +383,7 @@ fn key_store_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                     .into_iter()
                     .map(|word| CommandEffect::File(FileAccess::Write, word)),
             );
+            // An engine or a provider is a shared library; a config file can load one.
             let code = call.words.iter().any(|word| {
                 matches!(
                     word.text.as_str(),
@@ -428,9 +440,11 @@ fn key_store_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                         )
                     }),
             );
+            // Fingerprints are public. `-D` loads a PKCS#11 library.
             call.has_option(&["l", "lf", "F", "lv"]) && !call.has_option(&["D"])
         }
         "ssh-add" => call.has_option(&["l", "L"]),
+        // They show public keys of hosts, and names of tickets.
         "ssh-keyscan" | "klist" => true,
         "gpg" | "gpg2" => call.has_option(&[
             "version",

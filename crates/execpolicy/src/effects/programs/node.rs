@@ -1,4 +1,5 @@
-//! The package managers of JavaScript. What runs a program of a package is judged by that program.
+//! Describes the package managers of JavaScript. A call that runs a program of a package is judged
+//! by that program.
 
 use super::packages::add_package_runner_effects;
 use crate::effects::CommandEffect;
@@ -28,6 +29,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("dir", OptionMeaning::WorkingDir),
             ("cwd", OptionMeaning::WorkingDir),
             (
+                // npm runs every script with this program.
                 "script-shell",
                 OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
             ),
@@ -37,6 +39,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ),
         ])
         .with_subcommands(NODE)
+        // `yarn NAME` runs a script of the project.
         .with_other_subcommand_effects(RUNS),
     ProgramSpec::new(&["npx", "pnpx", "bunx"])
         .with_short_value_options("pwc")
@@ -46,6 +49,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         .with_long_value_options(&["cwd", "filter", "env-file"])
         .with_option_meanings(&[
             ("cwd", OptionMeaning::WorkingDir),
+            // Inline code; that of Bun is not analyzed.
             ("e", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
             ("p", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
             (
@@ -80,6 +84,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ],
             INSTALLS,
         ),
+        // `deno eval` takes code with all permissions.
         ProgramSpec::program_with_fixed_effects(&["eval", "repl"], &[EffectKind::UnreadableCode]),
         ProgramSpec::program_with_fixed_effects(&["publish", "deploy"], &[EffectKind::Publishes]),
     ]),
@@ -238,7 +243,7 @@ const NODE: &[ProgramSpec] = &[
     ),
 ];
 
-/// A registry, a shell or a script that is set for all later calls.
+/// Judges `npm config`: a setting applies to all later calls, and `_auth` settings are secrets.
 fn npm_config_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let name = call.words.first().map_or("", |word| word.text.as_str());
     let settles = matches!(name, "config" | "c" | "set")
@@ -265,6 +270,7 @@ fn npx_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             break;
         }
         match word.text.as_str() {
+            // `npx -c TEXT` hands the text to a shell.
             "-c" | "--call" | "--shell-mode" => {
                 out.extend(
                     call.words
@@ -280,13 +286,15 @@ fn npx_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             _ => {}
         }
     }
+    // The tool keeps its own options, so the words are passed on from its name.
     add_package_runner_effects(&call.words_from_first_operand(), out);
 }
 
-/// `yarn workspace NAME SCRIPT`.
+/// Judges `yarn workspace NAME SCRIPT` as `yarn SCRIPT`.
 fn yarn_workspace_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.push(CommandEffect::Kind(EffectKind::Opaque));
     let rest = call.words_from_first_operand();
+    // The script may be any yarn command, `publish` among them.
     let mut words = vec![CommandWord::new_literal_word("yarn")];
     words.extend(rest.iter().skip(1).cloned());
     out.push(CommandEffect::ProjectTool(words));

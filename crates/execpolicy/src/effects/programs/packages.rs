@@ -1,5 +1,5 @@
-//! Package managers of languages: installing is ordinary work, handing out is not. What runs a
-//! program of a package is judged by that program.
+//! Describes package managers of languages. Installing is ordinary work, publishing is not. A call
+//! that runs a program of a package is judged by that program.
 
 use crate::effects::CommandEffect;
 use crate::effects::inert;
@@ -46,6 +46,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 "python",
             ])
             .with_option_meanings(&[
+                // `--target`, `--prefix` and `--root` install into any folder.
                 ("t", OptionMeaning::Writes),
                 ("target", OptionMeaning::Writes),
                 ("prefix", OptionMeaning::Writes),
@@ -184,6 +185,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ]),
             ProgramSpec::new(&["run"]).with_extra_effects_fn(package_manager_exec_effects),
             ProgramSpec::program_with_fixed_effects(&["shell"], RUNS),
+            // Settings, tokens among them, are kept for the user.
             ProgramSpec::program_with_fixed_effects(&["config"], &[EffectKind::Persists]),
             ProgramSpec::program_with_fixed_effects(&["publish"], &[EffectKind::Publishes])
                 .with_option_meanings(&[("dry-run", OptionMeaning::Inert(&inert::PACKAGES))]),
@@ -213,6 +215,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             .with_short_value_options("np")
             .with_long_value_options(&["name", "prefix"])
             .with_extra_effects_fn(package_manager_exec_effects),
+        // `conda init` writes into the startup files of the shell.
         ProgramSpec::program_with_fixed_effects(&["init"], &[EffectKind::Persists]),
     ]),
     ProgramSpec::new(&["gem"]).with_subcommands(&[
@@ -344,12 +347,14 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     ProgramSpec::program_with_fixed_effects(&["activate", "deactivate"], &[]),
 ];
 
-/// A program of a package, with its words.
+/// Adds a program that a package brings, with its words.
 pub(super) fn add_package_runner_effects(words: &[CommandWord], out: &mut Vec<CommandEffect>) {
     let Some(first) = words.first() else { return };
     let mut words = words.to_vec();
-    // `create-vite@latest`, `@scope/name`: the program is called like the package.
+    // The program is assumed to be named like the package, without scope and version:
+    // `create-vite@latest`, `@scope/name`. An address is no name.
     if let (Some(name), Some(word)) = (first.as_literal(), words.first_mut()) {
+        // The scope goes first, because it also begins with `@`.
         let bare = name.strip_prefix('@').map_or(name, |scoped| {
             scoped.split_once('/').map_or(scoped, |(_, name)| name)
         });
@@ -366,7 +371,7 @@ fn package_manager_exec_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffe
     add_package_runner_effects(&call.words_from_first_operand(), out);
 }
 
-/// Options of `uv run` before the command, with those that take a word.
+/// Finds the command of `uv run` or `uvx` behind its options.
 fn uv_run_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     const VALUES: &[&str] = &[
         "--with",
@@ -397,12 +402,14 @@ fn uv_run_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 break;
             }
             "-m" | "--module" => {
+                // `-m` stays among the words, so this is `python -m MODULE`.
                 let mut words = vec![CommandWord::new_literal_word("python")];
                 words.extend(call.words.iter().skip(at).cloned());
                 out.push(CommandEffect::Kind(EffectKind::Opaque));
                 out.push(CommandEffect::ProjectTool(words));
                 return;
             }
+            // The script is read from standard input.
             "-" => return out.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
             text if VALUES.contains(&text) => at += 2,
             text if text.starts_with('-') => at += 1,
@@ -413,6 +420,7 @@ fn uv_run_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 fn drop_dry_run_publish_effect(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // These build or check the package and stop before publishing.
     if matches!(call.literal_operand(0), Some("check" | "build" | "package"))
         || inert::has_certain_dry_run_option(
             call.words,

@@ -1,5 +1,5 @@
-//! Shells, their own commands, and interpreters. Programs that run their arguments do nothing of
-//! their own: what they run is found by the shell grammar and judged as a command.
+//! Describes shells, shell builtins and interpreters. Programs that run their arguments have no
+//! effects of their own: the shell grammar finds what they run, and it is judged as a command.
 
 use crate::effects::code::{self, CodeLanguage};
 use crate::effects::parsed_args::ParsedArgs;
@@ -87,13 +87,15 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "((",
     ]),
     ProgramSpec::program_with_fixed_effects(
+        // They load a shared object as a builtin, load a module, or run commands of the history.
         &["enable", "zmodload", "fc"],
         &[EffectKind::UnreadableCode],
     ),
     ProgramSpec::new(&["mapfile", "readarray"])
         .with_short_value_options("dnOsuc")
+        // `mapfile -C CALLBACK` runs it for every few lines.
         .with_option_meanings(&[("C", OptionMeaning::Command)]),
-    // Run their arguments.
+    // They run their arguments.
     ProgramSpec::new(&[
         "env",
         "genv",
@@ -224,11 +226,12 @@ fn word_at<'w>(call: &'w ParsedArgs<'_>, at: usize) -> Option<&'w CommandWord> {
     call.words.get(at)
 }
 
-/// `nohup` outlives a terminal, not the work; `env` without a command shows its variables.
+/// Adds what a wrapper does besides running its arguments, mostly a file that it writes.
 fn command_wrapper_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let name = call.command_name();
     match name {
         "script" => {
+            // The last word is the transcript, unless it is the command of `-c`, which has blanks.
             let file = call
                 .words
                 .iter()
@@ -242,6 +245,7 @@ fn command_wrapper_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) 
         "time" | "gtime" | "strace" | "ltrace" | "parallel" => {
             for (at, word) in call.words.iter().enumerate().skip(1) {
                 let text = word.text.as_str();
+                // Behind the first operand all words belong to the command.
                 if !text.starts_with('-') {
                     break;
                 }
@@ -266,7 +270,7 @@ fn command_wrapper_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) 
                 }
             }
         }
-        // It runs elsewhere.
+        // `env --chdir` runs the command in another folder, which its paths would have to follow.
         "env" | "genv" => {
             let own = call
                 .words
@@ -309,7 +313,7 @@ fn command_wrapper_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) 
     }
 }
 
-/// A file of commands, or a text that the grammar reads.
+/// Judges a shell call: a script file, or standard input. The grammar reads the text of `-c`.
 fn shell_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let mut at = 1;
     while let Some(word) = word_at(call, at) {
@@ -319,6 +323,7 @@ fn shell_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
                 at += 2;
             }
+            // They take the name of a shell option.
             "-o" | "+o" | "-O" | "+O" => at += 2,
             "--" => {
                 at += 1;
@@ -326,7 +331,7 @@ fn shell_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             }
             _ if text.starts_with("--") => at += 1,
             _ if text.starts_with(['-', '+']) && text.len() > 1 => {
-                // `-n` only reads, `-c` has a text, `-s` reads its input.
+                // `-n` only checks the syntax, `-c` takes a text, `-s` reads standard input.
                 if text.starts_with('-') && text.contains(['n']) && !text.contains('c') {
                     return;
                 }
@@ -355,13 +360,14 @@ fn source_command_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     );
 }
 
-/// Modules of Python's own that are like a program.
+/// Adds the effects of `python -m NAME`: the module is a program, or a file of the project.
 fn add_python_module_effects(name: &str, rest: &[CommandWord], out: &mut Vec<CommandEffect>) {
     let as_program = |program: &'static str, out: &mut Vec<CommandEffect>| {
         let mut words = vec![CommandWord::new_literal_word(program)];
         words.extend(rest.iter().cloned());
         out.push(CommandEffect::ProjectTool(words));
     };
+    // A file of this name in the folder would be run instead of the real module.
     code::add_python_module_files(name, out);
     if name == "unittest" {
         let named = rest.iter().filter_map(CommandWord::as_literal);
@@ -370,6 +376,7 @@ fn add_python_module_effects(name: &str, rest: &[CommandWord], out: &mut Vec<Com
             "**/test*.py",
         )));
     }
+    // A program that is read from a descriptor has no file that could be judged.
     let fed = |word: &CommandWord| word.text.starts_with("/dev") || word.text.starts_with("/proc");
     if rest.iter().any(fed) {
         out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
@@ -407,6 +414,7 @@ fn add_python_module_effects(name: &str, rest: &[CommandWord], out: &mut Vec<Com
                     .map(|word| CommandEffect::File(FileAccess::Write, word.clone())),
             );
         }
+        // These run code or a command from their arguments or input.
         "timeit" | "code" | "pty" | "runpy" | "pdb" | "asyncio" | "idlelib" | "test" => {
             out.push(CommandEffect::Kind(EffectKind::UnreadableCode))
         }
@@ -421,6 +429,7 @@ fn python_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let mut at = 1;
     while let Some(word) = call.words.get(at) {
         let text = word.text.as_str();
+        // Options come before the program; the first other word is the script.
         let Some(cluster) = text.strip_prefix('-').filter(|cluster| !cluster.is_empty()) else {
             break;
         };
@@ -431,6 +440,7 @@ fn python_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             at += 1;
             continue;
         }
+        // `-i` reads further code from its input after the program.
         if cluster
             .split(['c', 'm', 'W', 'X'])
             .next()
@@ -471,6 +481,7 @@ fn python_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         Some(word) if word.text == "-" => out.push(CommandEffect::StdinCode(CodeLanguage::Python)),
         Some(file) => {
             let mut inner = file.clone();
+            // `python FOLDER` and `python FILE.zip` run the `__main__.py` inside.
             inner.concatenate_word(&CommandWord::new_literal_word("/__main__.py"));
             out.push(CommandEffect::StartsFile(inner));
             out.push(CommandEffect::RunsFile(file.clone()));
@@ -520,10 +531,12 @@ fn nodejs_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                     out,
                 );
             }
+            // A preloaded module runs before the program, whatever the program is.
             "-r" | "--require" | "--import" | "--loader" | "--experimental-loader" => {
                 out.extend(call.words.get(at + 1).map(node_preload_effect));
                 at += 2;
             }
+            // The file can set `NODE_OPTIONS`, so a script must not have written it.
             "--env-file" => {
                 out.extend(
                     call.words
@@ -535,6 +548,7 @@ fn nodejs_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             }
             _ if VALUES.contains(&text) => at += 2,
             "--test" => {
+                // The test runner picks its files by name.
                 out.push(CommandEffect::StartsFile(CommandWord::new_literal_word(
                     "**/*test*",
                 )));
@@ -567,7 +581,7 @@ fn nodejs_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-/// What `node` loads before its program: a file, or code in the word.
+/// Returns the effect of a module that `node` preloads: a file, or code in a `data:` URL.
 fn node_preload_effect(word: &CommandWord) -> CommandEffect {
     match word.text.contains(':') {
         true => CommandEffect::Kind(EffectKind::UnreadableCode),
@@ -575,7 +589,7 @@ fn node_preload_effect(word: &CommandWord) -> CommandEffect {
     }
 }
 
-/// Letters of Perl and Ruby whose value is a program, read from the words.
+/// Judges a call of Perl or Ruby, which share the letters for one-liners (`-e`, `-i`, `-n`).
 fn one_liner_effects(language: CodeLanguage, call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let mut at = 1;
     let mut edits = false;
@@ -596,6 +610,7 @@ fn one_liner_effects(language: CodeLanguage, call: &ParsedArgs<'_>, out: &mut Ve
         for (from, letter) in cluster.char_indices() {
             let rest = cluster.get(from + 1..).unwrap_or("");
             match letter {
+                // The rest of the cluster is the suffix of the backup: `-i.bak`.
                 'i' => {
                     edits = true;
                     break;
@@ -611,13 +626,15 @@ fn one_liner_effects(language: CodeLanguage, call: &ParsedArgs<'_>, out: &mut Ve
                     code::add_inline_code_effects(language, value.as_ref(), out);
                     break;
                 }
+                // Only checks the syntax.
                 'c' if rest.is_empty() => return,
-                // A debugger.
+                // `-d` runs the debugger, which loads a module of any name.
                 'd' if language == CodeLanguage::Perl => {
                     out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
                     break;
                 }
-                // `-MModule` and `-rmodule` load code of a package.
+                // `-MModule` and `-rmodule` load a package. Perl inserts the text into a `use`
+                // statement, so signs in it are code.
                 'M' | 'm' | 'r' => {
                     let module = if rest.is_empty() {
                         call.words.get(at).map_or("", |word| word.text.as_str())
@@ -644,6 +661,7 @@ fn one_liner_effects(language: CodeLanguage, call: &ParsedArgs<'_>, out: &mut Ve
                     if matches!(letter, 'I') && rest.is_empty() {
                         at += 1;
                     }
+                    // `-F` takes a pattern, in which Perl can run code.
                     if letter == 'F' && rest.contains(['{', '(', ')', ';', '@', '`']) {
                         out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
                     }
@@ -659,7 +677,7 @@ fn one_liner_effects(language: CodeLanguage, call: &ParsedArgs<'_>, out: &mut Ve
     }
     let files = call.words.get(at..).unwrap_or(&[]);
     if inline {
-        // `<>` of Perl opens `rm x |` as a command.
+        // Perl's `<>` opens each argument, and runs `rm x |` as a command.
         if language == CodeLanguage::Perl
             && files
                 .iter()
@@ -705,11 +723,13 @@ fn php_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                     out,
                 );
             }
+            // `-d` sets an option such as `auto_prepend_file`; `-z` loads an extension.
             "-d" | "-z" => {
                 out.push(CommandEffect::Kind(EffectKind::UnknownOptions));
                 at += 2;
             }
             "-c" | "-t" => at += 2,
+            // The built-in server runs scripts of the project on request.
             "-S" => return out.push(CommandEffect::Kind(EffectKind::Opaque)),
             "-v" | "-m" | "-i" | "-h" | "--version" | "--ini" | "--modules"
                 if call.words.len() == 2 =>
@@ -732,7 +752,8 @@ fn php_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-/// Interpreters whose code is not read: a file is the project's, a text is not known.
+/// Judges interpreters whose code is not analyzed: a file is judged as such, inline code is
+/// unknown.
 fn other_interpreter_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let asks = |word: &CommandWord| {
         matches!(
@@ -769,6 +790,8 @@ fn other_interpreter_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>
         ) || (word.text.starts_with("-e") && word.text.len() > 2 && !word.text.starts_with("-ea"))
     });
     match file {
+        // Java gets a class name and not a file. `-XX:OnError` runs a command when the program
+        // crashes.
         _ if java
             && !call.words.iter().any(|word| {
                 word.text.starts_with("-XX:OnError") || word.text.starts_with("-XX:OnOutOf")
@@ -803,6 +826,7 @@ fn awk_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 at += 1;
             }
             "-F" | "-v" | "--field-separator" | "--assign" => at += 2,
+            // gawk: they load another program or a shared library.
             "-i" | "--include" | "-l" | "--load" | "-E" | "--exec" => {
                 out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
                 at += 2;
@@ -826,6 +850,7 @@ fn awk_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             _ => break,
         }
     }
+    // Without `-f` or `-e` the first operand is the program.
     let program = match program {
         Some(program) => program,
         None => {
@@ -851,7 +876,7 @@ fn at_job_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-/// Sessions are only looked at.
+/// Drops the effect of the row where a session is only looked at.
 fn terminal_multiplexer_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let looks = matches!(
         call.literal_operand(0),

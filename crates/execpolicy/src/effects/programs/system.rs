@@ -1,4 +1,6 @@
-//! The machine: rights, services, processes, disks, schedules.
+//! Describes programs that act on the machine: rights, services, processes, network, schedules.
+//! Many also show its state; those calls are recognized by their options, all of which must be
+//! known.
 
 use crate::effects::CommandEffect;
 use crate::effects::FileAccess;
@@ -125,6 +127,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "runlevel",
     ]),
     ProgramSpec::new(&["ss"]).with_option_meanings(&[
+        // `ss -K` closes the connections that it lists, also those of others.
         ("K", OptionMeaning::FlagEffect(EffectKind::ChangesMachine)),
         (
             "kill",
@@ -307,7 +310,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "droid",
     ])
     .with_extra_effects_fn(agent_cli_effects),
-    // Words of agents' own tools, as some harnesses spell them.
+    // Names of agent tools that some harnesses pass through the shell.
     ProgramSpec::program_spec_reading_operands(&[
         "goto",
         "scroll_up",
@@ -319,7 +322,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     ]),
 ];
 
-/// What was captured before is read; capturing listens to the machine.
+/// Judges packet tools: reading an earlier capture is harmless, capturing listens to the machine.
 fn packet_capture_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let named = |flags: &[&str]| {
         call.words
@@ -330,6 +333,7 @@ fn packet_capture_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             .collect::<Vec<_>>()
     };
     let reads = named(&["-r", "--read-file"]);
+    // tshark: `-X lua_script:FILE` loads code. tcpdump: `-z COMMAND` runs it on each finished file.
     let code = call.words.iter().any(|word| {
         word.text.starts_with("-X") || word.text == "-z" && call.command_name() == "tcpdump"
     });
@@ -359,15 +363,17 @@ fn display_setting_effects(_: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
 }
 
-/// `sudo -l`, `sudo -n true`: still asks for rights.
+/// Adds nothing. Its presence keeps `sudo --help` from being taken for a harmless call, because a
+/// row with a handler gets no such exemption.
 fn sudo_adds_no_effects(_: &ParsedArgs<'_>, _: &mut Vec<CommandEffect>) {}
 
-/// The machine goes down, or is told that it will.
+/// Adds that the machine goes down, unless the call only prints or cancels something.
 fn shutdown_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let stops = match call.command_name() {
+        // Runlevel 0 halts, 6 reboots.
         "init" | "telinit" => matches!(call.literal_operand(0), Some("0" | "6")),
         "kexec" => call.has_option(&["e", "exec"]),
-        // Only a message, or the end of one that was on its way.
+        // `-c` cancels, `-k` only warns, `-w` only writes the log record.
         _ => {
             let says = call.has_exactly_this_argument(&["--help", "--version"]);
             !says && !call.has_only_listed_options(&["c", "k", "w", "wtmp-only", "show"])
@@ -378,7 +384,7 @@ fn shutdown_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-/// Without operands, or with options that only ask, the state is shown.
+/// Drops the effects of calls that only show the state.
 fn system_config_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let alone = call.words.len() == 1;
     let none = call.operands.is_empty();
@@ -389,6 +395,7 @@ fn system_config_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect
         }
         "modprobe" | "arp" => alone,
         "sysctl" => {
+            // `sysctl NAME=VALUE` sets without an option.
             let sets = call.words.iter().any(|word| word.text.contains('='));
             !sets
                 && (call.options.is_empty()
@@ -411,7 +418,7 @@ fn system_config_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect
                 "line-numbers",
             ]) && call.has_option(&["L", "S", "list", "list-rules"])
         }
-        // It reads its words as one text: what follows a `;` is another command.
+        // `nft` joins its words into one text, in which `;` separates commands.
         "nft" => {
             let ends = |word: &&CommandWord| {
                 word.knowledge != WordKnowledge::Literal || word.text.contains([';', '\n'])
@@ -449,13 +456,15 @@ fn system_config_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect
 }
 
 fn kill_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
-    // `-1` as a target is everything, `1` is the first of all.
+    // The words are read here, because `-1` can be a signal or a target.
     let words: Vec<&str> = call
         .words
         .iter()
         .skip(1)
         .map(|word| word.text.as_str())
         .collect();
+    // The first word with a dash is the signal, unless it is `-s` or `-n`, which take the signal as
+    // a value.
     let targets = match words.split_first() {
         Some((first, rest))
             if first.starts_with('-') && *first != "--" && !matches!(*first, "-s" | "-n") =>
@@ -465,9 +474,11 @@ fn kill_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         Some((&("-s" | "-n"), rest)) => rest.get(1..).unwrap_or(&[]),
         _ => words.as_slice(),
     };
+    // As a target, `-1` is every process that may be signalled, and so ends the session.
     if targets.iter().any(|word| matches!(*word, "-1")) {
         out.push(CommandEffect::Kind(EffectKind::ShutsDownMachine));
     }
+    // Process 1, the own process group, the agent itself, or what supervises it.
     let all = |word: &&&str| {
         matches!(**word, "-1" | "1" | "0" | "$PPID")
             || ["checkrein", "claude", "codex"]
@@ -479,10 +490,12 @@ fn kill_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-/// By a name that says enough.
+/// Judges killing by name: the name must be long and specific enough to mean processes of the work.
 fn pkill_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let name = call.command_name();
     if name == "fuser" {
+        // `fuser -k 3000/tcp` frees a port, which is everyday work; with a file or mount it kills
+        // all users of it.
         if call.has_option(&["k", "kill"])
             && !call
                 .operands
@@ -493,10 +506,12 @@ fn pkill_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         }
         return;
     }
+    // By user, group, terminal or negation, processes of others are met.
     let broad = call.operands.is_empty()
         || call.has_option(&["u", "U", "g", "G", "s", "t", "v", "user", "uid"])
         || call.operands.iter().any(|word| {
             let plain = word.text.trim_matches(|c: char| !c.is_alphanumeric());
+            // A pattern of one or two letters matches almost any process.
             plain.len() < 3
                 || word.knowledge != WordKnowledge::Literal
                 || matches!(
@@ -529,6 +544,7 @@ fn priority_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .skip(1)
         .position(|word| !word.text.starts_with('-'))
         .map_or(call.words.len(), |at| at + 1);
+    // `numactl` and `cpulimit` run a command; the others change running processes.
     if call
         .words
         .first()
@@ -583,6 +599,7 @@ fn service_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .skip(1)
         .map(|word| word.text.as_str())
         .collect();
+    // `service NAME VERB`, but `systemctl VERB NAME`.
     let verb = match name {
         "service" | "rc-service" => words
             .iter()
@@ -600,24 +617,27 @@ fn service_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         "emergency",
         "rescue",
     ];
+    // Runlevels 0 and 6 are older names of the targets for halt and reboot.
     let target = |word: &&str| {
         let unit = word.strip_suffix(".target");
         unit.is_some_and(|unit| {
             STOPS.contains(&unit) || matches!(unit, "shutdown" | "runlevel0" | "runlevel6")
         })
     };
+    // A target such as `poweroff.target` can also be started like a service.
     let starts = verb.is_some_and(|word| matches!(*word, "start" | "restart" | "isolate"));
     if name == "systemctl"
         && (verb.is_some_and(|word| STOPS.contains(word)) || starts && words.iter().any(target))
     {
         out.push(CommandEffect::Kind(EffectKind::ShutsDownMachine));
     }
+    // Even stopping a service lasts after the work; `systemd-run` always starts something.
     if !(verb.is_some_and(|word| asks(word)) || words.is_empty() && name != "systemd-run") {
         out.push(CommandEffect::Kind(EffectKind::Persists));
     }
 }
 
-/// With its home, if told so.
+/// Adds the removal of the home of the account, where an option asks for it.
 fn userdel_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let home = call.has_option(&["r", "remove", "remove-home", "remove-all-files"]);
     if let Some(user) = call.literal_operand(0).filter(|_| home) {
@@ -629,6 +649,7 @@ fn userdel_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 fn crontab_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // Everything but `crontab -l` replaces, edits or removes the table.
     let lists = call
         .words
         .iter()
@@ -661,6 +682,7 @@ fn log_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     });
     let dmesg = call.command_name().ends_with("dmesg");
     let auditctl = call.command_name().ends_with("auditctl");
+    // `dmesg -c` clears the buffer. In `journalctl` the letter selects a cursor.
     let plain = call.has_option(&["c"]) && !dmesg;
     if (changes && !plain) || auditctl {
         out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
@@ -668,6 +690,7 @@ fn log_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 fn network_interface_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // Without one of these words `ip OBJECT` only shows.
     let changes = call.operands.iter().skip(1).any(|word| {
         matches!(
             word.text.as_str(),
@@ -701,7 +724,8 @@ fn network_interface_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>
     }
 }
 
-/// What `own` does not refuse of ours only looks.
+/// Judges calls of Checkrein itself. Other sub-commands than these only look, or are refused
+/// elsewhere.
 fn checkrein_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call.literal_operand(0) == Some("patch") && call.literal_operand(1) == Some("apply") {
         out.push(CommandEffect::Patch(
@@ -709,7 +733,7 @@ fn checkrein_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         ));
     }
     match call.literal_operand(0) {
-        // Checks of a project are its code, wherever it lies.
+        // The checks of a project are commands in its config, which a script may just have written.
         Some("check") => {
             let mut config = call
                 .option_values(&["root"])
@@ -720,7 +744,7 @@ fn checkrein_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             out.push(CommandEffect::Kind(EffectKind::Opaque));
             out.push(CommandEffect::RunsFile(config));
         }
-        // An agent of its own; a command behind `--` is judged as what it is.
+        // Starts an agent; a command behind `--` is judged on its own.
         Some("run")
             if !call
                 .words
@@ -733,7 +757,8 @@ fn checkrein_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-/// Another agent, with what it may do: only what it is, is asked without a person.
+/// Judges calls of other agents, which can do anything. Only queries about the program are
+/// harmless.
 fn agent_cli_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let asks = call.words.len() == 2
         && call.words.get(1).is_some_and(|word| {

@@ -1,4 +1,5 @@
-//! Package managers of operating systems, which change the machine, and of nix.
+//! Describes package managers of operating systems, and Nix. Installing is ordinary work; removing
+//! packages or changing package sources is not.
 
 use crate::effects::CommandEffect;
 use crate::effects::parsed_args::ParsedArgs;
@@ -7,7 +8,7 @@ use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
 const INSTALLS: &[EffectKind] = &[EffectKind::Installs];
 
 pub(super) const SPECS: &[ProgramSpec] = &[
-    // They change the machine, and mostly ask for the rights to: that is `sudo`'s row.
+    // They mostly need root. The rights are judged by the row of `sudo`, not here.
     ProgramSpec::new(&[
         "apt",
         "apt-get",
@@ -34,6 +35,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     .with_short_value_options("oct")
     .with_long_value_options(&["option", "config-file", "target-release"])
     .with_option_meanings(&[
+        // An option of apt can name a command to run: `-o APT::Update::Pre-Invoke::=...`.
         ("o", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
         (
             "option",
@@ -161,6 +163,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
 ];
 
 fn pacman_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // pacman has its verbs as capital letters: `-R` removes, `-S` installs.
     let removes = call
         .options
         .iter()
@@ -173,6 +176,7 @@ fn pacman_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 fn dpkg_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // The programs of this row share these letters for queries.
     let asks = call.has_option(&[
         "l",
         "L",
@@ -225,6 +229,7 @@ fn nix_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                     .map(|word| CommandEffect::RunsScript(word.clone())),
             );
         }
+        // `nix develop -c COMMAND ARGS`: the rest of the words is the command.
         if matches!(word.text.as_str(), "-c")
             && call
                 .words
@@ -235,6 +240,7 @@ fn nix_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 call.words.get(at + 1..).unwrap_or(&[]).to_vec(),
             ));
         }
+        // A Nix expression can define a build, and so any command.
         if matches!(word.text.as_str(), "-E" | "--expr") {
             out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
         }

@@ -1,4 +1,5 @@
-//! Programs that read, count, sort and print.
+//! Describes programs that read, count, search, sort and print text. Most are harmless apart from
+//! what they read; the exceptions are options that write a file or name a program to run.
 
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
@@ -6,7 +7,7 @@ use crate::effects::program_spec::{EffectKind, OperandRole, OptionMeaning, Progr
 use crate::effects::{CommandEffect, FileAccess};
 
 pub(super) const SPECS: &[ProgramSpec] = &[
-    // Print what they are told, or what the system is.
+    // They print their arguments, or facts about the system.
     ProgramSpec::new(&[
         "echo",
         "printf",
@@ -64,6 +65,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     ProgramSpec::new(&[
         "id", "users", "who", "w", "last", "lastlog", "finger", "pinky",
     ]),
+    // An operand sets the name, so there should be none.
     ProgramSpec::new(&["hostname"])
         .with_operand_role(OperandRole::None)
         .with_option_meanings(&[
@@ -74,7 +76,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         .with_operand_role(OperandRole::Read)
         .with_option_meanings(&[("e", OptionMeaning::Value), ("f", OptionMeaning::Reads)])
         .with_extra_effects_fn(calculator_effects),
-    // Read what they are given.
+    // They read their operands.
     ProgramSpec::program_spec_reading_operands(&[
         "cat",
         "tac",
@@ -222,7 +224,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ])
         .with_short_value_options("rlHm")
         .with_option_meanings(&[("pager", OptionMeaning::Command)]),
-    // They show what is known of files, not what is in them.
+    // They show metadata of files, not their content.
     ProgramSpec::new(&[
         "ls", "dir", "vdir", "lsd", "exa", "eza", "stat", "readlink", "realpath", "df", "namei",
         "pathchk", "test", "[", "[[", "lsattr", "getfacl", "getfattr", "mdls", "mdfind",
@@ -273,6 +275,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         .with_option_meanings(&[
             ("o", OptionMeaning::Writes),
             ("output", OptionMeaning::Writes),
+            // `sort` pipes its temporary files through this program.
             ("compress-program", OptionMeaning::Command),
             ("files0-from", OptionMeaning::Reads),
         ]),
@@ -386,8 +389,10 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("files", OptionMeaning::ProgramText),
             ("type-list", OptionMeaning::Inert(&inert::PRINTS)),
             ("ignore-file", OptionMeaning::Reads),
+            // Ripgrep runs it on every file that it searches.
             ("pre", OptionMeaning::Command),
             ("pre-glob", OptionMeaning::Value),
+            // Ripgrep runs it to find the host name for hyperlinks.
             ("hostname-bin", OptionMeaning::Command),
         ])
         .with_operand_role(OperandRole::PatternThenRead)
@@ -411,10 +416,14 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 "rewrite",
                 OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
             ),
+            // ast-grep rewrites files with `-r`; the other programs of the row give the letter
+            // another meaning.
             ("r", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
             ("output", OptionMeaning::Writes),
+            // ugrep passes files through these commands.
             ("filter", OptionMeaning::Command),
             (
+                // An ackrc file can define options, the pager among them.
                 "ackrc",
                 OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
             ),
@@ -457,6 +466,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("i", OptionMeaning::Edits),
             ("inplace", OptionMeaning::Edits),
             ("in-place", OptionMeaning::Edits),
+            // `yq -s` splits a document into files whose names it computes.
             ("s", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
             (
                 "split-exp",
@@ -488,6 +498,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("o", OptionMeaning::Writes),
             ("O", OptionMeaning::Writes),
             ("log-file", OptionMeaning::Writes),
+            // A lesskey file can bind keys to commands, and set variables such as `LESSOPEN`.
             ("k", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
             (
                 "lesskey-file",
@@ -520,6 +531,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             "suffix-format",
             "digits",
         ])
+        // `split --filter` pipes each part to a command.
         .with_option_meanings(&[("filter", OptionMeaning::Command)])
         .with_extra_effects_fn(split_program_effects),
     ProgramSpec::new(&[
@@ -533,12 +545,13 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "mlocate",
         "plocate",
     ]),
-    // Another program under this name.
+    // `hash -p FILE NAME` makes NAME run another program.
     ProgramSpec::new(&["hash"])
         .with_option_meanings(&[("p", OptionMeaning::ValueEffect(EffectKind::UnreadableCode))]),
     ProgramSpec::new(&["compgen", "complete"])
         .with_short_value_options("AGPSX")
         .with_option_meanings(&[
+            // Completion runs this command or function; `-W` expands its words.
             ("C", OptionMeaning::Command),
             ("F", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
             ("W", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
@@ -546,6 +559,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     ProgramSpec::new(&["man", "info", "tldr", "help"])
         .with_short_value_options("MSLm")
         .with_option_meanings(&[
+            // `-P` names the pager, `-H` a browser, and `-C` a config file that can name them.
             ("P", OptionMeaning::Command),
             ("pager", OptionMeaning::Command),
             ("H", OptionMeaning::Edits),
@@ -563,7 +577,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ]),
 ];
 
-/// `-r` reads all that lies below its operands, or below this folder.
+/// Adds that `grep -r` reads everything below its operands.
 fn grep_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call.has_option(&["r", "R", "recursive", "dereference-recursive"]) {
         add_recursive_reads(call, out);
@@ -581,7 +595,7 @@ fn add_recursive_reads(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.extend(folders.map(|word| CommandEffect::File(FileAccess::ReadBelow, (*word).clone())));
 }
 
-/// The values of `--arg NAME TEXT` are two words, those of `--slurpfile NAME FILE` a file.
+/// Adds the files of `--slurpfile NAME FILE` and its like, whose values are two words.
 fn jq_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     use crate::effects::FileAccess;
     let reads = |at: usize| call.words.get(at + 2).cloned();
@@ -595,7 +609,7 @@ fn jq_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-/// `!COMMAND` in a start command of a pager, and `bc`, which knows `!COMMAND` on its input only.
+/// Judges the start command of a pager (`+!CMD`), which can run or write something.
 fn pager_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let runs = |word: &crate::shell::CommandWord| {
         word.text.starts_with('+') && word.text.contains(['!', '|', 's', 'v', '#'])
@@ -605,7 +619,7 @@ fn pager_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-/// `dc` runs `!COMMAND`.
+/// Judges `dc`, which runs `!COMMAND`. `bc` has no such command in its arguments.
 fn calculator_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let dc = call
         .words
@@ -625,24 +639,25 @@ fn calculator_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-/// What it makes is called like its second operand, or `xaa`.
+/// Adds the files that `split` and `csplit` write, named after a prefix or `x`.
 fn split_program_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     use crate::effects::FileAccess;
     if let Some(first) = call.operands.first() {
         out.push(CommandEffect::File(FileAccess::Read, (*first).clone()));
     }
-    // `csplit` has patterns behind it.
+    // The second operand of `csplit` is a pattern, and its prefix an option.
     let prefix = match call.operands.get(1) {
         Some(word) if call.command_name() == "split" => Some((*word).clone()),
         _ => call.option_values(&["f", "prefix"]).next().cloned(),
     };
-    // A folder's name stays what it is, the rest of the name is the program's.
+    // The program only appends to the prefix, so the folder is known.
     let mut made = prefix.unwrap_or_else(|| crate::shell::CommandWord::new_literal_word("x"));
     made.concatenate_word(&crate::shell::CommandWord::new_literal_word("?*"));
     out.push(CommandEffect::File(FileAccess::Write, made));
 }
 
 fn tee_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // Only replacing loses what a file of accounts or settings held.
     let act = match call.has_option(&["a", "append"]) {
         true => FileAccess::Write,
         false => FileAccess::Replace,

@@ -1,5 +1,5 @@
-//! Tools that are all of a language's at once: builds, tests and packages behind one name. What is
-//! published is hard to take back.
+//! Describes tools that build, test and manage packages of a language behind one name (`cargo`,
+//! `go`, `dotnet`), and managers of toolchains. Publishing is hard to take back.
 
 use crate::effects::CommandEffect;
 use crate::effects::inert;
@@ -45,6 +45,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("C", OptionMeaning::WorkingDir),
             ("Z", OptionMeaning::Value),
             (
+                // `--config KEY=VALUE` can set a linker, a runner or an alias.
                 "config",
                 OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
             ),
@@ -86,9 +87,11 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 &[EffectKind::Installs],
             ),
             ProgramSpec::program_with_fixed_effects(
+                // Sets and lists secrets that are kept outside of the project.
                 &["user-secrets"],
                 &[EffectKind::ExposesSecret],
             ),
+            // `dotnet nuget` pushes and deletes packages.
             ProgramSpec::program_with_fixed_effects(&["nuget"], &[EffectKind::Publishes]),
         ])
         .with_other_subcommand_effects(&[EffectKind::Opaque]),
@@ -158,10 +161,12 @@ const GO: &[ProgramSpec] = &[
         ("trace", OptionMeaning::Writes),
         ("outputdir", OptionMeaning::Writes),
         ("exec", OptionMeaning::Command),
+        // `go` runs it instead of each tool of the toolchain; `-exec` runs the built program.
         ("toolexec", OptionMeaning::Command),
         ("vettool", OptionMeaning::Command),
         ("modfile", OptionMeaning::Writes),
         (
+            // Replaces sources by other files, which the build then compiles.
             "overlay",
             OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
         ),
@@ -173,6 +178,7 @@ const GO: &[ProgramSpec] = &[
     ProgramSpec::new(&["env"])
         .with_single_dash_long_options()
         .with_option_meanings(&[
+            // `go env -w` changes settings such as `CC` for all later calls.
             ("w", OptionMeaning::FlagEffect(EffectKind::Persists)),
             ("u", OptionMeaning::FlagEffect(EffectKind::Persists)),
         ]),
@@ -248,6 +254,7 @@ const CARGO: &[ProgramSpec] = &[
         "exclude",
     ])
     .with_option_meanings(&[
+        // Builds write below these folders, which can lie anywhere.
         ("target-dir", OptionMeaning::Writes),
         ("out-dir", OptionMeaning::Writes),
         ("artifact-dir", OptionMeaning::Writes),
@@ -255,6 +262,7 @@ const CARGO: &[ProgramSpec] = &[
             "config",
             OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
         ),
+        // `cargo watch -x` and `-s` take commands to run on each change.
         ("x", OptionMeaning::Command),
         ("s", OptionMeaning::Command),
     ]),
@@ -343,7 +351,7 @@ fn toolchain_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                     .iter()
                     .position(|word| matches!(word.as_literal(), Some("exec" | "run" | "x")))
                     .map_or(1, |at| {
-                        // Some name a version first.
+                        // `rustup run VERSION COMMAND`: the others name a version first.
                         let plain = matches!(
                             call.command_name(),
                             "asdf"
@@ -363,6 +371,7 @@ fn toolchain_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             ));
             out.push(CommandEffect::Kind(EffectKind::Opaque));
         }
+        // A toolchain may be in use by other projects.
         Some("uninstall" | "self" | "implode") => {
             out.push(CommandEffect::Kind(EffectKind::DestroysData))
         }

@@ -1,4 +1,4 @@
-//! Single commands: the target, functions, and what the shell does by itself.
+//! Simulates single commands: targets, calls of functions, and builtins of the shell.
 
 use super::super::expansion::{
     CommandExitStatus, ShellValue, WordExpansion, compare_test_operands, evaluate_arithmetic,
@@ -24,11 +24,15 @@ impl ScriptSimulation<'_> {
         let pipe = state.pipe_statuses.clone();
         let mut all = ControlFlowEnds::new();
         for mut state in self.simulate_substitutions(&command.substitutions, vec![state]) {
+            // In the words of a command, `$?` is the status before it, not that of a substitution
+            // in it.
             state.status = before;
             state.pipe_statuses.clone_from(&pipe);
             if self.targets.contains(&command.at) {
                 all.extend(self.simulate_checked_command(command, state, heeds));
             } else if self.same_checks.contains(&command.at) {
+                // The same check ran again, so if it succeeds its earlier failure no longer
+                // counts.
                 let mut succeeded = state
                     .clone()
                     .state_with_exit_status(CommandExitStatus::Zero);
@@ -64,9 +68,10 @@ impl ScriptSimulation<'_> {
             .state_with_exit_status(CommandExitStatus::Zero);
         let mut failed = state.state_with_exit_status(CommandExitStatus::Failed);
         (succeeded.ran, failed.ran, failed.failed) = (true, true, true);
-        // Of several, nobody knows which one it was.
+        // A target that succeeds in the condition of a loop was tried again. With several targets
+        // it is not known which of them it was.
         succeeded.failed &= self.in_condition == 0 || self.targets.len() > 1;
-        // `exec` never comes back.
+        // `exec` never returns.
         let first = command
             .words
             .first()
@@ -94,6 +99,7 @@ impl ScriptSimulation<'_> {
             .known_value_text()
             .map(|name| name.split_whitespace().next().unwrap_or(""))
         else {
+            // A program that is not known may end either way.
             let states = success_and_failure_states(state);
             return self.apply_errexit_and_err_trap(states, heeds);
         };
@@ -108,7 +114,7 @@ impl ScriptSimulation<'_> {
                 } else {
                     ControlFlowEnd::Return
                 };
-                // One that is empty is none.
+                // An empty argument counts as none.
                 let given = first.filter(|value| value.known_value_text() != Some(""));
                 let states = match given.map(ShellValue::as_exit_status) {
                     None => vec![state],
@@ -118,7 +124,7 @@ impl ScriptSimulation<'_> {
                 let mut ends: ControlFlowEnds =
                     states.iter().cloned().map(|state| (end, state)).collect();
                 if name == "return" && self.call_depth == 0 && self.bash {
-                    // Outside a function it is an error, and bash goes on.
+                    // Outside a function `return` is an error, and bash goes on.
                     let failed = states
                         .into_iter()
                         .map(|state| state.state_with_exit_status(CommandExitStatus::Failed));
@@ -141,6 +147,7 @@ impl ScriptSimulation<'_> {
             ":" | "true" | "echo" | "printf" | "shopt" | "alias" | "umask" | "trap" | "set"
             | "unset" | "shift" => {
                 let mut state = state;
+                // Some shells do not know the `ERR` trap, and for them this is an error.
                 if name == "trap"
                     && !self.bash
                     && arguments
@@ -157,7 +164,7 @@ impl ScriptSimulation<'_> {
                         heeds,
                     );
                 }
-                // `set -n`: what follows is read only.
+                // After `set -n` commands are read and not run.
                 let reads_only = match name {
                     "set" => apply_set_options(arguments, &mut state),
                     "shopt" => apply_shopt(arguments, &mut state),
@@ -171,6 +178,8 @@ impl ScriptSimulation<'_> {
                 }
                 match name {
                     "trap" => set_traps(arguments, &mut state),
+                    // `shift` changes all positional parameters, so none of them is known any
+                    // more.
                     "shift" | "unset" => state.retain_variables(|name| {
                         let given = arguments
                             .iter()
@@ -202,6 +211,7 @@ impl ScriptSimulation<'_> {
                 let ends = self.simulate_arithmetic(&text.join(" "), state.clone(), heeds);
                 return self.add_failing_end_unless_bash(ends, true, state, heeds);
             }
+            // It is not known what is read, nor whether anything is.
             "read" | "mapfile" | "readarray" | "getopts" => {
                 let mut state = state;
                 for name in arguments.iter().filter_map(ShellValue::known_value_text) {
@@ -209,6 +219,7 @@ impl ScriptSimulation<'_> {
                 }
                 success_and_failure_states(state)
             }
+            // A text that is known runs as a part of the script.
             "eval" => {
                 let texts: Option<Vec<&str>> =
                     arguments.iter().map(ShellValue::known_value_text).collect();
@@ -230,6 +241,7 @@ impl ScriptSimulation<'_> {
                     heeds,
                 );
             }
+            // Only a lookup of a single name is answered.
             "command" | "which" | "type" | "hash" => {
                 let mut names = arguments.iter().filter(|word| {
                     word.known_value_text()
@@ -244,6 +256,7 @@ impl ScriptSimulation<'_> {
                 };
                 self.shell_states_after_condition(found, state)
             }
+            // Without arguments `exec` only applies its redirects.
             "exec" if !arguments.is_empty() => {
                 return success_and_failure_states(state)
                     .into_iter()
@@ -262,6 +275,7 @@ impl ScriptSimulation<'_> {
         state: ScriptSimulationState,
         heeds: bool,
     ) -> ControlFlowEnds {
+        // A recursion would be followed without end.
         if self.call_depth >= MAX_CALLS {
             self.given_up = true;
             return ControlFlowEnds::new();
@@ -278,6 +292,8 @@ impl ScriptSimulation<'_> {
         self.call_depth -= 1;
         let mut all = ControlFlowEnds::new();
         for (end, mut after) in ends {
+            // Local variables and positional parameters get their values from before the call
+            // back.
             let own = function.local_variables.iter().cloned();
             for name in own.chain((1..=9).map(position)) {
                 match state.shell_variable_value(&name) {
@@ -310,7 +326,7 @@ impl ScriptSimulation<'_> {
         evaluate_test_command(values, self.exists)
     }
 
-    /// `((a++))`, `((a += b))`, `((a > 0))`.
+    /// Simulates `((a++))`, `((a += b))` and `((a > 0))`.
     pub(super) fn simulate_arithmetic(
         &mut self,
         text: &str,
@@ -341,6 +357,7 @@ impl ScriptSimulation<'_> {
         let (name, rest) = text.split_at(end);
         let rest = rest.trim_start();
         if rest.is_empty() && !name.is_empty() {
+            // `((x))` succeeds if the value is not 0.
             let found = match state
                 .evaluate_word(&parse_expansion(&format!("${name}")))
                 .as_exit_status()
@@ -352,6 +369,7 @@ impl ScriptSimulation<'_> {
             let states = self.shell_states_after_condition(found, state);
             return self.apply_errexit_and_err_trap(states, heeds);
         }
+        // A counter that was incremented is taken to be above 0.
         let value = if rest.starts_with("++") {
             Some(ShellValue::Failure)
         } else if let Some(more) = rest.strip_prefix("+=").or_else(|| rest.strip_prefix("|=")) {
@@ -375,7 +393,8 @@ impl ScriptSimulation<'_> {
     }
 }
 
-/// `set -e`, `set +e`, `set -o pipefail`. Whether nothing more is run: `set -n`.
+/// Applies `set -e`, `set +e` and `set -o pipefail`. Returns whether nothing more is run:
+/// `set -n`.
 fn apply_set_options(arguments: &[ShellValue], state: &mut ScriptSimulationState) -> bool {
     let mut reads_only = false;
     let mut words = arguments
@@ -398,7 +417,7 @@ fn apply_set_options(arguments: &[ShellValue], state: &mut ScriptSimulationState
     reads_only
 }
 
-/// `shopt -uo errexit`.
+/// Applies `shopt -uo errexit`. Returns whether nothing more is run.
 fn apply_shopt(arguments: &[ShellValue], state: &mut ScriptSimulationState) -> bool {
     let texts: Vec<&str> = arguments
         .iter()
@@ -419,7 +438,7 @@ fn apply_shopt(arguments: &[ShellValue], state: &mut ScriptSimulationState) -> b
     reads_only
 }
 
-/// Switches an option by its name. Whether nothing more is run.
+/// Switches an option by its name. Returns whether nothing more is run.
 fn simulate_shell_option_switch(
     name: Option<&str>,
     on: bool,
@@ -434,7 +453,8 @@ fn simulate_shell_option_switch(
     false
 }
 
-/// `trap 'exit 0' EXIT INT`. What is called now and then is taken to be called at the end.
+/// Applies `trap 'exit 0' EXIT INT`. A handler that can run at other times is taken to run at the
+/// end.
 fn set_traps(arguments: &[ShellValue], state: &mut ScriptSimulationState) {
     let arguments = match arguments.split_first() {
         Some((first, rest)) if first.known_value_text() == Some("--") => rest,
@@ -453,6 +473,7 @@ fn set_traps(arguments: &[ShellValue], state: &mut ScriptSimulationState) {
             .map(|signal| signal.trim_start_matches("SIG"))
         {
             Some("ERR" | "err") => state.error_trap.clone_from(&handler),
+            // None of these signals is sent because a command failed.
             Some("INT" | "HUP" | "TERM" | "QUIT" | "PIPE" | "1" | "2" | "3" | "13" | "15") => {}
             _ => state.exit_trap.clone_from(&handler),
         }

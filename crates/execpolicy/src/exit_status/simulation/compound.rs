@@ -1,4 +1,4 @@
-//! Pipes, conditions, loops and assignments.
+//! Simulates pipes, conditions, loops and assignments.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use super::state::{
     fall_through_control_flow_end, success_and_failure_states,
 };
 
-/// How the members of a pipe ended so far.
+/// How the members of a pipe have ended so far.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ScriptPipelineStatus {
-    /// All of them where somebody asks, else the last one.
+    /// All of them if the script asks for them, else only the last one.
     statuses: Vec<CommandExitStatus>,
     any_failed: bool,
     failed: bool,
@@ -45,6 +45,7 @@ impl ScriptSimulation<'_> {
                     ran: way.ran,
                     ..state.clone()
                 };
+                // Each member runs in a subshell.
                 for end in self.simulate_subshell(member, begins, heeds) {
                     let mut statuses = match keeps {
                         true => way.statuses.clone(),
@@ -68,6 +69,7 @@ impl ScriptSimulation<'_> {
             ways = all;
         }
         let states = ways.into_iter().map(|way| {
+            // With `pipefail` the pipe fails if any member does.
             let status = match state.pipefail && way.any_failed {
                 true => CommandExitStatus::Failed,
                 false => way
@@ -98,11 +100,13 @@ impl ScriptSimulation<'_> {
         let Some(((asked, body), rest)) = arms.split_first() else {
             return match otherwise {
                 Some(code) => self.simulate_script_node(code, state, heeds),
+                // If no condition holds, the status of an `if` is 0.
                 None => fall_through_control_flow_end(
                     state.state_with_exit_status(CommandExitStatus::Zero),
                 ),
             };
         };
+        // `set -e` does not apply in a condition.
         let ends = self.simulate_script_node(asked, state, false);
         self.simulate_after_normal_ends(ends, |machine, state| match state.status {
             CommandExitStatus::Zero => machine.simulate_script_node(body, state, heeds),
@@ -120,6 +124,7 @@ impl ScriptSimulation<'_> {
     ) -> ControlFlowEnds {
         let mut all = ControlFlowEnds::new();
         let mut ways = BTreeSet::from([state]);
+        // States that are still in the loop after the last round are dropped.
         for _ in 0..MAX_ROUNDS {
             let mut again = BTreeSet::new();
             for state in ways {
@@ -147,7 +152,8 @@ impl ScriptSimulation<'_> {
                                 }
                             }
                         }
-                        // Its status is that of the last round.
+                        // The loop is taken to end with 0; in a shell its status is that of the
+                        // last round.
                         ControlFlowEnd::Next => {
                             all.insert((
                                 ControlFlowEnd::Next,
@@ -186,6 +192,7 @@ impl ScriptSimulation<'_> {
         let mut all = ControlFlowEnds::new();
         let mut ways = BTreeSet::from([state]);
         for (at, value) in values.into_iter().enumerate() {
+            // A list that is not known may end after any round.
             if stops_early && (at > 0 || matches!(rounds, LoopIterations::Any)) {
                 let stopped = ways.iter().map(|state| match at {
                     0 => (
@@ -233,6 +240,7 @@ impl ScriptSimulation<'_> {
     ) -> ControlFlowEnds {
         let value = state.evaluate_word(word);
         let mut all = ControlFlowEnds::new();
+        // A pattern that surely matches ends the `case`; one that may match leaves both ways open.
         for (patterns, code) in arms {
             let matches: Vec<Option<bool>> = patterns
                 .iter()
@@ -265,12 +273,15 @@ impl ScriptSimulation<'_> {
         for assignment in assignments {
             has_inner |= !assignment.substitutions.is_empty();
             states = self.simulate_substitutions(&assignment.substitutions, states);
+            // Variables that nothing reads are not kept, so that more states are equal.
             if self.reads.contains(&assignment.name) {
                 for state in &mut states {
                     simulate_variable_assignment(state, assignment);
                 }
             }
         }
+        // `x=$(a)` has the status of `a`; `local x=$(a)` and values without a command have status
+        // 0.
         let states = states
             .into_iter()
             .map(|state| match declares || !has_inner {
@@ -281,7 +292,7 @@ impl ScriptSimulation<'_> {
         self.apply_errexit_and_err_trap(states, heeds)
     }
 
-    /// `$(a)` among the words of a command. The status is that of the last one.
+    /// Simulates `$(a)` among the words of a command. The status is that of the last one.
     pub(super) fn simulate_substitutions(
         &mut self,
         inner: &[ScriptNode],
@@ -321,7 +332,7 @@ fn simulate_variable_assignment(
     state.set_variable(&assignment.name, value);
 }
 
-/// Whether a value is of a pattern of `case`; `None` if nobody knows.
+/// Returns whether a value matches a pattern of `case`; `None` if that is not known.
 fn matches_case_pattern(value: &ShellValue, pattern: &str) -> Option<bool> {
     let pattern = pattern.trim_matches(['"', '\'']);
     if pattern == "*" {

@@ -1,5 +1,5 @@
-//! Runs the parts of a script: lists, conditions, subshells, and what a shell does after a command
-//! and at its end.
+//! Simulates the parts of a script: lists, conditions, subshells, and what a shell does after a
+//! command and at its end.
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -17,31 +17,32 @@ use crate::shell::ParsedScripts;
 
 pub(super) struct ScriptSimulation<'a> {
     pub(super) functions: HashMap<String, ShellFunction>,
-    /// Texts of traps and of `eval`, read.
+    /// Parsed texts of traps and of `eval`.
     pub(super) handlers: HashMap<String, Option<Rc<ScriptNode>>>,
     pub(super) scripts: &'a ParsedScripts,
     pub(super) exists: FileTestLookup<'a>,
     pub(super) bash: bool,
-    /// Names of variables that may be looked at.
+    /// Names of variables that something may read.
     pub(super) reads: &'a BTreeSet<String>,
-    /// Somebody asks for the statuses of the members of a pipe.
+    /// Whether the script asks for the statuses of the members of a pipe.
     pub(super) keeps_pipes: bool,
     pub(super) targets: BTreeSet<usize>,
-    /// The same check as the target, once more.
+    /// Places at which the check of the target runs once more.
     pub(super) same_checks: &'a [usize],
-    /// Work done so far, and how much it may be.
+    /// Work done so far, and its limit.
     pub(super) work_done: usize,
     pub(super) work_limit: usize,
     pub(super) given_up: bool,
-    /// Targets that were come by.
+    /// Targets that were reached.
     pub(super) reached: BTreeSet<usize>,
     pub(super) call_depth: usize,
-    /// Conditions of loops around: what succeeds there after all was tried again.
+    /// Loop conditions around the command: a target that succeeds there in the end was tried
+    /// again.
     pub(super) in_condition: usize,
 }
 
 impl ScriptSimulation<'_> {
-    /// `heeds`: whether `set -e` applies.
+    /// Simulates a part of the script. `heeds`: whether `set -e` applies.
     pub(super) fn simulate_script_node(
         &mut self,
         code: &ScriptNode,
@@ -51,6 +52,7 @@ impl ScriptSimulation<'_> {
         if self.work_done >= self.work_limit {
             self.given_up = true;
         }
+        // Without ends nothing after this part is simulated, so giving up is quick.
         if self.given_up {
             return ControlFlowEnds::new();
         }
@@ -59,7 +61,7 @@ impl ScriptSimulation<'_> {
         self.limit_possible_ends_or_give_up(ends)
     }
 
-    /// The ways, if they are not too many.
+    /// Returns the ways if they are not too many, and gives up otherwise.
     pub(super) fn limit_possible_ends_or_give_up(
         &mut self,
         ends: ControlFlowEnds,
@@ -70,7 +72,7 @@ impl ScriptSimulation<'_> {
         })
     }
 
-    /// The same of states before the next round of a loop.
+    /// Does the same for the states before the next round of a loop.
     pub(super) fn merge_states_or_give_up(
         &mut self,
         states: BTreeSet<ScriptSimulationState>,
@@ -110,6 +112,7 @@ impl ScriptSimulation<'_> {
                 ends
             }
             ScriptNode::And(left, right) => {
+                // A failure to the left of `&&` or `||` does not trigger `set -e`.
                 let ends = self.simulate_script_node(left, state, false);
                 self.simulate_after_normal_ends(ends, |machine, state| match state.status {
                     CommandExitStatus::Zero => machine.simulate_script_node(right, state, heeds),
@@ -123,6 +126,7 @@ impl ScriptSimulation<'_> {
                     CommandExitStatus::Failed => machine.simulate_script_node(right, state, heeds),
                 })
             }
+            // `set -e` ignores a failure that is negated.
             ScriptNode::Not(inner) => {
                 let ends = self.simulate_script_node(inner, state, false);
                 self.simulate_after_normal_ends(ends, |_, state| {
@@ -152,12 +156,14 @@ impl ScriptSimulation<'_> {
                 body,
             } => self.simulate_for(variable, rounds, body, state, heeds),
             ScriptNode::Case { word, arms } => self.simulate_case(word, arms, state, heeds),
+            // A command in the background gives status 0 at once, whatever becomes of it.
             ScriptNode::Background(inner) => {
                 let ran = self
                     .simulate_script_node(inner, state.clone(), false)
                     .iter()
                     .any(|(_, end)| end.ran && !state.ran);
-                // Whoever waits for it is not followed.
+                // A `wait` for it is not followed, so nothing can be said about a target in the
+                // background.
                 self.given_up |= ran;
                 fall_through_control_flow_end(state.state_with_exit_status(CommandExitStatus::Zero))
             }
@@ -166,6 +172,7 @@ impl ScriptSimulation<'_> {
                 if self.bash {
                     return ends;
                 }
+                // Other shells run it in the background, so it can go on with status 0 as well.
                 let behind = ends.iter().map(|(_, state)| {
                     let state = state
                         .clone()
@@ -185,6 +192,7 @@ impl ScriptSimulation<'_> {
                 let ends = self.simulate_arithmetic(text, state.clone(), heeds);
                 self.add_failing_end_unless_bash(ends, true, state, heeds)
             }
+            // A definition runs nothing.
             ScriptNode::Function => {
                 fall_through_control_flow_end(state.state_with_exit_status(CommandExitStatus::Zero))
             }
@@ -195,7 +203,7 @@ impl ScriptSimulation<'_> {
         }
     }
 
-    /// What only bash knows is an error to other shells.
+    /// Adds a failing end for what only bash knows: it is an error to other shells.
     pub(super) fn add_failing_end_unless_bash(
         &mut self,
         ends: ControlFlowEnds,
@@ -213,7 +221,7 @@ impl ScriptSimulation<'_> {
         ends
     }
 
-    /// Goes on from each way that came to its end regularly.
+    /// Continues from each way that ended normally.
     pub(super) fn simulate_after_normal_ends(
         &mut self,
         ends: ControlFlowEnds,
@@ -227,12 +235,13 @@ impl ScriptSimulation<'_> {
                     all.insert((end, state));
                 }
             }
+            // The set is bounded after each way, so it never grows far beyond the limit.
             all = self.limit_possible_ends_or_give_up(all);
         }
         all
     }
 
-    /// What a shell does after a simple command: `set -e`, `trap ... ERR`.
+    /// Applies what a shell does after a simple command: `set -e`, `trap ... ERR`.
     pub(super) fn apply_errexit_and_err_trap(
         &mut self,
         states: Vec<ScriptSimulationState>,
@@ -246,12 +255,14 @@ impl ScriptSimulation<'_> {
             }
             let mut after = match state.error_trap.clone() {
                 Some(handler) => {
+                    // Failures inside the handler do not call it again.
                     let handled = ScriptSimulationState {
                         error_trap: None,
                         ..state.clone()
                     };
                     let ran = self.simulate_trap_handler(&handler, handled);
                     let restored = ran.into_iter().map(|(end, mut after)| {
+                        // After the handler the failure of the command is still the status.
                         if end == ControlFlowEnd::Next {
                             after = after.state_with_exit_status(CommandExitStatus::Failed);
                             after.error_trap = Some(handler.clone());
@@ -262,6 +273,7 @@ impl ScriptSimulation<'_> {
                 }
                 None => fall_through_control_flow_end(state.clone()),
             };
+            // The handler runs first, and then the script ends.
             if state.errexit {
                 after = after
                     .into_iter()
@@ -288,13 +300,14 @@ impl ScriptSimulation<'_> {
         }
     }
 
-    /// A process of its own: what it sets is gone afterwards.
+    /// Simulates a process of its own: what it sets is gone afterwards.
     pub(super) fn simulate_subshell(
         &mut self,
         code: &ScriptNode,
         state: ScriptSimulationState,
         heeds: bool,
     ) -> Vec<ScriptSimulationState> {
+        // A subshell does not inherit the `EXIT` trap.
         let inside = ScriptSimulationState {
             exit_trap: None,
             ..state.clone()
@@ -309,7 +322,7 @@ impl ScriptSimulation<'_> {
         outside.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// The end of a shell, with what it does there.
+    /// Simulates the end of a shell, with its `EXIT` trap.
     pub(super) fn simulate_exit_traps(
         &mut self,
         ends: ControlFlowEnds,
@@ -322,6 +335,7 @@ impl ScriptSimulation<'_> {
             };
             let status = state.status;
             for (end, after) in self.simulate_trap_handler(&handler, state) {
+                // Only an `exit` in the handler changes the status.
                 all.insert(match end {
                     ControlFlowEnd::Exit => after,
                     _ => after.state_with_exit_status(status),
@@ -341,7 +355,7 @@ impl ScriptSimulation<'_> {
             .and_then(|text| self.parse_eval_text(text));
         match code {
             Some(code) => self.simulate_script_node(&code, state, false),
-            // Nobody knows what it does: it may say that all is well.
+            // What it does is not known; it may end the script with 0.
             None => {
                 let mut ends = fall_through_control_flow_end(state.clone());
                 ends.insert((
@@ -353,8 +367,9 @@ impl ScriptSimulation<'_> {
         }
     }
 
-    /// A text that is run as part of the script.
+    /// Parses a text that is run as part of the script.
     pub(super) fn parse_eval_text(&mut self, text: &str) -> Option<Rc<ScriptNode>> {
+        // The same handler runs on many ways; it is parsed once.
         if let Some(known) = self.handlers.get(text) {
             return known.clone();
         }

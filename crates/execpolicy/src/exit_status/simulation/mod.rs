@@ -1,8 +1,8 @@
-//! Runs a script in thought, along every way it can take, to see whether it can end with
-//! status 0 although a certain command of it failed, or without having run it.
+//! Simulates a script along every way it can take, to find out whether it can end with status 0
+//! although a certain command of it failed, or without having run that command.
 //!
-//! Programs may succeed or fail. Followed are the last status, variables that keep one, `set`,
-//! traps, functions and tests; what is not known goes both ways.
+//! Programs may succeed or fail. The simulation follows the last status, variables that keep one,
+//! `set`, traps, functions and tests; what is not known goes both ways.
 
 mod commands;
 mod compound;
@@ -20,12 +20,12 @@ use state::{ControlFlowEnd, ScriptSimulationState};
 /// Work for one question: parts of scripts that are run, each by what it costs to copy what is
 /// known there.
 const MAX_WORK: usize = 8_000;
-/// Functions inside one another.
+/// How deep functions may call one another.
 const MAX_CALLS: usize = 12;
 /// Rounds of a loop whose end is not known.
 const MAX_ROUNDS: usize = 3;
 
-/// What is asked.
+/// The question about a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScriptExitStatusQuestion {
     /// Whether it can end with 0 although one of the commands failed.
@@ -36,7 +36,7 @@ pub(super) enum ScriptExitStatusQuestion {
     RunsOne,
 }
 
-/// What was found out.
+/// The answer to a question about a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ScriptExitStatusAnswer {
     Yes,
@@ -47,33 +47,35 @@ pub(super) enum ScriptExitStatusAnswer {
     TooMuch,
 }
 
-/// What is there, so that tests can be answered.
+/// Answers tests of files and programs by what exists in the project.
 pub(super) type FileTestLookup<'a> = &'a dyn Fn(&str, &str) -> Option<bool>;
 
-/// A script to be run, with what is known around it.
+/// A script to simulate, with what is known around it.
 pub(super) struct ScriptSimulationSetup<'a> {
     pub(super) script: &'a ParsedShellScript,
     pub(super) scripts: &'a ParsedScripts,
     pub(super) exists: FileTestLookup<'a>,
-    /// The shell knows what bash knows.
+    /// Whether the shell supports bash syntax.
     pub(super) bash: bool,
-    /// It asks for the statuses of the members of a pipe.
+    /// Whether the script asks for the statuses of the members of a pipe.
     pub(super) keeps_pipes: bool,
 }
 
 impl ScriptSimulationSetup<'_> {
-    /// The answer for the commands that stand at these places.
+    /// Returns the answer for the commands at these places.
     pub(super) fn answer_exit_question_by_simulation(
         &self,
         question: ScriptExitStatusQuestion,
         targets: &[usize],
         budget: &mut usize,
     ) -> ScriptExitStatusAnswer {
-        // What is looked up in the whole script for each question.
+        // The lookups in the whole script cost something for each question.
         *budget = budget.saturating_sub(self.script.size / 4);
         if *budget == 0 {
             return ScriptExitStatusAnswer::TooMuch;
         }
+        // A later run of the same check stands for the earlier one. With several targets it would
+        // not be known which of them it repeats.
         let again = match (question, targets) {
             (ScriptExitStatusQuestion::HidesFailure, [target]) => {
                 same_check_command_positions(self.script, *target)
@@ -88,9 +90,11 @@ impl ScriptSimulationSetup<'_> {
         );
         let ends = simulation.simulate_exit_traps(ends);
         *budget = budget.saturating_sub(simulation.work_done);
+        // An answer from a part of the ways would be a guess.
         if simulation.given_up {
             return ScriptExitStatusAnswer::TooMuch;
         }
+        // A target that no way reaches, or that the model does not hold, has no answer.
         let answers = match question {
             ScriptExitStatusQuestion::HidesFailure => {
                 targets.iter().all(|at| simulation.reached.contains(at))
@@ -116,8 +120,8 @@ impl ScriptSimulationSetup<'_> {
         }
     }
 
-    /// Those of these commands of which none can fail without the script failing; empty if one can, or
-    /// if that could not be found out.
+    /// Returns these commands if the script hides the failure of none of them; empty if it hides
+    /// one, or if that could not be found out.
     pub(super) fn commands_with_unmasked_failure(
         &self,
         targets: &[usize],
@@ -139,8 +143,8 @@ impl ScriptSimulationSetup<'_> {
         }
     }
 
-    /// Variables of the script's own have no value before it gives them one. Those of the
-    /// environment are in capitals.
+    /// Returns the variables of the script itself, which are empty until it sets them. Names in
+    /// capitals may come from the environment.
     fn initially_empty_variables(&self) -> BTreeMap<String, ShellValue> {
         let mut assignments = Vec::new();
         self.script.code.collect_assignments(&mut assignments);
@@ -154,7 +158,8 @@ impl ScriptSimulationSetup<'_> {
             .collect()
     }
 
-    /// Whether this, run after a failure, fails or ends the script with a failure in any case.
+    /// Returns whether this part, run after a failure, always fails or ends the script with a
+    /// failure.
     pub(super) fn always_fails_after_failure(&self, code: &ScriptNode, budget: &mut usize) -> bool {
         let mut simulation = self.new_script_simulation(&[], &[], *budget);
         let begins = ScriptSimulationState::initial_script_state(BTreeMap::new())
@@ -187,7 +192,7 @@ impl ScriptSimulationSetup<'_> {
             same_checks: again,
             reads: &self.script.reads,
             keeps_pipes: self.keeps_pipes,
-            // What it takes to begin.
+            // Copying the functions costs something as well.
             work_done: self.script.functions.len() / 4,
             work_limit: budget.min(MAX_WORK),
             given_up: false,
@@ -198,11 +203,11 @@ impl ScriptSimulationSetup<'_> {
     }
 }
 
-/// Options with which a checker mends what it finds, and fails for the rest.
+/// Options with which a checker fixes what it finds, and fails for the rest.
 const FIX_OPTIONS: &[&str] = &["--fix", "--unsafe-fixes", "--show-fixes"];
 
-/// Places of commands that are the same check as the one at `target`: what it finds there is
-/// what counts.
+/// Returns the places of commands that are the same check as the one at `target`: what it finds
+/// there counts.
 fn same_check_command_positions(script: &ParsedShellScript, target: usize) -> Vec<usize> {
     let mut commands = Vec::new();
     script.code.collect_script_commands(&mut commands);
@@ -218,6 +223,7 @@ fn same_check_command_positions(script: &ParsedShellScript, target: usize) -> Ve
                 .any(|word| matches!(word.as_str(), "cd" | "pushd"))
         })
     };
+    // In another folder the same words are another check.
     let moves = commands.iter().any(|command| {
         let first = command.words.first().and_then(WordExpansion::literal_text);
         first.is_none_or(|first| matches!(first.as_str(), "cd" | "pushd" | "." | "source"))

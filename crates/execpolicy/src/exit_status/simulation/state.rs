@@ -1,4 +1,4 @@
-//! What the shell knows at a point of the script, and the ways that are followed at once.
+//! The state of a shell at a point of the script, and the ways that are followed at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use super::super::expansion::{CommandExitStatus, ExpansionContext, ShellValue, W
 
 /// Ways that are followed at once.
 pub(super) const MAX_WAYS: usize = 32;
-/// Bytes of the value of a variable.
+/// Bytes kept of the value of a variable.
 const MAX_TEXT: usize = 4096;
 
 /// How a part of a script ended.
@@ -20,26 +20,27 @@ pub(super) enum ControlFlowEnd {
     Continue,
 }
 
-/// The order of the fields is that in which two are compared: what is dear comes last.
+/// The state on one way. Fields are compared in this order, so those that are expensive to compare
+/// come last.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ScriptSimulationState {
     pub(super) status: CommandExitStatus,
     pub(super) errexit: bool,
     pub(super) pipefail: bool,
-    /// A target failed, and was not run again.
+    /// Whether a target failed and was not run again.
     pub(super) failed: bool,
-    /// A target was run.
+    /// Whether a target was run.
     pub(super) ran: bool,
-    /// Of the members of the last pipe; empty where nobody asks.
+    /// The statuses of the members of the last pipe; empty if the script does not ask for them.
     pub(super) pipe_statuses: Vec<CommandExitStatus>,
-    /// What runs at the end, and after an error.
+    /// The handlers that run at the end, and after an error.
     pub(super) exit_trap: Option<ShellValue>,
     pub(super) error_trap: Option<ShellValue>,
     pub(super) variables: Rc<BTreeMap<String, ShellValue>>,
 }
 
 impl ScriptSimulationState {
-    /// At the beginning, with the variables whose values are known.
+    /// Returns the state at the beginning, with the variables whose values are known.
     pub(super) fn initial_script_state(variables: BTreeMap<String, ShellValue>) -> Self {
         Self {
             status: CommandExitStatus::Zero,
@@ -58,25 +59,26 @@ impl ScriptSimulationState {
         self.variables.get(name)
     }
 
-    /// Gives a variable this value. A text that has grown too long is not kept.
+    /// Sets a variable. A text that has grown too long becomes unknown.
     pub(super) fn set_variable(&mut self, name: &str, value: ShellValue) {
         let value = match value {
             ShellValue::Text(text) if text.len() > MAX_TEXT => ShellValue::Unknown,
             value => value,
         };
+        // States share their variables, so they are copied only for a change.
         if self.variables.get(name) != Some(&value) {
             Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
         }
     }
 
-    /// Forgets the variables that are not kept.
+    /// Removes the variables that are not to be kept.
     pub(super) fn retain_variables(&mut self, keeps: impl Fn(&str) -> bool) {
         if self.variables.keys().any(|name| !keeps(name)) {
             Rc::make_mut(&mut self.variables).retain(|name, _| keeps(name));
         }
     }
 
-    /// What it costs to copy and compare it.
+    /// Returns what it costs to copy and compare the state.
     pub(super) fn script_state_copy_cost(&self) -> usize {
         1 + self.variables.len() / 4 + self.pipe_statuses.len() / 4
     }
@@ -95,6 +97,7 @@ impl ScriptSimulationState {
 
     pub(super) fn state_with_exit_status(mut self, status: CommandExitStatus) -> Self {
         self.status = status;
+        // A simple command is a pipe of one member.
         self.pipe_statuses = vec![status];
         self
     }
@@ -106,7 +109,7 @@ pub(super) fn fall_through_control_flow_end(state: ScriptSimulationState) -> Con
     ControlFlowEnds::from([(ControlFlowEnd::Next, state)])
 }
 
-/// It succeeds or fails.
+/// Returns the states after a success and after a failure.
 pub(super) fn success_and_failure_states(
     state: ScriptSimulationState,
 ) -> Vec<ScriptSimulationState> {
@@ -118,13 +121,14 @@ pub(super) fn success_and_failure_states(
     ]
 }
 
-/// Where there are too many ways, those become one that differ in variables only: first in those which no
-/// status stands in, then in any. Whether a target failed stays what it was, so that what was
-/// kept of a failure is kept in all of them. `None`: there are still too many.
+/// Merges ways that differ in variables only, if there are too many: first in variables that hold
+/// no status, then in any. Whether a target failed is never merged, so what was kept of a failure
+/// is kept in all of them. Returns `None` if there are still too many.
 pub(super) fn merge_script_states_to_limit(ends: ControlFlowEnds) -> Option<ControlFlowEnds> {
     if ends.len() <= MAX_WAYS {
         return Some(ends);
     }
+    // Variables that hold a failure decide how the script ends, so they are merged last.
     let statuses: BTreeSet<String> = ends
         .iter()
         .flat_map(|(_, state)| state.variables.iter())
@@ -138,8 +142,8 @@ pub(super) fn merge_script_states_to_limit(ends: ControlFlowEnds) -> Option<Cont
     (ends.len() <= MAX_WAYS).then_some(ends)
 }
 
-/// The ways with all variables unknown that differ between those which are otherwise the same,
-/// but for the variables that are kept.
+/// Merges ways that are the same but for variables outside `kept`; a variable whose values differ
+/// becomes unknown.
 fn merge_similar_script_states(ends: ControlFlowEnds, kept: &BTreeSet<String>) -> ControlFlowEnds {
     let mut groups: BTreeMap<(ControlFlowEnd, ScriptSimulationState), Vec<ScriptSimulationState>> =
         BTreeMap::new();
@@ -168,7 +172,7 @@ fn merge_similar_script_states(ends: ControlFlowEnds, kept: &BTreeSet<String>) -
                     *value = ShellValue::Unknown;
                     true
                 }
-                // One that is not there is not known.
+                // A variable that is missing is not known.
                 None => false,
             });
         }

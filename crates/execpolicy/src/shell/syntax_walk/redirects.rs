@@ -1,4 +1,5 @@
-//! Standard input that redirects give, and heredocs that the shell may end elsewhere.
+//! Determines the standard input that redirects give, and finds heredocs that the shell may end
+//! elsewhere than the grammar.
 
 use tree_sitter::Node;
 
@@ -9,9 +10,11 @@ use crate::shell::word;
 use crate::shell::{arithmetic, quoting};
 
 impl<'t> ShellSyntaxWalker<'t, '_> {
-    /// The standard input a `<` gives; `None` for any other redirect.
+    /// Returns the standard input that a `<` gives; `None` for any other redirect.
     pub(super) fn stdin_from_redirect(&self, node: Node<'t>) -> Option<StdinSource> {
+        // Descriptor 0 is the default of `<`, so `0<` means the same.
         let source = self.node_text(node).trim_start_matches('0');
+        // A duplicated descriptor may lead anywhere.
         if source.starts_with("<&") {
             return Some(StdinSource::CommandOutput);
         }
@@ -20,6 +23,7 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
         }
         let target = self.node_text(node.child_by_field_name("destination")?);
         match target {
+            // This is the input that the command has anyway.
             "/dev/stdin" | "/dev/fd/0" => None,
             _ if target.starts_with("<(") => Some(match self.contains_download(node) {
                 true => StdinSource::Downloaded,
@@ -43,12 +47,13 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
         )
     }
 
-    /// The body of a heredoc as standard input.
+    /// Returns the body of a heredoc as standard input.
     pub(super) fn heredoc_stdin(&self, node: Node<'t>) -> StdinSource {
         let Some((body, expands)) = heredoc_body(node, self.text) else {
             return StdinSource::CommandOutput;
         };
         let text = self.node_text(body);
+        // `<<-` strips leading tabs from every line.
         let stripped: Option<String> = self.node_text(node).contains("<<-").then(|| {
             let lines = text.split_inclusive('\n');
             lines.map(|line| line.trim_start_matches('\t')).collect()
@@ -57,8 +62,8 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
         StdinSource::stdin_from_heredoc(text, expands, !heredoc_has_expansion(body))
     }
 
-    /// Doubtful: a heredoc that the shell would end before the grammar does, and one with
-    /// a substitution that the grammar took for text.
+    /// Reports a heredoc as doubtful if the shell would end it before the grammar does, or if it
+    /// holds a substitution that the grammar took for text.
     pub(super) fn mark_misread_heredoc(&mut self, node: Node<'t>) {
         let Some((body, expands)) = heredoc_body(node, self.text) else {
             return;
@@ -78,6 +83,7 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
             true => self.node_text(body).replace("\\\n", ""),
             false => self.node_text(body).to_owned(),
         };
+        // Grammar and shell read such an end word differently.
         let odd = start.is_some_and(|start| {
             let between = self.text.get(start.end_byte()..body.start_byte());
             let name = self.node_text(start);
@@ -99,6 +105,7 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
                 };
                 line == end
             });
+        // A substitution between the nodes that the grammar recognised was missed by it.
         let mut at = body.start_byte();
         let mut hidden = false;
         let mut cursor = body.walk();
@@ -117,7 +124,7 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
         }
     }
 
-    /// `exec < FILE`: from here on all commands read that.
+    /// Notes `exec < FILE`: from there on all commands read that file.
     pub(super) fn note_exec_redirect(&mut self, redirect: Node<'t>) {
         let reads = self
             .node_text(redirect)
@@ -134,7 +141,7 @@ fn heredoc_has_expansion(body: Node<'_>) -> bool {
         .any(|child| child.kind() != "heredoc_content")
 }
 
-/// The body of a heredoc and whether it expands.
+/// Returns the body of a heredoc and whether it expands.
 fn heredoc_body<'t>(node: Node<'t>, text: &str) -> Option<(Node<'t>, bool)> {
     let mut cursor = node.walk();
     let mut expands = true;
@@ -142,6 +149,7 @@ fn heredoc_body<'t>(node: Node<'t>, text: &str) -> Option<(Node<'t>, bool)> {
     for child in node.children(&mut cursor) {
         match child.kind() {
             "heredoc_start" => {
+                // Any quoting of the end word switches expansion off.
                 let start = text.get(child.byte_range()).unwrap_or("");
                 expands = !start.contains(['\'', '"', '\\']);
             }

@@ -1,4 +1,5 @@
-//! What a script sets variables to, and commands that change how the rest of it is read.
+//! Records what a script sets variables to, and handles commands that change how the rest of it is
+//! read.
 
 use tree_sitter::Node;
 
@@ -8,7 +9,7 @@ use crate::shell::stdin::{StdinSource, predicted_command_output};
 use crate::shell::word::{self, CommandWord};
 
 impl<'t> ShellSyntaxWalker<'t, '_> {
-    /// Commands that change how the rest is read.
+    /// Applies commands that change how the rest of the script is read.
     pub(super) fn apply_shell_state_builtin(&mut self, words: &[CommandWord], feed: &StdinSource) {
         let rest = words.get(1..).unwrap_or(&[]);
         match words.first().and_then(CommandWord::as_literal) {
@@ -18,7 +19,7 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
                     cluster.contains('e') && !cluster.starts_with('-') || word.text == "errexit"
                 };
                 self.errexit |= rest.iter().any(on);
-                // `!` is read otherwise from here on.
+                // History expansion gives `!` another meaning from here on.
                 let history = |word: &&CommandWord| {
                     word.text == "histexpand"
                         || word.text.starts_with('-') && word.text.contains('H')
@@ -32,13 +33,14 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
                 let named = |word: &&CommandWord| is_variable_name(&word.text);
                 let names: Vec<&CommandWord> = rest.iter().filter(named).collect();
                 match (names.as_slice(), feed) {
-                    // One name of a file after the other.
+                    // In a loop, `read` sets the name to one file after the other.
                     ([name], StdinSource::Paths(paths)) => {
                         let values = paths
                             .iter()
                             .map(|path| (name.text.clone(), Some(path.clone())));
                         self.script.assigned.extend(values);
                     }
+                    // `read` takes a single line, so only a text of one line is certain.
                     ([name], StdinSource::Text { text, sure: true })
                         if text.lines().count() < 2 =>
                     {
@@ -48,6 +50,7 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
                     _ => self.mark_variables_unknown(rest),
                 }
             }
+            // `printf -v NAME` stores what it would print.
             Some("printf") if rest.first().is_some_and(|word| word.text == "-v") => {
                 let name = rest.get(1).map_or("", |word| word.text.as_str());
                 let mut words = vec![CommandWord::new_literal_word("printf")];
@@ -73,7 +76,7 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
         }
     }
 
-    /// Only the run knows what these are from here on.
+    /// Marks these variables as known only to the run.
     pub(super) fn mark_variables_unknown(&mut self, names: &[CommandWord]) {
         let names = names.iter().map(|word| (word.text.clone(), None));
         self.script.assigned.extend(names);
@@ -85,6 +88,7 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
             .map(|name| self.node_text(name));
         let value = node.child_by_field_name("value");
         let Some(name) = name else { return };
+        // An element of an array counts as the whole array.
         let plain = name.split('[').next().unwrap_or(name).to_owned();
         let adds = self
             .node_text(node)
@@ -92,6 +96,7 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
             .is_some_and(|rest| rest.starts_with("+="));
         let text = value.map_or("", |value| self.node_text(value));
         let fixed = value.and_then(|value| word::read_word(value, self.text));
+        // Such a value runs nothing by itself; it counts only if something evaluates arithmetic.
         let trap = match fixed.as_ref().and_then(CommandWord::as_literal) {
             Some(text) => arithmetic::may_become_arithmetic_injection(text),
             None => {
@@ -103,6 +108,7 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
         if trap {
             self.script.arithmetic_injections.push(text.to_owned());
         }
+        // An appended text or a single element is only a part of the value.
         let value = match value {
             Some(value) if value.kind() == "array" && !adds => self.array_words(value),
             Some(value) => word::read_word(value, self.text).filter(|_| !adds && plain == name),
@@ -111,7 +117,8 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
         self.script.assigned.push((plain, value));
     }
 
-    /// `(a b c)` as the text that splits into its words, if they are known and do.
+    /// Returns `(a b c)` as a text that splits into its words, if they are known and hold no
+    /// blanks.
     fn array_words(&self, node: Node<'t>) -> Option<CommandWord> {
         let mut cursor = node.walk();
         let mut texts = Vec::new();
@@ -130,7 +137,7 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
         })
     }
 
-    /// `for NAME in WORDS`.
+    /// Records the values of the variable in `for NAME in WORDS`.
     pub(super) fn add_loop_variable(&mut self, node: Node<'t>) {
         let Some(name) = node.child_by_field_name("variable") else {
             return;
@@ -146,7 +153,7 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
             }
             self.script.assigned.push((name.clone(), word));
         }
-        // What the script or the function was given.
+        // Without a list the loop runs over the arguments of the script or function.
         if values.is_empty() {
             let given =
                 CommandWord::word_from_unresolved_text("$@", word::WordKnowledge::Unbounded);

@@ -1,6 +1,6 @@
-//! Programs that are only asked something: bounded in time and in what is read of them, and
-//! ended with all that they started. Whatever a hook starts and waits for, and is no check,
-//! goes through here: what hangs must not make a hook outstay its deadline.
+//! Runs programs that are only asked for some output, bounded in time and in bytes, and ends them
+//! with everything that they started. Whatever a hook starts and waits for that is not a check goes
+//! through here: a program that hangs must not make a hook miss its deadline.
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};
@@ -10,28 +10,28 @@ use std::time::{Duration, Instant};
 use super::{ProcessExit, spawn_killable_process_tree};
 use crate::command::withheld::CHECK_VARIABLE;
 
-/// How long we wait for the end of what was killed.
+/// How long to wait for the end of a killed tree.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What may be taken of an answer.
+/// The limits of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandLimits {
     /// How long it may take.
     pub timeout: Duration,
-    /// Bytes; more is no answer.
+    /// Bytes of output; more is an error.
     pub max_bytes: u64,
-    /// What it says on stderr is part of the answer.
+    /// Whether stderr is part of the output.
     pub include_stderr: bool,
 }
 
-/// What came of it.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LimitedCommandOutput {
-    /// It ended well, and said this.
+    /// It ended with status 0 and printed this.
     Complete(Vec<u8>),
-    /// It cannot be started, or did not end well.
+    /// It could not be started, or failed.
     Failed,
-    /// It was ended at one of its bounds.
+    /// It was killed at one of its limits.
     OverLimit,
 }
 
@@ -57,13 +57,14 @@ fn try_run_with_limits(
         .stdout(write)
         .stderr(errors);
     let (wait, kill) = spawn_killable_process_tree(command, &nonce)?;
+    // Both ends are awaited on threads: a read of a pipe cannot be given a timeout.
     let said = run_on_thread(move || {
         let mut said = Vec::new();
         let read = read.take(bounds.max_bytes + 1).read_to_end(&mut said);
         read.map(|_| said)
     });
     let ended = run_on_thread(move || wait.wait_for_command_end());
-    // Who says too much is waited for no longer.
+    // A program that prints too much is not waited for any longer.
     let said = receive_until_deadline(&said, until)
         .transpose()?
         .filter(|said| u64::try_from(said.len()).is_ok_and(|len| len <= bounds.max_bytes));
@@ -82,11 +83,11 @@ fn try_run_with_limits(
     }
 }
 
-/// A thread that is not waited for: it ends when what it waits for does.
+/// Runs `work` on a thread that is never joined: it ends when what it waits for does.
 fn run_on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
-        // Nobody listens any more once the time is over.
+        // The receiver is gone once the time is over.
         let _ = sender.send(work());
     });
     receiver

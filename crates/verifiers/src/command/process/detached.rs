@@ -1,5 +1,5 @@
-//! A process that outlives whoever starts it, and keeps nobody waiting: who reads a pipe to its end waits
-//! for every process that has it open to write.
+//! Starts a process that outlives its parent and keeps nobody waiting. A reader of a pipe waits
+//! until every process that has the pipe open for writing has closed it.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -7,24 +7,25 @@ use std::process::{Child, Command};
 
 use rustix::process::setsid;
 
-/// Starts `command` in a session of its own. It has no descriptor open but the three of its own, also not
-/// those that this process was started with.
+/// Starts `command` in a session of its own. It inherits no descriptor besides its three standard
+/// ones, not even those that this process was started with.
 ///
 /// # Errors
-/// As of `Command::spawn`.
+/// As [`Command::spawn`].
 #[expect(
     unsafe_code,
     reason = "pre_exec: `stand_alone` does nothing but system calls"
 )]
 pub fn spawn_detached(mut command: Command) -> io::Result<Child> {
-    // SAFETY: after the fork of a process with threads only async-signal-safe calls are allowed, and
-    // `stand_alone` makes no others.
+    // SAFETY: after the fork of a process with threads only async-signal-safe calls are allowed,
+    // and `detach_from_parent` makes no others.
     unsafe { command.pre_exec(detach_from_parent) };
     command.spawn()
 }
 
 #[expect(unsafe_code, reason = "rustix has no close_range")]
 fn detach_from_parent() -> io::Result<()> {
+    // A new session has no terminal, so the hangup of the parent's terminal does not reach it.
     setsid()?;
     // SAFETY: closes nothing before the exec, and what Rust has open is marked so anyway.
     let marked = unsafe {
@@ -38,7 +39,8 @@ fn detach_from_parent() -> io::Result<()> {
     if marked == 0 {
         return Ok(());
     }
-    // Before Linux 5.11. Descriptors above this bound are rare enough.
+    // `CLOSE_RANGE_CLOEXEC` needs Linux 5.11. Without it descriptors above this bound stay open,
+    // which is rare enough.
     for fd in 3..1024 {
         // SAFETY: as above; a number that is not open is an error, and no harm.
         unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };

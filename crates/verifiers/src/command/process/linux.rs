@@ -1,6 +1,7 @@
-//! Linux: each check runs under a keeper (see [`super::subreaper`]), a process between us and
-//! it. We hold one end of a pipe, the leash; when that end is closed, by [`ProcessTreeKillHandle`] or because
-//! we died, even by `kill -9`, the keeper kills the whole tree.
+//! Linux: runs each check under a keeper (see [`super::subreaper`]), a process between Checkrein
+//! and the check. Checkrein holds one end of a pipe, the leash. When that end is closed, by
+//! [`ProcessTreeKillHandle`] or because Checkrein died, even by `kill -9`, the keeper kills the
+//! whole tree.
 
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Read as _};
@@ -14,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{ProcessExit, exit_from_status, subreaper};
 use crate::command::withheld::CHECK_VARIABLE;
 
-/// How long we look for processes of a tree whose keeper was lost.
+/// How long processes of a tree whose keeper was lost are searched for.
 const SWEEP: Duration = Duration::from_secs(2);
 
 /// Waits for the end of a tree.
@@ -29,11 +30,11 @@ pub struct ProcessTreeKillHandle {
     leash: PipeWriter,
 }
 
-/// Starts `command` under a keeper, which has `lock` open until the tree is gone, whatever
-/// becomes of us.
+/// Starts `command` under a keeper. The keeper has `lock` open until the tree is gone, whatever
+/// becomes of this process.
 ///
 /// # Errors
-/// As of `Command::spawn`: an error of `exec` is told as such.
+/// As [`Command::spawn`]; an error of `exec` is returned as such.
 pub fn spawn_holding_lock(
     command: Command,
     nonce: &str,
@@ -72,39 +73,43 @@ fn spawn_under_subreaper(
     // SAFETY: after the fork of a process with threads only async-signal-safe calls are
     // allowed, and the keeper makes no others: it neither allocates nor takes a lock.
     unsafe { command.pre_exec(move || subreaper::fork_subreaper(&leash, &report, lock.as_ref())) };
-    // `command` owns our copies of the keeper's ends and closes them here.
+    // `command` owns this process's copies of the keeper's ends and closes them when it is dropped
+    // here. Held open, the leash would never break.
     command.spawn()
 }
 
 impl ProcessTreeKillHandle {
-    /// Kills the tree; [`ProcessWaiter`] comes back when it is gone.
+    /// Kills the tree. [`ProcessWaiter`] returns when it is gone.
     pub fn kill_process_tree(self) {
         drop(self.leash);
     }
 }
 
 impl ProcessWaiter {
-    /// How the command ended, once its whole tree is gone; and whether some of it would not die.
+    /// Returns how the command ended, once its whole tree is gone, and whether some of the tree
+    /// would not die.
     ///
     /// # Errors
     /// If the keeper's report cannot be read.
     pub fn wait_for_command_end(mut self) -> std::io::Result<(ProcessExit, bool)> {
-        // Reaps the keeper. Its own status says nothing; if it cannot be had, neither is it missed.
+        // Reaps the keeper, whose own status says nothing; if it cannot be had, nothing is lost.
         let _ = self.subreaper.wait();
         let mut report = Vec::new();
+        // Ends at once: the keeper is gone, and it alone had the other end.
         self.report.read_to_end(&mut report)?;
         match report.as_slice() {
             [a, b, c, d, survivors] => {
                 let status = ExitStatus::from_raw(i32::from_ne_bytes([*a, *b, *c, *d]));
                 Ok((exit_from_status(status), *survivors != 0))
             }
+            // No complete report: the keeper itself was killed.
             _ => Ok((ProcessExit::Lost, !kill_tagged_processes(&self.tag))),
         }
     }
 }
 
-/// Kills every process that carries `tag` in its environment; whether none is left. Only for
-/// a tree whose keeper was killed, by the check or for lack of memory.
+/// Kills every process that has `tag` in its environment and returns whether none is left. Used
+/// only for a tree whose keeper was killed, by the check or by the kernel for lack of memory.
 fn kill_tagged_processes(tag: &[u8]) -> bool {
     let until = Instant::now() + SWEEP;
     loop {
@@ -113,10 +118,11 @@ fn kill_tagged_processes(tag: &[u8]) -> bool {
             let environment = std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero()));
             if environment.is_ok_and(|text| text.split(|byte| *byte == 0).any(|var| var == tag)) {
                 alive = true;
-                // It may be gone already; then the next round does not see it.
+                // The process may be gone already; the next round does not see it then.
                 let _ = kill_process(pid, Signal::KILL);
             }
         }
+        // Until a round finds none: a process may fork between its listing and its death.
         if !alive || Instant::now() > until {
             return !alive;
         }

@@ -1,5 +1,5 @@
-//! Starts a process and ends all that it started. A check owns its tree: whatever is left
-//! of it when it ends, or when we end it, is killed.
+//! Starts a process and ends everything that it started. A check owns its process tree: whatever is
+//! left of it when the check ends or is ended is killed.
 
 pub mod bounded_command;
 #[cfg(target_os = "linux")]
@@ -33,14 +33,14 @@ pub enum ProcessExit {
     Exited(i32),
     /// By this signal.
     Signalled(i32),
-    /// We do not know: what kept its tree for us was killed.
+    /// Unknown: the keeper of its tree was killed.
     Lost,
 }
 
-/// Starts `command` and keeps its tree.
+/// Starts `command` in a process tree that can be killed as a whole.
 ///
 /// # Errors
-/// As of `Command::spawn`.
+/// As [`Command::spawn`].
 pub fn spawn_killable_process_tree(
     command: Command,
     nonce: &str,
@@ -48,8 +48,9 @@ pub fn spawn_killable_process_tree(
     spawn_holding_lock(command, nonce, None)
 }
 
-/// A command that the platform's shell reads.
+/// Builds a command that the platform's shell interprets.
 pub(crate) fn build_shell_command(text: &str) -> Command {
+    // POSIX `sh`, not the user's shell: a check must mean the same on every machine.
     let (shell, flag) = if cfg!(windows) {
         ("cmd", "/C")
     } else {
@@ -60,7 +61,7 @@ pub(crate) fn build_shell_command(text: &str) -> Command {
     command
 }
 
-/// What a wait status says.
+/// Converts a wait status.
 #[cfg(unix)]
 pub(crate) fn exit_from_status(status: std::process::ExitStatus) -> ProcessExit {
     use std::os::unix::process::ExitStatusExt as _;

@@ -1,4 +1,4 @@
-//! The request to choose between two answers.
+//! Builds the request to choose the better of two answers.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,7 +10,7 @@ use super::label_file::LabelledPair;
 use super::statistics::AnswerSide;
 use crate::judge::JudgeDefinition;
 
-/// Output tokens that a choice can take, thoughts before it included.
+/// Output tokens that a choice may take, including thoughts before it.
 const MOST_TOKENS: u32 = 16_000;
 
 const INSTRUCTIONS: &str = "You compare two answers to the same request and say which does better what was asked. Judge the work: what was asked for and is there, what is missing, what breaks the rules if there are any. Neither length, nor tone, nor which answer is shown first makes one better. There is no draw. `better` is first or second, as they are shown. `ref` is the number that the message begins with.
@@ -29,7 +29,7 @@ static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
     }))
 });
 
-/// With this answer shown first.
+/// Builds the request with the answer `first` shown first.
 pub(super) fn pairwise_choice_request(
     judge: &JudgeDefinition,
     pair: &LabelledPair,

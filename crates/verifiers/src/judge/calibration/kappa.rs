@@ -1,4 +1,4 @@
-//! Agreement beyond chance.
+//! Computes agreement beyond chance.
 
 use super::proportion::{ConfidenceInterval, Z};
 
@@ -12,8 +12,9 @@ pub struct CohenKappa {
 }
 
 impl CohenKappa {
-    /// Of a square table: `table[i][j]` things that the one calls `i` and the other `j`. `None` of
-    /// nothing, and where both use one class only, the same: chance alone would agree fully.
+    /// Computes kappa from a square table: `table[i][j]` items that one rater calls `i` and the
+    /// other `j`. Returns `None` for an empty table, and if both raters use one and the same class
+    /// only: chance alone would agree fully then.
     pub(super) fn kappa_from_contingency_table<const N: usize>(
         table: [[u64; N]; N],
     ) -> Option<Self> {
@@ -35,6 +36,7 @@ impl CohenKappa {
             let cell = |(i, row): (usize, &[f64; N])| row.get(i).copied().unwrap_or(0.0);
             part.iter().enumerate().map(cell)
         };
+        // Cohen 1960: (seen - chance) / (1 - chance).
         let seen: f64 = diagonal().sum();
         let chance: f64 = margins().map(|(row, column)| row * column).sum();
         let room = 1.0 - chance;
@@ -58,7 +60,7 @@ impl CohenKappa {
             }
         }
         let rest = (value - chance * lost).powi(2);
-        // Rounding may leave it a little under nothing.
+        // Rounding may leave it slightly below zero.
         let variance = (on + lost * lost * off - rest).max(0.0);
         Some(Self {
             value,
@@ -66,9 +68,10 @@ impl CohenKappa {
         })
     }
 
-    /// Its 95 % interval.
+    /// Returns the 95 % interval.
     pub fn kappa_confidence_interval(self) -> ConfidenceInterval {
         ConfidenceInterval {
+            // The normal approximation can leave the range of kappa.
             low: (self.value - Z * self.error).max(-1.0),
             high: (self.value + Z * self.error).min(1.0),
         }

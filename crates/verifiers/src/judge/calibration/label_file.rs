@@ -1,5 +1,5 @@
-//! What people said of answers: one JSON object a line, or a data set of LLMBar's shape. What a judge
-//! said of them may stand beside it.
+//! Parses files of human labels for answers: one JSON object per line, or a data set in LLMBar's
+//! format. Recorded judge replies may be included.
 
 use std::collections::HashMap;
 
@@ -12,15 +12,15 @@ use super::recorded_reply::{RecordedJudgeReply, RecordedPairChoice};
 use super::statistics::AnswerSide;
 use crate::judge::{ConversationTurn, JudgeInput, JudgedFailureCategory};
 
-/// Mistakes that are listed; the rest is counted.
+/// Errors that are listed; the rest are counted.
 const LISTED: usize = 10;
 
-/// A file's items, and what is odd about them.
+/// The items of a file, and warnings about them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelFile {
     /// The items.
     pub labelled: LabelledAnswerSet,
-    /// What is odd, for people.
+    /// Warnings, for people.
     pub warnings: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ pub struct LabelledAnswer {
     pub passes: bool,
     /// What is wrong, if the label says.
     pub category: Option<JudgedFailureCategory>,
-    /// What a judge said.
+    /// A recorded judge reply.
     pub reply: Option<RecordedJudgeReply>,
 }
 
@@ -55,7 +55,7 @@ pub struct LabelledAnswer {
 pub struct LabelledPair {
     /// Its name in the file.
     pub id: String,
-    /// What was asked for.
+    /// The request.
     pub request: String,
     /// Answers a and b.
     pub answers: [String; 2],
@@ -63,27 +63,28 @@ pub struct LabelledPair {
     pub rules: Option<String>,
     /// The better one.
     pub better: AnswerSide,
-    /// What a judge said with a shown first, and with b shown first.
+    /// Recorded judge replies with a shown first, and with b shown first.
     pub replies: [Option<RecordedPairChoice>; 2],
 }
 
-/// A file that is none of labels.
+/// Why a file is not a file of labels.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LabelFileError {
     /// These lines are wrong.
     #[error("{}", .0.join("\n"))]
     Lines(Vec<String>),
-    /// There is nothing in it.
+    /// The file holds no items.
     #[error("it holds no labels")]
     Empty,
 }
 
-/// Reads a file of labels.
+/// Parses a file of labels.
 ///
 /// # Errors
-/// Every line that is wrong, or the first ten, and why.
+/// If lines are wrong: all of them, or the first ten, each with the reason.
 pub fn parse_label_file(text: &str) -> Result<LabelFile, LabelFileError> {
     let text = text.trim_start_matches('\u{feff}');
+    // A line of ours is an object, so a list can only be a data set of LLMBar's.
     if text.trim_start().starts_with('[') {
         return llmbar::parse_llmbar(text);
     }
@@ -108,21 +109,21 @@ struct LabelFileParser {
     seen: HashMap<Digest, usize>,
 }
 
-/// Keys of every line, of one with an answer, and of one with two.
+/// Keys of every line, of a line with one answer, and of a line with two.
 const BOTH: [&str; 4] = ["id", "request", "rules", "label"];
 const ITEM: [&str; 9] = [
     "answer", "category", "evidence", "calls", "changes", "history", "agent", "reply", "about",
 ];
 const PAIR: [&str; 3] = ["answer_a", "answer_b", "replies"];
 
-/// What does not change the question.
+/// Keys that do not change the question.
 const SAID: [&str; 5] = ["id", "label", "category", "reply", "replies"];
 
 impl LabelFileParser {
     fn parse_calibration_line(&mut self, number: usize, line: &str) -> Result<(), String> {
         let mut map: Map<String, Value> = serde_json::from_str(line).map_err(|error| {
             let (what, column) = (error.to_string(), error.column());
-            // It counts lines of this line.
+            // The parser's line number is relative to this line.
             let what = what.split(" at line ").next().unwrap_or_default();
             format!("no JSON object: {what} (column {column})")
         })?;
@@ -132,6 +133,8 @@ impl LabelFileParser {
             false => ITEM.as_slice(),
         };
         let of_both: Vec<&str> = BOTH.iter().chain(known).copied().collect();
+        // A warning and no error: files may carry notes of their own, but a misspelt `label` must
+        // not go unnoticed.
         for key in map.keys().filter(|key| !of_both.contains(&key.as_str())) {
             let near = |known: &&&str| strsim::damerau_levenshtein(key, known) <= 2;
             let meant = match of_both.iter().find(near) {
@@ -142,12 +145,14 @@ impl LabelFileParser {
                 "line {number}: '{key}' is not known and says nothing{meant}"
             ));
         }
-        // All but what was said of it, in one order whatever the file's.
+        // The question without its answers, in a canonical order, so that the order of keys makes
+        // no difference.
         let mut asked = map.clone();
         asked.retain(|key, _| !SAID.contains(&key.as_str()));
         let asked = Digest::hash_json(&Value::Object(asked));
         let map = &mut map;
         let id = match map.remove("id") {
+            // An item without an id is named by its line, so that messages can point to it.
             None | Some(Value::Null) => format!("line {number}"),
             Some(Value::String(id)) => id,
             Some(Value::Number(id)) => id.to_string(),
@@ -162,6 +167,7 @@ impl LabelFileParser {
             true => self.parse_calibration_pair(id, map)?,
             false => self.parse_labelled_answer(id, map)?,
         }
+        // Repeated items would make the interval narrower than the evidence allows.
         if let Some(before) = self.seen.insert(asked, number) {
             self.warnings.push(format!(
                 "line {number} asks what line {before} asks; the same twice is no more evidence"
@@ -175,6 +181,7 @@ impl LabelFileParser {
         id: String,
         map: &mut Map<String, Value>,
     ) -> Result<(), String> {
+        // The two kinds have different statistics, which cannot be added up.
         if !self.pairs.is_empty() {
             return Err(
                 "one answer, and the lines before have two: a file has one kind".to_owned(),
@@ -195,6 +202,7 @@ impl LabelFileParser {
         };
         let category = match take_string_field(map, "category")? {
             None => None,
+            // `none` is what a judge is told to answer for a pass.
             Some(word) if word.trim().is_empty() || word == "none" => None,
             Some(word) => Some(
                 JudgedFailureCategory::parse_failure_category(&word).ok_or_else(|| {
@@ -205,6 +213,7 @@ impl LabelFileParser {
                 })?,
             ),
         };
+        // One of the two must be a mistake.
         if passes && category.is_some() {
             return Err("a 'category' says what is wrong, and the label is 'pass'".to_owned());
         }
@@ -282,6 +291,7 @@ impl LabelFileParser {
             better,
             replies: [reply("ab", AnswerSide::A)?, reply("ba", AnswerSide::B)?],
         };
+        // `remove` took the known keys; what is left is a typo, and a reply under it would be lost.
         if let Some(key) = replies.keys().next() {
             return Err(format!("'replies' has '{key}', and may have 'ab' and 'ba'"));
         }
@@ -311,7 +321,7 @@ impl LabelFileParser {
 }
 
 impl LabelledAnswerSet {
-    /// How many replies are there, and how many of a judge are still to come: two for a pair.
+    /// Counts the recorded replies, and those that a judge still has to give: two for a pair.
     pub fn count_present_and_due_replies(&self) -> (usize, usize) {
         let (there, all) = match self {
             Self::Verdicts(items) => (
@@ -327,7 +337,7 @@ impl LabelledAnswerSet {
     }
 }
 
-/// What a value is, for people.
+/// Names the type of a value, for people.
 pub(super) fn json_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -354,7 +364,7 @@ fn take_required_string(map: &mut Map<String, Value>, key: &str) -> Result<Strin
     take_string_field(map, key)?.ok_or_else(|| format!("'{key}' is missing"))
 }
 
-/// A text, or several.
+/// Takes a text or a list of texts.
 fn take_string_or_list(map: &mut Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
     let wrong = |other: &Value| {
         format!(

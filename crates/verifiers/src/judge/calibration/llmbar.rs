@@ -1,5 +1,5 @@
-//! Files of LLMBar (Zeng et al. 2024, <https://github.com/princeton-nlp/LLMBar>): a list of
-//! instructions with two outputs and the better one; with `results` beside them where an evaluator's
+//! Parses files of LLMBar (Zeng et al. 2024, <https://github.com/princeton-nlp/LLMBar>): a list of
+//! instructions with two outputs each and the better one; with `results` where an evaluator's
 //! answers are recorded.
 
 use serde::Deserialize;
@@ -17,7 +17,7 @@ struct LlmBarInstance {
     results: Option<Vec<serde_json::Value>>,
 }
 
-/// The last of `results`: what came before are the evaluator's own notes.
+/// The last element of `results`; earlier ones are the evaluator's notes.
 #[derive(Deserialize)]
 struct LlmBarBothOrderChoices {
     #[serde(rename = "swap = False")]
@@ -26,7 +26,7 @@ struct LlmBarBothOrderChoices {
     back: LlmBarChoice,
 }
 
-/// `winner` names the output itself in both orders, and is null where none was read.
+/// `winner` names the output itself in both orders, and is null if none could be read.
 #[derive(Deserialize)]
 struct LlmBarChoice {
     winner: Option<String>,
@@ -60,6 +60,7 @@ fn pair_from_instance(number: usize, instance: LlmBarInstance) -> Result<Labelle
     };
     let replies = match instance.results.map(|mut results| results.pop()) {
         None => [None, None],
+        // Of several stages the last one holds the final choice.
         Some(last) => {
             let last: LlmBarBothOrderChoices = serde_json::from_value(last.unwrap_or_default())
                 .map_err(|error| format!("'results': {error}"))?;
@@ -84,6 +85,7 @@ fn choice_from_winner(choice: LlmBarChoice) -> Result<RecordedPairChoice, String
     match choice.winner.as_deref() {
         Some("1") => Ok(RecordedPairChoice::Choice(AnswerSide::A)),
         Some("2") => Ok(RecordedPairChoice::Choice(AnswerSide::B)),
+        // A null winner: the evaluator answered, but no choice could be read.
         None => Ok(RecordedPairChoice::NoChoice(
             NoJudgeVerdictReason::Unreadable,
         )),

@@ -1,5 +1,6 @@
-//! How far a judge can be believed: what it says of answers beside what people say of them. Statistics
-//! of a few lines each, with their sources; floats end here, no decision is made of them.
+//! Measures how far a judge can be believed: its verdicts on answers beside people's labels. The
+//! statistics are a few lines each, with their sources. Floats end here: no decision is made of
+//! them.
 
 mod choice_request;
 mod kappa;
@@ -26,7 +27,7 @@ pub use statistics::{
     PairStatistics, PredictedLabel,
 };
 
-/// What came of it.
+/// The result of a calibration.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CalibrationResult {
     /// Of one answer each.
@@ -35,8 +36,8 @@ pub enum CalibrationResult {
     Pairs(PairStatistics),
 }
 
-/// Lays what was said beside the labels. A score below `min_score`, in thousandths, does not pass;
-/// who is not recorded to have said anything is unanswered.
+/// Compares recorded verdicts with the labels. A score below `min_score`, in thousandths, does not
+/// pass; an item without a recorded reply is unanswered.
 pub fn measure_judge_agreement(labelled: &LabelledAnswerSet, min_score: u32) -> CalibrationResult {
     match labelled {
         LabelledAnswerSet::Verdicts(items) => {
@@ -66,7 +67,7 @@ pub fn measure_judge_agreement(labelled: &LabelledAnswerSet, min_score: u32) -> 
 }
 
 impl CalibrationResult {
-    /// What is not enough for its word to count; empty if nothing.
+    /// Returns what is missing for the judge's word to count; empty if nothing.
     pub fn calibration_shortfalls(&self) -> Vec<CalibrationShortfall> {
         match self {
             Self::Verdicts(verdicts) => shortfall::verdict_calibration_shortfalls(verdicts),

@@ -1,9 +1,10 @@
-//! A share with its interval.
+//! Computes a proportion and its confidence interval.
 
-/// The 97.5 % point of the normal distribution: half of what a 95 % interval leaves out on each side.
+/// The 97.5 % point of the normal distribution: a 95 % interval leaves out half of the rest on each
+/// side.
 pub(super) const Z: f64 = 1.959_963_984_540_054;
 
-/// From where to where, both included.
+/// An interval, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ConfidenceInterval {
     /// The lower end.
@@ -12,17 +13,17 @@ pub struct ConfidenceInterval {
     pub high: f64,
 }
 
-/// So many of so many.
+/// A number of hits out of a number of trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Proportion {
-    /// Those that count.
+    /// The hits.
     pub hits: u64,
-    /// All of them.
+    /// The trials.
     pub of: u64,
 }
 
 impl Proportion {
-    /// So many of so many; more hits than trials are none.
+    /// Creates a proportion; hits beyond the trials are dropped.
     pub(super) fn new(hits: u64, of: u64) -> Self {
         Self {
             hits: hits.min(of),
@@ -30,20 +31,20 @@ impl Proportion {
         }
     }
 
-    /// `None` of nothing.
+    /// Returns the ratio; `None` without trials.
     pub fn ratio(self) -> Option<f64> {
         (self.of > 0).then(|| self.hits as f64 / self.of as f64)
     }
 
-    /// The 95 % score interval (Wilson 1927), which keeps its promise near 0 and 1 and for small
-    /// numbers too, where the textbook one has no width (Newcombe 1998, method 3).
+    /// Returns the 95 % score interval (Wilson 1927). It stays accurate near 0 and 1 and for small
+    /// numbers, where the textbook interval has no width (Newcombe 1998, method 3).
     pub fn confidence_interval(self) -> Option<ConfidenceInterval> {
         let share = self.ratio()?;
         let n = self.of as f64;
         let (square, twice) = (Z * Z, 2.0 * (n + Z * Z));
         let middle = (2.0 * n * share + square) / twice;
         let half = Z * (square + 4.0 * n * share * (1.0 - share)).sqrt() / twice;
-        // What is exact at the ends stays so.
+        // At the ends the bound is exact; rounding would move it.
         let low = if self.hits == 0 { 0.0 } else { middle - half };
         let high = if self.hits == self.of {
             1.0

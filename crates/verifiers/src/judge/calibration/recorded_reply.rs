@@ -1,4 +1,4 @@
-//! What a judge is recorded to have said.
+//! Reads recorded judge replies.
 
 use checkrein_models::answers::{self, RequiredAnswerKeys};
 use serde_json::{Map, Value};
@@ -7,40 +7,42 @@ use super::label_file::json_type_name;
 use super::statistics::{AnswerSide, NoJudgeVerdictReason, PredictedLabel};
 use crate::judge::{JudgedFailureCategory, verdict};
 
-/// A text as it came, and the number of the request that it answers.
+/// The text of a reply, and the number of the request that it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawJudgeReply {
-    /// What was said.
+    /// The text.
     pub text: String,
-    /// What a verdict in it has to repeat, if it repeats a number at all.
+    /// The number that a verdict in the text has to repeat.
     pub number: u32,
 }
 
-/// What was said of one answer.
+/// A reply about one answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordedJudgeReply {
     /// In the judge's own words.
     Text(RawJudgeReply),
-    /// Read by somebody already.
+    /// Already parsed.
     Verdict(PredictedLabel),
-    /// Nothing that counts.
+    /// No verdict.
     NoVerdict(NoJudgeVerdictReason),
 }
 
-/// What was said of two.
+/// A reply about two answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordedPairChoice {
     /// In the judge's own words, and which answer it was shown first.
     Text(RawJudgeReply, AnswerSide),
-    /// Read by somebody already.
+    /// Already parsed.
     Choice(AnswerSide),
-    /// Nothing that counts.
+    /// No choice.
     NoChoice(NoJudgeVerdictReason),
 }
 
 impl RecordedJudgeReply {
     pub(super) fn from_json(value: Value) -> Result<Self, String> {
         let mut map = require_json_object(value)?;
+        // The raw text is preferred: it is parsed by today's rules and under the limit that is
+        // asked about.
         if let Some(text) = take_answer_text_and_ref(&mut map)? {
             return Ok(Self::Text(text));
         }
@@ -56,7 +58,7 @@ impl RecordedJudgeReply {
         }))
     }
 
-    /// As a verdict, where a score below this one does not pass.
+    /// Returns the verdict, where a score below `min_score` does not pass.
     pub(super) fn predicted_label(
         &self,
         min_score: u32,
@@ -95,6 +97,7 @@ impl RecordedPairChoice {
             Self::Choice(side) => Ok(*side),
             Self::NoChoice(silence) => Err(*silence),
             Self::Text(text, first) => match first_shown_is_preferred(text) {
+                // The judge names positions; which answer stood there is known from the order.
                 Some(true) => Ok(*first),
                 Some(false) => Ok(first.other_answer_of_pair()),
                 None => Err(NoJudgeVerdictReason::Unreadable),
@@ -103,7 +106,8 @@ impl RecordedPairChoice {
     }
 }
 
-/// A bare text is none: what does not repeat a number is no verdict at a stop either.
+/// Requires an object. A bare text has no request number to be checked against and would be no
+/// verdict at a stop either.
 fn require_json_object(value: Value) -> Result<Map<String, Value>, String> {
     match value {
         Value::Object(map) => Ok(map),
@@ -121,6 +125,7 @@ fn take_answer_text_and_ref(map: &mut Map<String, Value>) -> Result<Option<RawJu
         Some(Value::String(text)) => text,
         Some(other) => return Err(format!("has a 'text' that is {}", json_type_name(&other))),
     };
+    // Without the number nothing tells the reply from one that quotes its data.
     let number = map
         .remove("ref")
         .and_then(|number| u32::try_from(number.as_u64()?).ok())
@@ -128,7 +133,7 @@ fn take_answer_text_and_ref(map: &mut Map<String, Value>) -> Result<Option<RawJu
     Ok(Some(RawJudgeReply { text, number }))
 }
 
-/// Words for the answer that is shown first, and for the other.
+/// Words for the answer shown first, and for the other.
 const WORDS: &[(&str, bool)] = &[
     ("first", true),
     ("1", true),
@@ -136,7 +141,7 @@ const WORDS: &[(&str, bool)] = &[
     ("2", false),
 ];
 
-/// Read as a judge's verdict is: what does not repeat the number may be quoted.
+/// Parsed like a judge's verdict: a choice that does not repeat the number may be quoted.
 fn first_shown_is_preferred(said: &RawJudgeReply) -> Option<bool> {
     let wanted = RequiredAnswerKeys {
         number: said.number,

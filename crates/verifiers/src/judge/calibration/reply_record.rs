@@ -1,5 +1,5 @@
-//! What was asked before, and what was answered: one JSON object a line, written as it comes, so that
-//! nothing that was paid for is lost and the same question is not asked twice.
+//! Records questions and answers: one JSON object per line, written as it comes, so that nothing
+//! that was paid for is lost and the same question is not asked twice.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use super::recorded_reply::RawJudgeReply;
 use crate::private_file::open_private_file;
 
-/// Longer than this no record is read.
+/// Bytes of a record that are read.
 const LONGEST: u64 = 1 << 30;
 
-/// Answers by their questions, in a file or nowhere.
+/// Answers by question, in a file or in memory only.
 #[derive(Debug, Default)]
 pub struct RecordedReplies {
     known: HashMap<String, RawJudgeReply>,
@@ -36,15 +36,17 @@ struct RecordedJudgeReplyLine {
 }
 
 impl RecordedReplies {
-    /// The record in this file, which is made if it is not there. A line that cannot be read is
-    /// counted and passed over: the last one of a run that was killed, say.
+    /// Opens the record in this file, or creates it. A line that cannot be parsed is counted and
+    /// skipped: it may be the last line of a run that was killed.
     ///
     /// # Errors
-    /// It cannot be read or written.
+    /// If the file cannot be read or written.
     pub fn open_or_create(path: &Path) -> io::Result<(Self, usize)> {
         let mut file = open_private_file(path, File::options().read(true).append(true))?;
         let mut bytes = Vec::new();
         (&mut file).take(LONGEST).read_to_end(&mut bytes)?;
+        // A run that was killed may have left half a line; without this the next record would be
+        // appended to it.
         if bytes.last().is_some_and(|last| *last != b'\n') {
             file.write_all(b"\n")?;
         }
@@ -53,6 +55,7 @@ impl RecordedReplies {
             if line.trim_ascii().is_empty() {
                 continue;
             }
+            // Of a question that was recorded twice the later answer counts.
             match serde_json::from_slice::<RecordedJudgeReplyLine>(line) {
                 Ok(RecordedJudgeReplyLine {
                     question,
@@ -71,7 +74,7 @@ impl RecordedReplies {
         self.known.get(&question.to_hex()).cloned()
     }
 
-    /// One write, so that lines of several threads do not mix.
+    /// Appends an answer. It is a single write, so that lines of several threads do not mix.
     pub(super) fn record_judge_reply(
         &self,
         question: &Digest,
@@ -97,8 +100,10 @@ impl RecordedReplies {
     }
 }
 
-/// What makes a question the same: who is asked, and what, with a number that is always the same.
+/// Returns the identity of a question: the model and the request, built with a constant quote
+/// number.
 pub(super) fn model_and_request_digest(model: &str, request: &ModelRequest) -> Digest {
+    // Only user messages: a judge's request has no others.
     let said = request.messages.iter().filter_map(|message| match message {
         ChatMessage::User(text) => Some(text.as_bytes()),
         ChatMessage::Assistant { .. } | ChatMessage::ToolResult { .. } => None,

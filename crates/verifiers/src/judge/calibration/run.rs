@@ -1,4 +1,5 @@
-//! Asks a judge for what is not recorded: a few at a time, each as it would be asked at a stop.
+//! Asks a judge the questions that have no recorded answer: a few at a time, each exactly as at a
+//! stop.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -22,14 +23,14 @@ use super::statistics::{AnswerSide, NoJudgeVerdictReason};
 use crate::judge::verdict_request::{self, JudgePromptOrder};
 use crate::judge::{InstructionFile, JudgeDefinition, add_judge_usage, choose_judge_model};
 
-/// Questions under way at once: as many as providers let a new account have.
+/// Questions asked at once: as many as providers allow a new account.
 const AT_ONCE: usize = 4;
-/// Questions that may be refused, each for itself, before any is answered.
+/// Questions that may be refused individually before any is answered.
 const GIVE_UP: u64 = 8;
-/// What rules that stand in the file are called before a judge.
+/// Name given to rules from the label file in the judge's prompt.
 const RULES_NAME: &str = "rules";
 
-/// Who is asked, and how.
+/// The judge to ask, and how.
 #[derive(Debug)]
 pub struct JudgeCalibrationContext<'a> {
     /// The judge.
@@ -38,13 +39,13 @@ pub struct JudgeCalibrationContext<'a> {
     pub env: &'a BTreeMap<OsString, OsString>,
     /// How long one question may take.
     pub timeout: Duration,
-    /// Set once nobody waits any more.
+    /// Set when the run is cancelled.
     pub cancelled: &'a AtomicBool,
-    /// What was answered before.
+    /// The answers recorded earlier.
     pub record: &'a RecordedReplies,
 }
 
-/// What came of asking.
+/// The outcome of asking.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CalibrationQuestionTotals {
     /// Questions, tokens and cost, by model.
@@ -58,22 +59,23 @@ pub struct CalibrationQuestionTotals {
 /// Why nothing can be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrationError {
-    /// No question was answered, and others would not be.
+    /// No question was answered, and no other would be.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// What was answered cannot be recorded.
+    /// An answer cannot be recorded.
     #[error("the answer cannot be recorded: {0}")]
     Record(#[from] io::Error),
-    /// Nobody waits any more.
+    /// The run was cancelled.
     #[error("called off")]
     Cancelled,
 }
 
 impl JudgeCalibrationContext<'_> {
-    /// Fills in what is not recorded. `told` hears after each item how many of how many there are.
+    /// Fills in the missing replies. Calls `told` after each item with the number done and the
+    /// number of all.
     ///
     /// # Errors
-    /// Nothing can be measured; what was answered is in the record.
+    /// If nothing can be measured. The answers so far are in the record.
     pub fn fill_missing_judge_replies(
         &self,
         labelled: &mut LabelledAnswerSet,
@@ -87,6 +89,7 @@ impl JudgeCalibrationContext<'_> {
             LabelledAnswerSet::Verdicts(items) => {
                 let open: Vec<&mut LabelledAnswer> = items
                     .iter_mut()
+                    // Replies that the label file brings along are kept as they are.
                     .filter(|item| item.reply.is_none())
                     .collect();
                 session.for_each_parallel(open, told, |item| {
@@ -99,6 +102,7 @@ impl JudgeCalibrationContext<'_> {
                 let open: Vec<&mut LabelledPair> = pairs.iter_mut().filter(open).collect();
                 session.for_each_parallel(open, told, |pair| {
                     for (at, first) in [AnswerSide::A, AnswerSide::B].into_iter().enumerate() {
+                        // One order may be recorded already, and is not paid for twice.
                         if pair.replies.get(at).is_some_and(Option::is_none) {
                             let said = session.ask_pairwise_choice(pair, first)?;
                             if let Some(reply) = pair.replies.get_mut(at) {
@@ -116,7 +120,7 @@ impl JudgeCalibrationContext<'_> {
     }
 }
 
-/// What several threads share.
+/// The state shared by the threads.
 struct SharedCalibrationContext<'a> {
     asking: &'a JudgeCalibrationContext<'a>,
     state: Mutex<CalibrationSharedState>,
@@ -125,9 +129,9 @@ struct SharedCalibrationContext<'a> {
 #[derive(Default)]
 struct CalibrationSharedState {
     asked: CalibrationQuestionTotals,
-    /// By name: a connection is kept.
+    /// Clients by model name, so that connections are reused.
     models: BTreeMap<String, RemoteModel>,
-    /// Whether any was, now or before.
+    /// Whether any question was answered, now or earlier.
     answered: bool,
 }
 
@@ -136,7 +140,8 @@ impl SharedCalibrationContext<'_> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does it with each, a few at a time, until one says that no other can succeed.
+    /// Runs `one` for each item, a few at a time, until one fails for a reason that would stop the
+    /// others too.
     fn for_each_parallel<T: Send>(
         &self,
         open: Vec<T>,
@@ -150,6 +155,7 @@ impl SharedCalibrationContext<'_> {
         let work = || {
             loop {
                 let is_over = || over.lock().unwrap_or_else(PoisonError::into_inner);
+                // Questions under way are finished and recorded: they are paid for.
                 if is_over().is_some() {
                     return;
                 }
@@ -157,6 +163,7 @@ impl SharedCalibrationContext<'_> {
                 let Some(next) = next else { return };
                 match one(next) {
                     Ok(()) => told(done.fetch_add(1, Ordering::Relaxed) + 1, all),
+                    // The first error stays; those after it are mostly its echo.
                     Err(error) => drop(is_over().get_or_insert(error)),
                 }
             }
@@ -172,7 +179,7 @@ impl SharedCalibrationContext<'_> {
         }
     }
 
-    /// As at a stop: a near miss is asked about twice.
+    /// Asks for a verdict as at a stop: a score near the limit is confirmed by a second question.
     fn ask_judge_verdict(
         &self,
         item: &LabelledAnswer,
@@ -234,6 +241,7 @@ impl SharedCalibrationContext<'_> {
         first: AnswerSide,
     ) -> Result<RecordedPairChoice, CalibrationError> {
         let judge = self.asking.judge;
+        // A pair has no agent, so no family is avoided.
         let name = choose_judge_model(judge, "").0;
         let request = |quotes| choice_request::pairwise_choice_request(judge, pair, first, quotes);
         Ok(match self.fetch_judge_reply(&name, &pair.id, &request)? {
@@ -242,13 +250,14 @@ impl SharedCalibrationContext<'_> {
         })
     }
 
-    /// The answer to this question; `None` if the model gives none to this one.
+    /// Returns the answer to this question; `None` if the model refuses this one.
     fn fetch_judge_reply(
         &self,
         name: &str,
         item: &str,
         request: &dyn Fn(QuotedPromptBlocks) -> ModelRequest,
     ) -> Result<Option<RawJudgeReply>, CalibrationError> {
+        // The quote number is random, so the digest is taken over a request with a constant one.
         let question = model_and_request_digest(
             name,
             &request(QuotedPromptBlocks::quoted_blocks_with_number(0)),
@@ -257,6 +266,7 @@ impl SharedCalibrationContext<'_> {
             let mut state = self.lock_calibration_state();
             state.asked.from_record += 1;
             state.answered = true;
+            // The recorded number goes with the text, so the signature is still checked.
             return Ok(Some(known));
         }
         let model = self.cached_model_client(name)?;
@@ -273,6 +283,8 @@ impl SharedCalibrationContext<'_> {
                     .failed
                     .get_or_insert_with(|| (error.to_string(), 0));
                 *count += 1;
+                // After one answer the model is known to work, so later failures are counted and do
+                // not end the run.
                 let hopeless = !is_request_specific_error(&error) || *count >= GIVE_UP;
                 if hopeless && !state.answered {
                     return Err(error.into());
@@ -284,6 +296,8 @@ impl SharedCalibrationContext<'_> {
             text: reply.text.clone(),
             number: quotes.number_answer_must_repeat(),
         };
+        // Recorded before anything is made of it. A write that fails ends the run: going on would
+        // pay for answers that are lost.
         self.asking
             .record
             .record_judge_reply(&question, name, item, &said)?;
@@ -311,10 +325,11 @@ impl SharedCalibrationContext<'_> {
     }
 }
 
-/// Whether another question may fare better with this model: it is not so without a key, with a name
-/// that nobody has, or where nobody can be reached.
+/// Returns whether another question may succeed with this model. It would not without a key, with
+/// an unknown model name, or if the provider cannot be reached.
 fn is_request_specific_error(error: &ModelError) -> bool {
     match error {
+        // Bad request, content too large, unprocessable: they depend on what was asked.
         ModelError::Refused { status, .. } => matches!(status, 400 | 413 | 422),
         ModelError::TooLarge { .. } | ModelError::Unreadable { .. } => true,
         _ => false,

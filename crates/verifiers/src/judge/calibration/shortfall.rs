@@ -1,27 +1,27 @@
-//! Whether a judge has shown enough for its word to count.
+//! Decides whether a judge has been calibrated well enough for its word to count.
 
 use super::kappa::CohenKappa;
 use super::proportion::Proportion;
 use super::statistics::{JudgeVerdictStatistics, PairStatistics};
 
-/// Labels with a verdict that are needed (seed: 100 human-labelled samples).
+/// Labels with a verdict that are required (seed: 100 human-labelled samples).
 pub const MIN_LABELS: u64 = 100;
 /// What the lower bound of agreement must reach (seed: below 70 %, another prompt or model).
 pub const MIN_AGREEMENT: f64 = 0.7;
 
-/// What is not enough.
+/// A requirement that is not met.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CalibrationShortfall {
     /// Fewer labels with a verdict than [`MIN_LABELS`].
     Labels(u64),
     /// A lower bound of agreement below [`MIN_AGREEMENT`].
     Agreement(f64),
-    /// Chance alone would agree as well, or nothing could differ: with mostly passing answers
-    /// who always says pass agrees nicely.
+    /// Chance alone would agree as well, or nothing could differ: if most answers pass, a judge
+    /// that always says pass agrees well.
     Chance,
 }
 
-/// What is not enough of this; nothing is what is wanted.
+/// Returns the requirements that these verdicts miss; empty if none.
 pub(super) fn verdict_calibration_shortfalls(
     verdicts: &JudgeVerdictStatistics,
 ) -> Vec<CalibrationShortfall> {
@@ -32,9 +32,10 @@ pub(super) fn verdict_calibration_shortfalls(
     )
 }
 
-/// The same of pairs. Right is what is right in both orders: a choice that depends on the order is
-/// none.
+/// Returns the same for pairs. Only a choice that is right in both orders counts as right: one that
+/// depends on the order is none.
 pub(super) fn pair_shortfalls(pairs: &PairStatistics) -> Vec<CalibrationShortfall> {
+    // The order with fewer choices counts, since agreement needs both.
     let heard = pairs.a_first.first.of.min(pairs.b_first.first.of);
     find_calibration_shortfalls(
         heard,
@@ -48,6 +49,7 @@ fn find_calibration_shortfalls(
     agreement: Proportion,
     kappas: &[Option<CohenKappa>],
 ) -> Vec<CalibrationShortfall> {
+    // The lower bound, not the estimate: a few lucky labels must not be enough.
     let low = agreement
         .confidence_interval()
         .map_or(0.0, |interval| interval.low);

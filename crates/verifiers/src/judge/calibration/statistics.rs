@@ -1,4 +1,4 @@
-//! What judges said, beside what people say.
+//! Computes statistics of judge verdicts against human labels.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use super::kappa::CohenKappa;
 use super::proportion::Proportion;
 use crate::judge::JudgedFailureCategory;
 
-/// Why there is no verdict. None of these agrees with anything.
+/// Why there is no verdict. None of these agrees with any label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoJudgeVerdictReason {
-    /// What was said cannot be read.
+    /// The reply cannot be parsed.
     Unreadable,
     /// The model gave no answer.
     Unanswered,
-    /// Asked twice, in two orders, it said yes and no.
+    /// Asked in both orders, it passed the answer once and failed it once.
     Wavering,
 }
 
@@ -21,7 +21,7 @@ impl NoJudgeVerdictReason {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Unreadable, Self::Unanswered, Self::Wavering];
 
-    /// For machines and for people.
+    /// Returns its name in output for machines and people.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Unreadable => "unreadable",
@@ -50,7 +50,7 @@ pub enum AnswerSide {
 }
 
 impl AnswerSide {
-    /// The other one.
+    /// Returns the other answer.
     pub fn other_answer_of_pair(self) -> Self {
         match self {
             Self::A => Self::B,
@@ -59,22 +59,22 @@ impl AnswerSide {
     }
 }
 
-/// What a judge said that judges one answer each.
+/// Statistics of verdicts on single answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgeVerdictStatistics {
-    /// By label, pass first, and what was said, pass first.
+    /// Counts of verdicts: rows by label, columns by verdict, pass first in both.
     pub table: [[u64; 2]; 2],
-    /// By label, pass first: those without a verdict.
+    /// Counts of missing verdicts, by label, pass first.
     pub silent: [BTreeMap<NoJudgeVerdictReason, u64>; 2],
-    /// Of all labels. Who says nothing does not agree.
+    /// Agreement, of all labels. A missing verdict does not agree.
     pub agreement: Proportion,
-    /// Of those with a verdict.
+    /// Agreement beyond chance, of the labels with a verdict.
     pub kappa: Option<CohenKappa>,
-    /// Of what it failed, what should.
+    /// Of the answers it failed, those that should fail.
     pub precision: Proportion,
-    /// Of what should fail, what it failed.
+    /// Of the answers that should fail, those it failed.
     pub recall: Proportion,
-    /// Of answers that are labelled with a category: that, and what was said.
+    /// For answers labelled with a category: what the judge said, counted by category.
     pub categories: BTreeMap<JudgedFailureCategory, BTreeMap<&'static str, u64>>,
 }
 
@@ -103,6 +103,8 @@ impl JudgeVerdictStatistics {
                 Err(silence) => *quiet.entry(*silence).or_default() += 1,
             }
             if let Some(category) = category {
+                // A verdict of "pass" on an answer labelled bad is a row of its own, not a
+                // category.
                 let word = match said {
                     Ok(judged) if judged.passes => "pass",
                     Ok(judged) => judged
@@ -118,6 +120,7 @@ impl JudgeVerdictStatistics {
             }
         }
         let [[right_pass, wrong_fail], [wrong_pass, right_fail]] = table;
+        // A bad answer without a verdict was not caught, so it lowers the recall.
         let silent_fails: u64 = silent.iter().skip(1).flat_map(BTreeMap::values).sum();
         Self {
             agreement: Proportion::new(right_pass + right_fail, items.len() as u64),
@@ -130,7 +133,7 @@ impl JudgeVerdictStatistics {
         }
     }
 
-    /// How many there are of each label, pass first.
+    /// Returns the number of answers with each label, pass first.
     pub fn label_counts(&self) -> [u64; 2] {
         let [pass, fail] = &self.table;
         let [silent_pass, silent_fail] = &self.silent;
@@ -140,33 +143,33 @@ impl JudgeVerdictStatistics {
         [sum(pass, silent_pass), sum(fail, silent_fail)]
     }
 
-    /// Labels with a verdict.
+    /// Returns the number of labels with a verdict.
     pub fn labels_with_verdict_count(&self) -> u64 {
         self.table.iter().flatten().sum()
     }
 }
 
-/// What a judge said in one order.
+/// Statistics of choices in one order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgeStatsForOneAnswerOrder {
-    /// Right, of all labels.
+    /// Right choices, of all labels.
     pub right: Proportion,
-    /// Of those with a choice.
+    /// Agreement beyond chance, of the pairs with a choice.
     pub kappa: Option<CohenKappa>,
     /// Choices of the answer that was shown first, of all choices.
     pub first: Proportion,
-    /// Those without a choice.
+    /// Counts of missing choices.
     pub silent: BTreeMap<NoJudgeVerdictReason, u64>,
 }
 
-/// What a judge said that chooses between two answers.
+/// Statistics of choices between two answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairStatistics {
     /// Pairs with a label.
     pub labels: u64,
-    /// Answer a shown first.
+    /// Choices with answer a shown first.
     pub a_first: JudgeStatsForOneAnswerOrder,
-    /// Answer b shown first.
+    /// Choices with answer b shown first.
     pub b_first: JudgeStatsForOneAnswerOrder,
     /// Right in both orders, of all labels.
     pub right_twice: Proportion,
@@ -174,11 +177,11 @@ pub struct PairStatistics {
     pub consistent: Proportion,
     /// No choice in either order.
     pub silent_twice: u64,
-    /// Of both orders with each other, where there are two choices.
+    /// Agreement of the two orders with each other, of the pairs with two choices.
     pub kappa: Option<CohenKappa>,
 }
 
-/// What was said in both orders.
+/// The choices in both orders.
 pub(super) type BothOrderChoices = [Result<AnswerSide, NoJudgeVerdictReason>; 2];
 
 impl PairStatistics {
@@ -189,6 +192,7 @@ impl PairStatistics {
             holding.count() as u64
         };
         let said = |twice: BothOrderChoices| match twice {
+            // Agreement of the two orders is defined only where both made a choice.
             [Ok(forth), Ok(back)] => Some((forth, back)),
             _ => None,
         };
@@ -217,9 +221,10 @@ impl PairStatistics {
         }
     }
 
-    /// The mean of both orders. It has no interval of its own: two choices of one judge about
+    /// Returns the mean accuracy of both orders. It has no interval: two choices of one judge about
     /// one pair do not count as two pairs.
     pub fn pairwise_accuracy(&self) -> Option<f64> {
+        // Averaging both orders cancels a preference for the first position.
         Some((self.a_first.right.ratio()? + self.b_first.right.ratio()?) / 2.0)
     }
 }
@@ -241,8 +246,11 @@ impl JudgeStatsForOneAnswerOrder {
             holding.count() as u64
         };
         Self {
+            // Out of all labels: a pair without a choice was not judged right.
             right: Proportion::new(count(&|label, side| label == side), items.count() as u64),
             kappa: CohenKappa::kappa_from_contingency_table(contingency_table(heard.clone())),
+            // Out of the choices only: this measures the position bias, which silence says nothing
+            // about.
             first: Proportion::new(count(&|_, side| side == first), heard.count() as u64),
             silent,
         }

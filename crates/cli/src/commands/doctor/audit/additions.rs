@@ -1,4 +1,4 @@
-//! The exact lines that fill the empty tiers, and where they go.
+//! The exact lines that fill the empty tiers, and where they belong.
 
 use std::path::Path;
 
@@ -10,14 +10,14 @@ use super::{AgentSetupKind, DoctorAuditReport, StopControlTier};
 use crate::detect::{self, RepoFiles};
 use crate::locate::CONFIG;
 
-/// Events without which our hooks decide nothing.
+/// Events without which our hooks decide nothing, with their timeouts in seconds.
 const REQUIRED_EVENTS: &[(&str, u32)] =
     &[("UserPromptSubmit", 10), ("PreToolUse", 30), ("Stop", 660)];
-/// The rules file that leaves something to a person.
+/// The rules file that asks a person about one command.
 const RULES_FILE: &str = "rules/ask.rules";
 const RULES: &str = "prefix_rule(\n    pattern = [\"git\", \"push\"],\n    decision = \"prompt\",\n    justification = \"a person decides what leaves this machine\",\n)\n";
 
-/// What is done with the text.
+/// How a text is to be added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SuggestedEditKind {
@@ -27,9 +27,9 @@ pub(super) enum SuggestedEditKind {
     Append,
     /// JSON: objects merged, lists joined; a new file if there is none.
     Merge,
-    /// After this line.
+    /// After the line of this number.
     After(usize),
-    /// A command.
+    /// A command to run.
     Run,
 }
 
@@ -52,17 +52,18 @@ pub(super) struct AuditSuggestedAddition {
     pub(super) file: String,
     pub(super) how: SuggestedEditKind,
     pub(super) text: String,
-    /// What else is to be done.
+    /// What else has to be done.
     pub(super) then: Option<String>,
 }
 
-/// What fills these tiers.
+/// Returns what fills these tiers.
 pub(super) fn additions_for_empty_tiers(
     root: &Path,
     found: &DoctorAuditReport,
     empty: &[StopControlTier],
 ) -> Vec<AuditSuggestedAddition> {
     let lacks = |tier| empty.contains(&tier);
+    // Hooks go to an agent that is set up here, else to one that a script starts headless.
     let hooked = [AgentSetupKind::ClaudeCode, AgentSetupKind::Codex]
         .into_iter()
         .find(|kind| found.agent_setups_of_kind(kind).next().is_some())
@@ -75,7 +76,7 @@ pub(super) fn additions_for_empty_tiers(
     .iter()
     .find_map(|kind| found.agent_setups_of_kind(kind).next());
     let mut additions = Vec::new();
-    // What a program of its own runs is not shown to us: it asks people by itself.
+    // Checkrein sees no calls of a person's own program, which has to ask people itself.
     let by_rules = lacks(StopControlTier::Human) && (program.is_none() || hooked.is_some());
     additions.extend(suggested_config_addition(
         root,
@@ -93,6 +94,8 @@ pub(super) fn additions_for_empty_tiers(
             then: None,
         });
     }
+    // Hooks bring the hard and the soft tier, and rules need them to see commands. They do
+    // nothing for the lazy tier.
     if !found.has_own_hooks
         && (lacks(StopControlTier::Hard) || lacks(StopControlTier::Soft) || by_rules)
     {
@@ -124,6 +127,7 @@ pub(super) fn additions_for_empty_tiers(
             None => {}
         }
     }
+    // A program without hooks is extended in its own code, where its loop begins.
     if let Some(setup) = program.filter(|_| hooked.is_none()) {
         let text = durable_file::read_limited_text_file(
             &root.join(&setup.file),
@@ -147,7 +151,7 @@ pub(super) fn additions_for_empty_tiers(
     additions
 }
 
-/// What `checkrein.toml` lacks.
+/// Returns what `checkrein.toml` lacks.
 fn suggested_config_addition(
     root: &Path,
     found: &DoctorAuditReport,
@@ -159,9 +163,11 @@ fn suggested_config_addition(
         durable_file::read_limited_text_file(&root.join(CONFIG), durable_file::MAX_CONFIG_BYTES);
     let there = there.ok().flatten();
     let (mut tiers, mut text) = (Vec::new(), String::new());
+    // A check that exists but gets no stops needs hooks, and no second check.
     let has_check = found.entries.iter().any(|filling| {
         filling.tier == StopControlTier::Hard && filling.what.starts_with("check '")
     });
+    // With a config there are caps already, be it the defaults.
     if empty.contains(&StopControlTier::Soft) && there.is_none() {
         tiers.push(StopControlTier::Soft);
         text.push_str("[caps]\nwall_clock = \"1h\"\nattempts = 3\n\n");
@@ -173,7 +179,7 @@ fn suggested_config_addition(
             .is_some_and(|text| text.lines().any(|line| line.trim() == "[policy]"));
         let rules = format!("rules = [\"{RULES_FILE}\"]\n\n");
         if open {
-            // A table can be opened only once.
+            // TOML lets a table be opened only once.
             text.push_str(&format!(
                 "# in [policy], which is there already:\n# {rules}"
             ));
@@ -191,6 +197,7 @@ fn suggested_config_addition(
     if tiers.is_empty() {
         return None;
     }
+    // The order of the tiers, whatever order the text has.
     tiers.sort();
     Some(AuditSuggestedAddition {
         tiers,
@@ -210,7 +217,7 @@ fn suggested_config_addition(
     })
 }
 
-/// How a program is started.
+/// Suggests how a program is started.
 fn suggest_program_start_command(file: &str) -> String {
     let ending = Path::new(file)
         .extension()
@@ -224,7 +231,7 @@ fn suggest_program_start_command(file: &str) -> String {
     }
 }
 
-/// The check that this folder looks as if it had.
+/// Suggests the check that this folder seems to have.
 fn suggested_check_command(root: &Path, program: Option<&str>) -> String {
     let found = detect::detect_checks(&RepoFiles::read_project_tree(root));
     match found.into_iter().next() {
@@ -263,6 +270,7 @@ fn claude_code_hook_handler_json(event: &str, seconds: u32) -> Value {
         "type": "command", "command": "checkrein", "timeout": seconds,
         "args": ["hook", "claude-code", "--source", "local", "--deadline", seconds.to_string()],
     });
+    // Only PreToolUse has a failure that can block: Claude Code ignores onFailure at Stop.
     if event == "PreToolUse"
         && let Some(fields) = handler.as_object_mut()
     {
@@ -278,7 +286,7 @@ fn codex_hook_handler_json(_event: &str, seconds: u32) -> Value {
     })
 }
 
-/// Lines of the program itself.
+/// Returns a line for the program's own loop.
 fn suggested_agent_loop_code_line(
     kind: &AgentSetupKind,
     file: &str,
@@ -290,6 +298,7 @@ fn suggested_agent_loop_code_line(
     if *kind == AgentSetupKind::LangGraph {
         return langgraph_line_to_add(text, tier);
     }
+    // Without a loop there is no place for the line.
     let (at, line) = text
         .lines()
         .enumerate()
@@ -308,7 +317,7 @@ fn suggested_agent_loop_code_line(
         }
         _ => return None,
     };
-    // A shell's `do` may stand on a line of its own.
+    // In a shell the `do` may stand on a line of its own.
     let after = match text.lines().nth(at + 1) {
         Some(next) if shell && next.trim() == "do" => at + 2,
         _ => at + 1,
@@ -319,7 +328,7 @@ fn suggested_agent_loop_code_line(
     ))
 }
 
-/// A graph is told where it is made.
+/// Returns a line to add where the graph is made.
 fn langgraph_line_to_add(text: &str, tier: StopControlTier) -> Option<(SuggestedEditKind, String)> {
     let word = match tier {
         StopControlTier::Human => ".compile(",
@@ -336,7 +345,7 @@ fn langgraph_line_to_add(text: &str, tier: StopControlTier) -> Option<(Suggested
         name.trim(),
     );
     let code = match tier {
-        // Needs a checkpointer, or nothing can be resumed.
+        // The graph needs a checkpointer as well, or nothing can be resumed.
         StopControlTier::Human => format!("{name}.interrupt_before_nodes = [\"tools\"]"),
         _ => format!(
             "{name}.add_conditional_edges(\"agent\", tools_condition)  # from langgraph.prebuilt"

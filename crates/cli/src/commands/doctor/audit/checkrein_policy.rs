@@ -1,5 +1,5 @@
-//! What checkrein itself brings: the policy that a session beginning here would be sealed with,
-//! if anything hands it the agent's stops.
+//! What Checkrein itself brings: the policy that a session beginning here is sealed with, if
+//! anything hands it the agent's stops.
 
 use checkrein_core::policy::{self, Policy};
 use checkrein_execpolicy::RuleSet;
@@ -15,7 +15,7 @@ pub(super) fn audit_tiers_of_checkrein_policy(
     if located.repo_config.is_some() {
         found.record_agent_setup_found(AgentSetupKind::Checkrein, CONFIG);
     }
-    // A program of the person's own is started by `checkrein run`, which needs no line anywhere.
+    // A person's own program is started by `checkrein run`, which needs no line in any file.
     let program = [
         AgentSetupKind::BareLoop,
         AgentSetupKind::CapsOnly,
@@ -23,6 +23,7 @@ pub(super) fn audit_tiers_of_checkrein_policy(
     ]
     .iter()
     .any(|kind| found.agent_setups_of_kind(kind).next().is_some());
+    // A check counts only if something hands stops to it: hooks, or a run.
     let run = found.has_run_script || (program && located.repo_config.is_some());
     let applies = found.has_own_hooks || run;
     let under = if found.has_own_hooks {
@@ -79,7 +80,7 @@ pub(super) fn audit_tiers_of_checkrein_policy(
                 place,
             );
         }
-        // Only hooks show us what is about to run.
+        // Only hooks show us commands before they run.
         if RuleSet::deserialize_rule_set(&policy.rules)
             .is_ok_and(|rules| rules.has_prompting_rule())
         {
@@ -92,6 +93,7 @@ pub(super) fn audit_tiers_of_checkrein_policy(
             place,
         );
     }
+    // With an agent set up besides, its own settings fill the lazy tier.
     if located.repo_config.is_some() && found.setups.len() == 1 {
         found.record_stop_control_for_tier(
             StopControlTier::Lazy,

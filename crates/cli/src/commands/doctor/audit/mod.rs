@@ -1,9 +1,9 @@
-//! `checkrein doctor --audit`: which of the tiers decide anything in this folder, by what, and
-//! the exact lines that fill the empty ones. It reads files and runs nothing.
+//! `checkrein doctor --audit`: which tiers decide anything in this folder, by what, and the exact
+//! lines that fill the empty ones. It reads files and runs nothing.
 //!
-//! What counts: *hard* is something outside the model that judges the claim of done, *soft* a
-//! cap, budget or loop detector, *lazy* the way the model's own word ends the work, *human* a
-//! person who is asked.
+//! What counts: *hard* is something outside the model that judges the claim of done; *soft* is a
+//! cap, budget or loop detector; *lazy* is the way in which the model's own word ends the work;
+//! *human* is a person who is asked.
 
 mod additions;
 mod checkrein_policy;
@@ -26,11 +26,11 @@ use additions::AuditSuggestedAddition;
 /// Version of the JSON document.
 const SCHEMA: &str = "checkrein/audit/1";
 
-/// What the tiers are, for people, within 80 columns.
+/// Explains the tiers to people, within 80 columns.
 const TIERS: &str =
     "hard = a check must pass · soft = a limit · lazy = the agent's own word\nhuman = a person";
 
-/// One tier.
+/// A tier that can end the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum StopControlTier {
@@ -58,13 +58,13 @@ impl StopControlTier {
     }
 }
 
-/// What kind of set-up a file makes this folder.
+/// The kind of set-up that a file brings.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum AgentSetupKind {
-    /// Asks a model in a loop without an end of its own.
+    /// A loop around a model that has no end of its own.
     BareLoop,
-    /// Bounds rounds or spending, and nothing else.
+    /// A program that bounds rounds or spending, and nothing else.
     CapsOnly,
     LangGraph,
     ClaudeCode,
@@ -89,7 +89,7 @@ impl AgentSetupKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct AuditedAgentSetup {
     pub(super) kind: AgentSetupKind,
-    /// Relative to the folder.
+    /// The file, relative to the folder.
     pub(super) file: String,
 }
 
@@ -101,20 +101,20 @@ pub(super) struct StopControlTierMatch {
     /// `file` or `file:line`.
     #[serde(rename = "where")]
     pub(super) place: String,
-    /// Whether it fills the tier; otherwise it is only near it, and `what` says why.
+    /// Whether it fills the tier. Otherwise it is a near miss, and `what` says why.
     pub(super) counts: bool,
 }
 
-/// Everything that was found.
+/// Everything that the audit found.
 #[derive(Debug, Default)]
 pub(super) struct DoctorAuditReport {
     pub(super) setups: Vec<AuditedAgentSetup>,
     pub(super) entries: Vec<StopControlTierMatch>,
-    /// Hooks of ours hand an agent's calls and stops to us.
+    /// Whether hooks of ours get an agent's calls and stops.
     pub(super) has_own_hooks: bool,
-    /// A script starts its agent with `checkrein run`.
+    /// Whether a script starts its agent with `checkrein run`.
     pub(super) has_run_script: bool,
-    /// A script starts this agent headless.
+    /// The agent that a script starts headless.
     pub(super) headless_agent: Option<AgentSetupKind>,
 }
 
@@ -124,6 +124,7 @@ impl DoctorAuditReport {
             kind,
             file: file.to_owned(),
         };
+        // A file with several signs is one set-up.
         if !self.setups.contains(&setup) {
             self.setups.push(setup);
         }
@@ -138,7 +139,7 @@ impl DoctorAuditReport {
         self.add_audit_tier_entry(tier, what, place, true);
     }
 
-    /// Worth naming, yet it does not fill the tier.
+    /// Records what is worth naming although it does not fill the tier.
     pub(super) fn add_audit_near_miss(
         &mut self,
         tier: StopControlTier,
@@ -177,10 +178,10 @@ impl DoctorAuditReport {
     }
 }
 
-/// Looks through the folder.
+/// Audits the folder.
 ///
 /// # Errors
-/// A config that cannot be used: advice on top of it would be about something else.
+/// A config that cannot be used: advice on top of it would be about another config.
 pub(super) fn run_audit(located: &ProjectLocation, as_json: bool) -> Result<(), CommandError> {
     let root = &located.place.root;
     let policy = match located.compile_policy(TaskDriver::Hook) {
@@ -192,9 +193,12 @@ pub(super) fn run_audit(located: &ProjectLocation, as_json: bool) -> Result<(), 
         }
     };
     let mut found = DoctorAuditReport::default();
+    // The policy comes last: whether its checks count depends on the hooks and scripts found
+    // before.
     settings::audit_tiers_in_agent_settings(root, &mut found);
     program_scan::find_agent_loops_in_code(root, &mut found);
     checkrein_policy::audit_tiers_of_checkrein_policy(located, &policy, &mut found);
+    // Near misses fill no tier.
     let empty: Vec<StopControlTier> = StopControlTier::ALL
         .into_iter()
         .filter(|tier| !found.has_stop_control_of_tier(*tier))
@@ -258,6 +262,8 @@ fn print_doctor_audit(
             ui::print_output_line(StyledLine::from(&name).with_painted_suffix(Paint::Bad, "empty"));
         }
         for (at, row) in rows.iter().enumerate() {
+            // Near misses of an empty tier stand below the word `empty`, so their rows have no
+            // name.
             let name = if at == 0 && filled { tier.as_str() } else { "" };
             let what = format!("{:<52}", row.what);
             let head = StyledLine::from(&format!("{name:<6} "));

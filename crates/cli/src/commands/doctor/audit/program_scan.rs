@@ -1,5 +1,5 @@
-//! Programs that ask a model, told by what they name. Nothing is parsed: a program that hides
-//! what it does is not found, and the table says what was found, not what is safe.
+//! Finds programs that ask a model by the words in them. Nothing is parsed: a program that hides
+//! what it does is not found. The table says what was found, not what is safe.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ const MODEL_CALL_WORDS: &[&str] = &[
     "gemini -p",
 ];
 
-/// Libraries with which a program asks one.
+/// Libraries by which a program asks a model.
 const MODEL_LIBRARIES: &[&str] = &[
     "agents",
     "anthropic",
@@ -48,10 +48,10 @@ const MODEL_LIBRARIES: &[&str] = &[
     "smolagents",
 ];
 
-/// Words in the name of a file of settings that is an agent's.
+/// Words in the name of a settings file that belongs to an agent.
 const AGENT_FILE_WORDS: &[&str] = &["agent", "crew", "graph", "loop", "llm", "bot"];
 
-/// Beginnings of a loop without an end of its own, blanks left out.
+/// Beginnings of a loop that has no end of its own, without blanks.
 const ENDLESS_LOOP_STARTS: &[&str] = &[
     "whileTrue:",
     "while1:",
@@ -117,7 +117,7 @@ const PERSON_ASKED_SIGNS: &[&str] = &[
 
 pub(super) fn find_agent_loops_in_code(root: &Path, found: &mut DoctorAuditReport) {
     for file in text_files::read_text_files(root, ENDINGS) {
-        // Hooks and policies are read by who knows them.
+        // Hooks and policies are read by the other parts of the audit.
         if file.name != crate::locate::CONFIG {
             audit_code_file_for_agent_loops(&file, found);
         }
@@ -128,6 +128,8 @@ fn audit_code_file_for_agent_loops(file: &TextFile, found: &mut DoctorAuditRepor
     let is_code = !["yaml", "yml", "toml", "json"]
         .iter()
         .any(|ending| file.name.ends_with(&format!(".{ending}")));
+    // Most settings files have nothing to do with agents, and a cap in them means something
+    // else.
     if !is_code && !file_name_suggests_agent_source(&file.name) {
         return;
     }
@@ -151,11 +153,13 @@ fn audit_code_file_for_agent_loops(file: &TextFile, found: &mut DoctorAuditRepor
         .enumerate()
         .filter_map(|(at, line)| Some((at + 1, cap_setting_in_code_line(line)?)))
         .collect();
+    // Of several kinds the most telling one: a graph may contain a loop, and a loop may have
+    // caps.
     let kind = match (graph, endless, asks) {
         (true, ..) => AgentSetupKind::LangGraph,
         (false, Some(_), _) => AgentSetupKind::BareLoop,
         (false, None, asks) if !caps.is_empty() && (asks || !is_code) => AgentSetupKind::CapsOnly,
-        // A program that asks once is none of ours to judge.
+        // A program that asks once has no end to judge.
         (false, None, _) => return,
     };
     found.record_agent_setup_found(kind, &file.name);
@@ -171,6 +175,7 @@ fn audit_code_file_for_agent_loops(file: &TextFile, found: &mut DoctorAuditRepor
             format!("{}:{line}", file.name),
         );
     }
+    // Settings end nothing and ask nobody: only caps count in them.
     if !is_code {
         return;
     }
@@ -190,7 +195,7 @@ fn audit_code_file_for_agent_loops(file: &TextFile, found: &mut DoctorAuditRepor
     }
 }
 
-/// Whether a loop begins in this line.
+/// Returns whether a loop begins in this line.
 pub(super) fn is_loop_start_line(line: &str) -> bool {
     let line = line.trim_start();
     code_line_loops_endlessly(line) || line.starts_with("for ") || line.starts_with("while ")
@@ -199,7 +204,7 @@ pub(super) fn is_loop_start_line(line: &str) -> bool {
 fn code_line_loops_endlessly(line: &str) -> bool {
     let bare: String = line.chars().filter(|c| !c.is_whitespace()).collect();
     ENDLESS_LOOP_STARTS.iter().any(|begin| match *begin {
-        // A word that may go on: only the whole line will do.
+        // These may be the beginning of a longer word, so only the whole line counts.
         "whiletrue" | "while:" => bare == *begin,
         begin => bare.starts_with(begin),
     })
@@ -210,7 +215,7 @@ fn file_name_suggests_agent_source(file: &str) -> bool {
     AGENT_FILE_WORDS.iter().any(|word| name.contains(word))
 }
 
-/// Whether this line brings in something with which a model is asked.
+/// Returns whether this line imports a library that asks models.
 fn imports_model_client_library(line: &str) -> bool {
     MODEL_LIBRARIES
         .iter()
@@ -223,6 +228,7 @@ fn imports_library(line: &str, library: &str) -> bool {
         .strip_prefix("from ")
         .or_else(|| line.strip_prefix("import "))
     {
+        // `agents` must not be found in `agentsmith`.
         let after = rest.strip_prefix(library);
         let whole = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric());
         return after.is_some_and(whole)
@@ -240,13 +246,14 @@ fn is_comment(line: &str) -> bool {
         .any(|mark| code.starts_with(mark))
 }
 
-/// `max_turns = 40` of a line that sets a cap.
+/// Returns `max_turns = 40` for a line that sets a cap.
 fn cap_setting_in_code_line(line: &str) -> Option<String> {
     if is_comment(line) {
         return None;
     }
     CAP_NAMES.iter().find_map(|name| {
         let (_, rest) = line.split_once(name)?;
+        // Python, JSON, YAML and command lines write the value in different ways.
         let number = rest.trim_start_matches(|c: char| " \t\"'=:(".contains(c));
         let digits: String = number
             .chars()
@@ -266,7 +273,7 @@ fn line_number_containing_word(file: &TextFile, word: &str) -> Option<usize> {
     Some(at + 1)
 }
 
-/// The first of these words that is there.
+/// Returns the earliest of these words in the file, with its line.
 fn earliest_word_in_file(file: &TextFile, words: &[&'static str]) -> Option<(usize, &'static str)> {
     words
         .iter()

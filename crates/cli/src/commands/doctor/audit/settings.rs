@@ -1,4 +1,4 @@
-//! Agents' settings files: who judges the claim of done there, who bounds the work, whether a
+//! Reads agents' settings files: who judges the claim of done, what bounds the work, and whether a
 //! person is asked.
 
 use std::path::Path;
@@ -40,10 +40,12 @@ fn audit_agent_settings_file(
             ours = true;
             continue;
         }
+        // Hooks that a person has in all repos say nothing about this one.
         if !in_repo {
             continue;
         }
         let word = |field: &str| handler.get(field).and_then(Value::as_str);
+        // A handler names its command, its address or its prompt, depending on its type.
         let what = word("command").or(word("url")).or(word("prompt"));
         let what: String = what.unwrap_or("?").chars().take(40).collect();
         match (event, word("type")) {
@@ -68,6 +70,7 @@ fn audit_agent_settings_file(
                     &place,
                 );
             }
+            // A hook before tools can forbid commands, but no claim of done reaches it.
             ("PreToolUse", _) => {
                 found.add_audit_near_miss(
                     StopControlTier::Hard,
@@ -81,6 +84,7 @@ fn audit_agent_settings_file(
     if ours {
         found.has_own_hooks = true;
     }
+    // A person's settings without our hooks are no set-up of this folder.
     if !in_repo && !ours {
         return;
     }
@@ -96,7 +100,7 @@ fn audit_agent_settings_file(
     }
 }
 
-/// Most hooks at Stop ring a bell.
+/// Whether the command looks like a check. Most hooks at Stop only notify somebody.
 fn is_check_command(command: &str) -> bool {
     const WORDS: &[&str] = &[
         "test", "lint", "check", "verify", "build", "tsc", "mypy", "ruff", "clippy", "gate",
@@ -105,7 +109,7 @@ fn is_check_command(command: &str) -> bool {
     WORDS.iter().any(|word| command.contains(word))
 }
 
-/// Every handler with its event, flat ones too.
+/// Returns every handler with its event, also one without a group around it.
 fn hook_handlers(settings: &Value) -> Vec<(&str, &Value)> {
     let events = settings.get("hooks").and_then(Value::as_object);
     events
@@ -115,6 +119,7 @@ fn hook_handlers(settings: &Value) -> Vec<(&str, &Value)> {
             let groups = groups.as_array().map_or(&[][..], Vec::as_slice);
             groups.iter().flat_map(move |group| {
                 let inner = group.get("hooks").and_then(Value::as_array);
+                // A handler without a group is a mistake, but it shows what was meant.
                 let inner = inner.map_or(std::slice::from_ref(group), Vec::as_slice);
                 inner.iter().map(move |handler| (event.as_str(), handler))
             })

@@ -1,11 +1,11 @@
-//! The files of a folder that may say something about an agent: few, small, and none of
-//! somebody else's.
+//! Reads the files of a folder that may say something about an agent: few and small ones, and none
+//! of other people's code.
 
 use std::path::{Path, PathBuf};
 
 use checkrein_runtime::durable_file;
 
-/// Folders of other people's code, of what is built, and of what only looks like an agent.
+/// Folders of other people's code, of build results, and of files that only look like an agent.
 const SKIPPED_FOLDERS: &[&str] = &[
     "test",
     "tests",
@@ -31,10 +31,11 @@ pub(super) struct TextFile {
     pub(super) text: String,
 }
 
-/// Texts with one of these endings, in order of their names.
+/// Reads the files with one of these endings, sorted by name.
 pub(super) fn read_text_files(root: &Path, endings: &[&str]) -> Vec<TextFile> {
     let mut files = Vec::new();
     collect_file_paths_recursively(root, MAX_DEPTH, &mut files);
+    // Sorted before the limit applies, so that the same files are read each time.
     files.sort();
     files
         .into_iter()
@@ -54,16 +55,18 @@ pub(super) fn read_text_files(root: &Path, endings: &[&str]) -> Vec<TextFile> {
 }
 
 fn collect_file_paths_recursively(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    // A folder that cannot be read is skipped: the audit informs and guards nothing.
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;
     };
     for entry in entries.flatten() {
+        // The walk has a bound of its own, because most files have other endings.
         if files.len() >= 10 * MAX_FILES {
             return;
         }
         let (path, name) = (entry.path(), entry.file_name());
         let name = name.to_string_lossy();
-        // A link may lead anywhere, a hidden folder is a tool's.
+        // A link may lead anywhere, and a hidden folder belongs to a tool.
         match entry.file_type() {
             Ok(kind) if kind.is_file() => files.push(path),
             Ok(kind)

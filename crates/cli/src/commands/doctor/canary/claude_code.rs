@@ -1,4 +1,5 @@
-//! Claude Code: settings with our entries, and a home folder that has been through onboarding.
+//! Plays the canary with Claude Code: settings with our entries only, and a home folder that has
+//! been through onboarding.
 
 use std::ffi::OsString;
 use std::io::Result;
@@ -12,7 +13,7 @@ use super::{
 };
 use crate::commands::doctor::agents::SettingsScope;
 
-/// Not a key: the scripted model asks for none.
+/// A dummy: the scripted model asks for no key.
 const KEY: &str = "scripted-model-has-no-key";
 
 pub(super) struct ClaudeCodeCanary;
@@ -28,6 +29,7 @@ impl CanaryAgent for ClaudeCodeCanary {
         settings: &[SettingsFile],
         _agreed: &HooksTrustedByPerson,
     ) -> Result<()> {
+        // Each scope keeps its own file, so that precedence between the files stays as it is.
         for one in settings {
             let (folder, name) = match one.scope {
                 SettingsScope::User => (&scene.home, "settings.json"),
@@ -43,7 +45,7 @@ impl CanaryAgent for ClaudeCodeCanary {
                 write_file_creating_folders(&folder.join(".claude").join(name), &copy.to_string())?;
             }
         }
-        // What its dialogs ask a person at the first start.
+        // The answers that its dialogs would ask of a person at the first start.
         let state = json!({
             "hasCompletedOnboarding": true, "theme": "dark", "numStartups": 3,
             "projects": { scene.repo.display().to_string(): {
@@ -55,6 +57,7 @@ impl CanaryAgent for ClaudeCodeCanary {
 
     fn canary_environment(&self, scene: &CanaryTempEnvironment) -> Vec<(&'static str, OsString)> {
         let base = scene.model.base_url();
+        // The proxy variables lead all traffic to the scripted model, which lets nothing out.
         let mut all = loopback_proxy_environment(&base);
         all.extend(
             [
@@ -74,7 +77,7 @@ impl CanaryAgent for ClaudeCodeCanary {
     }
 
     fn command_arguments(&self, prompt: &str) -> Vec<OsString> {
-        // Not bypassPermissions: nothing is to be allowed that the canary does not need.
+        // Not bypassPermissions: the canary allows nothing that it does not need.
         [
             "-p",
             prompt,

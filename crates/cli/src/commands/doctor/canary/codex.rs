@@ -1,4 +1,5 @@
-//! Codex: a config whose only provider is the scripted model, and our hooks in `hooks.json`.
+//! Plays the canary with Codex: a config whose only provider is the scripted model, and our hooks
+//! in `hooks.json`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -28,7 +29,8 @@ impl CanaryAgent for CodexHookFiringCanary {
         settings: &[SettingsFile],
         agreed: &HooksTrustedByPerson,
     ) -> Result<()> {
-        // Hooks of `hooks.json` and of `config.toml` of one folder add up.
+        // Codex adds up the hooks of `hooks.json` and `config.toml` of one folder, so both go into
+        // one copy.
         let mut copies: BTreeMap<&Path, (Value, Vec<&Path>)> = BTreeMap::new();
         for one in settings {
             let folder = match one.scope {
@@ -46,14 +48,19 @@ impl CanaryAgent for CodexHookFiringCanary {
                 originals.push(&one.path);
             }
         }
+        // Reviews name a file, a place and a hash, so those of the originals do not fit the
+        // copies.
         let mut states = String::new();
         for (folder, (copy, originals)) in copies {
             let (file, text) = (folder.join(".codex/hooks.json"), copy.to_string());
             write_file_creating_folders(&file, &text)?;
             states.push_str(&copied_hook_reviews(&file, &text, &originals, agreed));
         }
+        // An untrusted repo stays untrusted in the copy, or the canary would show more than the
+        // person gets.
         let repo_level = if agreed.repo { "trusted" } else { "untrusted" };
         let base = scene.model.base_url();
+        // No retries: the canary counts requests, and a repeated one would be counted too.
         let config = format!(
             "model = \"gpt-5.5\"\nmodel_provider = \"scripted\"\napproval_policy = \"never\"\n\
              sandbox_mode = \"danger-full-access\"\ncheck_for_update_on_startup = false\nweb_search = \"disabled\"\n\
@@ -79,7 +86,7 @@ impl CanaryAgent for CodexHookFiringCanary {
     }
 }
 
-/// The reviews of the copy's hooks, for those that the person reviewed in its originals.
+/// Writes reviews of the copy's hooks for those that the person reviewed in the originals.
 fn copied_hook_reviews(
     file: &Path,
     text: &str,

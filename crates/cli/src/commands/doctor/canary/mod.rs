@@ -1,7 +1,7 @@
-//! Sees the real agent obey: a canary that our rules deny and a stop that our check refuses, in
-//! a throw-away repo, on a copy of the settings that holds our entries only. The agent gets a
-//! dummy key, a home folder of its own and a scripted model on loopback, which is also its
-//! proxy and lets nothing out. The person's login, settings and records are not touched.
+//! Sees the real agent obey: a canary command that our rules deny, and a stop that our check
+//! refuses. It happens in a throw-away repo, on a copy of the settings with our entries only. The
+//! agent gets a dummy key, a home folder of its own, and a scripted model on loopback that is also
+//! its proxy and lets nothing out. The person's login, settings and records are not touched.
 
 mod claude_code;
 mod codex;
@@ -29,18 +29,18 @@ use crate::locate::{self, CONFIG};
 use crate::ui::explanations;
 use crate::{programs, signals};
 
-/// Longest run of an agent; it takes 2 s.
+/// Longest run of an agent; a usual one takes 2 s.
 const CANARY_TIMEOUT: Duration = Duration::from_secs(90);
 /// The command that must not run.
 const CANARY_COMMAND: &str = "echo CHECKREIN_CANARY > denied.txt";
-/// What the model has to read instead of its output.
+/// What the model has to read instead of the command's output.
 const DENIAL: &str = "the canary of checkrein doctor is off limits";
 /// The check that refuses the first stop.
 const CANARY_CHECK: &str = "doctor_canary";
-/// Requests that the model gets if everything works.
+/// Requests that the model receives if everything works.
 const EXPECTED_REQUESTS: usize = 5;
 
-/// What differs from agent to agent.
+/// What differs between agents.
 trait CanaryAgent {
     fn agent_model_api(&self) -> ScriptedModelApi;
     /// Writes the copy of the settings and all else that the agent needs to start.
@@ -54,44 +54,45 @@ trait CanaryAgent {
     fn command_arguments(&self, prompt: &str) -> Vec<OsString>;
 }
 
-/// What the person has agreed to, for an agent that asks: the copy is agreed to as far as the
+/// What the person has agreed to, for an agent that asks: the copy is trusted as far as the
 /// settings are.
 #[derive(Debug, Default)]
 pub(super) struct HooksTrustedByPerson {
-    /// Hooks of this repo are looked at.
+    /// Whether the agent looks at hooks of this repo.
     pub(super) repo: bool,
-    /// Settings file and event.
+    /// Settings file and event of each reviewed hook.
     pub(super) hooks: BTreeSet<(PathBuf, String)>,
-    /// The agent skips every hook of ours: what it does without them is no news.
+    /// Whether the agent skips every hook of ours: what it does without them is no news.
     pub(super) skips_all_hooks: bool,
 }
 
-/// Where it happens.
+/// The folders and the model of one canary.
 struct CanaryTempEnvironment {
     folder: tempfile::TempDir,
     repo: PathBuf,
     home: PathBuf,
     state: PathBuf,
     model: ScriptedModel,
-    /// The repo that is looked at: nothing in it is started.
+    /// The inspected repo: nothing in it is started.
     inspected_repo: PathBuf,
 }
 
-/// One thing that had to be seen.
+/// One thing that has to be seen.
 #[derive(Debug)]
 struct CanaryExpectation {
     what: &'static str,
     seen: bool,
-    /// What was there instead.
+    /// What was seen instead.
     instead: String,
 }
 
-/// What is said before an agent is started.
+/// Returns what is said before an agent is started.
 pub(super) fn canary_run_announcement(program: &str) -> String {
     format!("starts {program} once in a throw-away folder; no network, no login")
 }
 
-/// Where no hook of ours would be called, or started, that alone is to be mended first.
+/// Returns the finding for a canary that is not played: hooks that would not be called or started
+/// have to be mended first.
 pub(super) fn canary_skipped_finding(agent: &'static str, why: &str) -> DoctorFinding {
     DoctorFinding::warning_finding(
         agent,
@@ -100,7 +101,7 @@ pub(super) fn canary_skipped_finding(agent: &'static str, why: &str) -> DoctorFi
     )
 }
 
-/// What was seen, as findings.
+/// Returns what was seen as findings.
 pub(super) fn hook_canary_findings(
     agent: &'static str,
     program: &Path,
@@ -132,7 +133,7 @@ pub(super) fn hook_canary_findings(
     Ok(findings)
 }
 
-/// Plays it.
+/// Plays the canary.
 fn run_canary(
     agent: &str,
     program: &Path,
@@ -150,7 +151,7 @@ fn run_canary(
     scene.set_clean_environment(&mut command, canary.canary_environment(&scene));
     let ran = bounded_run::run_command_with_timeout(command, CANARY_TIMEOUT, scene.folder.path())?;
     if signals::is_interrupted_by_signal() {
-        // Half a canary says nothing.
+        // An interrupted canary proves nothing, in either direction.
         return Err(std::io::Error::other("interrupted; nothing was changed"));
     }
     Ok(collect_canary_observations(&scene, &ran))
@@ -163,12 +164,13 @@ impl CanaryTempEnvironment {
         agreed: &HooksTrustedByPerson,
         root: &Path,
     ) -> Result<Self> {
-        // Not the folder for temporary files: Codex refuses to keep its home there.
+        // Not the folder for temporary files: Codex then refuses to create its PATH helpers.
         let cache = locate::cache_folder();
         std::fs::create_dir_all(&cache)?;
         let folder = tempfile::Builder::new()
             .prefix("doctor-")
             .tempdir_in(&cache)?;
+        // Agents resolve links in paths, and the trust of a folder goes by its real path.
         let base = folder.path().canonicalize()?;
         let (repo, home, state) = (base.join("repo"), base.join("home"), base.join("state"));
         for made in [&repo, &home, &state, &base.join("tmp")] {
@@ -186,7 +188,8 @@ impl CanaryTempEnvironment {
                 "verify_on = \"always\"\n\n[policy]\nrules = [\"canary.rules\"]\n\n[[verifier]]\nname = \"{CANARY_CHECK}\"\nrun = \"test -f canary.txt\"\ntimeout = \"20s\"\n"
             ),
         )?;
-        // A login shell, which is how Codex starts its hooks, gets the person's own PATH.
+        // A login shell, which is how some versions of Codex start hooks, gets the person's own
+        // PATH.
         let path = OsString::from(shell::login_shell_path_variable(root, folder.path()));
         let path = programs::search_path_outside_repo(&path, root);
         let profile = format!(
@@ -196,9 +199,11 @@ impl CanaryTempEnvironment {
         for name in [".profile", ".zprofile"] {
             write_file_creating_folders(&home.join(name), &profile)?;
         }
+        // Five requests: a denied call, a harmless one, a stop that is refused, the repair, a
+        // stop that passes.
         let script = model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response(CANARY_COMMAND),
-            // A stop right after a refusal would rightly be taken for giving in.
+            // A stop right after a refusal would be taken for giving up, and rightly so.
             ScriptedModelAction::scripted_shell_response("echo going on > going-on.txt"),
             ScriptedModelAction::scripted_text_response("Done."),
             ScriptedModelAction::scripted_shell_response("echo yes > canary.txt"),
@@ -214,12 +219,13 @@ impl CanaryTempEnvironment {
             model,
             inspected_repo: root.to_owned(),
         };
+        // Last: the settings refer to the folders and to the model's address.
         make_empty_git_repository(&scene.repo)?;
         canary.write_canary_settings(&scene, settings, agreed)?;
         Ok(scene)
     }
 
-    /// Nothing of the person's environment gets in but what finds programs, above all no keys.
+    /// Clears the environment but for what finds programs. Above all no keys get in.
     fn set_clean_environment(&self, command: &mut Command, more: Vec<(&'static str, OsString)>) {
         const KEPT: &[&str] = &[
             "LANG",
@@ -250,7 +256,7 @@ impl CanaryTempEnvironment {
             .envs(more);
     }
 
-    /// What the hooks recorded.
+    /// Returns what the hooks recorded.
     fn recorded_task(&self) -> Option<TaskRow> {
         let place = locate::locate_project(&self.repo, Some(&self.state)).place;
         let store = SqliteStore::open_store_read_only(&place.state).ok()?;
@@ -262,7 +268,7 @@ impl CanaryTempEnvironment {
     }
 }
 
-/// Makes the folder a repository without a commit, as `git init` does: no git is started here.
+/// Makes the folder a repository without a commit, as `git init` does; git is not started.
 fn make_empty_git_repository(folder: &Path) -> Result<()> {
     let git = folder.join(".git");
     for made in ["objects", "refs/heads"] {
@@ -275,7 +281,7 @@ fn make_empty_git_repository(folder: &Path) -> Result<()> {
     write_file_creating_folders(&git.join("HEAD"), "ref: refs/heads/main\n")
 }
 
-/// Where the agents' own proxy and model is.
+/// Returns the variables that lead an agent's traffic to the scripted model.
 fn loopback_proxy_environment(base: &str) -> Vec<(&'static str, OsString)> {
     [
         ("HTTPS_PROXY", base),
@@ -300,6 +306,8 @@ fn collect_canary_observations(
     scene: &CanaryTempEnvironment,
     ran: &BoundedProcessResult,
 ) -> Vec<CanaryExpectation> {
+    // The requests tell what the model read, so they show a denial even where the agent
+    // prints nothing.
     let asked: Vec<ScriptedModelRequest> = scene.model.model_request_log().requests.clone();
     let fresh = |at: usize| asked.get(at).map_or("", |asked| asked.new_text.as_str());
     let sight = |what, seen: bool, instead: String| CanaryExpectation {
@@ -324,6 +332,8 @@ fn collect_canary_observations(
         !ran.timed_out && ran.status == Some(0),
         process,
     )];
+    // Without a single request nothing else can have happened, and the rest would only repeat
+    // it.
     if asked.is_empty() {
         sights.push(sight(
             "the agent asked the scripted model",
@@ -344,6 +354,8 @@ fn collect_canary_observations(
     ));
     sights.push(sight(
         "the first stop was refused, and the model read why",
+        // The model reads the reason of the refusal with its fourth request, after the stop that
+        // followed the third.
         fresh(3).contains("checkrein:") && fresh(3).contains(CANARY_CHECK),
         match asked.get(3) {
             Some(asked) => format!("the model read: {}", clip_line(&asked.new_text)),
@@ -355,6 +367,8 @@ fn collect_canary_observations(
         asked.len() == EXPECTED_REQUESTS && scene.repo.join("canary.txt").exists(),
         format!("{} requests instead of {EXPECTED_REQUESTS}", asked.len()),
     ));
+    // The store is the last witness: hooks that answered but recorded nothing would pass all
+    // of the above.
     let row = scene.recorded_task();
     let ending = row
         .as_ref()
@@ -378,7 +392,7 @@ fn collect_canary_observations(
     sights
 }
 
-/// One line, not too long.
+/// Returns the text as one line that is not too long.
 fn clip_line(text: &str) -> String {
     let line = text.trim().replace('\n', " ");
     let mut shown: String = line.chars().take(160).collect();

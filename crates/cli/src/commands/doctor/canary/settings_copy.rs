@@ -1,5 +1,5 @@
-//! The copy of a settings file that the canary is played on: our entries as they stand, nobody
-//! else's, and nothing in them that would reach the person's own records.
+//! Copies a settings file for the canary: our entries as they stand, nobody else's, and nothing
+//! that would reach the person's own records.
 
 use std::path::Path;
 
@@ -9,15 +9,15 @@ use serde_json::{Map, Value};
 use crate::commands::doctor::agents::SettingsScope;
 use crate::commands::doctor::hook_entry::{self, HookProgram};
 
-/// Flags of an entry that name the person's state folder, trust or profile, and whether a value follows.
+/// Flags of an entry that name the person's state folder, profile or trust, and whether a value
+/// follows.
 const PERSON_FLAGS: &[(&str, bool)] = &[
     ("--state", true),
     ("--profile", true),
     ("--require-trust", false),
 ];
 
-/// What a handler and a group may bring along. Anything else could make the agent do more than
-/// call us.
+/// Keys of a handler that are copied. Any other could make the agent do more than call us.
 const KEPT_HANDLER_KEYS: &[&str] = &[
     "type",
     "timeout",
@@ -27,7 +27,7 @@ const KEPT_HANDLER_KEYS: &[&str] = &[
     "asyncRewake",
 ];
 
-/// `None` if there is nothing of ours in it, or nothing that may be started.
+/// Returns `None` if the file holds nothing of ours, or nothing that may be started.
 pub(super) fn settings_with_only_checkrein_hooks(
     settings: &Value,
     agent: &str,
@@ -51,13 +51,15 @@ pub(super) fn settings_with_only_checkrein_hooks(
     }
     let mut copy = Map::new();
     copy.insert("hooks".to_owned(), Value::Object(events));
+    // A switch that turns all hooks off is part of what the person gets, so the canary must
+    // show it.
     if let Some(Value::Bool(disabled)) = settings.get("disableAllHooks") {
         copy.insert("disableAllHooks".to_owned(), Value::Bool(*disabled));
     }
     Some(Value::Object(copy))
 }
 
-/// Objects merged, lists joined.
+/// Merges objects and joins lists.
 pub(super) fn merge_json(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {
@@ -87,13 +89,14 @@ fn copy_checkrein_hook_group(
             copy.insert("hooks".to_owned(), Value::Array(handlers));
             Some(Value::Object(copy))
         }
-        // A handler where a group belongs: copied as it stands, so that the agent stumbles as it would.
+        // A handler where a group belongs is copied as it stands, so that the agent fails on it as
+        // it would.
         None => ours(group),
     }
 }
 
-/// A handler that calls us and nothing else, written anew from its words: whatever a shell or an
-/// agent makes of the original, this is one call of a program that may be started.
+/// Copies a handler that calls us and nothing else. It is written anew from its words: whatever a
+/// shell or an agent makes of the original, the copy is one call of a program that may be started.
 fn copy_checkrein_handler(
     handler: &Value,
     agent: &str,
@@ -101,11 +104,13 @@ fn copy_checkrein_handler(
     root: &Path,
 ) -> Option<Value> {
     let fields = handler.as_object()?;
-    // A handler without a kind is one that the agent stumbles over.
+    // A handler without a type is kept, because the agent fails on it.
     if fields.get("type").is_some_and(|kind| kind != "command") {
         return None;
     }
     let (call, ours) = hook_entry::parse_checkrein_handler(handler, agent)?;
+    // A clone can name any program in its settings. Only ours and the person's own choice is
+    // started.
     match HookProgram::classify_hook_program(ours.words.first()?, scope, root) {
         HookProgram::Checkrein(_) | HookProgram::PersonChosen(_) => {}
         HookProgram::Foreign(_) | HookProgram::Missing => return None,
@@ -127,7 +132,7 @@ fn copy_checkrein_handler(
     Some(Value::Object(copy))
 }
 
-/// Takes out what names the person's own folders.
+/// Removes flags that name the person's own folders.
 fn strip_person_folder_flags(words: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut words = words.iter();
@@ -135,6 +140,7 @@ fn strip_person_folder_flags(words: &[String]) -> Vec<String> {
         let flag = word.split('=').next().unwrap_or_default();
         match PERSON_FLAGS.iter().find(|(name, _)| *name == flag) {
             None => kept.push(word.clone()),
+            // A value that is a word of its own goes with its flag.
             Some((_, true)) if !word.contains('=') => drop(words.next()),
             Some(_) => {}
         }
