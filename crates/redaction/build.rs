@@ -128,7 +128,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let mut out = String::new();
     write_redaction_rules_code(&mut out, &rules)?;
-    generate_keyword_table(&mut out, &rules, &programs)?;
+    generate_secret_keyword_table(&mut out, &rules, &programs)?;
     generate_program_secrets_table(&mut out, &programs)?;
     let folder = std::env::var("OUT_DIR")?;
     std::fs::write(Path::new(&folder).join("tables.rs"), out)?;
@@ -182,7 +182,7 @@ fn write_redaction_rules_code(
     Ok(())
 }
 
-fn generate_keyword_table(
+fn generate_secret_keyword_table(
     out: &mut String,
     rules: &[SecretRuleEntry],
     programs: &[SecretArgumentTableEntry],

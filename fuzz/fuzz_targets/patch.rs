@@ -4,7 +4,7 @@
 #![no_main]
 
 use checkrein_patch::{
-    HunkMatchDialect, MemoryTree, PathBelowRoot, check_patch, parse_patch, render_refusals,
+    HunkMatchDialect, InMemoryFileTree, PathBelowRoot, check_patch, parse_patch, render_refusals,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -13,9 +13,9 @@ const NAMES: [&str; 4] = ["f", "src/a", "src/b.txt", "link"];
 fuzz_target!(|text: &str| {
     let mut parts: Vec<&str> = text.split("====\n").collect();
     let patch = parts.pop().unwrap_or_default();
-    let mut tree = MemoryTree {
+    let mut tree = InMemoryFileTree {
         is_case_insensitive: text.len() % 5 == 0,
-        ..MemoryTree::default()
+        ..InMemoryFileTree::default()
     };
     for (name, part) in NAMES.iter().zip(parts) {
         let Some(path) = PathBelowRoot::parse_path_inside_tree(name) else {

@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
         };
         let reply = adapter.stance_as_hook_reply(form, Stance::Block, "why");
         assert!(
-            form == ExpectedHookReplyKind::Silent || reply != HookReply::empty_reply(),
+            form == ExpectedHookReplyKind::Silent || reply != HookReply::no_opinion_hook_reply(),
             "{} says nothing",
             adapter.agent_name()
         );

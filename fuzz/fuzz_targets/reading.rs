@@ -33,7 +33,7 @@ fuzz_target!(|text: &str| {
     if let Ok(share) = answer.thousandths_field("confidence") {
         assert!(share <= 1000);
     }
-    let word = answer.field_matching_allowed_words("verdict", WORDS);
+    let word = answer.enum_field_value("verdict", WORDS);
     let _ = (
         answer.object_field("new_args"),
         answer.answer_json_field("x"),

@@ -2,7 +2,7 @@
 //! line cuts them. The first byte says which format, the second where the cut is.
 #![no_main]
 
-use checkrein_models::{ModelReply, RequestedToolCall, WireFormat, read_recorded_reply};
+use checkrein_models::{ModelReply, RequestedToolCall, WireFormat, decode_recorded_model_reply};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -16,18 +16,18 @@ fuzz_target!(|bytes: &[u8]| {
         _ => WireFormat::Gemini,
     };
     let (before, after) = stream.split_at(usize::from(*at).min(stream.len()));
-    let whole = read_recorded_reply(wire, [stream]);
+    let whole = decode_recorded_model_reply(wire, [stream]);
     if let Some(reply) = &whole {
         assert!(reply.text.len() <= stream.len());
         assert!(reply.calls.iter().all(|call| !call.tool.is_empty()));
     }
     assert_eq!(
         plain(whole),
-        plain(read_recorded_reply(wire, [before, after]))
+        plain(decode_recorded_model_reply(wire, [before, after]))
     );
     assert_eq!(
-        plain(read_recorded_reply(wire, [stream])),
-        plain(read_recorded_reply(wire, stream.chunks(1)))
+        plain(decode_recorded_model_reply(wire, [stream])),
+        plain(decode_recorded_model_reply(wire, stream.chunks(1)))
     );
 });
 

@@ -25,9 +25,9 @@ impl BuildProfile {
     }
 
     /// The target and the flags of the last link.
-    fn linker_target_and_flags(self) -> Result<LinkerSettings, String> {
+    fn linker_target_and_flags(self) -> Result<MuslLinkerAndFlags, String> {
         const STATIC: &[&str] = &["-Ctarget-feature=+crt-static", "-Crelocation-model=static"];
-        let here = LinkerSettings {
+        let here = MuslLinkerAndFlags {
             triple: None,
             flags: &[],
         };
@@ -40,7 +40,7 @@ impl BuildProfile {
             None
         };
         let Some(triple) = triple else {
-            return Ok(LinkerSettings {
+            return Ok(MuslLinkerAndFlags {
                 flags: STATIC,
                 ..here
             });
@@ -49,7 +49,7 @@ impl BuildProfile {
         for what in &missing {
             eprintln!("linked with glibc, which makes each hook slower; {triple} lacks {what}");
         }
-        Ok(LinkerSettings {
+        Ok(MuslLinkerAndFlags {
             triple: missing.is_empty().then_some(triple),
             flags: STATIC,
         })
@@ -57,7 +57,7 @@ impl BuildProfile {
 }
 
 /// See [`BuildProfile::linker_target_and_flags`].
-struct LinkerSettings {
+struct MuslLinkerAndFlags {
     triple: Option<&'static str>,
     flags: &'static [&'static str],
 }
@@ -139,6 +139,6 @@ pub(crate) fn checkout_root() -> &'static Path {
 }
 
 /// Where cargo builds this checkout.
-pub(crate) fn target_folder(root: &Path) -> PathBuf {
+pub(crate) fn cargo_build_folder(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |set| root.join(set))
 }

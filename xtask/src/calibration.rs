@@ -115,8 +115,8 @@ fn compare_with_llmbar_results(
     };
     let evaluator = format!("{model_name}/{strategy_name}");
     let shown = data.strip_prefix(folder.join("Dataset")).unwrap_or(data);
-    let recorded = read_json(file)?;
-    let set = read_json(&data.join("dataset.json"))?;
+    let recorded = read_json_file(file)?;
+    let set = read_json_file(&data.join("dataset.json"))?;
     let instances = recorded.as_array().ok_or("no list")?;
     let labelled = set.as_array().ok_or("dataset.json: no list")?;
     let same = |key: &str| {
@@ -135,7 +135,7 @@ fn compare_with_llmbar_results(
     let config = folder
         .join("LLMEvaluator/evaluators/config")
         .join(format!("{evaluator}.json"));
-    let stages = read_json(&config)?;
+    let stages = read_json_file(&config)?;
     for (at, instance) in instances.iter().enumerate() {
         sum.answers += 2;
         match verify_llmbar_recorded_choices(instance, &stages) {
@@ -155,7 +155,7 @@ fn compare_with_llmbar_results(
     let ours: Value = serde_json::from_slice(&out.stdout)
         .map_err(|_| String::from_utf8_lossy(&out.stderr).into_owned())?;
     let measured = &ours["measured"];
-    let theirs = read_json(&strategy.join("statistics.json"))?;
+    let theirs = read_json_file(&strategy.join("statistics.json"))?;
     sum.files += 1;
 
     let right = |order: &str| measured[order]["right"]["count"].as_u64();
@@ -228,7 +228,7 @@ fn leading_number(text: &Value) -> Option<u64> {
     text.as_str()?.split(' ').next()?.parse().ok()
 }
 
-fn read_json(path: &Path) -> Result<Value, String> {
+fn read_json_file(path: &Path) -> Result<Value, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     // Python writes what is no number as this, which is no JSON.
     let text = text.replace(": NaN", ": null");

@@ -14,7 +14,7 @@ pub(crate) struct CheckoutCopy {
 
 impl CheckoutCopy {
     pub(crate) fn create_copy(root: &Path, name: &str) -> Result<Self, String> {
-        let base = crate::build::target_folder(root).join(name);
+        let base = crate::build::cargo_build_folder(root).join(name);
         let copy = Self {
             root: root.to_owned(),
             tree: base.join("tree"),

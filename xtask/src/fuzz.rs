@@ -55,7 +55,7 @@ pub(crate) fn run_fuzz_targets(arguments: &[String]) -> Result<ExitCode, String>
         println!("fuzz {target}: {seconds} s");
         let status = Command::new(binaries.join(target))
             .arg(&grown)
-            .args(seed_folders(root, target))
+            .args(fuzz_seed_folders(root, target))
             .arg(format!("-artifact_prefix={}/", kept.display()))
             .args([
                 &format!("-max_total_time={seconds}"),
@@ -85,7 +85,7 @@ pub(crate) fn run_fuzz_targets(arguments: &[String]) -> Result<ExitCode, String>
 }
 
 /// Folders of good examples: the target's own, and what other tests have recorded already.
-fn seed_folders(root: &Path, target: &str) -> Vec<PathBuf> {
+fn fuzz_seed_folders(root: &Path, target: &str) -> Vec<PathBuf> {
     let recorded: &[&str] = match target {
         "read" | "usage" | "trace" => &["crates/adapters/fixtures"],
         "event" => &["crates/core/tests/golden"],

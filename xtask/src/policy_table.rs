@@ -69,7 +69,7 @@ pub(crate) fn print_policy_decision_table(arguments: &[String]) -> Result<ExitCo
     for runs in RECORDED {
         let mut scripts = Vec::new();
         for file in runs.files {
-            scripts.extend(scripts_from_recorded_runs(
+            scripts.extend(shell_scripts_of_recorded_runs(
                 &Path::new(folder).join(file),
                 runs,
             )?);
@@ -224,7 +224,7 @@ fn output_says_command_is_invalid(result: &str) -> bool {
 }
 
 /// Scripts of these runs that a shell took: `bash -n` does, and the recorded run did not fail.
-fn scripts_from_recorded_runs(
+fn shell_scripts_of_recorded_runs(
     path: &Path,
     runs: &RecordedAgentRuns,
 ) -> Result<Vec<(&'static [&'static str], String)>, String> {

@@ -99,7 +99,7 @@ fn rebase_fault_patch(
         let broken = read_text_file(folder.path(), &path)?;
         let now_at = names.get(&path).unwrap_or(&path);
         let now = read_text_file(root, now_at)?;
-        let carried = format_source(root, &carry_change_to_current_text(&old, &broken, &now))?;
+        let carried = format_rust_source(root, &carry_change_to_current_text(&old, &broken, &now))?;
         write_text_file(folder.path(), "a", &now)?;
         write_text_file(folder.path(), "b", &carried)?;
         let compared = Command::new("git")
@@ -132,7 +132,7 @@ fn carry_change_to_current_text(old: &str, broken: &str, now: &str) -> String {
             continue;
         }
         let (of_old, of_broken) = (change.old_range(), change.new_range());
-        let from = places.word_boundary_in_other_version(of_old.start);
+        let from = places.aligned_word_boundary(of_old.start);
         text.push_str(now.token_range_text(done..from));
         for at in of_broken {
             let word = broken.words.get(at).copied().unwrap_or_default();
@@ -143,7 +143,7 @@ fn carry_change_to_current_text(old: &str, broken: &str, now: &str) -> String {
             );
             text.push_str(broken.whitespace_after(at));
         }
-        done = places.word_boundary_in_other_version(of_old.end).max(from);
+        done = places.aligned_word_boundary(of_old.end).max(from);
         // A comment before it ends where its line does.
         if now.token_range_text(from..done).ends_with(['\n', ' '])
             && now.token_range_text(from..done).contains('\n')
@@ -252,7 +252,7 @@ impl<'t> WordMapBetweenVersions<'t> {
         Self { boundaries, names }
     }
 
-    fn word_boundary_in_other_version(&self, at: usize) -> usize {
+    fn aligned_word_boundary(&self, at: usize) -> usize {
         self.boundaries.get(at).copied().unwrap_or_default()
     }
 
@@ -264,7 +264,7 @@ impl<'t> WordMapBetweenVersions<'t> {
     }
 }
 
-fn format_source(root: &Path, text: &str) -> Result<String, String> {
+fn format_rust_source(root: &Path, text: &str) -> Result<String, String> {
     use std::io::Write as _;
     let mut rustfmt = Command::new("rustfmt")
         .args(["--edition", "2024"])

@@ -34,7 +34,7 @@ const DERIVES_WITH_NAMES: &[&str] = &[
 ];
 
 /// The command.
-pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn run_renames_command(arguments: &[String]) -> Result<ExitCode, String> {
     let root = crate::build::checkout_root();
     let runs_tests = arguments.iter().any(|argument| argument == "--run");
     let mut revisions: Vec<String> = arguments
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     for revision in &revisions {
         let subject = git(root, &["log", "-1", "--format=%h %s", revision])?;
         let mut differences = changed_golden_files(root, revision)?;
-        differences.extend(changed_written_names(root, revision)?);
+        differences.extend(changed_serde_or_clap_names(root, revision)?);
         if runs_tests && differences.is_empty() {
             differences.extend(failed_golden_tests(root, revision)?);
         }
@@ -86,7 +86,7 @@ fn changed_golden_files(root: &Path, revision: &str) -> Result<Vec<String>, Stri
 }
 
 /// Names that are written otherwise after the commit, for all files that it changes.
-fn changed_written_names(root: &Path, revision: &str) -> Result<Vec<String>, String> {
+fn changed_serde_or_clap_names(root: &Path, revision: &str) -> Result<Vec<String>, String> {
     let before = format!("{revision}^");
     let listed = [
         "diff",
@@ -106,8 +106,8 @@ fn changed_written_names(root: &Path, revision: &str) -> Result<Vec<String>, Str
             _ => continue,
         };
         let (old, new) = (
-            written_names_at(root, &before, old)?,
-            written_names_at(root, revision, new)?,
+            serde_and_clap_names_at_revision(root, &before, old)?,
+            serde_and_clap_names_at_revision(root, revision, new)?,
         );
         if old != new {
             let at = old.iter().zip(&new).take_while(|(old, new)| old == new);
@@ -119,44 +119,51 @@ fn changed_written_names(root: &Path, revision: &str) -> Result<Vec<String>, Str
     Ok(differences)
 }
 
-fn written_names_at(root: &Path, revision: &str, path: &str) -> Result<Vec<String>, String> {
+fn serde_and_clap_names_at_revision(
+    root: &Path,
+    revision: &str,
+    path: &str,
+) -> Result<Vec<String>, String> {
     // A file that was not there, or is not there any more, writes nothing.
     let Ok(text) = git(root, &["show", &format!("{revision}:{path}")]) else {
         return Ok(Vec::new());
     };
-    written_names(&text).map_err(|error| format!("{revision}:{path}: {error}"))
+    serde_and_clap_names(&text).map_err(|error| format!("{revision}:{path}: {error}"))
 }
 
 /// The names that serde and clap make of the fields and variants of a file, in its order: what an attribute says, or the name
 /// in the code with the rule that is applied to it.
-fn written_names(text: &str) -> Result<Vec<String>, syn::Error> {
+fn serde_and_clap_names(text: &str) -> Result<Vec<String>, syn::Error> {
     let mut names = Vec::new();
-    collect_from_items(&syn::parse_file(text)?.items, &mut names);
+    collect_serde_and_clap_names(&syn::parse_file(text)?.items, &mut names);
     Ok(names)
 }
 
-fn collect_from_items(items: &[Item], names: &mut Vec<String>) {
+fn collect_serde_and_clap_names(items: &[Item], names: &mut Vec<String>) {
     for item in items {
         match item {
             Item::Mod(module) => {
                 if let Some((_, items)) = &module.content {
-                    collect_from_items(items, names);
+                    collect_serde_and_clap_names(items, names);
                 }
             }
-            Item::Struct(item) if has_written_names(&item.attrs) => {
-                let rule = settings_of(&item.attrs).rule("rename_all");
-                collect_fields(&item.fields, &rule, names);
+            Item::Struct(item) if derives_serde_or_clap_names(&item.attrs) => {
+                let rule = serde_and_clap_settings(&item.attrs).rename_rule("rename_all");
+                collect_serialized_field_names(&item.fields, &rule, names);
             }
-            Item::Enum(item) if has_written_names(&item.attrs) => {
-                let of_enum = settings_of(&item.attrs);
+            Item::Enum(item) if derives_serde_or_clap_names(&item.attrs) => {
+                let of_enum = serde_and_clap_settings(&item.attrs);
                 for variant in &item.variants {
-                    let of_variant = settings_of(&variant.attrs);
-                    names.extend(of_variant.name(&variant.ident, &of_enum.rule("rename_all")));
-                    let rule = match of_variant.rule("rename_all") {
-                        rule if rule.is_empty() => of_enum.rule("rename_all_fields"),
+                    let of_variant = serde_and_clap_settings(&variant.attrs);
+                    names.extend(
+                        of_variant
+                            .serde_or_clap_name(&variant.ident, &of_enum.rename_rule("rename_all")),
+                    );
+                    let rule = match of_variant.rename_rule("rename_all") {
+                        rule if rule.is_empty() => of_enum.rename_rule("rename_all_fields"),
                         rule => rule,
                     };
-                    collect_fields(&variant.fields, &rule, names);
+                    collect_serialized_field_names(&variant.fields, &rule, names);
                 }
             }
             _ => {}
@@ -164,15 +171,15 @@ fn collect_from_items(items: &[Item], names: &mut Vec<String>) {
     }
 }
 
-fn collect_fields(fields: &Fields, rule: &str, names: &mut Vec<String>) {
+fn collect_serialized_field_names(fields: &Fields, rule: &str, names: &mut Vec<String>) {
     for field in fields {
         if let Some(ident) = &field.ident {
-            names.extend(settings_of(&field.attrs).name(ident, rule));
+            names.extend(serde_and_clap_settings(&field.attrs).serde_or_clap_name(ident, rule));
         }
     }
 }
 
-fn has_written_names(attributes: &[Attribute]) -> bool {
+fn derives_serde_or_clap_names(attributes: &[Attribute]) -> bool {
     let derives = attributes
         .iter()
         .filter(|one| one.path().is_ident("derive"));
@@ -187,25 +194,25 @@ fn has_written_names(attributes: &[Attribute]) -> bool {
 }
 
 /// What the attributes of one item, variant or field say to serde and clap.
-struct Settings(Vec<Meta>);
+struct SerdeAndClapAttributes(Vec<Meta>);
 
-fn settings_of(attributes: &[Attribute]) -> Settings {
+fn serde_and_clap_settings(attributes: &[Attribute]) -> SerdeAndClapAttributes {
     let ours = ["serde", "arg", "command", "value"];
     let is_ours = |one: &&Attribute| ours.iter().any(|name| one.path().is_ident(name));
     let listed = attributes.iter().filter(is_ours).flat_map(|attribute| {
         let metas = Punctuated::<Meta, Token![,]>::parse_terminated;
         attribute.parse_args_with(metas).unwrap_or_default()
     });
-    Settings(listed.collect())
+    SerdeAndClapAttributes(listed.collect())
 }
 
-impl Settings {
-    fn rule(&self, name: &str) -> String {
-        self.text(name).unwrap_or_default()
+impl SerdeAndClapAttributes {
+    fn rename_rule(&self, name: &str) -> String {
+        self.attribute_setting_text(name).unwrap_or_default()
     }
 
     /// The text of a setting; of one in brackets, all that they hold.
-    fn text(&self, name: &str) -> Option<String> {
+    fn attribute_setting_text(&self, name: &str) -> Option<String> {
         self.0
             .iter()
             .find(|meta| meta.path().is_ident(name))
@@ -217,7 +224,7 @@ impl Settings {
     }
 
     /// None where the name is written nowhere.
-    fn name(&self, ident: &syn::Ident, rule: &str) -> Option<String> {
+    fn serde_or_clap_name(&self, ident: &syn::Ident, rule: &str) -> Option<String> {
         let nameless = ["skip", "flatten", "subcommand"];
         if self
             .0
@@ -227,14 +234,16 @@ impl Settings {
             return None;
         }
         let said = ["rename", "name", "long", "value_name"];
-        let said = said.iter().find_map(|name| self.text(name));
+        let said = said
+            .iter()
+            .find_map(|name| self.attribute_setting_text(name));
         Some(said.unwrap_or_else(|| format!("{rule} {ident}")))
     }
 }
 
 /// Runs the golden tests on a checkout of that revision.
 fn failed_golden_tests(root: &Path, revision: &str) -> Result<Vec<String>, String> {
-    let base = crate::build::target_folder(root).join("renames");
+    let base = crate::build::cargo_build_folder(root).join("renames");
     let tree = base.join("tree");
     if tree.exists() {
         git(
@@ -289,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_name_that_serde_or_clap_writes_is_seen_to_change() {
-        let names = |text: &str| written_names(text).unwrap();
+        let names = |text: &str| serde_and_clap_names(text).unwrap();
         let old = "#[derive(Serialize)] #[serde(rename_all = \"snake_case\")] enum E { Old { #[serde(skip)] a: u8, b: u8 } }";
         assert_eq!(names(old), ["\"snake_case\" Old", " b"]);
         assert_ne!(names(old), names(&old.replace("Old", "New")));

@@ -34,7 +34,7 @@ pub(crate) fn run_simulations(arguments: &[String]) -> Result<ExitCode, String> 
         return simulate_planted_bugs(root, &options);
     }
     let program =
-        build_simulation_program(root, &crate::build::target_folder(root), options.debug)?;
+        build_simulation_program(root, &crate::build::cargo_build_folder(root), options.debug)?;
     if options.story {
         print_simulation_story(&program, options.seed)?;
         return Ok(ExitCode::SUCCESS);

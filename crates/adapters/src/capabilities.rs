@@ -34,12 +34,12 @@ pub struct AgentCapabilities {
     /// Its transcript reports token use.
     pub transcript_usage: bool,
     /// How long it waits for a hook without a deadline of its own.
-    pub deadlines: ReplyDeadlines,
+    pub deadlines: HookReplyDeadlines,
 }
 
 /// Default reply deadlines in seconds, rounded down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReplyDeadlines {
+pub struct HookReplyDeadlines {
     /// At a stop.
     pub stop: u32,
     /// At a tool request.
@@ -52,7 +52,7 @@ pub struct ReplyDeadlines {
     pub other: u32,
 }
 
-impl ReplyDeadlines {
+impl HookReplyDeadlines {
     /// Returns the default deadline for this kind of event.
     pub fn default_hook_deadline_for_event(&self, event: AgentEventKind) -> u32 {
         match event {

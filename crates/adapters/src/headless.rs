@@ -13,7 +13,7 @@ pub trait HeadlessAgent: Sync {
     fn agent_accepts_our_session_id(&self) -> bool;
 
     /// Returns how it is started. The prompt comes on its stdin.
-    fn launch_plan(&self, launch: &AgentLaunchRequest<'_>) -> LaunchPlan;
+    fn launch_plan(&self, launch: &AgentLaunchRequest<'_>) -> AgentLaunchPlan;
 
     /// Returns the first of these arguments that conflicts with `run`: `run` sets it itself, or
     /// hooks do not fire with it.
@@ -27,7 +27,7 @@ pub trait HeadlessAgent: Sync {
 
     /// Returns what a conversation had used so far, by its transcript. `None` where the output of a
     /// resumed one tells only what was used since.
-    fn prior_usage(&self, transcript: &[u8]) -> Option<AgentTokensAndCost>;
+    fn prior_conversation_usage(&self, transcript: &[u8]) -> Option<AgentTokensAndCost>;
 }
 
 /// A folder of conversations: files that end with the id and `.jsonl`, in folders by date.
@@ -50,7 +50,7 @@ pub struct AgentLaunchRequest<'a> {
     pub hook: &'a str,
     /// Its arguments, without the deadline.
     pub arguments: &'a [String],
-    /// The path at which [`LaunchPlan::settings`] will be written.
+    /// The path at which [`AgentLaunchPlan::settings`] will be written.
     pub settings: &'a str,
     /// Further arguments that the person wants to pass to the agent.
     pub extra: &'a [String],
@@ -67,7 +67,7 @@ pub enum LaunchConversation<'a> {
 
 /// How an agent is started.
 #[derive(Debug)]
-pub struct LaunchPlan {
+pub struct AgentLaunchPlan {
     /// The arguments.
     pub arguments: Vec<String>,
     /// The contents of the settings file, if it needs one.
@@ -102,14 +102,14 @@ pub struct AgentOutputSummary {
     /// Tool calls seen.
     pub calls: u64,
     /// The use that it reported.
-    pub usage: Option<RunOrConversationUsage>,
+    pub usage: Option<TokenUsageOfRunOrConversation>,
     /// The ending that it reported.
     pub ending: Option<ReportedAgentEnding>,
 }
 
 /// What a count of tokens is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunOrConversationUsage {
+pub enum TokenUsageOfRunOrConversation {
     /// This run of the program; with sub-agents, unless `partial`.
     ThisRun {
         /// What was used.

@@ -34,7 +34,7 @@ mod wording;
 pub use agent_event::{
     AgentEvent, AgentEventError, AgentEventKind, ExpectedHookReplyKind, TranscriptFile,
 };
-pub use capabilities::{AgentCapabilities, ReplyDeadlines};
+pub use capabilities::{AgentCapabilities, HookReplyDeadlines};
 pub use claude_code::permissions as claude_permissions;
 pub use codex::trust as codex_trust;
 pub use headless::HeadlessAgent;
@@ -96,7 +96,7 @@ pub trait Adapter: Sync {
     /// Returns the token use in `bytes`, which begin at [`Adapter::transcript_offset`] of `cursor`
     /// (empty at first). `None` if it is not known: there is no transcript, or no row in it reports
     /// a use. A last line without its newline is left for the next reading.
-    fn transcript_usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUsage>;
+    fn transcript_token_usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUsage>;
 
     /// Returns how it works without a person, if `run` can start it.
     fn headless_agent_if_supported(&self) -> Option<&dyn HeadlessAgent> {

@@ -41,7 +41,7 @@ pub struct McpInputAndAction {
 
 impl McpInputAndAction {
     /// Wraps an input about which there is nothing to find out.
-    pub fn mcp_event_from_input(input: Input) -> Self {
+    pub fn mcp_input_without_action(input: Input) -> Self {
         Self {
             key: None,
             input,
@@ -71,7 +71,7 @@ impl McpToolCall {
         }
     }
 
-    fn as_agent_call(&self) -> AgentToolCall<'_> {
+    fn as_agent_tool_call(&self) -> AgentToolCall<'_> {
         AgentToolCall {
             scope: ScopeId::main_scope(),
             id: Some(self.id.clone()),
@@ -82,8 +82,8 @@ impl McpToolCall {
 
     /// Returns the event that the call is requested.
     pub fn mcp_call_request_event(&self) -> McpInputAndAction {
-        let action = self.as_agent_call().classify_tool_call_action();
-        let mut input = self.as_agent_call().into_tool_request_input(&action);
+        let action = self.as_agent_tool_call().classify_tool_call_action();
+        let mut input = self.as_agent_tool_call().into_tool_request_input(&action);
         if let Input::ToolRequested(request) = &mut input {
             // The proxy sees each answer of the server, and also reports that there was none.
             request.reports_outcome = true;
@@ -102,7 +102,7 @@ impl McpToolCall {
 
     /// Returns the digest of tool and arguments, by which detectors tell calls apart.
     pub fn call_digest(&self) -> EightByteDigest {
-        self.as_agent_call().call_digest()
+        self.as_agent_tool_call().call_digest()
     }
 
     /// Returns the call's arguments.
@@ -132,8 +132,8 @@ impl McpToolCall {
     fn tool_call_outcome_event(&self, outcome: EightByteDigest, error: bool) -> McpInputAndAction {
         McpInputAndAction {
             key: Some(format!("tools/call result:{}", self.id)),
-            ..McpInputAndAction::mcp_event_from_input(
-                self.as_agent_call()
+            ..McpInputAndAction::mcp_input_without_action(
+                self.as_agent_tool_call()
                     .into_tool_returned_input(outcome, error),
             )
         }
@@ -155,7 +155,7 @@ pub fn refused_call_message(decision: &ToolDecision) -> Option<String> {
 }
 
 /// Returns a result that says only this, for a request with these `_meta`.
-pub fn refusal_result(text: &str, meta: &Value) -> Value {
+pub fn mcp_refusal_result(text: &str, meta: &Value) -> Value {
     let mut result = serde_json::json!({
         "content": [{ "type": "text", "text": text }],
         // A refusal is a failed result and no protocol error, so that the model reads it

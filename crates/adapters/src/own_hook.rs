@@ -28,12 +28,12 @@ const NOTICE_GUARD_END: &str = "\\\"}\"; exit 0; }; exec ";
 pub struct CheckreinHook {
     /// The program, `hook`, the agent, and all that follows.
     pub words: Vec<String>,
-    wrapper: HookWrapper,
+    wrapper: HookShellWrapper,
 }
 
 /// The shell code around a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum HookWrapper {
+enum HookShellWrapper {
     Bare,
     /// `sh -c GUARD...`, in which the call is spelled out.
     Guard {
@@ -72,7 +72,7 @@ impl CheckreinHook {
             }
             _ => is_hook_command(&words).then_some(Self {
                 words,
-                wrapper: HookWrapper::Bare,
+                wrapper: HookShellWrapper::Bare,
             }),
         }
     }
@@ -88,15 +88,15 @@ impl CheckreinHook {
             quoted.join(" ")
         };
         let all = match &self.wrapper {
-            HookWrapper::Bare => words.to_vec(),
-            HookWrapper::Guard { shell, guard } => {
+            HookShellWrapper::Bare => words.to_vec(),
+            HookShellWrapper::Guard { shell, guard } => {
                 vec![
                     shell.clone(),
                     "-c".to_owned(),
                     format!("{guard}{}", spelled(words)),
                 ]
             }
-            HookWrapper::Note { shell, note } => {
+            HookShellWrapper::Note { shell, note } => {
                 // The program stays outside of the script, as `$0`: the guard tests it before it is
                 // started.
                 let (program, rest) = words
@@ -134,7 +134,7 @@ fn parse_guarded_hook_script(shell: &str, script: &str, rest: &[String]) -> Opti
     if let (Some(call), [program, note]) = (script.strip_prefix(REFUSE_IF_MISSING), rest) {
         let mut words = vec![program.clone()];
         words.extend(split_simple_command(call)?);
-        let around = HookWrapper::Note {
+        let around = HookShellWrapper::Note {
             shell,
             note: note.clone(),
         };
@@ -154,7 +154,7 @@ fn parse_guarded_hook_script(shell: &str, script: &str, rest: &[String]) -> Opti
     let named = words.first().is_some_and(|program| program == "checkrein");
     (rest.is_empty() && named && is_hook_command(&words)).then_some(CheckreinHook {
         words,
-        wrapper: HookWrapper::Guard { shell, guard },
+        wrapper: HookShellWrapper::Guard { shell, guard },
     })
 }
 

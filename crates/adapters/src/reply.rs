@@ -40,12 +40,12 @@ pub struct HookReply {
 
 impl HookReply {
     /// Returns the answer without an opinion: nothing printed, exit status 0.
-    pub fn empty_reply() -> Self {
+    pub fn no_opinion_hook_reply() -> Self {
         Self::default()
     }
 
     /// Returns an answer of one JSON object with exit status 0.
-    pub(crate) fn printing_json(value: &serde_json::Value) -> Self {
+    pub(crate) fn reply_with_json_stdout(value: &serde_json::Value) -> Self {
         Self {
             stdout: format!("{value}\n").into_bytes(),
             ..Self::default()

@@ -52,7 +52,7 @@ pub(crate) fn unmet_checks_line(feedback: &StopFeedback) -> String {
 }
 
 /// Returns in one line how a task ended.
-pub(crate) fn ending_line(transition: &Transition) -> String {
+pub(crate) fn how_task_ended_line(transition: &Transition) -> String {
     match &transition.detail {
         Some(detail) => format!("checkrein: {} ({detail})", transition.reason.as_str()),
         None => format!("checkrein: {}", transition.reason.as_str()),

@@ -17,12 +17,12 @@ use checkrein_store::{MemoryStore, Store};
 use crate::Session;
 
 /// Called with the progress of checks that run.
-pub(crate) type ProgressHandler = dyn Fn(VerificationProgress) + Send + Sync;
+pub(crate) type CheckProgressHandler = dyn Fn(VerificationProgress) + Send + Sync;
 
 /// Judges agents that work in one folder. Cheap to share; see the crate's example.
 pub struct Engine {
     runtime: Runtime,
-    progress_handler: Box<ProgressHandler>,
+    progress_handler: Box<CheckProgressHandler>,
     cancel_flag: CancelFlag,
     sessions: AtomicU64,
     layers: MiddlewareRegistry,
@@ -59,7 +59,7 @@ impl Engine {
     /// Creates an engine whose store lives in memory. `config` is the text of a `checkrein.toml`; a
     /// mistake in it is reported when the first session begins.
     pub fn in_memory(root: &Path, config: Option<&str>) -> Self {
-        let place = TreeAndStateFolder::workspace_for_folder(root);
+        let place = TreeAndStateFolder::tree_with_temporary_state_folder(root);
         let root = place.root.clone();
         let source = config.map(|text| ConfigSource {
             name: root.join("checkrein.toml"),
@@ -111,7 +111,7 @@ impl Engine {
         mut self,
         change: impl Fn(&mut CompiledPolicy) -> Result<(), ConfigError> + Send + Sync + 'static,
     ) -> Self {
-        self.runtime = self.runtime.with_policy_modifier(change);
+        self.runtime = self.runtime.with_new_session_policy_modifier(change);
         self
     }
 
@@ -180,7 +180,7 @@ impl Engine {
         &self.runtime
     }
 
-    pub(crate) fn progress_handler(&self) -> &ProgressHandler {
+    pub(crate) fn progress_handler(&self) -> &CheckProgressHandler {
         &*self.progress_handler
     }
 

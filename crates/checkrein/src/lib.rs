@@ -70,7 +70,7 @@ pub use checkrein_runtime::{
     BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion, FrontEndMiddlewareStages, Middleware,
     MiddlewareLayer, MiddlewareRegistration, MiddlewareRegistry,
     MiddlewareSessionContext as AboutSession, MiddlewareToolCallAnswer, MiddlewareToolResultAnswer,
-    RewrittenResult, RoundEndForMiddleware, SessionEndForMiddleware, SessionStart, ToolResult,
+    RewrittenToolResult, RoundEndForMiddleware, SessionEndForMiddleware, SessionStart, ToolResult,
 };
 pub use checkrein_runtime::{
     DeliveryOutcome, HostFunctionVerdict, RuntimeError, TreeAndStateFolder, VerificationProgress,

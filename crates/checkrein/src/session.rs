@@ -17,7 +17,7 @@ use checkrein_core::state::SessionState;
 use checkrein_core::tool_action::{ToolAction, classify_call};
 use checkrein_core::transition::Transition;
 use checkrein_runtime::{
-    Deadline, DeliveryOutcome, EventDelivery, RewrittenResult, RuntimeError, ToolFactsBuilder,
+    Deadline, DeliveryOutcome, EventDelivery, RewrittenToolResult, RuntimeError, ToolFactsBuilder,
     ToolResponse, tool_result_text,
 };
 use serde_json::Value;
@@ -57,7 +57,7 @@ const WITHHELD: &str = "withheld: it came back before, and what middleware made 
     if you need it, ask for it again";
 
 /// A result as middleware rewrote it, as text; `None` for what it left unchanged.
-pub(crate) struct RewrittenResultTexts {
+pub(crate) struct RewrittenToolResultTexts {
     pub(crate) for_agent: Option<String>,
     pub(crate) for_history: Option<String>,
 }
@@ -208,13 +208,13 @@ impl<'a> Session<'a> {
         call: &ToolCall,
         result: &Value,
         error: bool,
-    ) -> Result<RewrittenResult, RuntimeError> {
+    ) -> Result<RewrittenToolResult, RuntimeError> {
         let looked = self.has_result_middleware()?;
         let decided = self.submit_tool_result(call, result, error)?;
         Ok(match looked && decided.repeated {
             // Without the text that middleware made of it, the original must not be given out: a
             // layer may have removed a secret from it.
-            true => RewrittenResult {
+            true => RewrittenToolResult {
                 for_agent: Some(Value::String(WITHHELD.to_owned())),
                 for_history: None,
             },
@@ -227,7 +227,7 @@ impl<'a> Session<'a> {
         let stages = [MiddlewareStage::AfterTool, MiddlewareStage::PersistResult];
         self.engine
             .inner_runtime()
-            .has_layers_at_stages(&self.id, &stages)
+            .has_middleware_at_stages(&self.id, &stages)
     }
 
     fn submit_tool_result(
@@ -265,13 +265,13 @@ impl<'a> Session<'a> {
         call: &ToolCall,
         result: &Value,
         error: bool,
-    ) -> Result<Option<RewrittenResultTexts>, RuntimeError> {
+    ) -> Result<Option<RewrittenToolResultTexts>, RuntimeError> {
         let looked = self.has_result_middleware()?;
-        let RewrittenResult {
+        let RewrittenToolResult {
             for_agent: given,
             for_history: kept,
         } = self.returned(call, result, error)?;
-        Ok(looked.then(|| RewrittenResultTexts {
+        Ok(looked.then(|| RewrittenToolResultTexts {
             for_agent: given.as_ref().map(tool_result_text),
             for_history: kept.as_ref().map(tool_result_text),
         }))
@@ -440,7 +440,7 @@ impl<'a> Session<'a> {
     /// Delivers the end of the conversation, if a layer of middleware listens for it.
     pub(crate) fn deliver_session_end(&self, ended: SessionEnded) -> Result<(), RuntimeError> {
         let runtime = self.engine.inner_runtime();
-        match runtime.has_layers_at_stages(&self.id, &[MiddlewareStage::SessionEnd])? {
+        match runtime.has_middleware_at_stages(&self.id, &[MiddlewareStage::SessionEnd])? {
             true => self
                 .submit_agent_event(Input::SessionEnded(ended))
                 .map(drop),

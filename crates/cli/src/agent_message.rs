@@ -65,7 +65,7 @@ struct DeadlineStdin {
 impl Read for DeadlineStdin {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let Some(due) = self.due {
-            wait_readable(&self.from, due)?;
+            wait_until_stdin_readable(&self.from, due)?;
         }
         self.from.read(buffer)
     }
@@ -73,7 +73,7 @@ impl Read for DeadlineStdin {
 
 /// Waits until there is something to read, or the end.
 #[cfg(unix)]
-fn wait_readable(from: &io::StdinLock<'_>, due: Instant) -> io::Result<()> {
+fn wait_until_stdin_readable(from: &io::StdinLock<'_>, due: Instant) -> io::Result<()> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     loop {
@@ -94,6 +94,6 @@ fn wait_readable(from: &io::StdinLock<'_>, due: Instant) -> io::Result<()> {
 
 /// Elsewhere the agent's own timeout ends the wait.
 #[cfg(not(unix))]
-fn wait_readable(_from: &io::StdinLock<'_>, _due: Instant) -> io::Result<()> {
+fn wait_until_stdin_readable(_from: &io::StdinLock<'_>, _due: Instant) -> io::Result<()> {
     Ok(())
 }

@@ -68,7 +68,7 @@ pub(crate) fn read_guarded_files(located: &ProjectLocation, root: &Path) -> Guar
             others.insert(path_text_from_checkout_or_home(located, &settings), digest);
         }
     }
-    for ignores in git_ignore_files(located) {
+    for ignores in git_ignore_file_paths(located) {
         if let Some(digest) = file_digest(&ignores) {
             others.insert(path_text_from_checkout_or_home(located, &ignores), digest);
         }
@@ -122,7 +122,7 @@ pub(crate) fn protected_paths(located: &ProjectLocation, sources: &PolicySources
     paths.into_iter().filter_map(text).collect()
 }
 
-fn git_ignore_files(located: &ProjectLocation) -> Vec<PathBuf> {
+fn git_ignore_file_paths(located: &ProjectLocation) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = [&located.top, &located.place.root]
         .map(|folder| folder.join(".gitignore"))
         .into();

@@ -63,7 +63,7 @@ pub(crate) struct StateAndProfileArgs<'a> {
 impl ProjectLocation {
     /// Returns the config that stays in force here although it was edited.
     pub(crate) fn config_held_despite_edit(&self) -> io::Result<Option<ConfigHeldDespiteEdit>> {
-        held_config::read_held_config(&self.place.state, &self.place.root)
+        held_config::read_config_held_despite_edit(&self.place.state, &self.place.root)
     }
 
     /// Returns the same for a session that begins here, which may be in a folder whose config was
@@ -79,7 +79,7 @@ impl ProjectLocation {
     }
 
     /// Returns the error that the held config cannot be read or written.
-    pub(crate) fn held_config_io_error(&self, source: io::Error) -> ConfigError {
+    pub(crate) fn config_held_despite_edit_io_error(&self, source: io::Error) -> ConfigError {
         ConfigError::StateFile {
             name: self.place.state.join("held.json"),
             source,
@@ -97,7 +97,7 @@ impl ProjectLocation {
 
     /// Returns this place under the profile that a session was sealed with, whatever is asked for
     /// here.
-    pub(crate) fn with_sealed_profile(&self, profile: &RequestedConfigProfile) -> Self {
+    pub(crate) fn with_sealed_config_profile(&self, profile: &RequestedConfigProfile) -> Self {
         Self {
             profile: match profile {
                 RequestedConfigProfile::Plain => ConfigProfileChoice::Plain,
@@ -117,7 +117,7 @@ impl ProjectLocation {
         Self {
             place,
             repo_config: config,
-            top: git_top(root).unwrap_or(root).to_owned(),
+            top: git_checkout_top(root).unwrap_or(root).to_owned(),
             ..self.clone()
         }
     }
@@ -127,7 +127,7 @@ impl ProjectLocation {
     pub(crate) fn for_new_session(self) -> Result<Self, ConfigError> {
         match self
             .nearest_config_held_despite_edit()
-            .map_err(|source| self.held_config_io_error(source))?
+            .map_err(|source| self.config_held_despite_edit_io_error(source))?
         {
             Some(held) if held.root != self.place.root => Ok(self.with_project_root(&held.root)),
             _ => Ok(self),
@@ -192,7 +192,7 @@ impl ProjectLocation {
     }
 
     /// Compiles a policy under this profile, whatever was asked for.
-    pub(crate) fn compile_with_profile(
+    pub(crate) fn compile_policy_with_profile(
         &self,
         sources: &PolicySources,
         profile: Option<&str>,
@@ -230,7 +230,7 @@ impl ProjectLocation {
     }
 
     /// Returns where the config is, from the top of the checkout on: `.` if it is there.
-    pub(crate) fn root_relative_to_top(&self) -> String {
+    pub(crate) fn project_root_relative_to_top(&self) -> String {
         match self.place.root.strip_prefix(&self.top) {
             Ok(below) if below.as_os_str().is_empty() => ".".to_owned(),
             Ok(below) => below.display().to_string(),
@@ -273,7 +273,7 @@ fn locate_project_with_state(
 ) -> ProjectLocation {
     // Resolved first: a path through a link has other folders above it.
     let from = from.canonicalize().unwrap_or_else(|_| from.to_owned());
-    let git = git_top(&from);
+    let git = git_checkout_top(&from);
     // Without a repo only the folder itself counts: a config further up may be anybody's, for
     // example one that another user put into `/tmp`.
     let top = git.unwrap_or(&from);
@@ -319,7 +319,7 @@ fn locate_project_with_state(
 }
 
 /// Returns the top of the checkout that a folder is in.
-fn git_top(folder: &Path) -> Option<&Path> {
+fn git_checkout_top(folder: &Path) -> Option<&Path> {
     folder
         .ancestors()
         .find(|folder| folder.join(".git").exists())

@@ -24,7 +24,7 @@ pub(crate) const MASKED_CONSEQUENCE: &str =
     "it passes only where its output shows that tests ran and none failed";
 
 /// Returns the checks of this policy that hide a status, each with the first one that it hides.
-pub(crate) fn masked_checks(root: &Path, policy: &Policy) -> Vec<MaskedCheck> {
+pub(crate) fn checks_hiding_exit_status(root: &Path, policy: &Policy) -> Vec<MaskedCheck> {
     let env = std::env::vars_os().collect();
     let checks = policy.verifiers.iter().filter_map(|spec| {
         let reading = exit_statuses::analyse_exit_statuses(root, &env, spec)?;
@@ -49,13 +49,13 @@ pub(crate) fn masked_checks(root: &Path, policy: &Policy) -> Vec<MaskedCheck> {
         let (command, hider) = reading.commands.iter().filter_map(hidden).find(matters)?;
         Some(MaskedCheck {
             what: format!("{}: {}", spec.name, hider.describe_exit_mask(&command)),
-            fix: status_mask_fix(&hider),
+            fix: exit_status_masking_remedy(&hider),
         })
     });
     checks.collect()
 }
 
-fn status_mask_fix(hider: &ExitStatusMask) -> String {
+fn exit_status_masking_remedy(hider: &ExitStatusMask) -> String {
     let text = &hider.text;
     match hider.form {
         ExitStatusMaskKind::Alternative | ExitStatusMaskKind::Tool => format!("take `{text}` out"),

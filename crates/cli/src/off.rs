@@ -14,7 +14,7 @@ use checkrein_core::policy::Stance;
 use checkrein_runtime::durable_file;
 use serde::{Deserialize, Serialize};
 
-use crate::person::PersonCallerCheck;
+use crate::person::PersonCallerEvidence;
 use crate::signals::CANCELLED;
 use crate::ui::style;
 
@@ -36,7 +36,7 @@ pub(crate) struct OffPeriod {
     /// Why.
     pub(crate) reason: String,
     /// The check that a person asked for it.
-    pub(crate) by: PersonCallerCheck,
+    pub(crate) by: PersonCallerEvidence,
 }
 
 impl OffPeriod {
@@ -77,7 +77,7 @@ pub(crate) fn off_reason_in_stance_text(why: &str) -> Option<&str> {
         .filter(|told| told.starts_with(OFF_REASON_PREFIX))
 }
 
-fn off_file(state: &Path) -> PathBuf {
+fn off_file_path(state: &Path) -> PathBuf {
     state.join("off.json")
 }
 
@@ -92,11 +92,12 @@ pub(crate) fn read_off_period(state: &Path) -> Result<Option<OffPeriod>, String>
     let wrong = |why: String| {
         format!(
             "{} switches nothing off: {why}. A person takes it away by: checkrein on",
-            off_file(state).display()
+            off_file_path(state).display()
         )
     };
-    let bytes = durable_file::read_regular_file(&off_file(state), durable_file::MAX_SMALL_BYTES)
-        .map_err(|error| wrong(error.to_string()))?;
+    let bytes =
+        durable_file::read_regular_file(&off_file_path(state), durable_file::MAX_SMALL_BYTES)
+            .map_err(|error| wrong(error.to_string()))?;
     let Some(bytes) = bytes else { return Ok(None) };
     let off: OffPeriod =
         serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
@@ -129,12 +130,12 @@ pub(crate) fn cancelling_off_period() -> Option<&'static OffPeriod> {
 pub(crate) fn write_off_file(state: &Path, off: &OffPeriod) -> io::Result<()> {
     let mut bytes = serde_json::to_vec_pretty(off)?;
     bytes.push(b'\n');
-    durable_file::write_atomically(&off_file(state), &bytes)
+    durable_file::write_atomically(&off_file_path(state), &bytes)
 }
 
 /// Switches on again; says whether it was off at all.
 pub(crate) fn remove_off_file(state: &Path) -> io::Result<bool> {
     let was = active_off_period(state).is_some();
-    durable_file::remove_file(&off_file(state))?;
+    durable_file::remove_file_if_present(&off_file_path(state))?;
     Ok(was)
 }

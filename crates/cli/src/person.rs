@@ -12,7 +12,7 @@ use crate::ui::errors::CommandError;
 
 /// What was checked before an act was taken for a person's. It is recorded with the act.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PersonCallerCheck {
+pub(crate) struct PersonCallerEvidence {
     /// The account's name, as the environment has it.
     #[serde(default)]
     pub(crate) who: String,
@@ -24,7 +24,7 @@ pub(crate) struct PersonCallerCheck {
     pub(crate) ancestors: Option<Vec<String>>,
 }
 
-impl PersonCallerCheck {
+impl PersonCallerEvidence {
     /// Summarises the check in one line, for logs.
     pub(crate) fn person_at_terminal_summary(&self) -> String {
         let who = self.person_display_name();
@@ -77,7 +77,7 @@ const MAX_ANCESTORS: usize = 64;
 ///
 /// # Errors
 /// If the caller is no person, as far as one can tell.
-pub(crate) fn require_person(act: &str) -> Result<PersonCallerCheck, CommandError> {
+pub(crate) fn require_person(act: &str) -> Result<PersonCallerEvidence, CommandError> {
     let (checked, agent) = identify_person_or_agent();
     // The mark is named first: it is what a person can see and unset in a terminal of their own.
     let why = if let Some(mark) = checked.marks.first() {
@@ -116,7 +116,7 @@ pub(crate) fn forbid_agent_callers(act: &str) -> Result<(), CommandError> {
 }
 
 /// Returns what can be found out, and the name of an agent above this process.
-fn identify_person_or_agent() -> (PersonCallerCheck, Option<String>) {
+fn identify_person_or_agent() -> (PersonCallerEvidence, Option<String>) {
     let marks = agent_env_markers(std::env::vars_os().filter_map(|(name, value)| {
         let name = name.into_string().ok()?;
         (!value.is_empty()).then_some((name, value.to_string_lossy().into_owned()))
@@ -134,7 +134,7 @@ fn identify_person_or_agent() -> (PersonCallerCheck, Option<String>) {
     let who = ["USER", "LOGNAME", "USERNAME"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-    let checked = PersonCallerCheck {
+    let checked = PersonCallerEvidence {
         who: who.unwrap_or_default(),
         terminal: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
         marks,

@@ -55,7 +55,7 @@ pub(crate) fn effective_policy_sources(
     };
     let sources = PolicySources { repo, person };
     let state = &located.place.state;
-    let kept = |source| located.held_config_io_error(source);
+    let kept = |source| located.config_held_despite_edit_io_error(source);
     let Some(held) = located.config_held_despite_edit().map_err(kept)? else {
         return Ok(EffectivePolicySources {
             sources,
@@ -102,7 +102,7 @@ pub(crate) fn are_config_sources_trusted(located: &ProjectLocation, texts: &Poli
 
 /// Returns whether what lies in the repo is what a person approved; `None` if the repo has no
 /// config.
-pub(crate) fn is_repo_approved(located: &ProjectLocation) -> Option<bool> {
+pub(crate) fn is_repo_config_approved(located: &ProjectLocation) -> Option<bool> {
     match repo_or_approved_config(located) {
         Ok(repo) => {
             repo.map(|repo| trust::approved_config_digest(located) == Some(repo.config_digest()))

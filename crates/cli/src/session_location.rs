@@ -50,7 +50,7 @@ pub(crate) fn locate_session_store(
         if quick && is_newest_task_at_root(&located, &store, session)? {
             return Ok(LocatedProjectWithStore { located, store });
         }
-        let runtime = engine::build_runtime(&located, store.clone(), TaskDriver::Hook);
+        let runtime = engine::build_checkrein_runtime(&located, store.clone(), TaskDriver::Hook);
         if let Some(sealed) = runtime.seal_origin(session)? {
             let located = match sealed.root.filter(|root| is_same_checkout(&located, root)) {
                 Some(root) => located.with_project_root(&root),
@@ -73,7 +73,7 @@ pub(crate) fn locate_session_store(
         Some(store) => store,
         None => engine::open_store_with_timeout(&located.place, busy)?,
     };
-    engine::build_runtime(&located, store.clone(), TaskDriver::Hook)
+    engine::build_checkrein_runtime(&located, store.clone(), TaskDriver::Hook)
         .make_other_sessions_detect_edits(session, patience)?;
     // Only now, since open sessions have just recorded the edits that this depends on.
     let located = located.for_new_session()?;
@@ -95,7 +95,7 @@ pub(crate) fn locate_new_session_folder(
         due_at: None,
         cancelled: &never,
     };
-    engine::build_runtime(&located, store, TaskDriver::Hook)
+    engine::build_checkrein_runtime(&located, store, TaskDriver::Hook)
         .make_other_sessions_detect_edits(session, patience)?;
     Ok(located.for_new_session()?)
 }
@@ -170,7 +170,7 @@ fn find_session_in_state(
         return Ok(None);
     }
     let store = engine::open_store_with_timeout(&located.place, busy)?;
-    let runtime = engine::build_runtime(&located, store.clone(), TaskDriver::Hook);
+    let runtime = engine::build_checkrein_runtime(&located, store.clone(), TaskDriver::Hook);
     let sealed = runtime.seal_origin(session)?.unwrap_or_default();
     let settled = LocatedProjectWithStore { located, store };
     Ok(sealed.root.map(|root| (settled, root)))

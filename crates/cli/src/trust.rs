@@ -11,7 +11,7 @@ use checkrein_runtime::durable_file;
 use serde::{Deserialize, Serialize};
 
 use crate::locate::{self, ProjectLocation};
-use crate::person::PersonCallerCheck;
+use crate::person::PersonCallerEvidence;
 
 /// An approval: what was approved, and the check that a person did it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub(crate) struct TrustApproval {
     /// When.
     pub(crate) at: UnixMillis,
     /// The check of who approved it.
-    pub(crate) by: PersonCallerCheck,
+    pub(crate) by: PersonCallerEvidence,
     /// The config itself, for a repo that has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
@@ -35,7 +35,7 @@ struct ApprovedConfigsFile {
     approved: BTreeMap<String, TrustApproval>,
 }
 
-fn trust_file(state: &Path) -> PathBuf {
+fn trust_file_path(state: &Path) -> PathBuf {
     state.join("trust.json")
 }
 
@@ -45,7 +45,8 @@ fn read_trust_file_or_default(state: &Path) -> ApprovedConfigsFile {
 }
 
 fn read_trust_file(state: &Path) -> io::Result<ApprovedConfigsFile> {
-    match durable_file::read_regular_file(&trust_file(state), durable_file::MAX_CONFIG_BYTES)? {
+    match durable_file::read_regular_file(&trust_file_path(state), durable_file::MAX_CONFIG_BYTES)?
+    {
         Some(bytes) => Ok(serde_json::from_slice(&bytes)?),
         None => Ok(ApprovedConfigsFile::default()),
     }
@@ -54,12 +55,12 @@ fn read_trust_file(state: &Path) -> io::Result<ApprovedConfigsFile> {
 fn write_trust_file(state: &Path, approvals: &ApprovedConfigsFile) -> io::Result<()> {
     let mut bytes = serde_json::to_vec_pretty(approvals)?;
     bytes.push(b'\n');
-    durable_file::write_atomically(&trust_file(state), &bytes)
+    durable_file::write_atomically(&trust_file_path(state), &bytes)
 }
 
 fn find_config_approval(located: &ProjectLocation) -> Option<TrustApproval> {
     let mut approvals = read_trust_file_or_default(&located.place.state).approved;
-    let approval = approvals.remove(&located.root_relative_to_top())?;
+    let approval = approvals.remove(&located.project_root_relative_to_top())?;
     // A folder can claim to be a worktree of an approved repo; only one that the repo knows of is
     // believed.
     let here = approval.top == located.top || locate::is_linked_worktree(&located.top);
@@ -84,22 +85,22 @@ pub(crate) fn record_trust_approval(
     let state = &located.place.state;
     // The file is shared by all worktrees: without the lock, one of two approvals at the same time
     // would be lost.
-    let _lock = durable_file::lock_file(&trust_file(state))?;
+    let _lock = durable_file::lock_file(&trust_file_path(state))?;
     let mut approvals = read_trust_file_or_default(state);
     approvals
         .approved
-        .insert(located.root_relative_to_top(), approval);
+        .insert(located.project_root_relative_to_top(), approval);
     write_trust_file(state, &approvals)
 }
 
 /// Removes an approval; returns whether there was one.
 pub(crate) fn revoke_trust_approval(located: &ProjectLocation) -> io::Result<bool> {
     let state = &located.place.state;
-    let _lock = durable_file::lock_file(&trust_file(state))?;
+    let _lock = durable_file::lock_file(&trust_file_path(state))?;
     let mut approvals = read_trust_file_or_default(state);
     let was = approvals
         .approved
-        .remove(&located.root_relative_to_top())
+        .remove(&located.project_root_relative_to_top())
         .is_some();
     if was {
         write_trust_file(state, &approvals)?;
@@ -115,7 +116,7 @@ pub(crate) fn config_not_approved_notice(located: &ProjectLocation) -> String {
     let why = match (read_trust_file(state), approved_config_digest(located)) {
         (Err(error), _) => format!(
             "is not approved, since {} cannot be read ({error})",
-            trust_file(state).display()
+            trust_file_path(state).display()
         ),
         (Ok(_), Some(_)) => "has changed since you approved it".to_owned(),
         (Ok(_), None) => "is not approved".to_owned(),
@@ -143,7 +144,7 @@ mod tests {
                 locate::locate_project(&below, Some(&state))
             })
             .collect();
-        let by = PersonCallerCheck {
+        let by = PersonCallerEvidence {
             who: String::new(),
             terminal: true,
             marks: Vec::new(),
@@ -152,7 +153,7 @@ mod tests {
         std::thread::scope(|scope| {
             for located in &places {
                 let approval = TrustApproval {
-                    digest: Digest::hash_bytes(located.root_relative_to_top().as_bytes()),
+                    digest: Digest::hash_bytes(located.project_root_relative_to_top().as_bytes()),
                     top: located.top.clone(),
                     at: UnixMillis(1),
                     by: by.clone(),
@@ -162,7 +163,7 @@ mod tests {
             }
         });
         for located in &places {
-            let given = Digest::hash_bytes(located.root_relative_to_top().as_bytes());
+            let given = Digest::hash_bytes(located.project_root_relative_to_top().as_bytes());
             assert_eq!(approved_config_digest(located), Some(given));
         }
     }

@@ -400,7 +400,7 @@ fn prints_is_not_fooled() {
 const ONE_PER_SYSTEM: &[&str] = &[
     "PatchRootFolder",
     "ProcessTreeKillHandle",
-    "ProcessWaiter",
+    "ProcessTreeWaiter",
     "RunningWorker",
 ];
 

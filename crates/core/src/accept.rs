@@ -126,7 +126,7 @@ impl AcceptExpr {
         known: &BTreeSet<VerifierName>,
     ) -> Result<Self, AcceptExpressionError> {
         let tokens = tokenize_accept_expression(text)?;
-        let mut parser = AcceptParser {
+        let mut parser = AcceptExpressionParser {
             tokens: &tokens,
             known,
             depth: 0,
@@ -193,13 +193,13 @@ fn tokenize_accept_expression(text: &str) -> Result<Vec<String>, AcceptExpressio
     Ok(tokens)
 }
 
-struct AcceptParser<'a> {
+struct AcceptExpressionParser<'a> {
     tokens: &'a [String],
     known: &'a BTreeSet<VerifierName>,
     depth: u32,
 }
 
-impl AcceptParser<'_> {
+impl AcceptExpressionParser<'_> {
     fn peek_token(&self) -> Option<&str> {
         self.tokens.first().map(String::as_str)
     }

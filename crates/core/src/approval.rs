@@ -2,7 +2,7 @@
 //! whether the agent can put a question. This is the table of `docs/approvals.md`.
 
 use crate::input::{RuleDecision, ToolKind, ToolRequested};
-use crate::middleware::{MiddlewareAnswerFact, approval_question};
+use crate::middleware::{MiddlewareAnswerFact, middleware_question_for_person};
 use crate::policy::ApprovalMode;
 
 /// How a request is handled before anybody was asked.
@@ -22,14 +22,14 @@ pub enum ApprovalHandling {
 
 /// Returns how `request` is handled in this mode. A middleware layer that wants a person asked
 /// counts as a `prompt` rule.
-pub fn approval_handling(
+pub fn request_approval_handling(
     mode: ApprovalMode,
     request: &ToolRequested,
     layers: &[MiddlewareAnswerFact],
 ) -> ApprovalHandling {
     let all = matches!(mode, ApprovalMode::Always | ApprovalMode::Both);
     let nobody = matches!(mode, ApprovalMode::Never | ApprovalMode::Both);
-    let prompt = approval_question(layers).map(|_| RuleDecision::Prompt);
+    let prompt = middleware_question_for_person(layers).map(|_| RuleDecision::Prompt);
     // The order of `RuleDecision` is by severity, and `None` is below all of them, so a layer only
     // tightens.
     match request.facts.rule.max(prompt) {

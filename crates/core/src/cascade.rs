@@ -12,7 +12,7 @@ mod soft_tier;
 use self::evaluation::{
     StopEvaluation, VerifierKindsAtStop, VerifierOutcome, build_check_feedback, evaluate_stop,
     explain_advisory_judge_verdicts, explain_stop, failure_set_digest,
-    has_evidence_for_other_subject, subjects_digest,
+    has_evidence_for_other_subject, verifier_subjects_digest,
 };
 use crate::accept::TruthValue;
 use crate::decision::{
@@ -124,7 +124,7 @@ fn refuse_stop_by_middleware(
     ) {
         return accept_stop_and_end_task(draft, pending.stop, scope, transition, why);
     }
-    let told = RefusalCounters {
+    let told = RefusedStopCounters {
         // A sub-agent's refusals are not attempts, but the feedback counts from one.
         met: met.max(1),
         attempts: draft.policy.caps.attempts,
@@ -135,7 +135,7 @@ fn refuse_stop_by_middleware(
         reason: fact.reason.clone(),
         by_stance: fact.says == MiddlewareAnswer::BlockedByStance,
     });
-    refuse_with_feedback(
+    refuse_stop_with_feedback(
         draft,
         scope,
         &pending,
@@ -149,7 +149,7 @@ fn refuse_stop_by_middleware(
 pub(crate) fn advance_stop_evaluation(draft: &mut StepBuilder<'_>, scope: &ScopeId) {
     match draft.state.pending_stop(scope) {
         // Evidence for a stop that is no longer pending is recorded and decides nothing.
-        None => draft.decide_nothing_to_answer(),
+        None => draft.decide_input_noted(),
         // Something is still outstanding. No decision is made until all of it has arrived, so that
         // the order of arrival cannot change the answer (law 4).
         Some(pending)
@@ -249,7 +249,7 @@ fn accept_unverified_stop(
         let Some(task) = &draft.state.task else {
             return;
         };
-        let transition = accepted_transition(draft.policy, task, judged);
+        let transition = accepted_stop_transition(draft.policy, task, judged);
         return accept_stop_and_end_task(draft, pending.stop, scope, transition, why);
     }
     let task = draft.state.task.as_ref();
@@ -472,7 +472,7 @@ fn conclude_stop_evaluation(
             if let Some((subjects, set)) = of {
                 draft.apply_and_record_event(Event::FailureSetMet { set, subjects });
             }
-            return refuse_with_feedback(
+            return refuse_stop_with_feedback(
                 draft,
                 scope,
                 &pending,
@@ -500,7 +500,7 @@ fn conclude_stop_evaluation(
         TruthValue::True => match soft_tier::unmet_token_target(draft, &judged, &pending) {
             Some(target) => continue_toward_token_target(draft, scope, &pending, target, why),
             None => {
-                let mut transition = accepted_transition(draft.policy, task, &judged);
+                let mut transition = accepted_stop_transition(draft.policy, task, &judged);
                 // The agent's process is over already. Its own name for that is kept beside our
                 // reason.
                 if let Some(over) = &pending.agent_ending {
@@ -520,7 +520,7 @@ fn conclude_stop_evaluation(
             let transition = Transition::new(Reason::AwaitingHuman, detail);
             accept_stop_and_end_task(draft, pending.stop, scope, transition, why);
         }
-        TruthValue::False => continue_or_give_up(draft, scope, &pending, &judged, why),
+        TruthValue::False => refuse_stop_or_give_up_task(draft, scope, &pending, &judged, why),
     }
 }
 
@@ -532,7 +532,7 @@ enum JudgeConsequence<'a> {
     /// One cannot tell, and leaves it to a person.
     AwaitPerson(&'a VerifierOutcome),
     /// The agent is sent back.
-    SendBack(Vec<&'a VerifierOutcome>, RefusalCounters),
+    SendBack(Vec<&'a VerifierOutcome>, RefusedStopCounters),
 }
 
 fn judge_consequence<'a>(
@@ -585,7 +585,7 @@ fn judge_consequence<'a>(
     }
     let task = draft.state.task.as_ref();
     let of = task.map(|task| judge_failure_identity(policy, task, pending, &against));
-    let told = RefusalCounters {
+    let told = RefusedStopCounters {
         met: seen,
         attempts,
         repeat: scope.is_main_scope() && task.is_some_and(|task| task.last_failure == of),
@@ -602,7 +602,7 @@ fn judge_failure_identity(
 ) -> (EightByteDigest, EightByteDigest) {
     let named = |spec: &VerifierSpec| against.iter().any(|line| line.verifier == spec.name);
     let set = failure_set_digest(against.iter().copied());
-    (subjects_digest(policy, task, pending, named), set)
+    (verifier_subjects_digest(policy, task, pending, named), set)
 }
 
 /// Returns how many answers these judges may see. The most lenient of them counts.
@@ -614,7 +614,7 @@ fn judge_attempt_limit(policy: &Policy, judges: &[&VerifierOutcome]) -> u32 {
 
 /// Returns the ending of an accepted stop. It is `task_complete` only where hard evidence was
 /// necessary and is there (law 1).
-fn accepted_transition(policy: &Policy, task: &Task, judged: &StopEvaluation) -> Transition {
+fn accepted_stop_transition(policy: &Policy, task: &Task, judged: &StopEvaluation) -> Transition {
     if judged.has_necessary_hard_evidence() && !task.passed_over {
         return Transition::from_reason(Reason::TaskComplete);
     }
@@ -631,7 +631,7 @@ fn accepted_transition(policy: &Policy, task: &Task, judged: &StopEvaluation) ->
 /// Refuses a stop for which `accept` is false, or ends the task if another round is not worth it. A
 /// sub-agent's stop counts as a continuation but not as an attempt: attempts and told findings
 /// belong to the main conversation, which does not see what a sub-agent is told.
-fn continue_or_give_up(
+fn refuse_stop_or_give_up_task(
     draft: &mut StepBuilder<'_>,
     scope: &ScopeId,
     pending: &PendingStop,
@@ -690,12 +690,12 @@ fn continue_or_give_up(
     if let Some(transition) = verdict.or(stuck) {
         return accept_stop_and_end_task(draft, pending.stop, scope, transition, why);
     }
-    let refused = |line: &&VerifierOutcome| line.is_verifier_refusing();
+    let refused = |line: &&VerifierOutcome| line.verifier_refuses_stop();
     let against: Vec<&VerifierOutcome> = judged.outcomes.iter().filter(refused).collect();
     // If only judges are against it, the counters shown are the answers that they have seen, not
     // the attempts.
     let testimony = against.iter().all(|line| line.tier == VerifierTier::Judge);
-    let told = RefusalCounters {
+    let told = RefusedStopCounters {
         met: match testimony {
             true => soft_tier::count_answers_seen_by_judges(draft, scope),
             false => met.max(1),
@@ -706,7 +706,7 @@ fn continue_or_give_up(
         },
         repeat,
     };
-    refuse_with_feedback(
+    refuse_stop_with_feedback(
         draft,
         scope,
         pending,
@@ -734,8 +734,9 @@ fn last_chance_rerun_effects(
     {
         return Vec::new();
     }
-    let is_known =
-        |line: &&VerifierOutcome| line.is_verifier_refusing() && line.is_verdict_from_earlier_run();
+    let is_known = |line: &&VerifierOutcome| {
+        line.verifier_refuses_stop() && line.is_verdict_from_earlier_run()
+    };
     let lines = judged.outcomes.iter().filter(is_known);
     let effects = lines.filter_map(|line| {
         let spec = policy.verifier_spec(&line.verifier)?;
@@ -767,19 +768,19 @@ enum StopObjections<'a> {
 }
 
 /// The counters that feedback of a refused stop shows.
-struct RefusalCounters {
+struct RefusedStopCounters {
     met: u32,
     attempts: u32,
     repeat: bool,
 }
 
 /// Answers `continue`, with feedback built from these objections.
-fn refuse_with_feedback(
+fn refuse_stop_with_feedback(
     draft: &mut StepBuilder<'_>,
     scope: &ScopeId,
     pending: &PendingStop,
     against: StopObjections<'_>,
-    told: RefusalCounters,
+    told: RefusedStopCounters,
     why: DecisionExplanation,
 ) {
     let (against, layers) = match against {

@@ -79,7 +79,7 @@ impl InconclusiveCause {
     }
 
     /// Its word in digests. It never changes: recorded digests are made of it.
-    fn cause_digest_tag(self) -> &'static str {
+    fn inconclusive_cause_digest_tag(self) -> &'static str {
         match self {
             Self::Timeout => "Timeout",
             Self::Crash => "Crash",
@@ -110,7 +110,7 @@ pub fn verdict_text_for_digest(verdict: Verdict, cause: Option<InconclusiveCause
         Some(cause) => format!(
             "{} Some({})",
             verdict.verdict_digest_tag(),
-            cause.cause_digest_tag()
+            cause.inconclusive_cause_digest_tag()
         ),
         None => format!("{} None", verdict.verdict_digest_tag()),
     }

@@ -14,7 +14,7 @@ use crate::policy::Stance;
 
 pub use self::check_runs::{
     CheckOutcomeAtStop, CheckRunExplanation, CheckRunReason, StopCheckRuns, StopHoldupCause,
-    check_runs_at_each_stop, newest_stop_held_up_cause,
+    list_check_runs_of_each_stop, newest_stop_held_up_cause,
 };
 
 /// Why a decision is what it is: facts in the order in which they were asked.

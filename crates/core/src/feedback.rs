@@ -272,7 +272,7 @@ fn build_check_feedback_section<'a>(
     section.head.push('\n');
     let Some(found) = found else { return section };
 
-    let named = |keys| findings_with_keys(found, keys);
+    let named = |keys| findings_matching_keys(found, keys);
     section.new = named(&check.new)
         .map(|finding| (finding.id.as_str(), describe_finding(finding)))
         .collect();
@@ -387,7 +387,7 @@ fn describe_verdict(check: &FailedCheckFeedback, found: Option<&Evidence>) -> St
     }
 }
 
-fn findings_with_keys<'a>(
+fn findings_matching_keys<'a>(
     found: &'a Evidence,
     keys: &'a [EightByteDigest],
 ) -> impl Iterator<Item = &'a Finding> {

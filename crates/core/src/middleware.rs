@@ -154,7 +154,7 @@ impl MiddlewareAnswerFact {
 }
 
 /// Returns the question for a person about a call, if a layer wants one asked.
-pub fn approval_question(layers: &[MiddlewareAnswerFact]) -> Option<String> {
+pub fn middleware_question_for_person(layers: &[MiddlewareAnswerFact]) -> Option<String> {
     let asks = layers
         .iter()
         // Layers answer in the order in which they were asked. One question is enough for a person.

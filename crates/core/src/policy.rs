@@ -54,7 +54,7 @@ pub struct Policy {
     pub veto: Option<VetoModelPolicy>,
     /// Whether a model is asked to rate the agent's progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub progress: Option<ProgressPolicy>,
+    pub progress: Option<ProgressRatingPolicy>,
     /// Layers of middleware, in the order in which they are asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub middleware: Vec<MiddlewareSpec>,
@@ -344,7 +344,7 @@ pub struct VetoModelPolicy {
 
 /// `[progress]`, where it is enabled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProgressPolicy {
+pub struct ProgressRatingPolicy {
     /// `provider/model`.
     pub model: String,
     /// A score below this, in thousandths, is no progress.
@@ -452,7 +452,7 @@ impl VerifierSpec {
     }
 
     /// Returns the digest of everything that can change its verdict on the same subject.
-    pub fn definition_digest(&self) -> Digest {
+    pub fn verifier_definition_digest(&self) -> Digest {
         Digest::hash_parts([
             self.kind.as_bytes(),
             self.definition.as_bytes(),

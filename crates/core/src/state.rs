@@ -260,7 +260,7 @@ pub struct ScopeState {
 
 /// One tool call as detectors see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "PackedCall", into = "PackedCall")]
+#[serde(from = "PackedRecentCall", into = "PackedRecentCall")]
 pub struct RecentCall {
     /// Tool and canonical arguments.
     pub call: EightByteDigest,
@@ -280,14 +280,14 @@ pub struct RecentCall {
 
 /// The compact form of a call in the state cache, which holds hundreds of them.
 #[derive(Serialize, Deserialize)]
-struct PackedCall(
+struct PackedRecentCall(
     EightByteDigest,
     Option<EightByteDigest>,
     Option<EightByteDigest>,
     u8,
 );
 
-impl From<RecentCall> for PackedCall {
+impl From<RecentCall> for PackedRecentCall {
     fn from(call: RecentCall) -> Self {
         // Three flags in the low bits and the reach in the two above them. State caches are read
         // back with these positions.
@@ -307,8 +307,8 @@ impl From<RecentCall> for PackedCall {
     }
 }
 
-impl From<PackedCall> for RecentCall {
-    fn from(PackedCall(call, id, outcome, marks): PackedCall) -> Self {
+impl From<PackedRecentCall> for RecentCall {
+    fn from(PackedRecentCall(call, id, outcome, marks): PackedRecentCall) -> Self {
         Self {
             call,
             id,
@@ -507,14 +507,14 @@ impl SessionState {
     }
 
     /// Returns the reach of the call that this result belongs to, if that call was an act.
-    pub fn act_reach(&self, returned: &ToolReturned) -> Option<ActReach> {
+    pub fn act_reach_of_returned_call(&self, returned: &ToolReturned) -> Option<ActReach> {
         let scope = self.scope_by_id(&returned.scope)?;
         scope.window.get(scope.find_open_call(returned)?)?.reach
     }
 
     /// Returns the reach of the newest call of this conversation, if it was an act, its outcome was
     /// never reported, and no prompt or stop has come since.
-    pub fn unreported_act_reach(&self, scope: &ScopeId) -> Option<ActReach> {
+    pub fn unreported_tool_act_reach(&self, scope: &ScopeId) -> Option<ActReach> {
         let known = self.scope_by_id(scope)?;
         let newest = known.window.back()?;
         // A call that was halted or struck did not run.

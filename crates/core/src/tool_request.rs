@@ -272,7 +272,7 @@ fn evaluate_exec_policy(
     let reason = facts.reason.clone();
     // The rule's own reason comes first. A layer's question is used only if no rule matched with a
     // reason.
-    let reason = reason.or_else(|| middleware::approval_question(layers));
+    let reason = reason.or_else(|| middleware::middleware_question_for_person(layers));
     let reason = reason.unwrap_or_else(|| {
         match facts.rule {
             Some(RuleDecision::Prompt | RuleDecision::Forbidden) => {
@@ -287,7 +287,7 @@ fn evaluate_exec_policy(
         approval,
         until,
     };
-    let decision = match approval::approval_handling(policy.approval, request, layers) {
+    let decision = match approval::request_approval_handling(policy.approval, request, layers) {
         ApprovalHandling::NotRequired => return None,
         ApprovalHandling::Forbid => {
             why.push(DecisionFactor::Rule {

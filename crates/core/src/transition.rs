@@ -118,7 +118,7 @@ pub struct Transition {
 impl Transition {
     /// Returns whether this may replace a bad ending: it is a better one, or it is the outcome of
     /// the person that was waited for.
-    pub(crate) fn can_replace(&self, spent: &Transition) -> bool {
+    pub(crate) fn can_replace_bad_ending(&self, spent: &Transition) -> bool {
         let waited = spent.reason == Reason::AwaitingHuman;
         let came = matches!(
             self.reason,

@@ -20,17 +20,18 @@ mod shell;
 
 pub use codex_check::{CodexFormatRuleMatch, ExecPolicyCheckResult, ProgramPathResolutionBase};
 pub use compile::{
-    ListedRule, ListedRulesFile, RuleExample, RulesCompileError, RulesListingEntry,
+    ListedRule, RuleExample, RulesCompileError, RulesFileListing, RulesListingEntry,
     compile_and_list_rules, compile_execpolicy_rules_files, compile_rules_with_base_folder,
 };
 pub use effect_policy::{EffectPolicy, UnmatchedDecision};
-pub use exit_status::{ProjectEntry, ScriptProjectView, analyze_exit_statuses};
+pub use exit_status::{ProjectPathKind, ScriptProjectView, analyze_exit_statuses};
 pub use network_rules::{NetworkProtocol, NetworkRule};
 pub use read_only_commands::is_read_only_command;
 pub use rule_set::{MatchedRule, RuleSet, StoredRuleSetReadError};
 pub use shell::{
-    CommandStartFolders, FileChangedByCommand, FilesChangedByCommand, ParsedScripts,
-    PatchApplyingCommand, PatchText, PatchTool, evaluate_argv, evaluate_argv_with_script_cache,
-    evaluate_file_changes, evaluate_file_writes, evaluate_parsed_script, evaluate_real_paths,
-    evaluate_script, patch_commands_in_argv, patches_in_script,
+    CommandStartFolders, FileChangedByCommand, FilesChangedByCommand, ParsedShellScriptCache,
+    PatchApplyingCommand, PatchTextSource, PatchTool, evaluate_argv,
+    evaluate_argv_with_script_cache, evaluate_file_changes, evaluate_file_writes,
+    evaluate_parsed_script, evaluate_real_paths, evaluate_script, patch_commands_in_argv,
+    patches_in_script,
 };

@@ -4,7 +4,7 @@
 
 use crate::effects::evaluation::display_path;
 use crate::effects::glob::{globs_intersect, is_glob};
-use crate::effects::paths::{PIECE, ProjectRoots, ResolvedPath, TREE, UNKNOWN};
+use crate::effects::paths::{PIECE, ProjectAndHomeFolders, ResolvedPath, TREE, UNKNOWN};
 
 /// Our own commands that change something, and those that an agent never has to type.
 const PERSON_COMMANDS: &[&str] = &[
@@ -77,7 +77,7 @@ pub(crate) enum PredictedPathChange {
 pub(crate) fn protected_path_change_refusal(
     spot: &ResolvedPath,
     change: PredictedPathChange,
-    ground: &ProjectRoots,
+    ground: &ProjectAndHomeFolders,
     protected: &[String],
 ) -> Option<String> {
     let path = spot.absolute_path_text();
@@ -155,7 +155,7 @@ fn is_protected_path(parts: &[&str], kept: &str) -> bool {
 /// Returns whether something protected is removed together with this path.
 fn removal_hits_protected_path(
     parts: &[&str],
-    ground: &ProjectRoots,
+    ground: &ProjectAndHomeFolders,
     protected: &[String],
 ) -> bool {
     let all_below = parts.iter().position(|part| *part == "**");

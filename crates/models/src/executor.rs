@@ -19,7 +19,7 @@ const CANCEL_POLL: Duration = Duration::from_millis(50);
 static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
 
 /// Returns the shared runtime. Its one thread drives the connections, even while nobody waits.
-fn shared_runtime() -> Result<&'static Runtime, ModelError> {
+fn shared_tokio_runtime() -> Result<&'static Runtime, ModelError> {
     // Never shut down: a connection that is reused keeps its task on this runtime until the process
     // ends.
     let started = RUNTIME.get_or_init(|| {
@@ -47,7 +47,7 @@ where
     T: Send,
     E: From<ModelError> + Send,
 {
-    let runtime = shared_runtime()?;
+    let runtime = shared_tokio_runtime()?;
     if !is_in_tokio_runtime() {
         return runtime.block_on(future);
     }
@@ -91,7 +91,7 @@ where
 pub(crate) async fn run_on_shared_runtime<T: Send + 'static>(
     future: impl Future<Output = Result<T, ModelError>> + Send + 'static,
 ) -> Result<T, ModelError> {
-    AbortOnDrop(shared_runtime()?.spawn(future))
+    AbortOnDrop(shared_tokio_runtime()?.spawn(future))
         .await
         .unwrap_or_else(|error| Err(async_executor_error(&error)))
 }

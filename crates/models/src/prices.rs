@@ -38,7 +38,7 @@ pub struct PriceList {
 }
 
 /// A line of the table.
-struct PriceRow {
+struct ModelPriceRow {
     model: String,
     /// For requests with more input tokens than this.
     above: u64,
@@ -134,8 +134,8 @@ fn is_model_version_of(name: &str, model: &str) -> bool {
     begins && parts.all(number)
 }
 
-fn built_in_prices() -> &'static [PriceRow] {
-    static LINES: OnceLock<Vec<PriceRow>> = OnceLock::new();
+fn built_in_prices() -> &'static [ModelPriceRow] {
+    static LINES: OnceLock<Vec<ModelPriceRow>> = OnceLock::new();
     LINES.get_or_init(|| price_table_rows().filter_map(parse_price_row).collect())
 }
 
@@ -145,7 +145,7 @@ fn price_table_rows() -> impl Iterator<Item = &'static str> {
         .filter(|row| !row.starts_with('#') && !row.is_empty())
 }
 
-fn parse_price_row(row: &str) -> Option<PriceRow> {
+fn parse_price_row(row: &str) -> Option<ModelPriceRow> {
     let mut fields = row.split('\t');
     let model = normalized_model_name(fields.next()?);
     let above = fields.next()?.parse().ok()?;
@@ -160,7 +160,7 @@ fn parse_price_row(row: &str) -> Option<PriceRow> {
         cache_write: written,
         output,
     };
-    Some(PriceRow {
+    Some(ModelPriceRow {
         model,
         above,
         price,
@@ -207,7 +207,8 @@ mod tests {
                     .cache_read
                     .is_none_or(|cached| cached <= line.price.input)
             );
-            let same = |other: &&PriceRow| other.model == line.model && other.above == line.above;
+            let same =
+                |other: &&ModelPriceRow| other.model == line.model && other.above == line.above;
             assert_eq!(
                 built_in_prices().iter().filter(same).count(),
                 1,

@@ -51,7 +51,7 @@ const OPENAI: WireDialect = WireDialect {
     ..STRICT
 };
 
-const fn chat_provider(
+const fn chat_completions_provider(
     name: &'static str,
     dialect: WireDialect,
     base: &'static str,
@@ -74,7 +74,7 @@ const fn chat_provider(
 pub(crate) const PROVIDERS: &[ModelProvider] = &[
     ModelProvider {
         wire: WireFormat::Anthropic,
-        ..chat_provider(
+        ..chat_completions_provider(
             "anthropic",
             STRICT,
             "https://api.anthropic.com",
@@ -84,7 +84,7 @@ pub(crate) const PROVIDERS: &[ModelProvider] = &[
     },
     ModelProvider {
         wire: WireFormat::Responses,
-        ..chat_provider(
+        ..chat_completions_provider(
             "openai",
             OPENAI,
             "https://api.openai.com/v1",
@@ -94,7 +94,7 @@ pub(crate) const PROVIDERS: &[ModelProvider] = &[
     },
     ModelProvider {
         account: "openai",
-        ..chat_provider(
+        ..chat_completions_provider(
             "openai-chat",
             OPENAI,
             "https://api.openai.com/v1",
@@ -104,7 +104,7 @@ pub(crate) const PROVIDERS: &[ModelProvider] = &[
     },
     ModelProvider {
         wire: WireFormat::Gemini,
-        ..chat_provider(
+        ..chat_completions_provider(
             "gemini",
             STRICT,
             GEMINI,
@@ -115,7 +115,7 @@ pub(crate) const PROVIDERS: &[ModelProvider] = &[
     ModelProvider {
         wire: WireFormat::Gemini,
         account: "gemini",
-        ..chat_provider(
+        ..chat_completions_provider(
             "google",
             STRICT,
             GEMINI,
@@ -125,7 +125,7 @@ pub(crate) const PROVIDERS: &[ModelProvider] = &[
     },
     ModelProvider {
         local: true,
-        ..chat_provider(
+        ..chat_completions_provider(
             "ollama",
             STRICT,
             "http://127.0.0.1:11434/v1",
@@ -135,7 +135,7 @@ pub(crate) const PROVIDERS: &[ModelProvider] = &[
     },
     ModelProvider {
         local: true,
-        ..chat_provider(
+        ..chat_completions_provider(
             "vllm",
             STRICT,
             "http://127.0.0.1:8000/v1",
@@ -145,7 +145,7 @@ pub(crate) const PROVIDERS: &[ModelProvider] = &[
     },
     ModelProvider {
         local: true,
-        ..chat_provider(
+        ..chat_completions_provider(
             "lmstudio",
             STRICT,
             "http://127.0.0.1:1234/v1",
@@ -153,56 +153,56 @@ pub(crate) const PROVIDERS: &[ModelProvider] = &[
             &["LMSTUDIO_API_KEY"],
         )
     },
-    chat_provider(
+    chat_completions_provider(
         "openrouter",
         STRICT,
         "https://openrouter.ai/api/v1",
         &["OPENROUTER_BASE_URL"],
         &["OPENROUTER_API_KEY"],
     ),
-    chat_provider(
+    chat_completions_provider(
         "groq",
         LOOSE,
         "https://api.groq.com/openai/v1",
         &["GROQ_BASE_URL"],
         &["GROQ_API_KEY"],
     ),
-    chat_provider(
+    chat_completions_provider(
         "deepseek",
         DEEPSEEK,
         "https://api.deepseek.com/v1",
         &["DEEPSEEK_BASE_URL"],
         &["DEEPSEEK_API_KEY"],
     ),
-    chat_provider(
+    chat_completions_provider(
         "mistral",
         MISTRAL,
         "https://api.mistral.ai/v1",
         &["MISTRAL_BASE_URL"],
         &["MISTRAL_API_KEY"],
     ),
-    chat_provider(
+    chat_completions_provider(
         "xai",
         STRICT,
         "https://api.x.ai/v1",
         &["XAI_BASE_URL"],
         &["XAI_API_KEY"],
     ),
-    chat_provider(
+    chat_completions_provider(
         "together",
         STRICT,
         "https://api.together.xyz/v1",
         &["TOGETHER_BASE_URL"],
         &["TOGETHER_API_KEY"],
     ),
-    chat_provider(
+    chat_completions_provider(
         "fireworks",
         STRICT,
         "https://api.fireworks.ai/inference/v1",
         &["FIREWORKS_BASE_URL"],
         &["FIREWORKS_API_KEY"],
     ),
-    chat_provider(
+    chat_completions_provider(
         "cerebras",
         LOOSE,
         "https://api.cerebras.ai/v1",

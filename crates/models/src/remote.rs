@@ -297,7 +297,7 @@ impl RemoteModelInner {
                 self.broken_model_connection_error("the answer broke off", key, again)
             }
             ModelAnswerDecodeError::Reported { status, what } => {
-                self.status_error(status, &what, key, again)
+                self.http_status_failure(status, &what, key, again)
             }
         }
     }
@@ -331,11 +331,11 @@ impl RemoteModelInner {
         if spent {
             return self.provider_refusal_error(status.as_u16(), what, key);
         }
-        self.status_error(status.as_u16(), what, key, RetryHint::After(asked))
+        self.http_status_failure(status.as_u16(), what, key, RetryHint::After(asked))
     }
 
     /// Returns the failure for a status. `again` applies to statuses that can pass.
-    fn status_error(
+    fn http_status_failure(
         &self,
         status: u16,
         what: &str,

@@ -27,7 +27,7 @@ const VETO: &str = r#"{"ref": 48213947, "verdict": "veto", "confidence": 0.92, "
 fn verdict(text: &str) -> Result<(&'static str, u16), UnreadableAnswerCause> {
     let answer = parse_model_answer(text, WANTED)?;
     Ok((
-        answer.field_matching_allowed_words("verdict", WORDS)?,
+        answer.enum_field_value("verdict", WORDS)?,
         answer.thousandths_field("confidence")?,
     ))
 }
@@ -276,10 +276,7 @@ fn an_unsigned_answer_is_known_as_one() {
     let said = "```json\n{\"verdict\": \"veto\", \"confidence\": 0.9}\n```";
     let answer = parse_model_answer(said, WANTED).unwrap();
     assert!(!answer.answer_repeats_request_number());
-    assert_eq!(
-        answer.field_matching_allowed_words("verdict", WORDS),
-        Ok("veto")
-    );
+    assert_eq!(answer.enum_field_value("verdict", WORDS), Ok("veto"));
 }
 
 #[test]

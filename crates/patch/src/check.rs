@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use checkrein_core::digest::Digest;
 
-use crate::file_tree::{FileTree, TreeNode};
+use crate::file_tree::{FileTree, FileTreeNode};
 use crate::hunks::{self, HunkMatchDialect};
 use crate::parsed_patch::{ParsedPatch, PatchFileChange, PatchFileSection, PatchFormat};
-use crate::plan::{FileAction, ListedFileAction, PatchPlan, PlannedFile, PlannedFileContent};
+use crate::plan::{FileAction, ListedFileAction, PatchPlan, PlannedFileChange, PlannedFileContent};
 use crate::refusal::{PatchRefusal, PatchRefusalCause};
 use crate::tree_path::{self, PathBelowRoot};
 use crate::update_chunks;
@@ -67,7 +67,7 @@ pub fn check_patch(
         if file.before.is_none() && file.now.is_none() {
             continue;
         }
-        steps.push(PlannedFile {
+        steps.push(PlannedFileChange {
             path: file.path,
             before: file.before,
             after: file.now,
@@ -144,7 +144,7 @@ impl PatchPlanner<'_> {
             PatchFileChange::Delete => {
                 // The last name is not followed: a deletion means the link itself, not its target.
                 let path = self.resolve_patch_path(&spot, false)?;
-                if let Ok(TreeNode::Link(_)) = self.node_after_patch_changes(&path) {
+                if let Ok(FileTreeNode::Link(_)) = self.node_after_patch_changes(&path) {
                     return Err(vec![spot.build_patch_refusal(
                         PatchRefusalCause::Unsupported,
                         "it is a symbolic link: remove it by name in a shell",
@@ -161,7 +161,7 @@ impl PatchPlanner<'_> {
                 if to.is_some()
                     && matches!(
                         self.node_after_patch_changes(&self.resolve_patch_path(&spot, false)?),
-                        Ok(TreeNode::Link(_))
+                        Ok(FileTreeNode::Link(_))
                     )
                 {
                     // A move would remove the link and leave the file that it names in place.
@@ -179,7 +179,7 @@ impl PatchPlanner<'_> {
                     vec![spot.build_patch_refusal(PatchRefusalCause::NotText, what)]
                 })?;
                 let updated =
-                    update_chunks::apply_chunks(&change.path, &text, chunks)?.into_bytes();
+                    update_chunks::apply_update_chunks(&change.path, &text, chunks)?.into_bytes();
                 self.plan_file_write_or_move(&spot, path, to.as_deref(), updated, None, false)?;
             }
             PatchFileChange::Create {
@@ -360,20 +360,20 @@ impl PatchPlanner<'_> {
     }
 
     /// Returns what is at a path after the changes so far.
-    fn node_after_patch_changes(&self, path: &PathBelowRoot) -> Result<TreeNode, String> {
+    fn node_after_patch_changes(&self, path: &PathBelowRoot) -> Result<FileTreeNode, String> {
         let key = self.case_folded_path_key(path);
         if let Some(file) = self.files.get(&key) {
             if let Some(content) = &file.now {
-                return Ok(TreeNode::File {
+                return Ok(FileTreeNode::File {
                     identity: file.identity,
                     executable: content.executable == Some(true),
                 });
             }
             // The patch removed the file. The tree still has it, so it must not be asked.
-            return Ok(TreeNode::Missing);
+            return Ok(FileTreeNode::Missing);
         }
         if self.folders.get(&key).is_some_and(|files| *files > 0) {
-            return Ok(TreeNode::Folder);
+            return Ok(FileTreeNode::Folder);
         }
         self.tree
             .file_node_at_path(path)
@@ -387,11 +387,11 @@ impl PatchPlanner<'_> {
         spot: &PatchPathReference<'_>,
         follow: bool,
     ) -> Result<PathBelowRoot, PatchRefusalList> {
-        self.resolve_links(spot, follow)
+        self.resolve_patch_path_symlinks(spot, follow)
             .map_err(|refusal| vec![refusal])
     }
 
-    fn resolve_links(
+    fn resolve_patch_path_symlinks(
         &self,
         spot: &PatchPathReference<'_>,
         follow: bool,
@@ -425,7 +425,7 @@ impl PatchPlanner<'_> {
                 ".." => {
                     // `..` above the root: refused, even if a later name would lead back in.
                     if !at.pop_path_name() {
-                        return Err(outside_refusal(spot));
+                        return Err(path_outside_root_refusal(spot));
                     }
                     continue;
                 }
@@ -435,15 +435,15 @@ impl PatchPlanner<'_> {
                 name => at.push_path_component(name),
             }
             let node = match missing {
-                true => TreeNode::Missing,
+                true => FileTreeNode::Missing,
                 false => self.node_after_patch_changes(&at).map_err(|error| {
                     spot.build_patch_refusal(PatchRefusalCause::Unreadable, error)
                 })?,
             };
-            missing = node == TreeNode::Missing;
+            missing = node == FileTreeNode::Missing;
             let is_last = names.iter().all(|name| matches!(name.as_str(), "" | "."));
             match node {
-                TreeNode::Link(target) if follow || !is_last => {
+                FileTreeNode::Link(target) if follow || !is_last => {
                     // Cycles are found by this bound alone, as POSIX systems find them (`ELOOP`).
                     links += 1;
                     if links > MAX_LINKS {
@@ -455,21 +455,21 @@ impl PatchPlanner<'_> {
                     at = from;
                     names.extend(rest);
                 }
-                TreeNode::Folder if is_last => {
+                FileTreeNode::Folder if is_last => {
                     return Err(bad("it is a folder, and a file is wanted"));
                 }
-                TreeNode::Other => return Err(bad("it is neither a file nor a folder")),
-                TreeNode::File { .. } | TreeNode::Link(_) if !is_last => {
+                FileTreeNode::Other => return Err(bad("it is neither a file nor a folder")),
+                FileTreeNode::File { .. } | FileTreeNode::Link(_) if !is_last => {
                     return Err(bad("something on the way to it is a file"));
                 }
                 // The system would refuse `missing/../file`; resolving it by text would accept it.
-                TreeNode::Missing if names.iter().any(|name| name == "..") => {
+                FileTreeNode::Missing if names.iter().any(|name| name == "..") => {
                     return Err(bad("it goes up again from a folder that is not there"));
                 }
-                TreeNode::Missing
-                | TreeNode::Folder
-                | TreeNode::File { .. }
-                | TreeNode::Link(_) => {}
+                FileTreeNode::Missing
+                | FileTreeNode::Folder
+                | FileTreeNode::File { .. }
+                | FileTreeNode::Link(_) => {}
             }
         }
         // Checked on the resolved path, so that a link into `.git` is refused as well. A hook or a
@@ -503,7 +503,7 @@ impl PatchPlanner<'_> {
         });
         match below {
             Some(below) => Ok((PathBelowRoot::tree_root_path(), below.split('/'))),
-            None => Err(outside_refusal(spot)),
+            None => Err(path_outside_root_refusal(spot)),
         }
     }
 
@@ -515,7 +515,7 @@ impl PatchPlanner<'_> {
         path: &PathBelowRoot,
     ) -> Result<Option<Option<(u64, u64)>>, PatchRefusalList> {
         match self.node_after_patch_changes(path) {
-            Ok(TreeNode::File { identity, .. }) => Ok(Some(identity)),
+            Ok(FileTreeNode::File { identity, .. }) => Ok(Some(identity)),
             Ok(_) => Ok(None),
             Err(error) => Err(vec![
                 spot.build_patch_refusal(PatchRefusalCause::Unreadable, error),
@@ -609,7 +609,7 @@ impl PatchPlanner<'_> {
                     &self.read_patch_target_file(spot, path)?,
                 ));
                 touched.identity = identity;
-                self.refuse_aliased_file(spot, &touched)?;
+                self.refuse_file_patched_by_two_names(spot, &touched)?;
             }
             self.track_patched_file(key.clone(), touched);
         }
@@ -640,7 +640,7 @@ impl PatchPlanner<'_> {
     }
 
     /// Refuses a file that the patch also changes under another name.
-    fn refuse_aliased_file(
+    fn refuse_file_patched_by_two_names(
         &self,
         spot: &PatchPathReference<'_>,
         touched: &PatchedFile,
@@ -684,7 +684,7 @@ impl PatchPlanner<'_> {
     }
 }
 
-fn outside_refusal(spot: &PatchPathReference<'_>) -> PatchRefusal {
+fn path_outside_root_refusal(spot: &PatchPathReference<'_>) -> PatchRefusal {
     spot.build_patch_refusal(
         PatchRefusalCause::OutsideRoot,
         "the path leads out of the folder that is worked in",

@@ -7,7 +7,7 @@ use crate::tree_path::PathBelowRoot;
 
 /// What is at a path. Links are not followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TreeNode {
+pub enum FileTreeNode {
     /// Nothing.
     Missing,
     /// A regular file.
@@ -42,7 +42,7 @@ pub trait FileTree {
     ///
     /// # Errors
     /// If the system reports an error.
-    fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<TreeNode, FileTreeError>;
+    fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<FileTreeNode, FileTreeError>;
 
     /// The bytes of the regular file at this path.
     ///
@@ -61,7 +61,7 @@ pub trait FileTree {
 
 /// A tree in memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct MemoryTree {
+pub struct InMemoryFileTree {
     /// Its files.
     pub files: BTreeMap<PathBelowRoot, Vec<u8>>,
     /// Its symbolic links.
@@ -72,8 +72,8 @@ pub struct MemoryTree {
     pub is_case_insensitive: bool,
 }
 
-impl MemoryTree {
-    fn find_path<'a, T>(
+impl InMemoryFileTree {
+    fn find_entry_by_tree_path<'a, T>(
         &self,
         of: &'a BTreeMap<PathBelowRoot, T>,
         path: &PathBelowRoot,
@@ -89,17 +89,17 @@ impl MemoryTree {
     }
 }
 
-impl FileTree for MemoryTree {
-    fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<TreeNode, FileTreeError> {
-        if let Some((at, _)) = self.find_path(&self.files, path) {
-            return Ok(TreeNode::File {
+impl FileTree for InMemoryFileTree {
+    fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<FileTreeNode, FileTreeError> {
+        if let Some((at, _)) = self.find_entry_by_tree_path(&self.files, path) {
+            return Ok(FileTreeNode::File {
                 // The position is unique, and stable as long as a check borrows the tree.
                 identity: Some((0, at as u64)),
                 executable: false,
             });
         }
-        if let Some((_, target)) = self.find_path(&self.links, path) {
-            return Ok(TreeNode::Link(target.clone()));
+        if let Some((_, target)) = self.find_entry_by_tree_path(&self.links, path) {
+            return Ok(FileTreeNode::Link(target.clone()));
         }
         // Folders are implied by what lies below them.
         let mut known = self
@@ -111,14 +111,14 @@ impl FileTree for MemoryTree {
             match known.any(|known| known.is_at_or_below_folder(path))
                 || *path == PathBelowRoot::tree_root_path()
             {
-                true => TreeNode::Folder,
-                false => TreeNode::Missing,
+                true => FileTreeNode::Folder,
+                false => FileTreeNode::Missing,
             },
         )
     }
 
     fn read_file(&self, path: &PathBelowRoot) -> Result<Vec<u8>, FileTreeError> {
-        match self.find_path(&self.files, path) {
+        match self.find_entry_by_tree_path(&self.files, path) {
             Some((_, bytes)) => Ok(bytes.clone()),
             None => Err(FileTreeError::System("no such file".to_owned())),
         }

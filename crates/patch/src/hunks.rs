@@ -128,8 +128,8 @@ fn find_hunk_position(
     }
     let block = index.block_line_ids(old.iter().map(|line| Cow::Borrowed(line.as_bytes())))?;
     index
-        .block_positions(&block, 0)
-        .filter(|start| index.spend_comparisons(2 * placed.len()) && fits(*start))
+        .line_block_positions(&block, 0)
+        .filter(|start| index.spend_line_comparisons(2 * placed.len()) && fits(*start))
         .min_by_key(|start| {
             let stands = *start as i64 + shift(*start);
             // At equal distances the later place wins.
@@ -153,7 +153,7 @@ fn hunk_not_found_refusal(path: &str, file: &[&[u8]], hunk: &Hunk) -> PatchRefus
     let (their_bytes, our_bytes) = (bytes(&theirs), bytes(&ours));
     let index = LineContentIndex::new(their_bytes.iter().map(Cow::from));
     let block = index.block_line_ids(our_bytes.iter().map(Cow::from));
-    let whole = block.is_some_and(|block| index.block_positions(&block, 0).next().is_some());
+    let whole = block.is_some_and(|block| index.line_block_positions(&block, 0).next().is_some());
     let message = match (file.is_empty(), whole) {
         (true, _) => "the file is empty".to_owned(),
         (_, true) if hunk.trailing == 0 => "the lines of this hunk are in the file, but not where it says: a hunk without context behind its change belongs to the end of the file".to_owned(),

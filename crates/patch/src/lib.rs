@@ -27,11 +27,11 @@ pub use apply::{
 };
 pub use check::check_patch;
 pub use disk::DiskTree;
-pub use file_tree::{FileTree, FileTreeError, MemoryTree, TreeNode};
+pub use file_tree::{FileTree, FileTreeError, FileTreeNode, InMemoryFileTree};
 pub use hunks::HunkMatchDialect;
 pub use nearest_match::{LineComparisonRow, NearestMatch};
 pub use parsed_patch::{ParsedPatch, PatchFormat};
-pub use plan::{FileAction, ListedFileAction, PatchPlan, PlannedFile, PlannedFileContent};
+pub use plan::{FileAction, ListedFileAction, PatchPlan, PlannedFileChange, PlannedFileContent};
 pub use refusal::{PatchRefusal, PatchRefusalCause, render_refusals};
 pub use tree_path::PathBelowRoot;
 
@@ -43,8 +43,8 @@ pub use tree_path::PathBelowRoot;
 pub fn parse_patch(text: &str, strip: Option<usize>) -> Result<ParsedPatch, PatchRefusal> {
     // V4A first: an added file may contain a diff. Text that is neither is refused as V4A, whose
     // message says how a patch begins.
-    if !v4a::starts_v4a(text) && unified_diff::looks_like_diff(text) {
-        return unified_diff::parse_unified(text, strip);
+    if !v4a::starts_with_v4a_patch(text) && unified_diff::looks_like_diff(text) {
+        return unified_diff::parse_unified_diff(text, strip);
     }
     v4a::parse_v4a(text)
 }
@@ -54,5 +54,5 @@ pub fn parse_patch(text: &str, strip: Option<usize>) -> Result<ParsedPatch, Patc
 /// # Errors
 /// As those of [`parse_patch`].
 pub fn parse_diff(text: &str, strip: Option<usize>) -> Result<ParsedPatch, PatchRefusal> {
-    unified_diff::parse_unified(text, strip)
+    unified_diff::parse_unified_diff(text, strip)
 }

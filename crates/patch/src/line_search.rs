@@ -82,11 +82,11 @@ impl<'t> LineContentIndex<'t> {
     pub(crate) fn matches_line_block_at(&self, block: &[u32], place: usize) -> bool {
         let rest = self.line_numbers.get(place..).unwrap_or_default();
         let same = block.iter().zip(rest).take_while(|(a, b)| a == b).count();
-        self.spend_comparisons(same + 1) && same == block.len()
+        self.spend_line_comparisons(same + 1) && same == block.len()
     }
 
     /// Spends comparisons; returns whether enough were left.
-    pub(crate) fn spend_comparisons(&self, count: usize) -> bool {
+    pub(crate) fn spend_line_comparisons(&self, count: usize) -> bool {
         let left = self.comparisons_left.get().checked_sub(count);
         // Once the budget is exceeded, it stays 0: the rest of the patch fails fast.
         self.comparisons_left.set(left.unwrap_or(0));
@@ -95,7 +95,7 @@ impl<'t> LineContentIndex<'t> {
 
     /// Returns every position at or after `from` where the block occurs, in order; none for an
     /// empty block.
-    pub(crate) fn block_positions<'a>(
+    pub(crate) fn line_block_positions<'a>(
         &'a self,
         block: &'a [u32],
         from: usize,
@@ -133,12 +133,12 @@ const NORMALIZERS: [LineNormalizer; 4] = [
 ];
 
 /// Searches a file as loosely as Codex does.
-pub(crate) struct BlockSeeker<'t> {
+pub(crate) struct PatchBlockSeeker<'t> {
     lines: Vec<&'t str>,
     levels: [OnceCell<LineContentIndex<'t>>; 4],
 }
 
-impl<'t> BlockSeeker<'t> {
+impl<'t> PatchBlockSeeker<'t> {
     pub(crate) fn new(lines: Vec<&'t str>) -> Self {
         Self {
             lines,
@@ -171,7 +171,7 @@ impl<'t> BlockSeeker<'t> {
                     return (last >= from && index.matches_line_block_at(&block, last))
                         .then_some(last);
                 }
-                index.block_positions(&block, from).next()
+                index.line_block_positions(&block, from).next()
             })
     }
 }

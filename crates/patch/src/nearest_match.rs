@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Serialize;
 use similar::{Algorithm, DiffOp, capture_diff_slices, get_close_matches};
 
-use crate::line_search::{BlockSeeker, fold_typography};
+use crate::line_search::{PatchBlockSeeker, fold_typography};
 use crate::lines::LineWithEnding;
 use crate::refusal::{PatchRefusal, PatchRefusalCause, truncate_text};
 
@@ -64,7 +64,7 @@ impl fmt::Display for NearestMatch {
 }
 
 /// A block that was searched for.
-pub(crate) struct PatchBlockSearch<'a> {
+pub(crate) struct UnmatchedPatchBlock<'a> {
     pub(crate) patch_line: usize,
     pub(crate) lines: &'a [&'a str],
     /// The line where the search began, from 0.
@@ -76,9 +76,9 @@ pub(crate) struct PatchBlockSearch<'a> {
 pub(crate) fn block_not_found_refusal(
     path: &str,
     file: &[LineWithEnding<'_>],
-    seeker: &BlockSeeker<'_>,
+    seeker: &PatchBlockSeeker<'_>,
     cause: PatchRefusalCause,
-    wanted: &PatchBlockSearch<'_>,
+    wanted: &UnmatchedPatchBlock<'_>,
 ) -> PatchRefusal {
     let refuse = |message| PatchRefusal::for_file(cause, path, wanted.patch_line, message);
     let what = match (cause, wanted.lines) {

@@ -96,7 +96,7 @@ pub(crate) struct UpdateChunk {
     pub(crate) line: usize,
     /// The text after `@@`.
     pub(crate) context: Option<String>,
-    pub(crate) lines: Vec<ChunkLine>,
+    pub(crate) lines: Vec<PatchChunkLine>,
     /// Whether `*** End of File` follows it.
     pub(crate) at_end: bool,
 }
@@ -107,8 +107,8 @@ impl UpdateChunk {
         self.lines
             .iter()
             .filter_map(|line| match line {
-                ChunkLine::Keep(text) | ChunkLine::Remove(text) => Some(text.as_str()),
-                ChunkLine::Insert(_) => None,
+                PatchChunkLine::Keep(text) | PatchChunkLine::Remove(text) => Some(text.as_str()),
+                PatchChunkLine::Insert(_) => None,
             })
             .collect()
     }
@@ -116,7 +116,7 @@ impl UpdateChunk {
 
 /// A line of a chunk, without its line end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ChunkLine {
+pub(crate) enum PatchChunkLine {
     Keep(String),
     Remove(String),
     Insert(String),

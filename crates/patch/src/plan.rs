@@ -13,7 +13,7 @@ pub struct PatchPlan {
     /// The format of the patch.
     pub format: PatchFormat,
     /// The planned changes, one step per file.
-    pub steps: Vec<PlannedFile>,
+    pub steps: Vec<PlannedFileChange>,
     /// The actions of the patch, in its own order.
     pub listed_actions: Vec<ListedFileAction>,
     /// Operations that are safe here but lose data in the agents' own tools.
@@ -22,7 +22,7 @@ pub struct PatchPlan {
 
 /// One file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlannedFile {
+pub struct PlannedFileChange {
     /// Which.
     pub path: PathBelowRoot,
     /// The digest of its current content; `None` if it does not exist.

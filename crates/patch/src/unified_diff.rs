@@ -21,7 +21,10 @@ pub(crate) fn looks_like_diff(text: &str) -> bool {
 
 /// Parses a diff. `strip` is the number of leading names removed from paths; `None` removes the
 /// prefixes that git adds.
-pub(crate) fn parse_unified(text: &str, strip: Option<usize>) -> Result<ParsedPatch, PatchRefusal> {
+pub(crate) fn parse_unified_diff(
+    text: &str,
+    strip: Option<usize>,
+) -> Result<ParsedPatch, PatchRefusal> {
     let is_git = text.lines().any(|line| line.starts_with("diff --git "));
     let options = match is_git {
         true => ParseOptions::gitdiff(),
@@ -131,8 +134,8 @@ impl DiffOutline {
                 && let Some(to) = to.strip_prefix("+++ ")
             {
                 outline.stamps.push(EpochDatedSides {
-                    old: is_epoch_date(from),
-                    new: is_epoch_date(to),
+                    old: diff_header_has_epoch_date(from),
+                    new: diff_header_has_epoch_date(to),
                 });
             }
         }
@@ -155,7 +158,7 @@ fn hunk_line_counts(head: &str) -> (usize, usize) {
 }
 
 /// Returns whether a header's date is the epoch, in any time zone.
-fn is_epoch_date(header: &str) -> bool {
+fn diff_header_has_epoch_date(header: &str) -> bool {
     let minutes = || -> Option<i64> {
         let (_, stamp) = header.rsplit_once('\t')?;
         let mut parts = stamp.split_whitespace();

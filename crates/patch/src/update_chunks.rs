@@ -1,10 +1,10 @@
 //! Applies V4A chunks to a text, at the places that Codex would find. Kept lines keep the file's
 //! own spelling and line ending; inserted lines get the ending of the file's first line.
 
-use crate::line_search::BlockSeeker;
+use crate::line_search::PatchBlockSeeker;
 use crate::lines::{self, LineWithEnding};
-use crate::nearest_match::{self, PatchBlockSearch};
-use crate::parsed_patch::{ChunkLine, UpdateChunk};
+use crate::nearest_match::{self, UnmatchedPatchBlock};
+use crate::parsed_patch::{PatchChunkLine, UpdateChunk};
 use crate::refusal::{PatchRefusal, PatchRefusalCause};
 
 /// Failures after which a file is given up; each costs a search for the nearest lines.
@@ -17,13 +17,13 @@ struct LineEdit<'c> {
     lines: Vec<&'c str>,
 }
 
-pub(crate) fn apply_chunks(
+pub(crate) fn apply_update_chunks(
     path: &str,
     text: &str,
     chunks: &[UpdateChunk],
 ) -> Result<String, Vec<PatchRefusal>> {
     let file = lines::split_lines(text);
-    let seeker = BlockSeeker::new(file.iter().map(|line| line.text).collect());
+    let seeker = PatchBlockSeeker::new(file.iter().map(|line| line.text).collect());
     let mut edits = Vec::new();
     let mut refusals = Vec::new();
     let mut cursor = 0;
@@ -41,13 +41,13 @@ pub(crate) fn apply_chunks(
     }
     // Insertions at the end of the file may precede other edits in the patch. The sort is stable.
     edits.sort_by_key(|edit| edit.start);
-    Ok(apply_edits(text, &file, &edits))
+    Ok(apply_line_edits(text, &file, &edits))
 }
 
 fn place_chunk<'c>(
     path: &str,
     file: &[LineWithEnding<'_>],
-    seeker: &BlockSeeker<'_>,
+    seeker: &PatchBlockSeeker<'_>,
     chunk: &'c UpdateChunk,
     cursor: &mut usize,
 ) -> Result<Vec<LineEdit<'c>>, PatchRefusal> {
@@ -59,7 +59,7 @@ fn place_chunk<'c>(
         let Some(found) = found else {
             return Err(missed(
                 PatchRefusalCause::NoContext,
-                PatchBlockSearch {
+                UnmatchedPatchBlock {
                     patch_line: chunk.line,
                     lines: &wanted,
                     cursor: *cursor,
@@ -89,7 +89,7 @@ fn place_chunk<'c>(
     let Some(start) = found else {
         return Err(missed(
             PatchRefusalCause::NoMatch,
-            PatchBlockSearch {
+            UnmatchedPatchBlock {
                 patch_line: chunk.line,
                 lines: &old,
                 cursor: *cursor,
@@ -112,9 +112,9 @@ struct ChunkLineSides<'c> {
 fn chunk_line_sides(chunk: &UpdateChunk) -> Vec<ChunkLineSides<'_>> {
     let side = |text, old, new| ChunkLineSides { text, old, new };
     let lines = chunk.lines.iter().map(|line| match line {
-        ChunkLine::Keep(text) => side(text.as_str(), true, true),
-        ChunkLine::Remove(text) => side(text, true, false),
-        ChunkLine::Insert(text) => side(text, false, true),
+        PatchChunkLine::Keep(text) => side(text.as_str(), true, true),
+        PatchChunkLine::Remove(text) => side(text, true, false),
+        PatchChunkLine::Insert(text) => side(text, false, true),
     });
     lines.collect()
 }
@@ -160,7 +160,7 @@ fn chunk_edits<'c>(start: usize, sides: &[ChunkLineSides<'c>]) -> Vec<LineEdit<'
     edits
 }
 
-fn apply_edits(text: &str, file: &[LineWithEnding<'_>], edits: &[LineEdit<'_>]) -> String {
+fn apply_line_edits(text: &str, file: &[LineWithEnding<'_>], edits: &[LineEdit<'_>]) -> String {
     // A file has one style of line endings as a rule; the first line stands for all.
     let usual = match file.first().map(|line| line.end) {
         None | Some("") => "\n",

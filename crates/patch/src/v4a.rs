@@ -2,7 +2,7 @@
 //! with the line.
 
 use crate::parsed_patch::{
-    ChunkLine, ParsedPatch, PatchFileChange, PatchFileSection, PatchFormat, UpdateChunk,
+    ParsedPatch, PatchChunkLine, PatchFileChange, PatchFileSection, PatchFormat, UpdateChunk,
 };
 use crate::refusal::{PatchRefusal, PatchRefusalCause};
 
@@ -17,7 +17,7 @@ const END_OF_FILE: &str = "*** End of File";
 
 /// Returns whether a text begins as a V4A patch. In the middle of a diff the marker is an ordinary
 /// line.
-pub(crate) fn starts_v4a(text: &str) -> bool {
+pub(crate) fn starts_with_v4a_patch(text: &str) -> bool {
     let mut lines = text.trim().lines();
     match lines.next() {
         Some(first) if opens_heredoc(first) => {
@@ -249,9 +249,9 @@ fn parse_v4a_chunk(
         let text = chars.as_str().to_owned();
         chunk.lines.push(match first {
             // Editors and models strip trailing blanks, so an empty line means an empty kept line.
-            None | Some(' ') => ChunkLine::Keep(text),
-            Some('+') => ChunkLine::Insert(text),
-            Some('-') => ChunkLine::Remove(text),
+            None | Some(' ') => PatchChunkLine::Keep(text),
+            Some('+') => PatchChunkLine::Insert(text),
+            Some('-') => PatchChunkLine::Remove(text),
             // The caller decides whether the line begins a new chunk or a new file.
             Some(_) if read > 0 => break,
             Some(_) => {

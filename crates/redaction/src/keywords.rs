@@ -49,13 +49,13 @@ impl RedactionKeywordHits {
             // The map has false positives, since other bytes can share an index; the keyword is
             // compared below.
             if trigram::is_in_trigram_map(&MAP, place) && at >= 2 {
-                self.record_keywords_at(text, at - 2, place);
+                self.record_redaction_keywords_at(text, at - 2, place);
             }
         }
     }
 
     /// Returns the numbers of the rules, in order.
-    pub(crate) fn rule_numbers_with_keyword(&self) -> &[u16] {
+    pub(crate) fn secret_rules_with_keyword_in_text(&self) -> &[u16] {
         &self.rules
     }
 
@@ -63,7 +63,7 @@ impl RedactionKeywordHits {
         self.rules.is_empty() && !self.programs
     }
 
-    fn record_keywords_at(&mut self, text: &[u8], at: usize, place: u16) {
+    fn record_redaction_keywords_at(&mut self, text: &[u8], at: usize, place: u16) {
         let rest = text.get(at..).unwrap_or_default();
         let first = KEYWORDS.partition_point(|(hash, _)| *hash < place);
         let same = KEYWORDS.get(first..).unwrap_or_default().iter();
@@ -145,7 +145,8 @@ mod tests {
                 let text = format!("words before {text}{tail} words after");
                 let hits = RedactionKeywordHits::keyword_hits_in_text(text.as_bytes());
                 assert!(
-                    hits.rule_numbers_with_keyword().contains(&keyword.rule),
+                    hits.secret_rules_with_keyword_in_text()
+                        .contains(&keyword.rule),
                     "{text}"
                 );
             }
@@ -166,7 +167,7 @@ mod tests {
         ] {
             let hits = RedactionKeywordHits::keyword_hits_in_text(text.as_bytes());
             assert_eq!(
-                !hits.rule_numbers_with_keyword().is_empty(),
+                !hits.secret_rules_with_keyword_in_text().is_empty(),
                 expected,
                 "{text}"
             );
@@ -194,7 +195,7 @@ mod tests {
         let hits = RedactionKeywordHits::keyword_hits_in_text(text.as_bytes());
         assert!(!hits.programs);
         let names: Vec<_> = hits
-            .rule_numbers_with_keyword()
+            .secret_rules_with_keyword_in_text()
             .iter()
             .map(|rule| RULES[usize::from(*rule)].id)
             .collect();

@@ -165,7 +165,7 @@ impl Redactor {
             };
             work.apply_redaction(|now| command_lines::redact_command_lines(now, quoted, told));
         }
-        for rule in hits.rule_numbers_with_keyword() {
+        for rule in hits.secret_rules_with_keyword_in_text() {
             if let Some(rule) = RULES.get(usize::from(*rule)) {
                 work.apply_redaction(|now| rule.redact_matches(now, told));
             }
@@ -211,7 +211,7 @@ fn redact_known_value(
     told: &mut SecretFoundCallback<'_>,
 ) -> Option<Vec<u8>> {
     let found = memmem::find_iter(text, value).map(|at| (at..at + value.len(), name));
-    redaction_marks::replace_with_marks(text, found, told)
+    redaction_marks::replace_secrets_with_marks(text, found, told)
 }
 
 fn lossy_text_from_bytes(bytes: Vec<u8>) -> String {

@@ -11,7 +11,7 @@ const LONGEST_KIND: usize = 128;
 
 /// Replaces each of these places, which must be in order, with a mark; returns `None` if nothing
 /// was replaced.
-pub(crate) fn replace_with_marks<'k>(
+pub(crate) fn replace_secrets_with_marks<'k>(
     text: &[u8],
     secrets: impl Iterator<Item = (Range<usize>, &'k str)>,
     told: &mut dyn FnMut(&[u8]),
@@ -111,7 +111,7 @@ mod tests {
 
     fn check<const N: usize>(text: &str, secrets: [(usize, usize); N], expected: Option<&str>) {
         let secrets = secrets.into_iter().map(|(start, end)| (start..end, "k"));
-        let hidden = replace_with_marks(text.as_bytes(), secrets, &mut |_| {});
+        let hidden = replace_secrets_with_marks(text.as_bytes(), secrets, &mut |_| {});
         assert_eq!(hidden.as_deref(), expected.map(str::as_bytes), "{text}");
     }
 

@@ -74,7 +74,11 @@ impl SecretRule {
             self.is_rule_match_secret(compiled, secret.as_bytes())
                 .then(|| secret.range())
         });
-        redaction_marks::replace_with_marks(text, secrets.map(|range| (range, self.id)), told)
+        redaction_marks::replace_secrets_with_marks(
+            text,
+            secrets.map(|range| (range, self.id)),
+            told,
+        )
     }
 
     fn compile_rule(&self) -> Option<CompiledSecretRule> {

@@ -8,7 +8,7 @@ use checkrein_core::ids::{ScopeId, SessionId};
 use checkrein_core::input::{ActReach, Input, NewestCheckRun};
 use checkrein_core::policy::{Policy, VerifierSpec};
 use checkrein_core::state::SessionState;
-use checkrein_store::{ActNumbersForRoot, SessionView, StoreError, ToolAct};
+use checkrein_store::{ActNumbersForRoot, SessionTransactionView, StoreError, ToolAct};
 use checkrein_verifiers::tree::{TreeReadLimits, TreeReaderError};
 
 use crate::error::RuntimeError;
@@ -20,13 +20,13 @@ use crate::workspace::TrackedFiles;
 
 impl Runtime {
     /// The acts that were counted in this root so far, as they concern this session.
-    pub(crate) fn act_count(
+    pub(crate) fn act_numbers_in_root(
         &self,
         session: Option<&SessionId>,
     ) -> Result<ActNumbersForRoot, StoreError> {
         self.store
             // Numbers and not times: the clocks of two processes do not order what they did.
-            .count_acts_concerning_session(&self.place.workspace_root_path_text(), session)
+            .tool_act_numbers_for_session(&self.place.workspace_root_path_text(), session)
     }
 
     /// Counts a tool call that comes or returns while nothing is judged. It may do anything, so
@@ -59,7 +59,7 @@ impl Runtime {
     ) -> Result<Result<TreeSnapshot, TreeReaderError>, RuntimeError> {
         let (began, acts) = (
             self.place.system.monotonic_now(),
-            self.act_count(Some(session))?,
+            self.act_numbers_in_root(Some(session))?,
         );
         let reading = self.place.read_tree(tracked, policy, limits);
         Ok(reading.map(|mut reading| {
@@ -117,7 +117,7 @@ pub(crate) fn is_call_not_denied(decision: Option<&Decision>) -> bool {
 /// The newest runs of these checks, as the log's transaction sees them: whatever another session
 /// finds out meanwhile comes before it or after.
 pub(crate) fn newest_check_runs(
-    tail: &dyn SessionView,
+    tail: &dyn SessionTransactionView,
     required: &[RequiredCheckAndRunKey],
 ) -> Result<Box<[NewestCheckRun]>, StoreError> {
     let newest = |required: &RequiredCheckAndRunKey| {
@@ -136,7 +136,7 @@ pub(crate) fn newest_check_runs(
 pub(crate) fn act_reach(state: &SessionState, input: &Input) -> Option<ActReach> {
     match input {
         Input::ToolRequested(request) => request.facts.reach,
-        Input::ToolReturned(returned) => state.act_reach(returned),
+        Input::ToolReturned(returned) => state.act_reach_of_returned_call(returned),
         _ => None,
     }
 }
@@ -145,20 +145,20 @@ pub(crate) fn act_reach(state: &SessionState, input: &Input) -> Option<ActReach>
 /// its work at all, it has done so by now. A stop counts it before it begins.
 pub(crate) fn unreported_act_reach(state: &SessionState, input: &Input) -> Option<ActReach> {
     match input {
-        Input::ToolRequested(request) => state.unreported_act_reach(&request.scope),
-        Input::StopFailed(failed) => state.unreported_act_reach(&failed.scope),
+        Input::ToolRequested(request) => state.unreported_tool_act_reach(&request.scope),
+        Input::StopFailed(failed) => state.unreported_tool_act_reach(&failed.scope),
         // A stop that was let through: its session's next may be long after another's.
-        Input::StanceUsed(used) => state.unreported_act_reach(&used.scope),
+        Input::StanceUsed(used) => state.unreported_tool_act_reach(&used.scope),
         // These belong to the main conversation, whatever sub-agents still do.
         Input::PromptSubmitted(_) | Input::SessionEnded(_) | Input::Interrupted => {
-            state.unreported_act_reach(&ScopeId::main_scope())
+            state.unreported_tool_act_reach(&ScopeId::main_scope())
         }
         _ => None,
     }
 }
 
 /// The reach that concerns the most sessions.
-pub(crate) fn widest_act_reach(reaches: [Option<ActReach>; 2]) -> Option<ActReach> {
+pub(crate) fn widest_tool_act_reach(reaches: [Option<ActReach>; 2]) -> Option<ActReach> {
     reaches
         .into_iter()
         .flatten()

@@ -1,7 +1,7 @@
 //! Asks a person and takes their answer. An answer is looked up inside the transaction that asks,
 //! and recorded with the event, so that replay looks nothing up (law 3). Nothing here waits.
 
-use checkrein_core::approval::{ApprovalHandling, approval_handling};
+use checkrein_core::approval::{ApprovalHandling, request_approval_handling};
 use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{
@@ -13,15 +13,15 @@ use checkrein_core::ids::{ScopeId, SessionId, TaskId, UnixMillis};
 use checkrein_core::input::{
     ApprovalStatusFact, Input, PersonAnswer, PersonAnswered, RuleDecision, ToolRequested,
 };
-use checkrein_core::middleware::approval_question;
+use checkrein_core::middleware::middleware_question_for_person;
 use checkrein_core::policy::{Policy, VerdictSubjectKind, VerifierSpec};
 use checkrein_core::state::SessionState;
 use checkrein_core::step::StateMachineStep;
 use checkrein_core::tool_action::ToolAction;
 use checkrein_core::transition::PARKED_DETAIL;
 use checkrein_store::{
-    AppendBatch, ApprovalAnswer, ApprovalStatus, ApprovalSubject, FinalMessage, SessionView,
-    StoreError, StoredApprovalRequest,
+    AppendBatch, ApprovalAnswer, ApprovalStatus, ApprovalSubject, FinalMessage,
+    SessionTransactionView, StoreError, StoredApprovalRequest,
 };
 use checkrein_verifiers::VerifierReport;
 
@@ -98,7 +98,7 @@ fn work_approval_key(root: &str, spec: &VerifierSpec, subject: Digest) -> Digest
         &b"work"[..],
         root.as_bytes(),
         spec.name.as_str().as_bytes(),
-        &spec.definition_digest().as_bytes()[..],
+        &spec.verifier_definition_digest().as_bytes()[..],
         &subject.as_bytes()[..],
     ])
 }
@@ -202,7 +202,7 @@ fn was_decided_by_approval(made: &StateMachineStep) -> bool {
 }
 
 /// A new question, without what the session itself adds to it.
-struct NewApproval {
+struct NewApprovalRequest {
     key: Digest,
     nth: u32,
     about: ApprovalSubject,
@@ -214,7 +214,7 @@ impl Runtime {
     /// by the agent.
     pub(crate) fn stamp_approval_status_into_request(
         &self,
-        tail: &dyn SessionView,
+        tail: &dyn SessionTransactionView,
         policy: &Policy,
         state: &SessionState,
         delivery: &EventDelivery<'_>,
@@ -223,12 +223,14 @@ impl Runtime {
     ) -> Result<Option<ApprovalQuestion>, StoreError> {
         // An approval that the agent claims by itself counts for nothing.
         request.facts.approval = None;
-        if let Some(asks) = approval_question(&delivery.layers)
+        if let Some(asks) = middleware_question_for_person(&delivery.layers)
             && request.facts.rule < Some(RuleDecision::Prompt)
         {
             request.facts.reason = Some(asks);
         }
-        if approval_handling(policy.approval, request, &delivery.layers) != ApprovalHandling::Park {
+        if request_approval_handling(policy.approval, request, &delivery.layers)
+            != ApprovalHandling::Park
+        {
             return Ok(None);
         }
         let now = clock::now_millis();
@@ -284,14 +286,14 @@ impl Runtime {
             }
             // Nobody asked yet, or the answer is used up or too old: asked under the next number.
             known => {
-                let new = NewApproval {
+                let new = NewApprovalRequest {
                     key: asked.key,
                     nth: known.map_or(0, |row| row.nth + 1),
                     about: about(),
                     why: request.facts.reason.clone().unwrap_or_default(),
                 };
                 ApprovalQuestion {
-                    row: self.new_approval(&delivery.session, policy, state, new),
+                    row: self.new_approval_request(&delivery.session, policy, state, new),
                     is_new: true,
                     is_completed: false,
                 }
@@ -308,15 +310,15 @@ impl Runtime {
         Ok(Some(question))
     }
 
-    fn new_approval(
+    fn new_approval_request(
         &self,
         session: &SessionId,
         policy: &Policy,
         state: &SessionState,
-        new: NewApproval,
+        new: NewApprovalRequest,
     ) -> StoredApprovalRequest {
         let now = clock::now_millis();
-        let NewApproval {
+        let NewApprovalRequest {
             key,
             nth,
             about,
@@ -355,17 +357,17 @@ impl Runtime {
         spec: &VerifierSpec,
         subject: Digest,
         message: Option<&str>,
-    ) -> Result<WorkApproval, RuntimeError> {
+    ) -> Result<WorkApprovalState, RuntimeError> {
         let work = work_approval_key(&self.place.workspace_root_path_text(), spec, subject);
         let Some(session) = session else {
             let rows = self.store.list_approvals()?.into_iter();
             let newest = rows.filter(|row| row.key == work).max_by_key(|row| row.nth);
             let now = clock::now_millis();
-            return Ok(newest.map_or_else(WorkApproval::default, |row| {
-                WorkApproval::from_approval_row(row, now)
+            return Ok(newest.map_or_else(WorkApprovalState::default, |row| {
+                WorkApprovalState::from_approval_row(row, now)
             }));
         };
-        let mut found = Ok(WorkApproval::default());
+        let mut found = Ok(WorkApprovalState::default());
         self.store.transact_on_session(session, &mut |tail| {
             let state = match log_reader::load_session_state(session, tail) {
                 Ok(loaded) => loaded.state,
@@ -403,7 +405,7 @@ impl Runtime {
                     hidden_reason: one.unseen,
                 })
             });
-            let new = NewApproval {
+            let new = NewApprovalRequest {
                 key,
                 nth,
                 about: ApprovalSubject::Work {
@@ -413,13 +415,13 @@ impl Runtime {
                 },
                 why: human.ask,
             };
-            let mut row = self.new_approval(session, policy, &state, new);
+            let mut row = self.new_approval_request(session, policy, &state, new);
             if let Some(expires_ms) = human.expires_ms {
                 row.until = UnixMillis(row.at.0.saturating_add(expires_ms));
             }
-            found = Ok(WorkApproval {
+            found = Ok(WorkApprovalState {
                 to_tell: true,
-                ..WorkApproval::from_approval_row(row.clone(), row.at)
+                ..WorkApprovalState::from_approval_row(row.clone(), row.at)
             });
             Ok(Some(store_batch_of_approval(row)))
         })?;
@@ -500,7 +502,7 @@ fn reusable_work_approval(
     mut row: StoredApprovalRequest,
     task: Option<TaskId>,
     of_message: bool,
-) -> Option<(WorkApproval, Option<StoredApprovalRequest>)> {
+) -> Option<(WorkApprovalState, Option<StoredApprovalRequest>)> {
     let now = clock::now_millis();
     match row.approval_status_at(now) {
         ApprovalStatus::Expired => {
@@ -511,13 +513,16 @@ fn reusable_work_approval(
                 return None;
             }
             row.expiry_reported_at = Some(now);
-            Some((WorkApproval::from_approval_row(row.clone(), now), Some(row)))
+            Some((
+                WorkApprovalState::from_approval_row(row.clone(), now),
+                Some(row),
+            ))
         }
         ApprovalStatus::Used => None,
         ApprovalStatus::Asked => {
-            let word = WorkApproval {
+            let word = WorkApprovalState {
                 to_tell: row.approval_needs_notification(now),
-                ..WorkApproval::from_approval_row(row.clone(), now)
+                ..WorkApprovalState::from_approval_row(row.clone(), now)
             };
             // An answer given now is for the task that asks now.
             let moves_on = of_message && row.task != task;
@@ -526,14 +531,14 @@ fn reusable_work_approval(
         }
         ApprovalStatus::Approved | ApprovalStatus::Denied => {
             let holds = !of_message || approval_answer_holds_in_task(row.task, task);
-            holds.then(|| (WorkApproval::from_approval_row(row, now), None))
+            holds.then(|| (WorkApprovalState::from_approval_row(row, now), None))
         }
     }
 }
 
 /// Returns the question as it is now, if it can still be answered.
 pub(crate) fn find_open_approval(
-    tail: &dyn SessionView,
+    tail: &dyn SessionTransactionView,
     question: &StoredApprovalRequest,
 ) -> Result<StoredApprovalRequest, RuntimeError> {
     let now = clock::now_millis();
@@ -579,13 +584,13 @@ impl HumanVerifierDefinition {
 
 /// The state of a question about work, when it was looked up.
 #[derive(Debug, Default)]
-pub(crate) struct WorkApproval {
+pub(crate) struct WorkApprovalState {
     row: Option<(StoredApprovalRequest, ApprovalStatus)>,
     /// Whether a person has to be notified that it waits.
     to_tell: bool,
 }
 
-impl WorkApproval {
+impl WorkApprovalState {
     fn from_approval_row(row: StoredApprovalRequest, now: UnixMillis) -> Self {
         let stands = row.approval_status_at(now);
         Self {
@@ -601,7 +606,7 @@ impl WorkApproval {
 }
 
 /// Turns a person's answer into a report.
-pub(crate) fn report_from_approval_answer(word: &WorkApproval) -> VerifierReport {
+pub(crate) fn report_from_approval_answer(word: &WorkApprovalState) -> VerifierReport {
     let unanswered = |why: String| {
         VerifierReport::inconclusive_report(InconclusiveCause::Unanswered, Retryability::Yes, why)
     };
@@ -670,7 +675,7 @@ pub(crate) fn report_from_approval_answer(word: &WorkApproval) -> VerifierReport
 /// The key of evidence from a person's answer; each answer has its own.
 pub(crate) fn approval_evidence_key(
     key: Digest,
-    word: &WorkApproval,
+    word: &WorkApprovalState,
     evidence: &Evidence,
 ) -> Digest {
     let id = word.row.as_ref().map_or("", |(row, _)| row.id.as_str());

@@ -19,15 +19,15 @@ use checkrein_verifiers::judge::JudgeInput;
 use checkrein_verifiers::tree::TreeReaderError;
 
 use crate::error::RuntimeError;
-use crate::event_delivery::{Deadline, EventDelivery, RewrittenResult, VerificationProgress};
+use crate::event_delivery::{Deadline, EventDelivery, RewrittenToolResult, VerificationProgress};
 use crate::external_writes;
 use crate::idempotency::stop_decision_in_event;
 use crate::log_reader;
 use crate::runtime::Runtime;
 use crate::tool_facts::ToolFactsBuilder;
 use crate::transaction::{
-    TransactionResult, content_and_voiding_act, effects_awaited_by_stop, snapshot_tree_fact,
-    tree_fact_from_reading,
+    TransactionResult, effects_awaited_by_stop, tree_digests_of_snapshot, tree_fact_from_reading,
+    verifier_content_and_voiding_act,
 };
 use crate::tree_snapshots::{StopTreeSnapshots, TreeSnapshot};
 use crate::verification::VerificationRequest;
@@ -42,7 +42,7 @@ pub(crate) struct AnsweredEvent {
     pub(crate) state: SessionState,
     pub(crate) warnings: Vec<String>,
     pub(crate) repeated: bool,
-    pub(crate) rewritten: RewrittenResult,
+    pub(crate) rewritten: RewrittenToolResult,
     /// The approval requests that a person has to be told of.
     pub(crate) parked: Vec<StoredApprovalRequest>,
     /// The command that tells them.
@@ -142,7 +142,7 @@ impl Runtime {
                     state: handled.state,
                     warnings,
                     repeated,
-                    rewritten: RewrittenResult::default(),
+                    rewritten: RewrittenToolResult::default(),
                     parked,
                     notify,
                     verified_notice,
@@ -191,7 +191,7 @@ impl Runtime {
                 } => {
                     let spec = policy.verifier_spec(&verifier);
                     let (content, acts) = spec.map_or((subject, 0), |spec| {
-                        content_and_voiding_act(state, scope, spec, subject)
+                        verifier_content_and_voiding_act(state, scope, spec, subject)
                     });
                     let task = state.task.as_ref();
                     let once_more = task.and_then(|task| {
@@ -222,7 +222,7 @@ impl Runtime {
             let runs = look.as_ref().ok();
             let runs = runs.map(|(look, _)| self.required_check_content_keys(policy, look));
             let tree = tree_fact_from_reading(look.map(|(look, acts)| {
-                let mut fact = snapshot_tree_fact(scope, &look);
+                let mut fact = tree_digests_of_snapshot(scope, &look);
                 fact.acts = fact.acts.map(|_| acts);
                 fact
             }))?;
@@ -316,7 +316,7 @@ impl Runtime {
         patience: Deadline<'_>,
     ) -> Result<Result<(Arc<TreeSnapshot>, NewestActNumbers), TreeReaderError>, RuntimeError> {
         if let Some(look) = looks.consume_snapshot_after_checks() {
-            let acts = self.act_count(Some(session))?.newest;
+            let acts = self.act_numbers_in_root(Some(session))?.newest;
             return Ok(Ok((look, acts)));
         }
         let tracked = self.place.session_tracked_files(Some(session), patience);
@@ -411,7 +411,7 @@ impl Runtime {
                     policy,
                     warnings,
                     repeated: true,
-                    rewritten: RewrittenResult::default(),
+                    rewritten: RewrittenToolResult::default(),
                     parked: None,
                     large_files: Vec::new(),
                     snapshot: None,

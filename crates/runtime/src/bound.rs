@@ -147,7 +147,7 @@ pub(crate) fn redact_and_limit_veto(redactor: &Redactor, veto: &mut ModelVetoFac
 }
 
 /// Hides and bounds the answers of middleware layers.
-pub(crate) fn redact_and_limit_layer_facts(
+pub(crate) fn redact_and_limit_middleware_facts(
     redactor: &Redactor,
     layers: &mut [MiddlewareAnswerFact],
 ) {

@@ -20,7 +20,7 @@ pub(crate) fn prepare_log_folder(place: &TreeAndStateFolder) -> PathBuf {
         let apart = place.state.join("logs");
         // A log that cannot be written is reported by the check itself.
         let _ = create_private_folder(&apart);
-        prune_logs(&apart);
+        prune_check_logs(&apart);
         return apart;
     }
     let kept_out = ours.join(".gitignore");
@@ -29,12 +29,12 @@ pub(crate) fn prepare_log_folder(place: &TreeAndStateFolder) -> PathBuf {
     if made.is_ok() && std::fs::symlink_metadata(&kept_out).is_err() {
         let _ = write_private_file(&kept_out, b"*\n");
     }
-    prune_logs(&logs);
+    prune_check_logs(&logs);
     logs
 }
 
 /// The folders in which logs may be.
-pub(crate) fn check_output_log_folders(place: &TreeAndStateFolder) -> Vec<PathBuf> {
+pub(crate) fn possible_check_log_folders(place: &TreeAndStateFolder) -> Vec<PathBuf> {
     let ours = place.root.join(".checkrein");
     let logs = ours.join("logs");
     let mut folders = vec![place.state.join("logs")];
@@ -49,7 +49,7 @@ fn is_symlink(path: &Path) -> bool {
 }
 
 /// Removes old logs, but only what we wrote: regular files named `VERIFIER-NONCE.log`.
-fn prune_logs(folder: &Path) {
+fn prune_check_logs(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;
     };

@@ -167,7 +167,7 @@ fn lock_file_with_timeout(path: &Path, longest: Duration) -> io::Result<File> {
 ///
 /// # Errors
 /// If the file system does not let us.
-pub fn remove_file(path: &Path) -> io::Result<bool> {
+pub fn remove_file_if_present(path: &Path) -> io::Result<bool> {
     match std::fs::remove_file(path) {
         Ok(()) => {
             if let Some(folder) = path.parent() {

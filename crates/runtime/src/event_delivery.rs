@@ -41,7 +41,7 @@ pub struct ToolResponse<'a> {
 
 /// A tool's result as layers of middleware rewrote it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct RewrittenResult {
+pub struct RewrittenToolResult {
     /// The result that the agent gets instead; a text, or a value of the same shape.
     pub for_agent: Option<Value>,
     /// The result that later rounds of the conversation hold instead of that.
@@ -135,7 +135,7 @@ pub struct DeliveryOutcome {
     /// The rendered feedback of a refused stop.
     pub feedback_text: Option<String>,
     /// What layers of middleware made of a tool's result.
-    pub rewritten: RewrittenResult,
+    pub rewritten: RewrittenToolResult,
     /// The session as it is now.
     pub state: SessionState,
     /// Warnings about the policy, given once, when it is sealed.

@@ -10,8 +10,8 @@ use std::path::Path;
 use checkrein_core::exit_status::ExitStatusAnalysis;
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Policy, VerifierSpec};
-use checkrein_execpolicy::{ProjectEntry, ScriptProjectView, analyze_exit_statuses};
-use checkrein_verifiers::{find_in_path, program_exists, regular_file};
+use checkrein_execpolicy::{ProjectPathKind, ScriptProjectView, analyze_exit_statuses};
+use checkrein_verifiers::{find_program_in_path, program_exists, regular_file};
 
 use crate::workspace::TreeAndStateFolder;
 
@@ -69,7 +69,7 @@ pub fn analyse_exit_statuses(
 
 /// Whether `sh` is another name of bash or zsh. On macOS it is, although no link shows it.
 fn sh_is_bash(env: &BTreeMap<OsString, OsString>) -> bool {
-    let file = find_in_path("sh", env).and_then(|file| file.canonicalize().ok());
+    let file = find_program_in_path("sh", env).and_then(|file| file.canonicalize().ok());
     let name = file.as_deref().and_then(Path::file_name);
     let by_name =
         |known: &[&str]| name.is_some_and(|name| known.iter().any(|known| name == *known));
@@ -95,15 +95,15 @@ fn sorted_subfolder_names(path: &Path) -> Vec<String> {
 }
 
 /// What is at a path; `None` if that cannot be found out.
-fn project_entry_at_path(path: &Path) -> Option<ProjectEntry> {
+fn project_entry_at_path(path: &Path) -> Option<ProjectPathKind> {
     match std::fs::metadata(path) {
-        Ok(found) if found.is_dir() => Some(ProjectEntry::Folder),
-        Ok(found) if found.is_file() => Some(ProjectEntry::File {
+        Ok(found) if found.is_dir() => Some(ProjectPathKind::Folder),
+        Ok(found) if found.is_file() => Some(ProjectPathKind::File {
             executable: is_executable(&found),
             empty: found.len() == 0,
         }),
         // Only a sure absence counts as nothing; any other error leaves it unknown.
-        Err(err) if err.kind() == ErrorKind::NotFound => Some(ProjectEntry::Nothing),
+        Err(err) if err.kind() == ErrorKind::NotFound => Some(ProjectPathKind::Nothing),
         _ => None,
     }
 }

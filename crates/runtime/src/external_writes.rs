@@ -47,7 +47,7 @@ pub(crate) fn record_external_writes(place: &TreeAndStateFolder, paths: &[String
     let lines: Vec<String> = lines
         .map(|(at, path)| format!("{} {path}\n", at.0))
         .collect();
-    let file = external_writes_path(place);
+    let file = external_writes_record_path(place);
     // Errors are ignored: without the file a stop begins too early, and its checks run again.
     let _ = file.parent().map_or(Ok(()), create_private_folder);
     let _ = write_private_file(&file, lines.concat().as_bytes());
@@ -140,7 +140,7 @@ pub(crate) fn externally_written_files(place: &TreeAndStateFolder) -> Vec<String
 /// The known files, with the time at which each was last seen to be written.
 fn read_external_writes(place: &TreeAndStateFolder) -> Vec<(UnixMillis, String)> {
     let text = durable_file::read_limited_text_file(
-        &external_writes_path(place),
+        &external_writes_record_path(place),
         durable_file::MAX_CONFIG_BYTES,
     );
     let text = text.ok().flatten().unwrap_or_default();
@@ -155,7 +155,7 @@ fn read_external_writes(place: &TreeAndStateFolder) -> Vec<(UnixMillis, String)>
     lines.filter(|(at, _)| is_recent(*at)).collect()
 }
 
-fn external_writes_path(place: &TreeAndStateFolder) -> PathBuf {
+fn external_writes_record_path(place: &TreeAndStateFolder) -> PathBuf {
     let mut name = Digest::hash_bytes(place.root.as_os_str().as_encoded_bytes()).to_hex();
     name.truncate(24);
     place.state.join("neighbours").join(name)
@@ -187,7 +187,7 @@ mod tests {
 
         fn with(clock: Arc<SetClock>) -> Self {
             let folder = tempfile::tempdir().unwrap();
-            let mut place = TreeAndStateFolder::workspace_for_folder(folder.path());
+            let mut place = TreeAndStateFolder::tree_with_temporary_state_folder(folder.path());
             place.state = folder.path().join("state");
             place.system = clock.clone();
             Self {
@@ -224,7 +224,7 @@ mod tests {
     fn what_was_seen_is_known_for_an_hour() {
         let tree = Tree::new();
         record_external_writes(&tree.place, &[]);
-        assert!(!external_writes_path(&tree.place).exists());
+        assert!(!external_writes_record_path(&tree.place).exists());
         record_external_writes(&tree.place, &names(&["a", "two\nlines", "b c"]));
         assert_eq!(externally_written_files(&tree.place), ["a", "b c"]);
         tree.clock.sleep(ENTRY_LIFETIME - Duration::from_secs(1));

@@ -53,7 +53,7 @@ pub(crate) struct SessionSealRecord {
 
 /// Where and how a session was sealed, as far as that is known: older builds did not record it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-pub struct SealedRootAndProfile {
+pub struct RootAndProfileOfSession {
     /// The folder whose tree is judged as long as it lasts.
     pub root: Option<PathBuf>,
     /// Under which profile.
@@ -104,7 +104,7 @@ pub mod held_config {
 
     /// Reads everything that is held in this repo. Sub-folders with a config of their own and
     /// linked worktrees share the file, but nothing that one of them holds applies to another.
-    fn read_held_configs(state: &Path) -> io::Result<Vec<ConfigHeldDespiteEdit>> {
+    fn read_configs_held_despite_edit(state: &Path) -> io::Result<Vec<ConfigHeldDespiteEdit>> {
         match durable_file::read_regular_file(
             &config_held_despite_edit_path(state),
             MAX_HELD_BYTES,
@@ -118,7 +118,7 @@ pub mod held_config {
     ///
     /// # Errors
     /// If there is something that cannot be read: what was held must not be forgotten.
-    pub fn read_held_config(
+    pub fn read_config_held_despite_edit(
         state: &Path,
         root: &Path,
     ) -> io::Result<Option<ConfigHeldDespiteEdit>> {
@@ -129,13 +129,13 @@ pub mod held_config {
     /// while a task was open stays in force in its folder.
     ///
     /// # Errors
-    /// As [`read_held_config`].
+    /// As [`read_config_held_despite_edit`].
     pub fn nearest_config_held_despite_edit(
         state: &Path,
         from: &Path,
         root: &Path,
     ) -> io::Result<Option<ConfigHeldDespiteEdit>> {
-        let all = read_held_configs(state)?;
+        let all = read_configs_held_despite_edit(state)?;
         // The nearest folder wins.
         let folders = from
             .ancestors()
@@ -152,7 +152,7 @@ pub mod held_config {
     ) -> io::Result<()> {
         // Read and written under the lock: two hooks may notice an edit at once.
         let _lock = durable_file::lock_file(&config_held_despite_edit_path(state))?;
-        let mut all = read_held_configs(state)?;
+        let mut all = read_configs_held_despite_edit(state)?;
         if all.iter().all(|held| held.root != news.root) {
             all.push(news.clone());
             durable_file::write_atomically(
@@ -177,12 +177,12 @@ pub mod held_config {
         }
         // An unreadable file counts as empty here: a person is sealing and decides anew.
         let _lock = durable_file::lock_file(&config_held_despite_edit_path(state))?;
-        let mut all = read_held_configs(state).unwrap_or_default();
+        let mut all = read_configs_held_despite_edit(state).unwrap_or_default();
         all.retain(|held| {
             !(held.root == root || held.root.starts_with(root) && from.starts_with(&held.root))
         });
         if all.is_empty() {
-            durable_file::remove_file(&config_held_despite_edit_path(state))?;
+            durable_file::remove_file_if_present(&config_held_despite_edit_path(state))?;
             return Ok(());
         }
         durable_file::write_atomically(
@@ -256,7 +256,7 @@ impl Runtime {
     pub fn seal_origin(
         &self,
         session: &SessionId,
-    ) -> Result<Option<SealedRootAndProfile>, RuntimeError> {
+    ) -> Result<Option<RootAndProfileOfSession>, RuntimeError> {
         self.read_session_at_one_moment(session, |tail, state| {
             let guard = state.guarded.map(|(_, blob)| tail.read_stored_blob(&blob));
             let guard = guard.transpose()?.flatten();

@@ -8,13 +8,13 @@ use checkrein_core::explain::{DecisionExplanation, DecisionFactor};
 use checkrein_core::ids::{EventSeq, ScopeId, SessionId, SourceName, UnixMillis};
 use checkrein_core::input::{Input, StopRequested, ToolRequested, TreeDigests, TreeReadError};
 use checkrein_core::state::SessionState;
-use checkrein_store::{ApprovalStatus, SessionView};
+use checkrein_store::{ApprovalStatus, SessionTransactionView};
 
 use crate::error::RuntimeError;
 use crate::event_delivery::EventDelivery;
 use crate::log_reader;
 
-pub(crate) fn input_scope(input: &Input) -> ScopeId {
+pub(crate) fn scope_id_of_input(input: &Input) -> ScopeId {
     input
         .scope_id()
         .cloned()
@@ -48,7 +48,7 @@ pub(crate) struct KnownDelivery {
 /// asked about this call.
 pub(crate) fn find_known_delivery(
     session: &SessionId,
-    tail: &dyn SessionView,
+    tail: &dyn SessionTransactionView,
     delivery: &EventDelivery<'_>,
     (state, scope, now): (&SessionState, &ScopeId, UnixMillis),
     asked: Option<Digest>,
@@ -93,7 +93,7 @@ pub(crate) fn find_known_delivery(
 /// on, so anything delivered after that is new, whichever entry delivered the first.
 fn is_reused_call_id(
     session: &SessionId,
-    tail: &dyn SessionView,
+    tail: &dyn SessionTransactionView,
     first: EventSeq,
     delivery: &EventDelivery<'_>,
     (state, now): (&SessionState, UnixMillis),
@@ -111,7 +111,7 @@ fn is_reused_call_id(
         Input::ToolReturned(_) => false,
         _ => return Ok(false),
     };
-    let scope = input_scope(&delivery.input);
+    let scope = scope_id_of_input(&delivery.input);
     let mut is_of_another_entry = false;
     // The read begins at `first` itself, which shows by which entry and when it came.
     for raw in tail.events_after(EventSeq(first.0.saturating_sub(1)))? {
@@ -139,7 +139,7 @@ fn is_reused_call_id(
 /// is.
 fn was_approval_requested(
     session: &SessionId,
-    tail: &dyn SessionView,
+    tail: &dyn SessionTransactionView,
     first: EventSeq,
     input: &Input,
 ) -> Result<bool, RuntimeError> {
@@ -156,7 +156,7 @@ fn was_approval_requested(
 /// approved call is let through once, for all entries that deliver it together.
 fn approval_forcing_reevaluation(
     session: &SessionId,
-    tail: &dyn SessionView,
+    tail: &dyn SessionTransactionView,
     (first, key, now): (EventSeq, Digest, UnixMillis),
     delivery: &EventDelivery<'_>,
 ) -> Result<Option<String>, RuntimeError> {
@@ -200,7 +200,7 @@ fn approval_forcing_reevaluation(
 /// waited for its checks.
 fn find_original_of_redelivery(
     session: &SessionId,
-    tail: &dyn SessionView,
+    tail: &dyn SessionTransactionView,
     delivery: &EventDelivery<'_>,
     state: &SessionState,
     scope: &ScopeId,
@@ -242,7 +242,7 @@ struct DeliveredStop {
 impl DeliveredStop {
     fn load_delivered_stop(
         session: &SessionId,
-        tail: &dyn SessionView,
+        tail: &dyn SessionTransactionView,
         first: EventSeq,
         scope: &ScopeId,
     ) -> Result<Self, RuntimeError> {
@@ -319,11 +319,11 @@ pub(crate) fn event_for_repeated_input(
 /// Returns what was answered to the input at `known`; an input that is only noted was noted.
 pub(crate) fn recorded_decision_on_input(
     session: &SessionId,
-    tail: &dyn SessionView,
+    tail: &dyn SessionTransactionView,
     known: EventSeq,
     input: &Input,
 ) -> Result<Option<(Decision, DecisionExplanation)>, RuntimeError> {
-    let scope = input_scope(input);
+    let scope = scope_id_of_input(input);
     for raw in tail.events_after(known)? {
         let Some(event) = log_reader::decode_event(session, &raw)? else {
             continue;

@@ -76,10 +76,10 @@ impl Runtime {
                 .map(ToolCallShownToJudge::call_line_for_judge)
                 .collect(),
             changes: story.changes.join("\n"),
-            feedback: self.earlier_objections(policy, &story.said),
+            feedback: self.earlier_judge_objections(policy, &story.said),
             answer: message.to_owned(),
             heartbeat: story.heartbeat,
-            tasks: story.tasks.start_and_stop_task_lists(),
+            tasks: story.tasks.standing_tasks_at_start_and_stop(),
             agent: state
                 .agent
                 .as_ref()
@@ -165,7 +165,7 @@ impl Runtime {
     }
 
     /// The objections of judges to earlier answers to the same request.
-    fn earlier_objections(&self, policy: &Policy, said: &[AdverseVerdict]) -> Vec<String> {
+    fn earlier_judge_objections(&self, policy: &Policy, said: &[AdverseVerdict]) -> Vec<String> {
         // Objections of checks are among the verdicts; here only those of judges are repeated.
         let judged = said.iter().filter(|said| {
             let spec = policy.verifier_spec(&said.verifier);
@@ -233,7 +233,7 @@ struct StandingTaskListSnapshots {
 }
 
 impl StandingTaskListSnapshots {
-    fn start_and_stop_task_lists(self) -> Option<StandingTaskLists> {
+    fn standing_tasks_at_start_and_stop(self) -> Option<StandingTaskLists> {
         // A project without the list, now and at the start, tells the judge nothing about it.
         let any = self.now.is_some() || self.before.as_ref().is_some_and(|text| !text.is_empty());
         any.then_some(StandingTaskLists {

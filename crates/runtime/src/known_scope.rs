@@ -3,11 +3,11 @@
 
 use checkrein_core::ids::ScopeId;
 use checkrein_core::state::SessionState;
-use checkrein_store::{ScopeRow, SessionView, StoreError};
+use checkrein_store::{ScopeRow, SessionTransactionView, StoreError};
 
 /// One conversation, before its event is folded in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PriorScope {
+pub(crate) struct ScopeBeforeEvent {
     /// Where its transcript was read to; empty if it never was.
     pub(crate) cursor: String,
     /// Whether it was halted in this task, by the state.
@@ -16,12 +16,12 @@ pub(crate) struct PriorScope {
     pub(crate) forgotten_halt: bool,
 }
 
-impl PriorScope {
+impl ScopeBeforeEvent {
     /// Looks the conversation up. `has_transcript` says whether its transcript is read with this
     /// event. A row is read only where the state cannot tell. The state comes first: it is folded
     /// from what every build wrote, and an older build writes no rows.
     pub(crate) fn find_scope_state_or_row(
-        tail: &dyn SessionView,
+        tail: &dyn SessionTransactionView,
         state: &SessionState,
         scope: &ScopeId,
         has_transcript: bool,
@@ -83,7 +83,7 @@ mod tests {
 
     use super::*;
 
-    fn known(row: Option<ScopeRow>, state: &SessionState, scope: &ScopeId) -> PriorScope {
+    fn known(row: Option<ScopeRow>, state: &SessionState, scope: &ScopeId) -> ScopeBeforeEvent {
         let (store, session) = (MemoryStore::new(), SessionId::from("s"));
         let batch = AppendBatch {
             scopes: row.into_iter().collect(),
@@ -93,7 +93,7 @@ mod tests {
         put.unwrap();
         let mut found = None;
         let look = store.read_session_in_transaction(&session, &mut |tail| {
-            found = Some(PriorScope::find_scope_state_or_row(
+            found = Some(ScopeBeforeEvent::find_scope_state_or_row(
                 tail, state, scope, true,
             )?);
             Ok(())
@@ -136,13 +136,13 @@ mod tests {
     #[test]
     fn a_row_is_written_only_where_something_changed() {
         let scope = ScopeId::new("a");
-        let before = PriorScope::from_state(&SessionState::default(), &scope);
+        let before = ScopeBeforeEvent::from_state(&SessionState::default(), &scope);
         let mut state = SessionState::default();
         assert_eq!(before.changed_scope_row(&state, &scope), None);
         state.cursors.push((scope.clone(), "1".to_owned()));
         let written = before.changed_scope_row(&state, &scope).unwrap();
         assert_eq!((&*written.cursor, written.halted_in), ("1", None));
-        let after = PriorScope::from_state(&state, &scope);
+        let after = ScopeBeforeEvent::from_state(&state, &scope);
         assert_eq!(after.changed_scope_row(&state, &scope), None);
         // Nothing could be read this time: where it was read to stays known.
         assert_eq!(

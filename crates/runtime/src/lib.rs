@@ -72,13 +72,13 @@ pub use checkrein_verifiers::{progress, reviewer, veto};
 pub use clock::now_millis;
 pub use error::RuntimeError;
 pub use event_delivery::{
-    Deadline, DeliveryOutcome, EventDelivery, PolicyCompiler, RewrittenResult, TokenUsageReader,
-    ToolResponse, VerificationProgress,
+    Deadline, DeliveryOutcome, EventDelivery, PolicyCompiler, RewrittenToolResult,
+    TokenUsageReader, ToolResponse, VerificationProgress,
 };
 pub use evidence_codec::decode_evidence;
 pub use freshness::ApprovalSubjectFreshness;
 pub use guarded_files::{
-    ConfigHeldDespiteEdit, GuardedFileDigests, GuardedFilesReader, SealedRootAndProfile,
+    ConfigHeldDespiteEdit, GuardedFileDigests, GuardedFilesReader, RootAndProfileOfSession,
     held_config,
 };
 pub use host_verifiers::{HostFunctionVerdict, HostVerifiers};
@@ -94,8 +94,8 @@ pub use notifications::{
 };
 #[cfg(unix)]
 pub use owner::{
-    ReceivedLine, UniqueProcessId, WorkerCheckBatch, WorkerLauncher, WorkerLink, WorkerTransport,
-    WorkerTransportWriter, cancel_all_workers, cancel_session_workers,
+    UniqueProcessId, WorkerCheckBatch, WorkerLauncher, WorkerLink, WorkerLinkReceiveOutcome,
+    WorkerTransport, WorkerTransportWriter, cancel_all_workers, cancel_session_workers,
 };
 pub use policy_fallback::UnusableConfigFallback;
 pub use read_only::is_call_read_only;

@@ -4,7 +4,7 @@ use checkrein_core::event::{self, Event};
 use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_core::policy::Policy;
 use checkrein_core::state::SessionState;
-use checkrein_store::{CachedSessionState, RawEvent, SessionView, Store, StoreError};
+use checkrein_store::{CachedSessionState, RawEvent, SessionTransactionView, Store, StoreError};
 
 use crate::error::RuntimeError;
 
@@ -19,7 +19,7 @@ pub(crate) struct LoadedSessionState {
 
 pub(crate) fn load_session_state(
     session: &SessionId,
-    tail: &dyn SessionView,
+    tail: &dyn SessionTransactionView,
 ) -> Result<LoadedSessionState, RuntimeError> {
     // A cache that cannot be used is no error: everything is folded from the start.
     let cached = tail
@@ -36,7 +36,7 @@ pub(crate) fn load_session_state(
 pub(crate) fn read_session_with_state<T>(
     store: &dyn Store,
     session: &SessionId,
-    find: impl FnOnce(&dyn SessionView, SessionState) -> Result<T, RuntimeError>,
+    find: impl FnOnce(&dyn SessionTransactionView, SessionState) -> Result<T, RuntimeError>,
 ) -> Result<Option<T>, RuntimeError> {
     // The store takes a closure that it could call again; `find` is called once.
     let (mut find, mut found) = (Some(find), Ok(None));

@@ -55,7 +55,10 @@ impl Runtime {
     ) -> Result<CheckReport, RuntimeError> {
         // Acts are counted before the tree is read, as at a stop: one that comes meanwhile voids
         // what is found.
-        let (began, acts) = (self.place.system.monotonic_now(), self.act_count(None)?);
+        let (began, acts) = (
+            self.place.system.monotonic_now(),
+            self.act_numbers_in_root(None)?,
+        );
         let reading = self
             .place
             .read_tree(

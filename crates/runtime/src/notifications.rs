@@ -54,7 +54,7 @@ pub fn mark_approvals_notified(
     rows: &[StoredApprovalRequest],
 ) -> Result<(), RuntimeError> {
     let now = clock::now_millis();
-    update_approvals(store, rows, &|row| StoredApprovalRequest {
+    record_approval_notifications(store, rows, &|row| StoredApprovalRequest {
         notified_at: Some(now),
         ..row
     })
@@ -69,13 +69,13 @@ pub fn mark_approvals_not_notified(
     rows: &[StoredApprovalRequest],
     why: &str,
 ) -> Result<(), RuntimeError> {
-    update_approvals(store, rows, &|row| StoredApprovalRequest {
+    record_approval_notifications(store, rows, &|row| StoredApprovalRequest {
         notification_error: Some(why.to_owned()),
         ..row
     })
 }
 
-fn update_approvals(
+fn record_approval_notifications(
     store: &dyn Store,
     rows: &[StoredApprovalRequest],
     noted: &dyn Fn(StoredApprovalRequest) -> StoredApprovalRequest,

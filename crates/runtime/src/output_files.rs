@@ -36,7 +36,7 @@ impl Drop for RunOutputFileAnnouncement {
 
 /// Announces what this process prints into to every process that judges in this state folder.
 /// Returns `None` if that is no file.
-pub fn publish_own_output_files(state: &Path) -> Option<RunOutputFileAnnouncement> {
+pub fn announce_stdout_stderr_files(state: &Path) -> Option<RunOutputFileAnnouncement> {
     let ids = own_stdout_stderr_file_ids();
     if ids.is_empty() {
         return None;
@@ -83,7 +83,7 @@ pub(crate) fn own_output_file_ids(
         return ids;
     };
     for entry in entries.flatten() {
-        if is_file_locked(&entry.path()) {
+        if is_output_file_held_by_live_run(&entry.path()) {
             let text =
                 durable_file::read_limited_text_file(&entry.path(), durable_file::MAX_SMALL_BYTES);
             ids.extend(
@@ -122,7 +122,7 @@ fn own_stdout_stderr_file_ids() -> BTreeSet<FileId> {
 }
 
 /// Whether the process that made the file still runs: what a killed one left does not count.
-fn is_file_locked(file: &Path) -> bool {
+fn is_output_file_held_by_live_run(file: &Path) -> bool {
     File::open(file)
         .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }

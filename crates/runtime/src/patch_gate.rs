@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use checkrein_core::input::{Input, PatchCheckedAgainstTree};
 use checkrein_core::tool_action::{CommandInToolArguments, ToolAction};
-use checkrein_execpolicy::{ParsedScripts, PatchApplyingCommand, PatchText, PatchTool};
+use checkrein_execpolicy::{
+    ParsedShellScriptCache, PatchApplyingCommand, PatchTextSource, PatchTool,
+};
 use checkrein_patch::{
     DiskTree, HunkMatchDialect, ParsedPatch, PatchRefusal, PatchRefusalCause, PathBelowRoot,
     check_patch, parse_diff, parse_patch, render_refusals,
@@ -33,7 +35,7 @@ const STACK_BYTES: usize = 8 << 20;
 /// The patch to examine, and the folders it is applied in.
 struct PatchRequest {
     what: PatchSource,
-    scripts: ParsedScripts,
+    scripts: ParsedShellScriptCache,
     here: PathBuf,
     root: PathBuf,
 }
@@ -124,7 +126,7 @@ fn check_patches_in_call(asked: &PatchRequest) -> Option<PatchCheckedAgainstTree
     let commands = match &asked.what {
         PatchSource::Patch(text) => vec![PatchApplyingCommand {
             tool: PatchTool::ApplyPatch,
-            text: PatchText::Inline(text.clone()),
+            text: PatchTextSource::Inline(text.clone()),
             strip: None,
             started: None,
             folder: None,
@@ -172,8 +174,8 @@ fn check_if_patch_command_applies(
     };
     let folder = place(&command.folder)?;
     let text = match &command.text {
-        PatchText::Inline(text) => text.clone(),
-        PatchText::File(file) => {
+        PatchTextSource::Inline(text) => text.clone(),
+        PatchTextSource::File(file) => {
             // The file is named from where the command started, or else from where the patch is
             // applied.
             let started = place(&command.started);
@@ -346,7 +348,7 @@ mod tests {
         let root = std::env::temp_dir();
         PatchRequest {
             what: PatchSource::Patch(format!("*** Begin Patch\n{files}*** End Patch")),
-            scripts: ParsedScripts::default(),
+            scripts: ParsedShellScriptCache::default(),
             here: root.clone(),
             root,
         }

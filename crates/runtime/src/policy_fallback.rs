@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use checkrein_core::ids::{EventSeq, SessionId, UnixMillis};
 use checkrein_core::policy::Policy;
-use checkrein_store::SessionView;
+use checkrein_store::SessionTransactionView;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{
@@ -109,7 +109,7 @@ impl Runtime {
             if seen.len() == MAX_SESSIONS || !seen.insert(row.session.clone()) {
                 continue;
             }
-            let Some(sealed) = self.reusable_session_seal(&row.session, fallback)? else {
+            let Some(sealed) = self.reusable_sealed_session_policy(&row.session, fallback)? else {
                 continue;
             };
             // Rows are listed newest first, so among seals without a time the first one is the
@@ -132,7 +132,7 @@ impl Runtime {
 
     /// The policy that this session is sealed with, if a session here would be sealed under the
     /// same terms.
-    fn reusable_session_seal(
+    fn reusable_sealed_session_policy(
         &self,
         session: &SessionId,
         fallback: &UnusableConfigFallback,
@@ -145,14 +145,14 @@ impl Runtime {
                 Ok(())
             })?;
         Ok(found.and_then(|(policy, guard)| {
-            reuse_seal_of_same_terms(policy, guard, fallback, &self.place.root)
+            reuse_policy_seal_if_same_terms(policy, guard, fallback, &self.place.root)
         }))
     }
 }
 
 fn sealed_policy_with_seal_record(
     session: &SessionId,
-    tail: &dyn SessionView,
+    tail: &dyn SessionTransactionView,
 ) -> Result<Option<(Policy, SessionSealRecord)>, RuntimeError> {
     if tail.last_seq() == EventSeq(0) {
         return Ok(None);
@@ -172,7 +172,7 @@ fn sealed_policy_with_seal_record(
 
 /// Returns the seal if it was made in the same folder, by the same kind of hook, and under the same
 /// profile and trust.
-fn reuse_seal_of_same_terms(
+fn reuse_policy_seal_if_same_terms(
     policy: Policy,
     guard: SessionSealRecord,
     fallback: &UnusableConfigFallback,

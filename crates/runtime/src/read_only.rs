@@ -6,8 +6,8 @@ use std::path::Path;
 use checkrein_core::input::{RuleDecision, ToolKind};
 use checkrein_core::tool_action::{CommandInToolArguments, ToolAction};
 use checkrein_execpolicy::{
-    EffectPolicy, ParsedScripts, RuleSet, UnmatchedDecision, evaluate_argv_with_script_cache,
-    evaluate_parsed_script, is_read_only_command,
+    EffectPolicy, ParsedShellScriptCache, RuleSet, UnmatchedDecision,
+    evaluate_argv_with_script_cache, evaluate_parsed_script, is_read_only_command,
 };
 
 use crate::start_folders;
@@ -17,12 +17,12 @@ pub(crate) const MAX_COMMANDS: usize = 64;
 
 /// Whether this call is known to only read, in the tree of this folder.
 pub fn is_call_read_only(action: &ToolAction, root: &Path) -> bool {
-    is_call_read_only_with_scripts(&ParsedScripts::default(), action, root)
+    is_call_read_only_with_scripts(&ParsedShellScriptCache::default(), action, root)
 }
 
 /// The same, with scripts that may have been parsed before.
 pub(crate) fn is_call_read_only_with_scripts(
-    scripts: &ParsedScripts,
+    scripts: &ParsedShellScriptCache,
     action: &ToolAction,
     root: &Path,
 ) -> bool {

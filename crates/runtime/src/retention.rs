@@ -290,7 +290,7 @@ fn remove_stale_logs_and_caches(
     let owners = crate::owner::remove_lost_worker_records(&place.state, before, dry);
     #[cfg(not(unix))]
     let owners = 0;
-    check_logs::check_output_log_folders(place)
+    check_logs::possible_check_log_folders(place)
         .iter()
         .map(|folder| remove_stale_files_in(folder, before, dry, &check_logs::is_own_log_file_name))
         .sum::<usize>()

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::policy::{Policy, VerifierSpec};
-use checkrein_verifiers::{find_in_path, regular_file};
+use checkrein_verifiers::{find_program_in_path, regular_file};
 
 use crate::workspace::TreeAndStateFolder;
 
@@ -58,7 +58,7 @@ pub(crate) fn script_programs_digest(
         let found = match name.contains('/') {
             // With a slash, a shell takes the name for a path; otherwise it searches `PATH`.
             true => Some(root.join(name)).filter(|file| is_executable_file(file)),
-            false => find_in_path(name, env),
+            false => find_program_in_path(name, env),
         };
         // A word that names no program is an argument, or a builtin of the shell.
         let Some(file) = found else { continue };
@@ -163,7 +163,7 @@ fn shebang_program(file: &Path, env: &BTreeMap<OsString, OsString>) -> Option<Pa
         return Some(PathBuf::from(program));
     }
     let named = words.find(|word| !word.starts_with('-') && !is_assignment(word))?;
-    find_in_path(named, env)
+    find_program_in_path(named, env)
 }
 
 #[cfg(test)]

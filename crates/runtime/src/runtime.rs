@@ -15,7 +15,7 @@ use checkrein_core::ids::{AgentName, EventSeq, ScopeId, SessionId};
 use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::SessionState;
-use checkrein_store::{EffectClaim, SessionView, Store};
+use checkrein_store::{EffectClaim, SessionTransactionView, Store};
 
 use crate::config::{CompiledPolicy, ConfigError};
 use crate::error::RuntimeError;
@@ -24,7 +24,7 @@ use crate::event_delivery::{
 };
 use crate::guarded_files::GuardedFilesReader;
 use crate::host_verifiers::HostVerifiers;
-use crate::known_scope::PriorScope;
+use crate::known_scope::ScopeBeforeEvent;
 use crate::middleware::{FrontEndMiddlewareStages, MiddlewareRegistry};
 use crate::policy_fallback::UnusableConfigFallback;
 use crate::workspace::TreeAndStateFolder;
@@ -266,7 +266,7 @@ impl Runtime {
 
     /// Lets `change` modify the policy of a new session before it is sealed.
     #[must_use]
-    pub fn with_policy_modifier(
+    pub fn with_new_session_policy_modifier(
         mut self,
         change: impl Fn(&mut CompiledPolicy) -> Result<(), ConfigError> + Send + Sync + 'static,
     ) -> Self {
@@ -323,7 +323,7 @@ impl Runtime {
         scope: &ScopeId,
     ) -> Result<Option<String>, RuntimeError> {
         self.read_session_at_one_moment(session, |tail, state| {
-            Ok(PriorScope::find_scope_state_or_row(tail, &state, scope, true)?.cursor)
+            Ok(ScopeBeforeEvent::find_scope_state_or_row(tail, &state, scope, true)?.cursor)
         })
     }
 
@@ -332,7 +332,7 @@ impl Runtime {
     pub(crate) fn read_session_at_one_moment<T>(
         &self,
         session: &SessionId,
-        find: impl FnOnce(&dyn SessionView, SessionState) -> Result<T, RuntimeError>,
+        find: impl FnOnce(&dyn SessionTransactionView, SessionState) -> Result<T, RuntimeError>,
     ) -> Result<Option<T>, RuntimeError> {
         log_reader::read_session_with_state(&*self.store, session, find)
     }
@@ -373,7 +373,7 @@ mod tests {
         let store = SqliteStore::open_store_with_options(&state, impatient).unwrap();
         let place = TreeAndStateFolder {
             state: state.clone(),
-            ..TreeAndStateFolder::workspace_for_folder(folder.path())
+            ..TreeAndStateFolder::tree_with_temporary_state_folder(folder.path())
         };
         let seal = || compile_config(None, None, TaskDriver::Hook);
         let runtime = Runtime::new(Arc::new(store), place, Box::new(seal));

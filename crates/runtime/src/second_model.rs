@@ -13,7 +13,7 @@ use checkrein_core::ids::{EventSeq, ScopeId, SessionId};
 use checkrein_core::input::{
     Input, ModelProgressRating, ModelVetoFact, ModelVetoVerdict, ToolRequested,
 };
-use checkrein_core::policy::{ProgressPolicy, VetoModelPolicy};
+use checkrein_core::policy::{ProgressRatingPolicy, VetoModelPolicy};
 use checkrein_core::state::SessionState;
 use checkrein_core::step::apply_input_and_decide;
 use checkrein_store::EvidenceFinality;
@@ -196,7 +196,7 @@ impl Runtime {
         };
         let heard =
             Self::second_model_reviewer(&terms.model, &self.place.model_environment(), patience)
-                .review_call(planned);
+                .ask_model_to_review_tool_call(planned);
         let mut fact = veto_fact_from_model_opinion(heard);
         if shown != args {
             // A rewrite that was made from hidden text cannot be used.
@@ -214,7 +214,7 @@ impl Runtime {
 
     fn ask_progress_rating(
         &self,
-        terms: &ProgressPolicy,
+        terms: &ProgressRatingPolicy,
         state: &SessionState,
         story: &ActivityShownToModel,
         patience: Deadline<'_>,

@@ -61,7 +61,7 @@ pub trait System: FileSystem {
     fn is_process_alive(&self, process: UniqueProcessId) -> bool;
 
     /// Returns a name that nobody else has or can guess.
-    fn unique_name(&self) -> String;
+    fn unguessable_unique_name(&self) -> String;
 
     /// Keeps a file locked as long as the returned value lives, and no longer than this process.
     fn keep_file_locked(&self, file: File) -> Box<dyn Any + Send + Sync>;
@@ -217,7 +217,7 @@ impl System for RealSystem {
         process.is_alive()
     }
 
-    fn unique_name(&self) -> String {
+    fn unguessable_unique_name(&self) -> String {
         logs::unique_run_name()
     }
 

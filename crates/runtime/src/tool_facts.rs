@@ -13,9 +13,9 @@ use checkrein_core::input::{
 use checkrein_core::policy::Policy;
 use checkrein_core::tool_action::{CommandInToolArguments, ToolAction};
 use checkrein_execpolicy::{
-    CommandStartFolders, EffectPolicy, FileChangedByCommand, FilesChangedByCommand, ParsedScripts,
-    RuleSet, UnmatchedDecision, evaluate_argv_with_script_cache, evaluate_file_changes,
-    evaluate_parsed_script, evaluate_real_paths, is_read_only_command,
+    CommandStartFolders, EffectPolicy, FileChangedByCommand, FilesChangedByCommand,
+    ParsedShellScriptCache, RuleSet, UnmatchedDecision, evaluate_argv_with_script_cache,
+    evaluate_file_changes, evaluate_parsed_script, evaluate_real_paths, is_read_only_command,
 };
 
 use crate::read_only::{MAX_COMMANDS, is_call_read_only_with_scripts};
@@ -27,7 +27,7 @@ use checkrein_verifiers::tree::is_included_by_ignore_files;
 #[derive(Default)]
 pub struct ToolFactsBuilder<'a> {
     action: Option<&'a ToolAction>,
-    scripts: ParsedScripts,
+    scripts: ParsedShellScriptCache,
     gathered: RefCell<Option<ToolRequestFactsUnderPolicy>>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct ToolCallFoldersAndPatch<'a> {
 
 /// What a call may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PossibleToolCallChange {
+pub(crate) enum ToolCallChangeExtent {
     /// It is known to only read.
     Nothing,
     /// Files that count, and nothing else that a check could find.
@@ -59,12 +59,12 @@ pub(crate) enum PossibleToolCallChange {
     Act(ActReach),
 }
 
-impl PossibleToolCallChange {
+impl ToolCallChangeExtent {
     /// How far it may reach, if it is an act.
     pub(crate) fn act_reach(self) -> Option<ActReach> {
         match self {
-            PossibleToolCallChange::Act(reach) => Some(reach),
-            PossibleToolCallChange::Nothing | PossibleToolCallChange::Counted => None,
+            ToolCallChangeExtent::Act(reach) => Some(reach),
+            ToolCallChangeExtent::Nothing | ToolCallChangeExtent::Counted => None,
         }
     }
 }
@@ -84,12 +84,12 @@ impl<'a> ToolFactsBuilder<'a> {
     }
 
     /// The scripts of this call that were parsed.
-    pub(crate) fn parsed_scripts(&self) -> &ParsedScripts {
+    pub(crate) fn parsed_scripts(&self) -> &ParsedShellScriptCache {
         &self.scripts
     }
 
     /// The facts of a call of `tool` under a policy, which its digest identifies.
-    pub(crate) fn tool_facts(
+    pub(crate) fn tool_call_facts(
         &self,
         (under, policy): (Option<Digest>, &Policy),
         tool: &str,
@@ -256,27 +256,27 @@ impl<'a> ToolFactsBuilder<'a> {
         place: ToolCallFoldersAndPatch<'_>,
         outside: bool,
         may_act: bool,
-    ) -> PossibleToolCallChange {
+    ) -> ToolCallChangeExtent {
         let Some(action) = self.action else {
             return match may_act {
-                true => PossibleToolCallChange::Act(ActReach::Unknown),
-                false => PossibleToolCallChange::Nothing,
+                true => ToolCallChangeExtent::Act(ActReach::Unknown),
+                false => ToolCallChangeExtent::Nothing,
             };
         };
         // Before the reading of the command: what installs or starts services is an act, whatever
         // files it names.
         if outside {
-            return PossibleToolCallChange::Act(ActReach::Outside);
+            return ToolCallChangeExtent::Act(ActReach::Outside);
         }
         if is_call_read_only_with_scripts(&self.scripts, action, place.root) {
-            return PossibleToolCallChange::Nothing;
+            return ToolCallChangeExtent::Nothing;
         }
         if self.tool_command().is_some() {
             return self.extent_of_changes_by_command(place);
         }
         // Only a writing tool with a whole list of paths is judged by its paths.
         if action.kind != ToolKind::Write || action.is_cut {
-            return PossibleToolCallChange::Act(ActReach::Unknown);
+            return ToolCallChangeExtent::Act(ActReach::Unknown);
         }
         let named = [&action.writes, &action.removes, &action.may_write];
         let named = named.into_iter().flatten().map(String::as_str);
@@ -285,24 +285,27 @@ impl<'a> ToolFactsBuilder<'a> {
             path.starts_with(['~', '@', '\'', '"']) || !cfg!(windows) && path.contains('\\')
         };
         if named.clone().any(is_odd) {
-            return PossibleToolCallChange::Act(ActReach::Outside);
+            return ToolCallChangeExtent::Act(ActReach::Outside);
         }
         let patched = place.patch.into_iter().flat_map(|patch| &patch.paths);
         let mut paths: Vec<PathBuf> = named.map(|path| place.here.join(path)).collect();
         paths.extend(patched.map(|path| place.root.join(path)));
-        match paths.iter().all(|path| is_inside(place.root, path)) {
-            true if !paths.is_empty() && are_all_paths_counted_files(&paths, place.root) => {
-                PossibleToolCallChange::Counted
+        match paths
+            .iter()
+            .all(|path| is_path_inside_folder(place.root, path))
+        {
+            true if !paths.is_empty() && are_all_paths_part_of_tree(&paths, place.root) => {
+                ToolCallChangeExtent::Counted
             }
-            true => PossibleToolCallChange::Act(ActReach::Elsewhere),
-            false => PossibleToolCallChange::Act(ActReach::Outside),
+            true => ToolCallChangeExtent::Act(ActReach::Elsewhere),
+            false => ToolCallChangeExtent::Act(ActReach::Outside),
         }
     }
 
     fn extent_of_changes_by_command(
         &self,
         place: ToolCallFoldersAndPatch<'_>,
-    ) -> PossibleToolCallChange {
+    ) -> ToolCallChangeExtent {
         // Only what our table of programs takes for ordinary work on files, all of it.
         let bounds = EffectPolicy {
             unmatched: UnmatchedDecision::ByEffect,
@@ -315,7 +318,7 @@ impl<'a> ToolFactsBuilder<'a> {
             self.evaluate_tool_call(&RuleSet::default().with_effect_policy(bounds), place);
         let is_known = facts.rule == Some(RuleDecision::Allow) && facts.unresolved.is_empty();
         if !is_known {
-            return PossibleToolCallChange::Act(ActReach::Unknown);
+            return ToolCallChangeExtent::Act(ActReach::Unknown);
         }
         let files = touched.files.iter();
         // Paths may be relative to the command's start or to the root, so both have to count.
@@ -332,10 +335,10 @@ impl<'a> ToolFactsBuilder<'a> {
         let counts = plain
             && !touched.more
             && !paths.is_empty()
-            && are_all_paths_counted_files(&paths, place.root);
+            && are_all_paths_part_of_tree(&paths, place.root);
         match counts {
-            true => PossibleToolCallChange::Counted,
-            false => PossibleToolCallChange::Act(ActReach::Elsewhere),
+            true => ToolCallChangeExtent::Counted,
+            false => ToolCallChangeExtent::Act(ActReach::Elsewhere),
         }
     }
 
@@ -398,15 +401,15 @@ fn only_writes_named_files(argv: &[String], are_new: bool) -> bool {
     }
 }
 
-fn is_inside(root: &Path, path: &Path) -> bool {
+fn is_path_inside_folder(root: &Path, path: &Path) -> bool {
     // `..` is refused, not resolved: behind a link it can lead elsewhere than its text says.
     path.starts_with(root) && !path.components().any(|part| part == Component::ParentDir)
 }
 
 /// Whether a change to each of these files, existing or not, is a change of the tree.
-fn are_all_paths_counted_files(paths: &[PathBuf], root: &Path) -> bool {
+fn are_all_paths_part_of_tree(paths: &[PathBuf], root: &Path) -> bool {
     paths.iter().all(|path| {
-        is_inside(root, path)
+        is_path_inside_folder(root, path)
             && path
                 .strip_prefix(root)
                 .is_ok_and(|name| is_included_by_ignore_files(root, name))
@@ -528,13 +531,13 @@ mod tests {
             checkrein_execpolicy::patches_in_script(facts.parsed_scripts(), script);
         }
         let under = |text: &str| (Some(Digest::hash_bytes(text.as_bytes())), policy);
-        let first = facts.tool_facts(under("sealed"), "shell", place, &redactor);
+        let first = facts.tool_call_facts(under("sealed"), "shell", place, &redactor);
         facts.is_risky_tool_call(place, false);
         assert_eq!(
-            facts.tool_facts(under("sealed"), "shell", place, &redactor),
+            facts.tool_call_facts(under("sealed"), "shell", place, &redactor),
             first
         );
-        facts.tool_facts(under("sealed anew"), "shell", place, &redactor);
+        facts.tool_call_facts(under("sealed anew"), "shell", place, &redactor);
         facts.parsed_scripts().script_parse_count()
     }
 

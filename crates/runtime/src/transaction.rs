@@ -17,22 +17,23 @@ use checkrein_core::policy::{Policy, VerdictSubjectKind, VerifierSpec};
 use checkrein_core::state::{PendingStop, SessionState};
 use checkrein_core::step::{StateMachineStep, apply_input_and_decide};
 use checkrein_store::{
-    AppendBatch, NewEvent, SessionView, StoreError, StoredApprovalRequest, StoredCheckRequest,
+    AppendBatch, NewEvent, SessionTransactionView, StoreError, StoredApprovalRequest,
+    StoredCheckRequest,
 };
 use checkrein_verifiers::tree::{TreeReadLimits, TreeReaderError};
 
 use crate::approvals::{ApprovalRequestOrAnswer, find_open_approval};
 use crate::error::RuntimeError;
-use crate::event_delivery::{Deadline, EventDelivery, RewrittenResult};
+use crate::event_delivery::{Deadline, EventDelivery, RewrittenToolResult};
 use crate::guarded_files::PolicyToSeal;
 use crate::idempotency::{
-    KnownDelivery, event_for_repeated_input, find_known_delivery, input_scope,
-    recorded_decision_on_input,
+    KnownDelivery, event_for_repeated_input, find_known_delivery, recorded_decision_on_input,
+    scope_id_of_input,
 };
-use crate::known_scope::PriorScope;
+use crate::known_scope::ScopeBeforeEvent;
 use crate::middleware::UnredactedEventTexts;
 use crate::runtime::Runtime;
-use crate::tool_facts::{PossibleToolCallChange, ToolCallFoldersAndPatch};
+use crate::tool_facts::{ToolCallChangeExtent, ToolCallFoldersAndPatch};
 use crate::tree_snapshots::TreeSnapshot;
 use crate::workspace::PROMPT_LIMIT;
 use crate::{
@@ -54,7 +55,7 @@ pub(crate) struct TransactionResult {
     /// Whether the event was known already because another entry delivered it.
     pub(crate) repeated: bool,
     /// A tool's result as layers of middleware rewrote it.
-    pub(crate) rewritten: RewrittenResult,
+    pub(crate) rewritten: RewrittenToolResult,
     /// The approval request that a person has to be told of.
     pub(crate) parked: Option<StoredApprovalRequest>,
     /// Files of the tree that are too large to be read.
@@ -68,7 +69,7 @@ pub(crate) struct StateBeforeInput {
     pub(crate) state: SessionState,
     pub(crate) policy: Policy,
     /// The conversation that the event comes from.
-    pub(crate) scope: PriorScope,
+    pub(crate) scope: ScopeBeforeEvent,
 }
 
 /// The result of one look at the log.
@@ -135,7 +136,7 @@ impl Runtime {
         // Layers and second models are asked once the call is known to be new and some of them are
         // due.
         let mut watched = false;
-        let mut rewritten = RewrittenResult::default();
+        let mut rewritten = RewrittenToolResult::default();
         // Each round is a new transaction. One that lacks the policy, or the word of those who
         // watch, writes nothing; what it lacked is fetched outside and the next round begins.
         loop {
@@ -181,7 +182,7 @@ impl Runtime {
             }
             if let Some(stands) = unwatched {
                 watched = true;
-                if self.has_layers_for_delivery(&stands.policy, &delivery) {
+                if self.has_middleware_for_delivery(&stands.policy, &delivery) {
                     let args = match beside {
                         ApprovalRequestOrAnswer::ToolCall(asked) => asked.args,
                         ApprovalRequestOrAnswer::Nothing
@@ -234,7 +235,7 @@ impl Runtime {
         };
         if let (Some((state, _)), Input::StopRequested(stop)) = (&known, &delivery.input) {
             // Before acts are read, so that the act does not void what this stop finds out.
-            if let Some(reach) = state.unreported_act_reach(&stop.scope) {
+            if let Some(reach) = state.unreported_tool_act_reach(&stop.scope) {
                 self.count_unlogged_act(&delivery.session, reach)?;
             }
         }
@@ -250,7 +251,9 @@ impl Runtime {
             Input::PromptSubmitted(prompt) => {
                 let limit =
                     PROMPT_LIMIT.min(patience.auxiliary_program_timeout(&*self.place.system));
-                let tracked = self.place.freeze_tracked_files(&delivery.session, limit);
+                let tracked = self
+                    .place
+                    .record_tracked_file_list(&delivery.session, limit);
                 let limits = TreeReadLimits {
                     time: Some(PROMPT_LIMIT),
                     ..patience.tree_read_limits(&*self.place.system)
@@ -258,7 +261,7 @@ impl Runtime {
                 // Before the tree is read, as at a stop: an act that comes meanwhile belongs to the
                 // task.
                 let acts = match prompt.tells_calls {
-                    true => Some(self.act_count(Some(&delivery.session))?.newest),
+                    true => Some(self.act_numbers_in_root(Some(&delivery.session))?.newest),
                     false => None,
                 };
                 let reading = self.place.read_tree(&tracked, &policy, limits);
@@ -291,7 +294,7 @@ impl Runtime {
                     .as_ref()
                     .map(|look| self.required_check_content_keys(&policy, look));
                 stop.tree = tree_fact_from_reading(
-                    known.map(|look| snapshot_tree_fact(&stop.scope, &look)),
+                    known.map(|look| tree_digests_of_snapshot(&stop.scope, &look)),
                 )?;
                 stop.judges = judge_case::judge_trigger_facts(&policy, stop, message);
                 return Ok((unread.unwrap_or_default(), look));
@@ -313,7 +316,7 @@ impl Runtime {
     /// Decides on the event, inside the transaction.
     fn decide_in_transaction(
         &self,
-        tail: &dyn SessionView,
+        tail: &dyn SessionTransactionView,
         delivery: &EventDelivery<'_>,
         compiled: Option<&PolicyToSeal>,
         found_under: Option<Digest>,
@@ -354,7 +357,7 @@ impl Runtime {
             warnings.extend(self.stages.unsupported_stage_warnings(&compiled.policy));
             compiled.policy.clone()
         };
-        let scope = input_scope(&delivery.input);
+        let scope = scope_id_of_input(&delivery.input);
         let waits = |pending: &PendingStop| !pending.awaited_verifiers.is_empty();
         if found_under.is_some_and(|sealed| state.policy != Some(sealed))
             && state.pending_stop(&scope).is_some_and(waits)
@@ -369,7 +372,7 @@ impl Runtime {
                 policy,
                 warnings,
                 repeated: true,
-                rewritten: RewrittenResult::default(),
+                rewritten: RewrittenToolResult::default(),
                 parked: None,
                 large_files: Vec::new(),
                 snapshot: None,
@@ -412,7 +415,7 @@ impl Runtime {
                 policy,
                 warnings,
                 repeated: true,
-                rewritten: RewrittenResult::default(),
+                rewritten: RewrittenToolResult::default(),
                 parked: None,
                 large_files: Vec::new(),
                 snapshot: None,
@@ -424,11 +427,15 @@ impl Runtime {
         }
 
         // The event is new. Those who watch are asked outside the transaction, before the step.
-        let known_scope =
-            PriorScope::find_scope_state_or_row(tail, &state, &scope, delivery.usage.is_some())?;
+        let known_scope = ScopeBeforeEvent::find_scope_state_or_row(
+            tail,
+            &state,
+            &scope,
+            delivery.usage.is_some(),
+        )?;
         let is_call = matches!(delivery.input, Input::ToolRequested(_));
         let watches = is_call && (policy.veto.is_some() || policy.progress.is_some());
-        if !watched && (watches || self.has_layers_for_delivery(&policy, delivery)) {
+        if !watched && (watches || self.has_middleware_for_delivery(&policy, delivery)) {
             let scope = known_scope;
             return Ok(TransactionAttemptResult::Consult(Box::new(
                 StateBeforeInput {
@@ -462,8 +469,8 @@ impl Runtime {
         let made = apply_input_and_decide(&policy, &mut state, stamped);
         // A call that is denied does nothing, so it counts as no act.
         let reach = reach.filter(|_| acts::is_call_not_denied(made.decision.as_ref()));
-        batch.act =
-            acts::widest_act_reach([reach, unreported]).map(|reach| self.build_tool_act(reach));
+        batch.act = acts::widest_tool_act_reach([reach, unreported])
+            .map(|reach| self.build_tool_act(reach));
         let parked = question
             .and_then(|question| question.record_approval_outcome(&made, &state, &mut batch));
         let StateMachineStep {
@@ -530,7 +537,7 @@ impl Runtime {
             policy,
             warnings,
             repeated: false,
-            rewritten: RewrittenResult::default(),
+            rewritten: RewrittenToolResult::default(),
             parked,
             large_files: Vec::new(),
             snapshot: None,
@@ -547,7 +554,7 @@ impl Runtime {
         at: UnixMillis,
         policy: &Policy,
         state: &SessionState,
-        known: &PriorScope,
+        known: &ScopeBeforeEvent,
         delivery: &EventDelivery<'_>,
     ) -> StampedInput {
         StampedInput {
@@ -607,7 +614,7 @@ impl Runtime {
                 request.facts =
                     delivery
                         .facts
-                        .tool_facts(under, &request.tool, place, &self.redactor);
+                        .tool_call_facts(under, &request.tool, place, &self.redactor);
                 (request.facts.veto, request.facts.progress) = (veto, progress);
                 let outside = request.facts.outside;
                 let extent =
@@ -619,7 +626,7 @@ impl Runtime {
                 let is_asked = state
                     .task_if_open()
                     .is_some_and(|t| t.acts_at_start.is_some());
-                request.facts.counted = is_asked && extent == PossibleToolCallChange::Counted;
+                request.facts.counted = is_asked && extent == ToolCallChangeExtent::Counted;
                 // Last, so that every fact is bounded.
                 bound::redact_and_limit_tool_facts(&self.redactor, &mut request.facts);
             }
@@ -644,7 +651,7 @@ impl Runtime {
             patch: None,
         };
         let facts = &delivery.facts;
-        let known = facts.tool_facts((None, policy), "", place, &self.redactor);
+        let known = facts.tool_call_facts((None, policy), "", place, &self.redactor);
         facts
             .tool_call_change_extent(place, known.outside, true)
             .act_reach()
@@ -667,7 +674,8 @@ impl Runtime {
                     ..
                 } => {
                     let spec = policy.verifier_spec(verifier)?;
-                    let (content, _) = content_and_voiding_act(state, scope, spec, *subject);
+                    let (content, _) =
+                        verifier_content_and_voiding_act(state, scope, spec, *subject);
                     Some(StoredCheckRequest {
                         key: self.evidence_content_key(policy, spec, content, EvidenceOrigin::Gate),
                         verifier: verifier.clone(),
@@ -704,7 +712,7 @@ pub(crate) fn tree_fact_from_reading(
 }
 
 /// What a reading says to a stop of this conversation.
-pub(crate) fn snapshot_tree_fact(scope: &ScopeId, look: &TreeSnapshot) -> TreeDigests {
+pub(crate) fn tree_digests_of_snapshot(scope: &ScopeId, look: &TreeSnapshot) -> TreeDigests {
     let fact = look.reading.fact.clone();
     TreeDigests {
         // While a sub-agent stops, others of its session are at work.
@@ -715,7 +723,7 @@ pub(crate) fn snapshot_tree_fact(scope: &ScopeId, look: &TreeSnapshot) -> TreeDi
 
 /// Returns the content that a verifier is asked about if this is its subject, and the number of the
 /// act that voids what was found before it.
-pub(crate) fn content_and_voiding_act(
+pub(crate) fn verifier_content_and_voiding_act(
     state: &SessionState,
     scope: &ScopeId,
     spec: &VerifierSpec,
@@ -779,7 +787,7 @@ pub(crate) fn effects_awaited_by_stop(
 /// it the listing would show the ended task as open forever.
 fn superseded_task_state(
     session: &SessionId,
-    tail: &dyn SessionView,
+    tail: &dyn SessionTransactionView,
     events: &[Event],
     now: &SessionState,
 ) -> Result<Option<SessionState>, RuntimeError> {

@@ -83,7 +83,7 @@ impl Runtime {
             EvidenceOrigin::Manual => b"manual",
         };
         Digest::hash_parts([
-            &spec.definition_digest().as_bytes()[..],
+            &spec.verifier_definition_digest().as_bytes()[..],
             spec.name.as_str().as_bytes(),
             &subject.as_bytes()[..],
             &Digest::hash_bytes(&policy.to_policy_blob()).as_bytes()[..],
@@ -132,7 +132,7 @@ impl Runtime {
         // First round: everything runs in parallel. Checks whose inputs were written meanwhile are
         // collected for the second round.
         let mut moved: Vec<Box<DisturbedCheck<'_>>> = Vec::new();
-        let owned = batch.hand_to_worker(wanted);
+        let owned = batch.hand_checks_to_worker(wanted);
         let system = batch.system_interface();
         std::thread::scope(|scope| {
             let threads = ScopedThreads::new(system, scope);
@@ -147,7 +147,9 @@ impl Runtime {
             // them.
             if let Some(owned) = owned {
                 let (batch, sender) = (&batch, sender.clone());
-                threads.spawn_scoped_thread(move || batch.wait_for_worker(owned, &sender));
+                threads.spawn_scoped_thread(move || {
+                    batch.relay_worker_results_until_due(owned, &sender)
+                });
             }
             for want in ours {
                 let Some(spec) = policy.verifier_spec(&want.verifier) else {
@@ -176,10 +178,10 @@ impl Runtime {
             Ok::<(), RuntimeError>(())
         })?;
         // Second round: disturbed checks run one after another, with nothing of ours beside them.
-        let wait = batch.detect_external_writers(&moved)?;
+        let wait = batch.wait_needed_for_external_writers(&moved)?;
         let wait_until = wait.map(|wait| system.monotonic_now() + wait);
         for again in moved {
-            let done = batch.rerun_disturbed(*again, wait_until)?;
+            let done = batch.rerun_disturbed_check(*again, wait_until)?;
             if !done.run_here {
                 looks.record_evidence_time();
             }
@@ -729,7 +731,7 @@ impl<'a> VerificationBatch<'a> {
         let began = self.system_interface().monotonic_now();
         // Acts are counted before the reading: one that comes during it voids the evidence instead
         // of being missed.
-        let acts = self.runtime.act_count(self.session);
+        let acts = self.runtime.act_numbers_in_root(self.session);
         let acts = acts.map_err(|error| error.to_string())?;
         let place = &self.runtime.place;
         let reading = place.read_tree(
@@ -812,7 +814,7 @@ impl<'a> VerificationBatch<'a> {
                 found,
                 &evidence,
             )?;
-            evidence_not_from_cache(key, evidence, found)
+            returned_evidence_not_from_cache(key, evidence, found)
         } else {
             self.put_evidence(key, evidence, found)?
         };
@@ -830,7 +832,7 @@ impl<'a> VerificationBatch<'a> {
         found: evidence_codec::EvidenceTiming,
     ) -> Result<ReturnedEvidence, RuntimeError> {
         let key = evidence_codec::put_check_run(&*self.runtime.store, &key, found, &evidence)?;
-        Ok(evidence_not_from_cache(key, evidence, found))
+        Ok(returned_evidence_not_from_cache(key, evidence, found))
     }
 
     fn unreadable_tree_evidence(
@@ -995,7 +997,7 @@ fn is_check_run_fresh(
     run.acts >= acts && !(spec.is_tree_check() && spec.inputs.is_empty() && is_old())
 }
 
-fn evidence_not_from_cache(
+fn returned_evidence_not_from_cache(
     key: Digest,
     evidence: Evidence,
     found: evidence_codec::EvidenceTiming,

@@ -63,7 +63,7 @@ pub struct TreeAndStateFolder {
 impl TreeAndStateFolder {
     /// A workspace in this folder, with the environment of this process and a state folder of its
     /// own.
-    pub fn workspace_for_folder(root: &Path) -> Self {
+    pub fn tree_with_temporary_state_folder(root: &Path) -> Self {
         Self {
             state: std::env::temp_dir().join(format!("checkrein-{}", std::process::id())),
             env: Arc::new(std::env::vars_os().collect()),
@@ -84,7 +84,7 @@ impl TreeAndStateFolder {
     /// Records which files are tracked now: they count from here on, whatever ignore files say
     /// later. If that cannot be found out within `limit`, the earlier list counts, and it is
     /// recorded that the list may be incomplete.
-    pub(crate) fn freeze_tracked_files(
+    pub(crate) fn record_tracked_file_list(
         &self,
         session: &SessionId,
         limit: Duration,
@@ -104,7 +104,7 @@ impl TreeAndStateFolder {
         // A new list may lack the files of an index that is gone. Without a new list, the earlier
         // one is all that is known.
         let names = match tracked.unknown {
-            None => with_names_of_lost_index(tracked.names, &before),
+            None => keep_tracked_names_if_index_lost(tracked.names, &before),
             Some(_) => Arc::new(before),
         };
         self.record_tracked_files(session, TrackedFiles { names, ..tracked })
@@ -199,7 +199,7 @@ impl TreeAndStateFolder {
         self.record_large_files(&reading.unread);
         // The reading itself is sound, but no evidence may be taken for this tree.
         if tracked.unknown.is_some() {
-            reading.fact = mark_digests_as_incomplete(reading.fact);
+            reading.fact = mark_tree_digests_incomplete(reading.fact);
         }
         let packages = reading.packages_digest();
         reading.fact.environment = Some(run_environment::run_environment_digest(
@@ -222,12 +222,12 @@ impl TreeAndStateFolder {
         };
         // A session without a list had no prompt here yet; it begins with what is tracked now.
         let Some(mut tracked) = self.recorded_tracked_files(session) else {
-            return self.freeze_tracked_files(session, limit);
+            return self.record_tracked_file_list(session, limit);
         };
         if tracked.unknown.is_some() {
             let now = self.list_tracked_files(limit);
             // Names are only added: what was tracked at the task's start goes on counting.
-            tracked.names = Arc::new(tracked.names.with_more_names(now.names.iter()));
+            tracked.names = Arc::new(tracked.names.union_with_names(now.names.iter()));
             tracked.unknown = now.unknown;
             if tracked.unknown.is_none() {
                 tracked = self.record_tracked_files(session, tracked);
@@ -243,7 +243,7 @@ impl TreeAndStateFolder {
 
     /// Returns what is left out of the tree as it is now, for a task of this session; `None` if
     /// that cannot be found out within `limit`.
-    pub fn excluded_files(
+    pub fn excluded_file_counts(
         &self,
         session: &SessionId,
         policy: &Policy,
@@ -262,7 +262,7 @@ impl TreeAndStateFolder {
     /// Files that were too large to be read when the tree was read last.
     pub fn files_too_large_to_read(&self) -> Vec<String> {
         let listed = durable_file::read_regular_file(
-            &self.large_files_path(),
+            &self.large_file_list_path(),
             durable_file::MAX_SMALL_BYTES,
         );
         let names = listed.ok().flatten().map(name_list_from_stored_bytes);
@@ -275,7 +275,7 @@ impl TreeAndStateFolder {
 
     /// Records the large files, for messages only: without the list none are named.
     fn record_large_files(&self, names: &[String]) {
-        let file = self.large_files_path();
+        let file = self.large_file_list_path();
         if names.is_empty() {
             // As a rule there is no such file.
             let _ = std::fs::remove_file(file);
@@ -285,19 +285,19 @@ impl TreeAndStateFolder {
         let _ = write_private_file(&file, names.join("\0").as_bytes());
     }
 
-    fn large_files_path(&self) -> PathBuf {
+    fn large_file_list_path(&self) -> PathBuf {
         self.tree_cache_path().with_extension("large")
     }
 
     fn tree_cache_path(&self) -> PathBuf {
-        let name = short_digest_name(self.root.as_os_str().as_encoded_bytes());
+        let name = short_digest_folder_name(self.root.as_os_str().as_encoded_bytes());
         self.state.join("tree").join(name)
     }
 
     fn tracked_files_path(&self, session: &SessionId) -> PathBuf {
         self.state
             .join("tracked")
-            .join(short_digest_name(session.as_str().as_bytes()))
+            .join(short_digest_folder_name(session.as_str().as_bytes()))
     }
 
     /// Part of the content key: a check that sees another environment is another check.
@@ -319,14 +319,17 @@ fn name_list_from_stored_bytes(listed: Vec<u8>) -> PackedNameSet {
 }
 
 /// Adds the names that git tracked before and has no index for any more.
-fn with_names_of_lost_index(now: Arc<PackedNameSet>, before: &PackedNameSet) -> Arc<PackedNameSet> {
+fn keep_tracked_names_if_index_lost(
+    now: Arc<PackedNameSet>,
+    before: &PackedNameSet,
+) -> Arc<PackedNameSet> {
     let gone = before.iter().filter(|name| !now.contains_name(name));
     let gone: Vec<&str> = gone
         .filter(|name| belongs_to_vanished_git_index(name, &now))
         .collect();
     match gone.is_empty() {
         true => now,
-        false => Arc::new(now.with_more_names(gone)),
+        false => Arc::new(now.union_with_names(gone)),
     }
 }
 
@@ -336,7 +339,7 @@ fn belongs_to_vanished_git_index(name: &str, now: &PackedNameSet) -> bool {
     let is_empty = |submodule: &str| {
         let inside = format!("{submodule}/");
         // Names are sorted, so a file of the submodule would come next.
-        let first = now.first_name_at_or_after(&inside);
+        let first = now.first_name_sorted_at_or_after(&inside);
         !first.is_some_and(|first| first.starts_with(&inside))
     };
     // Each folder above the file may be the submodule that git lists as one name.
@@ -360,7 +363,7 @@ fn tracked_files_unknown_reason(error: &GitReadError) -> String {
 }
 
 /// Changes the digests of a tree of which some files may not have been seen.
-fn mark_digests_as_incomplete(fact: TreeDigests) -> TreeDigests {
+fn mark_tree_digests_incomplete(fact: TreeDigests) -> TreeDigests {
     let other = |digest: Digest| Digest::hash_parts([b"not all", &digest.as_bytes()[..]]);
     TreeDigests {
         tree: other(fact.tree),
@@ -374,7 +377,7 @@ fn mark_digests_as_incomplete(fact: TreeDigests) -> TreeDigests {
     }
 }
 
-fn short_digest_name(bytes: &[u8]) -> String {
+fn short_digest_folder_name(bytes: &[u8]) -> String {
     let mut name = Digest::hash_bytes(bytes).to_hex();
     name.truncate(24);
     name

@@ -79,7 +79,7 @@ impl WorkspaceTools {
             lock: None,
             redact: &|text| self.redactor.redact_bytes(text),
         });
-        shell_result(report, time)
+        shell_tool_result_text(report, time)
     }
 
     /// Applies a patch, completely or not at all.
@@ -127,7 +127,7 @@ impl WorkspaceTools {
     }
 }
 
-fn shell_result(report: VerifierReport, time: Duration) -> Result<String, String> {
+fn shell_tool_result_text(report: VerifierReport, time: Duration) -> Result<String, String> {
     let said = report.excerpt;
     match (report.exit_code, report.cause) {
         // The order matters: a command that was killed for its time may have an exit code as well.

@@ -20,7 +20,7 @@ const WRITES: &str = "writes";
 
 /// What is known about a check.
 #[derive(Debug, Default)]
-pub(crate) struct CheckWrites {
+pub(crate) struct FilesSeenWrittenByCheck {
     pub(crate) paths: Vec<String>,
     /// Whether it was last seen to take some of them away and bring them back.
     pub(crate) restores: bool,
@@ -29,14 +29,14 @@ pub(crate) struct CheckWrites {
 pub(crate) fn recorded_check_writes(
     place: &TreeAndStateFolder,
     spec: &VerifierSpec,
-) -> CheckWrites {
+) -> FilesSeenWrittenByCheck {
     let text = durable_file::read_limited_text_file(
         &path_of_check_writes_record(place, spec),
         durable_file::MAX_CONFIG_BYTES,
     );
     let text = text.ok().flatten().unwrap_or_default();
     let mut lines = text.lines();
-    CheckWrites {
+    FilesSeenWrittenByCheck {
         restores: lines.next() == Some(RESTORES),
         paths: lines.map(str::to_owned).collect(),
     }
@@ -70,7 +70,7 @@ fn path_of_check_writes_record(place: &TreeAndStateFolder, spec: &VerifierSpec) 
     // Root and definition: the same command in another tree may write other files.
     let id = Digest::hash_parts([
         place.root.as_os_str().as_encoded_bytes(),
-        spec.definition_digest().as_bytes(),
+        spec.verifier_definition_digest().as_bytes(),
     ]);
     let mut name = id.to_hex();
     name.truncate(24);

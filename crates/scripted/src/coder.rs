@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::http::{HttpRequest, HttpResponse, LoopbackServer};
+use crate::http::{HttpRequest, HttpResponse, LoopbackHttpServer};
 use crate::script::join_strings_in_json_value;
 
 /// A turn of the model.
 #[derive(Debug, Clone, PartialEq)]
-pub enum CoderTurn {
+pub enum ScriptedCoderTurn {
     /// A text without a tool call.
     Say(String),
     /// A text that the output limit truncates.
@@ -27,14 +27,14 @@ pub enum CoderTurn {
     Unavailable(u16),
 }
 
-impl CoderTurn {
-    /// See [`CoderTurn::Say`].
+impl ScriptedCoderTurn {
+    /// See [`ScriptedCoderTurn::Say`].
     pub fn scripted_text_turn(text: &str) -> Self {
         Self::Say(text.to_owned())
     }
 
     /// A call of the shell tool.
-    pub fn shell_turn(command: &str) -> Self {
+    pub fn scripted_shell_call_turn(command: &str) -> Self {
         Self::scripted_tool_call_turn("shell", json!({ "command": command }))
     }
 
@@ -92,39 +92,39 @@ pub const PROVIDER_ENTRIES: [(&str, &str, &str, &str); 5] = [
 ];
 
 /// Renders the n-th turn with this number of output tokens as events.
-type TurnRenderer = fn(&CoderTurn, usize, u64) -> Vec<Value>;
-type ScriptedCoderFn = dyn Fn(&ScriptedCoderConversation) -> (CoderTurn, u64) + Send + Sync;
+type CoderTurnEventRenderer = fn(&ScriptedCoderTurn, usize, u64) -> Vec<Value>;
+type ScriptedCoderFn = dyn Fn(&ScriptedCoderConversation) -> (ScriptedCoderTurn, u64) + Send + Sync;
 
 /// A running coder.
 #[derive(Debug)]
 pub struct ScriptedCoderServer {
-    server: LoopbackServer,
+    server: LoopbackHttpServer,
     heard: Arc<Mutex<Vec<ScriptedCoderConversation>>>,
 }
 
 impl ScriptedCoderServer {
     /// Starts a server whose answers report [`TURN_TOKENS`].
-    pub fn start_server(
-        script: impl Fn(&ScriptedCoderConversation) -> CoderTurn + Send + Sync + 'static,
+    pub fn start_scripted_coder(
+        script: impl Fn(&ScriptedCoderConversation) -> ScriptedCoderTurn + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         Self::start_with_scripted_token_counts(move |heard| (script(heard), TURN_TOKENS.1))
     }
 
     /// Starts a server whose script also returns the output tokens of each answer.
     pub fn start_with_scripted_token_counts(
-        script: impl Fn(&ScriptedCoderConversation) -> (CoderTurn, u64) + Send + Sync + 'static,
+        script: impl Fn(&ScriptedCoderConversation) -> (ScriptedCoderTurn, u64) + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         let heard = Arc::<Mutex<Vec<ScriptedCoderConversation>>>::default();
         let kept = Arc::clone(&heard);
-        let server = LoopbackServer::start_http_server(move |request| {
+        let server = LoopbackHttpServer::start_http_server(move |request| {
             answer_model_request(&request, &kept, &script)
         })?;
         Ok(Self { server, heard })
     }
 
     /// Starts a server that answers with these turns in order; the last one is repeated for ever.
-    pub fn start_with_scripted_turns(turns: Vec<CoderTurn>) -> std::io::Result<Self> {
-        Self::start_server(move |heard| nth_or_last_scripted_turn(&turns, heard.turns))
+    pub fn start_with_scripted_turns(turns: Vec<ScriptedCoderTurn>) -> std::io::Result<Self> {
+        Self::start_scripted_coder(move |heard| nth_or_last_scripted_turn(&turns, heard.turns))
     }
 
     /// `http://127.0.0.1:PORT`.
@@ -154,12 +154,12 @@ impl ScriptedCoderServer {
 }
 
 /// Returns the n-th turn, or the last one.
-pub fn nth_or_last_scripted_turn(turns: &[CoderTurn], n: usize) -> CoderTurn {
+pub fn nth_or_last_scripted_turn(turns: &[ScriptedCoderTurn], n: usize) -> ScriptedCoderTurn {
     let last = turns.len().saturating_sub(1);
     turns
         .get(n.min(last))
         .cloned()
-        .unwrap_or(CoderTurn::Unavailable(500))
+        .unwrap_or(ScriptedCoderTurn::Unavailable(500))
 }
 
 fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -175,7 +175,8 @@ fn answer_model_request(
     let path = request.target.split('?').next().unwrap_or_default();
     // The path names the format. Compared from the end, since each provider has a prefix of its
     // own.
-    let (list, name, say): (&str, &str, TurnRenderer) = if path.ends_with("/v1/messages") {
+    let (list, name, say): (&str, &str, CoderTurnEventRenderer) = if path.ends_with("/v1/messages")
+    {
         ("messages", "assistant", build_anthropic_events)
     } else if path.ends_with("/responses") {
         ("input", "assistant", build_responses_events)
@@ -193,7 +194,7 @@ fn answer_model_request(
     // Recorded before the script runs, so that a refusal is in the log as well.
     lock_unpoisoned(kept).push(heard.clone());
     let (turn, output) = script(&heard);
-    if let CoderTurn::Unavailable(status) = turn {
+    if let ScriptedCoderTurn::Unavailable(status) = turn {
         let error = json!({ "error": { "message": "so it is written", "type": "scripted" } });
         return HttpResponse::json_response(status, &error);
     }
@@ -240,23 +241,23 @@ fn read_conversation_from_request(
     }
 }
 
-fn build_anthropic_events(turn: &CoderTurn, n: usize, output: u64) -> Vec<Value> {
+fn build_anthropic_events(turn: &ScriptedCoderTurn, n: usize, output: u64) -> Vec<Value> {
     let (empty, delta, stop) = match turn {
-        CoderTurn::Call { tool, input } => (
+        ScriptedCoderTurn::Call { tool, input } => (
             json!({ "type": "tool_use", "id": format!("toolu_{n}"), "name": tool, "input": {} }),
             json!({ "type": "input_json_delta", "partial_json": input.to_string() }),
             "tool_use",
         ),
-        CoderTurn::Say(text) | CoderTurn::Truncated(text) => (
+        ScriptedCoderTurn::Say(text) | ScriptedCoderTurn::Truncated(text) => (
             json!({ "type": "text", "text": "" }),
             json!({ "type": "text_delta", "text": text }),
-            if matches!(turn, CoderTurn::Truncated(_)) {
+            if matches!(turn, ScriptedCoderTurn::Truncated(_)) {
                 "max_tokens"
             } else {
                 "end_turn"
             },
         ),
-        CoderTurn::Unavailable(_) => return Vec::new(),
+        ScriptedCoderTurn::Unavailable(_) => return Vec::new(),
     };
     vec![
         json!({ "type": "message_start", "message": {
@@ -271,19 +272,19 @@ fn build_anthropic_events(turn: &CoderTurn, n: usize, output: u64) -> Vec<Value>
     ]
 }
 
-fn build_responses_events(turn: &CoderTurn, n: usize, output: u64) -> Vec<Value> {
+fn build_responses_events(turn: &ScriptedCoderTurn, n: usize, output: u64) -> Vec<Value> {
     let item = match turn {
-        CoderTurn::Call { tool, input } => json!({
+        ScriptedCoderTurn::Call { tool, input } => json!({
             "type": "function_call", "id": format!("fc_{n}"), "call_id": format!("call_{n}"),
             "status": "completed", "name": tool, "arguments": input.to_string() }),
-        CoderTurn::Say(text) | CoderTurn::Truncated(text) => json!({
+        ScriptedCoderTurn::Say(text) | ScriptedCoderTurn::Truncated(text) => json!({
             "type": "message", "id": format!("msg_{n}"), "role": "assistant",
             "status": "completed",
             "content": [{ "type": "output_text", "text": text, "annotations": [] }] }),
-        CoderTurn::Unavailable(_) => return Vec::new(),
+        ScriptedCoderTurn::Unavailable(_) => return Vec::new(),
     };
     // Responses report a truncated answer as an event of its own kind, not as a finish reason.
-    let cut = matches!(turn, CoderTurn::Truncated(_));
+    let cut = matches!(turn, ScriptedCoderTurn::Truncated(_));
     let (status, kind) = match cut {
         true => ("incomplete", "response.incomplete"),
         false => ("completed", "response.completed"),
@@ -304,17 +305,19 @@ fn build_responses_events(turn: &CoderTurn, n: usize, output: u64) -> Vec<Value>
     ]
 }
 
-fn scripted_chat_events(turn: &CoderTurn, n: usize, output: u64) -> Vec<Value> {
+fn scripted_chat_events(turn: &ScriptedCoderTurn, n: usize, output: u64) -> Vec<Value> {
     let (delta, finish) = match turn {
-        CoderTurn::Call { tool, input } => (
+        ScriptedCoderTurn::Call { tool, input } => (
             json!({ "role": "assistant", "content": null, "tool_calls": [{
                 "index": 0, "id": format!("call_{n}"), "type": "function",
                 "function": { "name": tool, "arguments": input.to_string() } }] }),
             "tool_calls",
         ),
-        CoderTurn::Say(text) => (json!({ "role": "assistant", "content": text }), "stop"),
-        CoderTurn::Truncated(text) => (json!({ "role": "assistant", "content": text }), "length"),
-        CoderTurn::Unavailable(_) => return Vec::new(),
+        ScriptedCoderTurn::Say(text) => (json!({ "role": "assistant", "content": text }), "stop"),
+        ScriptedCoderTurn::Truncated(text) => {
+            (json!({ "role": "assistant", "content": text }), "length")
+        }
+        ScriptedCoderTurn::Unavailable(_) => return Vec::new(),
     };
     vec![
         json!({ "choices": [{ "index": 0, "delta": delta }] }),
@@ -324,15 +327,15 @@ fn scripted_chat_events(turn: &CoderTurn, n: usize, output: u64) -> Vec<Value> {
     ]
 }
 
-fn scripted_gemini_events(turn: &CoderTurn, n: usize, output: u64) -> Vec<Value> {
+fn scripted_gemini_events(turn: &ScriptedCoderTurn, n: usize, output: u64) -> Vec<Value> {
     let (part, finish) = match turn {
-        CoderTurn::Call { tool, input } => (
+        ScriptedCoderTurn::Call { tool, input } => (
             json!({ "functionCall": { "id": format!("fn_{n}"), "name": tool, "args": input } }),
             "STOP",
         ),
-        CoderTurn::Say(text) => (json!({ "text": text }), "STOP"),
-        CoderTurn::Truncated(text) => (json!({ "text": text }), "MAX_TOKENS"),
-        CoderTurn::Unavailable(_) => return Vec::new(),
+        ScriptedCoderTurn::Say(text) => (json!({ "text": text }), "STOP"),
+        ScriptedCoderTurn::Truncated(text) => (json!({ "text": text }), "MAX_TOKENS"),
+        ScriptedCoderTurn::Unavailable(_) => return Vec::new(),
     };
     vec![json!({
         "candidates": [{ "content": { "role": "model", "parts": [part] }, "finishReason": finish }],

@@ -51,12 +51,12 @@ impl HttpResponse {
 
 /// A server that listens until dropped.
 #[derive(Debug)]
-pub(crate) struct LoopbackServer {
+pub(crate) struct LoopbackHttpServer {
     address: SocketAddr,
     stopped: Arc<AtomicBool>,
 }
 
-impl LoopbackServer {
+impl LoopbackHttpServer {
     /// Starts a server. Each connection has its own thread and carries one request.
     pub(crate) fn start_http_server(
         handle: impl Fn(HttpRequest) -> HttpResponse + Send + Sync + 'static,
@@ -96,7 +96,7 @@ impl LoopbackServer {
     }
 }
 
-impl Drop for LoopbackServer {
+impl Drop for LoopbackHttpServer {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::SeqCst);
         // A connection wakes the listener out of `accept`, so that it sees the flag.
@@ -150,7 +150,7 @@ fn read_http_request(stream: &TcpStream) -> std::io::Result<Option<HttpRequest>>
     }
     let mut body = Vec::new();
     if chunked {
-        while let size @ 1.. = read_chunk_size(&mut input)? {
+        while let size @ 1.. = read_http_chunk_size(&mut input)? {
             read_body_bytes(&mut input, size, &mut body)?;
             // Each chunk ends with a line break of its own.
             input.read_line(&mut String::new())?;
@@ -165,7 +165,7 @@ fn read_http_request(stream: &TcpStream) -> std::io::Result<Option<HttpRequest>>
     }))
 }
 
-fn read_chunk_size(input: &mut impl BufRead) -> std::io::Result<u64> {
+fn read_http_chunk_size(input: &mut impl BufRead) -> std::io::Result<u64> {
     let mut line = String::new();
     input.read_line(&mut line)?;
     let digits = line.split(';').next().unwrap_or_default().trim();
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     /// The body of the answer to raw bytes.
-    fn ask(server: &LoopbackServer, raw: &[u8]) -> String {
+    fn ask(server: &LoopbackHttpServer, raw: &[u8]) -> String {
         let mut stream = TcpStream::connect(server.address).unwrap();
         stream.write_all(raw).unwrap();
         let mut answer = String::new();
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn bodies_are_read_whole_however_they_come() {
-        let server = LoopbackServer::start_http_server(|request| {
+        let server = LoopbackHttpServer::start_http_server(|request| {
             let said = format!(
                 "{} {} {}",
                 request.method,

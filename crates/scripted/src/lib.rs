@@ -11,8 +11,8 @@ mod responses;
 pub mod reviewer;
 mod script;
 
-pub use coder::{CoderTurn, ScriptedCoderServer};
-pub use model::{RequestLog, ScriptedModel, ScriptedModelApi};
+pub use coder::{ScriptedCoderServer, ScriptedCoderTurn};
+pub use model::{ScriptedModel, ScriptedModelApi, ScriptedModelRequestLog};
 pub use reviewer::ScriptedReviewer;
 pub use script::{
     ModelScript, ScriptedModelAction, ScriptedModelRequest, model_script_from_rounds,

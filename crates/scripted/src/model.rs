@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::http::{HttpRequest, HttpResponse, LoopbackServer};
+use crate::http::{HttpRequest, HttpResponse, LoopbackHttpServer};
 use crate::script::{ModelScript, ScriptedModelRequest, scripted_output_tokens};
 use crate::{anthropic, responses};
 
@@ -26,7 +26,7 @@ const MAX_REQUESTS: usize = 1000;
 
 /// The requests and answers so far.
 #[derive(Debug, Default)]
-pub struct RequestLog {
+pub struct ScriptedModelRequestLog {
     /// Requests that the script answered, in order.
     pub requests: Vec<ScriptedModelRequest>,
     /// Output tokens of those answers together.
@@ -38,24 +38,24 @@ pub struct RequestLog {
 /// A running model.
 #[derive(Debug)]
 pub struct ScriptedModel {
-    server: LoopbackServer,
-    seen: Arc<Mutex<RequestLog>>,
+    server: LoopbackHttpServer,
+    seen: Arc<Mutex<ScriptedModelRequestLog>>,
 }
 
 impl ScriptedModel {
     /// Starts a server. Paths in a script are below `repo`. The body of every request is written to
     /// `log`, one per line.
-    pub fn start_server(
+    pub fn start_model_script_server(
         wire: ScriptedModelApi,
         repo: PathBuf,
         log: Option<&Path>,
         script: ModelScript,
     ) -> std::io::Result<Self> {
-        let seen = Arc::new(Mutex::new(RequestLog::default()));
+        let seen = Arc::new(Mutex::new(ScriptedModelRequestLog::default()));
         let kept = Arc::clone(&seen);
         let log = log.map(File::create).transpose()?.map(Mutex::new);
         let script = Mutex::new(script);
-        let server = LoopbackServer::start_http_server(move |request| {
+        let server = LoopbackHttpServer::start_http_server(move |request| {
             if let Some(log) = log.as_ref().filter(|_| !request.body.is_empty()) {
                 let mut line = request.body.clone();
                 line.push(b'\n');
@@ -74,7 +74,7 @@ impl ScriptedModel {
     }
 
     /// Returns the log so far. Requests wait while the guard is held.
-    pub fn model_request_log(&self) -> MutexGuard<'_, RequestLog> {
+    pub fn model_request_log(&self) -> MutexGuard<'_, ScriptedModelRequestLog> {
         lock_unpoisoned(&self.seen)
     }
 }
@@ -88,7 +88,7 @@ fn answer_scripted_model_request(
     wire: ScriptedModelApi,
     repo: &Path,
     request: HttpRequest,
-    seen: &Mutex<RequestLog>,
+    seen: &Mutex<ScriptedModelRequestLog>,
     script: &Mutex<ModelScript>,
 ) -> HttpResponse {
     // The agent asks its proxy for another host, such as telemetry or an update server.

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::http::{HttpRequest, HttpResponse, LoopbackServer};
+use crate::http::{HttpRequest, HttpResponse, LoopbackHttpServer};
 
 /// A running reviewer.
 #[derive(Debug)]
 pub struct ScriptedReviewer {
-    server: LoopbackServer,
+    server: LoopbackHttpServer,
     asked: ScriptedReviewExchangeLog,
 }
 
@@ -39,7 +39,7 @@ impl ScriptedReviewer {
     ) -> std::io::Result<Self> {
         let asked = ScriptedReviewExchangeLog::default();
         let kept = Arc::clone(&asked);
-        let server = LoopbackServer::start_http_server(move |request| {
+        let server = LoopbackHttpServer::start_http_server(move |request| {
             answer_as_scripted_reviewer(&request, &kept, &says)
         })?;
         Ok(Self { server, asked })

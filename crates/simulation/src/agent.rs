@@ -52,7 +52,7 @@ impl SimulatedChangeCounters {
     /// Returns the counters; `None` while an act is being counted, because it may or may not be
     /// included.
     fn read_change_counters(world: &SimulatedOperatingSystem) -> Option<Self> {
-        (!world.is_act_being_counted()).then(|| Self {
+        (!world.is_simulated_act_being_counted()).then(|| Self {
             changes: world.non_check_change_count(),
             renewals: world.evidence_invalidation_count(),
         })
@@ -227,8 +227,9 @@ impl SimulatedAgent {
         // A call made while Checkrein is off must report: its request was not judged, so without an
         // outcome nothing would be known of it.
         let reports = reports || self.context.machine.is_checkrein_off();
-        let runs = self
-            .counting_acts(|agent| agent.ask_hook_before_simulated_call(&id, tool, args.clone()));
+        let runs = self.run_act_counting_hook(|agent| {
+            agent.ask_hook_before_simulated_call(&id, tool, args.clone())
+        });
         if !runs {
             return;
         }
@@ -254,7 +255,7 @@ impl SimulatedAgent {
                 "type": "tool_result", "session": self.session, "id": id, "tool": tool,
                 "args": args, "result": "ok",
             });
-            self.counting_acts(|agent| agent.send_simulated_hook_event(result));
+            self.run_act_counting_hook(|agent| agent.send_simulated_hook_event(result));
             self.context
                 .machine
                 .end_simulated_outside_acts(&self.session);
@@ -263,11 +264,11 @@ impl SimulatedAgent {
 
     /// Runs a hook that counts an act. Acts count at their request and at their end, and void
     /// earlier evidence.
-    fn counting_acts<T>(&self, hook: impl FnOnce(&Self) -> T) -> T {
+    fn run_act_counting_hook<T>(&self, hook: impl FnOnce(&Self) -> T) -> T {
         let world = &self.context.machine;
-        world.begin_counting_act();
+        world.begin_counting_simulated_act();
         let answer = hook(self);
-        world.end_counting_act();
+        world.mark_act_counting_ended();
         answer
     }
 
@@ -293,7 +294,7 @@ impl SimulatedAgent {
                 .run_simulated_hook(self.process, line, deadline, killed_after);
         let after = world.scheduler.simulated_now();
         let seals = self.context.seals.load(Ordering::Relaxed) - seals;
-        self.check_stop_work_limit(hook, seals);
+        self.check_stop_work_is_bounded(hook, seals);
         match answer {
             Some(_) => world.end_simulated_outside_acts(&self.session),
             // A killed hook may or may not have recorded its stop.
@@ -393,7 +394,7 @@ impl SimulatedAgent {
 
     /// Checks that a stop reads the tree and runs checks only a bounded number of times. Each seal
     /// starts the stop again.
-    fn check_stop_work_limit(&self, hook: SimulatedProcessId, seals: u64) {
+    fn check_stop_work_is_bounded(&self, hook: SimulatedProcessId, seals: u64) {
         let world = &self.context.machine;
         let checks = u32::try_from(self.context.plan.checks.len()).unwrap_or(u32::MAX);
         let times = 1 + u32::try_from(seals).unwrap_or(u32::MAX);

@@ -18,4 +18,4 @@ mod system;
 pub use plan::SimulationPlan;
 pub use run::{SimulationOutcome, run_simulation_plan};
 pub use scheduler::VirtualTime;
-pub use shrink::shrink_plan;
+pub use shrink::shrink_failing_simulation_plan;

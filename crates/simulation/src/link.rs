@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use checkrein_runtime::{ReceivedLine, WorkerTransport, WorkerTransportWriter};
+use checkrein_runtime::{WorkerLinkReceiveOutcome, WorkerTransport, WorkerTransportWriter};
 
 use crate::scheduler::SimulatedProcessId;
 use crate::simulated_machine::SimulatedOperatingSystem;
@@ -20,7 +20,9 @@ struct SimulatedLineQueue {
     closed: bool,
 }
 
-fn lock_unpoisoned(lines: &Mutex<SimulatedLineQueue>) -> MutexGuard<'_, SimulatedLineQueue> {
+fn lock_simulated_line_queue(
+    lines: &Mutex<SimulatedLineQueue>,
+) -> MutexGuard<'_, SimulatedLineQueue> {
     lines.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -51,23 +53,25 @@ pub(crate) fn simulated_link_pair(
 }
 
 impl WorkerTransport for SimulatedWorkerLinkEnd {
-    fn receive_line_from_worker_link(&mut self) -> ReceivedLine {
+    fn receive_line_from_worker_link(&mut self) -> WorkerLinkReceiveOutcome {
         // Lines before the end: what a peer sent before it died is still delivered.
         for is_last in [false, true] {
-            if let Some(line) = lock_unpoisoned(&self.from).waiting.pop_front() {
-                return ReceivedLine::Line(line);
+            if let Some(line) = lock_simulated_line_queue(&self.from).waiting.pop_front() {
+                return WorkerLinkReceiveOutcome::Line(line);
             }
-            if lock_unpoisoned(&self.from).closed || self.machine.scheduler.is_killed(self.peer) {
-                return ReceivedLine::End;
+            if lock_simulated_line_queue(&self.from).closed
+                || self.machine.scheduler.is_killed(self.peer)
+            {
+                return WorkerLinkReceiveOutcome::End;
             }
             if !is_last {
                 self.machine.scheduler.sleep_simulated_thread(POLL_INTERVAL);
             }
         }
-        ReceivedLine::Nothing
+        WorkerLinkReceiveOutcome::Nothing
     }
 
-    fn writer(&self) -> io::Result<Box<dyn WorkerTransportWriter>> {
+    fn worker_link_writer(&self) -> io::Result<Box<dyn WorkerTransportWriter>> {
         Ok(Box::new(SimulatedWorkerLinkWriter {
             world: Arc::clone(&self.machine),
             peer: self.peer,
@@ -79,8 +83,8 @@ impl WorkerTransport for SimulatedWorkerLinkEnd {
 
 impl Drop for SimulatedWorkerLinkEnd {
     fn drop(&mut self) {
-        lock_unpoisoned(&self.to).closed = true;
-        lock_unpoisoned(&self.from).closed = true;
+        lock_simulated_line_queue(&self.to).closed = true;
+        lock_simulated_line_queue(&self.from).closed = true;
     }
 }
 
@@ -98,10 +102,13 @@ impl WorkerTransportWriter for SimulatedWorkerLinkWriter {
             .scheduler
             .spend_virtual_time(Duration::from_micros(20));
         // A killed thread never runs `drop`, so the scheduler has to be asked as well.
-        if lock_unpoisoned(&self.from).closed || self.world.scheduler.is_killed(self.peer) {
+        if lock_simulated_line_queue(&self.from).closed || self.world.scheduler.is_killed(self.peer)
+        {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        lock_unpoisoned(&self.to).waiting.push_back(line.to_vec());
+        lock_simulated_line_queue(&self.to)
+            .waiting
+            .push_back(line.to_vec());
         Ok(())
     }
 }

@@ -7,7 +7,7 @@
 
 use std::process::ExitCode;
 
-use checkrein_simulation::{SimulationPlan, run_simulation_plan, shrink_plan};
+use checkrein_simulation::{SimulationPlan, run_simulation_plan, shrink_failing_simulation_plan};
 
 fn main() -> ExitCode {
     match run_simulation_command(&std::env::args().skip(1).collect::<Vec<_>>()) {
@@ -52,7 +52,7 @@ fn run_simulation_command(arguments: &[String]) -> Result<(), String> {
         }
         ["story", seed] => {
             let seed = number(seed)?;
-            let story = shrink_plan(SimulationPlan::plan_from_seed(seed))
+            let story = shrink_failing_simulation_plan(SimulationPlan::plan_from_seed(seed))
                 .map_err(|error| error.to_string())?;
             for line in story {
                 println!("{line}");

@@ -176,14 +176,17 @@ impl SimulationPlan {
             match scene {
                 0 => {
                     agents = vec![insistent_agent_actions(r)];
-                    neighbour = vec![planned_outside_fix(r)];
+                    neighbour = vec![planned_repair_by_person(r)];
                 }
                 1 => {
                     // A quick check next to a slow one: its finding is old when the slow one ends.
                     check.duration = Duration::from_millis(30);
                     check.behavior = SimulatedCheckTreeEffect::OnlyReads;
-                    checks.push(slow_check(r));
-                    agents = vec![restless(r), repeatedly_stopping_agent_actions(r)];
+                    checks.push(random_slow_simulated_check(r));
+                    agents = vec![
+                        outside_toggling_agent_actions(r),
+                        repeatedly_stopping_agent_actions(r),
+                    ];
                     neighbour.clear();
                 }
                 _ => {
@@ -344,7 +347,7 @@ fn random_simulated_check_plan(r: &mut Rng, at: u32) -> SimulatedCheck {
 }
 
 /// Returns a check that reads an unchanged file for a few seconds.
-fn slow_check(r: &mut Rng) -> SimulatedCheck {
+fn random_slow_simulated_check(r: &mut Rng) -> SimulatedCheck {
     let lasts = Duration::from_millis(r.u64(1_000..4_000));
     SimulatedCheck {
         name: "check-d".to_owned(),
@@ -446,7 +449,7 @@ fn insistent_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
 }
 
 /// Returns the repair of the outside state by a person, unannounced.
-fn planned_outside_fix(r: &mut Rng) -> SimulatedOutsideChange {
+fn planned_repair_by_person(r: &mut Rng) -> SimulatedOutsideChange {
     SimulatedOutsideChange {
         after: Duration::from_millis(r.u64(1_000..60_000)),
         subject: SimulatedCheckInput::Outside,
@@ -468,7 +471,7 @@ fn reckless_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
 }
 
 /// Returns an agent that breaks and repairs the outside state again and again.
-fn restless(r: &mut Rng) -> Vec<SimulatedAgentAction> {
+fn outside_toggling_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     let mut actions = vec![SimulatedAgentAction::Prompt];
     for good in [false, true].repeat(6) {
         actions.push(SimulatedAgentAction::Tool {

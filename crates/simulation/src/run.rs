@@ -21,7 +21,7 @@ use crate::link;
 use crate::plan::{
     PlannedIncident, SimulatedCheck, SimulatedCheckInput, SimulatedCheckTreeEffect, SimulationPlan,
 };
-use crate::scheduler::{Scheduler, SimulatedProcessId, VirtualTime};
+use crate::scheduler::{SimulatedProcessId, SimulatedThreadScheduler, VirtualTime};
 use crate::simulated_machine::SimulatedOperatingSystem;
 use crate::store::SimulatedStore;
 use crate::system::{SimulatedFileLocks, SimulatedSystem};
@@ -59,7 +59,7 @@ pub fn run_simulation_plan(plan: &SimulationPlan) -> std::io::Result<SimulationO
     std::fs::create_dir(&root)?;
     // The tree is in memory. Only the ignore rules are read from the real folder.
     std::fs::write(root.join(".gitignore"), IGNORE_RULES)?;
-    let scheduler = Scheduler::new(plan.seed);
+    let scheduler = SimulatedThreadScheduler::new(plan.seed);
     let world = SimulatedOperatingSystem::new(Arc::clone(&scheduler), &root, plan);
     let state = folder.path().join("state");
     let store: Arc<dyn Store> = match plan.is_on_disk {
@@ -150,7 +150,7 @@ impl SimulationContext {
         scheduler.kill_simulated_process(process);
         // Killed threads are parked, not unwound, so nothing of theirs is dropped. What a kernel
         // would close is closed here.
-        self.locked.close_files_of(process);
+        self.locked.close_files_of_killed_process(process);
         // As on a real machine, its checks end a moment after it, and only then are their claims
         // free.
         let keeper = self.next_simulated_process_number();
@@ -439,7 +439,7 @@ impl SimulationContext {
         for (after, incident) in &self.plan.incidents {
             world.scheduler.sleep_simulated_thread(*after);
             match incident {
-                PlannedIncident::Sleep(span) => world.suspend_machine(*span),
+                PlannedIncident::Sleep(span) => world.suspend_simulated_machine(*span),
                 PlannedIncident::PutClockBack(span) => {
                     // The age of evidence is unknown after that, so checks that passed may run again.
                     world.set_clock_back(*span);

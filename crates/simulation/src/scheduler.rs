@@ -20,7 +20,7 @@ pub type VirtualTime = Duration;
 
 /// Decides which thread runs, and holds the virtual time.
 #[derive(Debug)]
-pub(crate) struct Scheduler {
+pub(crate) struct SimulatedThreadScheduler {
     state: Mutex<SimulatedSchedulerState>,
 }
 
@@ -70,7 +70,7 @@ thread_local! {
 /// Probability, in tenths, that the running thread keeps running.
 const KEEP_RUNNING_TENTHS: u32 = 6;
 
-impl Scheduler {
+impl SimulatedThreadScheduler {
     /// Creates a scheduler without threads.
     pub(crate) fn new(seed: u64) -> Arc<Self> {
         Arc::new(Self {
@@ -88,23 +88,23 @@ impl Scheduler {
         })
     }
 
-    fn lock_state(&self) -> MutexGuard<'_, SimulatedSchedulerState> {
+    fn lock_scheduler_state(&self) -> MutexGuard<'_, SimulatedSchedulerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The time.
     pub(crate) fn simulated_now(&self) -> VirtualTime {
-        self.lock_state().now
+        self.lock_scheduler_state().now
     }
 
     /// A number below `below`.
     pub(crate) fn random_below(&self, below: u32) -> u32 {
-        self.lock_state().random.u32(0..below.max(1))
+        self.lock_scheduler_state().random.u32(0..below.max(1))
     }
 
     /// Registers a thread of this process, which the caller then starts.
     pub(crate) fn create_simulated_thread(&self, process: SimulatedProcessId) -> u64 {
-        let mut turns = self.lock_state();
+        let mut turns = self.lock_scheduler_state();
         // Numbered and inserted by the parent, not by the thread itself: the order in which the
         // system starts threads must not matter.
         let thread = SimulatedThreadId(turns.next_thread);
@@ -122,14 +122,14 @@ impl Scheduler {
     pub(crate) fn begin_simulated_thread(&self, thread: u64) {
         let thread = SimulatedThreadId(thread);
         CURRENT.with(|current| current.set(Some(thread)));
-        let turns = self.lock_state();
+        let turns = self.lock_scheduler_state();
         self.wait_for_thread_turn(turns, thread);
     }
 
     /// Ends the calling thread.
     pub(crate) fn end_simulated_thread(&self, thread: u64) {
         let thread = SimulatedThreadId(thread);
-        let mut turns = self.lock_state();
+        let mut turns = self.lock_scheduler_state();
         // Removed before the next one is chosen, so that threads that join this one can run.
         turns.threads.remove(&thread);
         turns.steps += 1;
@@ -142,18 +142,21 @@ impl Scheduler {
     /// Waits for the end of these threads.
     pub(crate) fn join_simulated_threads(&self, threads: &[u64]) {
         let threads = threads.iter().copied().map(SimulatedThreadId).collect();
-        self.yield_turn(self.lock_state(), SimulatedThreadStatus::Joining(threads));
+        self.yield_turn(
+            self.lock_scheduler_state(),
+            SimulatedThreadStatus::Joining(threads),
+        );
     }
 
     /// The calling thread waits until these processes have ended or were killed.
     pub(crate) fn wait_for_simulated_processes(&self, processes: &[SimulatedProcessId]) {
         let waiting = SimulatedThreadStatus::WaitingForProcesses(processes.to_vec());
-        self.yield_turn(self.lock_state(), waiting);
+        self.yield_turn(self.lock_scheduler_state(), waiting);
     }
 
     /// Advances the time by what an operation took, and may give the turn to another thread.
     pub(crate) fn spend_virtual_time(&self, took: Duration) {
-        let mut turns = self.lock_state();
+        let mut turns = self.lock_scheduler_state();
         turns.steps += 1;
         turns.now += took;
         self.yield_turn(turns, SimulatedThreadStatus::Ready);
@@ -161,7 +164,7 @@ impl Scheduler {
 
     /// Suspends the calling thread for a time.
     pub(crate) fn sleep_simulated_thread(&self, span: Duration) {
-        let mut turns = self.lock_state();
+        let mut turns = self.lock_scheduler_state();
         turns.steps += 1;
         let until = turns.now + span;
         self.yield_turn(turns, SimulatedThreadStatus::Sleeping(until));
@@ -170,7 +173,7 @@ impl Scheduler {
     /// Suspends the calling thread until `ready` returns true.
     pub(crate) fn block_simulated_thread_until(&self, ready: &mut dyn FnMut() -> bool) {
         while !ready() {
-            let turns = self.lock_state();
+            let turns = self.lock_scheduler_state();
             let steps = turns.steps;
             self.yield_turn(turns, SimulatedThreadStatus::Polling(steps));
         }
@@ -179,7 +182,7 @@ impl Scheduler {
     /// Kills a process: none of its threads runs again. Does not return if it is the calling
     /// thread's process.
     pub(crate) fn kill_simulated_process(&self, process: SimulatedProcessId) {
-        let mut turns = self.lock_state();
+        let mut turns = self.lock_scheduler_state();
         turns.killed.insert(process);
         let own = turns.current;
         turns
@@ -192,17 +195,18 @@ impl Scheduler {
 
     /// Whether it was killed.
     pub(crate) fn is_killed(&self, process: SimulatedProcessId) -> bool {
-        self.lock_state().killed.contains(&process)
+        self.lock_scheduler_state().killed.contains(&process)
     }
 
     /// Whether some thread of this process has not ended.
     pub(crate) fn is_simulated_process_alive(&self, process: SimulatedProcessId) -> bool {
-        self.lock_state().is_simulated_process_alive(process)
+        self.lock_scheduler_state()
+            .is_simulated_process_alive(process)
     }
 
     /// Runs all threads until none can run; fails if some wait for ever.
     pub(crate) fn run_simulated_threads_to_end(&self) -> Result<(), String> {
-        let mut turns = self.lock_state();
+        let mut turns = self.lock_scheduler_state();
         turns.schedule_next_simulated_thread();
         let over = Arc::clone(&turns.over);
         while turns.current.is_some() {

@@ -15,7 +15,7 @@ const MAX_LINES: usize = 20;
 ///
 /// # Errors
 /// If this machine cannot run a plan.
-pub fn shrink_plan(plan: SimulationPlan) -> io::Result<Vec<String>> {
+pub fn shrink_failing_simulation_plan(plan: SimulationPlan) -> io::Result<Vec<String>> {
     let outcome = run_simulation_plan(&plan)?;
     let Some(kind) = simulation_violation_kind(&outcome) else {
         return Ok(vec![format!("seed {} shows nothing wrong", plan.seed)]);

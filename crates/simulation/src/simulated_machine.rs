@@ -13,7 +13,7 @@ use checkrein_core::digest::Digest;
 use checkrein_verifiers::file_system::{FileKind, FileStamp, FileStat, OpenFile, OpenFolder};
 
 use crate::plan::{SimulatedCheck, SimulatedCheckInput, SimulationPlan};
-use crate::scheduler::{Scheduler, SimulatedProcessId, VirtualTime};
+use crate::scheduler::{SimulatedProcessId, SimulatedThreadScheduler, VirtualTime};
 
 /// Wall-clock time at the beginning of the simulation, in nanoseconds since 1970.
 const EPOCH_NS: i64 = 1_700_000_000_000_000_000;
@@ -29,7 +29,7 @@ const SLOWEST_CALL: u32 = 60;
 #[derive(Debug)]
 pub(crate) struct SimulatedOperatingSystem {
     /// Who runs, and when.
-    pub(crate) scheduler: Arc<Scheduler>,
+    pub(crate) scheduler: Arc<SimulatedThreadScheduler>,
     /// Where the tree is.
     pub(crate) root: PathBuf,
     /// The resolution of the file system's clock.
@@ -116,7 +116,11 @@ impl SimulatedWriteTimestamps {
 
 impl SimulatedOperatingSystem {
     /// Creates a machine for this plan. Everything that the checks read is good.
-    pub(crate) fn new(scheduler: Arc<Scheduler>, root: &Path, plan: &SimulationPlan) -> Arc<Self> {
+    pub(crate) fn new(
+        scheduler: Arc<SimulatedThreadScheduler>,
+        root: &Path,
+        plan: &SimulationPlan,
+    ) -> Arc<Self> {
         let checks = &plan.checks;
         let world = Self {
             scheduler,
@@ -294,7 +298,7 @@ impl SimulatedOperatingSystem {
 
     /// Whether all checks would have passed at some moment of this span, were all well outside.
     pub(crate) fn checks_pass_but_for_outside(&self, from: VirtualTime, to: VirtualTime) -> bool {
-        had_wanted_state_within(
+        had_pass_state_within_span(
             &self.lock_simulated_machine_state().passes_but_outside,
             from,
             to,
@@ -304,12 +308,12 @@ impl SimulatedOperatingSystem {
 
     /// Whether all checks would have passed at some moment of this span.
     pub(crate) fn checks_would_pass_within_span(&self, from: VirtualTime, to: VirtualTime) -> bool {
-        had_wanted_state_within(&self.lock_simulated_machine_state().passes, from, to, true)
+        had_pass_state_within_span(&self.lock_simulated_machine_state().passes, from, to, true)
     }
 
     /// Whether some check would have failed at some moment of this span.
     pub(crate) fn would_check_fail_within_span(&self, from: VirtualTime, to: VirtualTime) -> bool {
-        had_wanted_state_within(&self.lock_simulated_machine_state().passes, from, to, false)
+        had_pass_state_within_span(&self.lock_simulated_machine_state().passes, from, to, false)
     }
 
     /// Begins a run of a check; returns the number of the run.
@@ -496,7 +500,7 @@ impl SimulatedOperatingSystem {
 
     /// Suspends the machine: only the wall clock goes on. Mapped pages are written back by then, so
     /// the next mapped write shows in the timestamp.
-    pub(crate) fn suspend_machine(&self, span: Duration) {
+    pub(crate) fn suspend_simulated_machine(&self, span: Duration) {
         self.append_simulation_trace_line(format!("the machine sleeps for {span:?}"));
         let mut state = self.lock_simulated_machine_state();
         state.clock_ahead_ns += simulated_time_to_nanos(span);
@@ -575,12 +579,12 @@ impl SimulatedOperatingSystem {
     }
 
     /// Marks that a hook begins to count an act.
-    pub(crate) fn begin_counting_act(&self) {
+    pub(crate) fn begin_counting_simulated_act(&self) {
         self.lock_simulated_machine_state().acts_being_counted += 1;
     }
 
     /// Marks that the act is counted, or that it is not known whether it is.
-    pub(crate) fn end_counting_act(&self) {
+    pub(crate) fn mark_act_counting_ended(&self) {
         let mut state = self.lock_simulated_machine_state();
         // A killed hook ends up here, too: its act may have been counted, so evidence is void
         // either way.
@@ -588,7 +592,7 @@ impl SimulatedOperatingSystem {
         state.renewals += 1;
     }
 
-    pub(crate) fn is_act_being_counted(&self) -> bool {
+    pub(crate) fn is_simulated_act_being_counted(&self) -> bool {
         self.lock_simulated_machine_state().acts_being_counted > 0
     }
 
@@ -667,7 +671,7 @@ fn record_check_pass_change(all: &mut Vec<(VirtualTime, bool)>, now: VirtualTime
     }
 }
 
-fn had_wanted_state_within(
+fn had_pass_state_within_span(
     all: &[(VirtualTime, bool)],
     from: VirtualTime,
     to: VirtualTime,

@@ -46,7 +46,11 @@ pub(crate) struct SimulatedSystem {
 pub(crate) struct SimulatedFileLocks(Arc<Mutex<Vec<(SimulatedProcessId, u64, File)>>>);
 
 impl SimulatedFileLocks {
-    fn hold_locked_file(&self, process: SimulatedProcessId, file: File) -> SimulatedFileLockGuard {
+    fn hold_simulated_file_lock(
+        &self,
+        process: SimulatedProcessId,
+        file: File,
+    ) -> SimulatedFileLockGuard {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let number = files
             .iter()
@@ -61,7 +65,7 @@ impl SimulatedFileLocks {
     }
 
     /// Closes the files of a killed process, as a kernel would.
-    pub(crate) fn close_files_of(&self, process: SimulatedProcessId) {
+    pub(crate) fn close_files_of_killed_process(&self, process: SimulatedProcessId) {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         files.retain(|(of, _, _)| *of != process);
     }
@@ -178,7 +182,7 @@ impl System for SimulatedSystem {
             .is_simulated_process_alive(SimulatedProcessId(process.pid()))
     }
 
-    fn unique_name(&self) -> String {
+    fn unguessable_unique_name(&self) -> String {
         let scheduler = &self.machine.scheduler;
         format!(
             "{:08x}-{}",
@@ -188,7 +192,7 @@ impl System for SimulatedSystem {
     }
 
     fn keep_file_locked(&self, file: File) -> Box<dyn Any + Send + Sync> {
-        Box::new(self.locked.hold_locked_file(self.process, file))
+        Box::new(self.locked.hold_simulated_file_lock(self.process, file))
     }
 }
 

@@ -67,7 +67,11 @@ impl HashChainWalk {
     }
 
     /// Takes the next row and the link stored with it; false once the chain is broken.
-    pub(crate) fn verify_next_row(&mut self, row: &HashChainRow<'_>, stored: &[u8]) -> bool {
+    pub(crate) fn verify_next_hash_chain_row(
+        &mut self,
+        row: &HashChainRow<'_>,
+        stored: &[u8],
+    ) -> bool {
         let place = self.last.next_seq();
         let head = next_hash_chain_link(&self.head, row);
         // The expected position is reported, so a missing row shows at its own place and not at the

@@ -37,10 +37,10 @@ use checkrein_core::ids::{EventSeq, ScopeId, SessionId};
 
 /// The callback of [`Store::transact_on_session`], which runs inside the transaction.
 pub type TransactFn<'a> =
-    dyn FnMut(&dyn SessionView) -> Result<Option<AppendBatch>, StoreError> + 'a;
+    dyn FnMut(&dyn SessionTransactionView) -> Result<Option<AppendBatch>, StoreError> + 'a;
 
 /// The callback of [`Store::read_session_in_transaction`], which runs inside the read transaction.
-pub type SessionReadFn<'a> = dyn FnMut(&dyn SessionView) -> Result<(), StoreError> + 'a;
+pub type SessionReadFn<'a> = dyn FnMut(&dyn SessionTransactionView) -> Result<(), StoreError> + 'a;
 
 /// A store of sessions, shared by threads and (SQLite) by processes.
 ///
@@ -62,7 +62,7 @@ pub trait Store: Send + Sync {
     /// `work` sees the session while nobody else can write, and returns what to append, or `None`
     /// to leave everything as it was. Either the whole batch is written or none of it. `work` is
     /// called again only if nothing was written and the log may have grown since the call; the last
-    /// call counts. It must be quick, and must read through the [`SessionView`] only: a call to the
+    /// call counts. It must be quick, and must read through the [`SessionTransactionView`] only: a call to the
     /// store from inside it would wait for itself.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ pub trait Store: Send + Sync {
         work: &mut TransactFn<'_>,
     ) -> Result<Option<AppendedEventRange>, StoreError>;
 
-    /// Runs one read transaction: everything that `work` reads through the [`SessionView`] is of
+    /// Runs one read transaction: everything that `work` reads through the [`SessionTransactionView`] is of
     /// one moment, whatever others commit meanwhile. It takes no write lock, so it waits for no
     /// writer and no writer waits for it, and it is allowed on a read-only store. Others may have
     /// written by the time it returns: what is to be appended because of what was read must be
@@ -114,7 +114,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn count_acts_concerning_session(
+    fn tool_act_numbers_for_session(
         &self,
         root: &str,
         session: Option<&SessionId>,
@@ -228,7 +228,7 @@ pub trait Store: Send + Sync {
 
 /// A session as seen inside [`Store::transact_on_session`] or
 /// [`Store::read_session_in_transaction`].
-pub trait SessionView {
+pub trait SessionTransactionView {
     /// Place of the newest event; `EventSeq(0)` if there is none.
     fn last_seq(&self) -> EventSeq;
 

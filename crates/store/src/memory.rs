@@ -11,9 +11,9 @@ use checkrein_core::input::ActReach;
 use crate::chain::{self, HashChainRow, HashChainStatus, HashChainWalk};
 use crate::{
     ActNumbersForRoot, AppendedEventRange, CachedSessionState, EffectClaim, EvidenceFinality,
-    EvidencePutOutcome, NewEvent, PruneSelection, RawEvent, ScopeRow, SessionReadFn, SessionView,
-    Store, StoreCensus, StoreError, StoredApprovalRequest, StoredCheckRequest, StoredEvidence,
-    TaskRow, ToolAct, TransactFn,
+    EvidencePutOutcome, NewEvent, PruneSelection, RawEvent, ScopeRow, SessionReadFn,
+    SessionTransactionView, Store, StoreCensus, StoreError, StoredApprovalRequest,
+    StoredCheckRequest, StoredEvidence, TaskRow, ToolAct, TransactFn,
 };
 
 /// A store that lives as long as its last clone; clones share it.
@@ -256,14 +256,14 @@ impl Store for MemoryStore {
                 payload: &stored.event.payload,
                 key: stored.key.as_deref(),
             };
-            if !walk.verify_next_row(&row, stored.link.as_bytes()) {
+            if !walk.verify_next_hash_chain_row(&row, stored.link.as_bytes()) {
                 break;
             }
         }
         Ok(walk.into_hash_chain_status())
     }
 
-    fn count_acts_concerning_session(
+    fn tool_act_numbers_for_session(
         &self,
         root: &str,
         session: Option<&SessionId>,
@@ -380,7 +380,7 @@ impl Store for MemoryStore {
         // `insert` tests and takes the claim in one step under the lock.
         let free = lock_unpoisoned(&self.claims).insert(*key);
         let claims = Arc::clone(&self.claims);
-        Ok(free.then(|| EffectClaim::new(MemoryEffectClaim { claims, key: *key })))
+        Ok(free.then(|| EffectClaim::new(InMemoryEffectClaim { claims, key: *key })))
     }
 
     fn store_census(&self) -> Result<StoreCensus, StoreError> {
@@ -460,12 +460,12 @@ impl MemoryTables {
     }
 }
 
-struct MemoryEffectClaim {
+struct InMemoryEffectClaim {
     claims: Arc<Mutex<BTreeSet<Digest>>>,
     key: Digest,
 }
 
-impl Drop for MemoryEffectClaim {
+impl Drop for InMemoryEffectClaim {
     fn drop(&mut self) {
         lock_unpoisoned(&self.claims).remove(&self.key);
     }
@@ -478,7 +478,7 @@ struct MemorySessionView<'a> {
     approvals: &'a BTreeMap<(Digest, u32), StoredApprovalRequest>,
 }
 
-impl SessionView for MemorySessionView<'_> {
+impl SessionTransactionView for MemorySessionView<'_> {
     fn last_seq(&self) -> EventSeq {
         self.log.last_event_seq()
     }

@@ -38,7 +38,7 @@ pub mod veto;
 
 pub use checkrein_models::{ChatMessage, without_endpoint_variables};
 pub use command::withheld;
-pub use command::{CommandVerifier, find_in_path, process, program_exists};
+pub use command::{CommandVerifier, find_program_in_path, process, program_exists};
 pub use job::{RedactBytesFn, VerifierJob, VerifierReport};
 pub use judge::JudgeVerifier;
 pub use schema::{MAX_SCHEMA, SchemaVerifier};

@@ -17,7 +17,7 @@ pub fn create_private_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)?;
-    restrict_to_owner(&File::open(folder));
+    restrict_file_to_owner(&File::open(folder));
     Ok(())
 }
 
@@ -29,7 +29,7 @@ pub fn open_private_file(path: &Path, options: &mut OpenOptions) -> io::Result<F
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     let file = options.create(true).open(path);
-    restrict_to_owner(&file);
+    restrict_file_to_owner(&file);
     file
 }
 
@@ -54,7 +54,7 @@ pub fn create_private_temp_folder() -> io::Result<TempDir> {
 
 /// Removes the permissions of everybody else. A file of another owner stays as it is.
 #[cfg(unix)]
-fn restrict_to_owner(opened: &io::Result<File>) {
+fn restrict_file_to_owner(opened: &io::Result<File>) {
     use std::os::unix::fs::PermissionsExt as _;
     let Ok(file) = opened else { return };
     let Ok(metadata) = file.metadata() else {
@@ -70,4 +70,4 @@ fn restrict_to_owner(opened: &io::Result<File>) {
 }
 
 #[cfg(not(unix))]
-fn restrict_to_owner(_: &io::Result<File>) {}
+fn restrict_file_to_owner(_: &io::Result<File>) {}

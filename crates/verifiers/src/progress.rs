@@ -73,7 +73,7 @@ static REVIEW_TEMPLATE: LazyLock<ReviewTemplate> = LazyLock::new(|| ReviewTempla
 });
 
 /// Asks a model about a step.
-pub async fn rate_step(
+pub async fn rate_agent_step(
     model: &dyn LanguageModel,
     step: AgentStepToRate<'_>,
 ) -> ModelQuestionOutcome<ProgressRating> {
@@ -82,7 +82,7 @@ pub async fn rate_step(
     rating_from_reply(&asking, reply)
 }
 
-/// Builds the question about a step, for callers that send it themselves. See [`rate_step`].
+/// Builds the question about a step, for callers that send it themselves. See [`rate_agent_step`].
 pub fn step_rating_request(step: AgentStepToRate<'_>) -> PreparedModelQuestion {
     REVIEW_TEMPLATE.build_reviewer_request(|data| {
         data.add_prompt_text_line("goal", step.goal, MAX_GOAL);
@@ -96,10 +96,12 @@ pub fn rating_from_reply(
     asking: &PreparedModelQuestion,
     reply: Result<ModelReply, ModelError>,
 ) -> ModelQuestionOutcome<ProgressRating> {
-    REVIEW_TEMPLATE.review_outcome_from_reply(asking, reply, parse_rating)
+    REVIEW_TEMPLATE.review_outcome_from_reply(asking, reply, parse_progress_rating)
 }
 
-fn parse_rating(answer: &ParsedModelJson<'_>) -> Result<ProgressRating, UnusableModelAnswer> {
+fn parse_progress_rating(
+    answer: &ParsedModelJson<'_>,
+) -> Result<ProgressRating, UnusableModelAnswer> {
     let score = UnitFraction::share_from_thousandths(answer.thousandths_field("score")?);
     // Only the score is required: a rating without words still counts.
     let kept = |key, most| {

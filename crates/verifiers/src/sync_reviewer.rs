@@ -27,7 +27,7 @@ pub struct SecondModelReviewer<'a> {
 
 impl SecondModelReviewer<'_> {
     /// Asks whether this call should run.
-    pub fn review_call(
+    pub fn ask_model_to_review_tool_call(
         self,
         call: ToolCallForVeto<'_>,
     ) -> ModelQuestionOutcome<ModelOpinionOnToolCall> {
@@ -42,7 +42,7 @@ impl SecondModelReviewer<'_> {
     /// Asks whether this step led anywhere.
     pub fn rate_step(self, step: AgentStepToRate<'_>) -> ModelQuestionOutcome<ProgressRating> {
         match self.build_remote_model() {
-            Ok(model) => self.wait_for_model_review(progress::rate_step(&model, step)),
+            Ok(model) => self.wait_for_model_review(progress::rate_agent_step(&model, step)),
             Err(error) => review_with_model_error(error),
         }
     }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::claude_code::ClaudeCodeUnderTest;
 use super::codex::CodexProbeAgent;
 use super::programs::AgentPackage;
-use super::world::{CaseFixture, write_file};
+use super::world::{ProbeCaseFixture, write_file};
 
 /// Seconds that hooks may take, the agent's limit and checkrein's.
 pub(super) const DEADLINE: u32 = 60;
@@ -23,22 +23,25 @@ pub(super) trait TestedAgent: Sync {
     fn agent_package(&self) -> AgentPackage;
     fn agent_model_api(&self) -> ScriptedModelApi;
     /// The file for hooks, below the home folder or below the repo.
-    fn hooks_file(&self) -> &'static str;
+    fn hooks_file_relative_path(&self) -> &'static str;
     /// What is in it, with an entry for every event.
-    fn hooks_json(&self, world: &CaseFixture<'_>, source: &str) -> Value;
+    fn hooks_json(&self, world: &ProbeCaseFixture<'_>, source: &str) -> Value;
     /// Writes all other settings.
-    fn write_agent_settings(&self, world: &CaseFixture<'_>) -> Result<()>;
-    fn environment_variables(&self, world: &CaseFixture<'_>) -> Vec<(&'static str, OsString)>;
+    fn write_agent_settings(&self, world: &ProbeCaseFixture<'_>) -> Result<()>;
+    fn agent_environment_variables(
+        &self,
+        world: &ProbeCaseFixture<'_>,
+    ) -> Vec<(&'static str, OsString)>;
     /// Arguments for a run without a person.
     fn headless_arguments(&self, prompt: &str) -> Vec<OsString>;
     /// Arguments with which it does its work unattended.
     fn unattended_arguments(&self) -> Vec<OsString>;
     /// Writes the person's settings so that no hook is called.
-    fn disable_hooks_in_agent_settings(&self, world: &CaseFixture<'_>) -> Result<()>;
+    fn disable_hooks_in_agent_settings(&self, world: &ProbeCaseFixture<'_>) -> Result<()>;
     /// Gives it a server of tools, in the person's own settings.
     fn add_mcp_server_to_agent(
         &self,
-        world: &CaseFixture<'_>,
+        world: &ProbeCaseFixture<'_>,
         server: &McpServerEntry,
     ) -> Result<()>;
     /// Arguments for its terminal UI, the prompt given.
@@ -67,7 +70,7 @@ pub(super) enum HooksToInstall {
 
 /// Makes a world's agent ready.
 pub(super) fn install_hooks_in_probed_agent(
-    world: &CaseFixture<'_>,
+    world: &ProbeCaseFixture<'_>,
     hooks: &[HooksToInstall],
 ) -> Result<()> {
     let agent = world.stage.agent;
@@ -81,7 +84,7 @@ pub(super) fn install_hooks_in_probed_agent(
                 (&world.repo, documented_hook_settings(agent.agent_name())?)
             }
         };
-        write_file(&folder.join(agent.hooks_file()), &text)?;
+        write_file(&folder.join(agent.hooks_file_relative_path()), &text)?;
     }
     agent.write_agent_settings(world)
 }

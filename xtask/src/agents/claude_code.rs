@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::agent::{DEADLINE, McpServerEntry, TestedAgent, os_strings};
 use super::programs::AgentPackage;
-use super::world::{CaseFixture, write_file};
+use super::world::{ProbeCaseFixture, write_file};
 
 /// Every event that checkrein reads.
 const EVENTS: &[&str] = &[
@@ -49,11 +49,11 @@ impl TestedAgent for ClaudeCodeUnderTest {
         ScriptedModelApi::Anthropic
     }
 
-    fn hooks_file(&self) -> &'static str {
+    fn hooks_file_relative_path(&self) -> &'static str {
         ".claude/settings.json"
     }
 
-    fn hooks_json(&self, world: &CaseFixture<'_>, source: &str) -> Value {
+    fn hooks_json(&self, world: &ProbeCaseFixture<'_>, source: &str) -> Value {
         let hooks: Map<String, Value> = EVENTS
             .iter()
             .map(|event| ((*event).to_owned(), hook_entry(world, event, source)))
@@ -61,7 +61,7 @@ impl TestedAgent for ClaudeCodeUnderTest {
         json!({ "hooks": hooks })
     }
 
-    fn write_agent_settings(&self, world: &CaseFixture<'_>) -> Result<()> {
+    fn write_agent_settings(&self, world: &ProbeCaseFixture<'_>) -> Result<()> {
         // What its dialogs ask a person at the first start. A key is remembered by its end.
         let end: String = API_KEY
             .chars()
@@ -79,7 +79,10 @@ impl TestedAgent for ClaudeCodeUnderTest {
         write_file(&world.home.join(".claude.json"), &state.to_string())
     }
 
-    fn environment_variables(&self, world: &CaseFixture<'_>) -> Vec<(&'static str, OsString)> {
+    fn agent_environment_variables(
+        &self,
+        world: &ProbeCaseFixture<'_>,
+    ) -> Vec<(&'static str, OsString)> {
         let base = world.model.base_url();
         [
             ("ANTHROPIC_BASE_URL", base.as_str()),
@@ -118,7 +121,7 @@ impl TestedAgent for ClaudeCodeUnderTest {
         os_strings(&["--permission-mode", "bypassPermissions"])
     }
 
-    fn disable_hooks_in_agent_settings(&self, world: &CaseFixture<'_>) -> Result<()> {
+    fn disable_hooks_in_agent_settings(&self, world: &ProbeCaseFixture<'_>) -> Result<()> {
         write_file(
             &world.home.join(".claude/settings.json"),
             &json!({ "disableAllHooks": true }).to_string(),
@@ -127,7 +130,7 @@ impl TestedAgent for ClaudeCodeUnderTest {
 
     fn add_mcp_server_to_agent(
         &self,
-        world: &CaseFixture<'_>,
+        world: &ProbeCaseFixture<'_>,
         server: &McpServerEntry,
     ) -> Result<()> {
         let file = world.home.join(".claude.json");
@@ -157,7 +160,7 @@ impl TestedAgent for ClaudeCodeUnderTest {
     }
 }
 
-fn hook_entry(world: &CaseFixture<'_>, event: &str, source: &str) -> Value {
+fn hook_entry(world: &ProbeCaseFixture<'_>, event: &str, source: &str) -> Value {
     let deadline = DEADLINE.to_string();
     // Only a tool request can be refused where the hook itself fails.
     let failing = if event == "PreToolUse" {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::agent::{DEADLINE, McpServerEntry, TestedAgent, os_strings};
 use super::programs::AgentPackage;
-use super::world::{CaseFixture, write_file};
+use super::world::{ProbeCaseFixture, write_file};
 
 /// Every event that checkrein reads.
 const EVENTS: &[&str] = &[
@@ -46,11 +46,11 @@ impl TestedAgent for CodexProbeAgent {
         ScriptedModelApi::OpenAi
     }
 
-    fn hooks_file(&self) -> &'static str {
+    fn hooks_file_relative_path(&self) -> &'static str {
         ".codex/hooks.json"
     }
 
-    fn hooks_json(&self, world: &CaseFixture<'_>, source: &str) -> Value {
+    fn hooks_json(&self, world: &ProbeCaseFixture<'_>, source: &str) -> Value {
         let hooks: Map<String, Value> = EVENTS
             .iter()
             .map(|event| ((*event).to_owned(), codex_hook_entry(world, event, source)))
@@ -58,7 +58,7 @@ impl TestedAgent for CodexProbeAgent {
         json!({ "hooks": hooks })
     }
 
-    fn write_agent_settings(&self, world: &CaseFixture<'_>) -> Result<()> {
+    fn write_agent_settings(&self, world: &ProbeCaseFixture<'_>) -> Result<()> {
         let base = world.model.base_url();
         // A model of its catalogue, because only those are given the patch tool; the offer of a
         // newer one, which a person would have to answer, counts as answered.
@@ -75,7 +75,10 @@ impl TestedAgent for CodexProbeAgent {
         write_file(&world.home.join(".codex/config.toml"), &config)
     }
 
-    fn environment_variables(&self, world: &CaseFixture<'_>) -> Vec<(&'static str, OsString)> {
+    fn agent_environment_variables(
+        &self,
+        world: &ProbeCaseFixture<'_>,
+    ) -> Vec<(&'static str, OsString)> {
         let base = world.model.base_url();
         [
             ("SCRIPTED_KEY", "scripted-model-has-no-key"),
@@ -96,7 +99,7 @@ impl TestedAgent for CodexProbeAgent {
         Vec::new()
     }
 
-    fn disable_hooks_in_agent_settings(&self, world: &CaseFixture<'_>) -> Result<()> {
+    fn disable_hooks_in_agent_settings(&self, world: &ProbeCaseFixture<'_>) -> Result<()> {
         let file = world.home.join(".codex/config.toml");
         let text = std::fs::read_to_string(&file)?;
         write_file(&file, &format!("{text}[features]\nhooks = false\n"))
@@ -104,7 +107,7 @@ impl TestedAgent for CodexProbeAgent {
 
     fn add_mcp_server_to_agent(
         &self,
-        world: &CaseFixture<'_>,
+        world: &ProbeCaseFixture<'_>,
         server: &McpServerEntry,
     ) -> Result<()> {
         let file = world.home.join(".codex/config.toml");
@@ -135,7 +138,7 @@ impl TestedAgent for CodexProbeAgent {
     }
 }
 
-fn codex_hook_entry(world: &CaseFixture<'_>, event: &str, source: &str) -> Value {
+fn codex_hook_entry(world: &ProbeCaseFixture<'_>, event: &str, source: &str) -> Value {
     let timeout = if event == "SessionEnd" {
         SESSION_END
     } else {

@@ -15,10 +15,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use agent::TestedAgent;
-use cases::AgentCase;
+use cases::AgentProbeCase;
 use programs::ProbePrograms;
 use report::ProbeCaseReport;
-use world::CaseEnvironment;
+use world::ProbeCaseEnvironment;
 
 /// What was typed.
 struct AgentProbeOptions {
@@ -77,7 +77,7 @@ fn parse_agent_probe_options(arguments: &[String]) -> Result<AgentProbeOptions, 
 }
 
 fn run_probe_cases(wanted: &AgentProbeOptions, folder: &Path) -> Result<ExitCode, String> {
-    let programs = ProbePrograms::gather_programs(folder)?;
+    let programs = ProbePrograms::gather_probe_programs(folder)?;
     let (mut checked, mut failed) = (0, 0);
     for agent in agent::AGENTS.iter().filter(|agent| {
         wanted
@@ -89,13 +89,13 @@ fn run_probe_cases(wanted: &AgentProbeOptions, folder: &Path) -> Result<ExitCode
         for case in cases::CASES {
             let chosen = wanted.case.as_ref().is_none_or(|name| name == case.name);
             if chosen && case.agents.contains(&agent.agent_name()) {
-                let stage = CaseEnvironment {
+                let stage = ProbeCaseEnvironment {
                     agent: *agent,
                     program: program.clone(),
                     programs: &programs,
                     folder: folder.join(format!("{}-{}", agent.agent_name(), case.name)),
                 };
-                let report = probe_agent_case(*agent, case, &stage);
+                let report = run_agent_probe_case(*agent, case, &stage);
                 checked += report.probe_check_count();
                 failed += report.failed_case_check_count();
             }
@@ -109,10 +109,10 @@ fn run_probe_cases(wanted: &AgentProbeOptions, folder: &Path) -> Result<ExitCode
     })
 }
 
-fn probe_agent_case(
+fn run_agent_probe_case(
     agent: &dyn TestedAgent,
-    case: &AgentCase,
-    stage: &CaseEnvironment<'_>,
+    case: &AgentProbeCase,
+    stage: &ProbeCaseEnvironment<'_>,
 ) -> ProbeCaseReport {
     let mut report = ProbeCaseReport::default();
     report.print_case_title(agent.agent_name(), case.name, case.about);

@@ -29,7 +29,7 @@ pub(super) struct ProbePrograms {
 
 impl ProbePrograms {
     /// `folder` gets a copy of checkrein, so that a build meanwhile changes nothing.
-    pub(super) fn gather_programs(folder: &Path) -> Result<Self, String> {
+    pub(super) fn gather_probe_programs(folder: &Path) -> Result<Self, String> {
         let built = match env::var_os("CHECKREIN_BIN") {
             Some(named) => PathBuf::from(named),
             None => build_checkrein()?,
@@ -141,7 +141,7 @@ pub(super) fn find_or_download_agent_program(package: &AgentPackage) -> Result<P
         })
         .collect();
     let folder = agent_program_cache_folder()?.join(plain);
-    if let Some(program) = find_matching_file(&folder, package.program) {
+    if let Some(program) = find_file_matching_path_glob(&folder, package.program) {
         return Ok(program);
     }
     eprintln!(
@@ -171,17 +171,17 @@ pub(super) fn find_or_download_agent_program(package: &AgentPackage) -> Result<P
     }
     // The archive is hundreds of megabytes and of no further use.
     let _ = std::fs::remove_file(folder.join(&archive));
-    find_matching_file(&folder, package.program)
+    find_file_matching_path_glob(&folder, package.program)
         .ok_or_else(|| format!("{name} has no {}", package.program))
 }
 
 /// The file at a path in which `*` stands for any one folder.
-fn find_matching_file(folder: &Path, pattern: &str) -> Option<PathBuf> {
+fn find_file_matching_path_glob(folder: &Path, pattern: &str) -> Option<PathBuf> {
     match pattern.split_once("/*/") {
         None => Some(folder.join(pattern)).filter(|file| file.is_file()),
         Some((head, rest)) => std::fs::read_dir(folder.join(head))
             .ok()?
             .filter_map(Result::ok)
-            .find_map(|entry| find_matching_file(&entry.path(), rest)),
+            .find_map(|entry| find_file_matching_path_glob(&entry.path(), rest)),
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::world::CaseFixture;
+use super::world::ProbeCaseFixture;
 
 /// Wide enough that no line of ours is broken.
 const WIDTH: &str = "230";
@@ -19,7 +19,7 @@ pub(super) struct AgentTmuxSession {
 
 impl AgentTmuxSession {
     /// The agent, with a prompt.
-    pub(super) fn start_agent_in_tmux(world: &CaseFixture<'_>, prompt: &str) -> Result<Self> {
+    pub(super) fn start_agent_in_tmux(world: &ProbeCaseFixture<'_>, prompt: &str) -> Result<Self> {
         let mut words = vec![world.stage.program.clone().into_os_string()];
         words.extend(world.stage.agent.interactive_agent_arguments(prompt));
         Self::start_program_in_tmux(world, "agent", &words)
@@ -27,7 +27,7 @@ impl AgentTmuxSession {
 
     /// Any program and its arguments; `name` tells it from others that are shown meanwhile.
     pub(super) fn start_program_in_tmux(
-        world: &CaseFixture<'_>,
+        world: &ProbeCaseFixture<'_>,
         name: &str,
         words: &[OsString],
     ) -> Result<Self> {
@@ -63,7 +63,7 @@ impl AgentTmuxSession {
     }
 
     /// Watches until the text is there or the time is over; the last screen either way.
-    pub(super) fn wait_for_text(&self, needle: &str, patience: Duration) -> (bool, String) {
+    pub(super) fn wait_for_screen_text(&self, needle: &str, patience: Duration) -> (bool, String) {
         let until = Instant::now() + patience;
         loop {
             let screen = self.screen_text();
@@ -76,7 +76,7 @@ impl AgentTmuxSession {
     }
 
     /// Types a line, as a person would.
-    pub(super) fn type_line(&self, line: &str) -> Result<()> {
+    pub(super) fn type_line_into_terminal(&self, line: &str) -> Result<()> {
         self.run_tmux(&["send-keys", line, "Enter"]).map(|_| ())
     }
 

@@ -30,7 +30,7 @@ pub(super) struct ProbeCaseSetup<'a> {
 }
 
 /// Where scenarios happen.
-pub(super) struct CaseEnvironment<'a> {
+pub(super) struct ProbeCaseEnvironment<'a> {
     pub(super) agent: &'a dyn TestedAgent,
     pub(super) program: PathBuf,
     pub(super) programs: &'a ProbePrograms,
@@ -38,8 +38,8 @@ pub(super) struct CaseEnvironment<'a> {
 }
 
 /// See above.
-pub(super) struct CaseFixture<'a> {
-    pub(super) stage: &'a CaseEnvironment<'a>,
+pub(super) struct ProbeCaseFixture<'a> {
+    pub(super) stage: &'a ProbeCaseEnvironment<'a>,
     pub(super) folder: PathBuf,
     pub(super) repo: PathBuf,
     pub(super) home: PathBuf,
@@ -59,7 +59,7 @@ pub(super) struct ProgramResult {
     pub(super) stderr: String,
 }
 
-impl CaseEnvironment<'_> {
+impl ProbeCaseEnvironment<'_> {
     /// A file beside a world's repo; known before the world is.
     pub(super) fn path_beside_probe_repo(&self, name: &str, file: &str) -> PathBuf {
         self.folder.join(name).join(file)
@@ -68,7 +68,7 @@ impl CaseEnvironment<'_> {
     pub(super) fn create_probe_fixture(
         &self,
         setup: ProbeCaseSetup<'_>,
-    ) -> Result<CaseFixture<'_>> {
+    ) -> Result<ProbeCaseFixture<'_>> {
         let folder = self.folder.join(setup.name);
         let (repo, home) = (folder.join("repo"), folder.join("home"));
         for made in [&repo, &home, &folder.join("tmp")] {
@@ -81,13 +81,13 @@ impl CaseEnvironment<'_> {
             write_file(&repo.join("checkrein.toml"), &setup.config)?;
         }
         write_login_shell_profile(&home, &self.programs.path)?;
-        let model = ScriptedModel::start_server(
+        let model = ScriptedModel::start_model_script_server(
             self.agent.agent_model_api(),
             repo.clone(),
             Some(&folder.join("requests.jsonl")),
             setup.script,
         )?;
-        let world = CaseFixture {
+        let world = ProbeCaseFixture {
             stage: self,
             folder,
             repo,
@@ -134,7 +134,7 @@ pub(super) fn write_file(file: &Path, text: &str) -> Result<()> {
     fs::write(file, text)
 }
 
-impl CaseFixture<'_> {
+impl ProbeCaseFixture<'_> {
     /// Nothing of the caller's environment gets in, above all no credentials.
     pub(super) fn isolate_environment(&self, command: &mut Command) {
         command
@@ -147,7 +147,7 @@ impl CaseFixture<'_> {
             .env("LANG", "C.UTF-8")
             .env("TERM", "xterm-256color")
             .env("GIT_CONFIG_SYSTEM", "/dev/null")
-            .envs(self.stage.agent.environment_variables(self));
+            .envs(self.stage.agent.agent_environment_variables(self));
     }
 
     /// From now on: another person, who has the agent and no checkrein.
@@ -189,7 +189,7 @@ impl CaseFixture<'_> {
         let mut path = folder.as_os_str().to_owned();
         path.push(":");
         path.push(&self.stage.programs.path);
-        self.run_probe_command_with_changes(&mut command, |command| {
+        self.run_adjusted_probe_command(&mut command, |command| {
             command.env("PATH", path);
         })
     }
@@ -220,10 +220,10 @@ impl CaseFixture<'_> {
     }
 
     pub(super) fn run_probe_command(&self, command: &mut Command) -> Result<ProgramResult> {
-        self.run_probe_command_with_changes(command, |_| {})
+        self.run_adjusted_probe_command(command, |_| {})
     }
 
-    fn run_probe_command_with_changes(
+    fn run_adjusted_probe_command(
         &self,
         command: &mut Command,
         change: impl FnOnce(&mut Command),

@@ -6,10 +6,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::bench_repo::BenchRepo;
-use super::comparison::{BenchContestant, TimingSamples, time_interleaved};
+use super::comparison::{BenchContestant, TimingSamples, time_contestants_in_turn};
 use super::hook::BenchError;
 use super::{
-    BASELINE_SUFFIX, BenchMeasurementWithGoal, BenchOptions, BenchTargetBound, no_slower_target,
+    BASELINE_SUFFIX, BenchMeasurementWithGoal, BenchOptions, BenchTargetBound,
+    no_slower_than_baseline_row,
 };
 use crate::build::BuildProfile;
 
@@ -88,7 +89,7 @@ pub(super) fn bench_check(
             Ok(with_null_stdio(large.checkrein_command(&["check"])))
         }));
     }
-    let times = time_interleaved(&mut contestants, runs)?;
+    let times = time_contestants_in_turn(&mut contestants, runs)?;
     drop(contestants);
     println!(
         "{runs} timed runs each, interleaved\n\n{}",
@@ -126,7 +127,8 @@ pub(super) fn bench_check(
     for now in [parallel, unchanged] {
         let name = format!("{}{BASELINE_SUFFIX}", now.name);
         let before = times.iter().find(|times| times.name == name);
-        targets.extend(before.and_then(|before| no_slower_target(now, before.median_ms())));
+        targets
+            .extend(before.and_then(|before| no_slower_than_baseline_row(now, before.median_ms())));
     }
     Ok(targets)
 }

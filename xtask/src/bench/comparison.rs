@@ -34,7 +34,7 @@ impl<'a> BenchContestant<'a> {
         }
     }
 
-    pub(crate) fn with_after_run(
+    pub(crate) fn with_action_after_bench_run(
         mut self,
         after: impl FnMut(usize) -> Result<(), BenchError> + 'a,
     ) -> Self {
@@ -109,7 +109,7 @@ fn percentile_ms(times: &[Duration], permille: usize) -> f64 {
 }
 
 /// Runs them in turn, `runs` times each after one that is not counted.
-pub(crate) fn time_interleaved(
+pub(crate) fn time_contestants_in_turn(
     contestants: &mut [BenchContestant<'_>],
     runs: usize,
 ) -> Result<Vec<TimingSamples>, BenchError> {
@@ -123,7 +123,7 @@ pub(crate) fn time_interleaved(
     let mut order: Vec<usize> = (0..contestants.len()).collect();
     let mut dice = 0x9e37_79b9_u64;
     for run in 0..=runs {
-        shuffle_order(&mut order, &mut dice);
+        shuffle_bench_order(&mut order, &mut dice);
         for at in &order {
             let (Some(contestant), Some(times)) = (contestants.get_mut(*at), all.get_mut(*at))
             else {
@@ -146,7 +146,7 @@ pub(crate) fn time_interleaved(
 }
 
 /// The same orders in every bench.
-fn shuffle_order(order: &mut [usize], dice: &mut u64) {
+fn shuffle_bench_order(order: &mut [usize], dice: &mut u64) {
     for last in (1..order.len()).rev() {
         *dice = dice
             .wrapping_mul(6_364_136_223_846_793_005)

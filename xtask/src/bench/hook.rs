@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::bench_repo::BenchRepo;
-use super::comparison::{BenchContestant, TimingSamples, time_interleaved};
+use super::comparison::{BenchContestant, TimingSamples, time_contestants_in_turn};
 use super::{
     BASELINE_SUFFIX, BenchMeasurementWithGoal, BenchOptions, BenchTargetBound, BuildProfile,
-    no_slower_target,
+    no_slower_than_baseline_row,
 };
 
 /// For people.
@@ -83,7 +83,7 @@ pub(super) fn bench_hook(
     } else {
         println!("node: not found; its row is left out");
     }
-    let times = time_interleaved(&mut contestants, options.runs)?;
+    let times = time_contestants_in_turn(&mut contestants, options.runs)?;
     drop(contestants);
     let crowd = time_concurrent_hooks(&scene, options.runs.div_ceil(4))?;
 
@@ -137,7 +137,7 @@ pub(super) fn bench_hook(
         }));
     }
     targets.extend(times.iter().filter_map(|times| {
-        no_slower_target(times, median(&format!("{}{BASELINE_SUFFIX}", times.name))?)
+        no_slower_than_baseline_row(times, median(&format!("{}{BASELINE_SUFFIX}", times.name))?)
     }));
     targets.push(BenchMeasurementWithGoal::new(
         "eight hooks of one session at once, p99",
@@ -167,13 +167,13 @@ fn hook_bench_contestants<'a>(
         BenchContestant::new(name(SECOND), |n| {
             scene.hook_command_for_bench(&scene.write_tool_request_hook_payload(SHORT, n + 1)?)
         })
-        .with_after_run(|n| {
+        .with_action_after_bench_run(|n| {
             scene.run_untimed_bench_hook(&scene.write_tool_result_hook_payload(SHORT, n + 1)?)
         }),
         BenchContestant::new(name(LATE), move |n| {
             scene.hook_command_for_bench(&scene.write_tool_request_hook_payload(LONG, filled + n)?)
         })
-        .with_after_run(move |n| {
+        .with_action_after_bench_run(move |n| {
             scene.run_untimed_bench_hook(&scene.write_tool_result_hook_payload(LONG, filled + n)?)
         }),
         BenchContestant::new(name(FIRST_OF_SESSION), |n| {

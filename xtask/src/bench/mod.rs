@@ -72,7 +72,7 @@ fn run_bench_and_report(
     bench: impl FnOnce() -> Result<Vec<BenchMeasurementWithGoal>, String>,
     binary: Option<&Path>,
 ) -> Result<ExitCode, String> {
-    println!("{}", machine_line(binary, options));
+    println!("{}", bench_machine_description_line(binary, options));
     let targets = bench()?;
     println!();
     let mut code = ExitCode::SUCCESS;
@@ -135,7 +135,7 @@ fn parse_bench_options(rest: &[String]) -> Result<BenchOptions, String> {
 const BASELINE_SUFFIX: &str = ", beside";
 
 /// A row against the same of the program that `--beside` names.
-fn no_slower_target(
+fn no_slower_than_baseline_row(
     times: &comparison::TimingSamples,
     before: f64,
 ) -> Option<BenchMeasurementWithGoal> {
@@ -211,7 +211,7 @@ impl BenchMeasurementWithGoal {
 }
 
 /// The line without which no figure means anything.
-fn machine_line(binary: Option<&Path>, options: &BenchOptions) -> String {
+fn bench_machine_description_line(binary: Option<&Path>, options: &BenchOptions) -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::comparison::{BenchContestant, TimingSamples, time_interleaved};
+use super::comparison::{BenchContestant, TimingSamples, time_contestants_in_turn};
 use super::hook::{BenchError, find_codex};
 use super::{BenchMeasurementWithGoal, BenchOptions, BenchTargetBound};
 
@@ -65,7 +65,7 @@ pub(super) fn bench_patch(
             },
         ));
     }
-    let times = time_interleaved(&mut contestants, runs)?;
+    let times = time_contestants_in_turn(&mut contestants, runs)?;
     drop(contestants);
     println!(
         "{HUNKS} hunks, {LINES} lines; {runs} timed runs each, interleaved\n\n{}",

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::comparison::{BenchContestant, TimingSamples, time_interleaved};
+use super::comparison::{BenchContestant, TimingSamples, time_contestants_in_turn};
 use super::hook::{BenchError, find_codex};
 use super::{BenchMeasurementWithGoal, BenchOptions, BenchTargetBound};
 
@@ -44,7 +44,7 @@ pub(super) fn bench_policy(
             }));
         }
     }
-    let times = time_interleaved(&mut contestants, options.runs)?;
+    let times = time_contestants_in_turn(&mut contestants, options.runs)?;
     drop(contestants);
     println!(
         "{} timed runs each, interleaved\n\n{}",

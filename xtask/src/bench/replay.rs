@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use super::bench_repo::BenchRepo;
-use super::comparison::{BenchContestant, TimingSamples, time_interleaved};
+use super::comparison::{BenchContestant, TimingSamples, time_contestants_in_turn};
 use super::hook::BenchError;
 use super::{BenchMeasurementWithGoal, BenchOptions, BenchTargetBound, BuildProfile};
 use crate::build::cargo_command;
@@ -36,7 +36,7 @@ pub(super) fn bench_replay(
             .stdin(Stdio::null());
         Ok(command)
     };
-    let times = time_interleaved(
+    let times = time_contestants_in_turn(
         &mut [BenchContestant::new("checkrein replay FILE", command)],
         runs,
     )?;

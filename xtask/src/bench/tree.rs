@@ -7,10 +7,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::bench_repo::BenchRepo;
-use super::comparison::{BenchContestant, TimingSamples, time_interleaved};
+use super::comparison::{BenchContestant, TimingSamples, time_contestants_in_turn};
 use super::hook::BenchError;
 use super::{
-    BASELINE_SUFFIX, BenchMeasurementWithGoal, BenchOptions, BenchTargetBound, no_slower_target,
+    BASELINE_SUFFIX, BenchMeasurementWithGoal, BenchOptions, BenchTargetBound,
+    no_slower_than_baseline_row,
 };
 use crate::build::BuildProfile;
 
@@ -47,7 +48,7 @@ pub(super) fn bench_tree(
     options: &BenchOptions,
 ) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {
     let runs = options.runs.min(15);
-    let tree = LargeTree::new(binary, options.files.unwrap_or(FILES))?;
+    let tree = BenchRepoWithManyFiles::new(binary, options.files.unwrap_or(FILES))?;
     let program = |binary, state| BenchCheckreinProgram {
         scene: &tree.scene,
         binary,
@@ -81,7 +82,7 @@ pub(super) fn bench_tree(
             }));
         }
     }
-    let times = time_interleaved(&mut contestants, runs)?;
+    let times = time_contestants_in_turn(&mut contestants, runs)?;
     drop(contestants);
     unanswered += ours.count_wrong_stop_answers()?;
 
@@ -116,18 +117,19 @@ pub(super) fn bench_tree(
     for now in [prompt, stop] {
         let name = format!("{}{BASELINE_SUFFIX}", now.name);
         let before = times.iter().find(|times| times.name == name);
-        targets.extend(before.and_then(|before| no_slower_target(now, before.median_ms())));
+        targets
+            .extend(before.and_then(|before| no_slower_than_baseline_row(now, before.median_ms())));
     }
     Ok(targets)
 }
 
 /// A repository of many files.
-struct LargeTree {
+struct BenchRepoWithManyFiles {
     scene: BenchRepo,
     files: usize,
 }
 
-impl LargeTree {
+impl BenchRepoWithManyFiles {
     fn new(binary: &Path, files: usize) -> Result<Self, BenchError> {
         let scene = BenchRepo::new(binary)?;
         scene.write_file("repo/checkrein.toml", CONFIG)?;

@@ -22,7 +22,7 @@ pub(super) fn bench_veto_and_verify_costs(
 ) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {
     let ours = read_costs_printed_by_program("ours", &mut cargo_bench_command(options.profile))?;
     let veto = measured_cost_by_name(&ours, "veto check, 6 messages")?;
-    let round = verify_round_cost(&ours)?;
+    let round = failing_verify_round_cost(&ours)?;
     let mut targets = vec![
         BenchMeasurementWithGoal::new(
             "veto check",
@@ -66,7 +66,7 @@ pub(super) fn bench_veto_and_verify_costs(
     match read_costs_printed_by_program("pydantic-ai", &mut peer(VERIFY_LOOP)) {
         Ok(theirs) => targets.push(BenchMeasurementWithGoal::new(
             "pydantic-ai / ours, verify round",
-            self::verify_round_cost(&theirs)? / round,
+            self::failing_verify_round_cost(&theirs)? / round,
             BenchTargetBound::AtLeast(50.0),
             "x",
         )),
@@ -76,7 +76,7 @@ pub(super) fn bench_veto_and_verify_costs(
 }
 
 /// One failing round, agent included.
-fn verify_round_cost(costs: &BenchNanosByName) -> Result<f64, BenchError> {
+fn failing_verify_round_cost(costs: &BenchNanosByName) -> Result<f64, BenchError> {
     let of =
         |rounds| measured_cost_by_name(costs, &format!("verification, {rounds} failing rounds"));
     Ok((of(3)? - of(0)?) / 3.0)

@@ -59,7 +59,7 @@ fn fulfilled_requirement_rows(
     rows: &[DocumentedPromise],
 ) -> impl Iterator<Item = (&DocumentedPromise, &PromiseObservingTest)> {
     rows.iter().filter_map(|row| {
-        row.test_backing_promise()
+        row.promise_backing_test()
             .map(|observation| (row, observation))
     })
 }

@@ -78,7 +78,7 @@ impl DocumentedPromise {
     }
 
     /// What observes it, if it holds.
-    pub(super) fn test_backing_promise(&self) -> Option<&PromiseObservingTest> {
+    pub(super) fn promise_backing_test(&self) -> Option<&PromiseObservingTest> {
         match &self.status {
             RequirementRowStatus::Held(observation) => Some(observation),
             RequirementRowStatus::Later(_) => None,
@@ -92,7 +92,7 @@ pub(super) fn parse_promise_rows(text: &str) -> (Vec<DocumentedPromise>, Vec<Str
     let mut ids = BTreeSet::new();
     let lines = text.lines().enumerate();
     for (at, line) in lines.filter(|(_, line)| !line.starts_with('#') && !line.is_empty()) {
-        match parse_requirement_row(line) {
+        match parse_documented_promise_row(line) {
             Err(what) => wrong.push(format!("line {}: {what}", at + 1)),
             Ok(row) if !ids.insert(row.id.clone()) => {
                 wrong.push(format!("line {}: {} is there twice", at + 1, row.id));
@@ -103,7 +103,7 @@ pub(super) fn parse_promise_rows(text: &str) -> (Vec<DocumentedPromise>, Vec<Str
     (rows, wrong)
 }
 
-fn parse_requirement_row(line: &str) -> Result<DocumentedPromise, String> {
+fn parse_documented_promise_row(line: &str) -> Result<DocumentedPromise, String> {
     let columns: Vec<&str> = line.split('\t').map(str::trim).collect();
     let (id, says, here, test, sees, mark) = match columns.as_slice() {
         [id, says, here, test, sees] => (*id, *says, *here, *test, *sees, ""),
@@ -173,7 +173,7 @@ mod tests {
     fn a_row_has_a_test_and_says_what_is_seen() {
         let (rows, wrong) = parse_promise_rows(&format!("# a comment\n\n{GOOD}\n"));
         assert_eq!((rows.len(), wrong.len()), (1, 0));
-        let observation = rows.first().unwrap().test_backing_promise().unwrap();
+        let observation = rows.first().unwrap().promise_backing_test().unwrap();
         assert_eq!(observation.test.to_string(), "checkrein-cli::it judge::x");
         for (bad, said) in [
             (GOOD.replace("checkrein-cli::it judge::x", ""), "no test"),

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::stream::ClaudeOutputReader;
 use crate::Adapter as _;
 use crate::headless::{
-    AgentLaunchRequest, AgentOutputReader, AgentTokensAndCost, HeadlessAgent, LaunchConversation,
-    LaunchPlan, TranscriptLocation,
+    AgentLaunchPlan, AgentLaunchRequest, AgentOutputReader, AgentTokensAndCost, HeadlessAgent,
+    LaunchConversation, TranscriptLocation,
 };
 
 /// Seconds that a stop may take. This is the longest timeout there is, since `run` has a clock of
@@ -42,7 +42,7 @@ impl HeadlessAgent for super::ClaudeCodeAdapter {
         true
     }
 
-    fn launch_plan(&self, launch: &AgentLaunchRequest<'_>) -> LaunchPlan {
+    fn launch_plan(&self, launch: &AgentLaunchRequest<'_>) -> AgentLaunchPlan {
         let hooks: Map<String, Value> = self
             .hook_events()
             .iter()
@@ -67,7 +67,7 @@ impl HeadlessAgent for super::ClaudeCodeAdapter {
             LaunchConversation::Resumed(id) => arguments.extend(["--resume".into(), id.into()]),
         }
         arguments.extend(launch.extra.iter().cloned());
-        LaunchPlan {
+        AgentLaunchPlan {
             arguments,
             settings: Some(json!({ "hooks": hooks }).to_string().into_bytes()),
         }
@@ -89,7 +89,7 @@ impl HeadlessAgent for super::ClaudeCodeAdapter {
         None
     }
 
-    fn prior_usage(&self, _transcript: &[u8]) -> Option<AgentTokensAndCost> {
+    fn prior_conversation_usage(&self, _transcript: &[u8]) -> Option<AgentTokensAndCost> {
         None
     }
 }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::claude_code::ClaudeCodeAdapter;
 
-    fn launched(conversation: LaunchConversation<'_>) -> LaunchPlan {
+    fn launched(conversation: LaunchConversation<'_>) -> AgentLaunchPlan {
         ClaudeCodeAdapter.launch_plan(&AgentLaunchRequest {
             conversation,
             hook: "/opt/my tools/checkrein",

@@ -18,7 +18,7 @@ use checkrein_core::policy::Stance;
 use crate::agent_event::{
     AgentEvent, AgentEventError, AgentEventKind, ExpectedHookReplyKind, TranscriptFile,
 };
-use crate::capabilities::{AgentCapabilities, ReplyDeadlines};
+use crate::capabilities::{AgentCapabilities, HookReplyDeadlines};
 use crate::fields::HookMessageFields;
 use crate::headless::HeadlessAgent;
 use crate::reply::{HookDecisionWithTexts, HookReply};
@@ -56,7 +56,7 @@ impl Adapter for ClaudeCodeAdapter {
             tool_errors: true,
             transcript_usage: true,
             // These are the timeouts of 2.1.330 in whole seconds. SessionEnd has 1.5 s.
-            deadlines: ReplyDeadlines {
+            deadlines: HookReplyDeadlines {
                 stop: 600,
                 tool: 600,
                 prompt: 30,
@@ -147,8 +147,10 @@ impl Adapter for ClaudeCodeAdapter {
             Decision::Noted if form == ExpectedHookReplyKind::Silent => answer
                 .notice
                 .as_deref()
-                .map_or_else(HookReply::empty_reply, reply_shown_to_person),
-            Decision::Tool(_) | Decision::Stop(_) | Decision::Noted => HookReply::empty_reply(),
+                .map_or_else(HookReply::no_opinion_hook_reply, hook_reply_for_person_only),
+            Decision::Tool(_) | Decision::Stop(_) | Decision::Noted => {
+                HookReply::no_opinion_hook_reply()
+            }
         }
     }
 
@@ -160,17 +162,17 @@ impl Adapter for ClaudeCodeAdapter {
     ) -> HookReply {
         let text = text_or_cannot_judge_line(text);
         match (form, stance) {
-            (ExpectedHookReplyKind::Silent, _) => HookReply::empty_reply(),
+            (ExpectedHookReplyKind::Silent, _) => HookReply::no_opinion_hook_reply(),
             (ExpectedHookReplyKind::Tool, Stance::Block) => tool::deny_reply(text),
             // Headless, `ask` is a refusal with this text.
-            (ExpectedHookReplyKind::Tool, Stance::Ask) => tool::ask_reply(text),
+            (ExpectedHookReplyKind::Tool, Stance::Ask) => tool::ask_person_reply(text),
             // Exit status 2 refuses at every event that can be refused, so it serves where the form
             // is unknown.
             (ExpectedHookReplyKind::Stop | ExpectedHookReplyKind::Unknown, Stance::Block)
             | (ExpectedHookReplyKind::Unknown, Stance::Ask) => HookReply::refusal_on_stderr(text),
             // A stop has no question form: it is let through, and the person is told.
             (_, Stance::Allow) | (ExpectedHookReplyKind::Stop, Stance::Ask) => {
-                reply_shown_to_person(text)
+                hook_reply_for_person_only(text)
             }
         }
     }
@@ -179,8 +181,8 @@ impl Adapter for ClaudeCodeAdapter {
         Some(settings::parse_claude_settings(bytes))
     }
 
-    fn transcript_usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
-        transcript::transcript_usage(bytes, cursor)
+    fn transcript_token_usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
+        transcript::transcript_token_usage(bytes, cursor)
     }
 
     fn headless_agent_if_supported(&self) -> Option<&dyn HeadlessAgent> {
@@ -211,7 +213,7 @@ fn agent_event_with_common_fields(
     let mut knock = AgentEvent::new(session, fields.event, &fields.native_event);
     knock.cwd = fields.owned_id_field("cwd");
     knock.working_folder = knock.cwd.clone();
-    let scope = event_scope(fields);
+    let scope = main_or_subagent_scope(fields);
     // A scope whose id cannot be part of a path has no transcript: the path comes from the agent.
     knock.transcript = fields
         .hook_message_id_field("transcript_path")
@@ -221,13 +223,13 @@ fn agent_event_with_common_fields(
 }
 
 /// `agent_id` is there only inside a sub-agent.
-fn event_scope(fields: &HookMessageFields) -> ScopeId {
+fn main_or_subagent_scope(fields: &HookMessageFields) -> ScopeId {
     fields
         .hook_message_id_field("agent_id")
         .map_or_else(ScopeId::main_scope, ScopeId::from)
 }
 
 /// Shows one line to the person. The model never sees it.
-fn reply_shown_to_person(text: &str) -> HookReply {
-    HookReply::printing_json(&serde_json::json!({ "systemMessage": text }))
+fn hook_reply_for_person_only(text: &str) -> HookReply {
+    HookReply::reply_with_json_stdout(&serde_json::json!({ "systemMessage": text }))
 }

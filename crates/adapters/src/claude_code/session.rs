@@ -36,7 +36,7 @@ pub(super) fn parse_session_end_hook(fields: &HookMessageFields, knock: &mut Age
 
 pub(super) fn read_prompt_hook_event(fields: &HookMessageFields, knock: &mut AgentEvent) {
     let text = fields.text_field("prompt").unwrap_or_default();
-    if !is_from_person(fields.text_field("source"), text) {
+    if !is_prompt_from_person(fields.text_field("source"), text) {
         return;
     }
     let text = text.to_owned();
@@ -53,19 +53,23 @@ pub(super) fn read_prompt_hook_event(fields: &HookMessageFields, knock: &mut Age
 /// itself, such as the end of a background task. Such a text must not open a task: it would reset
 /// every cap. A scheduled prompt counts as a person's, who wrote it for that time. Our own
 /// feedback, handed back as a prompt, is recognised by its text elsewhere.
-fn is_from_person(source: Option<&str>, text: &str) -> bool {
+fn is_prompt_from_person(source: Option<&str>, text: &str) -> bool {
     !matches!(source, Some("system" | "poll_event" | "loop_wakeup"))
         && !text.trim_start().starts_with("<task-notification>")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_from_person;
+    use super::is_prompt_from_person;
 
     #[test]
     fn only_a_persons_prompt_opens_a_task() {
         let check = |source: Option<&str>, text: &str, expected: bool| {
-            assert_eq!(is_from_person(source, text), expected, "{source:?} {text}");
+            assert_eq!(
+                is_prompt_from_person(source, text),
+                expected,
+                "{source:?} {text}"
+            );
         };
         check(None, "fix the tests", true);
         check(Some("user"), "fix the tests", true);

@@ -10,7 +10,7 @@ use crate::agent_event::AgentEventKind;
 use crate::lenient_json;
 use crate::settings::{
     HookHandler, HookHandlerAction, HookSettingsCollector, ParsedHookSettings, SettingsFaultKind,
-    SettingsLostByFault, exact_matcher_names, json_kind,
+    SettingsLostToFileMistake, exact_matcher_names, json_kind,
 };
 
 /// Every event of 2.1.330.
@@ -122,7 +122,7 @@ pub(super) fn parse_claude_settings(bytes: &[u8]) -> ParsedHookSettings {
         }
         Ok(other) => found.push_settings_fault(
             SettingsFaultKind::WrongShape,
-            SettingsLostByFault::File,
+            SettingsLostToFileMistake::File,
             "line 1, column 1",
             format!("{}, where settings are one object", json_kind(&other)),
             "begin the file with {",
@@ -137,7 +137,7 @@ fn check_settings_beside_hooks(top: &Map<String, Value>, found: &mut HookSetting
     let wrong = |place: String, value: &Value, wanted: &str, found: &mut HookSettingsCollector| {
         found.push_settings_fault(
             SettingsFaultKind::WrongShape,
-            SettingsLostByFault::File,
+            SettingsLostToFileMistake::File,
             place,
             format!("{}, where {wanted} belongs", json_kind(value)),
             format!("make it {wanted}"),
@@ -157,7 +157,7 @@ fn check_settings_beside_hooks(top: &Map<String, Value>, found: &mut HookSetting
             if *off {
                 found.push_settings_fault(
                     SettingsFaultKind::HooksOff,
-                    SettingsLostByFault::Hooks,
+                    SettingsLostToFileMistake::Hooks,
                     "disableAllHooks",
                     "all hooks are switched off, those of other files as well",
                     "take the line out",
@@ -178,10 +178,10 @@ fn validate_permission_rule_lists(top: &Map<String, Value>, found: &mut HookSett
         let Some(rules) = permissions.get(name) else {
             continue;
         };
-        if !is_text_list(rules) {
+        if !is_json_string_list(rules) {
             found.push_settings_fault(
                 SettingsFaultKind::WrongShape,
-                SettingsLostByFault::File,
+                SettingsLostToFileMistake::File,
                 format!("permissions.{name}"),
                 format!("{}, where a list of texts belongs", json_kind(rules)),
                 "make it a list of rules",
@@ -190,7 +190,7 @@ fn validate_permission_rule_lists(top: &Map<String, Value>, found: &mut HookSett
     }
 }
 
-fn is_text_list(value: &Value) -> bool {
+fn is_json_string_list(value: &Value) -> bool {
     value
         .as_array()
         .is_some_and(|list| list.iter().all(Value::is_string))
@@ -203,7 +203,7 @@ fn collect_hooks(top: &Map<String, Value>, found: &mut HookSettingsCollector) {
         Some(other) => {
             return found.push_settings_fault(
                 SettingsFaultKind::WrongShape,
-                SettingsLostByFault::Hooks,
+                SettingsLostToFileMistake::Hooks,
                 "hooks",
                 format!("{}, where an object belongs", json_kind(other)),
                 "write it as { EVENT: [ { \"hooks\": [ ... ] } ] }",
@@ -219,7 +219,7 @@ fn collect_hooks(top: &Map<String, Value>, found: &mut HookSettingsCollector) {
                 .find(|known| known.eq_ignore_ascii_case(event));
             found.push_settings_fault(
                 SettingsFaultKind::UnknownEvent,
-                SettingsLostByFault::Entry,
+                SettingsLostToFileMistake::Entry,
                 format!("hooks.{event}"),
                 "no event has this name",
                 near.map_or_else(
@@ -245,14 +245,20 @@ struct EventHookListReader<'a> {
 
 impl EventHookListReader<'_> {
     /// Returns how much is lost by a malformed entry of this event.
-    fn malformed_hook_loss_extent(&self) -> SettingsLostByFault {
+    fn malformed_hook_loss_extent(&self) -> SettingsLostToFileMistake {
         match self.name {
-            "PreToolUse" | "PermissionRequest" => SettingsLostByFault::File,
-            _ => SettingsLostByFault::Entry,
+            "PreToolUse" | "PermissionRequest" => SettingsLostToFileMistake::File,
+            _ => SettingsLostToFileMistake::Entry,
         }
     }
 
-    fn push_fault(&mut self, kind: SettingsFaultKind, place: String, what: String, mend: &str) {
+    fn push_hook_settings_fault(
+        &mut self,
+        kind: SettingsFaultKind,
+        place: String,
+        what: String,
+        mend: &str,
+    ) {
         let loss = self.malformed_hook_loss_extent();
         self.collector
             .push_settings_fault(kind, loss, place, what, mend);
@@ -262,7 +268,7 @@ impl EventHookListReader<'_> {
         let Value::Array(groups) = groups else {
             let place = format!("hooks.{}", self.name);
             let what = format!("{}, where a list of groups belongs", json_kind(groups));
-            return self.push_fault(
+            return self.push_hook_settings_fault(
                 SettingsFaultKind::WrongShape,
                 place,
                 what,
@@ -283,11 +289,11 @@ impl EventHookListReader<'_> {
             return if flat {
                 let what = "a handler without the group around it".to_owned();
                 let mend = "write { \"hooks\": [ { \"type\": \"command\", ... } ] }";
-                self.push_fault(SettingsFaultKind::FlatHandler, place, what, mend)
+                self.push_hook_settings_fault(SettingsFaultKind::FlatHandler, place, what, mend)
             } else {
                 let what = "a group without a list named hooks".to_owned();
                 let mend = "write { \"hooks\": [ ... ] }";
-                self.push_fault(SettingsFaultKind::WrongShape, place, what, mend)
+                self.push_hook_settings_fault(SettingsFaultKind::WrongShape, place, what, mend)
             };
         };
         let matcher = match group.get("matcher") {
@@ -296,7 +302,7 @@ impl EventHookListReader<'_> {
             Some(other) => {
                 let what = format!("{}, where a text belongs", json_kind(other));
                 let mend = "put it in quotes, or take it out for all tools";
-                return self.push_fault(
+                return self.push_hook_settings_fault(
                     SettingsFaultKind::BadMatcher,
                     format!("{place}.matcher"),
                     what,
@@ -306,7 +312,7 @@ impl EventHookListReader<'_> {
         };
         // A matcher that never matches does not drop the handlers: they are still listed, as not
         // firing, since `init` looks through all of them.
-        let fires = self.check_matcher(&place, matcher);
+        let fires = self.check_hook_matcher(&place, matcher);
         for (handler, value) in handlers.iter().enumerate() {
             if let Some(mut hook) = self.read_handler(format!("{place}.hooks[{handler}]"), value) {
                 hook.group = at;
@@ -321,7 +327,12 @@ impl EventHookListReader<'_> {
     fn read_handler(&mut self, place: String, value: &Value) -> Option<HookHandler> {
         let Value::Object(fields) = value else {
             let what = format!("{}, where a handler belongs", json_kind(value));
-            self.push_fault(SettingsFaultKind::WrongShape, place, what, "take it out");
+            self.push_hook_settings_fault(
+                SettingsFaultKind::WrongShape,
+                place,
+                what,
+                "take it out",
+            );
             return None;
         };
         // The checks run in this order so that each handler has one fault, the first that Claude
@@ -337,7 +348,7 @@ impl EventHookListReader<'_> {
                 Some(other) => format!("no type of handler is named {other}"),
             };
             let mend = "write \"type\": \"command\"";
-            self.push_fault(
+            self.push_hook_settings_fault(
                 SettingsFaultKind::UnknownType,
                 format!("{place}.type"),
                 what,
@@ -350,7 +361,7 @@ impl EventHookListReader<'_> {
             .find(|name| !fields.get(**name).is_some_and(Value::is_string))
         {
             let what = format!("a {kind} handler without a text named {missing}");
-            self.push_fault(
+            self.push_hook_settings_fault(
                 SettingsFaultKind::NoCommand,
                 place,
                 what,
@@ -367,7 +378,7 @@ impl EventHookListReader<'_> {
         if empty {
             self.collector.push_settings_fault(
                 SettingsFaultKind::NoCommand,
-                SettingsLostByFault::Entry,
+                SettingsLostToFileMistake::Entry,
                 format!("{place}.command"),
                 "an empty command",
                 "say what to call",
@@ -413,7 +424,7 @@ impl EventHookListReader<'_> {
         type FieldTypeCheck = fn(&Value) -> bool;
         let failing: FieldTypeCheck = |value| matches!(value.as_str(), Some("block" | "continue"));
         let known: [(&str, FieldTypeCheck, &str); 7] = [
-            ("args", is_text_list, "a list of texts"),
+            ("args", is_json_string_list, "a list of texts"),
             ("statusMessage", Value::is_string, "a text"),
             ("if", Value::is_string, "a text"),
             ("onFailure", failing, "\"block\" or \"continue\""),
@@ -425,7 +436,7 @@ impl EventHookListReader<'_> {
             if let Some(value) = fields.get(name).filter(|value| !fits(value)) {
                 let what = format!("{value}, where {wanted} belongs");
                 let mend = format!("make it {wanted}");
-                self.push_fault(
+                self.push_hook_settings_fault(
                     SettingsFaultKind::WrongShape,
                     format!("{place}.{name}"),
                     what,
@@ -457,7 +468,7 @@ impl EventHookListReader<'_> {
         if !above_zero {
             let what = format!("{value}, where a number of seconds above 0 belongs");
             let mend = "write it as a number, without quotes";
-            self.push_fault(
+            self.push_hook_settings_fault(
                 SettingsFaultKind::BadTimeout,
                 format!("{place}.timeout"),
                 what,
@@ -476,9 +487,9 @@ impl EventHookListReader<'_> {
     }
 
     /// Returns whether the matcher can ever match, and reports one that cannot.
-    fn check_matcher(&mut self, place: &str, matcher: Option<&str>) -> bool {
+    fn check_hook_matcher(&mut self, place: &str, matcher: Option<&str>) -> bool {
         // For events whose subjects cannot be listed, no matcher can be called wrong.
-        let Some(subjects) = matcher_subjects(self.name) else {
+        let Some(subjects) = hook_matcher_subjects(self.name) else {
             return true;
         };
         let Some(matcher) = matcher.filter(|matcher| !matches!(*matcher, "" | "*")) else {
@@ -518,7 +529,7 @@ impl EventHookListReader<'_> {
                 Err(error) => {
                     self.collector.push_settings_fault(
                         SettingsFaultKind::BadMatcher,
-                        SettingsLostByFault::Entry,
+                        SettingsLostToFileMistake::Entry,
                         place,
                         format!("not a pattern: {error}; its hooks never fire"),
                         "mend the pattern, or take it out for all tools",
@@ -530,7 +541,7 @@ impl EventHookListReader<'_> {
         if !matches {
             self.collector.push_settings_fault(
                 SettingsFaultKind::NeverMatches,
-                SettingsLostByFault::Entry,
+                SettingsLostToFileMistake::Entry,
                 place,
                 why,
                 "mend it, or take it out for all",
@@ -554,7 +565,7 @@ fn is_mcp_tool(event: &str, name: &str) -> bool {
 
 /// Returns what an event's matcher is compared with; `None` if the event takes none, or nobody can
 /// list it.
-fn matcher_subjects(event: &str) -> Option<&'static [&'static str]> {
+fn hook_matcher_subjects(event: &str) -> Option<&'static [&'static str]> {
     match event {
         "SessionStart" => Some(SOURCES),
         "PreCompact" | "PostCompact" => Some(&["auto", "manual"]),

@@ -10,7 +10,7 @@ use crate::EnvLookup;
 use crate::agent_event::{AgentEvent, TranscriptFile};
 use crate::fields::HookMessageFields;
 use crate::reply::HookReply;
-use crate::wording::{ending_line, unmet_checks_line};
+use crate::wording::{how_task_ended_line, unmet_checks_line};
 
 /// Refused stops in a row after which the agent stops anyway.
 pub(super) const DEFAULT_BLOCK_CAP: u32 = 8;
@@ -22,7 +22,7 @@ pub(super) fn read_stop(fields: &HookMessageFields, env: EnvLookup<'_>, knock: &
     // The flag is false at the first stop of a turn and true at each later one of that turn.
     knock.first_stop = fields.bool_field("stop_hook_active").map(|active| !active);
     knock.input = Some(Input::StopRequested(StopRequested {
-        scope: super::event_scope(fields),
+        scope: super::main_or_subagent_scope(fields),
         message: message.to_owned(),
         message_digest: Digest::hash_bytes(message.as_bytes()),
         // The tree, judges and token use are filled in by the runtime: this crate does no I/O.
@@ -32,7 +32,7 @@ pub(super) fn read_stop(fields: &HookMessageFields, env: EnvLookup<'_>, knock: &
         }),
         block_cap: parse_block_cap(env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").as_deref()),
         truncated: false,
-        background: running_background_tasks(
+        background: count_running_background_tasks(
             fields.list_field("background_tasks"),
             fields.hook_message_id_field("agent_id"),
         ),
@@ -51,7 +51,7 @@ pub(super) fn read_subagent_stop(
     if let Some(path) = fields.hook_message_id_field("agent_transcript_path") {
         knock.transcript = Some(TranscriptFile {
             path: path.to_owned(),
-            scope: super::event_scope(fields),
+            scope: super::main_or_subagent_scope(fields),
         });
     }
     // Without a type it is the summariser of `/compact`: refused, it could never compact.
@@ -65,7 +65,7 @@ pub(super) fn read_stop_failure(fields: &HookMessageFields, knock: &mut AgentEve
     // A cut answer has a transition reason of its own; other errors keep the agent's word.
     let truncated = native_reason == "max_output_tokens";
     knock.input = Some(Input::StopFailed(StopFailed {
-        scope: super::event_scope(fields),
+        scope: super::main_or_subagent_scope(fields),
         native_reason,
         truncated,
     }));
@@ -77,9 +77,10 @@ pub(super) fn render_stop_reply(
     notice: Option<&str>,
 ) -> HookReply {
     match decision {
-        StopDecision::Accept { .. } => {
-            notice.map_or_else(HookReply::empty_reply, super::reply_shown_to_person)
-        }
+        StopDecision::Accept { .. } => notice.map_or_else(
+            HookReply::no_opinion_hook_reply,
+            super::hook_reply_for_person_only,
+        ),
         StopDecision::Continue { feedback } => match text {
             Some(text) if !text.trim().is_empty() => HookReply::refusal_on_stderr(text),
             // An empty refusal reaches the model as "No stderr output".
@@ -88,8 +89,8 @@ pub(super) fn render_stop_reply(
         StopDecision::Halt { transition } => {
             // `stopReason` reaches person and transcript but not the model, `systemMessage` the
             // person only.
-            let line = notice.map_or_else(|| ending_line(transition), str::to_owned);
-            HookReply::printing_json(
+            let line = notice.map_or_else(|| how_task_ended_line(transition), str::to_owned);
+            HookReply::reply_with_json_stdout(
                 &json!({ "continue": false, "stopReason": line, "systemMessage": line }),
             )
         }
@@ -106,7 +107,7 @@ fn parse_block_cap(variable: Option<&str>) -> Option<u32> {
 }
 
 /// Background tasks still at work; a sub-agent is listed among them while it stops.
-fn running_background_tasks(tasks: &[Value], agent: Option<&str>) -> u32 {
+fn count_running_background_tasks(tasks: &[Value], agent: Option<&str>) -> u32 {
     let text = |task: &Value, field: &str| {
         task.get(field)
             .and_then(Value::as_str)
@@ -145,7 +146,7 @@ mod tests {
             json!({"id": "c"}),
             json!(7),
         ];
-        assert_eq!(running_background_tasks(&tasks, None), 3);
-        assert_eq!(running_background_tasks(&tasks, Some("a")), 2);
+        assert_eq!(count_running_background_tasks(&tasks, None), 3);
+        assert_eq!(count_running_background_tasks(&tasks, Some("a")), 2);
     }
 }

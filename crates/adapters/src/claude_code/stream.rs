@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::headless::{
     AgentOutputItem, AgentOutputReader, AgentOutputSummary, AgentTokensAndCost,
-    ReportedAgentEnding, RunOrConversationUsage, parse_billionths, transition_with_vendor_word,
+    ReportedAgentEnding, TokenUsageOfRunOrConversation, parse_billionths,
+    transition_with_vendor_word,
 };
 use crate::lenient_json;
 
@@ -23,7 +24,7 @@ pub(super) struct ClaudeOutputReader {
 impl AgentOutputReader for ClaudeOutputReader {
     fn read_agent_output_line(&mut self, line: &[u8]) -> Option<AgentOutputItem> {
         let row = lenient_json::parse_json_leniently(line).ok()?;
-        match text_at_pointer(&row, "/type")? {
+        match text_at_json_pointer(&row, "/type")? {
             "system" => {
                 self.read_stream_row_session_id(&row);
                 None
@@ -41,7 +42,8 @@ impl AgentOutputReader for ClaudeOutputReader {
             "user" => {
                 // The row is synthetic: Claude Code writes it into the conversation as if the user
                 // had said it.
-                let said = content_blocks(&row).find_map(|block| text_at_pointer(block, "/text"));
+                let said =
+                    content_blocks(&row).find_map(|block| text_at_json_pointer(block, "/text"));
                 if said.is_some_and(|said| said.starts_with(INTERRUPTED)) {
                     let word =
                         transition_with_vendor_word(Reason::UserInterrupt, None, "interrupted");
@@ -65,7 +67,7 @@ impl AgentOutputReader for ClaudeOutputReader {
 
 impl ClaudeOutputReader {
     fn read_stream_row_session_id(&mut self, row: &Value) {
-        if let Some(id) = text_at_pointer(row, "/session_id").filter(|id| !id.is_empty()) {
+        if let Some(id) = text_at_json_pointer(row, "/session_id").filter(|id| !id.is_empty()) {
             self.facts.session = Some(id.to_owned());
         }
     }
@@ -79,8 +81,8 @@ impl ClaudeOutputReader {
             return Some(AgentOutputItem::Call(tool));
         }
         let said = content_blocks(row)
-            .filter(|block| text_at_pointer(block, "/type") == Some("text"))
-            .filter_map(|block| text_at_pointer(block, "/text"))
+            .filter(|block| text_at_json_pointer(block, "/type") == Some("text"))
+            .filter_map(|block| text_at_json_pointer(block, "/text"))
             .find(|said| !said.trim().is_empty())
             .map(str::to_owned)?;
         self.facts.message = Some(said.clone());
@@ -90,18 +92,20 @@ impl ClaudeOutputReader {
     fn read_stream_result_row(&mut self, row: &Value) {
         // The cap on refused stops ends a run with an empty result: the last message must survive
         // that.
-        if let Some(said) = text_at_pointer(row, "/result").filter(|said| !said.trim().is_empty()) {
+        if let Some(said) =
+            text_at_json_pointer(row, "/result").filter(|said| !said.trim().is_empty())
+        {
             self.facts.message = Some(said.to_owned());
         }
         if let Some((usage, partial)) = parse_claude_result_usage(row) {
             // One program may print several results, each about what happened since the last.
             let (before, missing) = match self.facts.usage {
-                Some(RunOrConversationUsage::ThisRun { usage, partial }) => (usage, partial),
-                Some(RunOrConversationUsage::Cumulative(_)) | None => {
+                Some(TokenUsageOfRunOrConversation::ThisRun { usage, partial }) => (usage, partial),
+                Some(TokenUsageOfRunOrConversation::Cumulative(_)) | None => {
                     (AgentTokensAndCost::default(), false)
                 }
             };
-            self.facts.usage = Some(RunOrConversationUsage::ThisRun {
+            self.facts.usage = Some(TokenUsageOfRunOrConversation::ThisRun {
                 usage: before.saturating_add_usage(usage),
                 partial: partial || missing,
             });
@@ -111,7 +115,7 @@ impl ClaudeOutputReader {
 }
 
 fn parse_claude_run_ending(row: &Value) -> ReportedAgentEnding {
-    let subtype = text_at_pointer(row, "/subtype").unwrap_or_default();
+    let subtype = text_at_json_pointer(row, "/subtype").unwrap_or_default();
     let failed = row
         .get("is_error")
         .and_then(Value::as_bool)
@@ -120,7 +124,7 @@ fn parse_claude_run_ending(row: &Value) -> ReportedAgentEnding {
     // Older versions give no terminal reason; their subtypes say the same about caps. The specific
     // words come before `is_error`, which is true for caps as well and would make them errors that
     // are retried.
-    let word = text_at_pointer(row, "/terminal_reason").unwrap_or(subtype);
+    let word = text_at_json_pointer(row, "/terminal_reason").unwrap_or(subtype);
     let error = |detail: Option<&str>| transition_with_vendor_word(Reason::Error, detail, word);
     match word {
         "max_turns" | "error_max_turns" => ReportedAgentEnding::Final(transition_with_vendor_word(
@@ -146,7 +150,7 @@ fn parse_claude_run_ending(row: &Value) -> ReportedAgentEnding {
             transition_with_vendor_word(Reason::UserInterrupt, None, word),
         ),
         // The answer was cut by the output limit, and the row may still say `success`.
-        _ if text_at_pointer(row, "/stop_reason") == Some("max_tokens") => {
+        _ if text_at_json_pointer(row, "/stop_reason") == Some("max_tokens") => {
             ReportedAgentEnding::Final(transition_with_vendor_word(
                 Reason::Truncated,
                 None,
@@ -154,8 +158,8 @@ fn parse_claude_run_ending(row: &Value) -> ReportedAgentEnding {
             ))
         }
         _ if failed => {
-            let said = text_at_pointer(row, "/result")
-                .or_else(|| text_at_pointer(row, "/errors/0"))
+            let said = text_at_json_pointer(row, "/result")
+                .or_else(|| text_at_json_pointer(row, "/errors/0"))
                 .map(|said| format!("{word}: {said}"));
             ReportedAgentEnding::Failed(Transition {
                 native_reason: Some(truncate_first_line(said.as_deref().unwrap_or(word))),
@@ -180,16 +184,16 @@ fn parse_claude_result_usage(row: &Value) -> Option<(AgentTokensAndCost, bool)> 
     {
         let of_model = |model: &Value| {
             // Anthropic's input counts leave out what was cached, ours include it.
-            let cached = count_at_pointer(model, "/cacheReadInputTokens");
-            let cache_write = count_at_pointer(model, "/cacheCreationInputTokens");
+            let cached = count_at_json_pointer(model, "/cacheReadInputTokens");
+            let cache_write = count_at_json_pointer(model, "/cacheCreationInputTokens");
             AgentTokensAndCost {
-                input: count_at_pointer(model, "/inputTokens")
+                input: count_at_json_pointer(model, "/inputTokens")
                     .saturating_add(cached)
                     .saturating_add(cache_write),
                 cached,
                 cache_write,
-                output: count_at_pointer(model, "/outputTokens"),
-                cost: cost_at_pointer(model, "/costUSD"),
+                output: count_at_json_pointer(model, "/outputTokens"),
+                cost: cost_at_json_pointer(model, "/costUSD"),
             }
         };
         let sum = models.values().map(of_model).fold(
@@ -201,15 +205,15 @@ fn parse_claude_result_usage(row: &Value) -> Option<(AgentTokensAndCost, bool)> 
     // `modelUsage` is the conversation's since its beginning, this is the run's, without
     // sub-agents.
     let usage = row.get("usage").filter(|usage| usage.is_object())?;
-    let cached = count_at_pointer(usage, "/cache_read_input_tokens");
-    let cache_write = count_at_pointer(usage, "/cache_creation_input_tokens");
+    let cached = count_at_json_pointer(usage, "/cache_read_input_tokens");
+    let cache_write = count_at_json_pointer(usage, "/cache_creation_input_tokens");
     let usage = AgentTokensAndCost {
-        input: count_at_pointer(usage, "/input_tokens")
+        input: count_at_json_pointer(usage, "/input_tokens")
             .saturating_add(cached)
             .saturating_add(cache_write),
         cached,
         cache_write,
-        output: count_at_pointer(usage, "/output_tokens"),
+        output: count_at_json_pointer(usage, "/output_tokens"),
         cost: None,
     };
     Some((usage, true))
@@ -224,19 +228,19 @@ fn content_blocks(row: &Value) -> impl Iterator<Item = &Value> {
 
 fn called_tools(row: &Value) -> impl Iterator<Item = &str> {
     content_blocks(row)
-        .filter(|block| text_at_pointer(block, "/type") == Some("tool_use"))
-        .filter_map(|block| text_at_pointer(block, "/name"))
+        .filter(|block| text_at_json_pointer(block, "/type") == Some("tool_use"))
+        .filter_map(|block| text_at_json_pointer(block, "/name"))
 }
 
-fn text_at_pointer<'a>(row: &'a Value, place: &str) -> Option<&'a str> {
+fn text_at_json_pointer<'a>(row: &'a Value, place: &str) -> Option<&'a str> {
     row.pointer(place).and_then(Value::as_str)
 }
 
-fn count_at_pointer(row: &Value, place: &str) -> u64 {
+fn count_at_json_pointer(row: &Value, place: &str) -> u64 {
     row.pointer(place).and_then(Value::as_u64).unwrap_or(0)
 }
 
-fn cost_at_pointer(row: &Value, place: &str) -> Option<u64> {
+fn cost_at_json_pointer(row: &Value, place: &str) -> Option<u64> {
     match row.pointer(place)? {
         Value::Number(number) => parse_billionths(&number.to_string()),
         _ => None,
@@ -271,7 +275,7 @@ mod tests {
         cache_write: u64,
         output: u64,
         cost: u64,
-    ) -> Option<RunOrConversationUsage> {
+    ) -> Option<TokenUsageOfRunOrConversation> {
         let usage = AgentTokensAndCost {
             input,
             cached,
@@ -279,7 +283,7 @@ mod tests {
             output,
             cost: Some(cost),
         };
-        Some(RunOrConversationUsage::ThisRun {
+        Some(TokenUsageOfRunOrConversation::ThisRun {
             usage,
             partial: false,
         })
@@ -345,7 +349,7 @@ mod tests {
         let over =
             transition_with_vendor_word(Reason::HardCap, Some("iterations"), "error_max_turns");
         assert_eq!(facts.ending, Some(ReportedAgentEnding::Final(over)));
-        let Some(RunOrConversationUsage::ThisRun { usage, partial }) = facts.usage else {
+        let Some(TokenUsageOfRunOrConversation::ThisRun { usage, partial }) = facts.usage else {
             panic!("{facts:?}");
         };
         assert_eq!((usage.input, usage.output, partial), (5, 2, true));

@@ -17,7 +17,7 @@ fn parse_hook_tool_call(fields: &HookMessageFields) -> Result<AgentToolCall<'_>,
     let tool = fields.required_id_field("tool_name")?;
     let args = fields.json_field("tool_input");
     Ok(AgentToolCall {
-        scope: super::event_scope(fields),
+        scope: super::main_or_subagent_scope(fields),
         id: fields.owned_id_field("tool_use_id"),
         tool,
         args,
@@ -77,7 +77,7 @@ pub(super) fn parse_round_end_hook(fields: &HookMessageFields, knock: &mut Agent
         .and_then(|call| call.get("tool_use_id"));
     knock.key = tool_event_dedup_key(fields, first.and_then(Value::as_str));
     knock.input = Some(Input::RoundEnded(RoundEnded {
-        scope: super::event_scope(fields),
+        scope: super::main_or_subagent_scope(fields),
         tokens: None,
     }));
 }
@@ -93,9 +93,9 @@ pub(super) fn render_tool_decision_reply(
     notice: Option<&str>,
 ) -> HookReply {
     match decision {
-        ToolDecision::Allow => HookReply::empty_reply(),
+        ToolDecision::Allow => HookReply::no_opinion_hook_reply(),
         // Without a permission decision the words go beside the call and lift nothing.
-        ToolDecision::Nudge { text } => HookReply::printing_json(&json!({
+        ToolDecision::Nudge { text } => HookReply::reply_with_json_stdout(&json!({
             "hookSpecificOutput": { "hookEventName": "PreToolUse", "additionalContext": text }
         })),
         ToolDecision::Rewrite { args, reason } => {
@@ -104,14 +104,14 @@ pub(super) fn render_tool_decision_reply(
             deny_reply(&refusal_with_rewritten_call(reason, args))
         }
         // Headless, `ask` is a refusal anyway; then the text has to name the approval to wait for.
-        ToolDecision::Ask { reason, .. } if can_ask => ask_reply(reason),
+        ToolDecision::Ask { reason, .. } if can_ask => ask_person_reply(reason),
         ToolDecision::Ask {
             reason, approval, ..
         } => deny_reply(&awaiting_approval_text(reason, approval)),
         ToolDecision::Deny { reason } => deny_reply(reason),
         // `continue: false` alone lets the call run before the loop ends; both together are
         // the hard stop. In a sub-agent they end the sub-agent only.
-        ToolDecision::Halt { reason } => HookReply::printing_json(&json!({
+        ToolDecision::Halt { reason } => HookReply::reply_with_json_stdout(&json!({
             "continue": false,
             "stopReason": reason,
             "systemMessage": notice.unwrap_or(reason),
@@ -128,12 +128,12 @@ pub(super) fn deny_reply(reason: &str) -> HookReply {
     permission_decision_reply("deny", reason)
 }
 
-pub(super) fn ask_reply(reason: &str) -> HookReply {
+pub(super) fn ask_person_reply(reason: &str) -> HookReply {
     permission_decision_reply("ask", reason)
 }
 
 fn permission_decision_reply(decision: &str, reason: &str) -> HookReply {
-    HookReply::printing_json(&json!({
+    HookReply::reply_with_json_stdout(&json!({
         "hookSpecificOutput": {
             "hookEventName": "PreToolUse",
             "permissionDecision": decision,

@@ -34,7 +34,7 @@ struct TranscriptUsageWire {
     cache_read_input_tokens: u64,
 }
 
-pub(super) fn transcript_usage(bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
+pub(super) fn transcript_token_usage(bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
     let mut ledger = UsageCursor::parse_cursor(cursor);
     let (mut output, mut input) = (0_u64, 0_u64);
     let (mut counted, mut unknown) = (false, false);
@@ -108,7 +108,7 @@ mod tests {
     const RECORDED: &str = include_str!("../../fixtures/claude-code/transcript@2.1.330.jsonl");
 
     fn read(bytes: &[u8], cursor: &str) -> (u64, u64, String) {
-        let used = transcript_usage(bytes, cursor).unwrap();
+        let used = transcript_token_usage(bytes, cursor).unwrap();
         (used.output, used.input, used.cursor)
     }
 
@@ -124,7 +124,7 @@ mod tests {
         let bytes = RECORDED.as_bytes();
         let (output, input, whole) = read(bytes, "");
         for split in 0..bytes.len() {
-            let first = transcript_usage(&bytes[..split], "");
+            let first = transcript_token_usage(&bytes[..split], "");
             let cursor = first.as_ref().map_or("", |used| used.cursor.as_str());
             let at =
                 usize::try_from(crate::usage_cursor::parse_transcript_read_offset(cursor)).unwrap();
@@ -142,7 +142,8 @@ mod tests {
 
     #[test]
     fn unknown_is_never_zero() {
-        let check = |text: &str| assert_eq!(transcript_usage(text.as_bytes(), ""), None, "{text}");
+        let check =
+            |text: &str| assert_eq!(transcript_token_usage(text.as_bytes(), ""), None, "{text}");
         check("");
         check("no transcript at all\n");
         check("{\"type\":\"user\",\"message\":{\"content\":\"hi \\\"assistant\\\"\"}}\n");
@@ -159,7 +160,7 @@ mod tests {
         let silent = "{\"type\":\"assistant\",\"message\":{\"id\":\"n\"}}\n";
         let (output, _, cursor) = read(counts.as_bytes(), "");
         assert_eq!(output, 3);
-        assert_eq!(transcript_usage(silent.as_bytes(), &cursor), None);
+        assert_eq!(transcript_token_usage(silent.as_bytes(), &cursor), None);
         let next = counts.replace("\"m\"", "\"o\"");
         assert_eq!(read(format!("{silent}{next}").as_bytes(), &cursor).0, 3);
     }

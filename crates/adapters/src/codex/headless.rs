@@ -4,12 +4,12 @@
 
 use serde_json::Value;
 
-use super::stream::{CodexOutputReader, thread_usage};
+use super::stream::{CodexOutputReader, token_usage_from_codex_rollout};
 use super::trust;
 use crate::Adapter as _;
 use crate::headless::{
-    AgentLaunchRequest, AgentOutputReader, AgentTokensAndCost, HeadlessAgent, LaunchConversation,
-    LaunchPlan, TranscriptLocation,
+    AgentLaunchPlan, AgentLaunchRequest, AgentOutputReader, AgentTokensAndCost, HeadlessAgent,
+    LaunchConversation, TranscriptLocation,
 };
 use crate::settings::{HookHandler, HookHandlerAction};
 
@@ -44,13 +44,13 @@ impl HeadlessAgent for super::CodexAdapter {
         false
     }
 
-    fn launch_plan(&self, launch: &AgentLaunchRequest<'_>) -> LaunchPlan {
+    fn launch_plan(&self, launch: &AgentLaunchRequest<'_>) -> AgentLaunchPlan {
         let mut arguments = vec!["exec".to_owned(), "--json".to_owned()];
         let mut trusted = Vec::new();
         // Each event gets one hook, at group 0 and handler 0 of its list: the trust keys say so
         // too.
         for event in self.hook_events() {
-            let timeout = event_timeout(event);
+            let timeout = codex_hook_event_timeout(event);
             let command = hook_command(launch, timeout);
             arguments.push("-c".to_owned());
             arguments.push(format!(
@@ -78,7 +78,7 @@ impl HeadlessAgent for super::CodexAdapter {
         }
         // The prompt comes on stdin.
         arguments.push("-".to_owned());
-        LaunchPlan {
+        AgentLaunchPlan {
             arguments,
             settings: None,
         }
@@ -122,12 +122,12 @@ impl HeadlessAgent for super::CodexAdapter {
         })
     }
 
-    fn prior_usage(&self, transcript: &[u8]) -> Option<AgentTokensAndCost> {
-        thread_usage(transcript)
+    fn prior_conversation_usage(&self, transcript: &[u8]) -> Option<AgentTokensAndCost> {
+        token_usage_from_codex_rollout(transcript)
     }
 }
 
-fn event_timeout(event: &str) -> u32 {
+fn codex_hook_event_timeout(event: &str) -> u32 {
     match event {
         "Stop" | "SubagentStop" => STOP_TIMEOUT,
         "SessionEnd" => SESSION_END_TIMEOUT,

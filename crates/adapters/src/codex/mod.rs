@@ -19,7 +19,7 @@ use checkrein_core::policy::Stance;
 use crate::agent_event::{
     AgentEvent, AgentEventError, AgentEventKind, ExpectedHookReplyKind, TranscriptFile,
 };
-use crate::capabilities::{AgentCapabilities, ReplyDeadlines};
+use crate::capabilities::{AgentCapabilities, HookReplyDeadlines};
 use crate::fields::HookMessageFields;
 use crate::headless::HeadlessAgent;
 use crate::reply::{HookDecisionWithTexts, HookReply};
@@ -57,7 +57,7 @@ impl Adapter for CodexAdapter {
             tool_outcomes: false,
             tool_errors: false,
             transcript_usage: true,
-            deadlines: ReplyDeadlines {
+            deadlines: HookReplyDeadlines {
                 stop: 600,
                 tool: 600,
                 prompt: 600,
@@ -92,7 +92,7 @@ impl Adapter for CodexAdapter {
         )?;
         let mut knock = agent_event_with_common_fields(&fields)?;
         match fields.native_event.as_str() {
-            "PreToolUse" => tool::read_tool_request(&fields, &mut knock)?,
+            "PreToolUse" => tool::read_codex_tool_request(&fields, &mut knock)?,
             "PostToolUse" => tool::read_tool_result(&fields, &mut knock)?,
             "Stop" => stop::read_stop(&fields, &mut knock),
             "SubagentStop" => stop::read_subagent_stop(&fields, &mut knock),
@@ -129,8 +129,10 @@ impl Adapter for CodexAdapter {
             Decision::Noted if form == ExpectedHookReplyKind::Silent => answer
                 .notice
                 .as_deref()
-                .map_or_else(HookReply::empty_reply, person_notice_reply),
-            Decision::Tool(_) | Decision::Stop(_) | Decision::Noted => HookReply::empty_reply(),
+                .map_or_else(HookReply::no_opinion_hook_reply, person_notice_reply),
+            Decision::Tool(_) | Decision::Stop(_) | Decision::Noted => {
+                HookReply::no_opinion_hook_reply()
+            }
         }
     }
 
@@ -142,7 +144,7 @@ impl Adapter for CodexAdapter {
     ) -> HookReply {
         let text = text_or_cannot_judge_line(text);
         match (form, stance) {
-            (ExpectedHookReplyKind::Silent, _) => HookReply::empty_reply(),
+            (ExpectedHookReplyKind::Silent, _) => HookReply::no_opinion_hook_reply(),
             // Codex cannot ask in a hook's name, so `ask` becomes the next stronger thing that it
             // obeys.
             (ExpectedHookReplyKind::Tool, Stance::Block | Stance::Ask) => tool::deny_reply(text),
@@ -162,8 +164,8 @@ impl Adapter for CodexAdapter {
         Some(settings::parse_hooks_file(bytes))
     }
 
-    fn transcript_usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
-        rollout::rollout_usage(bytes, cursor)
+    fn transcript_token_usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
+        rollout::rollout_token_usage(bytes, cursor)
     }
 
     fn headless_agent_if_supported(&self) -> Option<&dyn HeadlessAgent> {
@@ -192,7 +194,7 @@ fn agent_event_with_common_fields(
     let mut knock = AgentEvent::new(session, fields.event, &fields.native_event);
     knock.cwd = fields.owned_id_field("cwd");
     knock.working_folder = knock.cwd.clone();
-    let scope = event_scope(fields);
+    let scope = main_or_subagent_scope(fields);
     // A sub-agent's own file is named only when it stops.
     if scope.is_main_scope() {
         knock.transcript = fields
@@ -203,7 +205,7 @@ fn agent_event_with_common_fields(
 }
 
 /// `agent_id` is there only inside a sub-agent.
-fn event_scope(fields: &HookMessageFields) -> ScopeId {
+fn main_or_subagent_scope(fields: &HookMessageFields) -> ScopeId {
     fields
         .hook_message_id_field("agent_id")
         .map_or_else(ScopeId::main_scope, ScopeId::from)
@@ -211,5 +213,5 @@ fn event_scope(fields: &HookMessageFields) -> ScopeId {
 
 /// Shows one line to the person.
 fn person_notice_reply(text: &str) -> HookReply {
-    HookReply::printing_json(&serde_json::json!({ "systemMessage": text }))
+    HookReply::reply_with_json_stdout(&serde_json::json!({ "systemMessage": text }))
 }

@@ -35,7 +35,7 @@ struct RolloutUsageWire {
     output_tokens: u64,
 }
 
-pub(super) fn rollout_usage(bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
+pub(super) fn rollout_token_usage(bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
     let mut ledger = UsageCursor::parse_cursor(cursor);
     let (mut output, mut input) = (0_u64, 0_u64);
     ledger.for_each_complete_line(bytes, |ledger, line| {
@@ -83,9 +83,9 @@ mod tests {
     #[test]
     fn counts_the_recorded_run_as_the_agent_did() {
         // What `turn.completed` of the same run said: 2300 in, 150 out.
-        let used = rollout_usage(RECORDED.as_bytes(), "").unwrap();
+        let used = rollout_token_usage(RECORDED.as_bytes(), "").unwrap();
         assert_eq!((used.output, used.input), (150, 2300));
-        let again = rollout_usage(b"", &used.cursor).unwrap();
+        let again = rollout_token_usage(b"", &used.cursor).unwrap();
         assert_eq!((again.output, again.input), (0, 0));
     }
 
@@ -93,11 +93,11 @@ mod tests {
     fn readings_may_be_split_anywhere() {
         let bytes = RECORDED.as_bytes();
         for split in 0..bytes.len() {
-            let first = rollout_usage(&bytes[..split], "");
+            let first = rollout_token_usage(&bytes[..split], "");
             let cursor = first.as_ref().map_or("", |used| used.cursor.as_str());
             let at =
                 usize::try_from(crate::usage_cursor::parse_transcript_read_offset(cursor)).unwrap();
-            let rest = rollout_usage(&bytes[at..], cursor).unwrap();
+            let rest = rollout_token_usage(&bytes[at..], cursor).unwrap();
             let before = first.as_ref().map_or(0, |used| used.output);
             assert_eq!(before + rest.output, 150, "split at {split}");
         }
@@ -111,13 +111,14 @@ mod tests {
             )
         };
         let used =
-            rollout_usage(format!("{}{}{}", row(10), row(4), row(6)).as_bytes(), "").unwrap();
+            rollout_token_usage(format!("{}{}{}", row(10), row(4), row(6)).as_bytes(), "").unwrap();
         assert_eq!(used.output, 16);
     }
 
     #[test]
     fn unknown_is_never_zero() {
-        let check = |text: &str| assert_eq!(rollout_usage(text.as_bytes(), ""), None, "{text}");
+        let check =
+            |text: &str| assert_eq!(rollout_token_usage(text.as_bytes(), ""), None, "{text}");
         check("");
         check("not a rollout\n");
         check("{\"type\":\"event_msg\",\"payload\":{\"type\":\"token_count\",\"info\":null}}\n");

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::settings::{
     HookHandler, HookHandlerAction, HookSettingsCollector, ParsedHookSettings, SettingsFaultKind,
-    SettingsLostByFault, exact_matcher_names,
+    SettingsLostToFileMistake, exact_matcher_names,
 };
 
 /// Seconds that Codex waits for a handler without a `timeout`.
@@ -35,17 +35,17 @@ macro_rules! events {
         /// Each event's groups. Other keys are passed over, whatever they hold.
         #[derive(Debug, Default, Deserialize)]
         pub(super) struct CodexHookGroupsByEvent {
-            $(#[serde(default, rename = $name)] $field: Vec<HandlerGroup>,)*
+            $(#[serde(default, rename = $name)] $field: Vec<CodexHookMatcherGroup>,)*
         }
 
         impl CodexHookGroupsByEvent {
-            fn into_event_groups(self) -> Vec<(&'static str, Vec<HandlerGroup>)> {
+            fn into_hook_groups_by_event(self) -> Vec<(&'static str, Vec<CodexHookMatcherGroup>)> {
                 vec![$(($name, self.$field),)*]
             }
         }
 
         /// The event's name in keys of trust.
-        pub(super) fn trust_event_name(event: &str) -> Option<&'static str> {
+        pub(super) fn event_name_in_codex_trust_key(event: &str) -> Option<&'static str> {
             match event {
                 $($name => Some($key),)*
                 _ => None,
@@ -72,16 +72,16 @@ events! {
 }
 
 #[derive(Debug, Deserialize)]
-struct HandlerGroup {
+struct CodexHookMatcherGroup {
     #[serde(default)]
     matcher: Option<String>,
     #[serde(default)]
-    hooks: Vec<RawHandler>,
+    hooks: Vec<RawCodexHookHandler>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum RawHandler {
+enum RawCodexHookHandler {
     Command {
         command: String,
         #[serde(default)]
@@ -115,14 +115,14 @@ pub(super) fn parse_hooks_file(bytes: &[u8]) -> ParsedHookSettings {
             if let Ok(whole) = serde_json::from_slice::<Value>(bytes) {
                 push_ignored_entry_faults(whole.get("hooks"), &mut found);
             }
-            collect_handlers(file.hooks, &mut found);
+            collect_codex_hook_handlers(file.hooks, &mut found);
         }
         // `is_data` is a value of the wrong type in valid JSON; the later arms are about no JSON at
         // all.
         Err(error) if error.is_data() => add_settings_type_fault(&error, &mut found),
         Err(_) if bytes.starts_with(b"\xef\xbb\xbf") => found.push_settings_fault(
             SettingsFaultKind::Malformed,
-            SettingsLostByFault::File,
+            SettingsLostToFileMistake::File,
             "line 1, column 1",
             "a byte order mark, which this agent does not read",
             "save the file as UTF-8 without it",
@@ -139,7 +139,7 @@ pub(super) fn read_codex_hook_handlers(
 ) -> ParsedHookSettings {
     let mut found = HookSettingsCollector::default();
     push_ignored_entry_faults(Some(whole), &mut found);
-    collect_handlers(events, &mut found);
+    collect_codex_hook_handlers(events, &mut found);
     found.settings
 }
 
@@ -173,7 +173,7 @@ fn add_settings_type_fault(error: &serde_json::Error, found: &mut HookSettingsCo
         (SettingsFaultKind::WrongShape, "mend the value there")
     };
     let place = format!("line {}, column {}", error.line(), error.column());
-    found.push_settings_fault(kind, SettingsLostByFault::File, place, said, mend);
+    found.push_settings_fault(kind, SettingsLostToFileMistake::File, place, said, mend);
 }
 
 /// Reports entries that Codex skips without a message.
@@ -182,12 +182,12 @@ fn push_ignored_entry_faults(events: Option<&Value>, found: &mut HookSettingsCol
         return;
     };
     for (event, groups) in events {
-        if trust_event_name(event).is_none() {
+        if event_name_in_codex_trust_key(event).is_none() {
             // `state` is no event: Codex keeps the reviewed digests there.
             if event != "state" {
                 found.push_settings_fault(
                     SettingsFaultKind::UnknownEvent,
-                    SettingsLostByFault::Entry,
+                    SettingsLostToFileMistake::Entry,
                     format!("hooks.{event}"),
                     "no event has this name",
                     "take it out, or see the agent's list of events",
@@ -199,7 +199,7 @@ fn push_ignored_entry_faults(events: Option<&Value>, found: &mut HookSettingsCol
             if group.get("hooks").is_none() {
                 found.push_settings_fault(
                     SettingsFaultKind::FlatHandler,
-                    SettingsLostByFault::Entry,
+                    SettingsLostToFileMistake::Entry,
                     format!("hooks.{event}[{at}]"),
                     "no list named hooks: nothing in here is called",
                     "write { \"hooks\": [ { \"type\": \"command\", ... } ] }",
@@ -209,13 +209,13 @@ fn push_ignored_entry_faults(events: Option<&Value>, found: &mut HookSettingsCol
     }
 }
 
-fn collect_handlers(events: CodexHookGroupsByEvent, found: &mut HookSettingsCollector) {
-    for (event, groups) in events.into_event_groups() {
+fn collect_codex_hook_handlers(events: CodexHookGroupsByEvent, found: &mut HookSettingsCollector) {
+    for (event, groups) in events.into_hook_groups_by_event() {
         for (at, group) in groups.into_iter().enumerate() {
             let place = format!("hooks.{event}[{at}]");
             // A matcher that is no pattern drops its group in Codex; one that matches nothing only
             // keeps it silent.
-            let Some(matches) = check_matcher(event, group.matcher.as_deref(), &place, found)
+            let Some(matches) = check_hook_matcher(event, group.matcher.as_deref(), &place, found)
             else {
                 continue;
             };
@@ -235,12 +235,12 @@ fn collect_handlers(events: CodexHookGroupsByEvent, found: &mut HookSettingsColl
 
 fn read_codex_hook_handler(
     event: &'static str,
-    handler: RawHandler,
+    handler: RawCodexHookHandler,
     place: &str,
     found: &mut HookSettingsCollector,
 ) -> Option<HookHandler> {
     let (call, timeout, detached, status, limit) = match handler {
-        RawHandler::Command {
+        RawCodexHookHandler::Command {
             command,
             timeout,
             detached,
@@ -250,7 +250,7 @@ fn read_codex_hook_handler(
             if command.trim().is_empty() {
                 found.push_settings_fault(
                     SettingsFaultKind::NoCommand,
-                    SettingsLostByFault::Entry,
+                    SettingsLostToFileMistake::Entry,
                     format!("{place}.command"),
                     "an empty command",
                     "say what to call",
@@ -261,17 +261,17 @@ fn read_codex_hook_handler(
             let args = None;
             let call = HookHandlerAction::Command { command, args };
             // Where the event adds no context, a limit on it is ignored.
-            let limit = context_limit.filter(|_| event_adds_context(event));
+            let limit = context_limit.filter(|_| codex_event_accepts_context(event));
             (call, timeout, detached, status, limit)
         }
-        RawHandler::McpTool { timeout, .. } => {
+        RawCodexHookHandler::McpTool { timeout, .. } => {
             let call = HookHandlerAction::Other("mcp_tool".to_owned());
             (call, timeout, false, None, None)
         }
-        RawHandler::Prompt {} | RawHandler::Agent {} => {
+        RawCodexHookHandler::Prompt {} | RawCodexHookHandler::Agent {} => {
             found.push_settings_fault(
                 SettingsFaultKind::Unsupported,
-                SettingsLostByFault::Entry,
+                SettingsLostToFileMistake::Entry,
                 place,
                 "prompt and agent handlers are not run",
                 "use a command handler",
@@ -284,7 +284,7 @@ fn read_codex_hook_handler(
     if timeout.is_some_and(|asked| asked > waits) {
         found.push_settings_fault(
             SettingsFaultKind::Clamped,
-            SettingsLostByFault::Nothing,
+            SettingsLostToFileMistake::Nothing,
             format!("{place}.timeout"),
             format!("at {event} this agent waits {waits} s at most"),
             format!("write {waits}"),
@@ -313,7 +313,7 @@ fn codex_hook_timeout(event: &str, asked: Option<u64>) -> u64 {
     }
 }
 
-fn event_adds_context(event: &str) -> bool {
+fn codex_event_accepts_context(event: &str) -> bool {
     matches!(
         event,
         "PreToolUse" | "PostToolUse" | "SessionStart" | "UserPromptSubmit" | "SubagentStart"
@@ -330,7 +330,7 @@ pub(super) fn codex_event_uses_matcher(event: &str) -> bool {
 }
 
 /// Returns whether the matcher can match; `None` if it is no pattern, which drops the group.
-fn check_matcher(
+fn check_hook_matcher(
     event: &str,
     matcher: Option<&str>,
     place: &str,
@@ -355,7 +355,7 @@ fn check_matcher(
             let said = said.lines().last().unwrap_or_default().to_owned();
             found.push_settings_fault(
                 SettingsFaultKind::BadMatcher,
-                SettingsLostByFault::Entry,
+                SettingsLostToFileMistake::Entry,
                 place,
                 format!("not a pattern ({said}); its hooks are dropped"),
                 "mend the pattern, or take it out for all tools",
@@ -386,7 +386,7 @@ fn check_matcher(
             .find(|subject| subject.eq_ignore_ascii_case(matcher));
         found.push_settings_fault(
             SettingsFaultKind::NeverMatches,
-            SettingsLostByFault::Entry,
+            SettingsLostToFileMistake::Entry,
             place,
             near.map_or_else(
                 || "it matches nothing that this event is ever about".to_owned(),

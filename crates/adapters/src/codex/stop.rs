@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::agent_event::{AgentEvent, TranscriptFile};
 use crate::fields::HookMessageFields;
 use crate::reply::HookReply;
-use crate::wording::{ending_line, unmet_checks_line};
+use crate::wording::{how_task_ended_line, unmet_checks_line};
 
 pub(super) fn read_stop(fields: &HookMessageFields, knock: &mut AgentEvent) {
     let message = fields
@@ -17,7 +17,7 @@ pub(super) fn read_stop(fields: &HookMessageFields, knock: &mut AgentEvent) {
         .unwrap_or_default();
     knock.first_stop = fields.bool_field("stop_hook_active").map(|active| !active);
     knock.input = Some(Input::StopRequested(StopRequested {
-        scope: super::event_scope(fields),
+        scope: super::main_or_subagent_scope(fields),
         message: message.to_owned(),
         message_digest: Digest::hash_bytes(message.as_bytes()),
         // The runtime reads the tree; this crate does no I/O.
@@ -40,7 +40,7 @@ pub(super) fn read_subagent_stop(fields: &HookMessageFields, knock: &mut AgentEv
         .owned_id_field("agent_transcript_path")
         .map(|path| TranscriptFile {
             path,
-            scope: super::event_scope(fields),
+            scope: super::main_or_subagent_scope(fields),
         });
     read_stop(fields, knock);
 }
@@ -52,7 +52,7 @@ pub(super) fn render_stop_reply(
 ) -> HookReply {
     match decision {
         StopDecision::Accept { .. } => {
-            notice.map_or_else(HookReply::empty_reply, super::person_notice_reply)
+            notice.map_or_else(HookReply::no_opinion_hook_reply, super::person_notice_reply)
         }
         StopDecision::Continue { feedback } => match text {
             Some(text) if !text.trim().is_empty() => block_reply(text),
@@ -60,11 +60,11 @@ pub(super) fn render_stop_reply(
         },
         // Letting the stop through ends the turn, and Codex has nothing stronger.
         StopDecision::Halt { transition } => super::person_notice_reply(
-            &notice.map_or_else(|| ending_line(transition), str::to_owned),
+            &notice.map_or_else(|| how_task_ended_line(transition), str::to_owned),
         ),
     }
 }
 
 pub(super) fn block_reply(reason: &str) -> HookReply {
-    HookReply::printing_json(&json!({ "decision": "block", "reason": reason }))
+    HookReply::reply_with_json_stdout(&json!({ "decision": "block", "reason": reason }))
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::headless::{
     AgentOutputItem, AgentOutputReader, AgentOutputSummary, AgentTokensAndCost,
-    ReportedAgentEnding, RunOrConversationUsage, transition_with_vendor_word,
+    ReportedAgentEnding, TokenUsageOfRunOrConversation, transition_with_vendor_word,
 };
 use crate::lenient_json;
 
@@ -28,13 +28,15 @@ impl AgentOutputReader for CodexOutputReader {
                 None
             }
             "item.started" => called_tool_name(&row).map(AgentOutputItem::Call),
-            "item.completed" => self.read_completed_item(&row),
+            "item.completed" => self.read_completed_codex_item(&row),
             "turn.completed" => {
                 // The ending is set before the usage is looked at: a row without usage still ends
                 // the turn.
                 self.facts.ending = Some(ReportedAgentEnding::Claimed);
                 let usage = row.get("usage").filter(|usage| usage.is_object())?;
-                self.facts.usage = Some(RunOrConversationUsage::Cumulative(parse_usage(usage)));
+                self.facts.usage = Some(TokenUsageOfRunOrConversation::Cumulative(
+                    parse_codex_token_usage(usage),
+                ));
                 None
             }
             "turn.failed" => {
@@ -52,7 +54,7 @@ impl AgentOutputReader for CodexOutputReader {
 }
 
 impl CodexOutputReader {
-    fn read_completed_item(&mut self, row: &Value) -> Option<AgentOutputItem> {
+    fn read_completed_codex_item(&mut self, row: &Value) -> Option<AgentOutputItem> {
         if text_at_pointer(row, "/item/type") == Some("agent_message") {
             let said = text_at_pointer(row, "/item/text").filter(|said| !said.trim().is_empty())?;
             self.facts.message = Some(said.to_owned());
@@ -101,7 +103,7 @@ fn codex_failed_turn_ending(said: &str) -> ReportedAgentEnding {
     ))
 }
 
-fn parse_usage(usage: &Value) -> AgentTokensAndCost {
+fn parse_codex_token_usage(usage: &Value) -> AgentTokensAndCost {
     let count = |name: &str| usage.get(name).and_then(Value::as_u64).unwrap_or(0);
     AgentTokensAndCost {
         input: count("input_tokens"),
@@ -113,7 +115,7 @@ fn parse_usage(usage: &Value) -> AgentTokensAndCost {
 }
 
 /// Returns what a thread had used by the end of its rollout file.
-pub(super) fn thread_usage(rollout: &[u8]) -> Option<AgentTokensAndCost> {
+pub(super) fn token_usage_from_codex_rollout(rollout: &[u8]) -> Option<AgentTokensAndCost> {
     rollout
         .split(|byte| *byte == b'\n')
         // The newest row holds the total, so the search begins at the end.
@@ -122,7 +124,7 @@ pub(super) fn thread_usage(rollout: &[u8]) -> Option<AgentTokensAndCost> {
         .find_map(|row| {
             let total = row.pointer("/payload/info/total_token_usage")?;
             (text_at_pointer(&row, "/payload/type") == Some("token_count"))
-                .then(|| parse_usage(total))
+                .then(|| parse_codex_token_usage(total))
         })
 }
 
@@ -152,12 +154,14 @@ mod tests {
         };
     }
 
-    fn so_far_is(input: u64, output: u64) -> Option<RunOrConversationUsage> {
-        Some(RunOrConversationUsage::Cumulative(AgentTokensAndCost {
-            input,
-            output,
-            ..AgentTokensAndCost::default()
-        }))
+    fn so_far_is(input: u64, output: u64) -> Option<TokenUsageOfRunOrConversation> {
+        Some(TokenUsageOfRunOrConversation::Cumulative(
+            AgentTokensAndCost {
+                input,
+                output,
+                ..AgentTokensAndCost::default()
+            },
+        ))
     }
 
     #[test]
@@ -196,9 +200,9 @@ mod tests {
     #[test]
     fn a_rollout_ends_with_the_sum() {
         let recorded = include_bytes!("../../fixtures/codex/rollout@0.169.0.jsonl");
-        let used = thread_usage(recorded).unwrap();
+        let used = token_usage_from_codex_rollout(recorded).unwrap();
         assert_eq!((used.input, used.output), (2300, 150));
-        assert_eq!(thread_usage(b"no rollout\n"), None);
+        assert_eq!(token_usage_from_codex_rollout(b"no rollout\n"), None);
     }
 
     #[test]

@@ -18,14 +18,14 @@ fn parse_codex_tool_call(fields: &HookMessageFields) -> Result<AgentToolCall<'_>
     let tool = fields.required_id_field("tool_name")?;
     let args = fields.json_field("tool_input");
     Ok(AgentToolCall {
-        scope: super::event_scope(fields),
+        scope: super::main_or_subagent_scope(fields),
         id: fields.owned_id_field("tool_use_id"),
         tool,
         args,
     })
 }
 
-pub(super) fn read_tool_request(
+pub(super) fn read_codex_tool_request(
     fields: &HookMessageFields,
     knock: &mut AgentEvent,
 ) -> Result<(), AgentEventError> {
@@ -77,8 +77,8 @@ fn split_exit_code_from_output(text: &str) -> Option<(&str, &str)> {
 
 pub(super) fn codex_tool_decision_reply(decision: &ToolDecision) -> HookReply {
     match decision {
-        ToolDecision::Allow => HookReply::empty_reply(),
-        ToolDecision::Nudge { text } => HookReply::printing_json(&json!({
+        ToolDecision::Allow => HookReply::no_opinion_hook_reply(),
+        ToolDecision::Nudge { text } => HookReply::reply_with_json_stdout(&json!({
             "hookSpecificOutput": { "hookEventName": "PreToolUse", "additionalContext": text }
         })),
         ToolDecision::Rewrite { args, reason } => {
@@ -94,7 +94,7 @@ pub(super) fn codex_tool_decision_reply(decision: &ToolDecision) -> HookReply {
 }
 
 pub(super) fn deny_reply(reason: &str) -> HookReply {
-    HookReply::printing_json(&json!({
+    HookReply::reply_with_json_stdout(&json!({
         "hookSpecificOutput": {
             "hookEventName": "PreToolUse",
             "permissionDecision": "deny",

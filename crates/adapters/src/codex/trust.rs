@@ -52,15 +52,15 @@ struct CodexConfigTables {
 /// The text that is hashed: compact JSON, keys in order, absent fields left out. The order of these
 /// fields is the alphabetical one of the keys and must stay so.
 #[derive(Serialize)]
-struct HandlerIdentity<'a> {
+struct CodexHookTrustHashInput<'a> {
     event_name: &'a str,
-    hooks: [HashedHookHandler<'a>; 1],
+    hooks: [HookHandlerHashInput<'a>; 1],
     #[serde(skip_serializing_if = "Option::is_none")]
     matcher: Option<&'a str>,
 }
 
 #[derive(Serialize)]
-struct HashedHookHandler<'a> {
+struct HookHandlerHashInput<'a> {
     #[serde(
         rename = "additionalContextLimit",
         skip_serializing_if = "Option::is_none"
@@ -157,7 +157,7 @@ impl CodexHooksConfig {
 
 /// Returns the key under which a handler's review is kept. `path` is that of the file it stands in.
 pub fn codex_hook_trust_key(path: &str, hook: &HookHandler) -> Option<String> {
-    let event = settings::trust_event_name(&hook.event)?;
+    let event = settings::event_name_in_codex_trust_key(&hook.event)?;
     // The position is part of the key: a handler that moves within its list needs a new review.
     Some(format!("{path}:{event}:{}:{}", hook.group, hook.handler))
 }
@@ -165,13 +165,13 @@ pub fn codex_hook_trust_key(path: &str, hook: &HookHandler) -> Option<String> {
 /// Returns the digest of a handler's definition. It covers the command as a text, not what the
 /// command runs. `None` for handlers that are no commands.
 pub fn codex_hook_trust_hash(hook: &HookHandler) -> Option<String> {
-    let event = settings::trust_event_name(&hook.event)?;
+    let event = settings::event_name_in_codex_trust_key(&hook.event)?;
     let HookHandlerAction::Command { command, .. } = &hook.call else {
         return None;
     };
-    let identity = HandlerIdentity {
+    let identity = CodexHookTrustHashInput {
         event_name: event,
-        hooks: [HashedHookHandler {
+        hooks: [HookHandlerHashInput {
             additional_context_limit: hook.context_limit,
             detached: hook.detached,
             command,

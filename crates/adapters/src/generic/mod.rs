@@ -10,7 +10,7 @@ use checkrein_core::input::TokenUsage;
 use checkrein_core::policy::Stance;
 
 use crate::agent_event::{AgentEvent, AgentEventError, ExpectedHookReplyKind};
-use crate::capabilities::{AgentCapabilities, ReplyDeadlines};
+use crate::capabilities::{AgentCapabilities, HookReplyDeadlines};
 use crate::reply::{HookDecisionWithTexts, HookReply};
 use crate::wording::text_or_cannot_judge_line;
 use crate::{Adapter, EnvLookup};
@@ -45,7 +45,7 @@ impl Adapter for GenericAdapter {
             tool_outcomes: false,
             tool_errors: true,
             transcript_usage: false,
-            deadlines: ReplyDeadlines {
+            deadlines: HookReplyDeadlines {
                 stop: 600,
                 tool: 60,
                 prompt: 60,
@@ -80,7 +80,7 @@ impl Adapter for GenericAdapter {
         form: ExpectedHookReplyKind,
         answer: &HookDecisionWithTexts,
     ) -> HookReply {
-        render::render_reply(form, answer)
+        render::render_generic_hook_reply(form, answer)
     }
 
     fn stance_as_hook_reply(
@@ -93,7 +93,7 @@ impl Adapter for GenericAdapter {
     }
 
     /// Always `None`: token use comes with the messages themselves.
-    fn transcript_usage(&self, _bytes: &[u8], _cursor: &str) -> Option<TokenUsage> {
+    fn transcript_token_usage(&self, _bytes: &[u8], _cursor: &str) -> Option<TokenUsage> {
         None
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::agent_event::ExpectedHookReplyKind;
 use crate::reply::{HookDecisionWithTexts, HookReply};
-use crate::wording::{ending_line, unmet_checks_line};
+use crate::wording::{how_task_ended_line, unmet_checks_line};
 
 #[derive(Default, Serialize)]
 struct GenericReplyWire<'a> {
@@ -31,7 +31,7 @@ impl GenericReplyWire<'_> {
     }
 }
 
-pub(super) fn render_reply(
+pub(super) fn render_generic_hook_reply(
     form: ExpectedHookReplyKind,
     answer: &HookDecisionWithTexts,
 ) -> HookReply {
@@ -103,7 +103,7 @@ fn render_stop_reply(
         }
         StopDecision::Halt { transition } => GenericReplyWire {
             decision: Some("halt"),
-            reason: Some(&ending_line(transition)),
+            reason: Some(&how_task_ended_line(transition)),
             text: notice,
             transition: Some(transition),
         }

@@ -44,7 +44,7 @@ pub enum AgentTraceLine {
         /// The news, without facts.
         input: Input,
         /// The call it is about.
-        call: Option<TraceCall>,
+        call: Option<TraceToolCall>,
     },
     /// A trajectory ended.
     End {
@@ -64,7 +64,7 @@ pub enum AgentTraceLine {
 
 /// A call of a trajectory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TraceCall {
+pub struct TraceToolCall {
     /// Its number among the trajectory's calls, from 0.
     pub index: u64,
     /// The tool's name.
@@ -135,11 +135,11 @@ impl AgentTraceReader {
                 self.emit_trace_input(round_end_input(tokens), None);
             }
             "user" => self.emit_trace_input(
-                prompt_submitted_input(&raw_value_text(wire.text).unwrap_or_default()),
+                prompt_submitted_input(&raw_json_value_text(wire.text).unwrap_or_default()),
                 None,
             ),
             "stop" => {
-                let text = raw_value_text(wire.text).unwrap_or_default();
+                let text = raw_json_value_text(wire.text).unwrap_or_default();
                 self.emit_trace_input(build_stop_input(&text, AgentAnswerFlags::default()), None);
             }
             "session" => {
@@ -147,24 +147,24 @@ impl AgentTraceReader {
                 // nothing here.
                 self.calls = 0;
                 self.open.clear();
-                let agent = raw_value_text(wire.agent).map(Cow::into_owned);
+                let agent = raw_json_value_text(wire.agent).map(Cow::into_owned);
                 self.ready.push_back(AgentTraceLine::Session {
-                    id: raw_value_text(wire.id).map(Cow::into_owned),
+                    id: raw_json_value_text(wire.id).map(Cow::into_owned),
                     input: trace_session_start_input(agent.as_deref()),
                     agent,
-                    goal: raw_value_text(wire.goal).map(Cow::into_owned),
+                    goal: raw_json_value_text(wire.goal).map(Cow::into_owned),
                 });
             }
             "end" => self.ready.push_back(AgentTraceLine::End {
                 success: parse_raw_value(wire.success).as_bool(),
-                label: raw_value_text(wire.label).map(Cow::into_owned),
+                label: raw_json_value_text(wire.label).map(Cow::into_owned),
             }),
             other => self.push_warning(format!("unknown type {other:?}")),
         }
     }
 
     fn read_traced_tool_call(&mut self, wire: &TraceLineWire<'_>) {
-        let Some(tool) = raw_value_text(wire.tool) else {
+        let Some(tool) = raw_json_value_text(wire.tool) else {
             return self.push_warning("a tool_call without a tool".to_owned());
         };
         let raw = wire.args.map_or("null", RawValue::get);
@@ -179,7 +179,7 @@ impl AgentTraceReader {
         let call = tool_call_digest(&tool, &digest);
         let index = self.calls;
         self.calls = index.saturating_add(1);
-        let id = raw_value_text(wire.id).map(Cow::into_owned);
+        let id = raw_json_value_text(wire.id).map(Cow::into_owned);
         let tool = tool.into_owned();
         self.emit_trace_input(
             Input::ToolRequested(ToolRequested {
@@ -197,7 +197,7 @@ impl AgentTraceReader {
                 reports_outcome: false,
                 tokens: None,
             }),
-            Some(TraceCall {
+            Some(TraceToolCall {
                 index,
                 tool: tool.clone(),
             }),
@@ -211,7 +211,7 @@ impl AgentTraceReader {
             call,
             kind,
         };
-        if is_non_null(wire.result) || is_non_null(wire.error) {
+        if is_json_value_non_null(wire.result) || is_json_value_non_null(wire.error) {
             self.push_tool_result_input(open, wire);
         } else {
             if self.open.len() >= MAX_OPEN_CALLS {
@@ -222,7 +222,7 @@ impl AgentTraceReader {
     }
 
     fn read_trace_tool_result(&mut self, wire: &TraceLineWire<'_>) {
-        let id = raw_value_text(wire.id);
+        let id = raw_json_value_text(wire.id);
         // Some agents use ids again, so the newest call of that id is meant. Results without an id
         // come in the order of their calls.
         let at = match &id {
@@ -239,7 +239,7 @@ impl AgentTraceReader {
     }
 
     fn push_tool_result_input(&mut self, open: OpenCall, wire: &TraceLineWire<'_>) {
-        let (outcome, error) = raw_outcome_digest(wire.result, wire.error);
+        let (outcome, error) = raw_tool_outcome_digest(wire.result, wire.error);
         self.emit_trace_input(
             Input::ToolReturned(ToolReturned {
                 scope: ScopeId::main_scope(),
@@ -251,14 +251,14 @@ impl AgentTraceReader {
                 wrote: open.kind == ToolKind::Write && !error,
                 tokens: None,
             }),
-            Some(TraceCall {
+            Some(TraceToolCall {
                 index: open.index,
                 tool: open.tool,
             }),
         );
     }
 
-    fn emit_trace_input(&mut self, input: Input, call: Option<TraceCall>) {
+    fn emit_trace_input(&mut self, input: Input, call: Option<TraceToolCall>) {
         self.ready.push_back(AgentTraceLine::Input { input, call });
     }
 
@@ -309,7 +309,7 @@ fn deserialize_present<'de, D: Deserializer<'de>>(
     <&RawValue>::deserialize(from).map(Some)
 }
 
-fn is_non_null(raw: Option<&RawValue>) -> bool {
+fn is_json_value_non_null(raw: Option<&RawValue>) -> bool {
     raw.is_some_and(|raw| raw.get() != "null")
 }
 
@@ -319,9 +319,9 @@ fn parse_raw_value(raw: Option<&RawValue>) -> Value {
 }
 
 /// Returns a text, or the JSON of what stands in its place (a number as an id, for example).
-fn raw_value_text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
+fn raw_json_value_text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
     let raw = raw?.get();
-    match escape_free_string(raw) {
+    match json_string_without_escapes(raw) {
         Some(inner) => Some(Cow::Borrowed(inner)),
         None if raw == "null" => None,
         None => match serde_json::from_str::<String>(raw) {
@@ -332,19 +332,19 @@ fn raw_value_text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
 }
 
 /// Returns the inside of a JSON string that holds no escape.
-fn escape_free_string(raw: &str) -> Option<&str> {
+fn json_string_without_escapes(raw: &str) -> Option<&str> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     (!inner.as_bytes().contains(&b'\\')).then_some(inner)
 }
 
-fn raw_outcome_digest(
+fn raw_tool_outcome_digest(
     result: Option<&RawValue>,
     error: Option<&RawValue>,
 ) -> (EightByteDigest, bool) {
     match (result, error.map_or("null", RawValue::get)) {
         // A string without escapes is its own canonical form: no need to build the value.
         (Some(raw), flag @ ("null" | "false" | "true" | "\"\""))
-            if escape_free_string(raw.get()).is_some() =>
+            if json_string_without_escapes(raw.get()).is_some() =>
         {
             (
                 Digest::hash_bytes(raw.get().as_bytes()).to_short_digest(),

@@ -34,7 +34,7 @@ fn knocks(adapter: &dyn Adapter, bytes: &[u8]) {
     let reply = adapter.stance_as_hook_reply(form, checkrein_core::policy::Stance::Block, "why");
     assert!(
         form == ExpectedHookReplyKind::Silent
-            || reply != checkrein_adapters::HookReply::empty_reply()
+            || reply != checkrein_adapters::HookReply::no_opinion_hook_reply()
     );
 }
 
@@ -47,7 +47,10 @@ fn printed(adapter: &dyn Adapter, bytes: &[u8]) {
     for line in bytes.split(|byte| *byte == b'\n') {
         let _ = output.read_agent_output_line(line);
     }
-    let _ = (output.agent_output_facts(), headless.prior_usage(bytes));
+    let _ = (
+        output.agent_output_facts(),
+        headless.prior_conversation_usage(bytes),
+    );
 }
 
 proptest! {
@@ -55,7 +58,7 @@ proptest! {
     fn bytes(bytes in prop::collection::vec(any::<u8>(), 0..300), cursor in ".{0,30}") {
         for adapter in ALL {
             knocks(*adapter, &bytes);
-            let _ = adapter.transcript_usage(&bytes, &cursor);
+            let _ = adapter.transcript_token_usage(&bytes, &cursor);
             let _ = adapter.transcript_offset(&cursor);
             printed(*adapter, &bytes);
         }
@@ -119,7 +122,7 @@ proptest! {
             format!("{{\"type\":\"event_msg\",\"payload\":{{\"type\":\"token_count\",\"info\":{value}}}}}\n"),
         ] {
             for adapter in ALL {
-                let _ = adapter.transcript_usage(text.as_bytes(), "");
+                let _ = adapter.transcript_token_usage(text.as_bytes(), "");
             }
         }
     }

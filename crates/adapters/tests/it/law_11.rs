@@ -74,7 +74,7 @@ fn the_search_for_grants_finds_one() {
     let reply = HookReply {
         stdout: br#"{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":{}}}"#
             .to_vec(),
-        ..HookReply::empty_reply()
+        ..HookReply::no_opinion_hook_reply()
     };
     assert_eq!(grants("claude-code", &reply), ["allow", "updatedInput"]);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use checkrein_adapters::codex_trust::{self, HookTrust};
 use checkrein_adapters::settings::{
-    HookHandlerAction, ParsedHookSettings, SettingsFaultKind, SettingsLostByFault,
+    HookHandlerAction, ParsedHookSettings, SettingsFaultKind, SettingsLostToFileMistake,
 };
 use checkrein_adapters::{find_adapter, settings::HookHandler};
 use serde_json::Value;
@@ -111,7 +111,7 @@ fn each_mistake_has_its_own_name() {
     let check = |agent: &str,
                  text: &str,
                  kind: SettingsFaultKind,
-                 effect: SettingsLostByFault,
+                 effect: SettingsLostToFileMistake,
                  place: &str| {
         assert_eq!(
             fault(agent, text),
@@ -124,7 +124,7 @@ fn each_mistake_has_its_own_name() {
     let handler = r#"{"type":"command","command":"x"}"#;
     let group = |extra: &str| format!(r#"{{{extra}"hooks":[{handler}]}}"#);
     use SettingsFaultKind::*;
-    use SettingsLostByFault::{Entry, File, Hooks, Nothing};
+    use SettingsLostToFileMistake::{Entry, File, Hooks, Nothing};
     check("claude-code", "{", Malformed, File, "line 1, column 1");
     check(
         "claude-code",

@@ -27,7 +27,9 @@ pub struct ShellTool {
 impl ShellTool {
     /// In this folder, five minutes for a command.
     pub fn shell_in_folder(root: impl AsRef<Path>) -> Self {
-        Self::in_workspace(TreeAndStateFolder::workspace_for_folder(root.as_ref()))
+        Self::in_workspace(TreeAndStateFolder::tree_with_temporary_state_folder(
+            root.as_ref(),
+        ))
     }
 
     /// Runs in this workspace, with the workspace's environment.
@@ -84,7 +86,9 @@ pub struct ApplyPatchTool(WorkspaceTools);
 impl ApplyPatchTool {
     /// In this folder.
     pub fn apply_patch_in_folder(root: impl AsRef<Path>) -> Self {
-        Self::patch_tool_in_workspace(TreeAndStateFolder::workspace_for_folder(root.as_ref()))
+        Self::patch_tool_in_workspace(TreeAndStateFolder::tree_with_temporary_state_folder(
+            root.as_ref(),
+        ))
     }
 
     /// Applies patches in this workspace. A patch that was being applied when a process died is

@@ -125,10 +125,10 @@ impl AgentLoopConversation {
     pub(super) fn count_round_and_usage(&mut self, answer: &ModelAnswer) {
         self.output.clone_from(&answer.text);
         self.reflected = None;
-        self.add_usage(answer);
+        self.add_answer_token_usage(answer);
     }
 
-    fn add_usage(&mut self, answer: &ModelAnswer) {
+    fn add_answer_token_usage(&mut self, answer: &ModelAnswer) {
         self.rounds += 1;
         // An unknown part makes the sum unknown: a sum without it would pass for the whole.
         let sum = |before: Option<u64>, more: Option<u64>| Some(before?.saturating_add(more?));
@@ -144,7 +144,7 @@ impl AgentLoopConversation {
     }
 
     pub(super) fn record_reflection(&mut self, reflected: &ReflectionEntry) {
-        self.add_usage(&reflected.answer);
+        self.add_answer_token_usage(&reflected.answer);
         self.revisions += u32::from(reflected.feedback.is_some());
         self.reflections.push(AnswerSelfRating {
             score: reflected.score.clone(),

@@ -25,7 +25,7 @@ use super::reflection::{self, SelfReflectionConfig};
 use super::session_thread::{ConversationNextStep, OpenedSession, SessionThreadHandle};
 use super::verifier::SharedLoopState;
 use super::{AgentLoop, AgentLoopEvent, DoneClaimContext, LoopResult};
-use crate::session::RewrittenResultTexts;
+use crate::session::RewrittenToolResultTexts;
 use crate::tool::{DeclaredToolAction, ToolInvocation, ToolOutcome};
 use crate::{FinalAnswer, Tool, ToolCall, ToolOutput};
 
@@ -213,7 +213,7 @@ impl<'a> AgentLoopRun<'a> {
                     .await?;
                 None
             } else if answer.cut || calls.is_empty() {
-                match self.reflect_on_answer(&answer).await? {
+                match self.let_model_rate_its_answer(&answer).await? {
                     ControlFlow::Break(over) => over,
                     ControlFlow::Continue(()) => {
                         self.evaluate_model_done_claim(&answer, &calls, told.len())
@@ -221,7 +221,7 @@ impl<'a> AgentLoopRun<'a> {
                     }
                 }
             } else {
-                self.run_calls(&answer, &calls, &told).await?
+                self.run_tool_calls(&answer, &calls, &told).await?
             };
             self.conversation.cut_before = answer.cut;
             if let Some(transition) = ended {
@@ -297,7 +297,7 @@ impl<'a> AgentLoopRun<'a> {
 
     /// Lets the model rate its own answer. Continues if the answer is to be judged as it is; breaks
     /// with `None` if the model has to revise it, and with a transition if the run is over.
-    async fn reflect_on_answer(
+    async fn let_model_rate_its_answer(
         &mut self,
         answer: &ModelAnswer,
     ) -> Result<ControlFlow<Option<Transition>>, AgentLoopError> {
@@ -440,7 +440,7 @@ impl<'a> AgentLoopRun<'a> {
 
     /// Runs the calls of one answer in order. `told` holds the results that were journaled before
     /// the process of an earlier run died.
-    async fn run_calls(
+    async fn run_tool_calls(
         &mut self,
         answer: &ModelAnswer,
         calls: &[RequestedToolCall],
@@ -493,7 +493,7 @@ impl<'a> AgentLoopRun<'a> {
     /// Builds the gates' view of a call under an id of our own. A provider may use one id twice,
     /// and the runtime judges two calls with the same id only once.
     fn tool_call_for_gates(&self, nth: usize, call: &RequestedToolCall) -> ToolCall {
-        model_call_for_gates(
+        tool_call_seen_by_gates(
             format!("{}.{nth}", self.conversation.rounds),
             call,
             self.find_tool(call),
@@ -531,7 +531,7 @@ impl<'a> AgentLoopRun<'a> {
                 return Err(broken);
             }
         };
-        let Some(RewrittenResultTexts {
+        let Some(RewrittenToolResultTexts {
             for_agent: given,
             for_history: kept,
         }) = passed
@@ -737,7 +737,7 @@ fn ending_transition(decided: &DeliveryOutcome) -> Transition {
 
 /// Builds a call as the gates see it. Calls of unknown tools and calls whose arguments are no JSON
 /// are judged, too, so that every counter sees every call.
-fn model_call_for_gates(
+fn tool_call_seen_by_gates(
     id: String,
     call: &RequestedToolCall,
     tool: Option<&impl Tool>,

@@ -418,7 +418,7 @@ impl AgentLoop {
     fn build_engine(&self) -> Engine {
         // The policy is compiled when a session begins, so a mistake in the config is an error of
         // `run`.
-        let place = TreeAndStateFolder::workspace_for_folder(&self.root);
+        let place = TreeAndStateFolder::tree_with_temporary_state_folder(&self.root);
         let (settings, root) = (self.settings.clone(), place.root.clone());
         let seal = move || settings.compile_agent_loop_settings(&root);
         Engine::new(self.store.clone(), place, Box::new(seal))

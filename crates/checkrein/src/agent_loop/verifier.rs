@@ -71,7 +71,7 @@ impl SharedLoopState {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
     }
 
-    fn current_agent_loop_state(&self) -> Arc<DoneClaimContext> {
+    fn current_done_claim_context(&self) -> Arc<DoneClaimContext> {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -99,7 +99,7 @@ pub(super) fn collect_library_host_verifiers(
         }
         let (of, view) = (verifier.clone(), view.clone());
         hosts = hosts.with_host_verifier(&verifier.name, move || {
-            (of.check)(&view.current_agent_loop_state())
+            (of.check)(&view.current_done_claim_context())
         });
     }
     Ok(hosts)

@@ -231,7 +231,7 @@ impl PreToolVerifier {
     ) -> PreToolDecision {
         // Taken once: if a reset comes during the question, the answer still counts for this run.
         let run = self.current_run.current_supervisor_run();
-        let decision = match self.decide_without_model(&run, &call, own) {
+        let decision = match self.decide_tool_call_without_model(&run, &call, own) {
             ControlFlow::Break(decision) => decision,
             ControlFlow::Continue(asked) => {
                 let reply = self.model.ask_model(&asked.asking.request).await;
@@ -245,7 +245,7 @@ impl PreToolVerifier {
     }
 
     /// Decides a call without the model, if possible; otherwise returns the question for the model.
-    fn decide_without_model(
+    fn decide_tool_call_without_model(
         &self,
         run: &Mutex<SupervisorRunState>,
         call: &ProposedCall<'_>,
@@ -427,7 +427,7 @@ fn check_call_against_tool_schema(
 ) -> Result<(), InvalidToolCallError> {
     match (known, tools) {
         // Without registered tools and without a schema of its own nothing is known to be wrong.
-        (Some(known), _) => known.check_call_arguments(call.tool, call.arguments),
+        (Some(known), _) => known.validate_tool_call_arguments(call.tool, call.arguments),
         (None, Some(tools)) => tools.check_tool_call_schema(call.tool, call.arguments),
         (None, None) => Ok(()),
     }

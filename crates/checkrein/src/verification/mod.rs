@@ -190,7 +190,7 @@ impl<M: Send + Sync> VerificationLoop<M> {
             return VerificationLoopOutcome::NothingEdited;
         }
         *failing = self
-            .run_verifiers(&self.verifier_indices(), &call.run)
+            .run_verifiers(&self.all_verifier_indices(), &call.run)
             .await;
         let mut met = 1;
         loop {
@@ -240,7 +240,7 @@ impl<M: Send + Sync> VerificationLoop<M> {
         self.on_edits && run.edits == Some(0)
     }
 
-    fn verifier_indices(&self) -> Vec<usize> {
+    fn all_verifier_indices(&self) -> Vec<usize> {
         (0..self.verifiers.len()).collect()
     }
 
@@ -256,7 +256,7 @@ impl<M: Send + Sync> VerificationLoop<M> {
         if !still.is_empty() || failed.len() == self.verifiers.len() {
             return still;
         }
-        self.run_verifiers(&self.verifier_indices(), run).await
+        self.run_verifiers(&self.all_verifier_indices(), run).await
     }
 
     /// Runs these verifiers and returns those that did not pass.

@@ -13,7 +13,7 @@ use checkrein_store::{ApprovalStatus, ApprovalSubject, StoredApprovalRequest};
 use crate::args::ApprovalAnswerArgs;
 use crate::commands::trust::ask_yes_no;
 use crate::commands::{approvals, engine};
-use crate::person::{self, PersonCallerCheck};
+use crate::person::{self, PersonCallerEvidence};
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
 use crate::ui::printable::escape_hidden_chars;
@@ -33,7 +33,7 @@ pub(crate) fn run_deny_command(args: &ApprovalAnswerArgs) -> Result<ExitCode, Co
 fn record_approval_answer(
     args: &ApprovalAnswerArgs,
     approved: bool,
-    by: &PersonCallerCheck,
+    by: &PersonCallerEvidence,
 ) -> Result<ExitCode, CommandError> {
     let located = locate::locate_project(&std::env::current_dir()?, None);
     let rows = approvals::load_approvals(&located)?;
@@ -54,7 +54,7 @@ fn record_approval_answer(
     let store = engine::open_store(&located.place)?;
     // The question may have been asked in another checkout that shares this state folder.
     let at_root = located.with_project_root(Path::new(&row.root));
-    let runtime = engine::build_runtime(&at_root, store, TaskDriver::Hook);
+    let runtime = engine::build_checkrein_runtime(&at_root, store, TaskDriver::Hook);
     let patience = Deadline {
         due_at: None,
         cancelled: &signals::CANCELLED,

@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::args::CheckArgs;
 use crate::commands::engine;
 use crate::locate::{self, CONFIG, ProjectLocation};
-use crate::masked::{MASKED_CONSEQUENCE, masked_checks};
+use crate::masked::{MASKED_CONSEQUENCE, checks_hiding_exit_status};
 use crate::ui::errors::CommandError;
 use crate::ui::explanations;
 use crate::ui::line::StyledLine;
@@ -36,14 +36,14 @@ pub(crate) fn run_check_command(args: &CheckArgs) -> Result<ExitCode, CommandErr
     let checks = CheckProgressView::for_policy(Some(&asked.policy));
     let show = |progress: VerificationProgress| {
         if !args.json {
-            checks.show_progress(progress);
+            checks.show_check_progress(progress);
         }
     };
     let report = asked.run_checks(!args.no_cache, &signals::CANCELLED, &show)?;
     checks.clear_progress_line();
     // A check that hides an exit status can pass although what it runs fails, so it is named at
     // every run.
-    for masked in masked_checks(&asked.located.place.root, &asked.policy) {
+    for masked in checks_hiding_exit_status(&asked.located.place.root, &asked.policy) {
         ui::print_wrapped_to_stderr(&format!(
             "checkrein: {}: {MASKED_CONSEQUENCE}. To mend it, {}",
             masked.what, masked.fix
@@ -133,7 +133,7 @@ impl ChecksSelectedToRun {
         show: &(dyn Fn(VerificationProgress) + Sync),
     ) -> Result<CheckReport, CommandError> {
         let store = engine::open_store(&self.located.place)?;
-        let runtime = engine::build_runtime(&self.located, store, TaskDriver::Hook);
+        let runtime = engine::build_checkrein_runtime(&self.located, store, TaskDriver::Hook);
         // Whoever asked can cancel it (Ctrl-C, an MCP client), so there is no deadline.
         let patience = Deadline {
             due_at: None,

@@ -32,7 +32,7 @@ pub(super) fn stop_check_summary_lines(
     // Each stop is explained by the policy it was judged with, which a seal may have changed.
     let policy = |digest: &_| Policy::from_sealed_policy_blob(&store.read_blob(digest).ok()??).ok();
     let placed = events.iter().map(|(seq, event)| (*seq, event));
-    let stops = explain::check_runs_at_each_stop(placed, &policy);
+    let stops = explain::list_check_runs_of_each_stop(placed, &policy);
     let judged = stops
         .iter()
         .filter(|stop| stop.task == row.task && !stop.checks.is_empty());
@@ -77,7 +77,7 @@ pub(super) fn excluded_files_line(
     }
     let blob = store.read_blob(&row.policy).ok().flatten()?;
     let policy = Policy::from_sealed_policy_blob(&blob).ok()?;
-    let Some(left_out) = place.excluded_files(&row.session, &policy, COUNT_LIMIT) else {
+    let Some(left_out) = place.excluded_file_counts(&row.session, &policy, COUNT_LIMIT) else {
         return Some("left out of the tree: it could not be counted in 2 s".to_owned());
     };
     let parts = [

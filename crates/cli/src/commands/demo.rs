@@ -101,7 +101,7 @@ pub(crate) fn run_demo_command(args: &DemoArgs) -> Result<ExitCode, CommandError
     let (checks, quiet) = (CheckProgressView::for_policy(None), args.json);
     let show = Arc::new(move |progress| {
         if !quiet {
-            checks.show_progress(progress);
+            checks.show_check_progress(progress);
         }
     });
     let outcome = command::drive_wrapped_command(&located, &plan, &say, show)?;
@@ -132,7 +132,7 @@ fn print_run_timeline(outcome: &run::AgentRunResult) -> Result<(), CommandError>
     }
     ui::print_output_line("");
     ui::print_output_wrapped(
-        &explanations::ending_meaning(&outcome.transition, &why, None),
+        &explanations::task_ending_meaning(&outcome.transition, &why, None),
         0,
     );
     if outcome.transition.reason == Reason::TaskComplete {

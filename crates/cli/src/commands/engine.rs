@@ -34,7 +34,7 @@ pub(crate) fn open_store_with_timeout(
 }
 
 /// Builds a runtime that seals new sessions with this place's config.
-pub(crate) fn build_runtime(
+pub(crate) fn build_checkrein_runtime(
     located: &ProjectLocation,
     store: Arc<SqliteStore>,
     driver: TaskDriver,

@@ -183,7 +183,7 @@ pub(crate) fn answer_relayed_hook_event(
         // Status 1 and no output, as at the command line: 2 could be taken for a refusal.
         return HookReply {
             exit_code: exit_code::NO,
-            ..HookReply::empty_reply()
+            ..HookReply::no_opinion_hook_reply()
         };
     };
     let rest: Vec<OsString> = words.iter().skip(1).map(OsString::from).collect();
@@ -301,7 +301,7 @@ fn answer_hook_message(
     };
     // An event of no interest is answered before anything is opened: no store is made for it.
     if knock.input.is_none() {
-        return HookReply::empty_reply();
+        return HookReply::no_opinion_hook_reply();
     }
     form.set(knock.reply_form);
     let first_stop = knock.first_stop;
@@ -463,7 +463,7 @@ fn answer_hook_event(
             stances: configured_stances(&located),
         };
         if ours.map_err(fail)? {
-            return Ok(HookReply::empty_reply());
+            return Ok(HookReply::no_opinion_hook_reply());
         }
     }
 
@@ -571,7 +571,7 @@ fn answer_hook_event(
         answered.get_or_insert(decided);
     }
     // Rendered last: input, events and decision are committed by now (law 9).
-    let reply = answered.map_or_else(HookReply::empty_reply, |decided| {
+    let reply = answered.map_or_else(HookReply::no_opinion_hook_reply, |decided| {
         render_hook_reply(adapter, &knock, &located, decided)
     });
     // Everything is committed, and this process is about to end. Closing the store first would take
@@ -618,7 +618,7 @@ fn runtime_for_hook_event(
     let runtime = if from_run || std::env::var_os(RUN_VARIABLE).is_some() {
         engine::build_hook_runtime_under_run(&located, store, args.attempts)
     } else {
-        let runtime = engine::build_runtime(&located, store, TaskDriver::Hook);
+        let runtime = engine::build_checkrein_runtime(&located, store, TaskDriver::Hook);
         // Owners finish checks that are longer than their hook. Under `run` there are none: such
         // a check is cut.
         #[cfg(target_os = "linux")]
@@ -738,7 +738,7 @@ fn accept_stop_while_off(
     desk: Option<&RelayServer>,
 ) -> HookReply {
     let Some(Input::StopRequested(stop)) = &knock.input else {
-        return HookReply::empty_reply();
+        return HookReply::no_opinion_hook_reply();
     };
     let delivery = EventDelivery {
         session: knock.session.clone(),
@@ -820,7 +820,7 @@ fn render_hook_reply(
         Decision::Stop(StopDecision::Accept {
             transition: Some(_),
         }) => {
-            said.extend(ending_notices(located, &decided));
+            said.extend(task_ending_notices(located, &decided));
         }
         Decision::Stop(_) | Decision::Tool(_) => {}
     }
@@ -845,7 +845,7 @@ fn render_hook_reply(
 }
 
 /// Notices that are repeated at every ending as long as they hold.
-fn ending_notices(located: &ProjectLocation, decided: &DeliveryOutcome) -> Vec<String> {
+fn task_ending_notices(located: &ProjectLocation, decided: &DeliveryOutcome) -> Vec<String> {
     let mut said = Vec::new();
     let edited = decided
         .state
@@ -868,7 +868,7 @@ fn ending_notices(located: &ProjectLocation, decided: &DeliveryOutcome) -> Vec<S
         said.push(explanations::large_files_text(&decided.large_files));
     }
     let repo = located.require_trust && located.repo_config.is_some();
-    if repo && policy_sources::is_repo_approved(located) == Some(false) {
+    if repo && policy_sources::is_repo_config_approved(located) == Some(false) {
         said.push(format!(
             "checkrein: {}",
             trust::config_not_approved_notice(located)
@@ -1028,7 +1028,7 @@ fn read_transcript_token_usage(
         .ok()?;
     let mut bytes = Vec::new();
     file.take(limit).read_to_end(&mut bytes).ok()?;
-    adapter.transcript_usage(&bytes, cursor)
+    adapter.transcript_token_usage(&bytes, cursor)
 }
 
 /// Waits, within a bound, until the transcript's tail has the message of this stop: a transcript

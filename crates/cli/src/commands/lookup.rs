@@ -189,7 +189,7 @@ pub(crate) fn ending_decision(events: &[(EventSeq, Event)]) -> Option<&DecisionO
 }
 
 /// Returns what kept the stop that ended the task from being judged.
-pub(crate) fn held_up_cause(events: &[(EventSeq, Event)]) -> Option<StopHoldupCause> {
+pub(crate) fn stop_holdup_cause(events: &[(EventSeq, Event)]) -> Option<StopHoldupCause> {
     let answered = ending_decision(events)?.answers;
     let of_stop = events.iter().filter(|(seq, _)| *seq >= answered);
     explain::newest_stop_held_up_cause(of_stop.map(|(_, event)| event), &ScopeId::main_scope())

@@ -33,7 +33,7 @@ fn steps_answered_by_middleware(
 }
 
 /// Returns a line for each step, and one below it for each answer.
-pub(super) fn middleware_lines(events: &[(EventSeq, Event)]) -> Vec<String> {
+pub(super) fn middleware_answer_lines(events: &[(EventSeq, Event)]) -> Vec<String> {
     let mut lines = Vec::new();
     for step in steps_answered_by_middleware(events) {
         if lines.is_empty() {
@@ -44,7 +44,7 @@ pub(super) fn middleware_lines(events: &[(EventSeq, Event)]) -> Vec<String> {
             let stage = format!("{:<15}", fact.stage.as_str());
             escape_to_one_line(&format!(
                 "    {stage} {}",
-                explanations::layer_answer_text(fact)
+                explanations::middleware_answer_text(fact)
             ))
         }));
     }

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::ExitCode;
 
-use checkrein_adapters::generic::trace::{AgentTraceLine, AgentTraceReader, TraceCall};
+use checkrein_adapters::generic::trace::{AgentTraceLine, AgentTraceReader, TraceToolCall};
 use checkrein_core::event::{DetectorOrCapResponse, Event, LoopSeverity};
 use checkrein_core::ids::{SourceName, UnixMillis};
 use checkrein_core::input::{Input, StampedInput};
@@ -71,7 +71,7 @@ fn load_replay_policy(args: &ReplayArgs) -> Result<Policy, CommandError> {
         })?;
     let mut policy = config::compile_config(source.as_ref(), None, TaskDriver::Hook)?.policy;
     if let Some(preset) = &args.preset {
-        policy.loops = config::parse_loop_preset(Path::new("--preset"), preset)?;
+        policy.loops = config::parse_loop_detector_preset(Path::new("--preset"), preset)?;
     }
     Ok(policy)
 }
@@ -210,7 +210,7 @@ impl<'a> TrajectoryReplay<'a> {
         }
     }
 
-    fn replay_input(&mut self, input: Input, call: Option<&TraceCall>) {
+    fn replay_input(&mut self, input: Input, call: Option<&TraceToolCall>) {
         let is_request = matches!(input, Input::ToolRequested(_));
         // A trace has no clock: a millisecond per event keeps the order and reaches no time cap.
         self.clock += 1;
@@ -277,7 +277,7 @@ impl<'a> TrajectoryReplay<'a> {
         level: LoopSeverity,
         count: u64,
         action: DetectorOrCapResponse,
-        call: Option<&TraceCall>,
+        call: Option<&TraceToolCall>,
     ) {
         if level == LoopSeverity::Warning {
             self.warnings += 1;

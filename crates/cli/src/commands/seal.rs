@@ -86,7 +86,7 @@ fn reseal_sessions(located: &ProjectLocation, by: &str) -> Result<usize, Command
         .filter(|row| row.root == root)
         .map(|row| row.session)
         .collect();
-    let runtime = engine::build_runtime(located, store.clone(), TaskDriver::Hook);
+    let runtime = engine::build_checkrein_runtime(located, store.clone(), TaskDriver::Hook);
     let mut renewed = 0;
     for session in sessions {
         let (state, policy) = match runtime.load_session_state_and_policy(&session) {
@@ -105,9 +105,9 @@ fn reseal_sessions(located: &ProjectLocation, by: &str) -> Result<usize, Command
         let sealed = runtime.seal_origin(&session)?.unwrap_or_default();
         let own = sealed
             .profile
-            .map(|profile| located.with_sealed_profile(&profile));
+            .map(|profile| located.with_sealed_config_profile(&profile));
         let own = own.as_ref().unwrap_or(located);
-        let runtime = engine::build_runtime(own, store.clone(), TaskDriver::Hook);
+        let runtime = engine::build_checkrein_runtime(own, store.clone(), TaskDriver::Hook);
         if runtime.reseal_session(&session, by)?.is_some() {
             renewed += 1;
         }

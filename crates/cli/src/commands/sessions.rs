@@ -130,8 +130,8 @@ pub(crate) fn fill_task_rows_from_logs(
     store: &SqliteStore,
     rows: Vec<TaskRow>,
 ) -> Result<Vec<ListedTask>, CommandError> {
-    type SessionPromptsAndLogBreak = (BTreeMap<TaskId, String>, Option<EventSeq>);
-    let mut seen: BTreeMap<SessionId, SessionPromptsAndLogBreak> = BTreeMap::new();
+    type TaskPromptsAndLogDamage = (BTreeMap<TaskId, String>, Option<EventSeq>);
+    let mut seen: BTreeMap<SessionId, TaskPromptsAndLogDamage> = BTreeMap::new();
     let mut listed = Vec::with_capacity(rows.len());
     for row in rows {
         if !seen.contains_key(&row.session) {

@@ -75,7 +75,7 @@ pub(crate) fn run_show_command(args: &ShowArgs) -> Result<ExitCode, CommandError
         if let Some(line) = check_runs::excluded_files_line(&located.place, &store, row) {
             ui::print_output_wrapped(&line, 2);
         }
-        for line in middleware_layers::middleware_lines(&events) {
+        for line in middleware_layers::middleware_answer_lines(&events) {
             ui::print_output_wrapped(&line, 6);
         }
     } else {
@@ -130,7 +130,7 @@ fn print_task_timeline(
                 .for_each(ui::print_output_line);
         }
     }
-    if let Some(words) = last_agent_message(ending, events) {
+    if let Some(words) = unaccepted_last_agent_message(ending, events) {
         ui::print_output_wrapped(&format!("last words: {words}"), 2);
     }
     for line in ending_explanation_lines(row, ending, events) {
@@ -194,7 +194,10 @@ fn last_nonblank_line(text: &str) -> Option<&str> {
 }
 
 /// Returns the agent's last message if it was not accepted as done.
-fn last_agent_message(ending: Option<&Transition>, events: &[(EventSeq, Event)]) -> Option<String> {
+fn unaccepted_last_agent_message(
+    ending: Option<&Transition>,
+    events: &[(EventSeq, Event)],
+) -> Option<String> {
     if ending?.reason == Reason::TaskComplete {
         return None;
     }
@@ -221,19 +224,22 @@ pub(super) fn ending_explanation_lines(
         )];
     };
     let behind = lookup::task_end_reasons(events);
-    let held_up_by = lookup::held_up_cause(events);
+    let held_up_by = lookup::stop_holdup_cause(events);
     let head = StyledLine::line_from_styled_text(
         reason_paint(ending.reason),
         &explanations::transition_text(ending),
     );
-    let mut lines = vec![
-        head.append_plain_text(": ")
-            .append_plain_text(&explanations::ending_meaning(ending, behind, held_up_by)),
-    ];
+    let mut lines =
+        vec![
+            head.append_plain_text(": ")
+                .append_plain_text(&explanations::task_ending_meaning(
+                    ending, behind, held_up_by,
+                )),
+        ];
     // Facts that the ending states itself are not repeated.
     let facts: Vec<String> = behind
         .iter()
-        .filter(|because| !explanations::ending_states_decision_factor(because, ending))
+        .filter(|because| !explanations::is_factor_stated_by_ending(because, ending))
         .map(|because| explanations::stop_decision_fact_text(because, held_up_by))
         .collect();
     if !facts.is_empty() {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::args::TrustArgs;
 use crate::detect::{self, DetectedCheck, PlannedInitCheck, RepoFiles};
 use crate::locate::{CONFIG, ProjectLocation};
-use crate::person::{self, PersonCallerCheck};
+use crate::person::{self, PersonCallerEvidence};
 use crate::programs::find_program_on_path;
 use crate::trust::{self, TrustApproval};
 use crate::ui::errors::CommandError;
@@ -95,7 +95,7 @@ fn config_from_detected_checks(
 pub(super) fn approve_config(
     located: &ProjectLocation,
     repo: &ConfigWithNamedFiles,
-    by: PersonCallerCheck,
+    by: PersonCallerEvidence,
 ) -> Result<(), CommandError> {
     let approval = TrustApproval {
         digest: repo.config_digest(),
@@ -129,12 +129,12 @@ pub(super) fn print_config_for_trust(
     let file = escape_hidden_chars(&file);
     ui::print_output_line(StyledLine::line_from_styled_text(Paint::Strong, &file));
     let plain = located
-        .compile_with_profile(now, None, TaskDriver::Hook)?
+        .compile_policy_with_profile(now, None, TaskDriver::Hook)?
         .policy;
     print_policy_verifiers(&plain, "");
-    for profile in repo.profile_names()? {
+    for profile in repo.config_profile_names()? {
         let policy = located
-            .compile_with_profile(now, Some(&profile), TaskDriver::Hook)?
+            .compile_policy_with_profile(now, Some(&profile), TaskDriver::Hook)?
             .policy;
         let notify = &policy.approvals.notify;
         // A profile is shown if it runs anything else: approving the config approves all of its

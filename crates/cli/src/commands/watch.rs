@@ -34,7 +34,10 @@ const MAX_STDIN: u64 = 64 * 1024;
 
 pub(crate) fn run_watch_command(args: &WatchArgs) -> Result<ExitCode, CommandError> {
     if args.line {
-        ui::print_output_line(&format!("checkrein: {}", status_line(args.id.as_deref())?));
+        ui::print_output_line(&format!(
+            "checkrein: {}",
+            task_status_line(args.id.as_deref())?
+        ));
         return Ok(exit_code::to_exit_code(exit_code::YES));
     }
     let located = locate::locate_project(&std::env::current_dir()?, None);
@@ -191,7 +194,7 @@ fn is_task_end(event: &Event) -> bool {
 
 /// Returns where the typed task stands, or else that of the session which the agent names on stdin,
 /// or else the newest.
-fn status_line(typed: Option<&str>) -> Result<String, CommandError> {
+fn task_status_line(typed: Option<&str>) -> Result<String, CommandError> {
     let told = match typed {
         Some(_) => StatusLineInput::default(),
         None => read_status_line_input(),

@@ -43,7 +43,7 @@ const RUNS_FOLDER: &str = "runs";
 
 /// A confinement in which an agent can be started.
 pub(crate) struct AgentConfinement {
-    method: NamespaceMethod,
+    method: MountNamespaceLauncher,
     /// The folder that an agent inside sees as [`INSIDE_FOLDER`].
     relay_folder: PathBuf,
     inside_folder: PathBuf,
@@ -52,7 +52,7 @@ pub(crate) struct AgentConfinement {
 }
 
 /// The program that makes the namespace.
-enum NamespaceMethod {
+enum MountNamespaceLauncher {
     Bubblewrap { program: PathBuf, plan: MountPlan },
     OwnExec { program: PathBuf, plan: PathBuf },
 }
@@ -80,14 +80,14 @@ impl AgentConfinement {
         let missing = guarded
             .iter()
             .filter_map(|guard| guard.placeholder_for_missing_path());
-        let made = loans.create_placeholders(missing)?;
+        let made = loans.create_sandbox_placeholders(missing)?;
         let desk = loans.confined_run_folder().join("inside");
         create_private_folder(&desk)?;
         // The copy names the placeholders, so it is written after they exist.
         let exclude =
             guarded_paths::write_git_exclude_copy(located, &made, loans.confined_run_folder())?;
         let plan = MountPlan::new(&guarded, exclude, &desk, &inside, &state.join(RUNS_FOLDER));
-        let how = NamespaceMethod::find_working_sandbox_method(
+        let how = MountNamespaceLauncher::find_working_sandbox_method(
             plan,
             loans.confined_run_folder(),
             &located.top,
@@ -141,9 +141,9 @@ pub(crate) fn detect_confinement_method(
     }
     let plan = MountPlan::new(&[], None, &desk, &inside, &runs);
     Ok(
-        match NamespaceMethod::find_working_sandbox_method(plan, scratch, top)? {
-            NamespaceMethod::Bubblewrap { .. } => "by bubblewrap",
-            NamespaceMethod::OwnExec { .. } => "by checkrein itself",
+        match MountNamespaceLauncher::find_working_sandbox_method(plan, scratch, top)? {
+            MountNamespaceLauncher::Bubblewrap { .. } => "by bubblewrap",
+            MountNamespaceLauncher::OwnExec { .. } => "by checkrein itself",
         },
     )
 }
@@ -157,7 +157,7 @@ pub(crate) fn clean_up_killed_sandbox_runs(state: &Path) {
     }
 }
 
-impl NamespaceMethod {
+impl MountNamespaceLauncher {
     /// Returns the first method that works. bubblewrap comes before our own: some systems let only
     /// it make a namespace.
     fn find_working_sandbox_method(
@@ -170,7 +170,7 @@ impl NamespaceMethod {
         write_private_file(&file, &serde_json::to_vec(&plan).unwrap_or_default())?;
         let mut reasons = Vec::new();
         if let Some(program) = programs::find_program_outside_repo("bwrap", top) {
-            let how = NamespaceMethod::Bubblewrap { program, plan };
+            let how = MountNamespaceLauncher::Bubblewrap { program, plan };
             match how.check_namespace_sandbox_works() {
                 Ok(()) => return Ok(how),
                 Err(why) => reasons.push(format!("bubblewrap: {why}")),
@@ -178,7 +178,7 @@ impl NamespaceMethod {
         } else {
             reasons.push("bubblewrap (bwrap) is not on PATH".to_owned());
         }
-        let how = NamespaceMethod::OwnExec {
+        let how = MountNamespaceLauncher::OwnExec {
             program: std::env::current_exe()?,
             plan: file,
         };
@@ -211,8 +211,10 @@ impl NamespaceMethod {
 
     fn command_inside_namespace(&self, inner: &OsStr) -> Command {
         let (program, arguments) = match self {
-            NamespaceMethod::Bubblewrap { program, plan } => (program, plan.bubblewrap_arguments()),
-            NamespaceMethod::OwnExec { program, plan } => (
+            MountNamespaceLauncher::Bubblewrap { program, plan } => {
+                (program, plan.bubblewrap_arguments())
+            }
+            MountNamespaceLauncher::OwnExec { program, plan } => (
                 program,
                 vec![OsString::from(EXEC_ARGUMENT), plan.clone().into_os_string()],
             ),

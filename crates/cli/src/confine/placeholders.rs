@@ -62,7 +62,7 @@ impl SandboxPlaceholderFiles {
     }
 
     /// Creates what is missing, and returns everything that is only a placeholder.
-    pub(super) fn create_placeholders(
+    pub(super) fn create_sandbox_placeholders(
         &mut self,
         wanted: impl Iterator<Item = SandboxPathPlaceholder>,
     ) -> io::Result<Vec<SandboxPathPlaceholder>> {
@@ -221,11 +221,15 @@ mod tests {
             ]
         };
         let mut one = SandboxPlaceholderFiles::create_confined_run_folder(&runs).unwrap();
-        let lent = one.create_placeholders(wanted().into_iter()).unwrap();
+        let lent = one
+            .create_sandbox_placeholders(wanted().into_iter())
+            .unwrap();
         assert_eq!(lent.len(), 3, "{lent:?}");
         let mut two = SandboxPlaceholderFiles::create_confined_run_folder(&runs).unwrap();
         assert_eq!(
-            two.create_placeholders(wanted().into_iter()).unwrap().len(),
+            two.create_sandbox_placeholders(wanted().into_iter())
+                .unwrap()
+                .len(),
             3
         );
         drop(one);
@@ -242,7 +246,7 @@ mod tests {
         std::fs::create_dir(&repo).unwrap();
         let mut killed = SandboxPlaceholderFiles::create_confined_run_folder(&runs).unwrap();
         killed
-            .create_placeholders([file(&repo, "new"), file(&repo, "changed")].into_iter())
+            .create_sandbox_placeholders([file(&repo, "new"), file(&repo, "changed")].into_iter())
             .unwrap();
         std::fs::write(repo.join("changed"), "by a person meanwhile").unwrap();
         // The kernel lets go of the lock; nothing else is done.

@@ -29,7 +29,7 @@ pub(super) struct RelayRequestHeader {
 
 /// The header of an answer, with the sizes of what follows it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct ReplyHeader {
+pub(super) struct RelayReplyHeader {
     pub(super) exit_code: u8,
     pub(super) stdout: usize,
     pub(super) stderr: usize,
@@ -81,7 +81,7 @@ impl RelayClient {
         let cut = answer.iter().position(|byte| *byte == b'\n');
         let (slip, rest) = answer.split_at(cut.map_or(answer.len(), |cut| cut + 1));
         // An empty answer fails here: a relay that died must not be taken for no opinion.
-        let slip: ReplyHeader = serde_json::from_slice(slip)?;
+        let slip: RelayReplyHeader = serde_json::from_slice(slip)?;
         let stdout = rest.get(..slip.stdout);
         let stderr = rest.get(slip.stdout..slip.stdout.saturating_add(slip.stderr));
         match (stdout, stderr) {

@@ -12,7 +12,7 @@ use checkrein_runtime::config::TaskDriver;
 use checkrein_runtime::{Runtime, VerificationProgress};
 use checkrein_store::{SqliteStore, Store as _};
 
-use super::relay_client::{RelayRequestHeader, ReplyHeader, SOCKET_NAME};
+use super::relay_client::{RelayReplyHeader, RelayRequestHeader, SOCKET_NAME};
 use crate::agent_message::MAX_INPUT;
 use crate::commands::{engine, hook};
 use crate::locate::ProjectLocation;
@@ -57,7 +57,7 @@ impl RelayServer {
         let runtime = if from_run || self.under_run {
             engine::build_hook_runtime_under_run(&self.located, store, self.attempts)
         } else {
-            engine::build_runtime(&self.located, store, TaskDriver::Hook)
+            engine::build_checkrein_runtime(&self.located, store, TaskDriver::Hook)
         };
         runtime.with_protection_level(CONFINED_LEVEL)
     }
@@ -91,7 +91,7 @@ impl RelayServer {
 
     /// Listens in this folder as long as the process lives.
     #[cfg(unix)]
-    pub(crate) fn listen_in_folder(self: Arc<Self>, folder: &Path) -> io::Result<()> {
+    pub(crate) fn serve_hook_relay_in_folder(self: Arc<Self>, folder: &Path) -> io::Result<()> {
         use std::os::fd::AsRawFd as _;
         use std::os::unix::net::UnixListener;
         let opened = std::fs::File::open(folder)?;
@@ -111,7 +111,7 @@ impl RelayServer {
     }
 
     #[cfg(not(unix))]
-    pub(crate) fn listen_in_folder(self: Arc<Self>, _folder: &Path) -> io::Result<()> {
+    pub(crate) fn serve_hook_relay_in_folder(self: Arc<Self>, _folder: &Path) -> io::Result<()> {
         Err(io::Error::other("there are no confinements here"))
     }
 
@@ -134,7 +134,7 @@ impl RelayServer {
             found.map(|(_, value)| value.clone())
         };
         let reply = hook::answer_relayed_hook_event(self, &envelope.arguments, &message, &env);
-        let slip = ReplyHeader {
+        let slip = RelayReplyHeader {
             exit_code: reply.exit_code,
             stdout: reply.stdout.len(),
             stderr: reply.stderr.len(),

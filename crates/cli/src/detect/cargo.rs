@@ -1,14 +1,14 @@
 //! Detects Rust checks: `cargo test`, and clippy where the project uses it already.
 
 use super::repo_files::RepoFiles;
-use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
+use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "rust",
     detect: detect_cargo,
 };
 
-fn detect_cargo(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
+fn detect_cargo(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
     if !tree.has_file(folder, "Cargo.toml") {
         return None;
     }
@@ -42,7 +42,7 @@ fn detect_cargo(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
         lint.reaches_out = manifest.contains("\"../");
         hits.push(lint);
     }
-    Some(FolderDetection {
+    Some(FolderDetectedChecks {
         checks: hits,
         covers_subfolders: true,
     })

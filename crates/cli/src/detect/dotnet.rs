@@ -1,7 +1,7 @@
 //! Detects .NET checks: `dotnet test` on a solution, or on a project that holds tests.
 
 use super::repo_files::RepoFiles;
-use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
+use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 use crate::shell::quote_shell_word;
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
@@ -9,7 +9,7 @@ pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     detect: detect_dotnet,
 };
 
-fn detect_dotnet(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
+fn detect_dotnet(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
     let here = |endings: &[&str]| {
         let mut files = tree.files_below(folder).filter(|file| {
             let ending = file.rsplit('.').next().unwrap_or_default();
@@ -38,7 +38,7 @@ fn detect_dotnet(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
     };
     // Without tests here, a test project further down counts by itself.
     let covers = !hits.is_empty();
-    Some(FolderDetection {
+    Some(FolderDetectedChecks {
         checks: hits,
         covers_subfolders: covers,
     })

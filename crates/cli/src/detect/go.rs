@@ -1,14 +1,14 @@
 //! Detects Go checks: `go test` and `go vet`, or golangci-lint where it is configured.
 
 use super::repo_files::RepoFiles;
-use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
+use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "go",
     detect: detect_go,
 };
 
-fn detect_go(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
+fn detect_go(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
     if !tree.has_file(folder, "go.mod") {
         return None;
     }
@@ -34,7 +34,7 @@ fn detect_go(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
         // A `replace` directive or a workspace reads modules outside of the folder.
         hit.reaches_out = module.contains("=> ../") || tree.has_file("", "go.work");
     }
-    Some(FolderDetection {
+    Some(FolderDetectedChecks {
         checks: hits,
         covers_subfolders: true,
     })

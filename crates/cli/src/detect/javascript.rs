@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::repo_files::RepoFiles;
-use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
+use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "js",
@@ -89,7 +89,7 @@ impl PackageManager {
     }
 }
 
-fn detect_javascript_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
+fn detect_javascript_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
     let package: Value =
         serde_json::from_str(tree.project_file_text(folder, "package.json")).ok()?;
     let manager = PackageManager::detect_package_manager(tree, folder, &package);
@@ -104,7 +104,10 @@ fn detect_javascript_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDete
     for (kind, names) in SCRIPTS {
         // A script of the root comes first: in a workspace it usually runs the members' scripts
         // itself.
-        if let Some(name) = names.iter().find(|name| is_check_script(&package, name)) {
+        if let Some(name) = names
+            .iter()
+            .find(|name| is_check_only_package_script(&package, name))
+        {
             let why = format!("script {name} of package.json");
             hits.push(DetectedFolderCheck::new(
                 *kind,
@@ -113,9 +116,11 @@ fn detect_javascript_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDete
             ));
             continue;
         }
-        let within = names
-            .iter()
-            .find(|name| members.iter().any(|member| is_check_script(member, name)));
+        let within = names.iter().find(|name| {
+            members
+                .iter()
+                .any(|member| is_check_only_package_script(member, name))
+        });
         if let Some(name) = within
             && let Some(run) = manager.script_command_for_all_workspaces(name)
         {
@@ -160,7 +165,7 @@ fn detect_javascript_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDete
         hit.reaches_out = text.contains("workspace:") || text.contains(":../");
     }
     let covers = hits.iter().any(|hit| hit.kind == DetectedCheckKind::Tests);
-    Some(FolderDetection {
+    Some(FolderDetectedChecks {
         checks: hits,
         covers_subfolders: covers,
     })
@@ -168,7 +173,7 @@ fn detect_javascript_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDete
 
 /// Returns whether a script only looks: it is not npm's stub, does not wait for changes and does
 /// not fix what it finds.
-fn is_check_script(package: &Value, name: &str) -> bool {
+fn is_check_only_package_script(package: &Value, name: &str) -> bool {
     let script = package
         .pointer(&format!("/scripts/{name}"))
         .and_then(Value::as_str)

@@ -1,7 +1,7 @@
 //! Detects tests of Gradle and Maven, run through the repo's own wrapper where it has one.
 
 use super::repo_files::RepoFiles;
-use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
+use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "jvm",
@@ -15,7 +15,7 @@ const GRADLE: &[&str] = &[
     "build.gradle.kts",
 ];
 
-fn detect_jvm(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
+fn detect_jvm(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
     let (wrapper, program, arguments, why) =
         if let Some(file) = tree.first_present_file(folder, GRADLE) {
             ("gradlew", "gradle", "test", file)
@@ -32,7 +32,7 @@ fn detect_jvm(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
     };
     let mut hit = DetectedFolderCheck::new(DetectedCheckKind::Tests, run, why);
     hit.timeout = Some("20m");
-    Some(FolderDetection {
+    Some(FolderDetectedChecks {
         checks: vec![hit],
         covers_subfolders: true,
     })

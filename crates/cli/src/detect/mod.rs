@@ -56,7 +56,7 @@ pub(crate) struct DetectedCheck {
 
 /// What a family finds in one folder.
 #[derive(Debug, Default)]
-struct FolderDetection {
+struct FolderDetectedChecks {
     checks: Vec<DetectedFolderCheck>,
     /// Manifests of the same family further down belong to this one.
     covers_subfolders: bool,
@@ -94,7 +94,7 @@ impl DetectedFolderCheck {
 /// of the family.
 struct ToolchainDetector {
     name: &'static str,
-    detect: fn(&RepoFiles, &str) -> Option<FolderDetection>,
+    detect: fn(&RepoFiles, &str) -> Option<FolderDetectedChecks>,
 }
 
 /// All families. Recipes are last: they count where nothing else was found.

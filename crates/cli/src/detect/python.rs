@@ -3,7 +3,7 @@
 //! environment.
 
 use super::repo_files::{RepoFiles, is_python_test};
-use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
+use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "python",
@@ -25,7 +25,7 @@ const MANIFESTS: &[&str] = &[
     ".mypy.ini",
 ];
 
-fn detect_python(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
+fn detect_python(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
     let manifest = tree.first_present_file(folder, MANIFESTS);
     let tests = tree
         .files_below(folder)
@@ -44,7 +44,7 @@ fn detect_python(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
             .any(|text| text.contains("../"));
     }
     let covers = !hits.is_empty();
-    Some(FolderDetection {
+    Some(FolderDetectedChecks {
         checks: hits,
         covers_subfolders: covers,
     })

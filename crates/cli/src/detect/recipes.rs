@@ -1,14 +1,14 @@
 //! Detects checks of make and just: targets that are named for what they check.
 
 use super::repo_files::RepoFiles;
-use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
+use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "recipes",
     detect: detect_make_and_just,
 };
 
-fn detect_make_and_just(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
+fn detect_make_and_just(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
     let files = [
         ("just", ["justfile", "Justfile", ".justfile"]),
         ("make", ["GNUmakefile", "makefile", "Makefile"]),
@@ -39,7 +39,7 @@ fn detect_make_and_just(tree: &RepoFiles, folder: &str) -> Option<FolderDetectio
             hit
         })
         .collect();
-    Some(FolderDetection {
+    Some(FolderDetectedChecks {
         checks: hits,
         covers_subfolders: true,
     })

@@ -142,7 +142,7 @@ impl InstallRecord {
     fn save_installed_files(&self) -> io::Result<()> {
         let file = self.state.join("installed.json");
         if self.files.is_empty() {
-            durable_file::remove_file(&file)?;
+            durable_file::remove_file_if_present(&file)?;
             // The copies that the record named are useless without it.
             let _ = std::fs::remove_dir_all(self.state.join("installed"));
             return Ok(());

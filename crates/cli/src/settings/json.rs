@@ -6,8 +6,8 @@ use checkrein_adapters::settings::HookHandlerAction;
 use super::json_tree::{JsonNode, JsonWithPositions};
 use super::new_json::json_string;
 use super::{
-    EditedSettingsText, OrderedJson, SettingsEditError, insert_texts,
-    remove_inserted_settings_texts,
+    EditedSettingsText, OrderedJson, SettingsEditError, remove_inserted_settings_texts,
+    splice_texts_into_settings,
 };
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -27,15 +27,15 @@ pub(crate) fn install_hook_entries(
     if body.trim().is_empty() {
         let written = style.render_new_settings_json(entries);
         let end = if body.is_empty() { style.newline } else { "" };
-        return Ok(insert_texts(
+        return Ok(splice_texts_into_settings(
             text,
             vec![(offset, format!("{written}{end}"))],
         ));
     }
     let parsed = JsonWithPositions::parse_commented_json(body)?;
-    let splices = plan_insertions(body, &parsed, &style, entries)?;
+    let splices = plan_hook_insertions(body, &parsed, &style, entries)?;
     let splices = splices.into_iter().map(|(at, piece)| (at + offset, piece));
-    Ok(insert_texts(text, splices.collect()))
+    Ok(splice_texts_into_settings(text, splices.collect()))
 }
 
 /// Removes our entries: the very text that was inserted if it is still there, else the entries and
@@ -167,7 +167,7 @@ impl JsonStyle {
 }
 
 /// Plans the insertions: each is a place in `body` and the text that goes there.
-fn plan_insertions(
+fn plan_hook_insertions(
     body: &str,
     parsed: &JsonWithPositions,
     style: &JsonStyle,
@@ -183,7 +183,7 @@ fn plan_insertions(
         return Err(shape("line 1, column 1", "an object"));
     }
     let Some(hooks) = root.json_value_of_key("hooks") else {
-        let end = JsonInsertionPoint::locate_insertion_point(body, parsed, style, root);
+        let end = JsonInsertionPoint::locate_json_insertion_point(body, parsed, style, root);
         return Ok(vec![end.build_json_insertion(style, |indent| {
             style.render_hooks_member("hooks", entries, indent)
         })]);
@@ -199,7 +199,8 @@ fn plan_insertions(
         match hooks.json_value_of_key(entry.0) {
             None => missing.push(entry),
             Some(list) if list.is_json_array() => {
-                let end = JsonInsertionPoint::locate_insertion_point(body, parsed, style, list);
+                let end =
+                    JsonInsertionPoint::locate_json_insertion_point(body, parsed, style, list);
                 splices.push(end.build_json_insertion(style, |_| {
                     entry.1.render_json_on_one_line(!style.tight)
                 }));
@@ -208,7 +209,7 @@ fn plan_insertions(
         }
     }
     if !missing.is_empty() {
-        let end = JsonInsertionPoint::locate_insertion_point(body, parsed, style, hooks);
+        let end = JsonInsertionPoint::locate_json_insertion_point(body, parsed, style, hooks);
         splices.push(end.build_json_insertion(style, |indent| {
             let events: Vec<String> = missing
                 .iter()
@@ -238,7 +239,7 @@ struct JsonInsertionPoint {
 }
 
 impl JsonInsertionPoint {
-    fn locate_insertion_point(
+    fn locate_json_insertion_point(
         body: &str,
         parsed: &JsonWithPositions,
         style: &JsonStyle,

@@ -82,7 +82,7 @@ pub(crate) fn remove_checkrein_entries(
 }
 
 /// Inserts texts at places, all of which are places in the old text.
-fn insert_texts(text: &str, mut splices: Vec<(usize, String)>) -> EditedSettingsText {
+fn splice_texts_into_settings(text: &str, mut splices: Vec<(usize, String)>) -> EditedSettingsText {
     splices.sort_by_key(|(at, _)| *at);
     let mut out = String::new();
     let mut from = 0;
@@ -106,5 +106,5 @@ pub(crate) fn append_settings_line(text: &str, line: &str) -> EditedSettingsText
     } else {
         newline
     };
-    insert_texts(text, vec![(text.len(), format!("{before}{line}{newline}"))])
+    splice_texts_into_settings(text, vec![(text.len(), format!("{before}{line}{newline}"))])
 }

@@ -117,7 +117,7 @@ fn set_default_permissions(_: &fs::File) -> io::Result<()> {
 }
 
 /// Removes a file, and folders that are empty without it.
-pub(crate) fn remove_with_folders(path: &Path, folders: &[PathBuf]) -> io::Result<()> {
+pub(crate) fn remove_file_and_empty_folders(path: &Path, folders: &[PathBuf]) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if !is_not_found_error(&error) => return Err(error),
         _ => {}

@@ -4,7 +4,10 @@
 use checkrein_adapters::codex_trust;
 use toml_edit::{DocumentMut, Item, Table, value};
 
-use super::{EditedSettingsText, SettingsEditError, insert_texts, remove_inserted_settings_texts};
+use super::{
+    EditedSettingsText, SettingsEditError, remove_inserted_settings_texts,
+    splice_texts_into_settings,
+};
 
 /// A handler's name in the config, and the digest of its definition.
 pub(crate) type ReviewedHookDigest = (String, String);
@@ -40,7 +43,7 @@ pub(crate) fn write_codex_hook_reviews(
             inserted: Vec::new(),
         }
     } else {
-        insert_texts(text, vec![(text.len(), piece)])
+        splice_texts_into_settings(text, vec![(text.len(), piece)])
     };
     // A `hooks` that is written as an inline table takes no table below it, and old reviews are
     // renewed where they are. Both need the parsed document, and are undone by their keys.

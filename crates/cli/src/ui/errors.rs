@@ -14,7 +14,7 @@ use crate::ui::style::Paint;
 
 /// Whose fault an error is, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CommandErrorKind {
+pub(crate) enum CliErrorKind {
     /// A mistake in what was typed or configured.
     Usage,
     /// A failure of the machine or of Checkrein.
@@ -30,7 +30,7 @@ pub(crate) enum CommandErrorKind {
 /// An error with what to do about it.
 #[derive(Debug)]
 pub(crate) struct CommandError {
-    pub(crate) kind: CommandErrorKind,
+    pub(crate) kind: CliErrorKind,
     pub(crate) what: String,
     pub(crate) hint: Option<String>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct CommandError {
 impl CommandError {
     pub(crate) fn usage_error(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
-            kind: CommandErrorKind::Usage,
+            kind: CliErrorKind::Usage,
             what: what.into(),
             hint: Some(hint.into()),
         }
@@ -46,7 +46,7 @@ impl CommandError {
 
     pub(crate) fn forbidden_error(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
-            kind: CommandErrorKind::Forbidden,
+            kind: CliErrorKind::Forbidden,
             what: what.into(),
             hint: Some(hint.into()),
         }
@@ -54,7 +54,7 @@ impl CommandError {
 
     pub(crate) fn inconclusive_error(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
-            kind: CommandErrorKind::Inconclusive,
+            kind: CliErrorKind::Inconclusive,
             what: what.into(),
             hint: Some(hint.into()),
         }
@@ -62,7 +62,7 @@ impl CommandError {
 
     pub(crate) fn interrupted_error(what: impl Into<String>) -> Self {
         Self {
-            kind: CommandErrorKind::Interrupted,
+            kind: CliErrorKind::Interrupted,
             what: what.into(),
             hint: None,
         }
@@ -70,7 +70,7 @@ impl CommandError {
 
     pub(crate) fn command_failed_error(what: impl Into<String>) -> Self {
         Self {
-            kind: CommandErrorKind::Failed,
+            kind: CliErrorKind::Failed,
             what: what.into(),
             hint: None,
         }
@@ -80,7 +80,7 @@ impl CommandError {
 impl From<ConfigError> for CommandError {
     fn from(error: ConfigError) -> Self {
         Self {
-            kind: CommandErrorKind::Usage,
+            kind: CliErrorKind::Usage,
             what: error.to_string(),
             hint: None,
         }
@@ -132,11 +132,11 @@ pub(crate) fn report_command_error(error: &CommandError) -> ExitCode {
         crate::ui::print_wrapped_to_stderr(&format!("  {hint}"));
     }
     exit_code::to_exit_code(match error.kind {
-        CommandErrorKind::Usage => exit_code::USAGE,
-        CommandErrorKind::Failed => exit_code::NO,
+        CliErrorKind::Usage => exit_code::USAGE,
+        CliErrorKind::Failed => exit_code::NO,
         // A code of its own, so that a script can tell "ask a person" from a usage error.
-        CommandErrorKind::Forbidden => exit_code::FORBIDDEN,
-        CommandErrorKind::Inconclusive => exit_code::INCONCLUSIVE,
-        CommandErrorKind::Interrupted => exit_code::INTERRUPTED,
+        CliErrorKind::Forbidden => exit_code::FORBIDDEN,
+        CliErrorKind::Inconclusive => exit_code::INCONCLUSIVE,
+        CliErrorKind::Interrupted => exit_code::INTERRUPTED,
     })
 }

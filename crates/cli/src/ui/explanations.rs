@@ -80,7 +80,7 @@ pub(crate) fn transition_text(transition: &Transition) -> String {
 }
 
 /// Returns whether the sentence of an ending says this fact already.
-pub(crate) fn ending_states_decision_factor(
+pub(crate) fn is_factor_stated_by_ending(
     because: &DecisionFactor,
     transition: &Transition,
 ) -> bool {
@@ -121,7 +121,7 @@ pub(crate) fn was_let_through_because_off(because: &DecisionFactor) -> bool {
 
 /// Returns what an ending means, in a sentence. `held_up_by` is what kept its stop from being
 /// judged, if anything.
-pub(crate) fn ending_meaning(
+pub(crate) fn task_ending_meaning(
     transition: &Transition,
     why: &[DecisionFactor],
     held_up_by: Option<StopHoldupCause>,
@@ -272,7 +272,7 @@ pub(crate) fn decision_factor_text(because: &DecisionFactor) -> String {
         DecisionFactor::Detector { detector, count } => {
             format!("{detector} saw the pattern {}", count_with_noun(*count, "time"))
         }
-        DecisionFactor::Layer(fact) => layer_answer_text(fact),
+        DecisionFactor::Layer(fact) => middleware_answer_text(fact),
         DecisionFactor::LayerPassedOver => {
             "a layer of middleware could not judge something in this task, and its stance allowed that"
                 .to_owned()
@@ -439,7 +439,7 @@ pub(crate) fn judge_usage_text(testimony: &JudgeUsage) -> String {
 }
 
 /// Returns what a layer of middleware said, and how long that took.
-pub(crate) fn layer_answer_text(fact: &MiddlewareAnswerFact) -> String {
+pub(crate) fn middleware_answer_text(fact: &MiddlewareAnswerFact) -> String {
     let MiddlewareAnswerFact { layer, .. } = fact;
     // Before a tool runs, a rewrite is a proposal; after it, the result was replaced.
     let says = match fact.says {
@@ -600,7 +600,7 @@ pub(crate) fn task_ending_line(
     format!(
         "checkrein: {}. {} Why: checkrein show {id} --why",
         self::transition_text(transition),
-        ending_meaning(transition, why, held_up_by)
+        task_ending_meaning(transition, why, held_up_by)
     )
 }
 

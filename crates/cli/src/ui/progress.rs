@@ -92,7 +92,7 @@ impl CheckProgressView {
     }
 
     /// Shows an event. It is called from many threads.
-    pub(crate) fn show_progress(&self, progress: VerificationProgress) {
+    pub(crate) fn show_check_progress(&self, progress: VerificationProgress) {
         match progress {
             VerificationProgress::Started { verifier, .. } => {
                 self.start_progress_bar(verifier, "running")

@@ -128,7 +128,7 @@ enum TimelineEntryLayout {
 }
 
 impl TimelineEntry {
-    fn quoted_entry(mark: StyledLine, text: &str) -> Option<Self> {
+    fn one_line_quoted_entry(mark: StyledLine, text: &str) -> Option<Self> {
         Some(Self {
             mark,
             text: StyledLine::from(&escape_to_one_line(text)),
@@ -136,7 +136,7 @@ impl TimelineEntry {
         })
     }
 
-    fn from_checkrein(mark: StyledLine, text: &str) -> Option<Self> {
+    fn wrapped_checkrein_entry(mark: StyledLine, text: &str) -> Option<Self> {
         Some(Self {
             mark,
             text: StyledLine::from(&escape_to_one_line(text)),
@@ -155,14 +155,18 @@ fn checks_running_timeline_entry(effects: &[Effect]) -> Option<TimelineEntry> {
         .collect();
     let text = format!("checking: {}", names.join(", "));
     let mark = StyledLine::line_from_styled_text(Paint::Dim, "◇");
-    TimelineEntry::from_checkrein(mark, &text).filter(|_| !names.is_empty())
+    TimelineEntry::wrapped_checkrein_entry(mark, &text).filter(|_| !names.is_empty())
 }
 
 fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
-    let plain =
-        |mark: &str, text: String| TimelineEntry::from_checkrein(StyledLine::from(mark), &text);
+    let plain = |mark: &str, text: String| {
+        TimelineEntry::wrapped_checkrein_entry(StyledLine::from(mark), &text)
+    };
     let painted = |paint: Paint, mark: &str, text: String| {
-        TimelineEntry::from_checkrein(StyledLine::line_from_styled_text(paint, mark), &text)
+        TimelineEntry::wrapped_checkrein_entry(
+            StyledLine::line_from_styled_text(paint, mark),
+            &text,
+        )
     };
     match event {
         Event::Input(stamped) => match &stamped.input {
@@ -170,7 +174,7 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
             Input::PromptSubmitted(prompt) if prompt.text.trim().is_empty() => None,
             Input::PromptSubmitted(prompt) => {
                 let text = format!("person: {}", short_quote(&prompt.text));
-                TimelineEntry::quoted_entry(StyledLine::from("❯"), &text)
+                TimelineEntry::one_line_quoted_entry(StyledLine::from("❯"), &text)
             }
             Input::ToolRequested(request) => {
                 let text = format!(
@@ -178,11 +182,11 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
                     request.tool,
                     short_quote(&main_argument(&request.args))
                 );
-                TimelineEntry::quoted_entry(StyledLine::from("·"), &text)
+                TimelineEntry::one_line_quoted_entry(StyledLine::from("·"), &text)
             }
             Input::StopRequested(stop) => {
                 let text = format!("agent wants to stop: {}", short_quote(&stop.message));
-                TimelineEntry::quoted_entry(
+                TimelineEntry::one_line_quoted_entry(
                     StyledLine::line_from_styled_text(Paint::Strong, "■"),
                     &text,
                 )
@@ -246,7 +250,7 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
             Input::ToolReturned(_) => {
                 let speaks = |fact: &&MiddlewareAnswerFact| fact.says != MiddlewareAnswer::Pass;
                 let said = stamped.layers.iter().find(speaks)?;
-                painted(Paint::Warn, "!", explanations::layer_answer_text(said))
+                painted(Paint::Warn, "!", explanations::middleware_answer_text(said))
             }
             Input::SessionStarted(_)
             | Input::RoundEnded(_)

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use checkrein_scripted::coder::{PROVIDER_ENTRIES, ScriptedCoderConversation, TURN_TOKENS};
-use checkrein_scripted::{CoderTurn, ScriptedCoderServer};
+use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -37,16 +37,18 @@ fn fly(world: &World, coder: &ScriptedCoderServer) -> Said {
     ))
 }
 
-fn script(heard: &ScriptedCoderConversation) -> CoderTurn {
+fn script(heard: &ScriptedCoderConversation) -> ScriptedCoderTurn {
     let step = |n| format!("sleep 0.03; echo step-{n} >> ../steps; sleep 0.03");
     let is_unknown = heard.new_text.contains("took effect is not known");
     let has_noted = heard.full_text.contains("echo right");
     match heard.turns {
-        n if n == STEPS / 2 => CoderTurn::scripted_text_turn("The goal is reached."),
-        n if n < STEPS => CoderTurn::shell_turn(&step(n)),
-        n if n == STEPS || is_unknown && !has_noted => CoderTurn::patch_turn(FIX),
-        n if n < 30 && (is_unknown || !has_noted) => CoderTurn::shell_turn("echo right > notes"),
-        _ => CoderTurn::scripted_text_turn("Reached."),
+        n if n == STEPS / 2 => ScriptedCoderTurn::scripted_text_turn("The goal is reached."),
+        n if n < STEPS => ScriptedCoderTurn::scripted_shell_call_turn(&step(n)),
+        n if n == STEPS || is_unknown && !has_noted => ScriptedCoderTurn::patch_turn(FIX),
+        n if n < 30 && (is_unknown || !has_noted) => {
+            ScriptedCoderTurn::scripted_shell_call_turn("echo right > notes")
+        }
+        _ => ScriptedCoderTurn::scripted_text_turn("Reached."),
     }
 }
 
@@ -58,7 +60,7 @@ fn killed_at_random_moments_it_goes_on_with_what_is_left() {
     while left > 0 {
         let world = repo(true);
         goal(&world, "dollars = 5\ntokens = 100_000\n");
-        let coder = ScriptedCoderServer::start_server(script).unwrap();
+        let coder = ScriptedCoderServer::start_scripted_coder(script).unwrap();
         for _ in 0..left.min(5) {
             let mut run = run(
                 &world,
@@ -105,7 +107,7 @@ fn killed_at_random_moments_it_goes_on_with_what_is_left() {
 fn each_criterion_is_listed_with_its_evidence() {
     let world = repo(true);
     goal(&world, "dollars = 5\nseconds = 600\n");
-    let coder = ScriptedCoderServer::start_server(script).unwrap();
+    let coder = ScriptedCoderServer::start_scripted_coder(script).unwrap();
     let said = fly(&world, &coder);
     assert_eq!(said.code, Some(0), "{said:?}");
     let told = said.json();
@@ -153,12 +155,12 @@ fn a_spent_budget_ends_it_and_the_goal_cannot_be_made_easier() {
     ] {
         let world = repo(true);
         goal(&world, budget);
-        let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
-            0 => CoderTurn::shell_turn("sh -c 'echo goal > GOAL.toml'"),
-            1 => {
-                CoderTurn::patch_turn("*** Begin Patch\n*** Delete File: GOAL.toml\n*** End Patch")
-            }
-            n => CoderTurn::shell_turn(&format!("sleep 0.4; echo {n}")),
+        let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
+            0 => ScriptedCoderTurn::scripted_shell_call_turn("sh -c 'echo goal > GOAL.toml'"),
+            1 => ScriptedCoderTurn::patch_turn(
+                "*** Begin Patch\n*** Delete File: GOAL.toml\n*** End Patch",
+            ),
+            n => ScriptedCoderTurn::scripted_shell_call_turn(&format!("sleep 0.4; echo {n}")),
         });
         let coder = coder.unwrap();
         let before = read(&world, "GOAL.toml");
@@ -175,9 +177,9 @@ fn two_runs_of_one_goal_exclude_each_other() {
     let world = repo(true);
     goal(&world, "iterations = 9");
     let (ready, go) = (world.pipe("ready"), world.pipe("go"));
-    let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
-        0 => CoderTurn::shell_turn("echo ready > ../ready; cat ../go"),
-        _ => CoderTurn::scripted_text_turn("Stuck."),
+    let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
+        0 => ScriptedCoderTurn::scripted_shell_call_turn("echo ready > ../ready; cat ../go"),
+        _ => ScriptedCoderTurn::scripted_text_turn("Stuck."),
     });
     let coder = coder.unwrap();
     let mut first = run(
@@ -207,7 +209,7 @@ fn two_runs_of_one_goal_exclude_each_other() {
 fn mistakes_in_a_goal_are_told() {
     let (name, ..) = PROVIDER_ENTRIES[0];
     let world = repo(true);
-    let coder = ScriptedCoderServer::start_server(script).unwrap();
+    let coder = ScriptedCoderServer::start_scripted_coder(script).unwrap();
     let fails = |text: Option<&str>, told: &str| {
         if let Some(text) = text {
             world.write("GOAL.toml", text);
@@ -233,13 +235,13 @@ fn mistakes_in_a_goal_are_told() {
 fn a_goal_that_was_edited_is_another_one() {
     let world = repo(true);
     goal(&world, "iterations = 4");
-    let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
-        0 => CoderTurn::patch_turn(
+    let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
+        0 => ScriptedCoderTurn::patch_turn(
             "*** Begin Patch\n*** Add File: e.sh\n+sed -i 's/grep -q right notes/true/' G*L.toml\n*** End Patch",
         ),
-        1 => CoderTurn::shell_turn("sh e.sh"),
-        2 => CoderTurn::patch_turn(FIX),
-        _ => CoderTurn::scripted_text_turn("Reached."),
+        1 => ScriptedCoderTurn::scripted_shell_call_turn("sh e.sh"),
+        2 => ScriptedCoderTurn::patch_turn(FIX),
+        _ => ScriptedCoderTurn::scripted_text_turn("Reached."),
     });
     let coder = coder.unwrap();
     let first = fly(&world, &coder);
@@ -260,13 +262,15 @@ fn the_same_goal_in_another_worktree_runs_separately() {
     let other = world.outside("other");
     world.git(&["worktree", "add", "-q", "--detach", other.to_str().unwrap()]);
     let ready = world.pipe("ready");
-    let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
+    let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
         0 if heard.full_text.contains("reached when") => {
-            CoderTurn::shell_turn("if mkdir ../begun; then echo ready > ../ready; sleep 611; fi")
+            ScriptedCoderTurn::scripted_shell_call_turn(
+                "if mkdir ../begun; then echo ready > ../ready; sleep 611; fi",
+            )
         }
-        1 => CoderTurn::patch_turn(FIX),
-        2 => CoderTurn::shell_turn("echo right > notes"),
-        _ => CoderTurn::scripted_text_turn("Reached."),
+        1 => ScriptedCoderTurn::patch_turn(FIX),
+        2 => ScriptedCoderTurn::scripted_shell_call_turn("echo right > notes"),
+        _ => ScriptedCoderTurn::scripted_text_turn("Reached."),
     });
     let coder = coder.unwrap();
     let mut first = run(&world, &coder, name, &["--autopilot", "GOAL.toml"]);
@@ -295,11 +299,11 @@ fn the_same_goal_in_another_worktree_runs_separately() {
 fn old_evidence_is_told_as_old() {
     let world = repo(true);
     goal(&world, "iterations = 5");
-    let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
-        0 => CoderTurn::shell_turn("echo right > notes"),
-        1 => CoderTurn::scripted_text_turn("Reached."),
-        2 => CoderTurn::shell_turn("echo wrong > notes"),
-        n => CoderTurn::shell_turn(&format!("echo {n}")),
+    let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
+        0 => ScriptedCoderTurn::scripted_shell_call_turn("echo right > notes"),
+        1 => ScriptedCoderTurn::scripted_text_turn("Reached."),
+        2 => ScriptedCoderTurn::scripted_shell_call_turn("echo wrong > notes"),
+        n => ScriptedCoderTurn::scripted_shell_call_turn(&format!("echo {n}")),
     });
     let said = fly(&world, &coder.unwrap());
     assert_eq!(said.code, Some(12), "{said:?}");

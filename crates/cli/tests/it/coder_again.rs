@@ -4,7 +4,7 @@
 use std::process::Stdio;
 
 use checkrein_scripted::coder::{PROVIDER_ENTRIES, ScriptedCoderConversation, TURN_TOKENS};
-use checkrein_scripted::{CoderTurn, ScriptedCoderServer};
+use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn};
 use rustix::process::Signal;
 
 use crate::coder::{FIX, GOAL, read, repo, run, says};
@@ -15,16 +15,16 @@ use crate::world::{World, read_line};
 /// Steps of the script, each of which leaves a line outside of the tree.
 const STEPS: usize = 8;
 
-fn script(heard: &ScriptedCoderConversation) -> CoderTurn {
+fn script(heard: &ScriptedCoderConversation) -> ScriptedCoderTurn {
     let step = |n| format!("sleep 0.03; echo step-{n} >> ../steps; sleep 0.03");
     match heard.turns {
         // A false claim in the middle: feedback has to survive, too.
-        n if n == STEPS / 2 => CoderTurn::scripted_text_turn("Done."),
-        n if n < STEPS => CoderTurn::shell_turn(&step(n)),
+        n if n == STEPS / 2 => ScriptedCoderTurn::scripted_text_turn("Done."),
+        n if n < STEPS => ScriptedCoderTurn::scripted_shell_call_turn(&step(n)),
         n if n == STEPS || heard.new_text.contains("took effect is not known") => {
-            CoderTurn::patch_turn(FIX)
+            ScriptedCoderTurn::patch_turn(FIX)
         }
-        _ => CoderTurn::scripted_text_turn("Mended."),
+        _ => ScriptedCoderTurn::scripted_text_turn("Mended."),
     }
 }
 
@@ -36,7 +36,7 @@ fn a_run_killed_at_random_moments_is_resumed() {
     while left > 0 {
         rounds += 1;
         let world = repo(true);
-        let coder = ScriptedCoderServer::start_server(script).unwrap();
+        let coder = ScriptedCoderServer::start_scripted_coder(script).unwrap();
         // All but the last of these runs are killed.
         let mut alive = 6;
         let told = loop {
@@ -92,12 +92,13 @@ fn a_run_killed_at_random_moments_is_resumed() {
 fn a_finished_run_reports_again_and_takes_a_new_task() {
     let (name, ..) = PROVIDER_ENTRIES[2];
     let world = repo(true);
-    let coder =
-        ScriptedCoderServer::start_server(|heard| match heard.new_text.contains("say why") {
-            true => CoderTurn::scripted_text_turn("It was wrong."),
-            false if heard.turns == 0 => CoderTurn::patch_turn(FIX),
-            false => CoderTurn::scripted_text_turn("Mended."),
-        });
+    let coder = ScriptedCoderServer::start_scripted_coder(|heard| {
+        match heard.new_text.contains("say why") {
+            true => ScriptedCoderTurn::scripted_text_turn("It was wrong."),
+            false if heard.turns == 0 => ScriptedCoderTurn::patch_turn(FIX),
+            false => ScriptedCoderTurn::scripted_text_turn("Mended."),
+        }
+    });
     let coder = coder.unwrap();
     let said = says(&mut run(&world, &coder, name, &["--model", name, GOAL]));
     assert_eq!(said.code, Some(0), "{said:?}");
@@ -151,10 +152,10 @@ fn a_call_cut_by_a_kill_is_counted_once_with_a_new_task() {
     let (name, ..) = PROVIDER_ENTRIES[0];
     let world = repo(true);
     let ready = world.pipe("ready");
-    let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
-        0 => CoderTurn::shell_turn("echo ready > ../ready; sleep 609"),
-        1 => CoderTurn::patch_turn(FIX),
-        _ => CoderTurn::scripted_text_turn("Mended."),
+    let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
+        0 => ScriptedCoderTurn::scripted_shell_call_turn("echo ready > ../ready; sleep 609"),
+        1 => ScriptedCoderTurn::patch_turn(FIX),
+        _ => ScriptedCoderTurn::scripted_text_turn("Mended."),
     });
     let coder = coder.unwrap();
     killed(&world, &coder, name, &ready);
@@ -177,12 +178,12 @@ fn a_call_whose_secret_was_not_kept_is_not_made_again() {
     let (name, ..) = PROVIDER_ENTRIES[0];
     let world = repo(true);
     let ready = world.pipe("ready");
-    let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
-        0 => CoderTurn::shell_turn(
+    let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
+        0 => ScriptedCoderTurn::scripted_shell_call_turn(
             "echo login >> ../logins; echo ready > ../ready; sleep 611; : login --password hunter22",
         ),
-        1 => CoderTurn::patch_turn(FIX),
-        _ => CoderTurn::scripted_text_turn("Mended."),
+        1 => ScriptedCoderTurn::patch_turn(FIX),
+        _ => ScriptedCoderTurn::scripted_text_turn("Mended."),
     });
     let coder = coder.unwrap();
     killed(&world, &coder, name, &ready);
@@ -216,10 +217,10 @@ fn a_result_unseen_by_middleware_never_reaches_the_model() {
         ));
         world.commit();
         let ready = world.pipe("ready");
-        let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
-            0 => CoderTurn::shell_turn("cat secret"),
-            1 => CoderTurn::patch_turn(FIX),
-            _ => CoderTurn::scripted_text_turn("Mended."),
+        let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
+            0 => ScriptedCoderTurn::scripted_shell_call_turn("cat secret"),
+            1 => ScriptedCoderTurn::patch_turn(FIX),
+            _ => ScriptedCoderTurn::scripted_text_turn("Mended."),
         });
         let coder = coder.unwrap();
         killed(&world, &coder, name, &ready);
@@ -253,14 +254,14 @@ fn deeply_nested_arguments_survive_a_resume() {
     let deep = (0..120).fold(serde_json::json!("x"), |within, _| {
         serde_json::json!([within])
     });
-    let coder = ScriptedCoderServer::start_server(move |heard| match heard.turns {
-        0 => CoderTurn::scripted_tool_call_turn(
+    let coder = ScriptedCoderServer::start_scripted_coder(move |heard| match heard.turns {
+        0 => ScriptedCoderTurn::scripted_tool_call_turn(
             "shell",
             serde_json::json!({ "command": "true", "why": deep }),
         ),
-        1 => CoderTurn::patch_turn(FIX),
-        2 => CoderTurn::scripted_text_turn("Mended."),
-        _ => CoderTurn::scripted_text_turn("Done."),
+        1 => ScriptedCoderTurn::patch_turn(FIX),
+        2 => ScriptedCoderTurn::scripted_text_turn("Mended."),
+        _ => ScriptedCoderTurn::scripted_text_turn("Done."),
     });
     let coder = coder.unwrap();
     let said = says(&mut run(&world, &coder, name, &["--model", name, GOAL]));
@@ -280,8 +281,8 @@ fn a_model_without_a_price_takes_up_nothing_that_may_cost_so_much() {
     let config = read(&world, "checkrein.toml");
     world.config(&format!("[caps]\ncost_usd = 0.5\n{config}"));
     let coder = ScriptedCoderServer::start_with_scripted_turns(vec![
-        CoderTurn::patch_turn(FIX),
-        CoderTurn::scripted_text_turn("Mended."),
+        ScriptedCoderTurn::patch_turn(FIX),
+        ScriptedCoderTurn::scripted_text_turn("Mended."),
     ])
     .unwrap();
     let said = says(&mut run(&world, &coder, name, &["--model", name, GOAL]));
@@ -297,11 +298,11 @@ fn a_model_without_a_price_takes_up_nothing_that_may_cost_so_much() {
 fn a_further_task_may_be_cut_once_as_well() {
     let (name, ..) = PROVIDER_ENTRIES[0];
     let world = repo(true);
-    let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
-        0 | 1 => CoderTurn::Truncated("one".to_owned()),
-        2 => CoderTurn::Truncated("two".to_owned()),
-        3 => CoderTurn::patch_turn(FIX),
-        _ => CoderTurn::scripted_text_turn("Mended."),
+    let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
+        0 | 1 => ScriptedCoderTurn::Truncated("one".to_owned()),
+        2 => ScriptedCoderTurn::Truncated("two".to_owned()),
+        3 => ScriptedCoderTurn::patch_turn(FIX),
+        _ => ScriptedCoderTurn::scripted_text_turn("Mended."),
     });
     let coder = coder.unwrap();
     let said = says(&mut run(&world, &coder, name, &["--model", name, GOAL]));
@@ -320,8 +321,8 @@ fn instructions_that_are_no_file_hold_nobody_up() {
     let (name, ..) = PROVIDER_ENTRIES[0];
     let world = repo(true);
     let coder = ScriptedCoderServer::start_with_scripted_turns(vec![
-        CoderTurn::patch_turn(FIX),
-        CoderTurn::scripted_text_turn("Mended."),
+        ScriptedCoderTurn::patch_turn(FIX),
+        ScriptedCoderTurn::scripted_text_turn("Mended."),
     ])
     .unwrap();
     let made = std::process::Command::new("mkfifo")

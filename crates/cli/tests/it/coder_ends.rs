@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use checkrein_scripted::coder::PROVIDER_ENTRIES;
-use checkrein_scripted::{CoderTurn, ScriptedCoderServer};
+use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn};
 
 use crate::approvals::{approve, waiting};
 use crate::coder::{AGAIN, DEPLOY, FIX, GOAL, read, repo, run, says};
@@ -13,14 +13,19 @@ use crate::world::{World, ending, read_line, signal};
 struct End {
     /// Appended to the config.
     config: &'static str,
-    turns: Vec<CoderTurn>,
+    turns: Vec<ScriptedCoderTurn>,
     /// Output tokens of each answer.
     tokens: u64,
     code: i32,
     reason: &'static str,
 }
 
-fn end(config: &'static str, turns: Vec<CoderTurn>, code: i32, reason: &'static str) -> End {
+fn end(
+    config: &'static str,
+    turns: Vec<ScriptedCoderTurn>,
+    code: i32,
+    reason: &'static str,
+) -> End {
     let tokens = 700;
     End {
         config,
@@ -31,13 +36,13 @@ fn end(config: &'static str, turns: Vec<CoderTurn>, code: i32, reason: &'static 
     }
 }
 
-fn done() -> CoderTurn {
-    CoderTurn::scripted_text_turn("Done.")
+fn done() -> ScriptedCoderTurn {
+    ScriptedCoderTurn::scripted_text_turn("Done.")
 }
 
-fn steps() -> Vec<CoderTurn> {
+fn steps() -> Vec<ScriptedCoderTurn> {
     (0..30)
-        .map(|n| CoderTurn::shell_turn(&format!("echo {n}")))
+        .map(|n| ScriptedCoderTurn::scripted_shell_call_turn(&format!("echo {n}")))
         .collect()
 }
 
@@ -45,11 +50,16 @@ fn all() -> Vec<End> {
     vec![
         end(
             "",
-            vec![CoderTurn::patch_turn(FIX), done()],
+            vec![ScriptedCoderTurn::patch_turn(FIX), done()],
             0,
             "task_complete",
         ),
-        end("", vec![CoderTurn::Unavailable(401)], 1, "error/agent"),
+        end(
+            "",
+            vec![ScriptedCoderTurn::Unavailable(401)],
+            1,
+            "error/agent",
+        ),
         end("", vec![done()], 11, "gave_up/same_failures"),
         end(
             "[caps]\nattempts = 9\ncontinues = 1\n",
@@ -78,7 +88,7 @@ fn all() -> Vec<End> {
         ),
         end(
             "[caps]\nwall_clock = \"1s\"\n",
-            vec![CoderTurn::shell_turn("sleep 600")],
+            vec![ScriptedCoderTurn::scripted_shell_call_turn("sleep 600")],
             12,
             "hard_cap/wall_clock",
         ),
@@ -102,25 +112,25 @@ fn all() -> Vec<End> {
         },
         end(
             "",
-            vec![CoderTurn::shell_turn(AGAIN)],
+            vec![ScriptedCoderTurn::scripted_shell_call_turn(AGAIN)],
             14,
             "loop_detected/generic_repeat",
         ),
         end(
             "[[verifier]]\nname = \"lint\"\nrun = \"no-such-linter-anywhere\"\n",
-            vec![CoderTurn::patch_turn(FIX), done()],
+            vec![ScriptedCoderTurn::patch_turn(FIX), done()],
             15,
             "verifier_failed_unrecoverable/lint",
         ),
         end(
             "",
-            vec![CoderTurn::shell_turn(DEPLOY), done()],
+            vec![ScriptedCoderTurn::scripted_shell_call_turn(DEPLOY), done()],
             16,
             "permission_denied",
         ),
         end(
             "",
-            vec![CoderTurn::Truncated("The".to_owned())],
+            vec![ScriptedCoderTurn::Truncated("The".to_owned())],
             18,
             "truncated",
         ),
@@ -177,7 +187,7 @@ fn ctrl_c_ends_it_with_what_it_started() {
     let (name, ..) = PROVIDER_ENTRIES[0];
     let world = repo(true);
     let ready = world.pipe("ready");
-    let turn = CoderTurn::shell_turn("echo ready > ../ready; sleep 608");
+    let turn = ScriptedCoderTurn::scripted_shell_call_turn("echo ready > ../ready; sleep 608");
     let coder = ScriptedCoderServer::start_with_scripted_turns(vec![turn]).unwrap();
     let mut run = run(&world, &coder, name, &["--model", name, GOAL]);
     let child = run
@@ -203,11 +213,13 @@ fn a_run_that_waits_for_a_person_is_taken_up() {
         "deploy.rules",
         "prefix_rule(pattern = [\"sh\", \"deploy.sh\"], decision = \"prompt\", justification = \"a person deploys\")\n",
     );
-    let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
-        0 => CoderTurn::shell_turn(DEPLOY),
-        1 => CoderTurn::scripted_text_turn("I have to wait for a person."),
-        2 if heard.new_text.contains("has answered") => CoderTurn::shell_turn(DEPLOY),
-        _ => CoderTurn::scripted_text_turn("Deployed."),
+    let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
+        0 => ScriptedCoderTurn::scripted_shell_call_turn(DEPLOY),
+        1 => ScriptedCoderTurn::scripted_text_turn("I have to wait for a person."),
+        2 if heard.new_text.contains("has answered") => {
+            ScriptedCoderTurn::scripted_shell_call_turn(DEPLOY)
+        }
+        _ => ScriptedCoderTurn::scripted_text_turn("Deployed."),
     });
     let coder = coder.unwrap();
     world.write("deploy.sh", "echo 42 > answer; touch ../deployed\n");

@@ -2,7 +2,7 @@
 
 use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::event::Event;
-use checkrein_scripted::{CoderTurn, ScriptedCoderServer};
+use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Answer};
@@ -420,11 +420,12 @@ fn a_file_tool_gets_the_same_answer_under_our_own_loop() {
         .iter()
         .map(|(tool, args, _)| (*tool, args.clone()))
         .collect();
-    let coder = ScriptedCoderServer::start_server(move |heard| match turns.get(heard.turns) {
-        Some((tool, args)) => CoderTurn::scripted_tool_call_turn(tool, args.clone()),
-        None => CoderTurn::scripted_text_turn("Done."),
-    })
-    .unwrap();
+    let coder =
+        ScriptedCoderServer::start_scripted_coder(move |heard| match turns.get(heard.turns) {
+            Some((tool, args)) => ScriptedCoderTurn::scripted_tool_call_turn(tool, args.clone()),
+            None => ScriptedCoderTurn::scripted_text_turn("Done."),
+        })
+        .unwrap();
     let said = says(&mut run(
         &world,
         &coder,

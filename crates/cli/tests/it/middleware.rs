@@ -6,7 +6,7 @@ use checkrein_scripted::coder::{
     PROVIDER_ENTRIES, ScriptedCoderConversation, nth_or_last_scripted_turn,
 };
 use checkrein_scripted::reviewer::verdict_request_number;
-use checkrein_scripted::{CoderTurn, ScriptedCoderServer, ScriptedReviewer};
+use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn, ScriptedReviewer};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Answer, BOTH};
@@ -465,15 +465,15 @@ fn run_with_a_model_obeys_all_of_it() {
     world.write("notes", "user = ada, password = hunter2\n");
     let script = |heard: &ScriptedCoderConversation| {
         let turns = [
-            CoderTurn::shell_turn("touch FREEZE"),
-            CoderTurn::shell_turn("git push"),
-            CoderTurn::shell_turn("cat notes"),
-            CoderTurn::shell_turn("echo 42 > answer"),
-            CoderTurn::scripted_text_turn("Done."),
+            ScriptedCoderTurn::scripted_shell_call_turn("touch FREEZE"),
+            ScriptedCoderTurn::scripted_shell_call_turn("git push"),
+            ScriptedCoderTurn::scripted_shell_call_turn("cat notes"),
+            ScriptedCoderTurn::scripted_shell_call_turn("echo 42 > answer"),
+            ScriptedCoderTurn::scripted_text_turn("Done."),
         ];
         nth_or_last_scripted_turn(&turns, heard.turns)
     };
-    let coder = ScriptedCoderServer::start_server(script).unwrap();
+    let coder = ScriptedCoderServer::start_scripted_coder(script).unwrap();
     let (name, ..) = PROVIDER_ENTRIES[0];
     let args = ["--model", name, "--json", "do it"];
     let said = coder::says(&mut coder::run(&world, &coder, name, &args));

@@ -6,7 +6,7 @@ use std::path::Path;
 use checkrein_core::event::Event;
 use checkrein_core::input::Input;
 use checkrein_scripted::coder::PROVIDER_ENTRIES;
-use checkrein_scripted::{CoderTurn, ScriptedCoderServer};
+use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn};
 use checkrein_store::{SqliteStore, Store as _};
 use serde_json::json;
 
@@ -192,11 +192,13 @@ fn the_conversation_of_a_model_is_kept_without_its_secrets() {
     world.write("all.txt", &text);
     world.commit();
     let said = text.clone();
-    let model = ScriptedCoderServer::start_server(move |heard| match heard.turns {
-        0 => CoderTurn::shell_turn(&format!(": <<'END'\n{said}\nEND\ncat all.txt")),
-        1 => CoderTurn::scripted_text_turn(&said),
-        2 => CoderTurn::patch_turn(coder::FIX),
-        _ => CoderTurn::scripted_text_turn("Mended."),
+    let model = ScriptedCoderServer::start_scripted_coder(move |heard| match heard.turns {
+        0 => ScriptedCoderTurn::scripted_shell_call_turn(&format!(
+            ": <<'END'\n{said}\nEND\ncat all.txt"
+        )),
+        1 => ScriptedCoderTurn::scripted_text_turn(&said),
+        2 => ScriptedCoderTurn::patch_turn(coder::FIX),
+        _ => ScriptedCoderTurn::scripted_text_turn("Mended."),
     });
     let model = model.unwrap();
     let goal = format!("{}\n{text}", coder::GOAL);

@@ -1,7 +1,7 @@
 //! A second model beside the agent: what it is asked, and what the agent hears of it.
 
 use checkrein_scripted::reviewer::{self, request_prompt_text, verdict_request_number};
-use checkrein_scripted::{CoderTurn, ScriptedCoderServer, ScriptedReviewer};
+use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn, ScriptedReviewer};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Answer, BOTH};
@@ -419,12 +419,12 @@ fn the_second_models_apply_to_run_with_a_model() {
     })
     .unwrap();
     let coder = ScriptedCoderServer::start_with_scripted_turns(vec![
-        CoderTurn::shell_turn("git push origin main"),
-        CoderTurn::shell_turn("cat README"),
-        CoderTurn::shell_turn("ls"),
-        CoderTurn::shell_turn("echo 1 > parser"),
-        CoderTurn::scripted_text_turn("Done."),
-        CoderTurn::scripted_text_turn("Done, with tests."),
+        ScriptedCoderTurn::scripted_shell_call_turn("git push origin main"),
+        ScriptedCoderTurn::scripted_shell_call_turn("cat README"),
+        ScriptedCoderTurn::scripted_shell_call_turn("ls"),
+        ScriptedCoderTurn::scripted_shell_call_turn("echo 1 > parser"),
+        ScriptedCoderTurn::scripted_text_turn("Done."),
+        ScriptedCoderTurn::scripted_text_turn("Done, with tests."),
     ])
     .unwrap();
     let world = watched(&format!(
@@ -461,10 +461,10 @@ fn a_veto_applies_to_an_autopilot_run() {
     world.write("GOAL.toml", &goal);
     world.commit();
     let coder = ScriptedCoderServer::start_with_scripted_turns(vec![
-        CoderTurn::shell_turn("git push origin main"),
-        CoderTurn::scripted_tool_call_turn("delete_all_files", json!({})),
-        CoderTurn::shell_turn("echo 1 > parser"),
-        CoderTurn::scripted_text_turn("Reached."),
+        ScriptedCoderTurn::scripted_shell_call_turn("git push origin main"),
+        ScriptedCoderTurn::scripted_tool_call_turn("delete_all_files", json!({})),
+        ScriptedCoderTurn::scripted_shell_call_turn("echo 1 > parser"),
+        ScriptedCoderTurn::scripted_text_turn("Reached."),
     ])
     .unwrap();
     let mut flight = coder::run(&world, &coder, NAME, &["--autopilot", "GOAL.toml"]);

@@ -68,7 +68,7 @@ impl VerifierOutcome {
     }
 
     /// It refuses the stop, itself or by its stance, so there is something to mend.
-    pub(super) fn is_verifier_refusing(&self) -> bool {
+    pub(super) fn verifier_refuses_stop(&self) -> bool {
         self.has_not_passed() && !self.is_verifier_awaiting_person()
     }
 
@@ -102,7 +102,7 @@ impl VerifierOutcome {
 
     /// It is held up and nothing is known against the work. Costs a continuation, not an attempt.
     pub(super) fn is_held_up_without_fault(&self) -> bool {
-        self.is_verifier_refusing() && self.held_up.is_some()
+        self.verifier_refuses_stop() && self.held_up.is_some()
     }
 
     /// Its verdict comes from an earlier stop or from a kept (cached) run.
@@ -257,7 +257,7 @@ pub(super) fn evaluate_stop(
         value_if_hard_failed: had_hard_failed,
         outcomes: lines,
         judge_outcomes: witnesses,
-        subjects: subjects_digest(policy, task, pending, |spec| {
+        subjects: verifier_subjects_digest(policy, task, pending, |spec| {
             policy.is_required_verifier(&spec.name)
         }),
     }
@@ -291,7 +291,7 @@ fn verifier_status_at_stop(
     task: &Task,
     pending: &PendingStop,
 ) -> VerifierStatusAtStop {
-    let about = verifier_subject(spec, task, pending);
+    let about = stop_verifier_subject_digest(spec, task, pending);
     let person = spec.tier == VerifierTier::Person;
     let soft = spec.tier != VerifierTier::Hard;
     let calling = match spec.tier {
@@ -448,7 +448,11 @@ pub(super) fn has_evidence_for_other_subject(
     about_this && !(came_back && asked().count() < MAX_REQUESTS_PER_STOP)
 }
 
-fn verifier_subject(spec: &VerifierSpec, task: &Task, pending: &PendingStop) -> Option<Digest> {
+fn stop_verifier_subject_digest(
+    spec: &VerifierSpec,
+    task: &Task,
+    pending: &PendingStop,
+) -> Option<Digest> {
     match spec.subject {
         VerdictSubjectKind::Tree => pending
             .tree
@@ -475,7 +479,7 @@ pub(super) fn failure_set_digest<'a>(
 ) -> EightByteDigest {
     let mut members: Vec<Digest> = Vec::new();
     let failures = lines.filter(|line| {
-        line.is_verifier_refusing()
+        line.verifier_refuses_stop()
             && (line.is_unfinished_check_run() || !line.is_held_up_without_fault())
     });
     for line in failures {
@@ -503,13 +507,13 @@ pub(super) fn failure_set_digest<'a>(
 }
 
 /// Returns the identity of the subjects of these verifiers.
-pub(super) fn subjects_digest(
+pub(super) fn verifier_subjects_digest(
     policy: &Policy,
     task: &Task,
     pending: &PendingStop,
     meant: impl Fn(&VerifierSpec) -> bool,
 ) -> EightByteDigest {
-    let of = |spec: &VerifierSpec| verifier_subject(spec, task, pending);
+    let of = |spec: &VerifierSpec| stop_verifier_subject_digest(spec, task, pending);
     let specs = policy.verifiers.iter().filter(|spec| meant(spec));
     let meant: Vec<Option<Digest>> = specs.map(of).collect();
     let bytes = |digest: &Option<Digest>| digest.map_or(Vec::new(), |of| of.as_bytes().to_vec());
@@ -585,7 +589,7 @@ pub(super) fn explain_advisory_judge_verdicts(
         if spec.is_some_and(|spec| spec.judge.is_some_and(|terms| terms.shadow)) {
             why.push(DecisionFactor::Shadow {
                 verifier: line.verifier.clone(),
-                sends_back: line.is_verifier_refusing(),
+                sends_back: line.verifier_refuses_stop(),
             });
         }
     }

@@ -45,7 +45,8 @@ pub(super) fn transition_if_not_worth_continuing(
     if let Some(spent) = task.bad_ending.as_ref().filter(|_| counts) {
         // The outcome of the approval that the task waited for is news to the main conversation,
         // and may replace the earlier ending.
-        let news = blocked().filter(|came| scope.is_main_scope() && came.can_replace(spent));
+        let news =
+            blocked().filter(|came| scope.is_main_scope() && came.can_replace_bad_ending(spent));
         if let Some(came) = news {
             return Some(came);
         }
@@ -152,7 +153,8 @@ fn judge_attempts_spent(
     let seen = count_answers_seen_by_judges(draft, scope);
     let attempts = |line: &VerifierOutcome| {
         let terms = draft.policy.verifier_spec(&line.verifier)?.judge?;
-        Some(terms.max_attempts).filter(|attempts| line.is_verifier_refusing() && seen >= *attempts)
+        Some(terms.max_attempts)
+            .filter(|attempts| line.verifier_refuses_stop() && seen >= *attempts)
     };
     let line =
         first_verifier_blocking_accept(draft.policy, judged, |line| attempts(line).is_some())?;

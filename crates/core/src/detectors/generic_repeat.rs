@@ -10,7 +10,7 @@
 
 use super::{
     CRITICAL_COUNT, CallWindow, DetectorContext, LoopDetector, LoopPatternMatch, WARNING_COUNT,
-    identical_calls_in_flight, unchanged_outcome_count,
+    identical_calls_in_flight, repeats_with_same_outcome_count,
 };
 use crate::event::LoopSeverity;
 use crate::state::{CALL_WINDOW_LEN, RecentCall};
@@ -53,7 +53,7 @@ impl LoopDetector for GenericRepeatDetector {
             return None;
         }
         // A changed outcome is news, so only an unbroken run of equal outcomes is critical.
-        let still = unchanged_outcome_count(call, before);
+        let still = repeats_with_same_outcome_count(call, before);
         if still >= CRITICAL_COUNT {
             return Some(sighting(LoopSeverity::Critical, still, false));
         }

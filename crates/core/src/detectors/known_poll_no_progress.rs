@@ -7,7 +7,7 @@
 
 use super::{
     CRITICAL_COUNT, CallWindow, DetectorContext, LoopDetector, LoopPatternMatch, WARNING_COUNT,
-    unchanged_outcome_count,
+    repeats_with_same_outcome_count,
 };
 use crate::event::LoopSeverity;
 use crate::state::RecentCall;
@@ -30,7 +30,7 @@ impl LoopDetector for KnownPollNoProgressDetector {
         }
         // Other calls in between do not reset the count: an agent may well do something else while
         // it waits.
-        let count = unchanged_outcome_count(call, before);
+        let count = repeats_with_same_outcome_count(call, before);
         let level = match count {
             CRITICAL_COUNT.. => LoopSeverity::Critical,
             WARNING_COUNT.. => LoopSeverity::Warning,

@@ -91,7 +91,7 @@ pub trait LoopDetector: Sync {
 
 /// Returns how often, newest first, the same call came back with one and the same outcome. Other
 /// calls in between are skipped. A call without an outcome proves nothing.
-fn unchanged_outcome_count(call: &RecentCall, before: CallWindow<'_>) -> u32 {
+fn repeats_with_same_outcome_count(call: &RecentCall, before: CallWindow<'_>) -> u32 {
     let mut head = None;
     let mut count = 0;
     for earlier in before

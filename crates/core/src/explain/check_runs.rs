@@ -179,7 +179,7 @@ impl<'e> TreeChangesDuringStop<'e> {
 
 /// Returns what became of the checks at each stop of a session, in order. `events` are those of the
 /// whole log with their positions; `policy` looks up a sealed policy by digest.
-pub fn check_runs_at_each_stop<'e>(
+pub fn list_check_runs_of_each_stop<'e>(
     events: impl IntoIterator<Item = (EventSeq, &'e Event)>,
     policy: &dyn Fn(&Digest) -> Option<Policy>,
 ) -> Vec<StopCheckRuns> {
@@ -349,7 +349,7 @@ impl CheckRunLogReader {
             Input::StopRequested(stop) => self.add_unanswered_stop(seq, stop),
             Input::TreeRead(read) => {
                 if let Ok(tree) = &read.tree {
-                    self.remember_check_subjects(tree);
+                    self.record_check_subjects_on_tree(tree);
                 }
             }
             Input::EvidenceArrived(arrived) => self.note_arrived_evidence(arrived),
@@ -359,7 +359,7 @@ impl CheckRunLogReader {
 
     fn add_unanswered_stop(&mut self, seq: EventSeq, stop: &StopRequested) {
         if let Ok(tree) = &stop.tree {
-            self.remember_check_subjects(tree);
+            self.record_check_subjects_on_tree(tree);
         }
         let of_scope = |open: &mut UnansweredStop| open.runs.scope == stop.scope;
         // A newer stop of the scope replaces one that was never answered.
@@ -386,7 +386,7 @@ impl CheckRunLogReader {
     }
 
     /// Records the subject of each check on this tree.
-    fn remember_check_subjects(&mut self, tree: &TreeDigests) {
+    fn record_check_subjects_on_tree(&mut self, tree: &TreeDigests) {
         let Some(policy) = &self.policy else {
             return;
         };
@@ -507,7 +507,7 @@ impl CheckRunLogReader {
                 reasons.push(CheckRunReason::EnvironmentChanged);
             }
             if before.act != now.act {
-                let request = self.newest_voiding_act(spec, newest.stop);
+                let request = self.newest_call_voiding_check(spec, newest.stop);
                 reasons.push(CheckRunReason::Act { request });
             }
         }
@@ -563,7 +563,7 @@ impl CheckRunLogReader {
     }
 
     /// Returns the newest tool call of this session after `since` that voids the verifier's result.
-    fn newest_voiding_act(&self, spec: &VerifierSpec, since: EventSeq) -> Option<EventSeq> {
+    fn newest_call_voiding_check(&self, spec: &VerifierSpec, since: EventSeq) -> Option<EventSeq> {
         let voids = |act: &&ToolCallThatMayAffectChecks| {
             spec.inputs.is_empty() || act.reach == ActReach::Outside
         };

@@ -66,7 +66,7 @@ impl NewestPromptAndStop {
         self.stops.clear();
     }
 
-    pub(super) fn forget_deliveries_before_call(&mut self, scope: &ScopeId) {
+    pub(super) fn forget_prompt_and_stop_deliveries(&mut self, scope: &ScopeId) {
         // The agent has acted, so the same prompt again would be a new one.
         self.prompt = None;
         self.stops.retain(|(id, _)| id != scope);
@@ -79,7 +79,7 @@ impl NewestPromptAndStop {
         at: UnixMillis,
         source: &SourceName,
     ) {
-        self.forget_deliveries_before_call(scope);
+        self.forget_prompt_and_stop_deliveries(scope);
         if self.stops.len() >= MAX_STOPS
             // The main conversation's stop is never dropped: counting it twice would count an
             // attempt twice.

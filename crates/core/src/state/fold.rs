@@ -105,7 +105,7 @@ impl SessionState {
         let before = self.now;
         // The clock comes first: everything below is recorded at the new time.
         self.advance_session_clock(stamped.at, stamped.turned_back);
-        self.record_passed_over_layers(stamped);
+        self.record_passed_over_middleware(stamped);
         // The store remembers halted sub-agents that the bounded state has dropped.
         if stamped.halted {
             self.rehalt_forgotten_subagent(stamped.input.scope_id());
@@ -131,7 +131,7 @@ impl SessionState {
                 // The session total counts calls that find no task yet as well.
                 add_saturating(&mut self.totals.tool_calls, 1);
                 self.deliveries
-                    .forget_deliveries_before_call(&request.scope);
+                    .forget_prompt_and_stop_deliveries(&request.scope);
                 self.charge_and_meter_tokens(&request.scope, request.tokens.as_ref());
                 self.count_tool_or_stop_event(self.last, stamped);
             }
@@ -204,7 +204,7 @@ impl SessionState {
         }
     }
 
-    fn record_passed_over_layers(&mut self, stamped: &StampedInput) {
+    fn record_passed_over_middleware(&mut self, stamped: &StampedInput) {
         let over = |fact: &MiddlewareAnswerFact| {
             fact.says == MiddlewareAnswer::PassedOver && fact.stage.can_stage_affect_decision()
         };
@@ -554,7 +554,7 @@ impl SessionState {
                 task.totals.add_tokens(tokens);
                 task.metered = true;
             }
-            self.record_passed_over_layers(&orphan.1);
+            self.record_passed_over_middleware(&orphan.1);
             self.count_tool_or_stop_event(orphan.0, &orphan.1);
         }
     }
@@ -669,7 +669,7 @@ impl SessionState {
                     if let (Ok(tree), Some(failed)) =
                         // Read from the recorded explanation and not judged again, so that replay
                         // under a newer version gives the same state (law 3).
-                        (&pending.tree, has_required_failure(&made.why))
+                        (&pending.tree, has_required_check_failed(&made.why))
                     {
                         self.last_judged = Some((tree.tree, failed));
                     }
@@ -727,7 +727,7 @@ impl SessionState {
         add_saturating(&mut self.totals.busy_ms, span);
         let spends = match &task.bad_ending {
             None => true,
-            Some(spent) => transition.can_replace(spent),
+            Some(spent) => transition.can_replace_bad_ending(spent),
         };
         if spends && !transition.reason.allows_continue_after_reopen() {
             task.bad_ending = Some(transition.clone());
@@ -737,7 +737,7 @@ impl SessionState {
 }
 
 /// Returns whether a required check failed, or `None` if none was judged.
-fn has_required_failure(why: &[DecisionFactor]) -> Option<bool> {
+fn has_required_check_failed(why: &[DecisionFactor]) -> Option<bool> {
     why.iter()
         .filter_map(|because| match because {
             DecisionFactor::Verdict {

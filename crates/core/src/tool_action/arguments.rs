@@ -70,7 +70,7 @@ pub(super) struct ArgumentPathScan {
 
 /// What an argument's name says about its value.
 #[derive(Debug, Clone, Copy, Default)]
-struct ArgumentRole {
+struct ToolArgumentRole {
     is_path: bool,
     is_source: bool,
     is_output: bool,
@@ -111,12 +111,17 @@ impl ArgumentPathScan {
             skips_command: runs,
             ..Self::default()
         };
-        found.scan_argument_value_for_paths(args, ArgumentRole::default(), MAX_DEPTH);
+        found.scan_argument_value_for_paths(args, ToolArgumentRole::default(), MAX_DEPTH);
         found.join_folder_and_name_arguments();
         found
     }
 
-    fn scan_argument_value_for_paths(&mut self, value: &Value, role: ArgumentRole, depth: usize) {
+    fn scan_argument_value_for_paths(
+        &mut self,
+        value: &Value,
+        role: ToolArgumentRole,
+        depth: usize,
+    ) {
         let Some(depth) = depth.checked_sub(1) else {
             // A cut scan is reported, so that the caller can treat the call as unknown instead of
             // harmless.
@@ -133,17 +138,17 @@ impl ArgumentPathScan {
                         continue;
                     }
                     self.note_argument_about_writing(name, value);
-                    let mut inner = ArgumentRole::role_from_argument_name(name);
+                    let mut inner = ToolArgumentRole::role_from_argument_name(name);
                     let like_a_path = name.contains(['/', '.']);
                     if role.is_path && (like_a_path || !inner.is_path && !inner.is_content) {
                         // Paths as keys, with the text as value: `{"files": {"a.rs": "text"}}`.
                         self.scan_argument_for_paths(name, role, depth);
-                        inner = ArgumentRole {
+                        inner = ToolArgumentRole {
                             is_content: true,
-                            ..ArgumentRole::default()
+                            ..ToolArgumentRole::default()
                         };
                     } else if like_a_path {
-                        self.scan_argument_for_paths(name, ArgumentRole::default(), depth);
+                        self.scan_argument_for_paths(name, ToolArgumentRole::default(), depth);
                     }
                     // A nested value keeps the role of the outer name: `{"cwd": {"uri": "a"}}`.
                     if inner.start == StartFolderCertainty::No {
@@ -160,7 +165,7 @@ impl ArgumentPathScan {
         }
     }
 
-    fn scan_argument_for_paths(&mut self, text: &str, role: ArgumentRole, depth: usize) {
+    fn scan_argument_for_paths(&mut self, text: &str, role: ToolArgumentRole, depth: usize) {
         self.texts += 1;
         if self.texts > MAX_TEXTS {
             self.is_cut = true;
@@ -185,7 +190,7 @@ impl ArgumentPathScan {
             self.scan_argument_value_for_paths(&value, role, depth);
         }
         if role.is_options {
-            let said = self.options.scan_options(text);
+            let said = self.options.scan_options_for_file_effects(text);
             said.into_iter()
                 .for_each(|said| self.note_option_effect_on_files(said));
         }
@@ -210,7 +215,7 @@ impl ArgumentPathScan {
         }
     }
 
-    fn add_argument_path(&mut self, path: String, role: ArgumentRole) {
+    fn add_argument_path(&mut self, path: String, role: ToolArgumentRole) {
         if role.is_output {
             push_unique(&mut self.outputs, &path);
         }
@@ -269,7 +274,7 @@ impl ArgumentPathScan {
         self.opens_to_write |= CHANGE_ARGUMENTS.contains(&joined.as_str()) && is_said;
         if *value == Value::Bool(true)
             && let Some(said) =
-                options::options_say_change_or_check(&split_tool_name_into_words(name))
+                options::file_effect_named_by_options(&split_tool_name_into_words(name))
         {
             self.note_option_effect_on_files(said);
         }
@@ -341,7 +346,7 @@ impl ArgumentPathScan {
     }
 }
 
-impl ArgumentRole {
+impl ToolArgumentRole {
     fn role_from_argument_name(name: &str) -> Self {
         let words = split_tool_name_into_words(name);
         let joined = words.concat();

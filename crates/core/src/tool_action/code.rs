@@ -89,7 +89,7 @@ impl ToolCallCodeReader {
         args: &Value,
     ) -> Option<Self> {
         name.tool_name_runs_code().then(|| Self {
-            language: call_language(name, args),
+            language: language_of_tool_call(name, args),
             is_code_tool: name.tool_name_mentions_code(),
         })
     }
@@ -118,7 +118,7 @@ impl ToolCallCodeReader {
     }
 
     /// Code that is typed at a tool, where it is given no other.
-    pub(super) fn commands_in_typed_tool_input(self, args: &Value) -> Vec<Vec<String>> {
+    pub(super) fn interpreter_commands_for_typed_code(self, args: &Value) -> Vec<Vec<String>> {
         let Some(map) = args.as_object() else {
             return Vec::new();
         };
@@ -157,7 +157,7 @@ impl ToolCallCodeReader {
     /// Returns the reader with the language that is named beside the code, if any.
     fn with_language_from_arguments(self, map: &Map<String, Value>) -> Self {
         Self {
-            language: argument_language(map).or(self.language),
+            language: language_in_tool_arguments(map).or(self.language),
             ..self
         }
     }
@@ -186,8 +186,11 @@ impl ToolCallCodeReader {
 }
 
 /// The language that a call names, or its tool.
-fn call_language(name: &ToolNameWithoutServer<'_>, args: &Value) -> Option<CodeInterpreter> {
-    let said = args.as_object().and_then(argument_language);
+fn language_of_tool_call(
+    name: &ToolNameWithoutServer<'_>,
+    args: &Value,
+) -> Option<CodeInterpreter> {
+    let said = args.as_object().and_then(language_in_tool_arguments);
     said.or_else(|| {
         name.tool_name_words()
             .iter()
@@ -195,7 +198,7 @@ fn call_language(name: &ToolNameWithoutServer<'_>, args: &Value) -> Option<CodeI
     })
 }
 
-fn argument_language(map: &Map<String, Value>) -> Option<CodeInterpreter> {
+fn language_in_tool_arguments(map: &Map<String, Value>) -> Option<CodeInterpreter> {
     let said = first_named_argument(map, LANGUAGES)?.as_str()?;
     split_tool_name_into_words(said)
         .iter()
@@ -209,7 +212,7 @@ pub(super) fn shell_tool_code(
 ) -> Option<CommandInToolArguments> {
     let map = args.as_object()?;
     let value = first_named_argument(map, &[CODES, TYPED_CODES].concat())?;
-    let language = call_language(name, args);
+    let language = language_of_tool_call(name, args);
     // `exec` is the name of a shell and of a code runner.
     let is_code = |code: &str| {
         language.is_none() && name.tool_name_words() == ["exec"] && has_function_call(code)
@@ -224,7 +227,7 @@ pub(super) fn shell_tool_code(
             };
             merge_into_tool_command(reader.interpreter_commands_for_code(code))
         }
-        value => super::command::command_from_value(value),
+        value => super::command::command_from_argument_value(value),
     }
 }
 

@@ -58,10 +58,10 @@ pub(super) fn shell_tool_command(
         Value::String(_) | Value::Array(_) => args,
         Value::Null | Value::Bool(_) | Value::Number(_) => return None,
     };
-    command_from_value(value)
+    command_from_argument_value(value)
 }
 
-pub(super) fn command_from_value(value: &Value) -> Option<CommandInToolArguments> {
+pub(super) fn command_from_argument_value(value: &Value) -> Option<CommandInToolArguments> {
     match value {
         Value::String(script) => Some(CommandInToolArguments::Script(script.clone())),
         Value::Array(_) => parse_string_array(value)
@@ -84,7 +84,7 @@ pub(super) fn command_in_tool_arguments(
     };
     found.scan_value_for_commands(args, MAX_DEPTH);
     match (found.lines.len(), found.argv) {
-        (0, _) => code::merge_into_tool_command(code?.commands_in_typed_tool_input(args)),
+        (0, _) => code::merge_into_tool_command(code?.interpreter_commands_for_typed_code(args)),
         (1, Some(argv)) => Some(CommandInToolArguments::Argv(argv)),
         // Several commands are judged together, as lines of one script.
         _ => Some(CommandInToolArguments::Script(found.lines.join("\n"))),

@@ -156,7 +156,7 @@ pub fn classify_call(tool: &str, args: &Value) -> ToolAction {
 }
 
 fn classify_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
-    match tool_names::known_tool(name, args) {
+    match tool_names::known_tool_kind(name, args) {
         Some(KnownToolKind::Shell) => {
             classify_shell_tool(name, command::shell_tool_command(name, args), args)
         }

@@ -46,7 +46,7 @@ pub(super) struct OptionScanner {
 
 impl OptionScanner {
     /// Returns the effects of these options.
-    pub(super) fn scan_options(&mut self, text: &str) -> Vec<OptionEffectOnFiles> {
+    pub(super) fn scan_options_for_file_effects(&mut self, text: &str) -> Vec<OptionEffectOnFiles> {
         let mut said = Vec::new();
         for word in text.split_whitespace() {
             // The state outlives one text, because options and their values may be separate items
@@ -63,7 +63,7 @@ impl OptionScanner {
                 None => (option, None),
             };
             let words = split_tool_name_into_words(name);
-            said.extend(options_say_change_or_check(&words));
+            said.extend(file_effect_named_by_options(&words));
             if words.iter().any(|word| is_output_option(word)) {
                 said.extend(
                     value.map(|value| OptionEffectOnFiles::WritesResultTo(value.to_owned())),
@@ -76,7 +76,7 @@ impl OptionScanner {
 }
 
 /// Returns the effect of an option, or of an argument that is `true`, with these words.
-pub(super) fn options_say_change_or_check(words: &[String]) -> Option<OptionEffectOnFiles> {
+pub(super) fn file_effect_named_by_options(words: &[String]) -> Option<OptionEffectOnFiles> {
     let any = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
     let asks = any(ASKS_FOR_CHANGE) || TWO_WORD_CHANGES.contains(&words.concat().as_str());
     match any(ASKS_FOR_NONE) {

@@ -38,7 +38,7 @@ pub(super) fn patched_paths(text: &str) -> Vec<String> {
             // header.
             && let Some(new) = lines.peek().and_then(|next| next.strip_prefix("+++ "))
         {
-            paths_from_name_pair(&patch_header_file_name(old), &patch_header_file_name(new))
+            patch_paths_from_name_pair(&patch_header_file_name(old), &patch_header_file_name(new))
                 .into_iter()
                 .for_each(&mut keep);
         }
@@ -97,12 +97,12 @@ fn split_git_diff_names(both: &str) -> Vec<String> {
     });
     let halves = same.or_else(|| blanks().filter_map(parted).next());
     halves.map_or_else(Vec::new, |(old, new)| {
-        paths_from_name_pair(&patch_header_file_name(old), &patch_header_file_name(new))
+        patch_paths_from_name_pair(&patch_header_file_name(old), &patch_header_file_name(new))
     })
 }
 
 /// Returns the file or files of an old and a new name, without diff prefixes.
-fn paths_from_name_pair(old: &str, new: &str) -> Vec<String> {
+fn patch_paths_from_name_pair(old: &str, new: &str) -> Vec<String> {
     let named = [old, new];
     let there = || named.into_iter().filter(|name| *name != NOTHING);
     let prefixed = match there().collect::<Vec<_>>().as_slice() {

@@ -56,7 +56,7 @@ impl<'a> ToolNameWithoutServer<'a> {
 
     /// Returns whether it may type into a running process.
     pub(super) fn may_write_stdin(&self) -> bool {
-        self.name_has_word(&[
+        self.tool_name_has_word(&[
             "console", "keys", "process", "pty", "repl", "stdin", "terminal", "tmux",
         ])
     }
@@ -75,17 +75,17 @@ impl<'a> ToolNameWithoutServer<'a> {
 
     /// Returns whether it compares two things.
     pub(super) fn is_comparison_tool(&self) -> bool {
-        self.name_has_word(&["compare", "diff"])
+        self.tool_name_has_word(&["compare", "diff"])
     }
 
     /// Returns whether it reads a log.
     pub(super) fn tool_reads_logs(&self) -> bool {
-        self.name_has_word(&["log", "logs"])
+        self.tool_name_has_word(&["log", "logs"])
     }
 
     /// Returns whether its name is that of a patch tool.
     pub(super) fn is_patch_tool_name(&self) -> bool {
-        self.name_has_word(&["apply", "diff", "hunk", "patch"])
+        self.tool_name_has_word(&["apply", "diff", "hunk", "patch"])
     }
 
     /// Returns whether it runs code: its name has such a verb, or consists only of a language and
@@ -105,12 +105,12 @@ impl<'a> ToolNameWithoutServer<'a> {
 
     /// Returns whether its name has a verb of execution.
     pub(super) fn tool_name_has_execute_verb(&self) -> bool {
-        self.name_has_word(EXECUTES)
+        self.tool_name_has_word(EXECUTES)
     }
 
     /// Returns whether its name mentions code.
     pub(super) fn tool_name_mentions_code(&self) -> bool {
-        self.name_has_word(CODE_WORDS)
+        self.tool_name_has_word(CODE_WORDS)
     }
 
     /// The words of its name.
@@ -119,18 +119,18 @@ impl<'a> ToolNameWithoutServer<'a> {
     }
 
     pub(super) fn tool_only_copies_files(&self) -> bool {
-        self.name_has_word(&["copy", "cp"]) && !self.name_has_word(verbs::TAKES_AWAY)
+        self.tool_name_has_word(&["copy", "cp"]) && !self.tool_name_has_word(verbs::TAKES_AWAY)
     }
 
     /// Returns whether it copies or moves files.
     pub(super) fn is_file_moving_tool(&self) -> bool {
-        self.name_has_word(&["copy", "cp", "move", "mv", "rename"])
+        self.tool_name_has_word(&["copy", "cp", "move", "mv", "rename"])
     }
 
     /// Returns whether the files that it names are gone afterwards.
     pub(super) fn tool_removes_files(&self, args: &Value) -> bool {
         let said = tool_action_argument(args);
-        self.name_has_word(verbs::TAKES_AWAY)
+        self.tool_name_has_word(verbs::TAKES_AWAY)
             || is_editor_tool(&self.last) && matches!(said.as_deref(), Some("delete" | "rename"))
     }
 
@@ -142,7 +142,7 @@ impl<'a> ToolNameWithoutServer<'a> {
         WRITERS.contains(&self.last.as_str()) || is_editor_tool(&self.last)
     }
 
-    fn name_has_word(&self, verbs: &[&str]) -> bool {
+    fn tool_name_has_word(&self, verbs: &[&str]) -> bool {
         verbs::has_any_word(&self.words, verbs)
     }
 }
@@ -172,7 +172,10 @@ pub(super) fn split_tool_name_into_words(name: &str) -> Vec<String> {
 
 /// Returns what the table says about a tool; `None` if it is not listed. Some tools do several
 /// things, which an argument tells apart.
-pub(super) fn known_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> Option<KnownToolKind> {
+pub(super) fn known_tool_kind(
+    name: &ToolNameWithoutServer<'_>,
+    args: &Value,
+) -> Option<KnownToolKind> {
     let last = name.last.as_str();
     if is_editor_tool(last) {
         return Some(match tool_action_argument(args).as_deref() {

@@ -23,7 +23,7 @@ fn told(world: &CoreWorld) -> String {
         (Digest::hash_bytes(&sealed.to_policy_blob()) == *digest).then(|| sealed.clone())
     };
     let events = (1..).map(EventSeq).zip(&world.log);
-    let stops = explain::check_runs_at_each_stop(events, &find);
+    let stops = explain::list_check_runs_of_each_stop(events, &find);
     let words = stops.iter().map(|stop| {
         let checks = stop.checks.iter().map(|check| {
             let name = &check.verifier;

@@ -48,7 +48,7 @@ impl CollectedRuleCalls {
     }
 
     /// Reserves room for something before it is made.
-    fn reserve_bytes(&self, bytes: usize) -> Result<(), RulesBuiltinError> {
+    fn reserve_rule_memory(&self, bytes: usize) -> Result<(), RulesBuiltinError> {
         let left = self.byte_budget.get().checked_sub(bytes);
         // A failed reservation uses up the rest, so that no later one succeeds.
         self.byte_budget.set(left.unwrap_or(0));
@@ -57,7 +57,7 @@ impl CollectedRuleCalls {
 
     /// Copies a word that is kept, within the budget.
     fn copy_word_within_budget(&self, word: &str) -> Result<String, RulesBuiltinError> {
-        self.reserve_bytes(rule_word_memory_cost(word))?;
+        self.reserve_rule_memory(rule_word_memory_cost(word))?;
         Ok(word.to_owned())
     }
 }
@@ -149,7 +149,7 @@ pub(super) fn register_rule_builtins(builder: &mut GlobalsBuilder) {
             .flatten()
             .map(|word| rule_word_memory_cost(word));
         let rest = words.sum::<usize>() + justification.as_deref().map_or(0, rule_word_memory_cost);
-        calls.reserve_bytes(heads.len().saturating_mul(rest))?;
+        calls.reserve_rule_memory(heads.len().saturating_mul(rest))?;
         let rules = heads
             .into_iter()
             .map(|head| PrefixRule {
@@ -161,8 +161,8 @@ pub(super) fn register_rule_builtins(builder: &mut GlobalsBuilder) {
             })
             .collect();
         let examples = RuleExamples {
-            matching: parse_examples(r#match, calls)?,
-            other: parse_examples(not_match, calls)?,
+            matching: parse_rule_examples(r#match, calls)?,
+            other: parse_rule_examples(not_match, calls)?,
         };
         collect_rule_file_call(eval, RuleFileDeclaration::Rules { rules, examples })
     }
@@ -198,7 +198,7 @@ pub(super) fn register_rule_builtins(builder: &mut GlobalsBuilder) {
             }
             // The path is taken apart and compared before it is kept, which costs more than its
             // own bytes.
-            calls.reserve_bytes(4 * rule_word_memory_cost(path))?;
+            calls.reserve_rule_memory(4 * rule_word_memory_cost(path))?;
             if known.insert(clean.clone()) {
                 kept.push(clean);
             }
@@ -222,7 +222,7 @@ pub(super) fn register_rule_builtins(builder: &mut GlobalsBuilder) {
             word => parse_rule_decision(word)?,
         };
         let justification = parse_justification(justification)?;
-        rule_calls_of_evaluator(eval)?.reserve_bytes(
+        rule_calls_of_evaluator(eval)?.reserve_rule_memory(
             rule_word_memory_cost(host) + justification.as_deref().map_or(0, rule_word_memory_cost),
         )?;
         let host = network_rules::parse_host(host).map_err(RulesBuiltinError::Rule)?;
@@ -329,22 +329,24 @@ fn parse_pattern_element(
         .collect()
 }
 
-fn parse_examples(
+fn parse_rule_examples(
     examples: Option<UnpackList<Value<'_>>>,
     calls: &CollectedRuleCalls,
 ) -> Result<Vec<Vec<String>>, RulesBuiltinError> {
     let examples = examples.into_iter().flatten();
-    examples.map(|value| parse_example(value, calls)).collect()
+    examples
+        .map(|value| parse_rule_example(value, calls))
+        .collect()
 }
 
-fn parse_example(
+fn parse_rule_example(
     value: Value<'_>,
     calls: &CollectedRuleCalls,
 ) -> Result<Vec<String>, RulesBuiltinError> {
     let invalid = |what: &str| RulesBuiltinError::Example(what.to_owned());
     if let Some(text) = value.unpack_str() {
         // At most every second character of it begins a word.
-        calls.reserve_bytes(text.len().saturating_mul(16))?;
+        calls.reserve_rule_memory(text.len().saturating_mul(16))?;
         let words =
             shlex::split(text).ok_or_else(|| invalid("example string has invalid shell syntax"))?;
         return match words.is_empty() {

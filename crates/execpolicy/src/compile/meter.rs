@@ -63,7 +63,7 @@ impl EvaluationMeter {
     }
 
     /// Records that the evaluator's own bounds were met.
-    pub(super) fn mark_evaluation_exhausted(&self) {
+    pub(super) fn mark_rules_evaluation_exhausted(&self) {
         self.exhausted.set(true);
     }
 

@@ -22,7 +22,7 @@ use builtins::{CollectedRuleCalls, RuleFileDeclaration, RulesBuiltinCall};
 pub use error::RulesCompileError;
 pub use examples::RuleExample;
 use examples::RuleExampleTestBudget;
-pub use listing::{ListedRule, ListedRulesFile, RulesListingEntry};
+pub use listing::{ListedRule, RulesFileListing, RulesListingEntry};
 use meter::InstrumentedRulesSource;
 
 /// Bytes of one rules file.
@@ -87,7 +87,7 @@ pub fn compile_rules_with_base_folder(
 pub fn compile_and_list_rules(
     files: &[(&str, &str)],
     from: &ProgramPathResolutionBase,
-) -> Result<(RuleSet, Vec<ListedRulesFile>), RulesCompileError> {
+) -> Result<(RuleSet, Vec<RulesFileListing>), RulesCompileError> {
     run_on_large_stack(|| compile_rule_files(files, from, |_, _, _| Ok(())))
 }
 
@@ -111,7 +111,7 @@ fn compile_rule_files(
     files: &[(&str, &str)],
     from: &ProgramPathResolutionBase,
     judge: impl Fn(&str, usize, &[RuleExample]) -> Result<(), RulesCompileError>,
-) -> Result<(RuleSet, Vec<ListedRulesFile>), RulesCompileError> {
+) -> Result<(RuleSet, Vec<RulesFileListing>), RulesCompileError> {
     let language = StarlarkGlobals::new();
     let mut rules = Vec::new();
     let mut hosts = HostExecutables::new();
@@ -160,7 +160,7 @@ fn compile_rule_files(
                 rule: says,
             });
         }
-        listings.push(ListedRulesFile {
+        listings.push(RulesFileListing {
             file: (*name).to_owned(),
             entries,
         });
@@ -255,7 +255,7 @@ fn run_starlark_module(
         // end.
         let heap = evaluator.heap().allocated_bytes();
         if heap > MAX_HEAP || evaluator.get_total_tick_count() >= ticks {
-            calls.meter.mark_evaluation_exhausted();
+            calls.meter.mark_rules_evaluation_exhausted();
         }
         done
     })
@@ -297,7 +297,7 @@ impl<'e> BeforeStmtFuncDyn<'e> for StarlarkStatementLimiter {
                 .extra
                 .and_then(|extra| extra.downcast_ref::<CollectedRuleCalls>())
             {
-                calls.meter.mark_evaluation_exhausted();
+                calls.meter.mark_rules_evaluation_exhausted();
             }
             return Err(starlark::Error::new_other(RulesCompileError::LimitExceeded));
         }

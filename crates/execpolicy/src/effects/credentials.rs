@@ -170,11 +170,11 @@ fn path_matches_credential_pattern(kept: &[&str], path: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::effects::paths::ProjectRoots;
+    use crate::effects::paths::ProjectAndHomeFolders;
 
     #[test]
     fn what_is_a_secret() {
-        let ground = ProjectRoots::new(&["/home/dev/repo".to_owned()]);
+        let ground = ProjectAndHomeFolders::new(&["/home/dev/repo".to_owned()]);
         let check = |text: &str, deep: bool, expected: bool| {
             let spot = ground.resolve_path_named_in_command(&ground.initial_working_dir(), text);
             assert_eq!(

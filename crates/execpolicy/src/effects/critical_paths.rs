@@ -104,7 +104,7 @@ pub(super) fn is_user_managed_system_path(path: &[&str]) -> bool {
 }
 
 /// Whether the path is a file that says who can log in.
-pub(super) fn is_account_file_path(path: &[&str]) -> bool {
+pub(super) fn is_login_account_file_path(path: &[&str]) -> bool {
     matches!(
         path,
         ["etc", "passwd" | "shadow" | "group" | "sudoers"]

@@ -1,10 +1,10 @@
 //! Decides whether a command's effects are ordinary work. The program table says what the command
-//! does, [`ProjectRoots`] says where, and [`EffectPolicy`] says what a person is asked about.
+//! does, [`ProjectAndHomeFolders`] says where, and [`EffectPolicy`] says what a person is asked about.
 
 use checkrein_core::input::RuleDecision;
 
-use super::paths::{PathLocation, ProjectRoots, ResolvedPath};
-use super::word_expansion::{KnownShellVariables, WordPlaceholder};
+use super::paths::{PathLocation, ProjectAndHomeFolders, ResolvedPath};
+use super::word_expansion::{KnownShellVariables, WordPlaceholderAndValues};
 use super::{CodeLanguage, CommandEffect, EffectKind, FileAccess, glob};
 use crate::effect_policy::{EffectPolicy, UnmatchedDecision};
 use crate::shell::{CommandWord, WorkingDir};
@@ -20,13 +20,13 @@ const LOOP_DEVICE_REASON: &str = "replaces all that is in the file behind a loop
 /// The surroundings in which a command runs.
 pub(crate) struct EffectEvalContext<'a> {
     /// The folders of the project.
-    pub(crate) roots: &'a ProjectRoots,
+    pub(crate) roots: &'a ProjectAndHomeFolders,
     /// The values that variables can have.
     pub(crate) variables: &'a KnownShellVariables,
     /// The folders in which the command can run.
     pub(crate) dirs: &'a [WorkingDir],
     /// The placeholder in its words, such as `{}`, if there is one.
-    pub(crate) placeholder: Option<&'a WordPlaceholder>,
+    pub(crate) placeholder: Option<&'a WordPlaceholderAndValues>,
     /// Whether a container runs it. Homes and system folders are the container's own there; disks
     /// are still the host's.
     pub(crate) contained: bool,
@@ -120,7 +120,7 @@ fn possible_working_dirs(scene: &EffectEvalContext<'_>, dir: &WorkingDir) -> Vec
     let mut now = vec![scene.roots.initial_working_dir()];
     // The chain was collected from the last `cd` back, and is walked from the first.
     for word in steps.into_iter().rev() {
-        let paths = scene.variables.possible_paths(word, None);
+        let paths = scene.variables.possible_paths_of_word(word, None);
         if !scene
             .variables
             .consume_expansion_budget(now.len() * paths.len() * 8)
@@ -177,7 +177,7 @@ impl EffectEvaluator<'_, '_> {
         let paths = self
             .context
             .variables
-            .possible_paths(word, self.context.placeholder);
+            .possible_paths_of_word(word, self.context.placeholder);
         let mut found: Vec<ResolvedPath> = Vec::new();
         let cost = self.from.len() * paths.len() * (self.links.len() + 4);
         if !self.context.variables.consume_expansion_budget(cost) {
@@ -225,7 +225,7 @@ impl EffectEvaluator<'_, '_> {
                 self.evaluate_copy_into_folder(folder, sources)
             }
             CommandEffect::Link(source, target, symbolic) => {
-                self.evaluate_link(source, target, *symbolic)
+                self.evaluate_link_creation(source, target, *symbolic)
             }
             CommandEffect::Patch(folder) => {
                 let folder = folder
@@ -265,13 +265,13 @@ impl EffectEvaluator<'_, '_> {
                 // command, or a value that the script built, may not.
                 let told = word.text.contains(['(', '`'])
                     || names
-                        .possible_paths(word, self.context.placeholder)
+                        .possible_paths_of_word(word, self.context.placeholder)
                         .iter()
                         .any(open)
-                        && names.has_computed_value(&word.text);
+                        && names.holds_script_computed_value(&word.text);
                 if told
                     && names
-                        .possible_paths(word, self.context.placeholder)
+                        .possible_paths_of_word(word, self.context.placeholder)
                         .iter()
                         .any(open)
                     && let Some(why) = EffectKind::Uploads.prompt_reason(true)
@@ -411,7 +411,7 @@ impl EffectEvaluator<'_, '_> {
             }
             FileAccess::Replace => {
                 // Appending to `/etc/passwd` adds a user; replacing it locks everybody out.
-                self.record_account_file_overwrite(spot);
+                self.record_login_file_overwrite(spot);
                 self.evaluate_file_access(FileAccess::Write, spot);
             }
             FileAccess::ClearContents => {
@@ -489,7 +489,7 @@ impl EffectEvaluator<'_, '_> {
     }
 
     /// Records that a file is overwritten without which nobody can log in.
-    fn record_account_file_overwrite(&mut self, spot: &ResolvedPath) {
+    fn record_login_file_overwrite(&mut self, spot: &ResolvedPath) {
         if !self.context.contained && self.context.roots.is_account_file(spot) {
             self.record_forbidden_destruction(|| {
                 format!(
@@ -537,7 +537,7 @@ impl EffectEvaluator<'_, '_> {
                     self.result.copied.push((inner.clone(), folder.clone()));
                     self.check_protected_write(&spot, SubtreeExtent::Nothing);
                     self.prompt_if_guarded_path(&spot);
-                    self.record_account_file_overwrite(&spot);
+                    self.record_login_file_overwrite(&spot);
                     // Other locations were judged with the folder itself; only `.git` can come in
                     // by the name.
                     if self.context.roots.classify_path_location(&spot) == PathLocation::Git {
@@ -550,7 +550,12 @@ impl EffectEvaluator<'_, '_> {
         }
     }
 
-    fn evaluate_link(&mut self, source: &CommandWord, target: &CommandWord, symbolic: bool) {
+    fn evaluate_link_creation(
+        &mut self,
+        source: &CommandWord,
+        target: &CommandWord,
+        symbolic: bool,
+    ) {
         let targets = self.resolve_word_paths(target);
         // A relative target of a symbolic link starts at the folder of the link. The reading from
         // the working folder is kept as well.
@@ -561,7 +566,7 @@ impl EffectEvaluator<'_, '_> {
                 let paths = self
                     .context
                     .variables
-                    .possible_paths(source, self.context.placeholder);
+                    .possible_paths_of_word(source, self.context.placeholder);
                 sources.extend(paths.iter().map(|path| {
                     self.context
                         .roots

@@ -282,7 +282,9 @@ pub(super) fn has_certain_dry_run_option(
             if names.contains(&name) {
                 // `--dry-run=none` and `--dry-run false` switch it off in some programs.
                 let said = value.is_none_or(|value| how.values.contains(&value));
-                if !said || value.is_none() && words.get(at + 1).is_some_and(may_be_falsy_value) {
+                if !said
+                    || value.is_none() && words.get(at + 1).is_some_and(may_be_off_value_of_switch)
+                {
                     return false;
                 }
                 found |= counts;
@@ -330,7 +332,7 @@ fn undoes_dry_run_option(name: &str, names: &[&str], how: &DryRunOption) -> bool
 }
 
 /// Whether the word may be read as the value "off" of the switch before it.
-fn may_be_falsy_value(word: &CommandWord) -> bool {
+fn may_be_off_value_of_switch(word: &CommandWord) -> bool {
     let off = ["false", "none", "null", "no", "off", "0"];
     word.as_literal().is_none_or(|text| off.contains(&text))
 }

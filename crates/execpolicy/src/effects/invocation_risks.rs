@@ -7,7 +7,7 @@ use super::{CodeLanguage, CommandEffect, EffectKind, programs};
 use crate::shell::{CommandWord, WordKnowledge};
 
 /// Adds the effects of what a runner of project programs is told to run: `hatch run rm x`.
-pub(super) fn add_runner_effects(
+pub(super) fn add_task_runner_effects(
     program: &str,
     call: &ParsedArgs<'_>,
     out: &mut Vec<CommandEffect>,

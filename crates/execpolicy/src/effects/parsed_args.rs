@@ -100,7 +100,7 @@ pub(super) fn add_command_effects(
         if row.subcommands.is_empty() {
             if !inert::is_dry_run_call(row, call.words) {
                 add_operand_effects(row, &call, out);
-                invocation_risks::add_runner_effects(&program, &call, out);
+                invocation_risks::add_task_runner_effects(&program, &call, out);
             }
             return;
         }
@@ -395,7 +395,7 @@ fn parse_long_option(
     }
     let text = name;
     let takes = row.value_options.contains(&text)
-        || option_meaning(row, text).is_some_and(OptionMeaning::takes_value);
+        || option_meaning(row, text).is_some_and(OptionMeaning::option_takes_value);
     let value = next.filter(|_| takes).cloned();
     let used = usize::from(value.is_some());
     call.options.push((text.to_owned(), value));
@@ -435,9 +435,9 @@ fn parse_short_option_cluster(
             .map(|(_, on)| *on);
         let attached = || {
             let from = 1 + at + letter.len_utf8();
-            (word.text.len() > from).then(|| word.suffix_from_byte(from))
+            (word.text.len() > from).then(|| word.word_suffix_from_byte(from))
         };
-        if row.value_letters.contains(letter) || on.is_some_and(OptionMeaning::takes_value) {
+        if row.value_letters.contains(letter) || on.is_some_and(OptionMeaning::option_takes_value) {
             let value = attached();
             let used = usize::from(value.is_none() && next.is_some());
             call.options.push((name, value.or_else(|| next.cloned())));

@@ -54,12 +54,12 @@ pub(crate) enum PathLocation {
 
 /// Where the project and the home of its person are.
 #[derive(Debug, Clone)]
-pub(crate) struct ProjectRoots {
+pub(crate) struct ProjectAndHomeFolders {
     roots: Vec<Vec<String>>,
     home: Vec<String>,
 }
 
-impl ProjectRoots {
+impl ProjectAndHomeFolders {
     /// Takes the folders of the project; commands start in the first.
     pub(crate) fn new(roots: &[String]) -> Self {
         let mut split: Vec<Vec<String>> = roots.iter().map(|root| split_path(root)).collect();
@@ -144,10 +144,10 @@ impl ProjectRoots {
             return match below {
                 // The top itself, or all that lies in it.
                 [] if sure => PathLocation::WholeTree,
-                [only] if sure && matches_every_name(only) => PathLocation::WholeTree,
+                [only] if sure && pattern_matches_every_name(only) => PathLocation::WholeTree,
                 [one, rest @ ..]
-                    if matches_every_name(one)
-                        && rest.iter().all(|part| matches_every_name(part))
+                    if pattern_matches_every_name(one)
+                        && rest.iter().all(|part| pattern_matches_every_name(part))
                         && sure =>
                 {
                     PathLocation::WholeTree
@@ -177,7 +177,7 @@ impl ProjectRoots {
                 match self.path_parts_below_scratch_dir(known) {
                     Some([]) if !sure => PathLocation::Scratch { sure },
                     Some([]) | None => PathLocation::Outside,
-                    Some([only]) if matches_every_name(only) => PathLocation::Outside,
+                    Some([only]) if pattern_matches_every_name(only) => PathLocation::Outside,
                     Some(_) => PathLocation::Scratch { sure },
                 }
             }
@@ -315,7 +315,7 @@ impl ProjectRoots {
     /// Whether the path is a file without which nobody can log in.
     pub(crate) fn is_account_file(&self, spot: &ResolvedPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
-        critical_paths::is_account_file_path(&parts)
+        critical_paths::is_login_account_file_path(&parts)
     }
 
     /// Whether the path is a disk device.
@@ -456,7 +456,7 @@ fn split_path(path: &str) -> Vec<String> {
 }
 
 /// Whether a pattern matches every name.
-fn matches_every_name(part: &str) -> bool {
+fn pattern_matches_every_name(part: &str) -> bool {
     is_glob(part)
         && !part.ends_with('.')
         && part.chars().all(|c| matches!(c, '*' | '.'))
@@ -470,7 +470,7 @@ mod tests {
     #[test]
     fn a_root_above_the_system_does_not_own_it() {
         let check = |root: &str, text: &str, expected: PathLocation| {
-            let ground = ProjectRoots::new(&[root.to_owned()]);
+            let ground = ProjectAndHomeFolders::new(&[root.to_owned()]);
             let spot = ground.resolve_path_named_in_command(&ground.initial_working_dir(), text);
             assert_eq!(
                 ground.classify_path_location(&spot),
@@ -507,12 +507,12 @@ mod tests {
     #[test]
     fn where_a_path_points() {
         let tree = PathLocation::Tree { sure: true };
-        let known = ProjectRoots::new(&["/home/dev/repo".to_owned()]);
-        let check = |ground: &ProjectRoots, text: &str, expected: PathLocation| {
+        let known = ProjectAndHomeFolders::new(&["/home/dev/repo".to_owned()]);
+        let check = |ground: &ProjectAndHomeFolders, text: &str, expected: PathLocation| {
             let spot = ground.resolve_path_named_in_command(&ground.initial_working_dir(), text);
             assert_eq!(ground.classify_path_location(&spot), expected, "{text}");
         };
-        for ground in [&ProjectRoots::new(&[]), &known] {
+        for ground in [&ProjectAndHomeFolders::new(&[]), &known] {
             check(ground, "a", tree);
             check(ground, "./a/../b", tree);
             check(ground, "*.tmp", tree);

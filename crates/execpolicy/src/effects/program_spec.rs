@@ -195,7 +195,7 @@ pub(crate) enum OptionMeaning {
 
 impl OptionMeaning {
     /// Whether the next word is its value.
-    pub(super) fn takes_value(self) -> bool {
+    pub(super) fn option_takes_value(self) -> bool {
         matches!(
             self,
             Self::Value

@@ -32,7 +32,7 @@ pub(crate) struct KnownShellVariables {
 }
 
 /// A placeholder in the words of one command, with what it stands for.
-pub(crate) type WordPlaceholder = (String, Vec<CommandWord>);
+pub(crate) type WordPlaceholderAndValues = (String, Vec<CommandWord>);
 
 impl Default for KnownShellVariables {
     fn default() -> Self {
@@ -84,10 +84,10 @@ impl KnownShellVariables {
     }
 
     /// Returns the paths that a word can be. Unknown text in them is [`UNKNOWN`].
-    pub(crate) fn possible_paths(
+    pub(crate) fn possible_paths_of_word(
         &self,
         word: &CommandWord,
-        hole: Option<&WordPlaceholder>,
+        hole: Option<&WordPlaceholderAndValues>,
     ) -> Vec<String> {
         let mut found = Vec::new();
         for filled in fill_word_placeholder(word, hole) {
@@ -114,7 +114,7 @@ impl KnownShellVariables {
     pub(crate) fn expand_to_literal_words(
         &self,
         word: &CommandWord,
-        hole: Option<&WordPlaceholder>,
+        hole: Option<&WordPlaceholderAndValues>,
     ) -> Option<Vec<CommandWord>> {
         if word.knowledge == WordKnowledge::Literal {
             return None;
@@ -188,7 +188,7 @@ impl KnownShellVariables {
     pub(crate) fn fill_word_placeholder(
         &self,
         word: &CommandWord,
-        hole: Option<&WordPlaceholder>,
+        hole: Option<&WordPlaceholderAndValues>,
     ) -> Vec<Option<CommandWord>> {
         let known = |word: CommandWord| {
             (!word.text.is_empty() || word.knowledge != WordKnowledge::Unbounded).then_some(word)
@@ -200,7 +200,11 @@ impl KnownShellVariables {
     }
 
     /// Whether a word could be an option to the program that gets it.
-    pub(crate) fn may_be_option(&self, word: &CommandWord, hole: Option<&WordPlaceholder>) -> bool {
+    pub(crate) fn may_be_option(
+        &self,
+        word: &CommandWord,
+        hole: Option<&WordPlaceholderAndValues>,
+    ) -> bool {
         // `xargs` appends words of its input, and one of them may begin with a dash.
         if word.text.is_empty() && word.knowledge == WordKnowledge::Unbounded && hole.is_none() {
             return true;
@@ -213,12 +217,12 @@ impl KnownShellVariables {
             return false;
         }
         let begins = |path: &String| path.starts_with(['-', UNKNOWN]);
-        self.possible_paths(word, hole).iter().any(begins)
+        self.possible_paths_of_word(word, hole).iter().any(begins)
     }
 
     /// Whether a text holds a value that the script computed. A variable that is the whole text
     /// counts only if it holds the output of a command; else it may just be the address.
-    pub(crate) fn has_computed_value(&self, text: &str) -> bool {
+    pub(crate) fn holds_script_computed_value(&self, text: &str) -> bool {
         let named =
             |name: &str| text.contains(&format!("${name}")) || text.contains(&format!("${{{name}"));
         let printed = |word: &CommandWord| word.text.contains(['`']) || word.text.contains("$(");
@@ -604,7 +608,10 @@ fn pipeline_keeps_lines(command: &str) -> bool {
 }
 
 /// Returns the words that a placeholder in this one makes of it.
-fn fill_word_placeholder(word: &CommandWord, hole: Option<&WordPlaceholder>) -> Vec<CommandWord> {
+fn fill_word_placeholder(
+    word: &CommandWord,
+    hole: Option<&WordPlaceholderAndValues>,
+) -> Vec<CommandWord> {
     let Some((placeholder, values)) = hole.filter(|_| word.knowledge != WordKnowledge::Literal)
     else {
         return vec![word.clone()];

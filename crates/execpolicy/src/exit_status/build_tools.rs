@@ -2,7 +2,7 @@
 
 /// What becomes of the tests of a build.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum MavenGradleTestStatus {
+pub(super) enum MavenGradleTestHandling {
     /// They run, and their failure is the build's.
     Count,
     /// They run, and this option hides their failure from the build.
@@ -14,15 +14,15 @@ pub(super) enum MavenGradleTestStatus {
 }
 
 /// Returns what `rest`, the arguments of this program, makes of its tests.
-pub(super) fn test_handling_by_build_args(program: &str, rest: &[&str]) -> MavenGradleTestStatus {
+pub(super) fn test_handling_by_build_args(program: &str, rest: &[&str]) -> MavenGradleTestHandling {
     match program {
         "mvn" | "mvnw" | "mvnd" => classify_maven_test_arguments(rest),
         "gradle" | "gradlew" => test_handling_by_gradle_args(rest),
-        _ => MavenGradleTestStatus::Count,
+        _ => MavenGradleTestHandling::Count,
     }
 }
 
-fn classify_maven_test_arguments(rest: &[&str]) -> MavenGradleTestStatus {
+fn classify_maven_test_arguments(rest: &[&str]) -> MavenGradleTestHandling {
     // Without a value, a property on the command line is true: `-DskipTests`.
     let on = |name: &str| {
         rest.iter().any(|word| {
@@ -38,18 +38,18 @@ fn classify_maven_test_arguments(rest: &[&str]) -> MavenGradleTestStatus {
         .iter()
         .find(|word| matches!(**word, "-fn" | "--fail-never"))
     {
-        return MavenGradleTestStatus::Ignored((*word).to_owned());
+        return MavenGradleTestHandling::Ignored((*word).to_owned());
     }
     match on("maven.test.failure.ignore") {
-        true => MavenGradleTestStatus::Ignored("-Dmaven.test.failure.ignore".to_owned()),
-        false => MavenGradleTestStatus::Count,
+        true => MavenGradleTestHandling::Ignored("-Dmaven.test.failure.ignore".to_owned()),
+        false => MavenGradleTestHandling::Count,
     }
 }
 
-fn test_handling_by_gradle_args(rest: &[&str]) -> MavenGradleTestStatus {
+fn test_handling_by_gradle_args(rest: &[&str]) -> MavenGradleTestHandling {
     let dry = ["-m", "--dry-run", "--test-dry-run"];
     if rest.iter().any(|word| dry.contains(word)) {
-        return MavenGradleTestStatus::Skipped;
+        return MavenGradleTestHandling::Skipped;
     }
     // A task may be named with its project: `:app:test`.
     let tests = |task: &str| task.rsplit(':').next() == Some("test");
@@ -61,7 +61,7 @@ fn test_handling_by_gradle_args(rest: &[&str]) -> MavenGradleTestStatus {
             .iter()
             .any(|word| *word == "-xtest" || *word == "--exclude-task=test");
     if !excluded {
-        return MavenGradleTestStatus::Count;
+        return MavenGradleTestHandling::Count;
     }
     // The task after `-x` is the one that is left out, not one that is asked for.
     let mut before = "";
@@ -77,9 +77,9 @@ fn test_handling_by_gradle_args(rest: &[&str]) -> MavenGradleTestStatus {
     classify_excluded_build_tests(&asked, &["test"])
 }
 
-fn classify_excluded_build_tests(rest: &[&str], asked: &[&str]) -> MavenGradleTestStatus {
+fn classify_excluded_build_tests(rest: &[&str], asked: &[&str]) -> MavenGradleTestHandling {
     match rest.iter().any(|word| asked.contains(word)) {
-        true => MavenGradleTestStatus::Skipped,
-        false => MavenGradleTestStatus::LeftOut,
+        true => MavenGradleTestHandling::Skipped,
+        false => MavenGradleTestHandling::LeftOut,
     }
 }

@@ -6,7 +6,7 @@ use super::expansion::WordExpansion;
 use super::known_programs::IDLE;
 use super::script_model::ParsedShellScript;
 use super::script_reader::read_script_without_positions;
-use super::status_tracer::is_parsable_size;
+use super::status_tracer::is_short_enough_to_parse;
 use super::{CommandStatusContext, ExitStatusAnalyzer};
 use crate::rule_set::basename;
 
@@ -117,17 +117,20 @@ impl ExitStatusAnalyzer<'_> {
     /// Adds the functions of the files that a script reads in: `. ./lib.sh`.
     pub(super) fn add_sourced_functions(&self, script: &mut ParsedShellScript, folder: &str) {
         // Only files with a literal name can be followed.
-        let sourced = script.all_commands().into_iter().filter_map(|command| {
-            let mut words = command.words.iter().map(WordExpansion::literal_text);
-            let reads = matches!(words.next()??.as_str(), "." | "source");
-            words.next().flatten().filter(|_| reads)
-        });
+        let sourced = script
+            .all_script_commands()
+            .into_iter()
+            .filter_map(|command| {
+                let mut words = command.words.iter().map(WordExpansion::literal_text);
+                let reads = matches!(words.next()??.as_str(), "." | "source");
+                words.next().flatten().filter(|_| reads)
+            });
         let files: Vec<String> = sourced.take(MAX_SOURCED).collect();
         for text in files
             .iter()
             .filter_map(|file| self.project_file_text(folder, file))
         {
-            let tree = is_parsable_size(&text)
+            let tree = is_short_enough_to_parse(&text)
                 .then(|| self.scripts.shell_syntax_tree(&text))
                 .flatten();
             let Some(tree) = tree else {
@@ -152,7 +155,7 @@ impl ExitStatusAnalyzer<'_> {
 
     /// Analyses a shell script of the project, read by `shell` or by the one that it names.
     /// Returns whether it could be read as such.
-    pub(super) fn read_script_file(
+    pub(super) fn analyze_shell_script_file(
         &mut self,
         path: &str,
         options: &[&str],
@@ -161,7 +164,7 @@ impl ExitStatusAnalyzer<'_> {
     ) -> bool {
         // A script that is too large is a program like any other: `./configure`.
         let text = self.project_file_text(&position.folder, path);
-        let Some(text) = text.filter(|text| is_parsable_size(text)) else {
+        let Some(text) = text.filter(|text| is_short_enough_to_parse(text)) else {
             return false;
         };
         if let Some(name) = noop_shebang_program(&text).filter(|_| shell.is_none()) {

@@ -4,7 +4,7 @@
 use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
 use tree_sitter::Node;
 
-use super::build_tools::{MavenGradleTestStatus, test_handling_by_build_args};
+use super::build_tools::{MavenGradleTestHandling, test_handling_by_build_args};
 use super::called_scripts::{is_shell, join_path_within_root, prepend_shell_options};
 use super::detached_commands::why_command_detaches;
 use super::recipes::RecipeLanguage;
@@ -49,7 +49,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         }
         // Substitutions run before the command.
         for child in children {
-            self.visit_substitutions(child, position);
+            self.trace_command_substitutions(child, position);
         }
         // The heredoc is taken here in any case, so that no later command gets it.
         let fed = self.stdin_text.take();
@@ -188,9 +188,9 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     arguments.iter().any(|word| word.ends_with("activate"));
                 if let Some(file) = arguments.first() {
                     let same = if position.bash { "bash" } else { "dash" };
-                    let read = self
-                        .reader
-                        .read_script_file(file, &[], Some(same), position);
+                    let read =
+                        self.reader
+                            .analyze_shell_script_file(file, &[], Some(same), position);
                     // A file that was not read may define functions.
                     self.reader.reading.changes_path |= !read;
                 }
@@ -202,7 +202,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     own_reach: position.exit_reach.clone(),
                     ..position.clone()
                 };
-                self.read_wrapped_command(name, words, text, fed, &here, depth);
+                self.trace_wrapped_command(name, words, text, fed, &here, depth);
                 return;
             }
             // With `;`, `find` ends with 0 whatever its commands do.
@@ -211,7 +211,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     form: ExitStatusMaskKind::Tool,
                     text: "find -exec ... ;".to_owned(),
                 });
-                self.read_wrapped_command(name, words, text, fed, &here, depth);
+                self.trace_wrapped_command(name, words, text, fed, &here, depth);
                 return;
             }
             // Without `-e`, `script` does not return the status of its command.
@@ -225,7 +225,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     form: ExitStatusMaskKind::Tool,
                     text: "script without -e".to_owned(),
                 });
-                self.read_wrapped_command(name, words, text, fed, &here, depth);
+                self.trace_wrapped_command(name, words, text, fed, &here, depth);
                 return;
             }
             "xargs" | "gxargs" if arguments.iter().any(|word| is_no_run_if_empty(word)) => {
@@ -233,7 +233,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     may_not_run: true,
                     ..position.clone()
                 };
-                self.read_wrapped_command(name, words, text, fed, &here, depth);
+                self.trace_wrapped_command(name, words, text, fed, &here, depth);
                 return;
             }
             name if is_shell(name) => {
@@ -243,11 +243,11 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         }
         let tests = test_handling_by_build_args(name, arguments);
         let lost = match &tests {
-            MavenGradleTestStatus::Ignored(option) => Some(option.clone()),
+            MavenGradleTestHandling::Ignored(option) => Some(option.clone()),
             _ => why_command_detaches(name, arguments),
         };
         let position = &CommandStatusContext {
-            may_not_run: position.may_not_run || tests == MavenGradleTestStatus::Skipped,
+            may_not_run: position.may_not_run || tests == MavenGradleTestHandling::Skipped,
             ..match lost {
                 Some(text) => position.with_status_mask(ExitStatusMask {
                     form: ExitStatusMaskKind::Tool,
@@ -284,7 +284,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         }
         match recognise_command(&texts) {
             RecognisedCommand::Idle => {
-                self.read_wrapped_command(name, words, text, fed, position, depth);
+                self.trace_wrapped_command(name, words, text, fed, position, depth);
             }
             RecognisedCommand::Wraps(at) => {
                 let inner = words.get(at..).unwrap_or(&[]);
@@ -302,17 +302,26 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 .analyze_called_package_scripts(text, program, &call, position),
             RecognisedCommand::Make(mut call) => {
                 call.passed_over = call.passed_over.or(self.make_flags);
-                self.reader
-                    .read_recipes(text, program, RecipeLanguage::Make, &call, position)
+                self.reader.analyze_called_recipes(
+                    text,
+                    program,
+                    RecipeLanguage::Make,
+                    &call,
+                    position,
+                )
             }
-            RecognisedCommand::Just(call) => {
-                self.reader
-                    .read_recipes(text, program, RecipeLanguage::Just, &call, position)
-            }
+            RecognisedCommand::Just(call) => self.reader.analyze_called_recipes(
+                text,
+                program,
+                RecipeLanguage::Just,
+                &call,
+                position,
+            ),
             RecognisedCommand::Known(CheckScriptCommandKind::Program)
                 if program.contains('/') && !program.starts_with('/') =>
             {
-                self.reader.read_script_file(program, &[], None, position);
+                self.reader
+                    .analyze_shell_script_file(program, &[], None, position);
                 self.reader.note_verdict_relevant_command(
                     text,
                     program,
@@ -325,7 +334,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 | CheckScriptCommandKind::Utility
                 | CheckScriptCommandKind::Question),
             ) => {
-                if !self.read_wrapped_command(name, words, text, fed, position, depth)
+                if !self.trace_wrapped_command(name, words, text, fed, position, depth)
                     && !self.guarded.iter().any(|known| known == program)
                 {
                     self.reader
@@ -339,7 +348,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
     }
 
     /// Traces what a command like `timeout 5 COMMAND` runs; returns whether it is such a command.
-    fn read_wrapped_command(
+    fn trace_wrapped_command(
         &mut self,
         name: &str,
         words: &[CommandWord],
@@ -430,7 +439,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             (Some(file), _) => {
                 let file = file.text.clone();
                 self.reader
-                    .read_script_file(&file, &options, Some(shell), position);
+                    .analyze_shell_script_file(&file, &options, Some(shell), position);
                 self.reader.note_verdict_relevant_command(
                     text,
                     words.first().map_or("", |word| word.text.as_str()),
@@ -446,9 +455,9 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 let Some(file) = self.stdin_file.take() else {
                     return;
                 };
-                let read = self
-                    .reader
-                    .read_script_file(&file, &options, Some(shell), position);
+                let read =
+                    self.reader
+                        .analyze_shell_script_file(&file, &options, Some(shell), position);
                 if !read {
                     let hider = ExitStatusMask::mask_from_unreadable_context(format!(
                         "{shell} reads {file}"

@@ -3,7 +3,7 @@
 use checkrein_core::exit_status::ExitStatusMaskKind;
 use tree_sitter::Node;
 
-use super::status_tracer::{ExitStatusTracer, ScriptStatement, is_statement_kind};
+use super::status_tracer::{ExitStatusTracer, ScriptStatement, is_shell_statement_node_kind};
 use super::{CommandStatusContext, StatusPropagation};
 use crate::shell::read_word;
 
@@ -42,7 +42,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         position: &CommandStatusContext,
     ) -> StatusPropagation {
         // `a || { echo failed; exit 1; }` still fails, so it hides nothing.
-        if self.script_part_always_fails(right) {
+        if self.ends_badly_after_failure(right) {
             return position.own_reach.clone();
         }
         let (from, to) = (right.start_byte(), right.end_byte());
@@ -175,7 +175,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     ));
                     (here.errexit_applies, here.errexit) = (false, false);
                 }
-                self.visit_substitutions(redirect, position);
+                self.trace_command_substitutions(redirect, position);
             }
         }
         if let Some(body) = body {
@@ -217,7 +217,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 "then" => then = true,
                 "elif_clause" => elifs.push(child),
                 "else_clause" => otherwise = Some(child),
-                kind if child.is_named() && is_statement_kind(kind) => match then {
+                kind if child.is_named() && is_shell_statement_node_kind(kind) => match then {
                     true => body.push((child, false)),
                     false => condition.push((child, false)),
                 },
@@ -306,7 +306,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             read_word(*value, self.text).is_some_and(|word| word.as_literal().is_some())
         });
         for value in &values {
-            self.visit_substitutions(*value, position);
+            self.trace_command_substitutions(*value, position);
         }
         // A loop over one word runs exactly once, so it hides nothing.
         if literal && values.len() == 1 {

@@ -38,7 +38,7 @@ pub(super) enum CommandExitStatus {
 }
 
 /// The state that expansions depend on.
-pub(super) struct ExpansionContext<'a> {
+pub(super) struct ShellExpansionContext<'a> {
     pub(super) variables: &'a BTreeMap<String, ShellValue>,
     pub(super) status: CommandExitStatus,
     pub(super) pipe_statuses: &'a [CommandExitStatus],
@@ -67,7 +67,7 @@ impl ShellValue {
         }
     }
 
-    pub(super) fn known_value_text(&self) -> Option<&str> {
+    pub(super) fn shell_text_if_known(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
             Self::Failure | Self::Unknown => None,
@@ -89,7 +89,7 @@ impl WordExpansion {
         texts.collect()
     }
 
-    pub(super) fn evaluate_expansion(&self, scope: &ExpansionContext<'_>) -> ShellValue {
+    pub(super) fn evaluate_expansion(&self, scope: &ShellExpansionContext<'_>) -> ShellValue {
         match self.0.as_slice() {
             [] => ShellValue::Text(String::new()),
             [piece] => piece.evaluate_expansion_piece(scope),
@@ -110,7 +110,7 @@ impl WordExpansion {
 }
 
 impl ExpansionPiece {
-    fn evaluate_expansion_piece(&self, scope: &ExpansionContext<'_>) -> ShellValue {
+    fn evaluate_expansion_piece(&self, scope: &ShellExpansionContext<'_>) -> ShellValue {
         match self {
             Self::Text(text) => ShellValue::Text(text.clone()),
             Self::Variable(name, default) => {
@@ -138,7 +138,7 @@ impl ExpansionPiece {
 }
 
 /// Returns the value of an arithmetic expression of sums and alternatives of non-negative numbers.
-pub(super) fn evaluate_arithmetic(text: &str, scope: &ExpansionContext<'_>) -> ShellValue {
+pub(super) fn evaluate_arithmetic(text: &str, scope: &ShellExpansionContext<'_>) -> ShellValue {
     // `$?` is no part of `a ? b : c`.
     if text
         .replace("$?", "")
@@ -173,13 +173,13 @@ pub(super) fn evaluate_arithmetic(text: &str, scope: &ExpansionContext<'_>) -> S
 
 /// Returns whether a test holds; `None` if that is not known. `exists` answers `-f NAME` and the
 /// like.
-pub(super) fn evaluate_test_command(
+pub(super) fn evaluate_shell_test_command(
     words: &[ShellValue],
     exists: &dyn Fn(&str, &str) -> Option<bool>,
 ) -> Option<bool> {
     match words {
         [ShellValue::Text(not), rest @ ..] if not == "!" && !rest.is_empty() => {
-            evaluate_test_command(rest, exists).map(|holds| !holds)
+            evaluate_shell_test_command(rest, exists).map(|holds| !holds)
         }
         [] => Some(false),
         [ShellValue::Text(one)] => Some(!one.is_empty()),
@@ -196,14 +196,14 @@ pub(super) fn evaluate_test_command(
         _ => {
             let at = |wanted: &[&str]| {
                 words.iter().position(|word| {
-                    word.known_value_text()
+                    word.shell_text_if_known()
                         .is_some_and(|word| wanted.contains(&word))
                 })
             };
             // Groups in brackets are not followed.
             if words
                 .iter()
-                .any(|word| matches!(word.known_value_text(), Some("(" | ")")))
+                .any(|word| matches!(word.shell_text_if_known(), Some("(" | ")")))
             {
                 return None;
             }
@@ -212,8 +212,8 @@ pub(super) fn evaluate_test_command(
                 let (left, right) = words.split_at(at);
                 let right = right.get(1..).unwrap_or(&[]);
                 return match (
-                    evaluate_test_command(left, exists),
-                    evaluate_test_command(right, exists),
+                    evaluate_shell_test_command(left, exists),
+                    evaluate_shell_test_command(right, exists),
                 ) {
                     (Some(true), _) | (_, Some(true)) => Some(true),
                     (Some(false), Some(false)) => Some(false),
@@ -223,8 +223,8 @@ pub(super) fn evaluate_test_command(
             let (left, right) = words.split_at(at(&["-a", "&&"])?);
             let right = right.get(1..).unwrap_or(&[]);
             match (
-                evaluate_test_command(left, exists),
-                evaluate_test_command(right, exists),
+                evaluate_shell_test_command(left, exists),
+                evaluate_shell_test_command(right, exists),
             ) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 (Some(true), Some(true)) => Some(true),
@@ -300,7 +300,7 @@ pub(super) fn word_text_if_no_expansion(source: &str) -> Option<String> {
 }
 
 /// Splits a text into words, each with its quotes.
-pub(super) fn split_words(source: &str) -> Vec<&str> {
+pub(super) fn split_shell_words_with_quotes(source: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let (mut begins, mut quote, mut depth, mut escaped) = (None, None, 0_usize, false);
     for (at, c) in source.char_indices() {

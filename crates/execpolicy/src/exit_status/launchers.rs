@@ -100,7 +100,10 @@ const OPTIONS_WITH_VALUE: &[&str] = &[
 ];
 
 /// Returns how `program` is called, and where its own subcommand ends.
-fn find_launcher(program: &str, rest: &[&str]) -> Option<(&'static LauncherCallSyntax, usize)> {
+fn find_launcher_call_syntax(
+    program: &str,
+    rest: &[&str],
+) -> Option<(&'static LauncherCallSyntax, usize)> {
     let launcher = LAUNCHERS
         .iter()
         .find(|launcher| launcher.programs.contains(&program))?;
@@ -112,15 +115,15 @@ fn find_launcher(program: &str, rest: &[&str]) -> Option<(&'static LauncherCallS
 /// Returns where the command begins that `program` launches; `rest` are its arguments.
 pub(super) fn launched_command_index(program: &str, rest: &[&str]) -> Option<usize> {
     if program == "nix" {
-        return index_after_option(rest, &["-c", "--command"]);
+        return argument_index_after_option(rest, &["-c", "--command"]);
     }
-    let (launcher, begins) = find_launcher(program, rest)?;
+    let (launcher, begins) = find_launcher_call_syntax(program, rest)?;
     let mut at = begins;
     // Options may stand before each operand.
     for _ in 0..launcher.operands {
-        at = skip_options(rest, at) + 1;
+        at = index_after_launcher_options(rest, at) + 1;
     }
-    let at = skip_options(rest, at);
+    let at = index_after_launcher_options(rest, at);
     (at < rest.len()).then_some(at)
 }
 
@@ -130,21 +133,21 @@ pub(super) fn launcher_options<'r, 'w>(
     program: &str,
     rest: &'r [&'w str],
 ) -> Option<&'r [&'w str]> {
-    let (_, begins) = find_launcher(program, rest)?;
-    rest.get(..skip_options(rest, begins))
+    let (_, begins) = find_launcher_call_syntax(program, rest)?;
+    rest.get(..index_after_launcher_options(rest, begins))
 }
 
 /// Returns where the script stands that `program` is given to run: `nix-shell --run 'pytest -q'`.
 pub(super) fn launched_script_index(program: &str, rest: &[&str]) -> Option<usize> {
     let at = match program {
-        "nix-shell" => index_after_option(rest, &["--run", "--command"]),
-        "vagrant" => index_after_option(rest, &["-c", "--command"]),
+        "nix-shell" => argument_index_after_option(rest, &["--run", "--command"]),
+        "vagrant" => argument_index_after_option(rest, &["-c", "--command"]),
         _ => None,
     }?;
     (at < rest.len()).then_some(at)
 }
 
-fn index_after_option(rest: &[&str], marks: &[&str]) -> Option<usize> {
+fn argument_index_after_option(rest: &[&str], marks: &[&str]) -> Option<usize> {
     let at = rest.iter().position(|word| marks.contains(word))?;
     (at + 1 < rest.len()).then_some(at + 1)
 }
@@ -152,7 +155,7 @@ fn index_after_option(rest: &[&str], marks: &[&str]) -> Option<usize> {
 fn skip_subcommand_words(rest: &[&str], words: &[&str]) -> Option<usize> {
     let mut at = 0;
     for word in words {
-        at = skip_options(rest, at);
+        at = index_after_launcher_options(rest, at);
         if rest.get(at) != Some(word) {
             return None;
         }
@@ -161,7 +164,7 @@ fn skip_subcommand_words(rest: &[&str], words: &[&str]) -> Option<usize> {
     Some(at)
 }
 
-fn skip_options(rest: &[&str], from: usize) -> usize {
+fn index_after_launcher_options(rest: &[&str], from: usize) -> usize {
     let mut at = from;
     while let Some(word) = rest.get(at).filter(|word| word.starts_with('-')) {
         at += 1;

@@ -28,7 +28,7 @@ mod simulation_queries;
 mod status_tracer;
 mod unknown_programs;
 
-use crate::shell::ParsedScripts;
+use crate::shell::ParsedShellScriptCache;
 use checkrein_core::exit_status::{
     CheckScriptCommandKind, ExitStatusAnalysis, ExitStatusMask, VerdictRelevantCommand,
 };
@@ -52,7 +52,7 @@ pub struct ScriptProjectView<'a> {
     /// The text of a file, by its path relative to the root.
     pub text: &'a dyn Fn(&str) -> Option<String>,
     /// What stands at a path relative to the root.
-    pub entry: &'a dyn Fn(&str) -> Option<ProjectEntry>,
+    pub entry: &'a dyn Fn(&str) -> Option<ProjectPathKind>,
     /// The names of the folders in a folder.
     pub folders: &'a dyn Fn(&str) -> Vec<String>,
     /// Whether `sh` knows what bash knows: `[[`, `((`, `&>`, `+=`.
@@ -63,7 +63,7 @@ pub struct ScriptProjectView<'a> {
 
 /// What stands at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProjectEntry {
+pub enum ProjectPathKind {
     /// A file.
     File {
         /// Whether it can be run.
@@ -81,7 +81,7 @@ pub enum ProjectEntry {
 pub fn analyze_exit_statuses(script: &str, project: &ScriptProjectView<'_>) -> ExitStatusAnalysis {
     let mut reader = ExitStatusAnalyzer {
         project,
-        scripts: ParsedScripts::default(),
+        scripts: ParsedShellScriptCache::default(),
         reading: ExitStatusAnalysis::default(),
         call_stack: Vec::new(),
         scripts_read: 0,
@@ -193,7 +193,7 @@ impl CommandStatusContext {
 
 struct ExitStatusAnalyzer<'f> {
     project: &'f ScriptProjectView<'f>,
-    scripts: ParsedScripts,
+    scripts: ParsedShellScriptCache,
     reading: ExitStatusAnalysis,
     /// Names of the scripts that are being read; none is read within itself.
     call_stack: Vec<String>,

@@ -9,7 +9,7 @@ use super::makefile::{logical_lines, parse_makefile};
 use super::recipe_file::{MakeOrJustRecipe, MakeTargetRemakeDecision, RecipeFile};
 use super::recognise::is_test_task_name;
 use super::runner_calls::RecipeCall;
-use super::{CommandStatusContext, ExitStatusAnalyzer, ProjectEntry};
+use super::{CommandStatusContext, ExitStatusAnalyzer, ProjectPathKind};
 
 /// The language of a file of recipes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl RecipeLanguage {
 impl ExitStatusAnalyzer<'_> {
     /// Analyses the recipes that `make test` runs, or records the command itself if they cannot be
     /// read.
-    pub(super) fn read_recipes(
+    pub(super) fn analyze_called_recipes(
         &mut self,
         text: &str,
         program: &str,
@@ -134,7 +134,7 @@ impl ExitStatusAnalyzer<'_> {
                 if !perhaps {
                     return full
                         .iter()
-                        .for_each(|recipe| reader.read_recipe(&file, recipe, &within));
+                        .for_each(|recipe| reader.analyze_recipe_lines(&file, recipe, &within));
                 }
                 // A single rule under a condition need not exist, so an empty alternative is
                 // added.
@@ -143,7 +143,7 @@ impl ExitStatusAnalyzer<'_> {
                     CONDITIONAL_REASON,
                     |reader, way| {
                         if let Some(recipe) = full.get(way) {
-                            reader.read_recipe(&file, recipe, &within);
+                            reader.analyze_recipe_lines(&file, recipe, &within);
                         }
                     },
                 );
@@ -190,7 +190,7 @@ impl ExitStatusAnalyzer<'_> {
         // A path outside of the root counts as existing: then make may have nothing to do.
         let is_there = |target: &str| {
             let path = join_path_within_root(folder, target);
-            path.is_none_or(|path| (self.project.entry)(&path) != Some(ProjectEntry::Nothing))
+            path.is_none_or(|path| (self.project.entry)(&path) != Some(ProjectPathKind::Nothing))
         };
         let why = match file.predict_make_target_rebuild(target, &is_there, 0) {
             MakeTargetRemakeDecision::Always => return,
@@ -218,13 +218,13 @@ impl ExitStatusAnalyzer<'_> {
             let path = join_path_within_root(folder, name).ok_or(())?;
             // A file that exists and cannot be read may hide anything.
             match (self.project.entry)(&path) {
-                Some(ProjectEntry::Nothing) => Ok(None),
+                Some(ProjectPathKind::Nothing) => Ok(None),
                 _ => Err(()),
             }
         })
     }
 
-    fn read_recipe(
+    fn analyze_recipe_lines(
         &mut self,
         file: &RecipeFile,
         recipe: &MakeOrJustRecipe,

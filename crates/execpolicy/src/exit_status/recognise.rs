@@ -3,7 +3,7 @@
 
 use checkrein_core::exit_status::{CheckScriptCommandKind, TestRunner};
 
-use super::build_tools::{MavenGradleTestStatus, test_handling_by_build_args};
+use super::build_tools::{MavenGradleTestHandling, test_handling_by_build_args};
 use super::called_scripts::is_shell;
 use super::known_programs::{
     CHECKERS, CHECKERS_WITH, GIT_QUESTIONS, IDLE, ONLY_SHOWS, QUESTIONS, RUNNERS_OF_COMMANDS,
@@ -103,7 +103,7 @@ pub(super) fn recognise_command(words: &[&str]) -> RecognisedCommand {
         return RecognisedCommand::Known(CheckScriptCommandKind::Tests(None));
     }
     // `mvn -DskipTests package` is a build, and judges as one.
-    if test_handling_by_build_args(named, rest) == MavenGradleTestStatus::LeftOut {
+    if test_handling_by_build_args(named, rest) == MavenGradleTestHandling::LeftOut {
         return RecognisedCommand::Known(CheckScriptCommandKind::Checker);
     }
     let has = |wanted: &[&str]| rest.iter().any(|word| wanted.contains(word));

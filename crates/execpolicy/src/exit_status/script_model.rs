@@ -129,7 +129,7 @@ impl ParsedShellScript {
     }
 
     /// Returns all of its commands.
-    pub(super) fn all_commands(&self) -> Vec<&SimpleCommand> {
+    pub(super) fn all_script_commands(&self) -> Vec<&SimpleCommand> {
         let mut commands = Vec::new();
         self.code.collect_script_commands(&mut commands);
         for function in self.functions.values() {
@@ -140,7 +140,7 @@ impl ParsedShellScript {
 
     /// Returns whether there is a command at each of these places.
     pub(super) fn has_commands_at_offsets(&self, places: &[usize]) -> bool {
-        let commands = self.all_commands();
+        let commands = self.all_script_commands();
         let has = |at: &usize| commands.iter().any(|command| command.at == *at);
         places.iter().all(has)
     }

@@ -6,11 +6,13 @@ use std::rc::Rc;
 use tree_sitter::Node;
 
 use super::compound::syntax_node_has_token;
-use super::expansion::{WordExpansion, parse_expansion, split_words, word_text_if_no_expansion};
+use super::expansion::{
+    WordExpansion, parse_expansion, split_shell_words_with_quotes, word_text_if_no_expansion,
+};
 use super::script_model::{
     LoopIterations, ParsedShellScript, ScriptNode, ShellFunction, SimpleCommand, VariableAssignment,
 };
-use super::status_tracer::{is_statement_kind, shell_list_statements};
+use super::status_tracer::{is_shell_statement_node_kind, shell_list_statements};
 
 /// How deep statements may be nested; what is deeper may end in any way.
 const MAX_DEPTH: usize = 60;
@@ -39,7 +41,7 @@ fn build_script_from_syntax_tree(
     };
     let code = match root.kind() {
         "program" => reading.read_statement_sequence(root),
-        _ => reading.code_from_syntax_node(root),
+        _ => reading.depth_limited_script_node(root),
     };
     ParsedShellScript {
         code,
@@ -76,7 +78,7 @@ impl<'s> ScriptTreeReader<'s> {
     fn read_statement_sequence(&mut self, node: Node<'_>) -> ScriptNode {
         let statements = shell_list_statements(node);
         let read = statements.into_iter().map(|(node, background)| {
-            let code = self.code_from_syntax_node(node);
+            let code = self.depth_limited_script_node(node);
             match background {
                 true => ScriptNode::Background(Box::new(code)),
                 false => code,
@@ -85,7 +87,7 @@ impl<'s> ScriptTreeReader<'s> {
         ScriptNode::Sequence(read.collect())
     }
 
-    fn code_from_syntax_node(&mut self, node: Node<'_>) -> ScriptNode {
+    fn depth_limited_script_node(&mut self, node: Node<'_>) -> ScriptNode {
         // The model is walked recursively, so its depth is bounded here.
         if self.depth >= MAX_DEPTH {
             return ScriptNode::Unknown;
@@ -106,8 +108,8 @@ impl<'s> ScriptTreeReader<'s> {
                     return ScriptNode::Unknown;
                 };
                 let (left, right) = (
-                    Box::new(self.code_from_syntax_node(left)),
-                    Box::new(self.code_from_syntax_node(right)),
+                    Box::new(self.depth_limited_script_node(left)),
+                    Box::new(self.depth_limited_script_node(right)),
                 );
                 match syntax_node_has_token(node, "||") {
                     true => ScriptNode::Or(left, right),
@@ -121,7 +123,7 @@ impl<'s> ScriptTreeReader<'s> {
             "redirected_statement" => self.read_redirected_statement(node),
             "negated_command" => {
                 let inner = node.named_child(0).map_or(ScriptNode::Unknown, |child| {
-                    self.code_from_syntax_node(child)
+                    self.depth_limited_script_node(child)
                 });
                 ScriptNode::Not(Box::new(inner))
             }
@@ -137,7 +139,7 @@ impl<'s> ScriptTreeReader<'s> {
             }
             "compound_statement" | "do_group" | "else_clause" => {
                 let code = self.read_statement_sequence(node);
-                match is_negated(self.text, node) {
+                match is_negated_compound_command(self.text, node) {
                     true => ScriptNode::Not(Box::new(code)),
                     false => code,
                 }
@@ -149,7 +151,7 @@ impl<'s> ScriptTreeReader<'s> {
                     .map(|name| self.node_text(name));
                 let body = node.child_by_field_name("body");
                 if let (Some(name), Some(body)) = (name, body) {
-                    let code = self.code_from_syntax_node(body);
+                    let code = self.depth_limited_script_node(body);
                     let mut own = BTreeSet::new();
                     self.collect_local_variables(body, &mut own);
                     let function = ShellFunction {
@@ -186,7 +188,7 @@ impl<'s> ScriptTreeReader<'s> {
                         ScriptNode::Arithmetic(inner.trim_end_matches(')').trim().to_owned())
                     }
                     None => {
-                        let words = test_words(source);
+                        let words = words_in_test_brackets(source);
                         ScriptNode::Test {
                             in_bash: source.starts_with("[[") || uses_bash_only_equality(&words),
                             words,
@@ -196,7 +198,7 @@ impl<'s> ScriptTreeReader<'s> {
             }
             "unset_command" => ScriptNode::Command(SimpleCommand {
                 at: self.node_byte_offset(node),
-                words: split_words(self.node_text(node))
+                words: split_shell_words_with_quotes(self.node_text(node))
                     .into_iter()
                     .map(parse_expansion)
                     .collect(),
@@ -213,7 +215,7 @@ impl<'s> ScriptTreeReader<'s> {
             .into_iter()
             .filter(|child| child.kind() != "comment");
         members
-            .map(|child| self.code_from_syntax_node(child))
+            .map(|child| self.depth_limited_script_node(child))
             .collect()
     }
 
@@ -227,12 +229,12 @@ impl<'s> ScriptTreeReader<'s> {
         for child in children {
             match child.kind() {
                 "file_redirect" | "herestring_redirect" | "heredoc_redirect" | "comment" => {
-                    self.collect_substitutions(child, &mut inner);
+                    self.collect_command_substitutions(child, &mut inner);
                 }
                 "variable_assignment" => assignments.push(self.read_assignment(child)),
                 _ => {
                     words.push(parse_expansion(self.node_text(child)));
-                    self.collect_substitutions(child, &mut inner);
+                    self.collect_command_substitutions(child, &mut inner);
                 }
             }
         }
@@ -261,7 +263,7 @@ impl<'s> ScriptTreeReader<'s> {
         let value = node.child_by_field_name("value");
         let mut inner = Vec::new();
         if let Some(value) = value {
-            self.collect_substitutions(value, &mut inner);
+            self.collect_command_substitutions(value, &mut inner);
         }
         let source = value.map_or("", |value| self.node_text(value));
         // Arrays and their elements are not followed.
@@ -278,7 +280,7 @@ impl<'s> ScriptTreeReader<'s> {
     }
 
     /// Collects the scripts whose output becomes words.
-    fn collect_substitutions(&mut self, node: Node<'_>, found: &mut Vec<ScriptNode>) {
+    fn collect_command_substitutions(&mut self, node: Node<'_>, found: &mut Vec<ScriptNode>) {
         let mut pending = vec![node];
         while let Some(node) = pending.pop() {
             if matches!(node.kind(), "command_substitution" | "process_substitution") {
@@ -300,7 +302,7 @@ impl<'s> ScriptTreeReader<'s> {
     fn read_redirected_statement(&mut self, node: Node<'_>) -> ScriptNode {
         let body = node.child_by_field_name("body");
         let mut code = body.map_or(ScriptNode::Sequence(Vec::new()), |body| {
-            self.code_from_syntax_node(body)
+            self.depth_limited_script_node(body)
         });
         let mut cursor = node.walk();
         let redirects: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
@@ -313,7 +315,7 @@ impl<'s> ScriptTreeReader<'s> {
                     code = ScriptNode::BothOutputs(Box::new(code));
                 }
                 let mut inner = Vec::new();
-                self.collect_substitutions(redirect, &mut inner);
+                self.collect_command_substitutions(redirect, &mut inner);
                 inner.push(code);
                 // Substitutions in a redirect run before the command.
                 code = ScriptNode::Sequence(inner);
@@ -328,7 +330,7 @@ impl<'s> ScriptTreeReader<'s> {
                 code = build_shell_pipeline(members);
             }
             if let Some(right) = redirect.child_by_field_name("right") {
-                let right = Box::new(self.code_from_syntax_node(right));
+                let right = Box::new(self.depth_limited_script_node(right));
                 code = match syntax_node_has_token(redirect, "||") {
                     true => ScriptNode::Or(Box::new(code), right),
                     false => ScriptNode::And(Box::new(code), right),
@@ -363,10 +365,10 @@ impl<'s> ScriptTreeReader<'s> {
         let mut read = |nodes: &[Node<'_>]| {
             let nodes = nodes
                 .iter()
-                .filter(|node| node.is_named() && is_statement_kind(node.kind()));
+                .filter(|node| node.is_named() && is_shell_statement_node_kind(node.kind()));
             ScriptNode::Sequence(
                 nodes
-                    .map(|node| self.code_from_syntax_node(*node))
+                    .map(|node| self.depth_limited_script_node(*node))
                     .collect(),
             )
         };
@@ -382,12 +384,12 @@ impl<'s> ScriptTreeReader<'s> {
             .into_iter()
             .filter(|(child, _)| child.id() != body.id());
         let condition: Vec<ScriptNode> = asked
-            .map(|(node, _)| self.code_from_syntax_node(node))
+            .map(|(node, _)| self.depth_limited_script_node(node))
             .collect();
         ScriptNode::While {
             until: syntax_node_has_token(node, "until"),
             condition: Box::new(ScriptNode::Sequence(condition)),
-            body: Box::new(self.code_from_syntax_node(body)),
+            body: Box::new(self.depth_limited_script_node(body)),
         }
     }
 
@@ -417,7 +419,7 @@ impl<'s> ScriptTreeReader<'s> {
         ScriptNode::For {
             variable,
             rounds,
-            body: Box::new(self.code_from_syntax_node(body)),
+            body: Box::new(self.depth_limited_script_node(body)),
         }
     }
 
@@ -441,7 +443,7 @@ impl<'s> ScriptTreeReader<'s> {
                 .collect();
             let code = statements
                 .into_iter()
-                .map(|(node, _)| self.code_from_syntax_node(node))
+                .map(|(node, _)| self.depth_limited_script_node(node))
                 .collect();
             arms.push((patterns, ScriptNode::Sequence(code)));
         }
@@ -482,16 +484,16 @@ pub(super) fn uses_bash_only_equality(words: &[WordExpansion]) -> bool {
 }
 
 /// Returns the words between the brackets of a test.
-pub(super) fn test_words(source: &str) -> Vec<WordExpansion> {
+pub(super) fn words_in_test_brackets(source: &str) -> Vec<WordExpansion> {
     let inner = source.trim_start_matches('[').trim_end_matches(']');
-    split_words(inner)
+    split_shell_words_with_quotes(inner)
         .into_iter()
         .map(parse_expansion)
         .collect()
 }
 
 /// Returns whether `!` stands before a compound command, which the grammar does not see.
-pub(super) fn is_negated(text: &str, node: Node<'_>) -> bool {
+pub(super) fn is_negated_compound_command(text: &str, node: Node<'_>) -> bool {
     let before = text
         .get(..node.start_byte())
         .unwrap_or("")

@@ -13,7 +13,7 @@ use super::recognise::{RecognisedCommand, recognise_command};
 use super::script_reader::read_script_with_positions;
 use super::simulation::{self, ScriptExitStatusAnswer, ScriptExitStatusQuestion};
 use super::status_tracer::{ExitStatusTracer, shell_list_statements};
-use super::{CommandStatusContext, MAX_COMMANDS, ProjectEntry, shorten_to_first_line};
+use super::{CommandStatusContext, MAX_COMMANDS, ProjectPathKind, shorten_to_first_line};
 
 /// Programs that print the files that they are given.
 const FILE_PRINTERS: &[&str] = &[
@@ -40,24 +40,24 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             }
             // What lies outside of the root is not looked up.
             let entry = (project.entry)(&join_path_within_root(&folder, name)?)?;
-            let file = matches!(entry, ProjectEntry::File { .. });
+            let file = matches!(entry, ProjectPathKind::File { .. });
             match operator {
                 "-f" => Some(file),
-                "-e" | "-r" => Some(entry != ProjectEntry::Nothing),
-                "-d" => Some(entry == ProjectEntry::Folder),
+                "-e" | "-r" => Some(entry != ProjectPathKind::Nothing),
+                "-d" => Some(entry == ProjectPathKind::Folder),
                 "-x" => Some(match entry {
-                    ProjectEntry::File { executable, .. } => executable,
-                    other => other == ProjectEntry::Folder,
+                    ProjectPathKind::File { executable, .. } => executable,
+                    other => other == ProjectPathKind::Folder,
                 }),
                 "-s" => Some(!matches!(
                     entry,
-                    ProjectEntry::Nothing | ProjectEntry::File { empty: true, .. }
+                    ProjectPathKind::Nothing | ProjectPathKind::File { empty: true, .. }
                 )),
                 _ => None,
             }
         };
         let reader = &mut *self.reader;
-        let run = simulation::ScriptSimulationSetup {
+        let run = simulation::ScriptAndSimulationContext {
             script: &self.script,
             scripts: &reader.scripts,
             bash: self.position.bash,
@@ -70,28 +70,32 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
     /// Returns the commands that judge something, as far as their words are known, if the script
     /// hides the failure of none of them. This takes one question instead of one for each command.
     fn checks_with_unmasked_failure(&mut self) -> BTreeSet<usize> {
-        let judges = self.script.all_commands().into_iter().filter(|command| {
-            let words: Vec<String> = command
-                .words
-                .iter()
-                .map(|word| word.literal_text().unwrap_or_else(|| "$".to_owned()))
-                .collect();
-            let texts: Vec<&str> = words.iter().map(String::as_str).collect();
-            let called = texts.first().copied().unwrap_or("");
-            let known = match recognise_command(&texts) {
-                RecognisedCommand::Idle => false,
-                RecognisedCommand::Known(kind) => kind != CheckScriptCommandKind::Program,
-                _ => true,
-            };
-            known && command.at != usize::MAX && !self.script.functions.contains_key(called)
-        });
+        let judges = self
+            .script
+            .all_script_commands()
+            .into_iter()
+            .filter(|command| {
+                let words: Vec<String> = command
+                    .words
+                    .iter()
+                    .map(|word| word.literal_text().unwrap_or_else(|| "$".to_owned()))
+                    .collect();
+                let texts: Vec<&str> = words.iter().map(String::as_str).collect();
+                let called = texts.first().copied().unwrap_or("");
+                let known = match recognise_command(&texts) {
+                    RecognisedCommand::Idle => false,
+                    RecognisedCommand::Known(kind) => kind != CheckScriptCommandKind::Program,
+                    _ => true,
+                };
+                known && command.at != usize::MAX && !self.script.functions.contains_key(called)
+            });
         let targets: Vec<usize> = judges.map(|command| command.at).collect();
         // For a single command this would be no cheaper than its own question.
         if targets.len() < 2 || targets.len() > MAX_COMMANDS {
             return BTreeSet::new();
         }
         let reader = &mut *self.reader;
-        let run = simulation::ScriptSimulationSetup {
+        let run = simulation::ScriptAndSimulationContext {
             script: &self.script,
             scripts: &reader.scripts,
             bash: self.position.bash,
@@ -102,10 +106,10 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
     }
 
     /// Returns whether what comes after a failure always ends badly.
-    pub(super) fn script_part_always_fails(&mut self, node: Node<'t>) -> bool {
+    pub(super) fn ends_badly_after_failure(&mut self, node: Node<'t>) -> bool {
         let code = read_script_with_positions(node, self.text).code;
         let reader = &mut *self.reader;
-        let run = simulation::ScriptSimulationSetup {
+        let run = simulation::ScriptAndSimulationContext {
             script: &self.script,
             scripts: &reader.scripts,
             bash: self.position.bash,
@@ -118,7 +122,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
     /// Returns whether a command of the script prints this file, spelled in the same way.
     pub(super) fn script_prints_file(&self, file: &str) -> bool {
         let file = parse_expansion(file);
-        self.script.all_commands().iter().any(|command| {
+        self.script.all_script_commands().iter().any(|command| {
             let program = command.words.first().and_then(WordExpansion::literal_text);
             let prints = program.is_some_and(|name| FILE_PRINTERS.contains(&name.as_str()));
             prints && command.words.contains(&file)

@@ -10,9 +10,9 @@ use tree_sitter::Node;
 use super::called_scripts::join_path_within_root;
 use super::makefile::flags_ignoring_failures;
 use super::script_model::ParsedShellScript;
-use super::script_reader::{is_negated, read_script_with_positions};
+use super::script_reader::{is_negated_compound_command, read_script_with_positions};
 use super::simulation::ScriptExitStatusAnswer;
-use super::{CommandStatusContext, ExitStatusAnalyzer, ProjectEntry, shorten_to_first_line};
+use super::{CommandStatusContext, ExitStatusAnalyzer, ProjectPathKind, shorten_to_first_line};
 use crate::shell::CommandWord;
 
 /// How deep statements may be nested, over all scripts; what is deeper is not read.
@@ -25,7 +25,7 @@ const MAX_OPEN: i32 = 200;
 const MAX_SCRIPT: usize = 128 * 1024;
 
 /// Returns whether a text of this size is read.
-pub(super) fn is_parsable_size(text: &str) -> bool {
+pub(super) fn is_short_enough_to_parse(text: &str) -> bool {
     text.len() <= MAX_SCRIPT
         && !text.contains('\0')
         && text.matches('(').count() <= MAX_BRACKETS
@@ -53,7 +53,7 @@ pub(super) fn trace_script_exit_statuses(
     text: &str,
     position: &CommandStatusContext,
 ) {
-    if !is_parsable_size(text) {
+    if !is_short_enough_to_parse(text) {
         reader.unread = Some("it is too long, or nested too deeply");
         return;
     }
@@ -95,7 +95,7 @@ pub(super) fn trace_script_exit_statuses(
         stdin_file: None,
     };
     // Functions are collected first: a body may call one that is defined below it.
-    flow.collect_functions();
+    flow.collect_shell_functions();
     let position = CommandStatusContext {
         errexit_applies: true,
         ..position.clone()
@@ -162,14 +162,14 @@ pub(super) fn shell_list_statements(node: Node<'_>) -> Vec<ScriptStatement<'_>> 
             if let Some(last) = found.last_mut() {
                 last.1 = true;
             }
-        } else if child.is_named() && is_statement_kind(child.kind()) {
+        } else if child.is_named() && is_shell_statement_node_kind(child.kind()) {
             found.push((child, false));
         }
     }
     found
 }
 
-pub(super) fn is_statement_kind(kind: &str) -> bool {
+pub(super) fn is_shell_statement_node_kind(kind: &str) -> bool {
     !matches!(
         kind,
         "comment"
@@ -205,7 +205,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
         }
     }
 
-    fn collect_functions(&mut self) {
+    fn collect_shell_functions(&mut self) {
         let mut pending = vec![self.root];
         while let Some(node) = pending.pop() {
             let name = node.child_by_field_name("name");
@@ -311,11 +311,11 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
             return;
         }
         self.reader.nesting += 1;
-        self.visit_node_by_kind(node, position);
+        self.trace_shell_node_by_kind(node, position);
         self.reader.nesting -= 1;
     }
 
-    fn visit_node_by_kind(&mut self, node: Node<'t>, position: &CommandStatusContext) {
+    fn trace_shell_node_by_kind(&mut self, node: Node<'t>, position: &CommandStatusContext) {
         match node.kind() {
             "command" => self.follow_exit_status_of_command(node, position),
             "list" => self.visit_and_or_list(node, position),
@@ -352,7 +352,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
                             statements.retain(|(node, _)| !values.contains(&node.id()));
                             self.trace_statement_exit_statuses(&statements, position);
                         }
-                        _ => self.visit_substitutions(item, position),
+                        _ => self.trace_command_substitutions(item, position),
                     }
                 }
             }
@@ -365,7 +365,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
             }
             // The grammar does not see a `!` before a compound command.
             "compound_statement" | "do_group" | "else_clause" => {
-                let hidden = is_negated(self.text, node).then(|| {
+                let hidden = is_negated_compound_command(self.text, node).then(|| {
                     position.with_status_mask(ExitStatusMask {
                         form: ExitStatusMaskKind::Negation,
                         text: "!".to_owned(),
@@ -388,7 +388,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
                         let within = position.status_context_in_subprocess(position.errexit);
                         self.trace_statement_exit_statuses(&shell_list_statements(inner), &within);
                     }
-                    None => self.visit_substitutions(node, position),
+                    None => self.trace_command_substitutions(node, position),
                 }
             }
             // `local x=$(a)` has the status of `local`, so that of `a` is lost.
@@ -396,9 +396,9 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
                 self.note_path_variable_change(node);
                 self.note_makeflags_assignment(node);
                 self.note_bash_env_startup_file(self.node_text(node));
-                self.visit_substitutions(node, position);
+                self.trace_command_substitutions(node, position);
             }
-            _ => self.visit_substitutions(node, position),
+            _ => self.trace_command_substitutions(node, position),
         }
     }
 
@@ -442,7 +442,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
         let is_file = || {
             let path = join_path_within_root(&self.shell.folder, value);
             let entry = path.and_then(|path| (self.reader.project.entry)(&path));
-            matches!(entry, Some(ProjectEntry::File { .. }))
+            matches!(entry, Some(ProjectPathKind::File { .. }))
         };
         let matters = match name {
             "BASH_ENV" | "SHELLOPTS" => !value.is_empty(),
@@ -457,7 +457,11 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
     }
 
     /// Traces commands whose output becomes words; nothing looks at their status.
-    pub(super) fn visit_substitutions(&mut self, node: Node<'t>, position: &CommandStatusContext) {
+    pub(super) fn trace_command_substitutions(
+        &mut self,
+        node: Node<'t>,
+        position: &CommandStatusContext,
+    ) {
         let mut pending = vec![node];
         while let Some(node) = pending.pop() {
             if matches!(node.kind(), "command_substitution" | "process_substitution") {

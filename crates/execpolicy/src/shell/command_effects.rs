@@ -7,11 +7,12 @@ use super::stdin::StdinSource;
 use super::word::CommandWord;
 use super::working_dirs::WorkingDirs;
 use super::{
-    CommandAwaitingVerdict, CommandEvaluator, CommandOrigin, MOST_FILES, downloaded_code, patches,
+    CommandAwaitingVerdict, CommandEvaluator, MOST_FILES, ProgramProviderAndHost, downloaded_code,
+    patches,
 };
 use crate::effects::evaluation::{self as sight, EffectEvalContext, EvaluatedEffects};
 use crate::effects::paths::PathLocation;
-use crate::effects::word_expansion::WordPlaceholder;
+use crate::effects::word_expansion::WordPlaceholderAndValues;
 use crate::effects::{self, CommandEffect, EffectKind, code};
 use crate::rule_set::basename;
 use crate::self_protection;
@@ -33,7 +34,7 @@ impl CommandEvaluator<'_> {
         &mut self,
         effects: &[CommandEffect],
         dirs: &WorkingDirs,
-        hole: Option<&WordPlaceholder>,
+        hole: Option<&WordPlaceholderAndValues>,
         contained: bool,
     ) -> EvaluatedEffects {
         let rules = self.collector.evaluated_rule_set();
@@ -52,14 +53,14 @@ impl CommandEvaluator<'_> {
         if let Some(what) = &judged.destruction_reason {
             self.collector.forbid_destruction(what);
         }
-        self.forbid_guarded_changes(&judged);
+        self.forbid_changes_to_guarded_files(&judged);
         for spot in &judged.written {
             self.collector
-                .record_touched_file_in_verdict(&sight::display_path(spot), false);
+                .record_file_changed_by_command(&sight::display_path(spot), false);
         }
         for spot in &judged.removed {
             self.collector
-                .record_touched_file_in_verdict(&sight::display_path(spot), true);
+                .record_file_changed_by_command(&sight::display_path(spot), true);
         }
         // Links are kept so that a later command that writes through one is judged by its target.
         if self.links.len() < MOST_FILES {
@@ -69,7 +70,7 @@ impl CommandEvaluator<'_> {
     }
 
     /// Forbids changes to the files that decide whether anybody is judged, whatever the rules say.
-    fn forbid_guarded_changes(&mut self, judged: &EvaluatedEffects) {
+    fn forbid_changes_to_guarded_files(&mut self, judged: &EvaluatedEffects) {
         let protected = self.collector.evaluated_rule_set().protected_paths();
         let written = judged.written.iter().chain(&judged.perhaps_written);
         let written = written.map(|spot| (spot, self_protection::PredictedPathChange::Written));
@@ -124,7 +125,7 @@ impl CommandEvaluator<'_> {
         }
         let brought = matches!(
             command.origin,
-            CommandOrigin::Project | CommandOrigin::Container
+            ProgramProviderAndHost::Project | ProgramProviderAndHost::Container
         );
         let mut effects = effects::command_effects(program, words, brought);
         // An unquoted expansion that is empty leaves no word at all, so the command is also judged
@@ -135,13 +136,13 @@ impl CommandEvaluator<'_> {
             effects.extend(effects::command_effects(program, &rest, brought));
         }
         match command.origin {
-            CommandOrigin::Machine => {}
+            ProgramProviderAndHost::Machine => {}
             // A word given to a tool of the project can look like a program's name
             // (`cargo test shutdown`), and a shutdown elsewhere stops no work here.
-            CommandOrigin::Project | CommandOrigin::Container => {
+            ProgramProviderAndHost::Project | ProgramProviderAndHost::Container => {
                 drop_effects_named_by_arguments(&mut effects, words)
             }
-            CommandOrigin::Remote | CommandOrigin::ContainerScript => effects
+            ProgramProviderAndHost::Remote | ProgramProviderAndHost::ContainerScript => effects
                 .retain(|effect| *effect != CommandEffect::Kind(EffectKind::ShutsDownMachine)),
         }
         // Code on standard input depends on the redirects, which the table of programs does not
@@ -191,7 +192,7 @@ impl CommandEvaluator<'_> {
         let removes = |effect: &CommandEffect| {
             matches!(effect, CommandEffect::File(effects::FileAccess::Remove, _))
         };
-        if command.origin == CommandOrigin::Container {
+        if command.origin == ProgramProviderAndHost::Container {
             // The project's files may be mounted in the container, so a removal still counts as
             // destroyed data. All other paths are the container's own.
             if effects.iter().any(removes) {
@@ -208,7 +209,7 @@ impl CommandEvaluator<'_> {
             });
         }
         let readable = !effects.contains(&CommandEffect::Kind(EffectKind::UnreadableCode));
-        let contained = command.origin == CommandOrigin::ContainerScript;
+        let contained = command.origin == ProgramProviderAndHost::ContainerScript;
         let hole = command.placeholder.as_deref();
         // Everything from here on needs the judged effects: tracking of created files, variables
         // that `env` sets, and code that the command spawns.
@@ -263,7 +264,7 @@ impl CommandEvaluator<'_> {
         program: &str,
     ) {
         // Paths inside a container name none of the files that are guarded here.
-        if command.origin == CommandOrigin::Container {
+        if command.origin == ProgramProviderAndHost::Container {
             return;
         }
         let bounds = self.collector.evaluated_rule_set().effect_policy();
@@ -272,7 +273,7 @@ impl CommandEvaluator<'_> {
             variables: &self.variables,
             dirs: &command.dirs,
             placeholder: command.placeholder.as_deref(),
-            contained: command.origin == CommandOrigin::ContainerScript,
+            contained: command.origin == ProgramProviderAndHost::ContainerScript,
         };
         let mut effects = effects::command_effects(program, words, true);
         drop_effects_named_by_arguments(&mut effects, words);
@@ -280,7 +281,7 @@ impl CommandEvaluator<'_> {
         if let Some(what) = &judged.destruction_reason {
             self.collector.forbid_destruction(what);
         }
-        self.forbid_guarded_changes(&judged);
+        self.forbid_changes_to_guarded_files(&judged);
     }
 }
 

@@ -54,13 +54,15 @@ pub(super) fn calls_downloader(words: &[CommandWord]) -> bool {
 /// …)`, `` `curl …` ``, or a variable that is set to one of these.
 pub(super) fn is_output_of_download_command(text: &str, names: &KnownShellVariables) -> bool {
     let text = text.trim_start();
-    substitutes_download(text)
+    begins_with_download_substitution(text)
         || text.starts_with('$')
-            && names.leading_variable_matches(text, |value| substitutes_download(&value.text))
+            && names.leading_variable_matches(text, |value| {
+                begins_with_download_substitution(&value.text)
+            })
 }
 
 /// Returns whether the text begins with a substitution that calls a downloader.
-fn substitutes_download(text: &str) -> bool {
+fn begins_with_download_substitution(text: &str) -> bool {
     let text = text.trim_start_matches(['"', '\'']);
     let opens = ["$(", "<(", "=(", "`"];
     let Some(inside) = opens.iter().find_map(|open| text.strip_prefix(open)) else {

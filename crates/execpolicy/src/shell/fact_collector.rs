@@ -103,7 +103,7 @@ impl<'r> CommandFactsCollector<'r> {
     pub(super) fn scan_for_forbidden_words(&mut self, text: &str) {
         // Without a rule that prompts or forbids, a scan could find nothing.
         if self.restricts
-            && let Some(hit) = lexical_scan::strictest_match_in_text(self.rules, text)
+            && let Some(hit) = lexical_scan::strictest_rule_in_shell_text(self.rules, text)
         {
             self.keep_strictest_match(&hit);
         }
@@ -197,7 +197,7 @@ impl<'r> CommandFactsCollector<'r> {
         words: &[CommandWord],
         asks: Option<&str>,
     ) -> Option<RuleDecision> {
-        let shown = display_command(words);
+        let shown = shortened_command_text(words);
         let why = match (self.rules.effect_policy().unmatched, asks) {
             (UnmatchedDecision::Allow, _) => return None,
             (UnmatchedDecision::ByEffect, None) => return Some(RuleDecision::Allow),
@@ -214,7 +214,7 @@ impl<'r> CommandFactsCollector<'r> {
         words: &[CommandWord],
         why: &str,
     ) -> RuleDecision {
-        let why = format!("policy asks: `{}` {why}", display_command(words));
+        let why = format!("policy asks: `{}` {why}", shortened_command_text(words));
         self.record_prompt_or_forbid_reason(RuleDecision::Prompt, why);
         RuleDecision::Prompt
     }
@@ -230,7 +230,7 @@ impl<'r> CommandFactsCollector<'r> {
 
     /// Records a file that is written or removed, so that the caller can check where it really
     /// lies.
-    pub(super) fn record_touched_file_in_verdict(&mut self, path: &str, removed: bool) {
+    pub(super) fn record_file_changed_by_command(&mut self, path: &str, removed: bool) {
         // A name with an expansion, a pattern or a shortened part cannot be looked up on the disk.
         let known = !path.is_empty() && !path.contains(['$', '…', '*', '?', '\0']);
         let touched = FileChangedByCommand {
@@ -352,7 +352,7 @@ fn default_rule_reason(hit: &MatchedRule) -> String {
 }
 
 /// The command as text, shortened.
-fn display_command(words: &[CommandWord]) -> String {
+fn shortened_command_text(words: &[CommandWord]) -> String {
     let texts = words.iter().take(MAX_SHOWN).map(|word| word.text.as_str());
     truncate_at_char_boundary(&texts.collect::<Vec<_>>().join(" "), MAX_SHOWN)
 }

@@ -104,7 +104,7 @@ fn shell_word_from_text(text: String) -> CommandWord {
 
 /// Splits a script into pieces. Beyond `MAX_PIECES` the rest is left whole.
 pub(super) fn split_script_fragments(text: &str) -> Vec<PipelineFragment> {
-    let mut cut = FragmentSplitter {
+    let mut cut = ShellFragmentSplitter {
         text,
         at: 0,
         pieces: Vec::new(),
@@ -128,7 +128,7 @@ pub(super) fn split_script_fragments(text: &str) -> Vec<PipelineFragment> {
 
 /// A compound command that is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OpenCompound {
+enum OpenCompoundCommand {
     Subshell,
     /// In a `case`, before the bracket that ends a pattern.
     Pattern,
@@ -146,7 +146,7 @@ struct PendingHeredoc {
     tabs: bool,
 }
 
-struct FragmentSplitter<'s> {
+struct ShellFragmentSplitter<'s> {
     text: &'s str,
     at: usize,
     pieces: Vec<PipelineFragment>,
@@ -154,14 +154,14 @@ struct FragmentSplitter<'s> {
     members: Vec<PipelineMember>,
     now: PipelineMember,
     heredocs: Vec<PendingHeredoc>,
-    open: Vec<OpenCompound>,
+    open: Vec<OpenCompoundCommand>,
     /// Whether a loop head is being read, which the grammar accepts only with a body.
     in_loop_head: bool,
     /// Whether a `[[` is being read, in which no command ends.
     in_test: bool,
 }
 
-impl<'s> FragmentSplitter<'s> {
+impl<'s> ShellFragmentSplitter<'s> {
     fn remaining_script_text(&self) -> &'s str {
         self.text.get(self.at..).unwrap_or("")
     }
@@ -234,9 +234,9 @@ impl<'s> FragmentSplitter<'s> {
             (';', _) => {
                 let ends = rest.len() - rest.trim_start_matches([';', '&']).len();
                 self.at += ends;
-                if ends > 1 && self.open.last() == Some(&OpenCompound::Case) {
+                if ends > 1 && self.open.last() == Some(&OpenCompoundCommand::Case) {
                     self.open.pop();
-                    self.open.push(OpenCompound::Pattern);
+                    self.open.push(OpenCompoundCommand::Pattern);
                 }
                 self.end_script_fragment();
             }
@@ -263,7 +263,7 @@ impl<'s> FragmentSplitter<'s> {
             // left out.
             (')', _) => {
                 self.at += 1;
-                if self.open.last() == Some(&OpenCompound::Subshell) {
+                if self.open.last() == Some(&OpenCompoundCommand::Subshell) {
                     self.open.pop();
                 }
                 self.end_script_fragment();
@@ -277,7 +277,7 @@ impl<'s> FragmentSplitter<'s> {
 
     /// Reads a keyword that begins or ends a compound command; returns whether there was one.
     fn read_compound_keyword(&mut self) -> bool {
-        if self.open.last() == Some(&OpenCompound::Pattern) {
+        if self.open.last() == Some(&OpenCompoundCommand::Pattern) {
             self.read_case_pattern();
             return true;
         }
@@ -290,7 +290,7 @@ impl<'s> FragmentSplitter<'s> {
             "case" => self.read_case_statement_header(),
             "esac" => {
                 self.at += word.len();
-                if self.open.last() == Some(&OpenCompound::Case) {
+                if self.open.last() == Some(&OpenCompoundCommand::Case) {
                     self.open.pop();
                 }
             }
@@ -338,7 +338,7 @@ impl<'s> FragmentSplitter<'s> {
             self.push_whole_quotation_or_char();
         }
         self.end_script_fragment();
-        self.open.push(OpenCompound::Pattern);
+        self.open.push(OpenCompoundCommand::Pattern);
     }
 
     /// Reads up to the bracket after a pattern, or to the end of the `case`.
@@ -356,7 +356,7 @@ impl<'s> FragmentSplitter<'s> {
             self.at += "esac".len();
             return;
         }
-        self.open.push(OpenCompound::Case);
+        self.open.push(OpenCompoundCommand::Case);
         // The bracket before a pattern is optional.
         self.at += usize::from(rest.starts_with('('));
         let from = self.at;
@@ -386,7 +386,7 @@ impl<'s> FragmentSplitter<'s> {
         let is_sum = self.at_command_start() && inside.starts_with('(') || self.in_loop_head;
         if self.at_command_start() && !is_sum {
             self.at += 1;
-            self.open.push(OpenCompound::Subshell);
+            self.open.push(OpenCompoundCommand::Subshell);
         } else if inside.starts_with(')') && !is_sum {
             // `name()` defines a function; what follows is its body.
             self.now.line.clear();
@@ -523,7 +523,7 @@ impl<'s> ShellQuoteScanner<'s> {
         self.at.min(self.text.len())
     }
 
-    fn push_open_delimiter(&mut self, closer: ShellClosingDelimiter, length: usize) {
+    fn push_open_shell_delimiter(&mut self, closer: ShellClosingDelimiter, length: usize) {
         // Between double quotes a single quote is text. A brace keeps the rule that holds around
         // it, and a substitution starts afresh.
         let literal = match closer {
@@ -573,18 +573,18 @@ impl<'s> ShellQuoteScanner<'s> {
             ('"', _) if top == Some(ShellClosingDelimiter::Quote) => {
                 self.close_innermost_shell_delimiter(scripts)
             }
-            ('"', _) => self.push_open_delimiter(ShellClosingDelimiter::Quote, 1),
+            ('"', _) => self.push_open_shell_delimiter(ShellClosingDelimiter::Quote, 1),
             ('`', _) if top == Some(ShellClosingDelimiter::Backquote) => {
                 self.close_innermost_shell_delimiter(scripts)
             }
-            ('`', _) => self.push_open_delimiter(ShellClosingDelimiter::Backquote, 1),
-            ('$', Some('(')) => self.push_open_delimiter(ShellClosingDelimiter::Bracket, 2),
-            ('$', Some('{')) => self.push_open_delimiter(ShellClosingDelimiter::Brace, 2),
+            ('`', _) => self.push_open_shell_delimiter(ShellClosingDelimiter::Backquote, 1),
+            ('$', Some('(')) => self.push_open_shell_delimiter(ShellClosingDelimiter::Bracket, 2),
+            ('$', Some('{')) => self.push_open_shell_delimiter(ShellClosingDelimiter::Brace, 2),
             ('<' | '>', Some('(')) if !literal => {
-                self.push_open_delimiter(ShellClosingDelimiter::Bracket, 2)
+                self.push_open_shell_delimiter(ShellClosingDelimiter::Bracket, 2)
             }
             ('(', _) if top == Some(ShellClosingDelimiter::Bracket) => {
-                self.push_open_delimiter(ShellClosingDelimiter::Bracket, 1)
+                self.push_open_shell_delimiter(ShellClosingDelimiter::Bracket, 1)
             }
             (')', _) if top == Some(ShellClosingDelimiter::Bracket) => {
                 self.close_innermost_shell_delimiter(scripts)

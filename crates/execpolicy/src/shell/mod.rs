@@ -32,8 +32,10 @@ use checkrein_core::input::ToolRequestFacts;
 
 use crate::effect_policy::{EffectPolicy, UnmatchedDecision};
 use crate::effects::evaluation::NestedCommandOrCode;
-use crate::effects::paths::{ProjectRoots, ResolvedPath, UNKNOWN};
-use crate::effects::word_expansion::{KnownShellVariables, POSITIONAL_ARGS, WordPlaceholder};
+use crate::effects::paths::{ProjectAndHomeFolders, ResolvedPath, UNKNOWN};
+use crate::effects::word_expansion::{
+    KnownShellVariables, POSITIONAL_ARGS, WordPlaceholderAndValues,
+};
 use crate::effects::{self, CommandEffect, dangerous_variables};
 use crate::rule_set::{RuleSet, basename};
 use crate::self_protection;
@@ -41,9 +43,9 @@ use command_effects::CommandAskReasons;
 use fact_collector::{CommandFactsCollector, PromptReasons};
 pub use fact_collector::{FileChangedByCommand, FilesChangedByCommand};
 pub(crate) use nested_code::{NestedCode, nested_code};
-pub use parse_cache::ParsedScripts;
+pub use parse_cache::ParsedShellScriptCache;
 pub use patches::{
-    PatchApplyingCommand, PatchText, PatchTool, patch_commands_in_argv, patches_in_script,
+    PatchApplyingCommand, PatchTextSource, PatchTool, patch_commands_in_argv, patches_in_script,
 };
 pub(crate) use stdin::StdinSource;
 pub(crate) use word::{CommandWord, WordKnowledge, read_word};
@@ -74,7 +76,7 @@ const MAX_TRIED: usize = 64;
 /// makes it at least `Prompt`.
 pub fn evaluate_script(rules: &RuleSet, script: &str) -> ToolRequestFacts {
     evaluate_parsed_script(
-        &ParsedScripts::default(),
+        &ParsedShellScriptCache::default(),
         rules,
         script,
         &CommandStartFolders::starting_at_project_root(),
@@ -86,7 +88,7 @@ pub fn evaluate_script(rules: &RuleSet, script: &str) -> ToolRequestFacts {
 /// (`bash -lc TEXT`, `env`, ...) included.
 pub fn evaluate_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolRequestFacts {
     evaluate_argv_with_script_cache(
-        &ParsedScripts::default(),
+        &ParsedShellScriptCache::default(),
         rules,
         argv,
         &CommandStartFolders::starting_at_project_root(),
@@ -98,7 +100,7 @@ pub fn evaluate_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolRequestF
 /// that it changes as well. Where those really lie is for the caller to check: this crate reads no
 /// files.
 pub fn evaluate_parsed_script(
-    scripts: &ParsedScripts,
+    scripts: &ParsedShellScriptCache,
     rules: &RuleSet,
     script: &str,
     start: &CommandStartFolders,
@@ -110,14 +112,14 @@ pub fn evaluate_parsed_script(
         StdinSource::Interactive,
         0,
         &start.0,
-        CommandOrigin::Machine,
+        ProgramProviderAndHost::Machine,
     );
     judge.finish_facts_and_touched_files()
 }
 
 /// Judges a command given as words, as [`evaluate_parsed_script`] judges a script.
 pub fn evaluate_argv_with_script_cache<S: AsRef<str>>(
-    scripts: &ParsedScripts,
+    scripts: &ParsedShellScriptCache,
     rules: &RuleSet,
     argv: &[S],
     start: &CommandStartFolders,
@@ -178,13 +180,13 @@ struct CommandAwaitingVerdict {
     /// Whether it is certain to be a command. If not, it counts only if a rule restricts it.
     sure: bool,
     dirs: WorkingDirs,
-    placeholder: Option<Rc<WordPlaceholder>>,
-    origin: CommandOrigin,
+    placeholder: Option<Rc<WordPlaceholderAndValues>>,
+    origin: ProgramProviderAndHost,
 }
 
 /// Who provides the program of a command, and where it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum CommandOrigin {
+enum ProgramProviderAndHost {
     /// This machine.
     Machine,
     /// The project, or a package registry.
@@ -200,15 +202,15 @@ enum CommandOrigin {
 
 struct CommandEvaluator<'r> {
     collector: CommandFactsCollector<'r>,
-    scripts: ParsedScripts,
+    scripts: ParsedShellScriptCache,
     pending: VecDeque<CommandAwaitingVerdict>,
     aliases: HashMap<String, String>,
     bytes: usize,
     commands: usize,
     /// Scripts read already, each with its standard input. Without this, a shell that is fed
     /// itself would double the work with every level.
-    scripts_read: HashSet<(String, StdinSource, CommandOrigin)>,
-    roots: ProjectRoots,
+    scripts_read: HashSet<(String, StdinSource, ProgramProviderAndHost)>,
+    roots: ProjectAndHomeFolders,
     variables: KnownShellVariables,
     functions: HashSet<String>,
     /// The arguments of functions and scripts, all words of one call together.
@@ -228,13 +230,13 @@ impl<'r> CommandEvaluator<'r> {
     fn new(rules: &'r RuleSet) -> Self {
         Self {
             collector: CommandFactsCollector::new(rules),
-            scripts: ParsedScripts::default(),
+            scripts: ParsedShellScriptCache::default(),
             pending: VecDeque::new(),
             aliases: HashMap::new(),
             bytes: 0,
             commands: 0,
             scripts_read: HashSet::new(),
-            roots: ProjectRoots::new(&rules.effect_policy().roots),
+            roots: ProjectAndHomeFolders::new(&rules.effect_policy().roots),
             variables: KnownShellVariables::default(),
             functions: HashSet::new(),
             call_arguments: Vec::new(),
@@ -263,7 +265,7 @@ impl<'r> CommandEvaluator<'r> {
             sure: true,
             dirs: start.0.clone(),
             placeholder: None,
-            origin: CommandOrigin::Machine,
+            origin: ProgramProviderAndHost::Machine,
         });
     }
 
@@ -359,7 +361,7 @@ impl<'r> CommandEvaluator<'r> {
         feed: StdinSource,
         depth: u16,
         dirs: &WorkingDirs,
-        kind: CommandOrigin,
+        kind: ProgramProviderAndHost,
     ) {
         // The queue is worked breadth first, so an earlier reading of the same script was no
         // deeper and has found all that this one could.
@@ -406,7 +408,7 @@ impl<'r> CommandEvaluator<'r> {
         script: syntax_walk::ShellScriptContents,
         depth: u16,
         dirs: &WorkingDirs,
-        kind: CommandOrigin,
+        kind: ProgramProviderAndHost,
     ) {
         self.functions.extend(script.functions);
         self.arithmetic_injections
@@ -436,7 +438,7 @@ impl<'r> CommandEvaluator<'r> {
                 self.call_arguments.push(words.to_vec());
             }
         }
-        let contained = kind == CommandOrigin::ContainerScript;
+        let contained = kind == ProgramProviderAndHost::ContainerScript;
         let redirected = script.redirected.into_iter();
         self.redirected
             .extend(redirected.map(|redirected| (redirected, contained)));
@@ -454,7 +456,7 @@ impl<'r> CommandEvaluator<'r> {
                 placeholder: None,
                 // A script is read as it stands, whoever brings it.
                 origin: match kind {
-                    CommandOrigin::Project => CommandOrigin::Machine,
+                    ProgramProviderAndHost::Project => ProgramProviderAndHost::Machine,
                     kind => kind,
                 },
             });
@@ -470,7 +472,7 @@ impl<'r> CommandEvaluator<'r> {
         known: &HashMap<Vec<CommandWord>, syntax_walk::ParsedScriptCommand>,
         feed: &StdinSource,
         depth: u16,
-        (dirs, kind): (&WorkingDirs, CommandOrigin),
+        (dirs, kind): (&WorkingDirs, ProgramProviderAndHost),
     ) {
         // Folders and downloads carry over from one piece to the next, as they would in the
         // script.
@@ -532,7 +534,7 @@ impl<'r> CommandEvaluator<'r> {
         feed: StdinSource,
         depth: u16,
         dirs: &WorkingDirs,
-        kind: CommandOrigin,
+        kind: ProgramProviderAndHost,
     ) -> syntax_walk::ShellScriptContents {
         // Substitutions run even where the command around them is not understood.
         for text in member.substitution_scripts() {
@@ -633,7 +635,7 @@ impl<'r> CommandEvaluator<'r> {
                 run,
                 &StdinSource::PlainFile,
                 depth + 1,
-                (dirs, CommandOrigin::Machine),
+                (dirs, ProgramProviderAndHost::Machine),
                 None,
             ),
             Some(dangerous_variables::EnvVariableHazard::Prompts(why))
@@ -652,8 +654,8 @@ impl<'r> CommandEvaluator<'r> {
         run: NestedCommandOrCode,
         feed: &StdinSource,
         depth: u16,
-        (dirs, kind): (&WorkingDirs, CommandOrigin),
-        hole: Option<Rc<WordPlaceholder>>,
+        (dirs, kind): (&WorkingDirs, ProgramProviderAndHost),
+        hole: Option<Rc<WordPlaceholderAndValues>>,
     ) {
         let (words, kind) = match run {
             NestedCommandOrCode::Script(word) => {
@@ -672,15 +674,17 @@ impl<'r> CommandEvaluator<'r> {
             // It was read together with the command that it is fed to.
             NestedCommandOrCode::StdinCode(_) => return,
             // A command that a tool of the project starts is an ordinary command again.
-            NestedCommandOrCode::Command(words) if kind == CommandOrigin::Project => {
-                (words, CommandOrigin::Machine)
+            NestedCommandOrCode::Command(words) if kind == ProgramProviderAndHost::Project => {
+                (words, ProgramProviderAndHost::Machine)
             }
             NestedCommandOrCode::Command(words) => (words, kind),
-            NestedCommandOrCode::ProjectTool(words) if kind == CommandOrigin::Machine => {
-                (words, CommandOrigin::Project)
+            NestedCommandOrCode::ProjectTool(words) if kind == ProgramProviderAndHost::Machine => {
+                (words, ProgramProviderAndHost::Project)
             }
             NestedCommandOrCode::ProjectTool(words) => (words, kind),
-            NestedCommandOrCode::ContainerCommand(words) => (words, CommandOrigin::Container),
+            NestedCommandOrCode::ContainerCommand(words) => {
+                (words, ProgramProviderAndHost::Container)
+            }
         };
         self.queue_command_to_evaluate(CommandAwaitingVerdict {
             words: words.into(),
@@ -698,7 +702,7 @@ impl<'r> CommandEvaluator<'r> {
     fn resolve_words<'w>(
         &self,
         words: &'w [CommandWord],
-        hole: Option<&WordPlaceholder>,
+        hole: Option<&WordPlaceholderAndValues>,
     ) -> Cow<'w, [CommandWord]> {
         if words
             .iter()
@@ -999,9 +1003,11 @@ impl<'r> CommandEvaluator<'r> {
                 // For a script in a container only the system is separate; files of the project
                 // may be shared.
                 let kind = match command.origin {
-                    CommandOrigin::Container => CommandOrigin::ContainerScript,
-                    CommandOrigin::Machine if nested_code::runs_on_other_machine(words) => {
-                        CommandOrigin::Remote
+                    ProgramProviderAndHost::Container => ProgramProviderAndHost::ContainerScript,
+                    ProgramProviderAndHost::Machine
+                        if nested_code::runs_on_other_machine(words) =>
+                    {
+                        ProgramProviderAndHost::Remote
                     }
                     kind => kind,
                 };
@@ -1083,7 +1089,7 @@ impl<'r> CommandEvaluator<'r> {
 fn capped_find_xargs_substitutions(
     words: &[CommandWord],
     feed: &StdinSource,
-) -> Option<WordPlaceholder> {
+) -> Option<WordPlaceholderAndValues> {
     let (placeholder, mut values) = find_or_xargs_placeholder(words, feed)?;
     // Too many names are replaced by a single unknown one, so that none is silently left out.
     if values.len() > MOST_FILES {
@@ -1095,7 +1101,10 @@ fn capped_find_xargs_substitutions(
     Some((placeholder, values))
 }
 
-fn find_or_xargs_placeholder(words: &[CommandWord], feed: &StdinSource) -> Option<WordPlaceholder> {
+fn find_or_xargs_placeholder(
+    words: &[CommandWord],
+    feed: &StdinSource,
+) -> Option<WordPlaceholderAndValues> {
     let name = words
         .first()
         .and_then(CommandWord::as_literal)

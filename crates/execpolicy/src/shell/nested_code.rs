@@ -96,7 +96,11 @@ pub(crate) fn nested_code(
         WrapperKind::Source => words
             .get(1)
             .map_or_else(Vec::new, |file| script_file_code(file, feed)),
-        WrapperKind::Alias => words.iter().skip(1).filter_map(alias_code).collect(),
+        WrapperKind::Alias => words
+            .iter()
+            .skip(1)
+            .filter_map(code_from_alias_definition)
+            .collect(),
         WrapperKind::Find => find_exec_commands(words, name),
         WrapperKind::Env => commands_run_by_env(words),
         WrapperKind::Xargs => xargs_command(words, feed),
@@ -349,7 +353,7 @@ fn script_file_code(file: &CommandWord, feed: &StdinSource) -> Vec<NestedCode> {
         None if file.text.starts_with("<(") || file.text.starts_with("=(") => {
             let mut found = vec![NestedCode::Unreadable(file.text.clone())];
             if let Some(text @ StdinSource::Text { .. }) =
-                substitution_output::substitution_output(&file.text)
+                substitution_output::shell_substitution_output(&file.text)
             {
                 found.extend(stdin_commands(&text));
             }
@@ -375,7 +379,7 @@ fn trap_code(words: &[CommandWord]) -> Vec<NestedCode> {
     }
 }
 
-fn alias_code(word: &CommandWord) -> Option<NestedCode> {
+fn code_from_alias_definition(word: &CommandWord) -> Option<NestedCode> {
     if word.knowledge != WordKnowledge::Literal {
         return Some(NestedCode::Unreadable(word.text.clone()));
     }

@@ -18,16 +18,16 @@ const MAX_SCRIPT: usize = 256 << 10;
 
 /// The parsed scripts, shared by all questions about the same request.
 #[derive(Clone, Default)]
-pub struct ParsedScripts(Arc<Mutex<ParseCache>>);
+pub struct ParsedShellScriptCache(Arc<Mutex<ShellParseCache>>);
 
 #[derive(Default)]
-struct ParseCache {
+struct ShellParseCache {
     parser: Option<Parser>,
     trees: Vec<(Box<str>, Option<Tree>)>,
     parses: usize,
 }
 
-impl ParsedScripts {
+impl ParsedShellScriptCache {
     /// Returns how often a script was parsed.
     pub fn script_parse_count(&self) -> usize {
         let parsed = self.0.lock().unwrap_or_else(PoisonError::into_inner);

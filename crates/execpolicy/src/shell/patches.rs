@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use super::nested_code::{NestedCode, nested_code};
-use super::parse_cache::ParsedScripts;
+use super::parse_cache::ParsedShellScriptCache;
 use super::stdin::StdinSource;
 use super::word::CommandWord;
 use super::working_dirs::{WorkingDir, WorkingDirs};
@@ -34,7 +34,7 @@ pub enum PatchTool {
 
 /// Where the text of a patch is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PatchText {
+pub enum PatchTextSource {
     /// In the script itself.
     Inline(String),
     /// In this file, by a path from where the script begins.
@@ -47,7 +47,7 @@ pub struct PatchApplyingCommand {
     /// The program that applies it.
     pub tool: PatchTool,
     /// Where its text is.
-    pub text: PatchText,
+    pub text: PatchTextSource,
     /// The value of `-p N`, if given.
     pub strip: Option<usize>,
     /// The folder in which the program is started. A patch file is named from there, or from the
@@ -64,7 +64,10 @@ pub struct PatchApplyingCommand {
 }
 
 /// Returns the patches that a script applies, as far as they can be read beforehand.
-pub fn patches_in_script(scripts: &ParsedScripts, script: &str) -> Vec<PatchApplyingCommand> {
+pub fn patches_in_script(
+    scripts: &ParsedShellScriptCache,
+    script: &str,
+) -> Vec<PatchApplyingCommand> {
     let mut found = Vec::new();
     collect_patches_in_script(
         scripts,
@@ -86,7 +89,7 @@ pub fn patch_commands_in_argv<S: AsRef<str>>(words: &[S]) -> Vec<PatchApplyingCo
     let start = PatchCommandContext {
         stdin: &StdinSource::PlainFile,
         dirs: &working_dirs::script_start_folders(),
-        scripts: &ParsedScripts::default(),
+        scripts: &ParsedShellScriptCache::default(),
     };
     collect_patches_in_command(&words, &start, (&mut false, MAX_DEPTH), &mut found);
     found
@@ -97,7 +100,7 @@ pub fn patch_commands_in_argv<S: AsRef<str>>(words: &[S]) -> Vec<PatchApplyingCo
 struct PatchCommandContext<'a> {
     stdin: &'a StdinSource,
     dirs: &'a WorkingDirs,
-    scripts: &'a ParsedScripts,
+    scripts: &'a ParsedShellScriptCache,
 }
 
 impl PatchCommandContext<'_> {
@@ -131,7 +134,7 @@ fn folder_and_cd_count(dir: &WorkingDir) -> (usize, Option<String>) {
 const UNKNOWN_FOLDER: &str = "$";
 
 fn collect_patches_in_script(
-    scripts: &ParsedScripts,
+    scripts: &ParsedShellScriptCache,
     script: &str,
     dirs: &WorkingDirs,
     depth: usize,
@@ -353,7 +356,7 @@ fn leaves_files_unchanged(program: &str, words: &[CommandWord]) -> bool {
 /// What a command applies, according to its words.
 struct PatchInvocation {
     tool: PatchTool,
-    text: PatchText,
+    text: PatchTextSource,
     strip: Option<usize>,
     /// The folder that its paths start from, if an option names one.
     folder: Option<String>,
@@ -372,9 +375,9 @@ fn join_folder(folder: Option<String>, named: Option<&str>) -> Option<String> {
     }
 }
 
-fn stdin_patch(feed: &StdinSource) -> Option<PatchText> {
+fn stdin_patch(feed: &StdinSource) -> Option<PatchTextSource> {
     match feed {
-        StdinSource::Text { text, sure: true } => Some(PatchText::Inline(text.to_string())),
+        StdinSource::Text { text, sure: true } => Some(PatchTextSource::Inline(text.to_string())),
         StdinSource::Text { .. }
         | StdinSource::Paths(_)
         | StdinSource::Interactive
@@ -387,9 +390,9 @@ fn stdin_patch(feed: &StdinSource) -> Option<PatchText> {
 fn parse_apply_patch_command(words: &[&str], feed: &StdinSource) -> Option<PatchInvocation> {
     let text = match words {
         [] => stdin_patch(feed)?,
-        [text] => PatchText::Inline((*text).to_owned()),
+        [text] => PatchTextSource::Inline((*text).to_owned()),
         // Only `rewrite_patch_redirect_as_argument` writes this form.
-        ["-i", file] => PatchText::File((*file).to_owned()),
+        ["-i", file] => PatchTextSource::File((*file).to_owned()),
         _ => return None,
     };
     Some(PatchInvocation {
@@ -427,7 +430,7 @@ fn parse_git_apply(words: &[&str], feed: &StdinSource) -> Option<PatchInvocation
         }
     }
     let text = match file {
-        Some(file) => PatchText::File(file),
+        Some(file) => PatchTextSource::File(file),
         None => stdin_patch(feed)?,
     };
     Some(PatchInvocation {
@@ -469,7 +472,7 @@ fn parse_gnu_patch_arguments(words: &[&str], feed: &StdinSource) -> Option<Patch
         }
     }
     let text = match file {
-        Some(file) => PatchText::File(file),
+        Some(file) => PatchTextSource::File(file),
         None => stdin_patch(feed)?,
     };
     Some(PatchInvocation {
@@ -500,7 +503,7 @@ fn parse_checkrein_patch_command(words: &[&str], feed: &StdinSource) -> Option<P
         }
     }
     let text = match file {
-        Some(file) => PatchText::File(file),
+        Some(file) => PatchTextSource::File(file),
         None => stdin_patch(feed)?,
     };
     Some(PatchInvocation {
@@ -530,7 +533,7 @@ mod tests {
     use super::*;
 
     fn patches(script: &str) -> Vec<PatchApplyingCommand> {
-        patches_in_script(&ParsedScripts::default(), script)
+        patches_in_script(&ParsedShellScriptCache::default(), script)
     }
 
     fn one(script: &str) -> Option<PatchApplyingCommand> {
@@ -540,7 +543,7 @@ mod tests {
 
     #[test]
     fn heredocs_files_and_arguments() {
-        let check = |script: &str, tool, text: PatchText, strip, folder: Option<&str>| {
+        let check = |script: &str, tool, text: PatchTextSource, strip, folder: Option<&str>| {
             let expected = PatchApplyingCommand {
                 tool,
                 text,
@@ -552,8 +555,8 @@ mod tests {
             };
             assert_eq!(one(script), Some(expected), "{script}");
         };
-        let here = |text: &str| PatchText::Inline(text.to_owned());
-        let file = |text: &str| PatchText::File(text.to_owned());
+        let here = |text: &str| PatchTextSource::Inline(text.to_owned());
+        let file = |text: &str| PatchTextSource::File(text.to_owned());
         let heredoc = "apply_patch <<'EOF'\n*** Begin Patch\n*** End Patch\nEOF\n";
         let body = "*** Begin Patch\n*** End Patch\n";
         check(heredoc, PatchTool::ApplyPatch, here(body), None, None);
@@ -729,7 +732,7 @@ mod tests {
     #[test]
     fn patches_of_files_and_of_tabbed_heredocs() {
         let text = |script: &str| one(script).map(|one| one.text);
-        let file = Some(PatchText::File("p".to_owned()));
+        let file = Some(PatchTextSource::File("p".to_owned()));
         for script in [
             "apply_patch < p",
             "cat p | apply_patch",
@@ -740,6 +743,6 @@ mod tests {
         }
         let tabbed = "apply_patch <<-'EOF'\n\t*** Begin Patch\n\t\t*** End Patch\n\tEOF";
         let body = "*** Begin Patch\n*** End Patch\n".to_owned();
-        assert_eq!(text(tabbed), Some(PatchText::Inline(body)));
+        assert_eq!(text(tabbed), Some(PatchTextSource::Inline(body)));
     }
 }

@@ -60,7 +60,7 @@ pub(crate) fn predicted_command_output(words: &[CommandWord], input: &StdinSourc
         return StdinSource::CommandOutput;
     };
     match name.as_literal() {
-        Some("echo") => echo_output(arguments),
+        Some("echo") => stdin_source_from_echo(arguments),
         Some("printf") => printf_piped_output(arguments),
         // `cat` without a file passes its input on.
         Some("cat" | "/bin/cat" | "/usr/bin/cat")
@@ -102,7 +102,7 @@ fn filter_keeps_whole_lines(arguments: &[CommandWord]) -> bool {
     })
 }
 
-fn echo_output(arguments: &[CommandWord]) -> StdinSource {
+fn stdin_source_from_echo(arguments: &[CommandWord]) -> StdinSource {
     let flag = |word: &&CommandWord| {
         word.as_literal().is_some_and(|text| {
             text.len() > 1

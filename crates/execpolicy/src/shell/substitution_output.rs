@@ -8,7 +8,7 @@ use crate::rule_set::basename;
 
 /// Returns what the text in `$(...)`, backquotes, `<(...)` or `=(...)` prints, if it is a single
 /// command whose output is known.
-pub(super) fn substitution_output(text: &str) -> Option<StdinSource> {
+pub(super) fn shell_substitution_output(text: &str) -> Option<StdinSource> {
     let inside = substitution_body(text.trim())?;
     let [piece] = fragments::split_script_fragments(inside).try_into().ok()?;
     let fragments::PipelineFragment { members } = piece;
@@ -30,7 +30,7 @@ pub(super) fn substitution_output(text: &str) -> Option<StdinSource> {
 
 /// Returns the words that the shell makes of this output where a command is named.
 pub(super) fn words_printed_by_substitution(text: &str) -> Option<Vec<CommandWord>> {
-    match substitution_output(text)? {
+    match shell_substitution_output(text)? {
         StdinSource::Text { text, .. } => Some(
             text.split_whitespace()
                 .map(CommandWord::new_literal_word)

@@ -14,7 +14,7 @@ use tree_sitter::Node;
 use super::arithmetic;
 use super::downloaded_code;
 use super::grammar_mask;
-use super::parse_cache::ParsedScripts;
+use super::parse_cache::ParsedShellScriptCache;
 use super::quoting;
 use super::stdin::{StdinSource, predicted_command_output};
 use super::word::{self, CommandWord};
@@ -142,7 +142,7 @@ impl ShellScriptContents {
 
 /// Reads a script whose commands inherit `feed` and start in `dirs`.
 pub(crate) fn parse_script_into_commands(
-    scripts: &ParsedScripts,
+    scripts: &ParsedShellScriptCache,
     text: &str,
     feed: &StdinSource,
     dirs: &WorkingDirs,
@@ -184,7 +184,7 @@ pub(crate) fn parse_script_into_commands(
     };
     while let Some(item) = walk.pending.pop() {
         match item {
-            SyntaxWalkItem::Node(node, feed) => walk.visit_node(node, feed),
+            SyntaxWalkItem::Node(node, feed) => walk.visit_shell_syntax_node(node, feed),
             SyntaxWalkItem::Leave(leave) => walk.leave_compound_shell_node(leave),
         }
     }
@@ -282,7 +282,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
         self.script.doubtful.push(piece);
     }
 
-    fn visit_node(&mut self, node: Node<'t>, feed: StdinSource) {
+    fn visit_shell_syntax_node(&mut self, node: Node<'t>, feed: StdinSource) {
         // Redirects around a list were attached to its last command before that command is
         // visited.
         let attached = self.attached.remove(&node.id()).unwrap_or_default();
@@ -466,7 +466,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
             // Words without parts hold no command; they are most of a script.
-            if child.child_count() > 0 || needs_visit(child.kind()) {
+            if child.child_count() > 0 || childless_node_kind_needs_visit(child.kind()) {
                 self.pending.push(SyntaxWalkItem::Node(child, feed.clone()));
             }
         }
@@ -538,7 +538,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
         self.apply_shell_state_builtin(&words, feed);
         // A `cd` moves the commands after it and not itself.
         let dirs = self.now.clone();
-        if let Some(next) = working_dirs::dirs_after_command(&words, &self.now, &self.all) {
+        if let Some(next) = working_dirs::working_dirs_after_cd(&words, &self.now, &self.all) {
             self.all = working_dirs::union_of_working_dirs(&self.all, &next);
             // In a chain of `&&`, or under `set -e`, the next command runs only if the `cd`
             // succeeded. Otherwise both folders are possible.
@@ -841,7 +841,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
 }
 
 /// Returns whether a node of this kind needs a visit even without children.
-fn needs_visit(kind: &str) -> bool {
+fn childless_node_kind_needs_visit(kind: &str) -> bool {
     matches!(
         kind,
         "comment" | "ansi_c_string" | "regex" | "extglob_pattern" | "word" | "heredoc_body"

@@ -76,7 +76,7 @@ impl CommandWord {
     }
 
     /// Returns the part from this byte on.
-    pub(crate) fn suffix_from_byte(&self, at: usize) -> Self {
+    pub(crate) fn word_suffix_from_byte(&self, at: usize) -> Self {
         let lead = self.literal_len.saturating_sub(at);
         // Nothing unknown stands after the last expansion.
         let known = match at >= self.expansion_end && self.knowledge == WordKnowledge::SingleWord {
@@ -118,7 +118,7 @@ impl CommandWord {
     /// Returns the part after the first `c`; `None` if there is none.
     pub(crate) fn suffix_after_char(&self, c: char) -> Option<Self> {
         let at = self.text.find(c)?;
-        Some(self.suffix_from_byte(at + c.len_utf8()))
+        Some(self.word_suffix_from_byte(at + c.len_utf8()))
     }
 
     /// Returns whether nothing of it is known, not even that it is one word: `$X`, `$(...)`. A
@@ -182,7 +182,7 @@ impl CommandWord {
 
 /// Reads a word from the tree; `None` if the grammar and the shell do not agree on it.
 pub(crate) fn read_word(node: Node<'_>, source: &str) -> Option<CommandWord> {
-    let mut reader = WordReader {
+    let mut reader = ShellWordReader {
         source,
         word: CommandWord::new_literal_word(""),
         brace: None,
@@ -196,7 +196,7 @@ pub(crate) fn read_word(node: Node<'_>, source: &str) -> Option<CommandWord> {
     reader.agreed.then_some(word)
 }
 
-struct WordReader<'s> {
+struct ShellWordReader<'s> {
     source: &'s str,
     word: CommandWord,
     /// Where an unquoted `{` stands, and whether `,` or `..` followed it.
@@ -204,7 +204,7 @@ struct WordReader<'s> {
     agreed: bool,
 }
 
-impl<'s> WordReader<'s> {
+impl<'s> ShellWordReader<'s> {
     fn source_slice(&self, from: usize, to: usize) -> &'s str {
         self.source.get(from..to).unwrap_or("")
     }
@@ -231,7 +231,7 @@ impl<'s> WordReader<'s> {
                 self.agreed &= taken == inner.len();
                 self.word.text.push_str(&text);
             }
-            _ if node.child_count() == 0 => self.append_unquoted(piece),
+            _ if node.child_count() == 0 => self.append_unquoted_word_text(piece),
             _ => self.append_expansion(piece, WordKnowledge::Unbounded),
         }
     }
@@ -241,11 +241,11 @@ impl<'s> WordReader<'s> {
         let mut at = node.start_byte();
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
-            self.append_unquoted(self.source_slice(at, child.start_byte()));
+            self.append_unquoted_word_text(self.source_slice(at, child.start_byte()));
             self.read_word_part(child, depth + 1);
             at = child.end_byte();
         }
-        self.append_unquoted(self.source_slice(at, node.end_byte()));
+        self.append_unquoted_word_text(self.source_slice(at, node.end_byte()));
     }
 
     /// The grammar drops blanks at the edges of `string_content`, so the text is taken
@@ -295,7 +295,7 @@ impl<'s> WordReader<'s> {
 
     /// Appends unquoted text. A backslash keeps the next character; globs and braces make the
     /// number of words unknown.
-    fn append_unquoted(&mut self, text: &str) {
+    fn append_unquoted_word_text(&mut self, text: &str) {
         let mut chars = text.chars().peekable();
         while let Some(c) = chars.next() {
             let at = self.word.text.len();

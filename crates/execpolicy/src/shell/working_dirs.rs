@@ -100,7 +100,7 @@ pub(crate) fn union_of_working_dirs(a: &WorkingDirs, b: &WorkingDirs) -> Working
 }
 
 /// Returns where a `cd` with these words leads; `None` if they are no `cd`.
-pub(crate) fn dirs_after_command(
+pub(crate) fn working_dirs_after_cd(
     words: &[CommandWord],
     now: &WorkingDirs,
     all: &WorkingDirs,

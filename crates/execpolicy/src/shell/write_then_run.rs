@@ -92,7 +92,11 @@ impl WriteThenRunTracker {
                 add_new_paths_up_to_limit(&mut self.files, &judged.written_files);
                 add_new_paths_up_to_limit(&mut self.folders, &judged.filled_folders);
             }
-            if judged.read.iter().any(|spot| self.may_be_downloaded(spot)) {
+            if judged
+                .read
+                .iter()
+                .any(|spot| self.path_may_be_downloaded_file(spot))
+            {
                 add_new_paths_up_to_limit(&mut self.fetched, &judged.written_files);
             }
             // Files that were made in a copied folder lie in the copy as well.
@@ -113,7 +117,7 @@ impl WriteThenRunTracker {
     }
 
     /// Returns whether a path can be a file that comes from the network.
-    fn may_be_downloaded(&self, spot: &ResolvedPath) -> bool {
+    fn path_may_be_downloaded_file(&self, spot: &ResolvedPath) -> bool {
         self.fetched.iter().any(|file| may_be_same_path(file, spot))
     }
 
@@ -122,7 +126,7 @@ impl WriteThenRunTracker {
         let spot = self
             .started
             .iter()
-            .find(|spot| self.may_be_downloaded(spot));
+            .find(|spot| self.path_may_be_downloaded_file(spot));
         spot.map(ResolvedPath::absolute_path_text)
     }
 

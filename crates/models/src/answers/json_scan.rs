@@ -159,7 +159,7 @@ fn next_json_key(text: &str, at: usize) -> NextJsonValue<Cow<'_, str>> {
 
 /// Returns the length of the plain number (no sign, no exponent) that the text begins with.
 /// Anything else is left to `serde_json`.
-fn number_length(json: &str) -> Option<usize> {
+fn json_number_length(json: &str) -> Option<usize> {
     let bytes = json.as_bytes();
     let digits = |from: usize| {
         let rest = bytes.get(from..).unwrap_or_default();
@@ -190,7 +190,7 @@ fn number_length(json: &str) -> Option<usize> {
 fn next_raw_json_value(text: &str, at: usize) -> NextJsonValue<&str> {
     let rest = text.get(at..).unwrap_or_default();
     let length = leading_plain_json_string(rest).map(|(_, length)| length);
-    match length.or_else(|| number_length(rest)) {
+    match length.or_else(|| json_number_length(rest)) {
         Some(length) => NextJsonValue::Read(rest.get(..length).unwrap_or_default(), at + length),
         None => match next_json_value::<&RawValue>(text, at) {
             NextJsonValue::Read(raw, end) => NextJsonValue::Read(raw.get(), end),
@@ -251,7 +251,7 @@ mod tests {
         for part in parts {
             for after in ["", ",", "}", " ", "]", "a", "\"", "e", "."] {
                 let text = format!("{part}{after}");
-                let Some(length) = number_length(&text) else {
+                let Some(length) = json_number_length(&text) else {
                     continue;
                 };
                 let mut values = Deserializer::from_str(&text).into_iter::<&RawValue>();
@@ -260,7 +260,7 @@ mod tests {
             }
         }
         assert_eq!(
-            (number_length("48213947,"), number_length("0.92}")),
+            (json_number_length("48213947,"), json_number_length("0.92}")),
             (Some(8), Some(4))
         );
     }

@@ -47,11 +47,11 @@ pub struct ParsedModelJson<'a> {
 ///     {\"ref\": 48213947, \"verdict\": \"Block\", \"confidence\": \"90%\"}\n```\nAsk me again.";
 /// let answer = parse_model_answer(said, wanted)?;
 /// assert!(answer.answer_repeats_request_number());
-/// assert_eq!(answer.field_matching_allowed_words("verdict", words), Ok(true));
+/// assert_eq!(answer.enum_field_value("verdict", words), Ok(true));
 /// assert_eq!(answer.thousandths_field("confidence"), Ok(900));
 ///
 /// let said = "{\"verdict\": \"not blocked\"}";
-/// assert_eq!(parse_model_answer(said, wanted)?.field_matching_allowed_words("verdict", words), Err(UnreadableAnswerCause::UnknownWord("verdict")));
+/// assert_eq!(parse_model_answer(said, wanted)?.enum_field_value("verdict", words), Err(UnreadableAnswerCause::UnknownWord("verdict")));
 /// # Ok::<(), UnreadableAnswerCause>(())
 /// ```
 ///
@@ -82,7 +82,7 @@ impl<'a> ParsedModelJson<'a> {
     ///
     /// # Errors
     /// It is missing, cut, no text, or another word.
-    pub fn field_matching_allowed_words<T: Copy>(
+    pub fn enum_field_value<T: Copy>(
         &self,
         key: &'static str,
         words: &[(&str, T)],

@@ -38,7 +38,7 @@ impl<'a> DelimiterLookAlikeFinder<'a> {
     }
 
     /// Returns where the next `q` look-alike begins and ends.
-    fn find_next_q_lookalike(&self) -> Option<(usize, usize)> {
+    fn find_next_letter_q_lookalike(&self) -> Option<(usize, usize)> {
         let rest = self.text.get(self.from..)?;
         let (at, length) = if self.ascii {
             (memchr2(b'q', b'Q', rest.as_bytes())?, 1)
@@ -55,7 +55,7 @@ impl Iterator for DelimiterLookAlikeFinder<'_> {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {
-        while let Some((start, end)) = self.find_next_q_lookalike() {
+        while let Some((start, end)) = self.find_next_letter_q_lookalike() {
             // The search goes on behind every `q`, whether it was a look-alike or not, so it always
             // ends.
             self.from = end;

@@ -28,7 +28,7 @@ pub(super) fn chat_completions_request_body(
     let said = request
         .messages
         .iter()
-        .map(|one| chat_message(one, dialect));
+        .map(|one| chat_api_message_json(one, dialect));
     let mut body = JsonObjectBuilder::default();
     body.set_json_field("model", model);
     body.set_json_field("stream", true);
@@ -65,7 +65,7 @@ pub(super) fn chat_completions_request_body(
     body.into()
 }
 
-fn chat_message(message: &ChatMessage, dialect: WireDialect) -> Value {
+fn chat_api_message_json(message: &ChatMessage, dialect: WireDialect) -> Value {
     match message {
         ChatMessage::User(text) => json!({ "role": "user", "content": text }),
         ChatMessage::Assistant { text, calls } => {
@@ -102,7 +102,7 @@ fn chat_message(message: &ChatMessage, dialect: WireDialect) -> Value {
     }
 }
 
-pub(super) fn apply_stream_event(
+pub(super) fn apply_chat_stream_event(
     draft: &mut PartialReply,
     event: &Value,
 ) -> Result<(), ModelAnswerDecodeError> {

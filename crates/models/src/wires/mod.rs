@@ -100,7 +100,7 @@ impl WireFormat {
         }
     }
 
-    fn apply_stream_event(
+    fn apply_model_stream_event(
         self,
         draft: &mut PartialReply,
         data: &str,
@@ -123,7 +123,7 @@ impl WireFormat {
         match self {
             Self::Anthropic => anthropic::apply_stream_event(draft, &event),
             Self::Responses => responses::apply_stream_event(draft, &event),
-            Self::Chat => chat::apply_stream_event(draft, &event),
+            Self::Chat => chat::apply_chat_stream_event(draft, &event),
             Self::Gemini => gemini::apply_stream_event(draft, &event),
         }
     }
@@ -157,7 +157,7 @@ impl StreamedReplyReader {
     ) -> Result<bool, ModelAnswerDecodeError> {
         let (wire, draft, begun) = (self.wire, &mut self.draft, &mut self.begun);
         self.events.feed_sse_bytes(bytes, |data| {
-            wire.apply_stream_event(draft, data)?;
+            wire.apply_model_stream_event(draft, data)?;
             // Set only after an event was understood: an unreadable first event may be retried.
             *begun = true;
             Ok(draft.closed)
@@ -178,7 +178,7 @@ impl StreamedReplyReader {
 
 /// Reads a recorded answer from the pieces of its stream, without a connection. Returns `None` if
 /// it is not of this format or not complete.
-pub fn read_recorded_reply<'a>(
+pub fn decode_recorded_model_reply<'a>(
     wire: WireFormat,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Option<ModelReply> {

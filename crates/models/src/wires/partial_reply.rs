@@ -21,7 +21,7 @@ pub(crate) struct PartialReply {
     blocks: Vec<(String, ReplyBlock)>,
     /// Whether thoughts that are plain text must be sent back.
     pub(crate) keeps_thoughts: bool,
-    calls: Vec<PartialCall>,
+    calls: Vec<PartialToolCall>,
     /// Set once the provider has said why the answer ended. The answer is then complete.
     pub(crate) ended: Option<FinishReason>,
     /// Nothing further is expected.
@@ -31,7 +31,7 @@ pub(crate) struct PartialReply {
 
 /// A call while it comes.
 #[derive(Debug, Default)]
-pub(crate) struct PartialCall {
+pub(crate) struct PartialToolCall {
     /// What identifies the pieces of one call on this wire.
     key: String,
     pub(crate) id: String,
@@ -53,7 +53,7 @@ impl PartialReply {
     pub(crate) fn get_or_add_tool_call(
         &mut self,
         key: &str,
-    ) -> Result<&mut PartialCall, ModelAnswerDecodeError> {
+    ) -> Result<&mut PartialToolCall, ModelAnswerDecodeError> {
         let at = match self.calls.iter().position(|part| part.key == key) {
             Some(at) => at,
             None if self.calls.len() >= MAX_CALLS => {
@@ -63,9 +63,9 @@ impl PartialReply {
             }
             None => {
                 let key = key.to_owned();
-                self.calls.push(PartialCall {
+                self.calls.push(PartialToolCall {
                     key,
-                    ..PartialCall::default()
+                    ..PartialToolCall::default()
                 });
                 self.calls.len() - 1
             }
@@ -75,7 +75,7 @@ impl PartialReply {
     }
 
     /// The call with this key, if there is one.
-    pub(crate) fn find_partial_call(&mut self, key: &str) -> Option<&mut PartialCall> {
+    pub(crate) fn find_partial_call(&mut self, key: &str) -> Option<&mut PartialToolCall> {
         self.calls.iter_mut().find(|part| part.key == key)
     }
 
@@ -141,7 +141,7 @@ impl PartialReply {
         let mut calls: Vec<RequestedToolCall> = self
             .calls
             .into_iter()
-            .map(PartialCall::into_complete_tool_call)
+            .map(PartialToolCall::into_complete_tool_call)
             .collect();
         let blocks: Vec<ReplyBlock> = self.blocks.into_iter().map(|(_, block)| block).collect();
         if let (Some(first), Some(kept)) =
@@ -170,7 +170,7 @@ impl PartialReply {
     }
 }
 
-impl PartialCall {
+impl PartialToolCall {
     fn into_complete_tool_call(self) -> RequestedToolCall {
         // A call without arguments comes as an empty text.
         let arguments = match self.arguments.trim() {

@@ -103,14 +103,14 @@ pub(super) fn apply_stream_event(
                 .get("output_index")
                 .unwrap_or(&Value::Null)
                 .to_string();
-            apply_output_item(draft, event.get("item").unwrap_or(&Value::Null), &at)?;
+            apply_responses_api_output_item(draft, event.get("item").unwrap_or(&Value::Null), &at)?;
         }
         "response.completed" | "response.incomplete" => {
             // Some gateways send the items only at the end.
             if draft.is_empty() {
                 let items = event.pointer("/response/output").and_then(Value::as_array);
                 for (at, one) in items.into_iter().flatten().enumerate() {
-                    apply_output_item(draft, one, &at.to_string())?;
+                    apply_responses_api_output_item(draft, one, &at.to_string())?;
                 }
             }
             // No complete message came, so the answer was cut. Its deltas are all there is.
@@ -142,7 +142,7 @@ pub(super) fn apply_stream_event(
     Ok(())
 }
 
-fn apply_output_item(
+fn apply_responses_api_output_item(
     draft: &mut PartialReply,
     item: &Value,
     at: &str,

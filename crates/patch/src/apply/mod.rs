@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use checkrein_core::digest::Digest;
 
 use crate::disk::DiskTree;
-use crate::file_tree::{FileTree as _, TreeNode};
-use crate::plan::{PatchPlan, PlannedFile};
+use crate::file_tree::{FileTree as _, FileTreeNode};
+use crate::plan::{PatchPlan, PlannedFileChange};
 use crate::tree_path::PathBelowRoot;
 use journal::{PatchApplyJournal, PatchApplyPhase, PatchJournalEntry};
 use op_observer::PatchStepObserver;
@@ -212,12 +212,14 @@ fn patch_journal_entries(
 fn nearest_existing_folder(path: &PathBelowRoot, disk: &DiskTree) -> io::Result<PathBelowRoot> {
     let mut folder = path.clone();
     while folder.pop_path_name() {
-        match disk.root_folder().tree_node_at(&folder)? {
-            TreeNode::Folder => return Ok(folder),
+        match disk.root_folder().file_tree_node_at(&folder)? {
+            FileTreeNode::Folder => return Ok(folder),
             // A file in the folder's place is removed by the same patch before the folder is
             // created.
-            TreeNode::Missing | TreeNode::File { .. } => {}
-            TreeNode::Link(_) | TreeNode::Other => return Err(io::ErrorKind::NotADirectory.into()),
+            FileTreeNode::Missing | FileTreeNode::File { .. } => {}
+            FileTreeNode::Link(_) | FileTreeNode::Other => {
+                return Err(io::ErrorKind::NotADirectory.into());
+            }
         }
     }
     Ok(PathBelowRoot::tree_root_path())
@@ -253,7 +255,7 @@ fn write_staged_files(
 
 /// Checks that the tree still is what the plan was made for.
 fn ensure_tree_matches_plan(plan: &PatchPlan, disk: &DiskTree) -> io::Result<()> {
-    for PlannedFile { path, before, .. } in &plan.steps {
+    for PlannedFileChange { path, before, .. } in &plan.steps {
         if file_digest(disk, path)? != *before {
             let what =
                 format!("{path} was changed by somebody else meanwhile; check the patch again");
@@ -266,15 +268,15 @@ fn ensure_tree_matches_plan(plan: &PatchPlan, disk: &DiskTree) -> io::Result<()>
 /// Returns the digest of a file's content; `None` if there is no file.
 fn file_digest(disk: &DiskTree, path: &PathBelowRoot) -> io::Result<Option<Digest>> {
     match disk.file_node_at_path(path).map_err(io::Error::other)? {
-        TreeNode::File { .. } => {
+        FileTreeNode::File { .. } => {
             let bytes = disk
                 .root_folder()
                 .read_file(path, u64::MAX)?
                 .unwrap_or_default();
             Ok(Some(Digest::hash_bytes(&bytes)))
         }
-        TreeNode::Missing => Ok(None),
-        TreeNode::Folder | TreeNode::Link(_) | TreeNode::Other => {
+        FileTreeNode::Missing => Ok(None),
+        FileTreeNode::Folder | FileTreeNode::Link(_) | FileTreeNode::Other => {
             Err(io::Error::other(format!("{path} is not a file any more")))
         }
     }

@@ -10,7 +10,7 @@ use super::{
     PatchApplyError, file_digest, patch_left_tree_untouched_error, unfinished_patch_error,
 };
 use crate::disk::DiskTree;
-use crate::file_tree::TreeNode;
+use crate::file_tree::FileTreeNode;
 use crate::tree_path::PathBelowRoot;
 
 /// What recovery did about a killed apply.
@@ -167,15 +167,15 @@ fn recover_file_removal(
     disk: &DiskTree,
     ops: &PatchStepObserver<'_>,
 ) -> io::Result<bool> {
-    match disk.root_folder().tree_node_at(path)? {
+    match disk.root_folder().file_tree_node_at(path)? {
         // Done before, or the same patch has already created a folder in its place.
-        TreeNode::Missing | TreeNode::Folder => Ok(true),
-        TreeNode::File { .. } if file_digest(disk, path)? == act.before => {
+        FileTreeNode::Missing | FileTreeNode::Folder => Ok(true),
+        FileTreeNode::File { .. } if file_digest(disk, path)? == act.before => {
             ops.call_hook_before_disk_operation("remove a file");
             disk.root_folder().remove_file_below_root(path)?;
             Ok(true)
         }
-        TreeNode::File { .. } | TreeNode::Link(_) | TreeNode::Other => Ok(false),
+        FileTreeNode::File { .. } | FileTreeNode::Link(_) | FileTreeNode::Other => Ok(false),
     }
 }
 
@@ -198,7 +198,7 @@ fn create_folders(
 ) -> io::Result<()> {
     let mut missing = Vec::new();
     let mut at = path.clone();
-    while at.pop_path_name() && disk.root_folder().tree_node_at(&at)? != TreeNode::Folder {
+    while at.pop_path_name() && disk.root_folder().file_tree_node_at(&at)? != FileTreeNode::Folder {
         missing.push(at.clone());
     }
     for folder in missing.iter().rev() {

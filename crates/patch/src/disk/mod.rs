@@ -9,7 +9,7 @@ mod unix;
 use std::io;
 use std::path::Path;
 
-use crate::file_tree::{FileTree, FileTreeError, TreeNode};
+use crate::file_tree::{FileTree, FileTreeError, FileTreeNode};
 use crate::tree_path::PathBelowRoot;
 
 #[cfg(not(unix))]
@@ -75,8 +75,10 @@ fn is_folder_case_insensitive(root: &Path) -> bool {
 }
 
 impl FileTree for DiskTree {
-    fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<TreeNode, FileTreeError> {
-        self.root.tree_node_at(path).map_err(tree_error_from_io)
+    fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<FileTreeNode, FileTreeError> {
+        self.root
+            .file_tree_node_at(path)
+            .map_err(tree_error_from_io)
     }
 
     fn read_file(&self, path: &PathBelowRoot) -> Result<Vec<u8>, FileTreeError> {

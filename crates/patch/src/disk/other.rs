@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::file_tree::TreeNode;
+use crate::file_tree::FileTreeNode;
 use crate::tree_path::PathBelowRoot;
 
 /// The root folder; all paths are below it.
@@ -37,7 +37,7 @@ impl PatchRootFolder {
         Ok(at)
     }
 
-    pub(crate) fn tree_node_at(&self, path: &PathBelowRoot) -> io::Result<TreeNode> {
+    pub(crate) fn file_tree_node_at(&self, path: &PathBelowRoot) -> io::Result<FileTreeNode> {
         let missing = |error: &io::Error| {
             matches!(
                 error.kind(),
@@ -49,24 +49,24 @@ impl PatchRootFolder {
             .and_then(|path| Ok((fs::symlink_metadata(&path)?, path)));
         let (metadata, path) = match found {
             Ok(found) => found,
-            Err(error) if missing(&error) => return Ok(TreeNode::Missing),
+            Err(error) if missing(&error) => return Ok(FileTreeNode::Missing),
             Err(error) => return Err(error),
         };
         let kind = metadata.file_type();
         Ok(if kind.is_symlink() {
             let target = fs::read_link(&path)?;
-            target.to_str().map_or(TreeNode::Other, |target| {
-                TreeNode::Link(target.replace(std::path::MAIN_SEPARATOR, "/"))
+            target.to_str().map_or(FileTreeNode::Other, |target| {
+                FileTreeNode::Link(target.replace(std::path::MAIN_SEPARATOR, "/"))
             })
         } else if kind.is_dir() {
-            TreeNode::Folder
+            FileTreeNode::Folder
         } else if kind.is_file() {
-            TreeNode::File {
+            FileTreeNode::File {
                 identity: None,
                 executable: false,
             }
         } else {
-            TreeNode::Other
+            FileTreeNode::Other
         })
     }
 

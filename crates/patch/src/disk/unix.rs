@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::fs::{self as sys, AtFlags, FileType, Mode, OFlags};
 
-use crate::file_tree::TreeNode;
+use crate::file_tree::FileTreeNode;
 use crate::tree_path::PathBelowRoot;
 
 const FOLDER_FLAGS: OFlags = OFlags::RDONLY
@@ -40,36 +40,38 @@ impl PatchRootFolder {
     }
 
     /// Opens the folder of a path; returns it with the last name.
-    fn open_parent<'p>(&self, path: &'p PathBelowRoot) -> io::Result<(OwnedFd, &'p str)> {
+    fn open_parent_folder<'p>(&self, path: &'p PathBelowRoot) -> io::Result<(OwnedFd, &'p str)> {
         let (folder, name) = path.parent_and_name().ok_or(io::ErrorKind::InvalidInput)?;
         Ok((self.open_folder(&folder)?, name))
     }
 
-    pub(crate) fn tree_node_at(&self, path: &PathBelowRoot) -> io::Result<TreeNode> {
+    pub(crate) fn file_tree_node_at(&self, path: &PathBelowRoot) -> io::Result<FileTreeNode> {
         if *path == PathBelowRoot::tree_root_path() {
-            return Ok(TreeNode::Folder);
+            return Ok(FileTreeNode::Folder);
         }
-        let (folder, name) = match self.open_parent(path) {
+        let (folder, name) = match self.open_parent_folder(path) {
             Ok(found) => found,
-            Err(error) if is_missing_error(&error) => return Ok(TreeNode::Missing),
+            Err(error) if is_path_missing_error(&error) => return Ok(FileTreeNode::Missing),
             Err(error) => return Err(error),
         };
         let stat = match sys::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
-            Err(rustix::io::Errno::NOENT) => return Ok(TreeNode::Missing),
+            Err(rustix::io::Errno::NOENT) => return Ok(FileTreeNode::Missing),
             Err(error) => return Err(error.into()),
         };
         Ok(match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => TreeNode::File {
+            FileType::RegularFile => FileTreeNode::File {
                 identity: Some(file_identity(&stat)),
                 executable: stat.st_mode & 0o100 != 0,
             },
-            FileType::Directory => TreeNode::Folder,
+            FileType::Directory => FileTreeNode::Folder,
             FileType::Symlink => {
                 let target = sys::readlinkat(&folder, name, Vec::new())?;
-                target.into_string().map_or(TreeNode::Other, TreeNode::Link)
+                target
+                    .into_string()
+                    .map_or(FileTreeNode::Other, FileTreeNode::Link)
             }
-            _ => TreeNode::Other,
+            _ => FileTreeNode::Other,
         })
     }
 
@@ -79,7 +81,7 @@ impl PatchRootFolder {
         path: &PathBelowRoot,
         largest: u64,
     ) -> io::Result<Option<Vec<u8>>> {
-        let (folder, name) = self.open_parent(path)?;
+        let (folder, name) = self.open_parent_folder(path)?;
         // `NONBLOCK`: opening a pipe in the file's place would otherwise wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = File::from(sys::openat(&folder, name, flags, Mode::empty())?);
@@ -101,14 +103,14 @@ impl PatchRootFolder {
         like: Option<&PathBelowRoot>,
         executable: Option<bool>,
     ) -> io::Result<File> {
-        let (folder, name) = self.open_parent(path)?;
+        let (folder, name) = self.open_parent_folder(path)?;
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = sys::openat(&folder, name, flags, Mode::from_raw_mode(0o666))?;
         let own = sys::fstat(&file)?;
         let mut mode = own.st_mode & 0o7777;
         if let Some(like) = like {
-            let (folder, name) = self.open_parent(like)?;
+            let (folder, name) = self.open_parent_folder(like)?;
             let stat = sys::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
             if (stat.st_uid, stat.st_gid) != (own.st_uid, own.st_gid) {
                 // Only root can give files away. The error is ignored: the content is what counts.
@@ -132,18 +134,18 @@ impl PatchRootFolder {
     }
 
     pub(crate) fn rename_file(&self, from: &PathBelowRoot, to: &PathBelowRoot) -> io::Result<()> {
-        let (old, old_name) = self.open_parent(from)?;
-        let (new, new_name) = self.open_parent(to)?;
+        let (old, old_name) = self.open_parent_folder(from)?;
+        let (new, new_name) = self.open_parent_folder(to)?;
         Ok(sys::renameat(&old, old_name, &new, new_name)?)
     }
 
     pub(crate) fn remove_file_below_root(&self, path: &PathBelowRoot) -> io::Result<()> {
-        let (folder, name) = self.open_parent(path)?;
+        let (folder, name) = self.open_parent_folder(path)?;
         Ok(sys::unlinkat(&folder, name, AtFlags::empty())?)
     }
 
     pub(crate) fn create_folder_below_root(&self, path: &PathBelowRoot) -> io::Result<()> {
-        let (folder, name) = self.open_parent(path)?;
+        let (folder, name) = self.open_parent_folder(path)?;
         Ok(sys::mkdirat(&folder, name, Mode::from_raw_mode(0o777))?)
     }
 
@@ -155,7 +157,7 @@ impl PatchRootFolder {
 }
 
 /// Returns whether the error means that there is nothing, or that something above is no folder.
-fn is_missing_error(error: &io::Error) -> bool {
+fn is_path_missing_error(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory

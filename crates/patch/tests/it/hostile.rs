@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use checkrein_patch::{MemoryTree, PatchRefusalCause, PathBelowRoot};
+use checkrein_patch::{InMemoryFileTree, PatchRefusalCause, PathBelowRoot};
 
 use crate::tree::{checked, files, lay, memory, on_disk};
 
@@ -12,7 +12,7 @@ fn add(path: &str) -> String {
 }
 
 #[track_caller]
-fn refused(tree: &MemoryTree, patch: &str, cause: PatchRefusalCause) {
+fn refused(tree: &InMemoryFileTree, patch: &str, cause: PatchRefusalCause) {
     let refusals = checked(tree, patch).unwrap_err();
     assert_eq!(refusals[0].cause, cause, "{patch}: {refusals:?}");
 }
@@ -196,7 +196,7 @@ fn many_files_and_many_lines_are_no_more_than_many() {
         .map(|number| format!("*** Add File: d{}/n{number}\n+x\n", number % 100))
         .collect();
     let patch = format!("*** Begin Patch\n{adds}*** End Patch");
-    let plan = checked(&MemoryTree::default(), &patch).unwrap();
+    let plan = checked(&InMemoryFileTree::default(), &patch).unwrap();
     assert_eq!(plan.steps.len(), 20_000);
 
     // Lines that are all the same, and a block of them that is one too long.
@@ -212,12 +212,12 @@ fn many_files_and_many_lines_are_no_more_than_many() {
 
     let deep = format!("{}x", "a/".repeat(1_000));
     refused(
-        &MemoryTree::default(),
+        &InMemoryFileTree::default(),
         &add(&deep),
         PatchRefusalCause::BadPath,
     );
     refused(
-        &MemoryTree::default(),
+        &InMemoryFileTree::default(),
         &add(&"a".repeat(5_000)),
         PatchRefusalCause::BadPath,
     );

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use checkrein_patch::{
-    DiskTree, FileTree, HunkMatchDialect, MemoryTree, PatchPlan, PatchRefusal, PatchRefusalCause,
-    PathBelowRoot, apply_patch_plan, check_patch, parse_patch,
+    DiskTree, FileTree, HunkMatchDialect, InMemoryFileTree, PatchPlan, PatchRefusal,
+    PatchRefusalCause, PathBelowRoot, apply_patch_plan, check_patch, parse_patch,
 };
 
 pub(crate) type FileTexts = BTreeMap<String, String>;
@@ -16,8 +16,8 @@ pub(crate) fn files(pairs: &[(&str, &str)]) -> FileTexts {
     pairs.iter().map(owned).collect()
 }
 
-pub(crate) fn memory(files: &FileTexts) -> MemoryTree {
-    let mut memory = MemoryTree::default();
+pub(crate) fn memory(files: &FileTexts) -> InMemoryFileTree {
+    let mut memory = InMemoryFileTree::default();
     for (name, text) in files {
         let path = PathBelowRoot::parse_path_inside_tree(name).unwrap();
         memory.files.insert(path, text.clone().into_bytes());

@@ -45,7 +45,7 @@ pub(crate) fn redact_command_lines(
     // Several programs and nested scripts may find the same place; marks are set in order.
     places.sort_unstable_by_key(|place| (place.start, place.end));
     let secrets = places.into_iter().map(|place| (place, PASSWORD_KIND));
-    redaction_marks::replace_with_marks(text, secrets, told)
+    redaction_marks::replace_secrets_with_marks(text, secrets, told)
 }
 
 /// Redacts the passwords among the words of one command.
@@ -63,7 +63,8 @@ pub(crate) fn redact_command_words(words: &mut [String]) {
     for (word, mut places) in words.iter_mut().zip(places) {
         places.sort_unstable_by_key(|place| (place.start, place.end));
         let secrets = places.into_iter().map(|place| (place, PASSWORD_KIND));
-        let hidden = redaction_marks::replace_with_marks(word.as_bytes(), secrets, &mut |_| {});
+        let hidden =
+            redaction_marks::replace_secrets_with_marks(word.as_bytes(), secrets, &mut |_| {});
         if let Some(hidden) = hidden.and_then(|hidden| String::from_utf8(hidden).ok()) {
             *word = hidden;
         }

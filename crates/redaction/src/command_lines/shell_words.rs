@@ -137,12 +137,12 @@ impl CommandSplitter<'_> {
                         .get(..at)
                         .is_some_and(|before| before.ends_with(b"<")) =>
                 {
-                    self.end_command(CommandConnection::Substitution, take);
+                    self.finish_split_command(CommandConnection::Substitution, take);
                 }
                 // Subshells and command substitutions end the command around them, too: each part
                 // is searched on its own.
                 b'\n' | b';' | b'(' | b')' | b'`' => {
-                    self.end_command(CommandConnection::Other, take)
+                    self.finish_split_command(CommandConnection::Other, take)
                 }
                 b'|' | b'&' => self.end_command_at_list_operator(byte, take),
                 b'<' | b'>' => self.start_redirection(byte),
@@ -155,7 +155,7 @@ impl CommandSplitter<'_> {
                 _ => self.push_word_byte(byte, at..at + 1),
             }
         }
-        self.end_command(CommandConnection::Other, take);
+        self.finish_split_command(CommandConnection::Other, take);
     }
 
     fn byte_at(&self, at: usize) -> Option<u8> {
@@ -189,7 +189,11 @@ impl CommandSplitter<'_> {
         }
     }
 
-    fn end_command(&mut self, next: CommandConnection, take: &mut dyn FnMut(ShellCommand)) {
+    fn finish_split_command(
+        &mut self,
+        next: CommandConnection,
+        take: &mut dyn FnMut(ShellCommand),
+    ) {
         self.end_word();
         self.next_word = NextWordRole::Argument;
         let command = std::mem::take(&mut self.command);
@@ -214,7 +218,7 @@ impl CommandSplitter<'_> {
         } else {
             CommandConnection::Other
         };
-        self.end_command(start, take);
+        self.finish_split_command(start, take);
     }
 
     fn start_redirection(&mut self, byte: u8) {

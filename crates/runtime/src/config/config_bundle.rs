@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use checkrein_core::digest::Digest;
-use checkrein_verifiers::judge::{InstructionFile, RULE_FILE_NAMES};
+use checkrein_verifiers::judge::{JudgeInstructionFile, RULE_FILE_NAMES};
 use globset::GlobMatcher;
 use serde::{Deserialize, Serialize};
 
@@ -151,11 +151,11 @@ impl ConfigWithNamedFiles {
     }
 
     /// Returns the rules for agents as a judge is shown them.
-    pub(super) fn agent_rules_files(&self) -> Vec<InstructionFile> {
+    pub(super) fn agent_rules_files(&self) -> Vec<JudgeInstructionFile> {
         let rules = |source: &ConfigSource| {
             let name = source.name.file_name()?.to_str()?.to_owned();
             let text = source.text.clone();
-            Some(InstructionFile { name, text })
+            Some(JudgeInstructionFile { name, text })
         };
         self.agents.iter().filter_map(rules).collect()
     }
@@ -204,8 +204,8 @@ impl ConfigWithNamedFiles {
     ///
     /// # Errors
     /// If the config has a mistake.
-    pub fn profile_names(&self) -> Result<Vec<String>, ConfigError> {
-        Ok(self.parse_config_document()?.profile_names())
+    pub fn config_profile_names(&self) -> Result<Vec<String>, ConfigError> {
+        Ok(self.parse_config_document()?.config_profile_names())
     }
 
     /// Returns the digest of all bytes that say what runs and what may run, wherever the checkout

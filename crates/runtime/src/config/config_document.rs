@@ -151,13 +151,13 @@ impl ParsedConfigDocument {
 
     /// Applies a profile to values and positions.
     pub(super) fn with_config_profile(mut self, profile: ProfileChoice<'_>) -> Self {
-        self.profile = profile.profile_name().map(str::to_owned);
+        self.profile = profile.chosen_config_profile_name().map(str::to_owned);
         self.table = profile.apply_config_profile(self.table);
         self
     }
 
     /// Names of its profiles.
-    pub(super) fn profile_names(&self) -> Vec<String> {
+    pub(super) fn config_profile_names(&self) -> Vec<String> {
         let profiles = self.table.get("profile").and_then(Value::as_table);
         profiles
             .into_iter()
@@ -353,7 +353,7 @@ impl ConfigKeyChecker<'_> {
                     self.add_config_mistake(
                         at,
                         "",
-                        not_yet_supported_message(&path.dotted_key(name)),
+                        config_key_not_supported_message(&path.dotted_key(name)),
                     );
                 }
                 Some(spec) => {
@@ -424,7 +424,7 @@ impl ConfigKeyChecker<'_> {
                     self.add_config_mistake(
                         at,
                         "",
-                        not_yet_supported_message(&format!("[{shown}]")),
+                        config_key_not_supported_message(&format!("[{shown}]")),
                     );
                 } else if let Err(what) = check_config_value_kind(kind, found) {
                     self.add_config_mistake(at, shown, what);
@@ -549,7 +549,7 @@ impl ConfigKeyChecker<'_> {
             .copied()
             .filter(|spec| !table || spec.config_key_holds_table());
         // A misspelt key of this table is the likeliest.
-        if let Some(near) = nearest_key(fitting, key) {
+        if let Some(near) = nearest_config_key(fitting, key) {
             return match near.config_key_holds_table() {
                 true => format!("{what}; did you mean {}?", path.config_table_header(near)),
                 false => format!(
@@ -603,13 +603,13 @@ impl ConfigKeySpec {
     }
 }
 
-fn not_yet_supported_message(shown: &str) -> String {
+fn config_key_not_supported_message(shown: &str) -> String {
     format!(
         "this build does not act on '{shown}' yet; take it out, so that nothing you rely on is silently missing"
     )
 }
 
-fn nearest_key<'a>(
+fn nearest_config_key<'a>(
     specs: impl Iterator<Item = &'a ConfigKeySpec>,
     key: &str,
 ) -> Option<&'a ConfigKeySpec> {

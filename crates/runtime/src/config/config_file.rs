@@ -21,7 +21,7 @@ pub(super) struct DeserializedConfigFile {
     pub(super) session_caps: SessionCapsConfigTable,
     pub(super) subagents: SubagentsConfigTable,
     pub(super) token_budget: TokenBudgetConfigTable,
-    pub(super) loops: LoopsConfigTable,
+    pub(super) loops: LoopDetectorConfigTable,
     pub(super) stance: StanceConfigTable,
     pub(super) policy: PolicyConfigTable,
     pub(super) approvals: ApprovalsConfigTable,
@@ -71,7 +71,7 @@ pub(super) struct TokenBudgetConfigTable {
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct LoopsConfigTable {
+pub(super) struct LoopDetectorConfigTable {
     pub(super) preset: String,
 }
 

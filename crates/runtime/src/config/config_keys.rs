@@ -122,7 +122,7 @@ const fn new_key_spec_not_yet_supported(path: &'static str) -> ConfigKeySpec {
     }
 }
 
-const fn new_config_word_choice(text: &'static str, meaning: &'static str) -> ConfigWordChoice {
+const fn new_allowed_config_word(text: &'static str, meaning: &'static str) -> ConfigWordChoice {
     ConfigWordChoice {
         text,
         meaning,
@@ -146,7 +146,7 @@ impl ConfigKeySpec {
         }
     }
 
-    const fn with_default_under_wrapper(self, default: &'static str) -> Self {
+    const fn with_default_under_checkrein_run(self, default: &'static str) -> Self {
         Self {
             run_default: Some(default),
             ..self
@@ -160,7 +160,7 @@ impl ConfigKeySpec {
         }
     }
 
-    const fn with_person_config_merge_rule(self, own_file: PersonalConfigKeyPermission) -> Self {
+    const fn with_personal_config_permission(self, own_file: PersonalConfigKeyPermission) -> Self {
         Self { own_file, ..self }
     }
 
@@ -213,9 +213,9 @@ const ANSWER_SPAN: ConfigValueKind = Span {
 };
 
 const STANCES: ConfigValueKind = OneOf(&[
-    new_config_word_choice("block", "as if it had failed"),
-    new_config_word_choice("allow", "as if it had passed"),
-    new_config_word_choice("ask", "leave it to a person"),
+    new_allowed_config_word("block", "as if it had failed"),
+    new_allowed_config_word("allow", "as if it had passed"),
+    new_allowed_config_word("ask", "leave it to a person"),
 ]);
 
 use ConfigValueKind::{
@@ -231,59 +231,59 @@ pub const KEYS: &[ConfigKeySpec] = &[
     new_config_key_spec("accept", Text, "What is required: `tests and (lint or typecheck)`, `2 of (a, b, c)`; by default all verifiers that are not advisory.")
         .key_spec_with_example("\"tests and (lint or typecheck)\""),
     new_config_key_spec("verify_on", OneOf(&[
-        new_config_word_choice("change", "a first stop that changed nothing runs nothing"),
-        new_config_word_choice("always", "every stop is verified"),
-    ]), "Which stops are verified.").with_default_value("\"change\"").with_person_config_merge_rule(Stricter),
+        new_allowed_config_word("change", "a first stop that changed nothing runs nothing"),
+        new_allowed_config_word("always", "every stop is verified"),
+    ]), "Which stops are verified.").with_default_value("\"change\"").with_personal_config_permission(Stricter),
 
-    new_config_key_spec("caps", OneTable, "Bounds of one task; whatever is used up first ends it.").with_person_config_merge_rule(Stricter),
-    new_config_key_spec("caps.token_budget", Count(1), "Output tokens, thinking included, sub-agents too.").with_default_value("1_000_000").with_person_config_merge_rule(Stricter),
+    new_config_key_spec("caps", OneTable, "Bounds of one task; whatever is used up first ends it.").with_personal_config_permission(Stricter),
+    new_config_key_spec("caps.token_budget", Count(1), "Output tokens, thinking included, sub-agents too.").with_default_value("1_000_000").with_personal_config_permission(Stricter),
     new_config_key_spec("caps.wall_clock", ANY_SPAN, "The agent's time from prompt to stop, without our own checks.")
-        .with_default_value("\"4h\"").with_default_under_wrapper("\"1h\"").with_person_config_merge_rule(Stricter),
-    new_config_key_spec("caps.tool_calls", Count(1), "Tool requests, denied ones included.").with_default_value("1500").with_default_under_wrapper("500").with_person_config_merge_rule(Stricter),
+        .with_default_value("\"4h\"").with_default_under_checkrein_run("\"1h\"").with_personal_config_permission(Stricter),
+    new_config_key_spec("caps.tool_calls", Count(1), "Tool requests, denied ones included.").with_default_value("1500").with_default_under_checkrein_run("500").with_personal_config_permission(Stricter),
     new_config_key_spec("caps.max_iterations", Count(1), "Rounds: one response of the model and its tool calls.")
-        .with_default_value("300").with_default_under_wrapper("90").with_person_config_merge_rule(Stricter),
-    new_config_key_spec("caps.attempts", Count(1), "Stops at which the same failures may be met.").with_default_value("3").with_person_config_merge_rule(Stricter),
-    new_config_key_spec("caps.continues", Count(1), "Times the agent is sent back in all.").with_default_value("7").with_person_config_merge_rule(Stricter),
+        .with_default_value("300").with_default_under_checkrein_run("90").with_personal_config_permission(Stricter),
+    new_config_key_spec("caps.attempts", Count(1), "Stops at which the same failures may be met.").with_default_value("3").with_personal_config_permission(Stricter),
+    new_config_key_spec("caps.continues", Count(1), "Times the agent is sent back in all.").with_default_value("7").with_personal_config_permission(Stricter),
     new_config_key_spec("caps.cost_usd", Dollars, "Dollars, of the agent and of models that judge it; where it is known what the agent costs: `run --model` and the library.")
-        .key_spec_with_example("5.0").with_person_config_merge_rule(Stricter),
+        .key_spec_with_example("5.0").with_personal_config_permission(Stricter),
     new_key_spec_not_yet_supported("caps.preset"),
 
-    new_config_key_spec("session_caps", OneTable, "The same over the whole session, off unless set; a new prompt does not reset them.").with_person_config_merge_rule(Stricter),
-    new_config_key_spec("session_caps.token_budget", Count(1), "Output tokens, thinking included, sub-agents too.").key_spec_with_example("5_000_000").with_person_config_merge_rule(Stricter),
-    new_config_key_spec("session_caps.wall_clock", ANY_SPAN, "The agent's time from prompt to stop, without our own checks.").key_spec_with_example("\"12h\"").with_person_config_merge_rule(Stricter),
-    new_config_key_spec("session_caps.tool_calls", Count(1), "Tool requests, denied ones included.").key_spec_with_example("5000").with_person_config_merge_rule(Stricter),
-    new_config_key_spec("session_caps.max_iterations", Count(1), "Rounds: one response of the model and its tool calls.").key_spec_with_example("1000").with_person_config_merge_rule(Stricter),
-    new_config_key_spec("session_caps.continues", Count(1), "Times the agent is sent back in all.").key_spec_with_example("20").with_person_config_merge_rule(Stricter),
+    new_config_key_spec("session_caps", OneTable, "The same over the whole session, off unless set; a new prompt does not reset them.").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.token_budget", Count(1), "Output tokens, thinking included, sub-agents too.").key_spec_with_example("5_000_000").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.wall_clock", ANY_SPAN, "The agent's time from prompt to stop, without our own checks.").key_spec_with_example("\"12h\"").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.tool_calls", Count(1), "Tool requests, denied ones included.").key_spec_with_example("5000").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.max_iterations", Count(1), "Rounds: one response of the model and its tool calls.").key_spec_with_example("1000").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.continues", Count(1), "Times the agent is sent back in all.").key_spec_with_example("20").with_personal_config_permission(Stricter),
     new_config_key_spec("session_caps.cost_usd", Dollars, "Dollars, of the agent and of models that judge it; where it is known what the agent costs: `run --model` and the library.")
-        .key_spec_with_example("20.0").with_person_config_merge_rule(Stricter),
+        .key_spec_with_example("20.0").with_personal_config_permission(Stricter),
 
-    new_config_key_spec("subagents", OneTable, "Sub-agents.").with_person_config_merge_rule(Stricter),
-    new_config_key_spec("subagents.max_iterations", Count(1), "Rounds of one sub-agent.").with_default_value("150").with_person_config_merge_rule(Stricter),
+    new_config_key_spec("subagents", OneTable, "Sub-agents.").with_personal_config_permission(Stricter),
+    new_config_key_spec("subagents.max_iterations", Count(1), "Rounds of one sub-agent.").with_default_value("150").with_personal_config_permission(Stricter),
     new_config_key_spec("subagents.verify", OneOf(&[
-        new_config_word_choice("never", "only the main stop is"),
-        new_config_word_choice("writers", "that of one that wrote something is"),
-    ]), "Whether the stop of a sub-agent is verified.").with_default_value("\"never\"").with_person_config_merge_rule(Stricter),
+        new_allowed_config_word("never", "only the main stop is"),
+        new_allowed_config_word("writers", "that of one that wrote something is"),
+    ]), "Whether the stop of a sub-agent is verified.").with_default_value("\"never\"").with_personal_config_permission(Stricter),
 
     new_config_key_spec("token_budget", OneTable, "Whether going on is still worth its tokens; asked at stops."),
     new_config_key_spec("token_budget.threshold", ShareAboveZero, "Share of `caps.token_budget`.").with_default_value("0.9"),
     new_config_key_spec("token_budget.diminishing_tokens", Count(1), "Output tokens between two stops that count as little, twice in a row.").with_default_value("500"),
     new_config_key_spec("token_budget.diminishing_rounds", Count(1), "Continuations to have given before it does.").with_default_value("3"),
     new_config_key_spec("token_budget.mode", OneOf(&[
-        new_config_word_choice("limit", "going on is not worth it past the line"),
-        new_config_word_choice("target", "under `run` and in the library, passing work goes on until the line; hooks take it for `limit`"),
+        new_allowed_config_word("limit", "going on is not worth it past the line"),
+        new_allowed_config_word("target", "under `run` and in the library, passing work goes on until the line; hooks take it for `limit`"),
     ]), "What the budget is.").with_default_value("\"limit\""),
 
-    new_config_key_spec("loops", OneTable, "Loop detectors.").with_person_config_merge_rule(Adds),
+    new_config_key_spec("loops", OneTable, "Loop detectors.").with_personal_config_permission(Adds),
     new_config_key_spec("loops.preset", OneOf(&[
-        new_config_word_choice("default", "`generic_repeat` and `global_circuit_breaker`"),
-        new_config_word_choice("seed", "all four detectors"),
-        new_config_word_choice("off", "none"),
+        new_allowed_config_word("default", "`generic_repeat` and `global_circuit_breaker`"),
+        new_allowed_config_word("seed", "all four detectors"),
+        new_allowed_config_word("off", "none"),
         unsupported_config_word_choice("balanced"),
         unsupported_config_word_choice("openclaw"),
         unsupported_config_word_choice("hermes"),
         unsupported_config_word_choice("gemini"),
         unsupported_config_word_choice("openhands"),
-    ]), "Which detectors are asked.").with_default_value("\"default\"").with_person_config_merge_rule(Adds),
+    ]), "Which detectors are asked.").with_default_value("\"default\"").with_personal_config_permission(Adds),
     new_key_spec_not_yet_supported("loops.detectors"),
     new_key_spec_not_yet_supported("loops.history"),
     new_key_spec_not_yet_supported("loops.warning"),
@@ -291,54 +291,54 @@ pub const KEYS: &[ConfigKeySpec] = &[
     new_key_spec_not_yet_supported("loops.breaker"),
     new_key_spec_not_yet_supported("loops.breaker_counts"),
 
-    new_config_key_spec("stance", OneTable, "What to answer when Checkrein itself cannot judge.").with_person_config_merge_rule(Stricter),
-    new_config_key_spec("stance.tool", STANCES, "At a tool request.").with_default_value("\"block\"").with_person_config_merge_rule(Stricter),
-    new_config_key_spec("stance.stop", STANCES, "At a stop.").with_default_value("\"allow\"").with_person_config_merge_rule(Stricter),
+    new_config_key_spec("stance", OneTable, "What to answer when Checkrein itself cannot judge.").with_personal_config_permission(Stricter),
+    new_config_key_spec("stance.tool", STANCES, "At a tool request.").with_default_value("\"block\"").with_personal_config_permission(Stricter),
+    new_config_key_spec("stance.stop", STANCES, "At a stop.").with_default_value("\"allow\"").with_personal_config_permission(Stricter),
 
-    new_config_key_spec("policy", OneTable, "Exec policy.").with_person_config_merge_rule(Adds),
+    new_config_key_spec("policy", OneTable, "Exec policy.").with_personal_config_permission(Adds),
     new_config_key_spec("policy.rules", Texts, "Globs of `.rules` files, relative to the config file. One that matches nothing is an error. `\"builtin:default\"` is the policy that is shipped: it asks before releases, forced pushes and code from the network that nobody has read. What it forbids, because it destroys a home, a disk or the system, is refused without this key, too, and not with `[]`.")
-        .key_spec_with_example("[\"builtin:default\", \"rules/*.rules\"]").with_person_config_merge_rule(Adds),
+        .key_spec_with_example("[\"builtin:default\", \"rules/*.rules\"]").with_personal_config_permission(Adds),
     new_config_key_spec("policy.unmatched", OneOf(&[
-        new_config_word_choice("allow", "left to the agent's own rules"),
-        new_config_word_choice("prompt", "a person is asked"),
-        new_config_word_choice("by-effect", "ordinary work goes on; what destroys, reaches beyond the project or is not known is asked about"),
+        new_allowed_config_word("allow", "left to the agent's own rules"),
+        new_allowed_config_word("prompt", "a person is asked"),
+        new_allowed_config_word("by-effect", "ordinary work goes on; what destroys, reaches beyond the project or is not known is asked about"),
     ]), "What holds for a command that no rule names; default: `allow`.")
-        .key_spec_with_example("\"allow\"").with_person_config_merge_rule(Adds),
-    new_config_key_spec("policy.opaque", OneOf(&[new_config_word_choice("allow", "it goes on"), new_config_word_choice("prompt", "a person is asked")]),
+        .key_spec_with_example("\"allow\"").with_personal_config_permission(Adds),
+    new_config_key_spec("policy.opaque", OneOf(&[new_allowed_config_word("allow", "it goes on"), new_allowed_config_word("prompt", "a person is asked")]),
         "Code that is not read before it runs, where effects decide: `make`, `npm test`, a script; default: `allow`.")
-        .key_spec_with_example("\"allow\"").with_person_config_merge_rule(Adds),
-    new_config_key_spec("policy.protect", Texts, "Globs of paths, from the top of the project, that no tool writes.").key_spec_with_example("[\"tests/**\"]").with_person_config_merge_rule(Adds),
+        .key_spec_with_example("\"allow\"").with_personal_config_permission(Adds),
+    new_config_key_spec("policy.protect", Texts, "Globs of paths, from the top of the project, that no tool writes.").key_spec_with_example("[\"tests/**\"]").with_personal_config_permission(Adds),
     new_config_key_spec("policy.approval", OneOf(&[
-        new_config_word_choice("on-request", "about what the rules say `prompt` to"),
-        new_config_word_choice("never", "about nothing: `prompt` is a refusal"),
-        new_config_word_choice("always", "about everything that is not known to only look"),
-    ]), "When a person is asked about a tool call; see `docs/approvals.md`.").with_default_value("\"on-request\"").with_person_config_merge_rule(Stricter),
+        new_allowed_config_word("on-request", "about what the rules say `prompt` to"),
+        new_allowed_config_word("never", "about nothing: `prompt` is a refusal"),
+        new_allowed_config_word("always", "about everything that is not known to only look"),
+    ]), "When a person is asked about a tool call; see `docs/approvals.md`.").with_default_value("\"on-request\"").with_personal_config_permission(Stricter),
     new_key_spec_not_yet_supported("policy.rewrite"),
 
-    new_config_key_spec("approvals", OneTable, "What waits for a person.").with_person_config_merge_rule(Stricter),
+    new_config_key_spec("approvals", OneTable, "What waits for a person.").with_personal_config_permission(Stricter),
     new_config_key_spec("approvals.expires", ANSWER_SPAN, "How long a question waits for a person, and how long an answer holds; 30 days at most.")
-        .with_default_value("\"24h\"").with_person_config_merge_rule(Stricter),
+        .with_default_value("\"24h\"").with_personal_config_permission(Stricter),
     new_config_key_spec("approvals.notify", Text, "A command that tells a person that something waits: `CHECKREIN_APPROVAL` is its id, the rest comes on stdin. Nobody waits for it. It runs in the person's home folder, with a clean environment; one in the person's own config takes the place of the repo's.")
-        .key_spec_with_example("\"notify-send checkrein\"").with_person_config_merge_rule(Wins),
+        .key_spec_with_example("\"notify-send checkrein\"").with_personal_config_permission(Wins),
 
-    new_config_key_spec("ui", OneTable, "What a person is told in the agent's screen.").with_person_config_merge_rule(Wins),
+    new_config_key_spec("ui", OneTable, "What a person is told in the agent's screen.").with_personal_config_permission(Wins),
     new_config_key_spec("ui.verified", OneOf(&[
-        new_config_word_choice("silent", "nothing"),
-        new_config_word_choice("line", "one line that names the checks"),
-    ]), "What the agent's screen shows when a task ends verified.").with_default_value("\"silent\"").with_person_config_merge_rule(Wins),
+        new_allowed_config_word("silent", "nothing"),
+        new_allowed_config_word("line", "one line that names the checks"),
+    ]), "What the agent's screen shows when a task ends verified.").with_default_value("\"silent\"").with_personal_config_permission(Wins),
 
-    new_config_key_spec("store", OneTable, "What `checkrein gc` keeps of the past.").with_person_config_merge_rule(Wins),
+    new_config_key_spec("store", OneTable, "What `checkrein gc` keeps of the past.").with_personal_config_permission(Wins),
     new_config_key_spec("store.keep", Span { least: "1d", most: "36500d" }, "How long sessions are kept after the last thing that happened in them.")
-        .with_default_value("\"30d\"").with_person_config_merge_rule(Wins),
-    new_config_key_spec("store.max_size", Size("1MB"), "How much may be kept: over it the oldest sessions go.").with_default_value("\"500MB\"").with_person_config_merge_rule(Wins),
+        .with_default_value("\"30d\"").with_personal_config_permission(Wins),
+    new_config_key_spec("store.max_size", Size("1MB"), "How much may be kept: over it the oldest sessions go.").with_default_value("\"500MB\"").with_personal_config_permission(Wins),
 
     new_config_key_spec("verifier", Tables, "Verifiers."),
     new_config_key_spec("verifier.name", Text, "Its name, used in `accept`.").key_spec_with_example("\"tests\"").mark_key_required(),
     new_config_key_spec("verifier.kind", OneOf(&[
-        new_config_word_choice("command", "runs one"),
-        new_config_word_choice("schema", "holds a document against a JSON Schema"),
-        new_config_word_choice("human", "asks a person"),
-        new_config_word_choice("judge", "asks a model"),
+        new_allowed_config_word("command", "runs one"),
+        new_allowed_config_word("schema", "holds a document against a JSON Schema"),
+        new_allowed_config_word("human", "asks a person"),
+        new_allowed_config_word("judge", "asks a model"),
         unsupported_config_word_choice("http"),
     ]), "What it is; by default `command`.").key_spec_with_example("\"command\""),
     new_config_key_spec("verifier.run", Text, "The command; handed to a shell only if it uses the shell's grammar.").key_spec_with_example("\"cargo test\""),
@@ -358,20 +358,20 @@ pub const KEYS: &[ConfigKeySpec] = &[
     new_config_key_spec("verifier.model", Text, "Of kind `judge`: the model, `provider/model`; by default one of another family than the agent's.")
         .key_spec_with_example("\"openai/gpt-4.1\""),
     new_config_key_spec("verifier.trigger", OneOf(&[
-        new_config_word_choice("keywords", "answers that hold one of its keywords"),
-        new_config_word_choice("always", "every answer"),
+        new_allowed_config_word("keywords", "answers that hold one of its keywords"),
+        new_allowed_config_word("always", "every answer"),
     ]), "Of kind `judge`: which answers it reads if `accept` does not name it.").key_spec_with_example("\"keywords\""),
     new_config_key_spec("verifier.keywords", Texts, "Of kind `judge`: words and phrases that call for it.")
         .key_spec_with_example("[\"done\", \"completed\", \"finished\", \"ready\", \"here you go\"]"),
     new_config_key_spec("verifier.heartbeat", Flag, "Of kind `judge`: whether it reads answers to heartbeats, all of them.").key_spec_with_example("false"),
     new_config_key_spec("verifier.surfaces", AnyOf(&[
-        new_config_word_choice("main", "the conversation with the person"),
-        new_config_word_choice("subagent", "those of sub-agents"),
+        new_allowed_config_word("main", "the conversation with the person"),
+        new_allowed_config_word("subagent", "those of sub-agents"),
     ]), "Of kind `judge`: whose answers it reads; by default all.").key_spec_with_example("[\"main\", \"subagent\"]"),
     new_config_key_spec("verifier.max_attempts", Count(1), "Of kind `judge`: answers to one request that it may see, the first included.").key_spec_with_example("3"),
     new_config_key_spec("verifier.mode", OneOf(&[
-        new_config_word_choice("enforce", "what it says counts"),
-        new_config_word_choice("shadow", "what would have followed is recorded, and nothing follows"),
+        new_allowed_config_word("enforce", "what it says counts"),
+        new_allowed_config_word("shadow", "what would have followed is recorded, and nothing follows"),
     ]), "Of kind `judge`: whether its word counts.").key_spec_with_example("\"enforce\""),
     new_config_key_spec("verifier.min_score", Share, "Of kind `judge`: the least score that passes, from 0 to 1.").key_spec_with_example("0.7"),
     new_config_key_spec("verifier.rubric", Text, "Of kind `judge`: a file that says what to look at besides, relative to the config file.").key_spec_with_example("\"rubric.md\""),
@@ -384,8 +384,8 @@ pub const KEYS: &[ConfigKeySpec] = &[
     new_config_key_spec("veto.enabled", Flag, "Whether it is asked at all.").with_default_value("false"),
     new_config_key_spec("veto.model", Text, "The model, `provider/model`.").key_spec_with_example("\"anthropic/claude-haiku-4-5\""),
     new_config_key_spec("veto.scope", OneOf(&[
-        new_config_word_choice("risky", "calls that could do harm: whatever is not known for ordinary work on the project's files"),
-        new_config_word_choice("all", "every call"),
+        new_allowed_config_word("risky", "calls that could do harm: whatever is not known for ordinary work on the project's files"),
+        new_allowed_config_word("all", "every call"),
     ]), "Which calls it is asked about.").with_default_value("\"risky\""),
     new_config_key_spec("veto.min_confidence", Share, "The least confidence with which it can stop or change a call, from 0 to 1.").with_default_value("0.6"),
     new_config_key_spec("veto.max_calls", Count(1), "Calls of one task that it is asked about.").with_default_value("50"),
@@ -402,22 +402,22 @@ pub const KEYS: &[ConfigKeySpec] = &[
     new_config_key_spec("middleware.run", Text, "The command; handed to a shell only if it uses the shell's grammar. It gets one JSON document on stdin and answers with one on stdout: `docs/middleware.md`.")
         .key_spec_with_example("\"python3 tools/cut_secrets.py\""),
     new_config_key_spec("middleware.on", AnyOf(&[
-        new_config_word_choice("session_start", "a session began; it can only look"),
-        new_config_word_choice("before_tool", "the agent wants to use a tool"),
-        new_config_word_choice("after_tool", "a tool came back; the result can be rewritten"),
-        new_config_word_choice("persist_result", "what later rounds of the conversation have of the result"),
-        new_config_word_choice("round_end", "a round is over; it can only look"),
-        new_config_word_choice("before_stop", "the agent says that it is done"),
-        new_config_word_choice("session_end", "the session is over; it can only look"),
+        new_allowed_config_word("session_start", "a session began; it can only look"),
+        new_allowed_config_word("before_tool", "the agent wants to use a tool"),
+        new_allowed_config_word("after_tool", "a tool came back; the result can be rewritten"),
+        new_allowed_config_word("persist_result", "what later rounds of the conversation have of the result"),
+        new_allowed_config_word("round_end", "a round is over; it can only look"),
+        new_allowed_config_word("before_stop", "the agent says that it is done"),
+        new_allowed_config_word("session_end", "the session is over; it can only look"),
     ]), "Where it is asked.").key_spec_with_example("[\"after_tool\"]"),
     new_config_key_spec("middleware.order", Order, "Lower numbers are asked first; of equal ones the first of the file.").key_spec_with_example("0"),
     new_config_key_spec("middleware.timeout", Span { least: "1ms", most: "10m" }, "How long it may take for one answer; 10 minutes at most.").key_spec_with_example("\"5s\""),
     new_config_key_spec("middleware.stance", OneOf(&[
-        new_config_word_choice("block", "what it cannot judge is refused, a result withheld"),
-        new_config_word_choice("allow", "it passes, and the ending is then at best `unverified`"),
+        new_allowed_config_word("block", "what it cannot judge is refused, a result withheld"),
+        new_allowed_config_word("allow", "it passes, and the ending is then at best `unverified`"),
     ]), "What follows where it cannot judge; by default `block`.").key_spec_with_example("\"block\""),
 
-    new_config_key_spec("profile", Profiles, "Other values for other occasions: `--profile`, `CHECKREIN_PROFILE`, or `CI=true`.").with_person_config_merge_rule(Adds),
+    new_config_key_spec("profile", Profiles, "Other values for other occasions: `--profile`, `CHECKREIN_PROFILE`, or `CI=true`.").with_personal_config_permission(Adds),
 
     // `goal` as a table.
     new_key_spec_not_yet_supported("goal.objective"),

@@ -226,7 +226,10 @@ pub fn compile_config_bundles(
     for schema in repo.map_or(&[][..], |repo| &repo.schemas) {
         let name = schema.name.display().to_string();
         warnings.extend(
-            checkrein_verifiers::SchemaVerifier::unknown_keyword_warnings(&name, &schema.text),
+            checkrein_verifiers::SchemaVerifier::unknown_schema_keyword_warnings(
+                &name,
+                &schema.text,
+            ),
         );
     }
     let policy = build_policy_from_config(&document, &file, repo, driver);
@@ -427,7 +430,7 @@ fn build_policy_from_config(
             verify: file.subagents.verify,
         },
         token_budget: token_budget_from_table(&file.token_budget),
-        loops: preset_detectors(&file.loops.preset),
+        loops: loop_policy_of_preset(&file.loops.preset),
         stance: StancePolicy {
             tool: file.stance.tool,
             stop: file.stance.stop,
@@ -523,9 +526,9 @@ fn dollars_to_millionths(dollars: f64) -> u64 {
 ///
 /// # Errors
 /// If there is no such preset, or this build does not have it.
-pub fn parse_loop_preset(name: &Path, preset: &str) -> Result<LoopPolicy, ConfigError> {
+pub fn parse_loop_detector_preset(name: &Path, preset: &str) -> Result<LoopPolicy, ConfigError> {
     match config_document::describe_bad_config_value("loops.preset", preset) {
-        None => Ok(preset_detectors(preset)),
+        None => Ok(loop_policy_of_preset(preset)),
         Some(what) => Err(ConfigError::Value {
             name: name.to_owned(),
             key: "loops.preset".to_owned(),
@@ -535,7 +538,7 @@ pub fn parse_loop_preset(name: &Path, preset: &str) -> Result<LoopPolicy, Config
 }
 
 /// The detectors of a preset that the table of keys has checked.
-fn preset_detectors(preset: &str) -> LoopPolicy {
+fn loop_policy_of_preset(preset: &str) -> LoopPolicy {
     let named = |names: &[&str]| names.iter().map(|name| DetectorName::new(*name)).collect();
     match preset {
         "seed" => LoopPolicy {

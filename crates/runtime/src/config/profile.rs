@@ -43,7 +43,7 @@ impl From<ProfileChoice<'_>> for RequestedConfigProfile {
 
 impl ProfileChoice<'_> {
     /// Its name, whether or not it has to exist.
-    pub(super) fn profile_name(&self) -> Option<&str> {
+    pub(super) fn chosen_config_profile_name(&self) -> Option<&str> {
         match self {
             Self::Plain => None,
             Self::Named(name) | Self::IfThere(name) => Some(name),
@@ -54,7 +54,7 @@ impl ProfileChoice<'_> {
     pub(super) fn apply_config_profile(self, mut table: Table) -> Table {
         // No profile remains in the result, whichever is applied.
         let profiles = table.remove("profile");
-        let Some(wanted) = self.profile_name() else {
+        let Some(wanted) = self.chosen_config_profile_name() else {
             return table;
         };
         if let Some(Value::Table(profile)) = profiles.as_ref().and_then(|all| all.get(wanted)) {
@@ -72,7 +72,7 @@ pub(super) fn require_existing_config_profile(
 ) -> Result<(), ConfigError> {
     let mut known = BTreeSet::new();
     for document in std::iter::once(repo).chain(person) {
-        known.extend(document.profile_names());
+        known.extend(document.config_profile_names());
     }
     if known.contains(wanted) {
         return Ok(());
@@ -97,7 +97,7 @@ pub(super) fn overlay_table(table: &mut Table, profile: &Table) {
             (Some(Value::Array(old)), Value::Array(new))
                 if key == "verifier" || key == "middleware" =>
             {
-                overlay_lists_by_name(old, new);
+                overlay_config_lists_by_name(old, new);
             }
             _ => {
                 table.insert(key.clone(), new.clone());
@@ -106,7 +106,7 @@ pub(super) fn overlay_table(table: &mut Table, profile: &Table) {
     }
 }
 
-fn overlay_lists_by_name(old: &mut Vec<Value>, new: &[Value]) {
+fn overlay_config_lists_by_name(old: &mut Vec<Value>, new: &[Value]) {
     for one in new {
         let name = one.get("name");
         // A table of a new name is added; one of a known name keeps the keys that the profile does

@@ -1,6 +1,6 @@
 //! Compiles `[veto]` and `[progress]`: a second model beside the agent.
 
-use checkrein_core::policy::{ProgressPolicy, VetoModelPolicy};
+use checkrein_core::policy::{ProgressRatingPolicy, VetoModelPolicy};
 use checkrein_verifiers::judge::check_model_name;
 
 use super::config_document::ParsedConfigDocument;
@@ -25,11 +25,11 @@ pub(super) fn compile_veto_policy(
 pub(super) fn compile_progress_policy(
     at: &ParsedConfigDocument,
     table: &ProgressConfigTable,
-) -> Result<Option<ProgressPolicy>, ConfigError> {
+) -> Result<Option<ProgressRatingPolicy>, ConfigError> {
     if !table.enabled {
         return Ok(None);
     }
-    Ok(Some(ProgressPolicy {
+    Ok(Some(ProgressRatingPolicy {
         model: required_model_name(at, "progress", table.model.as_deref())?,
         threshold: to_permille(table.threshold),
         window: saturate_u32(table.window),

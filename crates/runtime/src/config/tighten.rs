@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use super::config_document::ParsedConfigDocument;
 use super::config_file::DeserializedConfigFile;
 use super::config_keys::{KEYS, PersonalConfigKeyPermission};
-use super::{ConfigError, preset_detectors, session_caps_from_config, task_caps_from_config};
+use super::{ConfigError, loop_policy_of_preset, session_caps_from_config, task_caps_from_config};
 
 /// Returns what the person's own file is read over: the repo's values, without those that are added
 /// to.
@@ -79,7 +79,7 @@ pub(super) fn tighten_policy(
     policy.approvals = approvals;
     policy.approvals.expires_ms = expires_ms;
     // The person's preset adds detectors; those of the repo stay.
-    let more = preset_detectors(&own.loops.preset);
+    let more = loop_policy_of_preset(&own.loops.preset);
     policy.loops.literal_breaker |= more.literal_breaker;
     for detector in more.detectors {
         if !policy.loops.detectors.contains(&detector) {

@@ -23,8 +23,8 @@ use super::{
 };
 use crate::bound;
 use crate::error::RuntimeError;
-use crate::event_delivery::{Deadline, EventDelivery, RewrittenResult};
-use crate::idempotency::input_scope;
+use crate::event_delivery::{Deadline, EventDelivery, RewrittenToolResult};
+use crate::idempotency::scope_id_of_input;
 use crate::runtime::Runtime;
 use crate::transaction::StateBeforeInput;
 
@@ -43,7 +43,7 @@ pub(crate) struct UnredactedEventTexts<'a> {
 
 impl Runtime {
     /// Whether any layer is to be asked about this event.
-    pub(crate) fn has_layers_for_delivery(
+    pub(crate) fn has_middleware_for_delivery(
         &self,
         policy: &Policy,
         delivery: &EventDelivery<'_>,
@@ -63,7 +63,7 @@ impl Runtime {
     ///
     /// # Errors
     /// If the store or the log cannot be read.
-    pub fn has_layers_at_stages(
+    pub fn has_middleware_at_stages(
         &self,
         session: &SessionId,
         stages: &[MiddlewareStage],
@@ -119,11 +119,11 @@ impl Runtime {
         came: &UnredactedEventTexts<'_>,
         stands: &StateBeforeInput,
         patience: Deadline<'_>,
-    ) -> Result<RewrittenResult, RuntimeError> {
+    ) -> Result<RewrittenToolResult, RuntimeError> {
         let StateBeforeInput { state, policy, .. } = stands;
         let about = self.session_facts_for_middleware(delivery, policy, state);
         let mut facts = Vec::new();
-        let mut rewritten = RewrittenResult::default();
+        let mut rewritten = RewrittenToolResult::default();
         let stages = self.middleware_stages_of_event(delivery);
         let rounds = state.task.as_ref().map_or(0, |task| task.totals.rounds);
         let stops = state.task.as_ref().map_or(0, |task| task.stops);
@@ -167,26 +167,43 @@ impl Runtime {
                     changed,
                     message: came.message.to_owned(),
                 });
-                facts =
-                    self.ask_each_layer(policy, MiddlewareStage::BeforeStop, &question, patience);
+                facts = self.ask_each_middleware_layer(
+                    policy,
+                    MiddlewareStage::BeforeStop,
+                    &question,
+                    patience,
+                );
             }
             Input::RoundEnded(_) => {
                 let round = rounds + 1;
                 let question = MiddlewareQuestion::RoundEnd(RoundEndForMiddleware { about, round });
-                facts = self.ask_each_layer(policy, MiddlewareStage::RoundEnd, &question, patience);
+                facts = self.ask_each_middleware_layer(
+                    policy,
+                    MiddlewareStage::RoundEnd,
+                    &question,
+                    patience,
+                );
             }
             Input::SessionStarted(started) => {
                 let how = session_start_kind_name(started.how).to_owned();
                 let question = MiddlewareQuestion::SessionStart(SessionStart { about, how });
-                facts =
-                    self.ask_each_layer(policy, MiddlewareStage::SessionStart, &question, patience);
+                facts = self.ask_each_middleware_layer(
+                    policy,
+                    MiddlewareStage::SessionStart,
+                    &question,
+                    patience,
+                );
             }
             Input::SessionEnded(ended) => {
                 let why = ended.native_reason.clone();
                 let question =
                     MiddlewareQuestion::SessionEnd(SessionEndForMiddleware { about, why });
-                facts =
-                    self.ask_each_layer(policy, MiddlewareStage::SessionEnd, &question, patience);
+                facts = self.ask_each_middleware_layer(
+                    policy,
+                    MiddlewareStage::SessionEnd,
+                    &question,
+                    patience,
+                );
             }
             _ => {}
         }
@@ -199,7 +216,7 @@ impl Runtime {
         if decides && patience.cancelled.load(Ordering::Relaxed) {
             return Err(RuntimeError::Cancelled);
         }
-        bound::redact_and_limit_layer_facts(&self.redactor, &mut facts);
+        bound::redact_and_limit_middleware_facts(&self.redactor, &mut facts);
         delivery.layers = facts;
         Ok(rewritten)
     }
@@ -210,7 +227,7 @@ impl Runtime {
         policy: &Policy,
         state: &SessionState,
     ) -> MiddlewareSessionContext {
-        let scope = input_scope(&delivery.input);
+        let scope = scope_id_of_input(&delivery.input);
         let started = match &delivery.input {
             Input::SessionStarted(started) => Some(&started.agent),
             _ => None,
@@ -251,7 +268,7 @@ impl Runtime {
             .active_middleware_layers(policy)
             .layers_at_stage(MiddlewareStage::BeforeTool)
         {
-            let (fact, _) = self.ask_layer(
+            let (fact, _) = self.ask_middleware_layer(
                 &layer,
                 MiddlewareStage::BeforeTool,
                 question.clone(),
@@ -267,7 +284,7 @@ impl Runtime {
     }
 
     /// Asks all layers, so that an agent that is sent back hears everything that is in the way.
-    fn ask_each_layer(
+    fn ask_each_middleware_layer(
         &self,
         policy: &Policy,
         stage: MiddlewareStage,
@@ -275,8 +292,10 @@ impl Runtime {
         patience: Deadline<'_>,
     ) -> Vec<MiddlewareAnswerFact> {
         let layers = self.active_middleware_layers(policy).layers_at_stage(stage);
-        let put =
-            |layer: &MiddlewareLayer| self.ask_layer(layer, stage, question.clone(), patience).0;
+        let put = |layer: &MiddlewareLayer| {
+            self.ask_middleware_layer(layer, stage, question.clone(), patience)
+                .0
+        };
         layers.iter().map(put).collect()
     }
 
@@ -288,8 +307,8 @@ impl Runtime {
         mut result: ToolResult,
         facts: &mut Vec<MiddlewareAnswerFact>,
         patience: Deadline<'_>,
-    ) -> RewrittenResult {
-        let mut rewritten = RewrittenResult::default();
+    ) -> RewrittenToolResult {
+        let mut rewritten = RewrittenToolResult::default();
         // `persist_result` starts from what `after_tool` made, so later rounds never hold more than
         // the agent got.
         for stage in [MiddlewareStage::AfterTool, MiddlewareStage::PersistResult] {
@@ -304,7 +323,7 @@ impl Runtime {
                     }
                     _ => MiddlewareQuestion::AfterTool(result.clone()),
                 };
-                let (fact, new) = self.ask_layer(&layer, stage, question, patience);
+                let (fact, new) = self.ask_middleware_layer(&layer, stage, question, patience);
                 facts.push(fact);
                 // A layer that could not judge withholds the result if its stance blocks. The
                 // notice replaces whatever it made.
@@ -330,7 +349,7 @@ impl Runtime {
     }
 
     /// Asks one layer. Also returns what it made of a result.
-    fn ask_layer(
+    fn ask_middleware_layer(
         &self,
         layer: &MiddlewareLayer,
         stage: MiddlewareStage,
@@ -338,7 +357,7 @@ impl Runtime {
         patience: Deadline<'_>,
     ) -> (MiddlewareAnswerFact, Option<Value>) {
         let began = Instant::now();
-        let said = match layer_timeout(layer.limit, patience) {
+        let said = match middleware_layer_timeout(layer.limit, patience) {
             None => Err("it was not asked: the answer was due".to_owned()),
             Some(limit) => {
                 let ask = |cancelled: &AtomicBool| match &layer.who {
@@ -461,7 +480,7 @@ fn ask_with_delayed_cancel<T>(cancelled: &AtomicBool, ask: impl FnOnce(&AtomicBo
 }
 
 /// The layer's own limit, or three quarters of what is left before the answer is due.
-fn layer_timeout(own: Duration, patience: Deadline<'_>) -> Option<Duration> {
+fn middleware_layer_timeout(own: Duration, patience: Deadline<'_>) -> Option<Duration> {
     let Some(deadline) = patience.due_at else {
         return Some(own);
     };

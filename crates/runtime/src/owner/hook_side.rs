@@ -38,7 +38,10 @@ impl<'a> VerificationBatch<'a> {
     /// Hands checks that may outlast the answer to an owner. Returns `None` where none may, or
     /// where no owner is possible: then this process runs what it can in its time, and waits for
     /// what another owner is finding out already.
-    pub(crate) fn hand_to_worker(&self, wanted: &[VerificationRequest]) -> Option<RunningWorker> {
+    pub(crate) fn hand_checks_to_worker(
+        &self,
+        wanted: &[VerificationRequest],
+    ) -> Option<RunningWorker> {
         // Only a stop behind a hook has a launcher, a session and a time at which its answer is
         // due.
         let start = self.runtime.start_owner.as_ref()?;
@@ -52,7 +55,7 @@ impl<'a> VerificationBatch<'a> {
         }
         let outlasts = |checks: &[(&VerifierSpec, &VerificationRequest)]| {
             let mut checks = checks.iter();
-            checks.any(|(spec, _)| may_outlast_reply(spec, left))
+            checks.any(|(spec, _)| may_check_outlast_hook_reply(spec, left))
         };
         let mut unknown: Vec<(&VerifierSpec, &VerificationRequest)> = wanted
             .iter()
@@ -110,7 +113,7 @@ impl<'a> VerificationBatch<'a> {
             return None;
         }
         let batch = WorkerCheckBatch {
-            id: self.system_interface().unique_name(),
+            id: self.system_interface().unguessable_unique_name(),
             root: place.root.clone(),
             state: place.state.clone(),
             addresses: place.trusts_addresses,
@@ -139,7 +142,7 @@ impl<'a> VerificationBatch<'a> {
 
     /// Passes on what an owner finds until the answer is due; from then on the owner goes on alone.
     /// What a lost owner leaves is found out here.
-    pub(crate) fn wait_for_worker(
+    pub(crate) fn relay_worker_results_until_due(
         &self,
         owned: RunningWorker,
         sender: &Sender<FirstCheckRunResult<'a>>,
@@ -176,7 +179,7 @@ impl<'a> VerificationBatch<'a> {
                     (self.progress)(VerificationProgress::Started { verifier, command });
                 }
                 ReceivedOnWorkerLink::Message(WorkerToHookMessage::Done { run }) => {
-                    match self.worker_evidence(&wanted, run) {
+                    match self.evidence_from_worker_run(&wanted, run) {
                         Ok(Some(done)) => {
                             wanted.retain(|want| want.verifier != done.evidence.verifier);
                             self.looks.record_evidence_time();
@@ -201,7 +204,7 @@ impl<'a> VerificationBatch<'a> {
         }
     }
 
-    fn worker_evidence(
+    fn evidence_from_worker_run(
         &self,
         wanted: &[VerificationRequest],
         run: Digest,
@@ -313,7 +316,7 @@ impl WorkerCheck {
     }
 }
 
-fn may_outlast_reply(spec: &VerifierSpec, left: Duration) -> bool {
+fn may_check_outlast_hook_reply(spec: &VerifierSpec, left: Duration) -> bool {
     let longest = spec.timeout_ms.saturating_mul(u64::from(spec.retries) + 1);
     Duration::from_millis(longest) > left
 }
@@ -391,8 +394,14 @@ mod tests {
         let mut spec = crate::owner::owner_records::tests::sample_verifier_spec("tests");
         spec.timeout_ms = 10_000;
         spec.retries = 2;
-        assert!(may_outlast_reply(&spec, Duration::from_millis(29_999)));
-        assert!(!may_outlast_reply(&spec, Duration::from_secs(30)));
+        assert!(may_check_outlast_hook_reply(
+            &spec,
+            Duration::from_millis(29_999)
+        ));
+        assert!(!may_check_outlast_hook_reply(
+            &spec,
+            Duration::from_secs(30)
+        ));
     }
 
     #[test]

@@ -29,16 +29,16 @@ impl fmt::Debug for WorkerLink {
 /// Carries the lines. It ends when the process at the other end does.
 pub trait WorkerTransport: Send {
     /// Waits for a line, but only for a moment.
-    fn receive_line_from_worker_link(&mut self) -> ReceivedLine;
+    fn receive_line_from_worker_link(&mut self) -> WorkerLinkReceiveOutcome;
 
     /// Returns a writer to the other end.
     ///
     /// # Errors
     /// If this process can have no more descriptors.
-    fn writer(&self) -> io::Result<Box<dyn WorkerTransportWriter>>;
+    fn worker_link_writer(&self) -> io::Result<Box<dyn WorkerTransportWriter>>;
 }
 
-/// See [`WorkerTransport::writer`].
+/// See [`WorkerTransport::worker_link_writer`].
 pub trait WorkerTransportWriter: Send + Sync {
     /// Sends a line, which ends with a line feed.
     ///
@@ -49,7 +49,7 @@ pub trait WorkerTransportWriter: Send + Sync {
 
 /// The outcome of waiting for a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReceivedLine {
+pub enum WorkerLinkReceiveOutcome {
     /// A line, with the line feed at its end.
     Line(Vec<u8>),
     /// No line yet.
@@ -118,42 +118,42 @@ impl WorkerLink {
     }
 
     pub(super) fn worker_transport_writer(&self) -> io::Result<Box<dyn WorkerTransportWriter>> {
-        self.end.writer()
+        self.end.worker_link_writer()
     }
 
     /// Receives a message. A line that cannot be read ends the link: nobody could be told about it.
     pub(super) fn receive_message<T: DeserializeOwned>(&mut self) -> ReceivedOnWorkerLink<T> {
         match self.end.receive_line_from_worker_link() {
-            ReceivedLine::Line(line) => serde_json::from_slice(&line)
+            WorkerLinkReceiveOutcome::Line(line) => serde_json::from_slice(&line)
                 .map_or(ReceivedOnWorkerLink::End, ReceivedOnWorkerLink::Message),
-            ReceivedLine::Nothing => ReceivedOnWorkerLink::Nothing,
-            ReceivedLine::End => ReceivedOnWorkerLink::End,
+            WorkerLinkReceiveOutcome::Nothing => ReceivedOnWorkerLink::Nothing,
+            WorkerLinkReceiveOutcome::End => ReceivedOnWorkerLink::End,
         }
     }
 }
 
 impl WorkerTransport for WorkerSocketTransport {
-    fn receive_line_from_worker_link(&mut self) -> ReceivedLine {
+    fn receive_line_from_worker_link(&mut self) -> WorkerLinkReceiveOutcome {
         // The bound includes what came before the last pause, so no line can grow beyond it.
         let left = MAX_LINE_BYTES.saturating_sub(self.begun.len() as u64);
         let mut bounded = (&mut self.lines).take(left);
         match bounded.read_until(b'\n', &mut self.begun) {
             Ok(_) if self.begun.ends_with(b"\n") => {
-                ReceivedLine::Line(std::mem::take(&mut self.begun))
+                WorkerLinkReceiveOutcome::Line(std::mem::take(&mut self.begun))
             }
             // The end of the stream, or a line that is too long.
-            Ok(_) => ReceivedLine::End,
+            Ok(_) => WorkerLinkReceiveOutcome::End,
             Err(error) => match error.kind() {
                 // The beginning of a line stays in `begun`, so a pause in its middle loses nothing.
                 ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {
-                    ReceivedLine::Nothing
+                    WorkerLinkReceiveOutcome::Nothing
                 }
-                _ => ReceivedLine::End,
+                _ => WorkerLinkReceiveOutcome::End,
             },
         }
     }
 
-    fn writer(&self) -> io::Result<Box<dyn WorkerTransportWriter>> {
+    fn worker_link_writer(&self) -> io::Result<Box<dyn WorkerTransportWriter>> {
         Ok(Box::new(self.lines.get_ref().try_clone()?))
     }
 }

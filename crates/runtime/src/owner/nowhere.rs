@@ -20,11 +20,11 @@ pub(crate) struct RunningWorker {
 }
 
 impl<'a> VerificationBatch<'a> {
-    pub(crate) fn hand_to_worker(&self, _: &[VerificationRequest]) -> Option<RunningWorker> {
+    pub(crate) fn hand_checks_to_worker(&self, _: &[VerificationRequest]) -> Option<RunningWorker> {
         None
     }
 
-    pub(crate) fn wait_for_worker(
+    pub(crate) fn relay_worker_results_until_due(
         &self,
         owned: RunningWorker,
         _: &Sender<FirstCheckRunResult<'a>>,

@@ -264,7 +264,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn cancel_waits_up_to_timeout() {
+    fn worker_cancel_waits_up_to_timeout() {
         let (state, clock) = (tempfile::tempdir().unwrap(), SetClock::new());
         let registered =
             register_worker(&sample_worker_batch(state.path(), "one"), &*clock).unwrap();

@@ -85,7 +85,8 @@ impl Runtime {
         std::thread::scope(|scope| {
             let threads = ScopedThreads::new(system, scope);
             threads.spawn_scoped_thread(|| {
-                if !wait_for_batch_while_wanted(system, &mut link, batch, &registered, &ended) {
+                if !wait_for_check_batch_while_wanted(system, &mut link, batch, &registered, &ended)
+                {
                     cancelled.store(true, Ordering::Relaxed);
                 }
             });
@@ -139,7 +140,7 @@ impl WorkerCheck {
 }
 
 /// Waits for the end of the batch; returns false if nobody wants it any more.
-fn wait_for_batch_while_wanted(
+fn wait_for_check_batch_while_wanted(
     system: &dyn System,
     link: &mut WorkerLink,
     batch: &WorkerCheckBatch,

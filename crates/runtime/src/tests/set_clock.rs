@@ -129,8 +129,8 @@ impl System for SetClock {
         RealSystem.is_process_alive(process)
     }
 
-    fn unique_name(&self) -> String {
-        RealSystem.unique_name()
+    fn unguessable_unique_name(&self) -> String {
+        RealSystem.unguessable_unique_name()
     }
 
     fn keep_file_locked(&self, file: File) -> Box<dyn Any + Send + Sync> {

@@ -64,7 +64,7 @@ pub(super) struct FilesChangedDuringSoloCheck {
 impl<'a> VerificationBatch<'a> {
     /// Looks, while no check runs, whether somebody writes the files that were written during the
     /// checks. Returns how long to wait for that; `None` if this stop has waited before.
-    pub(super) fn detect_external_writers(
+    pub(super) fn wait_needed_for_external_writers(
         &self,
         moved: &[Box<DisturbedCheck<'a>>],
     ) -> Result<Option<Duration>, RuntimeError> {
@@ -114,7 +114,7 @@ impl<'a> VerificationBatch<'a> {
 
     /// Runs a check once more if only neighbours disturbed it and they hold still by then; any
     /// other check runs alone.
-    pub(super) fn rerun_disturbed(
+    pub(super) fn rerun_disturbed_check(
         &self,
         mut moved: DisturbedCheck<'a>,
         wait_until: Option<Instant>,
@@ -212,7 +212,8 @@ impl<'a> VerificationBatch<'a> {
             };
             // Two readings do not show that a file was gone in between. The watched files are
             // polled during the run.
-            let mut watch = before.watch_files(&self.runtime.place.root, &written);
+            let mut watch =
+                before.watch_files_for_changed_content(&self.runtime.place.root, &written);
             let ended = AtomicBool::new(false);
             let run = std::thread::scope(|scope| {
                 let threads = ScopedThreads::new(self.system_interface(), scope);

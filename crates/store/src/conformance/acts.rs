@@ -23,11 +23,11 @@ fn stored_act_counts(
     root: &str,
     session: Option<&SessionId>,
 ) -> Result<(u64, u64, u64), StoreError> {
-    let count = store.count_acts_concerning_session(root, session)?;
+    let count = store.tool_act_numbers_for_session(root, session)?;
     Ok((count.total, count.newest.any, count.newest.declared))
 }
 
-pub(super) fn test_store_counts_acts(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
+pub(super) fn test_store_counts_tool_acts(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
     let store = subject.open_store()?;
     let store = &*store;
     let (one, two) = (SessionId::from("one"), SessionId::from("two"));

@@ -108,7 +108,9 @@ pub(super) fn test_no_batch_changes_nothing(
     Ok(())
 }
 
-pub(super) fn test_failed_work_rolls_back(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
+pub(super) fn test_failed_transaction_rolls_back(
+    subject: &dyn StoreUnderTest,
+) -> Result<(), StoreError> {
     let (store, s) = (subject.open_store()?, SessionId::from("s"));
     append_batch(&*store, &s, &batch_of_note_events(&["one"]))?;
     let failed = store.transact_on_session(&s, &mut |_| Err(StoreError::from_caller_error("no")));

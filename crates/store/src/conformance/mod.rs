@@ -39,7 +39,7 @@ pub const CONFORMANCE_CASES: &[(&str, StoreConformanceTest)] = &[
     ),
     (
         "failed_work_changes_nothing",
-        log::test_failed_work_rolls_back,
+        log::test_failed_transaction_rolls_back,
     ),
     ("a_key_counts_once", log::test_idempotency_key_counts_once),
     ("sessions_are_apart", log::test_sessions_are_isolated),
@@ -52,7 +52,7 @@ pub const CONFORMANCE_CASES: &[(&str, StoreConformanceTest)] = &[
         "conversations_have_rows",
         records::test_stored_scope_rows_found,
     ),
-    ("acts_are_counted", acts::test_store_counts_acts),
+    ("acts_are_counted", acts::test_store_counts_tool_acts),
     ("tasks_newest_first", records::test_task_rows_newest_first),
     ("blobs_by_content", records::test_blobs_kept_by_content),
     ("final_evidence_stays", records::test_final_evidence_stays),
@@ -119,7 +119,7 @@ fn append_batch(
 fn with_session_view<T>(
     store: &dyn Store,
     session: &SessionId,
-    mut look: impl FnMut(&dyn crate::SessionView) -> Result<T, StoreError>,
+    mut look: impl FnMut(&dyn crate::SessionTransactionView) -> Result<T, StoreError>,
 ) -> Result<Option<T>, StoreError> {
     let mut seen = None;
     // A read transaction, so that looking never changes what is tested.

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use crate::{ActNumbersForRoot, ToolAct};
 
 // The numbers are stored, and the query below compares with them.
-fn act_reach_code(reach: ActReach) -> i64 {
+fn act_reach_to_sql_integer(reach: ActReach) -> i64 {
     match reach {
         ActReach::Elsewhere => 0,
         ActReach::Outside => 1,
@@ -16,7 +16,7 @@ fn act_reach_code(reach: ActReach) -> i64 {
 }
 
 /// Within a transaction.
-pub(crate) fn insert_act(
+pub(crate) fn insert_tool_act(
     tx: &Connection,
     session: &SessionId,
     act: &ToolAct,
@@ -27,11 +27,15 @@ pub(crate) fn insert_act(
         "INSERT OR REPLACE INTO act VALUES
            (?1, ?2, ?3, (SELECT coalesce(max(newest), 0) + 1 FROM act))",
     )?
-    .execute((&act.root, session.as_str(), act_reach_code(act.reach)))?;
+    .execute((
+        &act.root,
+        session.as_str(),
+        act_reach_to_sql_integer(act.reach),
+    ))?;
     Ok(())
 }
 
-pub(crate) fn count_acts(
+pub(crate) fn newest_tool_act_numbers(
     conn: &Connection,
     root: &str,
     session: Option<&SessionId>,

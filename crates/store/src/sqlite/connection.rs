@@ -258,7 +258,7 @@ fn write_batch_rows(
         tasks::put_task_row(tx, id, row)?;
     }
     if let Some(act) = &batch.act {
-        acts::insert_act(tx, session, act)?;
+        acts::insert_tool_act(tx, session, act)?;
     }
     Ok(())
 }
@@ -337,7 +337,8 @@ mod tests {
             .conn
             .rollback_hook(Some(move || {
                 let mut other = other.lock().unwrap();
-                let mut work = |tail: &dyn crate::SessionView| Ok(saw(tail.last_seq(), false));
+                let mut work =
+                    |tail: &dyn crate::SessionTransactionView| Ok(saw(tail.last_seq(), false));
                 other
                     .transact(&in_other, patience, &of_other, &mut work)
                     .unwrap();
@@ -345,7 +346,7 @@ mod tests {
             .unwrap();
 
         let mut seen = Vec::new();
-        let mut work = |tail: &dyn crate::SessionView| {
+        let mut work = |tail: &dyn crate::SessionTransactionView| {
             seen.push(tail.last_seq());
             Ok(saw(tail.last_seq(), true))
         };

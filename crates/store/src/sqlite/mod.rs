@@ -220,12 +220,12 @@ impl Store for SqliteStore {
         self.query_database_with_retry(|conn| queries::verify_chain(conn, session))
     }
 
-    fn count_acts_concerning_session(
+    fn tool_act_numbers_for_session(
         &self,
         root: &str,
         session: Option<&SessionId>,
     ) -> Result<ActNumbersForRoot, StoreError> {
-        self.query_database_with_retry(|conn| acts::count_acts(conn, root, session))
+        self.query_database_with_retry(|conn| acts::newest_tool_act_numbers(conn, root, session))
     }
 
     fn increment_act_count(&self, session: &SessionId, act: &ToolAct) -> Result<(), StoreError> {
@@ -233,7 +233,7 @@ impl Store for SqliteStore {
             &self.file,
             self.busy_timeout,
             CommitSyncMode::Normal,
-            |conn| acts::insert_act(conn, session, act),
+            |conn| acts::insert_tool_act(conn, session, act),
         )
     }
 

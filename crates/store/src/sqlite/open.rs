@@ -97,8 +97,11 @@ pub(crate) fn open_connection_for_reading(
     if found.is_err() && wal::is_wal_empty(&file) {
         // Without a WAL file and without permission to create one, SQLite reads nothing unless it
         // is told that the file is immutable. It is: whoever changes it creates a WAL file first.
-        conn = open(&immutable_uri(&file), flags | OpenFlags::SQLITE_OPEN_URI)
-            .map_err(|error| store_open_error(&file, error))?;
+        conn = open(
+            &immutable_sqlite_uri(&file),
+            flags | OpenFlags::SQLITE_OPEN_URI,
+        )
+        .map_err(|error| store_open_error(&file, error))?;
         found = read_schema_state(&conn, &file, patience);
     }
     match found? {
@@ -241,7 +244,7 @@ fn store_open_error(file: &Path, error: rusqlite::Error) -> StoreError {
 }
 
 /// Returns the file as a URI that tells SQLite that nobody writes it.
-fn immutable_uri(file: &Path) -> PathBuf {
+fn immutable_sqlite_uri(file: &Path) -> PathBuf {
     let mut uri = String::from("file:");
     for byte in file.as_os_str().as_encoded_bytes() {
         match byte {

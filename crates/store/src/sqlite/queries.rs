@@ -206,5 +206,5 @@ fn verify_chain_row(row: &rusqlite::Row<'_>, walk: &mut HashChainWalk) -> rusqli
         payload: row.get_ref(2)?.as_blob()?,
         key: key.as_deref(),
     };
-    Ok(walk.verify_next_row(&row_of, row.get_ref(4)?.as_blob()?))
+    Ok(walk.verify_next_hash_chain_row(&row_of, row.get_ref(4)?.as_blob()?))
 }

@@ -1,4 +1,4 @@
-//! The [`SessionView`] of the SQLite store, inside a transaction.
+//! The [`SessionTransactionView`] of the SQLite store, inside a transaction.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use rusqlite::Connection;
 
 use crate::sqlite::{approvals, queries, scopes, sqlite_error};
 use crate::{
-    CachedSessionState, RawEvent, ScopeRow, SessionView, StoreError, StoredApprovalRequest,
-    StoredCheckRequest, StoredEvidence, chain,
+    CachedSessionState, RawEvent, ScopeRow, SessionTransactionView, StoreError,
+    StoredApprovalRequest, StoredCheckRequest, StoredEvidence, chain,
 };
 
 pub(crate) struct SqliteSessionView<'a> {
@@ -69,7 +69,7 @@ impl<'a> SqliteSessionView<'a> {
     }
 }
 
-impl SessionView for SqliteSessionView<'_> {
+impl SessionTransactionView for SqliteSessionView<'_> {
     fn last_seq(&self) -> EventSeq {
         self.last
     }

@@ -21,18 +21,18 @@ const KEY_ENDS: &[u8] = b"-----END ";
 
 /// Bytes of an output that are logged and parsed: of its beginning, and of its end.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct CaptureLimits {
+pub(crate) struct OutputCaptureLimits {
     pub(crate) head: u64,
     pub(crate) tail: usize,
 }
 
-pub(crate) const CAPTURE_LIMITS: CaptureLimits = CaptureLimits {
+pub(crate) const CAPTURE_LIMITS: OutputCaptureLimits = OutputCaptureLimits {
     head: 32 << 20,
     tail: 8 << 20,
 };
 
 /// The result of a capture.
-pub(crate) struct CaptureResult {
+pub(crate) struct OutputCaptureResult {
     /// Size of the whole output in bytes.
     pub(crate) total: u64,
     pub(crate) ends: HeadTailBuffer,
@@ -45,7 +45,7 @@ pub(crate) struct CaptureResult {
 }
 
 pub(crate) struct OutputCapture<'a> {
-    bounds: CaptureLimits,
+    bounds: OutputCaptureLimits,
     total: u64,
     redact: RedactBytesFn<'a>,
     /// The start of an incomplete line or private key: a secret is redacted whole or not at all, so
@@ -69,7 +69,7 @@ impl<'a> OutputCapture<'a> {
         root: &Path,
         log: PathBuf,
         withheld: Vec<String>,
-        bounds: CaptureLimits,
+        bounds: OutputCaptureLimits,
         redact: RedactBytesFn<'a>,
     ) -> Self {
         Self {
@@ -122,7 +122,7 @@ impl<'a> OutputCapture<'a> {
 
     /// Finishes the capture. The tail follows the head, with a line between that counts what is
     /// missing.
-    pub(crate) fn finish_capture(mut self) -> CaptureResult {
+    pub(crate) fn finish_capture(mut self) -> OutputCaptureResult {
         let tail = std::mem::take(&mut self.tail);
         let mut left_out = 0;
         if !tail.is_empty() {
@@ -157,7 +157,7 @@ impl<'a> OutputCapture<'a> {
             .into_iter()
             .filter(|(_, named)| *named)
             .map(|(name, _)| name);
-        CaptureResult {
+        OutputCaptureResult {
             total,
             ends,
             // With a part missing the counts of the output may not add up: masked commands are not
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn the_log_keeps_both_ends_and_counts_the_rest() {
         let dir = tempfile::tempdir().unwrap();
-        let bounds = CaptureLimits { head: 16, tail: 8 };
+        let bounds = OutputCaptureLimits { head: 16, tail: 8 };
         let mut capture = OutputCapture::new(
             dir.path(),
             dir.path().join("logs/a.log"),

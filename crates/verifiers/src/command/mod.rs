@@ -17,7 +17,7 @@ use checkrein_core::evidence::{InconclusiveCause, Retryability};
 
 use crate::{VerifierDefinitionError, VerifierJob, VerifierKind, VerifierReport};
 use definition::CommandVerifierDefinition;
-pub use programs::{find_in_path, program_exists};
+pub use programs::{find_program_in_path, program_exists};
 
 /// The `command` kind.
 #[derive(Debug, Clone, Copy)]

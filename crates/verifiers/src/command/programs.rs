@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// Returns the file that `program` resolves to in the check's `PATH`.
-pub fn find_in_path(program: &str, env: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
+pub fn find_program_in_path(program: &str, env: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
     let path = env.get(OsStr::new("PATH"))?;
     std::env::split_paths(path)
         .map(|folder| folder.join(format!("{program}{}", std::env::consts::EXE_SUFFIX)))
@@ -26,6 +26,6 @@ pub fn program_exists(
     // POSIX: a name with a slash is a path and is not looked for in `PATH`.
     match program.contains('/') {
         true => root.join(folder).join(program).is_file(),
-        false => find_in_path(program, env).is_some(),
+        false => find_program_in_path(program, env).is_some(),
     }
 }

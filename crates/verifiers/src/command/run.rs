@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use super::capture::{CAPTURE_LIMITS, CaptureResult, OutputCapture};
+use super::capture::{CAPTURE_LIMITS, OutputCapture, OutputCaptureResult};
 use super::definition::{CommandInvocation, CommandVerifierDefinition};
-use super::process::{self, ProcessExit, ProcessTreeKillHandle, ProcessWaiter};
+use super::process::{self, ProcessExit, ProcessTreeKillHandle, ProcessTreeWaiter};
 use super::withheld;
 use crate::{VerifierJob, logs};
 
@@ -49,7 +49,7 @@ pub(crate) enum CommandAbortReason {
 
 pub(crate) struct CheckCommandResult {
     pub(crate) how: CommandOutcome,
-    pub(crate) captured: CaptureResult,
+    pub(crate) captured: OutputCaptureResult,
     /// Whether processes of the check could not be killed, or the keeper of the tree was lost.
     pub(crate) survivors: bool,
 }
@@ -154,7 +154,7 @@ fn spawn_check_process(
     }
 }
 
-fn send_process_end(wait: ProcessWaiter, to: &SyncSender<CommandEvent>) {
+fn send_process_end(wait: ProcessTreeWaiter, to: &SyncSender<CommandEvent>) {
     // The receiver is gone if the run was given up; the event is not needed then.
     let _ = to.send(CommandEvent::End(wait.wait_for_command_end()));
 }

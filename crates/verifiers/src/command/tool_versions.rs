@@ -11,7 +11,7 @@ use checkrein_core::digest::Digest;
 
 use super::definition::SHELL_SYNTAX;
 use super::process::bounded_command::{self, CommandLimits, LimitedCommandOutput};
-use super::programs::find_in_path;
+use super::programs::find_program_in_path;
 use super::withheld;
 use crate::private_file::write_private_file;
 use crate::{VerifierJob, regular_file};
@@ -65,14 +65,14 @@ pub(super) fn tool_versions(run: &str, job: &VerifierJob<'_>) -> Vec<String> {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |age| age.as_secs());
-    let mut known = load_version_cache(job.tool_versions_file);
+    let mut known = load_tool_version_cache(job.tool_versions_file);
     let before = known.len();
     // Expired answers are dropped here, so that the file cannot grow for ever.
     known.retain(|_, (at, _)| now.saturating_sub(*at) < A_DAY);
     let mut changed = known.len() != before;
     let mut versions = Vec::new();
     for (tool, flag) in tools {
-        let Some(program) = find_in_path(tool, job.env) else {
+        let Some(program) = find_program_in_path(tool, job.env) else {
             continue;
         };
         let stamp = tool_version_cache_key(&program, job);
@@ -147,7 +147,7 @@ fn query_tool_version(program: &Path, flag: &str, job: &VerifierJob<'_>) -> Opti
     Some(line.trim().chars().take(MAX_ANSWER).collect())
 }
 
-fn load_version_cache(file: &Path) -> ToolVersionCache {
+fn load_tool_version_cache(file: &Path) -> ToolVersionCache {
     let mut bytes = Vec::new();
     let read = regular_file::open_regular_file(file)
         .and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));

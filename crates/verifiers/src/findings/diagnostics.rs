@@ -33,14 +33,14 @@ static ESLINT: LazyRegex = LazyRegex::new(
 const ARROW_WITHIN: u8 = 4;
 
 #[derive(Debug, Default)]
-pub(crate) struct DiagnosticReader {
+pub(crate) struct CompilerDiagnosticReader {
     /// A message of rustc that waits for its arrow, and the lines left for it.
     rustc: Option<(FindingDraft, u8)>,
     /// The file of eslint's findings: the last line that was nothing but a path.
     file: Option<String>,
 }
 
-impl DiagnosticReader {
+impl CompilerDiagnosticReader {
     pub(crate) fn collect_diagnostic_line(
         &mut self,
         line: &str,

@@ -13,7 +13,7 @@ use std::path::Path;
 use checkrein_core::evidence::Finding;
 
 use collector::FindingCollector;
-use diagnostics::DiagnosticReader;
+use diagnostics::CompilerDiagnosticReader;
 use paths::FindingPathResolver;
 use test_failures::TestFailureReader;
 use traceback::TracebackReader;
@@ -23,7 +23,7 @@ pub(crate) struct FindingReader {
     paths: FindingPathResolver,
     gathered: FindingCollector,
     tests: TestFailureReader,
-    located: DiagnosticReader,
+    located: CompilerDiagnosticReader,
     traceback: TracebackReader,
 }
 
@@ -34,7 +34,7 @@ impl FindingReader {
             paths: FindingPathResolver::new(root),
             gathered: FindingCollector::default(),
             tests: TestFailureReader::default(),
-            located: DiagnosticReader::default(),
+            located: CompilerDiagnosticReader::default(),
             traceback: TracebackReader::default(),
         }
     }

@@ -5,7 +5,7 @@
 use super::index_format::ByteReader;
 
 /// Reads one bitmap and returns `len` bits; `None` if it is damaged or sets a bit beyond `len`.
-pub(super) fn read_bitmap(bytes: &mut ByteReader<'_>, len: usize) -> Option<Vec<bool>> {
+pub(super) fn read_ewah_bitmap(bytes: &mut ByteReader<'_>, len: usize) -> Option<Vec<bool>> {
     // The bit count and the last marker's place are not needed: `len` is known from the shared
     // index.
     let _bits = bytes.read_u32()?;
@@ -53,7 +53,7 @@ mod tests {
         bytes.extend(u32::try_from(words.len()).unwrap().to_be_bytes());
         bytes.extend(words.iter().flat_map(|word| word.to_be_bytes()));
         bytes.extend(0u32.to_be_bytes());
-        let bitmap = read_bitmap(&mut ByteReader::new(&bytes), len);
+        let bitmap = read_ewah_bitmap(&mut ByteReader::new(&bytes), len);
         let set = bitmap.map(|bitmap| {
             assert_eq!(bitmap.len(), len);
             let set = bitmap.iter().enumerate().filter(|(_, set)| **set);

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use super::GitReadError;
-use super::bitmap::read_bitmap;
+use super::bitmap::read_ewah_bitmap;
 
 /// Number of entries between two looks at the clock.
 const NAMES_BETWEEN_LOOKS: usize = 4096;
@@ -66,7 +66,7 @@ impl SplitIndexLink {
         own: Vec<GitIndexEntry>,
     ) -> Result<Vec<GitIndexEntry>, GitReadError> {
         const DAMAGED: GitReadError = GitReadError::Index("the bitmaps of its `link` are damaged");
-        let (deleted, replaced) = self.read_bitmaps(base.len()).ok_or(DAMAGED)?;
+        let (deleted, replaced) = self.read_split_index_bitmaps(base.len()).ok_or(DAMAGED)?;
         // Entries without a name stand for the set bits of the replace bitmap, in order; named ones
         // are new.
         let (replacing, mut entries): (Vec<_>, Vec<_>) =
@@ -88,13 +88,13 @@ impl SplitIndexLink {
     }
 
     /// Decodes which of so many entries are deleted, and which are replaced.
-    fn read_bitmaps(&self, entries: usize) -> Option<(Vec<bool>, Vec<bool>)> {
+    fn read_split_index_bitmaps(&self, entries: usize) -> Option<(Vec<bool>, Vec<bool>)> {
         if self.bitmaps.is_empty() {
             return Some((vec![false; entries], vec![false; entries]));
         }
         let mut bytes = ByteReader::new(&self.bitmaps);
-        let deleted = read_bitmap(&mut bytes, entries)?;
-        let replaced = read_bitmap(&mut bytes, entries)?;
+        let deleted = read_ewah_bitmap(&mut bytes, entries)?;
+        let replaced = read_ewah_bitmap(&mut bytes, entries)?;
         bytes.has_no_bytes_left().then_some((deleted, replaced))
     }
 }

@@ -28,7 +28,7 @@ pub struct GitRepository {
 
 /// The settings of a repository that say how it is read.
 #[derive(Debug)]
-pub(super) struct RepositorySettings {
+pub(super) struct GitRepositorySettings {
     pub(super) object_format: GitObjectFormat,
     pub(super) worktree: Option<GitCoreWorktree>,
 }
@@ -79,7 +79,7 @@ impl GitRepository {
             return Ok(None);
         }
         // A worktree or a submodule has a file `.git` with the line `gitdir: PATH`.
-        let pointer = read_small_file(dot_git)?.unwrap_or_default();
+        let pointer = read_small_git_file(dot_git)?.unwrap_or_default();
         let holder = dot_git.parent().unwrap_or(worktree);
         let found = match pointer.strip_prefix(b"gitdir: ") {
             Some(target) => Self::open_repository_from_git_dir(
@@ -100,7 +100,7 @@ impl GitRepository {
         git_dir: PathBuf,
     ) -> Result<Option<Self>, GitReadError> {
         // A linked worktree names the shared folder in `commondir`, relative to its own.
-        let common_dir = match read_small_file(&git_dir.join("commondir"))? {
+        let common_dir = match read_small_git_file(&git_dir.join("commondir"))? {
             Some(target) => real_path(git_dir.join(path_from_git_pointer_file(&target))),
             None => git_dir.clone(),
         };
@@ -141,7 +141,7 @@ impl GitRepository {
     /// Returns what the config says of how the index is read. The config of a worktree counts only
     /// if the shared one says so. Without that the shared config does not speak for linked
     /// worktrees, as in git.
-    pub(super) fn read_git_settings(&self) -> Result<RepositorySettings, GitReadError> {
+    pub(super) fn read_git_settings(&self) -> Result<GitRepositorySettings, GitReadError> {
         let shared_file = self.common_dir.join("config");
         let shared = self.read_git_config(&shared_file)?;
         let is_linked = self.git_dir != self.common_dir;
@@ -155,7 +155,7 @@ impl GitRepository {
             // The worktree's own file is read last, so it overrides the shared one.
             named = own.worktree.map(|named| (named, own_file)).or(named);
         }
-        Ok(RepositorySettings {
+        Ok(GitRepositorySettings {
             object_format: shared.object_format,
             worktree: named.map(|(named, config)| GitCoreWorktree {
                 // Git resolves a relative `core.worktree` from the git folder.
@@ -167,7 +167,7 @@ impl GitRepository {
 
     /// Returns the same settings if `core.worktree` agrees with where `.git` is. Otherwise the
     /// names in the index would be those of other files.
-    pub(super) fn read_worktree_settings(&self) -> Result<RepositorySettings, GitReadError> {
+    pub(super) fn read_worktree_settings(&self) -> Result<GitRepositorySettings, GitReadError> {
         let settings = self.read_git_settings()?;
         if let Some(configured) = &settings.worktree {
             let folder = configured.folder.canonicalize();
@@ -182,7 +182,7 @@ impl GitRepository {
     }
 
     fn read_git_config(&self, path: &Path) -> Result<GitRepositoryConfig, GitReadError> {
-        let text = read_small_file(path)?.unwrap_or_default();
+        let text = read_small_git_file(path)?.unwrap_or_default();
         Ok(GitRepositoryConfig::parse_git_config(
             &String::from_utf8_lossy(&text),
         ))
@@ -190,7 +190,7 @@ impl GitRepository {
 }
 
 /// Reads a small file of git's; `None` if there is none.
-fn read_small_file(path: &Path) -> Result<Option<Vec<u8>>, GitReadError> {
+fn read_small_git_file(path: &Path) -> Result<Option<Vec<u8>>, GitReadError> {
     let failed = |source| GitReadError::File {
         path: path.to_owned(),
         source,

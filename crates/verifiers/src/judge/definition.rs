@@ -24,7 +24,7 @@ pub struct JudgeDefinition {
     pub rubric: Option<String>,
     /// Rules that the project gives its agents, by file, as they were when the session began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rules: Vec<InstructionFile>,
+    pub rules: Vec<JudgeInstructionFile>,
 }
 
 /// `trigger`
@@ -50,7 +50,7 @@ pub enum ConversationKind {
 
 /// A file of rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InstructionFile {
+pub struct JudgeInstructionFile {
     /// Its name.
     pub name: String,
     /// Its text.

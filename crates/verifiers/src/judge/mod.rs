@@ -19,7 +19,7 @@ use checkrein_models::{
 
 pub use case::{ConversationTurn, JudgeInput, StandingTaskLists};
 pub use definition::{
-    ConversationKind, DEFAULT_KEYWORDS, InstructionFile, JudgeDefinition, JudgeTriggerMode,
+    ConversationKind, DEFAULT_KEYWORDS, JudgeDefinition, JudgeInstructionFile, JudgeTriggerMode,
     RULE_FILE_NAMES,
 };
 pub use trigger::evaluate_judge_trigger;
@@ -231,7 +231,7 @@ fn run_judge(
     };
     let findings = match verdict {
         Verdict::Pass => Vec::new(),
-        Verdict::Fail | Verdict::Inconclusive => said.judge_findings(),
+        Verdict::Fail | Verdict::Inconclusive => said.findings_from_judge_verdict(),
     };
     let mut excerpt = said.feedback.join("\n");
     if same {

@@ -106,7 +106,7 @@ pub fn parse_judge_verdict(
     if !answer.answer_repeats_request_number() {
         return Err(JudgeVerdictParseError::Unsigned);
     }
-    let passes = answer.field_matching_allowed_words("verdict", WORDS)?;
+    let passes = answer.enum_field_value("verdict", WORDS)?;
     let score = match answer.thousandths_field("score") {
         Ok(score) => Some(u32::from(score)),
         // A missing score is accepted; one that cannot be read is not, since it may be anything.
@@ -150,7 +150,7 @@ impl JudgeVerdict {
 
     /// Returns the faults as findings. The category is their identity, so that the same complaint
     /// in other words is the same finding.
-    pub(super) fn judge_findings(&self) -> Vec<Finding> {
+    pub(super) fn findings_from_judge_verdict(&self) -> Vec<Finding> {
         let category = self
             .category
             .unwrap_or(JudgedFailureCategory::Incomplete)

@@ -90,7 +90,7 @@ pub(super) fn verdict_request(
     blocks.trim_judge_prompt_to_budget(BUDGET.saturating_sub(char_count(&system)));
     ModelRequest {
         system: system.into(),
-        messages: vec![ChatMessage::User(blocks.render_prompt(quotes, order))],
+        messages: vec![ChatMessage::User(blocks.render_judge_prompt(quotes, order))],
         tools: Vec::new(),
         output_schema: Some(OutputSchema {
             name: "verdict",
@@ -179,7 +179,7 @@ impl JudgePromptSections {
         }
     }
 
-    fn render_prompt(&self, quotes: QuotedPromptBlocks, order: JudgePromptOrder) -> String {
+    fn render_judge_prompt(&self, quotes: QuotedPromptBlocks, order: JudgePromptOrder) -> String {
         let history = self.history.join("\n\n");
         let mut blocks = [
             ("request", self.request.as_str()),
@@ -193,7 +193,7 @@ impl JudgePromptSections {
         if order == JudgePromptOrder::AnswerFirst {
             blocks.reverse();
         }
-        let mut text = quotes.answer_number_heading();
+        let mut text = quotes.prompt_quote_number_heading();
         for (label, data) in blocks.into_iter().filter(|(_, data)| !data.is_empty()) {
             quotes.push_quoted_block(&mut text, label, data);
         }

@@ -18,7 +18,7 @@ use checkrein_models::{
 };
 
 pub use prompt_lines::push_json_string;
-pub(crate) use prompt_lines::{PromptLines, push_one_line};
+pub(crate) use prompt_lines::{PromptLineWriter, push_text_as_one_line};
 pub(crate) use recent_messages::ConversationExcerptLimits;
 pub use unit_fraction::{ParseFractionError, UnitFraction};
 
@@ -82,13 +82,13 @@ impl ReviewTemplate {
     /// Builds a request about this data.
     pub(crate) fn build_reviewer_request(
         &self,
-        data: impl FnOnce(&mut PromptLines<'_>),
+        data: impl FnOnce(&mut PromptLineWriter<'_>),
     ) -> PreparedModelQuestion {
         let quotes = QuotedPromptBlocks::with_random_quote_number();
         // The block begins with the number already; a heading would repeat it at a cost.
         let mut prompt = String::with_capacity(ROOM);
         quotes.push_quoted_block_by_writer(&mut prompt, self.label, |prompt| {
-            data(&mut PromptLines::new(prompt));
+            data(&mut PromptLineWriter::new(prompt));
         });
         let request = ModelRequest {
             system: Cow::Borrowed(self.system),

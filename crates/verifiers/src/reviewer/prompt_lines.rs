@@ -9,12 +9,12 @@ use checkrein_models::ChatMessage;
 use super::recent_messages::ConversationExcerptLimits;
 
 /// Appends lines to a text.
-pub(crate) struct PromptLines<'a> {
+pub(crate) struct PromptLineWriter<'a> {
     text: &'a mut String,
     begins: usize,
 }
 
-impl<'a> PromptLines<'a> {
+impl<'a> PromptLineWriter<'a> {
     pub(crate) fn new(text: &'a mut String) -> Self {
         let begins = text.len();
         Self { text, begins }
@@ -53,14 +53,14 @@ impl<'a> PromptLines<'a> {
 
     /// Appends to the current line.
     pub(super) fn append_to_prompt_line(&mut self, text: &str) {
-        push_one_line(self.text, text);
+        push_text_as_one_line(self.text, text);
     }
 }
 
 /// Writes at most `most` bytes of a text on one line, then the number of bytes cut.
 fn push_truncated_text(out: &mut String, text: &str, most: usize) {
     let kept = text.split_at(text.floor_char_boundary(most)).0;
-    push_one_line(out, kept);
+    push_text_as_one_line(out, kept);
     let cut = text.len() - kept.len();
     if cut > 0 {
         // Writing to a string cannot fail.
@@ -69,7 +69,7 @@ fn push_truncated_text(out: &mut String, text: &str, most: usize) {
 }
 
 /// Writes a text on one line: a line break and the blanks around it become one blank.
-pub(crate) fn push_one_line(out: &mut String, text: &str) {
+pub(crate) fn push_text_as_one_line(out: &mut String, text: &str) {
     // No early exit, so that the compiler can test many bytes at once.
     let special = |special, byte: &u8| special | !(b' '..0x7f).contains(byte);
     if !text.as_bytes().iter().fold(false, special) {
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn every_part_is_one_line_whatever_is_in_it() {
         let mut text = "before\n".to_owned();
-        let mut lines = PromptLines::new(&mut text);
+        let mut lines = PromptLineWriter::new(&mut text);
         lines.add_prompt_text_line("plain", "x  \"y\"", 10);
         lines.add_prompt_text_line("empty", "", 10);
         lines.add_prompt_text_line(

@@ -3,7 +3,7 @@
 
 use checkrein_models::{ChatMessage, RequestedToolCall};
 
-use super::prompt_lines::PromptLines;
+use super::prompt_lines::PromptLineWriter;
 
 /// How much of a conversation is shown.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +23,11 @@ const CUT: &str = " ...";
 
 impl ConversationExcerptLimits {
     /// Writes a line for each message, oldest first.
-    pub(super) fn write_recent_messages(self, messages: &[ChatMessage], out: &mut PromptLines<'_>) {
+    pub(super) fn write_recent_messages(
+        self,
+        messages: &[ChatMessage],
+        out: &mut PromptLineWriter<'_>,
+    ) {
         let mut room = self.all;
         let mut shown = 0;
         // Counted from the newest, which says most about the step in question.
@@ -31,7 +35,7 @@ impl ConversationExcerptLimits {
             if room < SENSE {
                 break;
             }
-            room = room.saturating_sub(message_len(message).min(self.each));
+            room = room.saturating_sub(chat_message_len(message).min(self.each));
             shown += 1;
         }
         let from = messages.len().saturating_sub(shown);
@@ -49,13 +53,13 @@ impl ConversationExcerptLimits {
     fn oldest_message_room(self, newer: &[ChatMessage]) -> usize {
         let used: usize = newer
             .iter()
-            .map(|one| message_len(one).min(self.each))
+            .map(|one| chat_message_len(one).min(self.each))
             .sum();
         self.all.saturating_sub(used).min(self.each)
     }
 }
 
-fn message_len(message: &ChatMessage) -> usize {
+fn chat_message_len(message: &ChatMessage) -> usize {
     match message {
         ChatMessage::User(text) | ChatMessage::ToolResult { text, .. } => text.len(),
         // An estimate: calls are rendered only if they are shown.
@@ -63,7 +67,7 @@ fn message_len(message: &ChatMessage) -> usize {
     }
 }
 
-fn append_recent_message(message: &ChatMessage, most: usize, out: &mut PromptLines<'_>) {
+fn append_recent_message(message: &ChatMessage, most: usize, out: &mut PromptLineWriter<'_>) {
     let (who, text) = match message {
         ChatMessage::User(text) => ("user", text),
         ChatMessage::Assistant { text, calls } if calls.is_empty() => ("assistant", text),
@@ -103,7 +107,7 @@ mod tests {
     fn shown(messages: &[ChatMessage], count: usize, each: usize, all: usize) -> String {
         let mut text = String::new();
         ConversationExcerptLimits { count, each, all }
-            .write_recent_messages(messages, &mut PromptLines::new(&mut text));
+            .write_recent_messages(messages, &mut PromptLineWriter::new(&mut text));
         text
     }
 

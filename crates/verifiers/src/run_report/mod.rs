@@ -33,7 +33,7 @@ pub(crate) struct CheckOutputReport {
 impl CheckOutputReport {
     /// Returns whether a runner was recognised and none ran anything.
     pub(crate) fn runner_ran_no_tests(&self) -> bool {
-        self.summaries.has_run_nothing()
+        self.summaries.has_run_no_tests()
     }
 
     /// Returns whether a runner said explicitly that it had nothing to run, and none ran anything.

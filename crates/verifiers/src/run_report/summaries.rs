@@ -169,7 +169,7 @@ impl TestRunnerSummaries {
     }
 
     /// Returns whether a runner was recognised and none ran anything.
-    pub(crate) fn has_run_nothing(&self) -> bool {
+    pub(crate) fn has_run_no_tests(&self) -> bool {
         self.heard && self.executed_test_count() == 0
     }
 

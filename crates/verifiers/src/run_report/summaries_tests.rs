@@ -10,7 +10,7 @@ fn check(run: &str, output: &str, expected: (bool, bool)) {
         .for_each(|line| runners.scan_test_summary_line(line));
     assert_eq!(
         (
-            runners.has_run_nothing(),
+            runners.has_run_no_tests(),
             runners.runner_reports_failure(run)
         ),
         expected,

@@ -132,7 +132,7 @@ fn add_keyword_to_subschemas(schema: &mut Value) {
     // A part that a reference leads to may have been visited already: it is counted once.
     if keywords
         .get("allOf")
-        .is_some_and(has_inserted_counting_keyword)
+        .is_some_and(is_schema_counting_keyword_inserted)
     {
         return;
     }
@@ -156,7 +156,7 @@ fn add_keyword_to_subschemas(schema: &mut Value) {
     }
 }
 
-fn has_inserted_counting_keyword(all: &Value) -> bool {
+fn is_schema_counting_keyword_inserted(all: &Value) -> bool {
     let last = all.as_array().and_then(|all| all.last());
     last.is_some_and(|last| last.get(COUNTING_KEYWORD).is_some())
 }

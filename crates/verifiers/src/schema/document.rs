@@ -35,31 +35,31 @@ pub(super) enum SchemaDocumentFormat {
 
 /// A document and the places of its parts.
 #[derive(Debug)]
-pub(super) struct TargetDocument {
+pub(super) struct DocumentWithLineLookup {
     pub(super) value: Value,
     pub(super) form: SchemaDocumentFormat,
-    places: PointerLineFinder,
+    places: JsonPointerLineFinder,
 }
 
 /// Maps a JSON pointer to a line.
 pub(super) type PointerLineFunction<'a> = dyn Fn(&str) -> Option<u32> + 'a;
 
 #[derive(Debug)]
-enum PointerLineFinder {
+enum JsonPointerLineFinder {
     /// A JSON text that begins on this line of the target.
     Json(String, u32),
     Outline(MarkdownOutline),
 }
 
-impl TargetDocument {
+impl DocumentWithLineLookup {
     /// Returns a lookup of the lines of JSON pointers.
     pub(super) fn pointer_line_lookup(&self) -> Box<PointerLineFunction<'_>> {
         match &self.places {
-            PointerLineFinder::Json(text, first) => {
+            JsonPointerLineFinder::Json(text, first) => {
                 let places = JsonLineMap::parse_json_with_lines(text);
-                Box::new(move |pointer| Some(places.pointer_line(pointer)? + first - 1))
+                Box::new(move |pointer| Some(places.line_at_json_pointer(pointer)? + first - 1))
             }
-            PointerLineFinder::Outline(outline) => {
+            JsonPointerLineFinder::Outline(outline) => {
                 Box::new(|pointer| outline.json_pointer_line_number(pointer))
             }
         }
@@ -70,7 +70,7 @@ impl TargetDocument {
 pub(super) fn parse_schema_checked_document(
     target: &SchemaTarget,
     text: String,
-) -> Result<TargetDocument, UncheckableDocumentError> {
+) -> Result<DocumentWithLineLookup, UncheckableDocumentError> {
     match target {
         SchemaTarget::File(_) if target.is_markdown() => Ok(parse_markdown_document(&text)),
         SchemaTarget::File(name) => parse_json_document(name, text, 1),
@@ -78,7 +78,9 @@ pub(super) fn parse_schema_checked_document(
     }
 }
 
-fn parse_final_message_document(text: String) -> Result<TargetDocument, UncheckableDocumentError> {
+fn parse_final_message_document(
+    text: String,
+) -> Result<DocumentWithLineLookup, UncheckableDocumentError> {
     const NAME: &str = "the final message";
     if text.trim().is_empty() {
         return Err(UncheckableDocumentError::new(
@@ -106,12 +108,12 @@ fn parse_final_message_document(text: String) -> Result<TargetDocument, Unchecka
     }
 }
 
-fn parse_markdown_document(text: &str) -> TargetDocument {
+fn parse_markdown_document(text: &str) -> DocumentWithLineLookup {
     let outline = MarkdownOutline::parse_outline(text);
-    TargetDocument {
+    DocumentWithLineLookup {
         value: outline.to_json(),
         form: SchemaDocumentFormat::Sections,
-        places: PointerLineFinder::Outline(outline),
+        places: JsonPointerLineFinder::Outline(outline),
     }
 }
 
@@ -119,20 +121,20 @@ fn parse_json_document(
     name: &str,
     text: String,
     first: u32,
-) -> Result<TargetDocument, UncheckableDocumentError> {
+) -> Result<DocumentWithLineLookup, UncheckableDocumentError> {
     match serde_json::from_str(&text) {
         // `serde_json` takes the last of two equal names. Where readers of JSON differ nothing is
         // judged.
-        Ok(value) => match JsonLineMap::parse_json_with_lines(&text).first_ambiguity() {
+        Ok(value) => match JsonLineMap::parse_json_with_lines(&text).first_json_ambiguity() {
             Some(JsonAmbiguity { id, line, what }) => Err(UncheckableDocumentError {
                 id,
                 line: Some(line.saturating_add(first - 1)),
                 what: format!("{name}: {what}"),
             }),
-            None => Ok(TargetDocument {
+            None => Ok(DocumentWithLineLookup {
                 value,
                 form: SchemaDocumentFormat::Json,
-                places: PointerLineFinder::Json(text, first),
+                places: JsonPointerLineFinder::Json(text, first),
             }),
         },
         Err(error) => {

@@ -7,7 +7,7 @@ use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::messages::shorten_text;
+use super::messages::shorten_to_one_line;
 
 /// Significant digits up to which a number survives a double: programs write no more, except for
 /// whole numbers of 64 bits.
@@ -54,7 +54,7 @@ impl<'a> JsonLineMap<'a> {
     }
 
     /// Returns the first part that two readers may interpret differently.
-    pub(super) fn first_ambiguity(&self) -> Option<JsonAmbiguity> {
+    pub(super) fn first_json_ambiguity(&self) -> Option<JsonAmbiguity> {
         let Some(root) = &self.root else {
             return Some(JsonAmbiguity {
                 id: "json",
@@ -76,7 +76,7 @@ impl<'a> JsonLineMap<'a> {
     }
 
     /// Returns the line of what the pointer names, from 1; for a property, the line of its name.
-    pub(super) fn pointer_line(&self, pointer: &str) -> Option<u32> {
+    pub(super) fn line_at_json_pointer(&self, pointer: &str) -> Option<u32> {
         let mut value = self.root.as_ref()?;
         let mut at = value.range().start;
         // RFC 6901: `~1` stands for `/` and is unescaped before `~0`, which stands for `~`.
@@ -120,7 +120,7 @@ fn find_ambiguity_in_json(value: &Value<'_>) -> Option<(&'static str, usize, Str
         Value::NumberLit(number) if number_loses_precision(number.value) => {
             let what = format!(
                 "the number {} has more digits than can be compared: write it as a string",
-                shorten_text(number.value, 60)
+                shorten_to_one_line(number.value, 60)
             );
             Some(("digits", number.range.start, what))
         }
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn what_two_readers_take_for_two_things_is_in_doubt() {
         let check = |text: &str, expected: Option<(&str, u32)>| {
-            let doubt = JsonLineMap::parse_json_with_lines(text).first_ambiguity();
+            let doubt = JsonLineMap::parse_json_with_lines(text).first_json_ambiguity();
             let found = doubt.as_ref().map(|doubt| (doubt.id, doubt.line));
             assert_eq!(found, expected, "{text}: {doubt:?}");
         };
@@ -186,8 +186,9 @@ mod tests {
     fn pointers_have_lines() {
         let text = "\n{\n \"a\": [\n  1,\n  {\"b/c\":\n   2}\n ],\n \"a~b\": {}, \"x\": 1,\n \"x\": 2\n}\n";
         let places = JsonLineMap::parse_json_with_lines(text);
-        let check =
-            |pointer: &str, line| assert_eq!(places.pointer_line(pointer), line, "{pointer}");
+        let check = |pointer: &str, line| {
+            assert_eq!(places.line_at_json_pointer(pointer), line, "{pointer}")
+        };
         check("", Some(2));
         check("/a", Some(3));
         check("/a/0", Some(4));

@@ -270,7 +270,7 @@ impl MarkdownReader {
                         .collect();
                 }
             }
-            TagEnd::TableRow => self.end_table_row(),
+            TagEnd::TableRow => self.end_markdown_table_row(),
             TagEnd::Table => self.table = None,
             TagEnd::CodeBlock => {
                 self.end_markdown_block();
@@ -299,7 +299,7 @@ impl MarkdownReader {
         self.open.push((rank, name));
     }
 
-    fn end_table_row(&mut self) {
+    fn end_markdown_table_row(&mut self) {
         let Some(table) = &mut self.table else { return };
         let cells = std::mem::take(&mut table.cells);
         let row: Map<String, Value> = table

@@ -79,19 +79,21 @@ pub(super) fn describe_schema_violation(
         Kind::MinItems { limit } => {
             count_below_minimum_text(json_entry_count(value), *limit, "item")
         }
-        Kind::MaxItems { limit } => describe_too_many(json_entry_count(value), *limit, "item"),
+        Kind::MaxItems { limit } => {
+            count_above_maximum_text(json_entry_count(value), *limit, "item")
+        }
         Kind::MinLength { limit } => {
             count_below_minimum_text(json_string_char_count(value), *limit, "character")
         }
         Kind::MaxLength { limit } => {
-            describe_too_many(json_string_char_count(value), *limit, "character")
+            count_above_maximum_text(json_string_char_count(value), *limit, "character")
         }
         Kind::MinProperties { limit } => count_below_minimum_text(
             json_entry_count(value),
             *limit,
             section_or_property_noun(form, error),
         ),
-        Kind::MaxProperties { limit } => describe_too_many(
+        Kind::MaxProperties { limit } => count_above_maximum_text(
             json_entry_count(value),
             *limit,
             section_or_property_noun(form, error),
@@ -127,7 +129,10 @@ pub(super) fn describe_schema_violation(
                 }
                 None => quote_json_value(options),
             };
-            format!("{here} is none of {}", shorten_text(&choices, MAX_CHOICES))
+            format!(
+                "{here} is none of {}",
+                shorten_to_one_line(&choices, MAX_CHOICES)
+            )
         }
         Kind::Constant { expected_value } => {
             format!(
@@ -142,11 +147,11 @@ pub(super) fn describe_schema_violation(
         Kind::MultipleOf { multiple_of } => format!("{here} is no multiple of {multiple_of}"),
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             let names: Vec<String> = unexpected.iter().map(|name| format!("'{name}'")).collect();
-            let names = shorten_text(&names.join(", "), MAX_CHOICES);
+            let names = shorten_to_one_line(&names.join(", "), MAX_CHOICES);
             format!("may not have {}", names)
         }
         Kind::AdditionalItems { limit } => {
-            describe_too_many(json_entry_count(value), *limit as u64, "item")
+            count_above_maximum_text(json_entry_count(value), *limit as u64, "item")
         }
         Kind::UnevaluatedItems { .. } => format!("has more items than may be: {here}"),
         Kind::UniqueItems => "has the same item twice".to_owned(),
@@ -171,7 +176,7 @@ pub(super) fn describe_schema_violation(
             let not = not.map_or_else(String::new, |not| format!(": {not}"));
             format!(
                 "{here} fits what it may not{}",
-                shorten_text(&not, MAX_CHOICES)
+                shorten_to_one_line(&not, MAX_CHOICES)
             )
         }
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
@@ -224,7 +229,7 @@ fn describe_contains_violation(compiled: &CompiledSchema, error: &ValidationErro
     let number = |key: &str| keywords.and_then(|of| of.get(key)?.as_u64());
     let wanted = keywords.and_then(|of| of.get("contains"));
     let wanted = wanted.map_or_else(String::new, |wanted| {
-        format!(" {}", shorten_text(&wanted.to_string(), MAX_CHOICES))
+        format!(" {}", shorten_to_one_line(&wanted.to_string(), MAX_CHOICES))
     });
     // JSON Schema: `contains` without `minContains` asks for one.
     let least = number("minContains").unwrap_or(1);
@@ -267,7 +272,7 @@ fn count_below_minimum_text(there: u64, limit: u64, noun: &str) -> String {
     )
 }
 
-fn describe_too_many(there: u64, limit: u64, noun: &str) -> String {
+fn count_above_maximum_text(there: u64, limit: u64, noun: &str) -> String {
     format!(
         "{} where at most {limit} may be",
         count_with_noun(there, noun)
@@ -308,14 +313,14 @@ fn quote_json_value(value: &Value) -> String {
         Value::String(text) => {
             // Cut before it is escaped, so that a long string is not written out whole.
             let head: String = text.chars().take(MAX_QUOTED + 1).collect();
-            shorten_text(&Value::String(head).to_string(), MAX_QUOTED)
+            shorten_to_one_line(&Value::String(head).to_string(), MAX_QUOTED)
         }
-        value => shorten_text(&value.to_string(), MAX_QUOTED),
+        value => shorten_to_one_line(&value.to_string(), MAX_QUOTED),
     }
 }
 
 /// Puts the text on one line of at most `limit` characters.
-pub(super) fn shorten_text(text: &str, limit: usize) -> String {
+pub(super) fn shorten_to_one_line(text: &str, limit: usize) -> String {
     let line = one_line(text);
     if line.chars().count() <= limit {
         return line;

@@ -42,7 +42,7 @@ pub struct SchemaVerifier;
 impl SchemaVerifier {
     /// Returns warnings about keywords of this schema that are most likely misspelt, for its
     /// author.
-    pub fn unknown_keyword_warnings(name: &str, text: &str) -> Vec<String> {
+    pub fn unknown_schema_keyword_warnings(name: &str, text: &str) -> Vec<String> {
         let schema: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
         let slips = lint::misspelled_schema_keywords(&schema).into_iter();
         slips
@@ -157,7 +157,7 @@ fn check_target_against_schema(
         BoundedValidationOutcome::Done(Ok(Ok(Ok(problems)))) if problems.is_empty() => {
             VerifierReport {
                 excerpt: format!("{target} fits {schema}"),
-                ..report_with_verdict(Verdict::Pass)
+                ..schema_report_with_verdict(Verdict::Pass)
             }
         }
         BoundedValidationOutcome::Done(Ok(Ok(Ok(problems)))) => {
@@ -215,7 +215,7 @@ fn unusable_schema_target_report(
         }],
         findings_total: 1,
         excerpt: unfit.what,
-        ..report_with_verdict(Verdict::Fail)
+        ..schema_report_with_verdict(Verdict::Fail)
     }
 }
 
@@ -241,7 +241,7 @@ fn schema_violations_report(
     let mut report = VerifierReport {
         findings_total: u32::try_from(total).unwrap_or(u32::MAX),
         excerpt,
-        ..report_with_verdict(Verdict::Fail)
+        ..schema_report_with_verdict(Verdict::Fail)
     };
     if total > MAX_FINDINGS {
         let lines: String = findings.iter().map(format_finding_line).collect();
@@ -270,7 +270,7 @@ fn format_finding_line(finding: &Finding) -> String {
     }
 }
 
-fn report_with_verdict(verdict: Verdict) -> VerifierReport {
+fn schema_report_with_verdict(verdict: Verdict) -> VerifierReport {
     VerifierReport {
         verdict,
         cause: None,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::bounded_run;
 use super::budget::ValidationBudgetExhausted;
 use super::lint;
-use super::messages::shorten_text;
+use super::messages::shorten_to_one_line;
 use super::validator::{self, CompiledSchema};
 
 /// Validation steps for one set of arguments.
@@ -60,7 +60,7 @@ impl CompiledToolSchema {
                 .map(|error| {
                     let place = error.instance_path().as_str().to_owned();
                     let blank = if place.is_empty() { "" } else { ": " };
-                    shorten_text(&format!("{place}{blank}{error}"), MAX_MESSAGE)
+                    shorten_to_one_line(&format!("{place}{blank}{error}"), MAX_MESSAGE)
                 })
                 .collect()
         };

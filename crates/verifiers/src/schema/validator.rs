@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::budget::{self, SchemaStepCountingKeyword, ValidationBudget};
 use super::json::{JsonAmbiguity, JsonLineMap};
 use super::lint;
-use super::messages::shorten_text;
+use super::messages::shorten_to_one_line;
 
 /// References allowed in one schema: together with the depth of a document they bound how deep
 /// validation can nest.
@@ -41,7 +41,7 @@ pub(super) fn compile_schema(
     let schema: Value =
         serde_json::from_str(text).map_err(|error| format!("{name}: is not JSON: {error}"))?;
     let places = JsonLineMap::parse_json_with_lines(text);
-    if let Some(JsonAmbiguity { line, what, .. }) = places.first_ambiguity() {
+    if let Some(JsonAmbiguity { line, what, .. }) = places.first_json_ambiguity() {
         return Err(format!("{name}:{line}: {what}"));
     }
     if count_schema_references(&schema) > MAX_REFERENCES {
@@ -77,9 +77,9 @@ pub(super) fn compile_schema(
         }),
         Err(error) => {
             let pointer = error.instance_path().as_str();
-            let line = places.pointer_line(pointer).unwrap_or(1);
+            let line = places.line_at_json_pointer(pointer).unwrap_or(1);
             let place = if pointer.is_empty() { "" } else { " at " };
-            let what = shorten_text(&error.masked().to_string(), MAX_MESSAGE);
+            let what = shorten_to_one_line(&error.masked().to_string(), MAX_MESSAGE);
             let hint = match error.kind() {
                 jsonschema::error::ValidationErrorKind::Referencing(_) => {
                     "; only references within the file are followed"

@@ -5,8 +5,8 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 
 use super::budget::ValidationBudgetExhausted;
-use super::document::{PointerLineFunction, SchemaDocumentFormat, TargetDocument};
-use super::messages::{self, shorten_text};
+use super::document::{DocumentWithLineLookup, PointerLineFunction, SchemaDocumentFormat};
+use super::messages::{self, shorten_to_one_line};
 use super::validator::CompiledSchema;
 
 /// Validation steps that a verdict may take, and those that the list of violations may take: each
@@ -32,7 +32,7 @@ pub(super) struct SchemaViolation {
 /// Returns all violations; the document fits if there are none.
 pub(super) fn find_schema_violations(
     compiled: &CompiledSchema,
-    document: &TargetDocument,
+    document: &DocumentWithLineLookup,
 ) -> Result<Vec<SchemaViolation>, ValidationBudgetExhausted> {
     let CompiledSchema {
         validator, budget, ..
@@ -83,7 +83,7 @@ fn too_many_errors_violation(first: Option<SchemaViolation>) -> SchemaViolation 
             .as_ref()
             .map_or_else(String::new, |first| first.keyword.clone()),
         line: first.and_then(|first| first.line),
-        message: shorten_text(&message, MAX_MESSAGE),
+        message: shorten_to_one_line(&message, MAX_MESSAGE),
     }
 }
 
@@ -106,10 +106,10 @@ fn violation_from_error(
         message = format!("{message} ({said})");
     }
     SchemaViolation {
-        id: shorten_text(&id, MAX_ID),
+        id: shorten_to_one_line(&id, MAX_ID),
         keyword: keyword.to_owned(),
         line: line(pointer),
-        message: shorten_text(&message, MAX_MESSAGE),
+        message: shorten_to_one_line(&message, MAX_MESSAGE),
     }
 }
 

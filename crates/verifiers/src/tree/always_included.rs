@@ -49,7 +49,7 @@ pub(crate) fn add_always_included(
         }
         // `always_included` and `found` are both sorted. Only the few names of `also_included` are
         // not, and cost a binary search.
-        at = lower_bound_near(found, at, name.as_bytes());
+        at = tree_entry_index_near(found, at, name.as_bytes());
         if found.entry_path_at(at) == name.as_bytes() || !is_valid_tree_path(name) {
             continue;
         }
@@ -79,7 +79,7 @@ pub(crate) fn add_always_included(
 
 /// Returns the index of `path` in `found`, or the index at which it would be inserted. Tries the
 /// eight entries from `from` on before it searches the whole list.
-fn lower_bound_near(found: &TreeEntryList, from: usize, path: &[u8]) -> usize {
+fn tree_entry_index_near(found: &TreeEntryList, from: usize, path: &[u8]) -> usize {
     let is_behind = from == 0 || from <= found.len() && found.entry_path_at(from - 1) < path;
     let near = from..found.len().min(from + 8);
     let mut near = near.filter(|at| found.entry_path_at(*at) >= path);
@@ -91,7 +91,7 @@ fn lower_bound_near(found: &TreeEntryList, from: usize, path: &[u8]) -> usize {
 
 /// Adds the ignored files that these `inputs` globs name before their first wildcard, and keeps the
 /// list sorted.
-pub(crate) fn add_ignored_inputs(
+pub(crate) fn add_ignored_files_inputs_name(
     reader: &TreeReader,
     reaches: &[GlobReachingIgnoredFiles],
     found: &mut TreeEntryList,

@@ -112,7 +112,7 @@ pub(crate) fn digest_tree_contents(
 ) -> TreeContentResult {
     // Pass 1: entries and cache are both sorted by path, so one cursor over the cache serves every
     // lookup.
-    let mut remembered = cache.cached_entries();
+    let mut remembered = cache.cursor_at_first_cached_stat();
     let mut unread = Vec::new();
     let mut digests: Vec<Option<Digest>> = Vec::with_capacity(found.len());
     for (at, (path, entry)) in found.iter().enumerate() {
@@ -121,13 +121,13 @@ pub(crate) fn digest_tree_contents(
             // trusted.
             TreeEntryKind::File(stamp) => remembered
                 .find_cached_digest(path, stamp)
-                .filter(|_| !stamp.is_racy(now)),
+                .filter(|_| !stamp.stamp_may_hide_later_write(now)),
             // The entry of a link carries no stamp, so its target is read each time: one system
             // call.
             TreeEntryKind::Link => None,
             TreeEntryKind::EmptyFolder => Some(Digest::hash_parts([b"folder".as_slice()])),
             TreeEntryKind::Special => Some(Digest::hash_parts([b"special".as_slice()])),
-            TreeEntryKind::Unreadable(kind) => Some(unreadable_digest(*kind)),
+            TreeEntryKind::Unreadable(kind) => Some(digest_for_unreadable_file(*kind)),
         };
         if known.is_none() {
             unread.push((at, path, &entry.kind));
@@ -140,7 +140,7 @@ pub(crate) fn digest_tree_contents(
     for ((at, _, what), content) in unread.iter().zip(&read) {
         let digest = match content {
             Some(FileReadOutcome::Read(digest, _)) => Some(*digest),
-            Some(FileReadOutcome::Unreadable(kind)) => Some(unreadable_digest(*kind)),
+            Some(FileReadOutcome::Unreadable(kind)) => Some(digest_for_unreadable_file(*kind)),
             // A file that vanished between the walk and the read is not part of this tree. `None`
             // means that time ran out before it.
             Some(FileReadOutcome::Gone) | None => None,
@@ -191,8 +191,8 @@ impl StatCacheUpdate {
         // The digest is what the file holds now, and for as long as its stamp stays the same: the
         // file held still during the read, and it is old enough that no later write can leave the
         // stamp unchanged.
-        let is_settled =
-            matches!(content, Some(FileReadOutcome::Read(_, true))) && !stamp.is_racy(now);
+        let is_settled = matches!(content, Some(FileReadOutcome::Read(_, true)))
+            && !stamp.stamp_may_hide_later_write(now);
         self.files.push((at, is_settled));
         if is_settled {
             self.count += 1;
@@ -273,7 +273,7 @@ pub(crate) fn current_file_stamp(
     (stat.kind == FileKind::File).then_some(stat.stamp)
 }
 
-fn unreadable_digest(kind: ErrorKind) -> Digest {
+fn digest_for_unreadable_file(kind: ErrorKind) -> Digest {
     Digest::hash_parts([b"unreadable".as_slice(), kind.to_string().as_bytes()])
 }
 
@@ -374,7 +374,7 @@ fn read_file_content(
         .stamp
         .size
         > LARGEST_READ
-        && let Some(settled) = wait_for_settled_stamp(file_system, &*file, time)?
+        && let Some(settled) = wait_for_settled_file_stamp(file_system, &*file, time)?
     {
         // The size is taken from the open file, not from the walk: the file may have grown past the
         // limit since.
@@ -408,7 +408,7 @@ fn read_file_content(
 /// and returns the stamp. Returns `None` if that does not happen in time because the file system's
 /// clock is ahead of ours; then only the content tells.
 #[cfg(unix)]
-fn wait_for_settled_stamp(
+fn wait_for_settled_file_stamp(
     file_system: &dyn FileSystem,
     file: &dyn OpenFile,
     time: &TreeReadDeadline<'_>,

@@ -54,7 +54,7 @@ impl TreeEntryList {
     }
 
     pub(crate) fn tree_entry_path(&self, entry: &TreeEntry) -> &[u8] {
-        path_in_buffer(&self.paths, entry)
+        path_of_tree_entry(&self.paths, entry)
     }
 
     /// The path of the entry at this place; the empty one if there is none.
@@ -98,7 +98,7 @@ impl TreeEntryList {
     ) {
         let paths = &self.paths;
         self.entries
-            .retain(|entry| counts(path_in_buffer(paths, entry), entry));
+            .retain(|entry| counts(path_of_tree_entry(paths, entry), entry));
     }
 
     /// Merges `more` into the sorted list. Of two entries with the same path one stays.
@@ -108,7 +108,7 @@ impl TreeEntryList {
         }
         self.append_tree_entries(more);
         let paths = &self.paths;
-        let path = |entry: &TreeEntry| path_in_buffer(paths, entry);
+        let path = |entry: &TreeEntry| path_of_tree_entry(paths, entry);
         // The sort is stable, so of two entries with one path the one that was here first stays.
         self.entries.sort_by(|a, b| path(a).cmp(path(b)));
         self.entries.dedup_by(|a, b| path(a) == path(b));
@@ -127,7 +127,7 @@ impl TreeEntryList {
     }
 }
 
-fn path_in_buffer<'p>(paths: &'p [u8], entry: &TreeEntry) -> &'p [u8] {
+fn path_of_tree_entry<'p>(paths: &'p [u8], entry: &TreeEntry) -> &'p [u8] {
     paths.get(entry.start..entry.end).unwrap_or_default()
 }
 
@@ -151,7 +151,7 @@ impl SortedPathChunks {
     }
 
     /// Merges the lists of several threads into one sorted list.
-    pub(crate) fn merge_sorted(all: Vec<Self>) -> TreeEntryList {
+    pub(crate) fn merge_sorted_path_chunks(all: Vec<Self>) -> TreeEntryList {
         let mut list = TreeEntryList::default();
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for mut some in all {

@@ -3,7 +3,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::walk::PendingFolder;
+use super::walk::FolderToWalk;
 
 pub(crate) struct FolderQueue {
     waiting: Mutex<FolderListingQueueState>,
@@ -11,7 +11,7 @@ pub(crate) struct FolderQueue {
 }
 
 struct FolderListingQueueState {
-    folders: Vec<PendingFolder>,
+    folders: Vec<FolderToWalk>,
     /// Number of threads that are listing a folder.
     busy: usize,
 }
@@ -20,12 +20,12 @@ struct FolderListingQueueState {
 /// failed.
 pub(crate) struct FolderListingLease<'q> {
     queue: &'q FolderQueue,
-    pub(crate) folder: Option<PendingFolder>,
-    pub(crate) below: Vec<PendingFolder>,
+    pub(crate) folder: Option<FolderToWalk>,
+    pub(crate) below: Vec<FolderToWalk>,
 }
 
 impl FolderQueue {
-    pub(crate) fn new(folders: Vec<PendingFolder>) -> Self {
+    pub(crate) fn new(folders: Vec<FolderToWalk>) -> Self {
         Self {
             waiting: Mutex::new(FolderListingQueueState { folders, busy: 0 }),
             changed: Condvar::new(),

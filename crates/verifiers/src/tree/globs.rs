@@ -131,7 +131,7 @@ impl VerifierPathMatcher {
     }
 
     /// Returns whether a path counts for the whole tree or for any view.
-    pub(crate) fn is_path_counted(&self, path: &[u8], named: bool) -> bool {
+    pub(crate) fn is_path_in_tree_or_any_view(&self, path: &[u8], named: bool) -> bool {
         // A path that only a view names is no part of the whole tree, whose digest other verifiers
         // share.
         let in_tree =

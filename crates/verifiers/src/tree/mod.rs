@@ -156,7 +156,7 @@ impl TreeReader {
         } = walk::walk_tree(self, &time)?;
         // Ignored files that a glob asks for are searched after the walk, which does not enter
         // ignored folders.
-        always_included::add_ignored_inputs(
+        always_included::add_ignored_files_inputs_name(
             self,
             &selector.globs_reaching_ignored_files(),
             &mut found,
@@ -165,7 +165,9 @@ impl TreeReader {
         // Files that only `outputs` name are dropped before anything is read: a build folder can be
         // larger than the tree.
         let before = found.len();
-        found.retain_tree_entries(|path, entry| selector.is_path_counted(path, entry.named));
+        found.retain_tree_entries(|path, entry| {
+            selector.is_path_in_tree_or_any_view(path, entry.named)
+        });
         left_out.outputs = u32::try_from(before - found.len()).unwrap_or(u32::MAX);
 
         // Reported, since such a file counts by its stamp and not by its content.
@@ -185,7 +187,7 @@ impl TreeReader {
         let leaves = leaves?;
         Ok(TreeReadResult::new(
             leaves,
-            markers::ignored_file_markers_nearest_root(markers),
+            markers::keep_package_markers_nearest_root(markers),
             selector,
             left_out,
             unread,

@@ -51,18 +51,18 @@ impl PackedNameSet {
     /// Returns whether the set contains this name.
     pub fn contains_name(&self, name: &str) -> bool {
         // The names are sorted, so a binary search over their starts finds one.
-        self.first_name_at_or_after(name) == Some(name)
+        self.first_name_sorted_at_or_after(name) == Some(name)
     }
 
     /// Returns the first name that is not less than `text`.
-    pub fn first_name_at_or_after(&self, text: &str) -> Option<&str> {
+    pub fn first_name_sorted_at_or_after(&self, text: &str) -> Option<&str> {
         let is_before = |start: &usize| self.packed_name_at_offset(*start) < text;
         let first = self.starts.get(self.starts.partition_point(is_before));
         first.map(|start| self.packed_name_at_offset(*start))
     }
 
     /// Returns the union of these names and `more`.
-    pub fn with_more_names<'n>(&'n self, more: impl IntoIterator<Item = &'n str>) -> Self {
+    pub fn union_with_names<'n>(&'n self, more: impl IntoIterator<Item = &'n str>) -> Self {
         self.iter().chain(more).collect()
     }
 
@@ -82,7 +82,7 @@ impl<'n> FromIterator<&'n str> for PackedNameSet {
         sorted.dedup();
         let mut list = Self::default();
         for name in sorted {
-            list.push_last_name(name);
+            list.append_name_sorting_last(name);
         }
         list
     }
@@ -90,7 +90,7 @@ impl<'n> FromIterator<&'n str> for PackedNameSet {
 
 impl PackedNameSet {
     /// Appends a name that sorts after all others.
-    fn push_last_name(&mut self, name: &str) {
+    fn append_name_sorting_last(&mut self, name: &str) {
         if !self.starts.is_empty() {
             self.text.push('\0');
         }
@@ -128,7 +128,7 @@ mod tests {
                     "{name:?}"
                 );
                 let from = expected.iter().copied().find(|other| *other >= name);
-                assert_eq!(list.first_name_at_or_after(name), from, "{name:?}");
+                assert_eq!(list.first_name_sorted_at_or_after(name), from, "{name:?}");
             }
         };
         check("", &[]);
@@ -140,7 +140,7 @@ mod tests {
         check("a\0a\0b\0", &["a", "b"]);
         let list = PackedNameSet::from_nul_separated("b".to_owned());
         assert_eq!(
-            list.with_more_names(["c", "a", "b"]).nul_separated_names(),
+            list.union_with_names(["c", "a", "b"]).nul_separated_names(),
             "a\0b\0c"
         );
     }

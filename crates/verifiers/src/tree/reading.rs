@@ -139,7 +139,11 @@ impl TreeReadResult {
     }
 
     /// Watches these files for content other than in this reading.
-    pub fn watch_files(&self, root: &Path, paths: &[String]) -> FilesWatchedDuringCheck {
+    pub fn watch_files_for_changed_content(
+        &self,
+        root: &Path,
+        paths: &[String],
+    ) -> FilesWatchedDuringCheck {
         let named = |leaf: &TreeEntryDigest<'_>| paths.contains(&path_text(leaf.path));
         FilesWatchedDuringCheck::new(
             Arc::clone(&self.file_system),

@@ -75,7 +75,7 @@ impl FileStamp {
 
     /// Returns whether the file could have been written again since `now` without a change of its
     /// stamp.
-    pub(crate) fn is_racy(&self, now: SystemTime) -> bool {
+    pub(crate) fn stamp_may_hide_later_write(&self, now: SystemTime) -> bool {
         // The later of both times: a program can set the modification time to any past value, but
         // not the change time.
         let latest = self.modified_ns.max(self.changed_ns);
@@ -176,8 +176,11 @@ impl StatCache {
 
     /// Replaces the cache in `file` atomically.
     pub(crate) fn save(&self, file: &Path) -> std::io::Result<()> {
-        let (body, records) = ((self.count as u64).to_le_bytes(), self.entry_bytes());
-        let mut hasher = checksum_hasher(body.len() + records.len());
+        let (body, records) = (
+            (self.count as u64).to_le_bytes(),
+            self.serialized_cached_stats(),
+        );
+        let mut hasher = stat_cache_checksum_hasher(body.len() + records.len());
         hasher.update(&body).update(records);
         let folder = file.parent().unwrap_or(Path::new("."));
         create_private_folder(folder)?;
@@ -192,9 +195,9 @@ impl StatCache {
     }
 
     /// Returns a cursor that stands at the first entry.
-    pub(crate) fn cached_entries(&self) -> StatCacheCursor<'_> {
+    pub(crate) fn cursor_at_first_cached_stat(&self) -> StatCacheCursor<'_> {
         let mut entries = StatCacheCursor {
-            rest: self.entry_bytes(),
+            rest: self.serialized_cached_stats(),
             next: None,
         };
         entries.advance_in_stat_cache();
@@ -226,7 +229,7 @@ impl StatCache {
         self.count
     }
 
-    fn entry_bytes(&self) -> &[u8] {
+    fn serialized_cached_stats(&self) -> &[u8] {
         self.bytes.get(HEADER_BYTES..).unwrap_or_default()
     }
 }
@@ -265,12 +268,12 @@ impl<'c> StatCacheEntry<'c> {
 }
 
 fn stat_cache_checksum(body: &[u8]) -> [u8; 32] {
-    let mut hasher = checksum_hasher(body.len());
+    let mut hasher = stat_cache_checksum_hasher(body.len());
     *hasher.update(body).finalize().as_bytes()
 }
 
 /// Returns a hasher primed for a body of this length.
-fn checksum_hasher(length: usize) -> blake3::Hasher {
+fn stat_cache_checksum_hasher(length: usize) -> blake3::Hasher {
     let mut hasher = blake3::Hasher::new();
     hasher.update(LAYOUT).update(&(length as u64).to_le_bytes());
     hasher
@@ -295,15 +298,19 @@ mod tests {
     fn saved_and_loaded_and_damaged() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("state/cache");
-        let loaded = || StatCache::load(&file).entry_bytes().to_vec();
+        let loaded = || StatCache::load(&file).serialized_cached_stats().to_vec();
         assert!(loaded().is_empty());
         let mut cache = StatCache::default();
         cache.push_cached_file_stat(b"a", &stamp(7), &Digest::hash_bytes(b"x"));
         cache.push_cached_file_stat(b"b\xff", &stamp(8), &Digest::hash_bytes(b"y"));
         cache.save(&file).unwrap();
-        assert_eq!(loaded(), cache.entry_bytes());
+        assert_eq!(loaded(), cache.serialized_cached_stats());
         assert_eq!(StatCache::load(&file).len(), 2);
-        let found = |path: &[u8], at| cache.cached_entries().find_cached_digest(path, &stamp(at));
+        let found = |path: &[u8], at| {
+            cache
+                .cursor_at_first_cached_stat()
+                .find_cached_digest(path, &stamp(at))
+        };
         assert_eq!(found(b"a", 7), Some(Digest::hash_bytes(b"x")));
         assert_eq!(found(b"b\xff", 8), Some(Digest::hash_bytes(b"y")));
         assert_eq!(found(b"b\xff", 9), None);
@@ -326,7 +333,7 @@ mod tests {
         let at = |ns: u64| UNIX_EPOCH + std::time::Duration::from_nanos(ns);
         let check = |changed_ns: i64, now: u64, expected: bool| {
             assert_eq!(
-                stamp(changed_ns).is_racy(at(now)),
+                stamp(changed_ns).stamp_may_hide_later_write(at(now)),
                 expected,
                 "{changed_ns} {now}"
             );

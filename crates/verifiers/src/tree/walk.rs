@@ -28,7 +28,7 @@ pub(crate) struct TreeWalkResult {
     pub(crate) markers: Vec<InstalledPackageMarker>,
 }
 
-pub(crate) struct PendingFolder {
+pub(crate) struct FolderToWalk {
     path: PathBuf,
     /// Relative, with a trailing `/`; empty for the root.
     prefix: Vec<u8>,
@@ -42,7 +42,7 @@ pub(crate) fn walk_tree(
     reader: &TreeReader,
     time: &TreeReadDeadline<'_>,
 ) -> Result<TreeWalkResult, TreeReaderError> {
-    let root = PendingFolder {
+    let root = FolderToWalk {
         path: reader.root.clone(),
         prefix: Vec::new(),
         ignores: ignore_rules_above_root(&*reader.files, &reader.root),
@@ -57,7 +57,7 @@ pub(crate) fn walk_tree(
     }
     let mut walks = vec![first];
     if !folders.is_empty() {
-        walks.extend(walk_in_threads(reader, folders, time)?);
+        walks.extend(walk_tree_in_threads(reader, folders, time)?);
     }
     let mut left_out = ExcludedFileCounts::default();
     let (mut found, mut markers) = (Vec::new(), Vec::new());
@@ -68,7 +68,7 @@ pub(crate) fn walk_tree(
         left_out.caches += walk.left_out.caches;
     }
     // Threads list folders in any order. Sorting the chunks makes the result the same each time.
-    let mut found = SortedPathChunks::merge_sorted(found);
+    let mut found = SortedPathChunks::merge_sorted_path_chunks(found);
     // Tracked files come last: only now is it known which of them the walk left out.
     add_always_included(reader, &mut found, time)?;
     Ok(TreeWalkResult {
@@ -79,9 +79,9 @@ pub(crate) fn walk_tree(
 }
 
 /// Lists these folders and all below them on several threads.
-fn walk_in_threads<'a>(
+fn walk_tree_in_threads<'a>(
     reader: &'a TreeReader,
-    folders: Vec<PendingFolder>,
+    folders: Vec<FolderToWalk>,
     time: &TreeReadDeadline<'_>,
 ) -> Result<Vec<TreeWalker<'a>>, TreeReaderError> {
     let queue = FolderQueue::new(folders);
@@ -191,8 +191,8 @@ impl<'a> TreeWalker<'a> {
     /// Adds the entries of a folder; subfolders to list are pushed to `below`.
     fn list_folder(
         &mut self,
-        folder: PendingFolder,
-        below: &mut Vec<PendingFolder>,
+        folder: FolderToWalk,
+        below: &mut Vec<FolderToWalk>,
         time: &TreeReadDeadline<'_>,
     ) -> Result<(), TreeReaderError> {
         time.check_tree_read_limits()?;
@@ -245,13 +245,13 @@ impl<'a> TreeWalker<'a> {
 
     fn walk_listed_folder(
         &mut self,
-        folder: PendingFolder,
+        folder: FolderToWalk,
         names: &FolderListing,
         seen: io::Result<()>,
         open: &dyn OpenFolder,
-        todo: &mut Vec<PendingFolder>,
+        todo: &mut Vec<FolderToWalk>,
     ) {
-        let PendingFolder {
+        let FolderToWalk {
             path,
             prefix,
             ignores,
@@ -317,7 +317,7 @@ impl<'a> TreeWalker<'a> {
                         self.left_out.ignored += 1;
                         self.add_installed_package_markers(&full, &relative, true);
                     } else {
-                        todo.push(PendingFolder {
+                        todo.push(FolderToWalk {
                             path: full,
                             prefix: [relative.as_slice(), b"/"].concat(),
                             ignores: ignores.clone(),
@@ -395,7 +395,7 @@ pub fn is_included_by_ignore_files(root: &Path, name: &Path) -> bool {
     };
     let mut folders = name.ancestors().skip(1);
     is_valid_tree_path(text)
-        && !decides_which_files_count(name)
+        && !is_gitignore_or_cargo_toml(name)
         && !has_hard_links(&root.join(name))
         && folders.all(|folder| is(folder, FileKind::Folder))
         && is(name, FileKind::File)
@@ -405,7 +405,7 @@ pub fn is_included_by_ignore_files(root: &Path, name: &Path) -> bool {
 }
 
 /// Returns whether the content or existence of this file decides which other files count.
-fn decides_which_files_count(name: &Path) -> bool {
+fn is_gitignore_or_cargo_toml(name: &Path) -> bool {
     let name = name.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let deciding = [".gitignore", "Cargo.toml"];
     // A file system may not tell `.GITIGNORE` from it.

@@ -183,7 +183,7 @@ fn parse_veto_opinion(
     answer: &ParsedModelJson<'_>,
     known: Option<&ToolWithCompiledSchema>,
 ) -> Result<ModelOpinionOnToolCall, UnusableModelAnswer> {
-    let word = answer.field_matching_allowed_words("verdict", WORDS)?;
+    let word = answer.enum_field_value("verdict", WORDS)?;
     let confidence = answer
         .thousandths_field("confidence")
         .map(UnitFraction::share_from_thousandths);

@@ -8,7 +8,7 @@ use checkrein_models::quoted::{KeptTextPart, clip_text};
 use serde_json::Value;
 
 use super::signature::tool_parameter_signature;
-use crate::reviewer::push_one_line;
+use crate::reviewer::push_text_as_one_line;
 use crate::schema::tool_schema::CompiledToolSchema;
 
 /// Bytes shown of all names, and of one tool's parameters.
@@ -64,7 +64,7 @@ impl ToolsPreparedForVeto {
             .map(|tool| (tool.name.clone(), ToolWithCompiledSchema::new(tool)))
             .collect();
         let mut names = String::new();
-        push_one_line(&mut names, &displayed_tool_names(&known).join(", "));
+        push_text_as_one_line(&mut names, &displayed_tool_names(&known).join(", "));
         Self { known, names }
     }
 
@@ -105,7 +105,7 @@ impl ToolsPreparedForVeto {
                 hint: self.unknown_tool_hint(tool),
             });
         };
-        known.check_call_arguments(tool, arguments)
+        known.validate_tool_call_arguments(tool, arguments)
     }
 
     pub(super) fn tool_names(&self) -> &str {
@@ -153,7 +153,7 @@ impl ToolWithCompiledSchema {
         let text = tool.schema.to_string();
         let mut takes = String::new();
         let signature = tool_parameter_signature(&tool.schema);
-        push_one_line(
+        push_text_as_one_line(
             &mut takes,
             &clip_text(&signature, MAX_TAKES, KeptTextPart::Start),
         );
@@ -174,7 +174,7 @@ impl ToolWithCompiledSchema {
     ///
     /// # Errors
     /// Why it cannot, in words for the agent.
-    pub fn check_call_arguments(
+    pub fn validate_tool_call_arguments(
         &self,
         tool: &str,
         arguments: &Value,

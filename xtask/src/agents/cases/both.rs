@@ -6,14 +6,14 @@ use std::io::Result;
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{
-    AgentCase, CLAUDE_CODE, check_agent_ended_cleanly, check_recorded_token_counts, check_replay,
-    check_single_task_ended_as, counting_verifier,
+    AgentProbeCase, CLAUDE_CODE, check_agent_ended_cleanly, check_recorded_session_replay,
+    check_recorded_token_counts, check_single_task_ended_as, config_of_run_counting_verifier,
 };
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{CaseEnvironment, ProbeCaseSetup, task_number_field};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, task_number_field};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "both",
     about: "user and project hooks installed together",
     agents: CLAUDE_CODE,
@@ -21,13 +21,13 @@ pub(super) const CASE: AgentCase = AgentCase {
 };
 
 fn run_duplicate_hooks_case(
-    stage: &CaseEnvironment<'_>,
+    stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("README.md", "a repo\n")],
-        config: counting_verifier(
+        config: config_of_run_counting_verifier(
             &stage.path_beside_probe_repo("main", "runs.txt"),
             "test -f verified.txt",
         ),
@@ -83,5 +83,5 @@ fn run_duplicate_hooks_case(
         &3,
     );
     check_recorded_token_counts(report, &world, &task);
-    check_replay(report, &world, &task)
+    check_recorded_session_replay(report, &world, &task)
 }

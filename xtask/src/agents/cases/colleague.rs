@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
-use super::{AgentCase, BOTH, check_agent_ended_cleanly, tests_verifier_config_text};
+use super::{AgentProbeCase, BOTH, check_agent_ended_cleanly, tests_verifier_config_text};
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::screen::AgentTmuxSession;
 use crate::agents::world::{
-    CaseEnvironment, CaseFixture, ProbeCaseSetup, ending_text_from_task_json,
+    ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, ending_text_from_task_json,
 };
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "colleague",
     about: "committed hooks, with checkrein and without",
     agents: BOTH,
@@ -23,9 +23,9 @@ pub(super) const CASE: AgentCase = AgentCase {
 const TOLD: &str = "checkrein is not installed here";
 
 fn committed_hooks_fixture<'a>(
-    stage: &'a CaseEnvironment<'a>,
+    stage: &'a ProbeCaseEnvironment<'a>,
     name: &'a str,
-) -> Result<CaseFixture<'a>> {
+) -> Result<ProbeCaseFixture<'a>> {
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name,
         files: &[("README.md", "a repo\n")],
@@ -42,7 +42,10 @@ fn committed_hooks_fixture<'a>(
     Ok(world)
 }
 
-fn probe_committed_hooks(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_committed_hooks(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     let guarded = committed_hooks_fixture(stage, "with")?;
     let ran = guarded.run_agent_headless("Make one.txt.")?;
     check_agent_ended_cleanly(report, &guarded, &ran);
@@ -77,13 +80,13 @@ fn probe_committed_hooks(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseRepo
     let mut shown = committed_hooks_fixture(stage, "screen")?;
     shown.become_user_without_checkrein()?;
     let screen = AgentTmuxSession::start_agent_in_tmux(&shown, "Make one.txt.")?;
-    let (found, text) = screen.wait_for_text(TOLD, Duration::from_secs(60));
+    let (found, text) = screen.wait_for_screen_text(TOLD, Duration::from_secs(60));
     let line = text
         .lines()
         .find(|line| line.contains(TOLD))
         .map_or(text.trim_end(), str::trim);
     report.report_probe_condition("a person is told", found, line);
-    let (done, text) = screen.wait_for_text("Done.", Duration::from_secs(60));
+    let (done, text) = screen.wait_for_screen_text("Done.", Duration::from_secs(60));
     report.report_probe_condition("the agent goes on to its end", done, text.trim_end());
     report.report_whether_as_expected("told once", &text.matches(TOLD).count(), &1);
     std::fs::write(shown.folder.join("screen.txt"), &text)?;

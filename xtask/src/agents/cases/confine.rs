@@ -6,14 +6,18 @@ use std::io::Result;
 
 use serde_json::Value;
 
-use super::{AgentCase, BOTH, check_replay, counting_verifier, report_whether_text_contains};
+use super::{
+    AgentProbeCase, BOTH, check_recorded_session_replay, config_of_run_counting_verifier,
+    report_whether_text_contains,
+};
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{
-    CaseEnvironment, CaseFixture, ProbeCaseSetup, ending_text_from_task_json, task_number_field,
+    ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, ending_text_from_task_json,
+    task_number_field,
 };
 use checkrein_scripted::{ModelScript, ScriptedModelAction, model_script_from_rounds};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "confine",
     about: "run --confine: works, cannot reach what judges it, its own sandbox still works",
     agents: BOTH,
@@ -33,7 +37,10 @@ rm -r ~/.local/state/checkrein/repo* && echo removed-store
 mv ~/.local ~/.elsewhere && echo moved-store
 echo tried";
 
-fn probe_confined_agents(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_confined_agents(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     probe_confined_agent_works(stage, report)?;
     if stage.agent.agent_name() == "codex" {
         probe_sandbox_inside_confinement(stage, report)?;
@@ -42,11 +49,11 @@ fn probe_confined_agents(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseRepo
 }
 
 fn create_confined_probe_fixture<'a>(
-    stage: &'a CaseEnvironment<'a>,
+    stage: &'a ProbeCaseEnvironment<'a>,
     name: &'a str,
     script: ModelScript,
-) -> Result<CaseFixture<'a>> {
-    let check = counting_verifier(
+) -> Result<ProbeCaseFixture<'a>> {
+    let check = config_of_run_counting_verifier(
         &stage.path_beside_probe_repo(name, "runs.txt"),
         "test -f verified.txt",
     );
@@ -61,7 +68,7 @@ fn create_confined_probe_fixture<'a>(
 }
 
 fn probe_confined_agent_works(
-    stage: &CaseEnvironment<'_>,
+    stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
     let world = create_confined_probe_fixture(
@@ -110,7 +117,7 @@ fn probe_confined_agent_works(
         &world.file_line_count("runs.txt"),
         &2,
     );
-    check_replay(report, &world, &task)?;
+    check_recorded_session_replay(report, &world, &task)?;
     let asked = world
         .model
         .model_request_log()
@@ -155,7 +162,7 @@ fn probe_confined_agent_works(
 
 /// Codex's own sandbox is a namespace as well, made inside of ours.
 fn probe_sandbox_inside_confinement(
-    stage: &CaseEnvironment<'_>,
+    stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
     report.print_case_note("-- with --sandbox workspace-write");

@@ -6,21 +6,25 @@ use std::io::Result;
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{
-    AgentCase, BOTH, JUSTIFICATION, RULES, check_agent_ended_cleanly, check_replay,
-    check_single_task_ended_as, report_whether_text_contains, tests_verifier_config_text,
+    AgentProbeCase, BOTH, JUSTIFICATION, RULES, check_agent_ended_cleanly,
+    check_recorded_session_replay, check_single_task_ended_as, report_whether_text_contains,
+    tests_verifier_config_text,
 };
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{CaseEnvironment, ProbeCaseSetup};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "deny",
     about: "a rule forbids a command",
     agents: BOTH,
     run: probe_denied_command,
 };
 
-fn probe_denied_command(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_denied_command(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("rules/marker.rules", RULES)],
@@ -77,5 +81,5 @@ fn probe_denied_command(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseRepor
         &true,
     );
     let task = check_single_task_ended_as(report, &world, "task_complete")?;
-    check_replay(report, &world, &task)
+    check_recorded_session_replay(report, &world, &task)
 }

@@ -12,12 +12,12 @@ use checkrein_adapters::{self as adapters, codex_trust};
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 use serde_json::{Value, json};
 
-use super::{AgentCase, BOTH, tests_verifier_config_text};
+use super::{AgentProbeCase, BOTH, tests_verifier_config_text};
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{CaseEnvironment, CaseFixture, ProbeCaseSetup, write_file};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, write_file};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "doctor",
     about: "the canary is caught, or doctor says why not",
     agents: BOTH,
@@ -68,7 +68,7 @@ const CODEX: &[PlantedSettingsMistake] = &[
     }),
 ];
 
-fn run_doctor_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn run_doctor_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("README.md", "a repo\n")],
@@ -81,7 +81,7 @@ fn run_doctor_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) ->
     })?;
     put_agent_on_path(stage)?;
     let codex = stage.agent.agent_name() == "codex";
-    let file = world.home.join(stage.agent.hooks_file());
+    let file = world.home.join(stage.agent.hooks_file_relative_path());
     if codex {
         trust_hooks(&world, &file)?;
     }
@@ -151,7 +151,10 @@ fn run_doctor_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) ->
         &initiated.stderr,
     );
     if codex {
-        trust_hooks(&world, &world.repo.join(stage.agent.hooks_file()))?;
+        trust_hooks(
+            &world,
+            &world.repo.join(stage.agent.hooks_file_relative_path()),
+        )?;
     }
     let (status, findings) = run_doctor(&world)?;
     report.report_probe_condition(
@@ -163,7 +166,7 @@ fn run_doctor_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) ->
 }
 
 /// Doctor looks for agents on the PATH, by their own names.
-fn put_agent_on_path(stage: &CaseEnvironment<'_>) -> Result<()> {
+fn put_agent_on_path(stage: &ProbeCaseEnvironment<'_>) -> Result<()> {
     let name = match stage.agent.agent_name() {
         "codex" => "codex",
         _ => "claude",
@@ -187,7 +190,7 @@ fn create_symlink(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// What a person does in the terminal UI: agrees to the hooks as they are.
-fn trust_hooks(world: &CaseFixture<'_>, file: &Path) -> Result<()> {
+fn trust_hooks(world: &ProbeCaseFixture<'_>, file: &Path) -> Result<()> {
     let file = file.canonicalize()?;
     let bytes = std::fs::read(&file)?;
     let reading =
@@ -206,7 +209,7 @@ fn trust_hooks(world: &CaseFixture<'_>, file: &Path) -> Result<()> {
     write_file(&config, &text)
 }
 
-fn run_doctor(world: &CaseFixture<'_>) -> Result<(Option<i32>, Vec<Value>)> {
+fn run_doctor(world: &ProbeCaseFixture<'_>) -> Result<(Option<i32>, Vec<Value>)> {
     let said = world.run_checkrein(&[
         "doctor",
         "--agent",

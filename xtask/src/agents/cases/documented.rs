@@ -6,23 +6,27 @@ use std::io::Result;
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{
-    AgentCase, BOTH, JUSTIFICATION, RULES, check_agent_ended_cleanly, check_recorded_token_counts,
-    check_replay, check_single_task_ended_as, counting_verifier, report_whether_text_contains,
+    AgentProbeCase, BOTH, JUSTIFICATION, RULES, check_agent_ended_cleanly,
+    check_recorded_session_replay, check_recorded_token_counts, check_single_task_ended_as,
+    config_of_run_counting_verifier, report_whether_text_contains,
 };
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{CaseEnvironment, ProbeCaseSetup, task_number_field};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, task_number_field};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "documented",
     about: "the hooks of docs/AGENT.md, pasted into the project",
     agents: BOTH,
     run: probe_documented_hooks,
 };
 
-fn probe_documented_hooks(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_documented_hooks(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     let runs = stage.path_beside_probe_repo("main", "runs.txt");
-    let check = counting_verifier(&runs, "test -f verified.txt");
+    let check = config_of_run_counting_verifier(&runs, "test -f verified.txt");
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("rules/marker.rules", RULES)],
@@ -82,5 +86,5 @@ fn probe_documented_hooks(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseRep
         &2,
     );
     check_recorded_token_counts(report, &world, &task);
-    check_replay(report, &world, &task)
+    check_recorded_session_replay(report, &world, &task)
 }

@@ -6,14 +6,14 @@ use std::io::Result;
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{
-    AgentCase, BOTH, check_agent_ended_cleanly, check_replay, check_single_task_ended_as,
-    report_whether_text_contains, tests_verifier_config_text,
+    AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_session_replay,
+    check_single_task_ended_as, report_whether_text_contains, tests_verifier_config_text,
 };
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{CaseEnvironment, ProbeCaseSetup, task_number_field};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, task_number_field};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "fixes",
     about: "claims done falsely, is sent back, fixes it",
     agents: BOTH,
@@ -74,7 +74,7 @@ const PYTHON: ProbeProjectWithFailingTest = ProbeProjectWithFailingTest {
 const TEST: &str = "adds_two_numbers";
 
 fn probe_false_claim_sent_back(
-    stage: &CaseEnvironment<'_>,
+    stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
     probe_broken_project(stage, report, &CARGO)?;
@@ -90,7 +90,7 @@ fn probe_false_claim_sent_back(
 }
 
 fn probe_broken_project(
-    stage: &CaseEnvironment<'_>,
+    stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
     project: &ProbeProjectWithFailingTest,
 ) -> Result<()> {
@@ -164,5 +164,5 @@ fn probe_broken_project(
         &task_number_field(&task, "continues"),
         &Some(1),
     );
-    check_replay(report, &world, &task)
+    check_recorded_session_replay(report, &world, &task)
 }

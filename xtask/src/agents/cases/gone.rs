@@ -7,21 +7,21 @@ use std::process::Command;
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{
-    AgentCase, BOTH, check_agent_ended_cleanly, report_whether_text_contains,
+    AgentProbeCase, BOTH, check_agent_ended_cleanly, report_whether_text_contains,
     tests_verifier_config_text,
 };
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{CaseEnvironment, ProbeCaseSetup};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "gone",
     about: "hooks whose checkrein was uninstalled",
     agents: BOTH,
-    run: run_missing_binary_case,
+    run: probe_uninstalled_checkrein,
 };
 
-fn run_missing_binary_case(
-    stage: &CaseEnvironment<'_>,
+fn probe_uninstalled_checkrein(
+    stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
     let world = stage.create_probe_fixture(ProbeCaseSetup {

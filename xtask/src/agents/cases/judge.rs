@@ -7,14 +7,14 @@ use checkrein_scripted::reviewer::{self, ScriptedReviewer, request_prompt_text};
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{
-    AgentCase, BOTH, check_agent_ended_cleanly, check_replay, check_single_task_ended_as,
-    counting_verifier, report_whether_text_contains,
+    AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_session_replay,
+    check_single_task_ended_as, config_of_run_counting_verifier, report_whether_text_contains,
 };
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{CaseEnvironment, ProbeCaseSetup, task_number_field};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, task_number_field};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "judge",
     about: "an incomplete answer is sent back once; a dead model changes nothing",
     agents: BOTH,
@@ -23,13 +23,16 @@ pub(super) const CASE: AgentCase = AgentCase {
 
 const WANTING: &str = "Nothing says what the note is about.";
 
-fn probe_judge_verifier(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_judge_verifier(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     let setup = |name| ProbeCaseSetup {
         name,
         files: &[("README.md", "a fox\n")],
         config: format!(
             "accept = \"tests\"\n{}\n[[verifier]]\nname = \"reviewer\"\nkind = \"judge\"\nmodel = \"ollama/judge\"\n",
-            counting_verifier(
+            config_of_run_counting_verifier(
                 &stage.path_beside_probe_repo(name, "runs.txt"),
                 "test -f note.txt"
             )
@@ -88,7 +91,7 @@ fn probe_judge_verifier(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseRepor
     report.report_whether_as_expected("the check ran once", &world.file_line_count("runs.txt"), &1);
     let task = check_single_task_ended_as(report, &world, "task_complete")?;
     report.report_whether_as_expected("two stops", &task_number_field(&task, "stops"), &Some(2));
-    check_replay(report, &world, &task)?;
+    check_recorded_session_replay(report, &world, &task)?;
 
     drop(judge);
     let mut world = stage.create_probe_fixture(setup("gone"))?;
@@ -106,5 +109,5 @@ fn probe_judge_verifier(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseRepor
         &why,
         "its model did not answer",
     );
-    check_replay(report, &world, &task)
+    check_recorded_session_replay(report, &world, &task)
 }

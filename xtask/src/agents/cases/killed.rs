@@ -10,14 +10,17 @@ use std::time::{Duration, Instant};
 use checkrein_scripted::{ModelScript, ScriptedModelAction};
 
 use super::long::shorten_hook_deadlines;
-use super::{AgentCase, BOTH, check_agent_ended_cleanly, check_replay, tests_verifier_config_text};
+use super::{
+    AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_session_replay,
+    tests_verifier_config_text,
+};
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{
-    CaseEnvironment, CaseFixture, ProbeCaseSetup, ending_text_from_task_json,
+    ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, ending_text_from_task_json,
 };
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "killed",
     about: "the agent is killed at five moments of a long check",
     agents: BOTH,
@@ -34,7 +37,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const START_LIMIT: Duration = Duration::from_secs(60);
 const PROMPT: &str = "Make fixed.txt.";
 
-fn probe_killed_agent(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_killed_agent(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     for moment in MOMENTS_MS {
         probe_agent_killed_after(stage, report, moment)?;
     }
@@ -42,7 +48,7 @@ fn probe_killed_agent(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport)
 }
 
 fn probe_agent_killed_after(
-    stage: &CaseEnvironment<'_>,
+    stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
     moment: u64,
 ) -> Result<()> {
@@ -82,10 +88,10 @@ fn probe_agent_killed_after(
     agent.kill()?;
     agent.wait()?;
     let killed = Instant::now();
-    let mut left = processes_naming(&lock)?;
+    let mut left = command_lines_naming_path(&lock)?;
     while !left.is_empty() && killed.elapsed() < MAX_AFTERLIFE {
         std::thread::sleep(POLL_INTERVAL);
-        left = processes_naming(&lock)?;
+        left = command_lines_naming_path(&lock)?;
     }
     report.report_probe_condition("5 s later no check runs", left.is_empty(), &left.join("\n"));
 
@@ -100,7 +106,7 @@ fn probe_agent_killed_after(
     );
     report.report_probe_condition("never two at once", !overlap.exists(), "they overlap");
     for task in &tasks {
-        check_replay(report, &world, task)?;
+        check_recorded_session_replay(report, &world, task)?;
     }
     Ok(())
 }
@@ -118,7 +124,7 @@ fn patient_model_script() -> ModelScript {
     })
 }
 
-fn spawn_agent(world: &CaseFixture<'_>) -> Result<std::process::Child> {
+fn spawn_agent(world: &ProbeCaseFixture<'_>) -> Result<std::process::Child> {
     let mut command = Command::new(&world.stage.program);
     command.args(world.stage.agent.headless_arguments(PROMPT));
     world.isolate_environment(&mut command);
@@ -130,7 +136,7 @@ fn spawn_agent(world: &CaseFixture<'_>) -> Result<std::process::Child> {
 }
 
 /// The command lines of processes that have this path in theirs.
-fn processes_naming(path: &Path) -> Result<Vec<String>> {
+fn command_lines_naming_path(path: &Path) -> Result<Vec<String>> {
     let path = path.display().to_string();
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")?.flatten() {

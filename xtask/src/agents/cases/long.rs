@@ -5,16 +5,16 @@ use std::io::Result;
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{
-    AgentCase, BOTH, check_agent_ended_cleanly, check_replay, check_single_task_ended_as,
-    counting_verifier, report_whether_text_contains,
+    AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_session_replay,
+    check_single_task_ended_as, config_of_run_counting_verifier, report_whether_text_contains,
 };
 use crate::agents::agent::{DEADLINE, HooksToInstall};
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{
-    CaseEnvironment, CaseFixture, ProbeCaseSetup, task_number_field, write_file,
+    ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, task_number_field, write_file,
 };
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "long",
     about: "a check that is longer than its hook",
     agents: BOTH,
@@ -24,11 +24,14 @@ pub(super) const CASE: AgentCase = AgentCase {
 /// Seconds that a hook has here.
 const SHORT_DEADLINE: u32 = 8;
 
-fn run_long_check_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn run_long_check_case(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("README.md", "a repo\n")],
-        config: counting_verifier(
+        config: config_of_run_counting_verifier(
             &stage.path_beside_probe_repo("main", "runs.txt"),
             "sleep 14; test -f fixed.txt",
         ),
@@ -67,15 +70,17 @@ fn run_long_check_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport
     let task = check_single_task_ended_as(report, &world, "task_complete")?;
     report.report_whether_as_expected("two stops", &task_number_field(&task, "stops"), &Some(2));
     report.report_whether_as_expected("the check ran once", &world.file_line_count("runs.txt"), &1);
-    check_replay(report, &world, &task)
+    check_recorded_session_replay(report, &world, &task)
 }
 
 /// Gives the hooks of this world 8 s.
 pub(super) fn shorten_hook_deadlines(
-    world: &CaseFixture<'_>,
+    world: &ProbeCaseFixture<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
-    let file = world.home.join(world.stage.agent.hooks_file());
+    let file = world
+        .home
+        .join(world.stage.agent.hooks_file_relative_path());
     let hooks = std::fs::read_to_string(&file)?;
     let mut short = hooks.clone();
     for form in ["--deadline ", "\"--deadline\",\"", "\"timeout\":"] {

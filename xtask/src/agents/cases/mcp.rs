@@ -8,14 +8,14 @@ use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 use serde_json::{Value, json};
 
 use super::{
-    AgentCase, BOTH, check_agent_ended_cleanly, check_replay, check_single_task_ended_as,
-    report_whether_text_contains,
+    AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_session_replay,
+    check_single_task_ended_as, report_whether_text_contains,
 };
 use crate::agents::agent::McpServerEntry;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{CaseEnvironment, ProbeCaseSetup, write_file};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, write_file};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "mcp",
     about: "a server of the agent's behind mcp-proxy, without hooks",
     agents: BOTH,
@@ -28,7 +28,7 @@ const SERVER: &str = include_str!("../../../../crates/cli/tests/it/mcp_server.py
 /// Calls of the looping tool.
 const LOOPS: usize = 24;
 
-fn probe_mcp_proxy(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_mcp_proxy(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
     let call = |tool: &str, input: Value| {
         vec![ScriptedModelAction::Call {
             tool: format!("mcp__files__{tool}"),
@@ -114,5 +114,5 @@ fn probe_mcp_proxy(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) ->
         &echoes.to_string(),
     );
     let task = check_single_task_ended_as(report, &world, "loop_detected generic_repeat")?;
-    check_replay(report, &world, &task)
+    check_recorded_session_replay(report, &world, &task)
 }

@@ -33,23 +33,24 @@ use serde_json::Value;
 
 use super::report::ProbeCaseReport;
 use super::world::{
-    CaseEnvironment, CaseFixture, ProgramResult, ending_text_from_task_json, task_number_field,
+    ProbeCaseEnvironment, ProbeCaseFixture, ProgramResult, ending_text_from_task_json,
+    task_number_field,
 };
 
 /// One scenario.
-pub(super) struct AgentCase {
+pub(super) struct AgentProbeCase {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     /// Agents that can play it.
     pub(super) agents: &'static [&'static str],
-    pub(super) run: fn(&CaseEnvironment<'_>, &mut ProbeCaseReport) -> Result<()>,
+    pub(super) run: fn(&ProbeCaseEnvironment<'_>, &mut ProbeCaseReport) -> Result<()>,
 }
 
 const BOTH: &[&str] = &["claude-code", "codex"];
 const CLAUDE_CODE: &[&str] = &["claude-code"];
 
 /// All of them.
-pub(super) const CASES: &[AgentCase] = &[
+pub(super) const CASES: &[AgentProbeCase] = &[
     deny::CASE,
     doctor::CASE,
     documented::CASE,
@@ -82,7 +83,7 @@ const RULES: &str = "prefix_rule(\n    pattern = [\"echo\", \"FORBIDDEN_MARKER\"
 const JUSTIFICATION: &str = "JUSTIFIED: the marker is off limits here";
 
 /// A verifier that leaves a line beside the repo each time it runs.
-fn counting_verifier(runs: &std::path::Path, check: &str) -> String {
+fn config_of_run_counting_verifier(runs: &std::path::Path, check: &str) -> String {
     let run = format!("echo ran >> '{}'; {check}", runs.display());
     tests_verifier_config_text(&run)
 }
@@ -97,7 +98,7 @@ fn tests_verifier_config_text(run: &str) -> String {
 /// What every headless scenario has in common.
 fn check_agent_ended_cleanly(
     report: &mut ProbeCaseReport,
-    world: &CaseFixture<'_>,
+    world: &ProbeCaseFixture<'_>,
     ran: &ProgramResult,
 ) {
     let trouble = format!("status {:?}\n{}", ran.status, ran.stderr);
@@ -123,7 +124,7 @@ fn check_agent_ended_cleanly(
 /// The one task of a scenario, and how it has to have ended.
 fn check_single_task_ended_as(
     report: &mut ProbeCaseReport,
-    world: &CaseFixture<'_>,
+    world: &ProbeCaseFixture<'_>,
     wanted: &str,
 ) -> Result<Value> {
     let tasks = world.list_recorded_probe_tasks()?;
@@ -135,7 +136,11 @@ fn check_single_task_ended_as(
 }
 
 /// The recorded session, stepped again.
-fn check_replay(report: &mut ProbeCaseReport, world: &CaseFixture<'_>, task: &Value) -> Result<()> {
+fn check_recorded_session_replay(
+    report: &mut ProbeCaseReport,
+    world: &ProbeCaseFixture<'_>,
+    task: &Value,
+) -> Result<()> {
     let session = task
         .get("session")
         .and_then(Value::as_str)
@@ -153,7 +158,7 @@ fn check_replay(report: &mut ProbeCaseReport, world: &CaseFixture<'_>, task: &Va
 /// What is recorded against what the script said, the sub-agents' included.
 fn check_recorded_token_counts(
     report: &mut ProbeCaseReport,
-    world: &CaseFixture<'_>,
+    world: &ProbeCaseFixture<'_>,
     task: &Value,
 ) {
     let (asked, said) = {

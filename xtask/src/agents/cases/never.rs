@@ -7,15 +7,17 @@ use std::time::Duration;
 use checkrein_scripted::{ModelScript, ScriptedModelAction, model_script_from_rounds};
 
 use super::{
-    AgentCase, BOTH, check_agent_ended_cleanly, check_replay, check_single_task_ended_as,
-    counting_verifier, line_containing_text,
+    AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_session_replay,
+    check_single_task_ended_as, config_of_run_counting_verifier, line_containing_text,
 };
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::screen::AgentTmuxSession;
-use crate::agents::world::{CaseEnvironment, CaseFixture, ProbeCaseSetup, task_number_field};
+use crate::agents::world::{
+    ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, task_number_field,
+};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "never",
     about: "says the same words at every stop",
     agents: BOTH,
@@ -35,13 +37,13 @@ fn model_script_claiming_done() -> ModelScript {
 }
 
 fn repeated_claim_fixture<'a>(
-    stage: &'a CaseEnvironment<'a>,
+    stage: &'a ProbeCaseEnvironment<'a>,
     name: &'a str,
-) -> Result<CaseFixture<'a>> {
+) -> Result<ProbeCaseFixture<'a>> {
     stage.create_probe_fixture(ProbeCaseSetup {
         name,
         files: &[("README.md", "a repo\n")],
-        config: counting_verifier(
+        config: config_of_run_counting_verifier(
             &stage.path_beside_probe_repo(name, "runs.txt"),
             "test -f verified.txt",
         ),
@@ -51,7 +53,7 @@ fn repeated_claim_fixture<'a>(
 }
 
 fn probe_agent_that_never_fixes(
-    stage: &CaseEnvironment<'_>,
+    stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
     let headless = repeated_claim_fixture(stage, "headless")?;
@@ -62,7 +64,7 @@ fn probe_agent_that_never_fixes(
     report.print_case_note("-- the same in its terminal UI");
     let shown = repeated_claim_fixture(stage, "screen")?;
     let screen = AgentTmuxSession::start_agent_in_tmux(&shown, "Make it verified.")?;
-    let (found, text) = screen.wait_for_text(LINE, Duration::from_secs(90));
+    let (found, text) = screen.wait_for_screen_text(LINE, Duration::from_secs(90));
     let line = text
         .lines()
         .find(|line| line.contains(LINE))
@@ -73,7 +75,7 @@ fn probe_agent_that_never_fixes(
     check_task_given_up(report, &shown)
 }
 
-fn check_task_given_up(report: &mut ProbeCaseReport, world: &CaseFixture<'_>) -> Result<()> {
+fn check_task_given_up(report: &mut ProbeCaseReport, world: &ProbeCaseFixture<'_>) -> Result<()> {
     let task = check_single_task_ended_as(report, world, "gave_up same_failures")?;
     report.report_whether_as_expected(
         "exactly three stops",
@@ -111,5 +113,5 @@ fn check_task_given_up(report: &mut ProbeCaseReport, world: &CaseFixture<'_>) ->
             &seen,
         );
     }
-    check_replay(report, world, &task)
+    check_recorded_session_replay(report, world, &task)
 }

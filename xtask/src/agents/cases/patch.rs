@@ -6,14 +6,14 @@ use std::io::Result;
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{
-    AgentCase, BOTH, check_agent_ended_cleanly, check_replay, check_single_task_ended_as,
-    report_whether_text_contains, tests_verifier_config_text,
+    AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_session_replay,
+    check_single_task_ended_as, report_whether_text_contains, tests_verifier_config_text,
 };
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{CaseEnvironment, ProbeCaseSetup};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "patch",
     about: "a patch that does not fit is refused and repaired",
     agents: BOTH,
@@ -35,7 +35,7 @@ fn scripted_line_replacement(old: &str, new: &str) -> Vec<ScriptedModelAction> {
 }
 
 fn probe_unfitting_patch_repair(
-    stage: &CaseEnvironment<'_>,
+    stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
     let has_tool = stage.agent.agent_name() == "codex";
@@ -93,5 +93,5 @@ fn probe_unfitting_patch_repair(
         }
     }
     let task = check_single_task_ended_as(report, &world, "task_complete")?;
-    check_replay(report, &world, &task)
+    check_recorded_session_replay(report, &world, &task)
 }

@@ -10,17 +10,18 @@ use checkrein_scripted::{ModelScript, ScriptedModelAction, model_script_from_rou
 use serde_json::Value;
 
 use super::{
-    AgentCase, BOTH, check_replay, check_single_task_ended_as, line_containing_text,
-    report_whether_text_contains, tests_verifier_config_text,
+    AgentProbeCase, BOTH, check_recorded_session_replay, check_single_task_ended_as,
+    line_containing_text, report_whether_text_contains, tests_verifier_config_text,
 };
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::screen::AgentTmuxSession;
 use crate::agents::world::{
-    CaseEnvironment, CaseFixture, ProbeCaseSetup, ProgramResult, ending_text_from_task_json,
+    ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, ProgramResult,
+    ending_text_from_task_json,
 };
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "prompt",
     about: "a rule asks a person: parked and approved, or asked in the terminal UI",
     agents: BOTH,
@@ -32,23 +33,26 @@ const REASON: &str = "ASK: a person says when";
 const COMMAND: &str = "echo PROMPTED > asked.txt";
 const SCREEN_LIMIT: Duration = Duration::from_secs(90);
 
-fn probe_approval_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_approval_case(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     probe_parked_approval(stage, report)?;
     match stage.agent.agent_name() {
         "claude-code" => {
             probe_approved_prompt(stage, report)?;
-            probe_declined_prompt(stage, report)
+            probe_declined_approval_prompt(stage, report)
         }
         _ => probe_parked_approval_in_terminal(stage, report),
     }
 }
 
 fn approval_prompt_probe_fixture<'a>(
-    stage: &'a CaseEnvironment<'a>,
+    stage: &'a ProbeCaseEnvironment<'a>,
     name: &'a str,
     hooks: &'a [HooksToInstall],
     script: ModelScript,
-) -> Result<CaseFixture<'a>> {
+) -> Result<ProbeCaseFixture<'a>> {
     stage.create_probe_fixture(ProbeCaseSetup {
         name,
         files: &[("rules/ask.rules", RULES)],
@@ -73,7 +77,7 @@ fn session_and_ending_from_output(ran: &ProgramResult) -> Result<(String, String
 }
 
 /// What waits, by its id.
-fn waiting_approval_ids(world: &CaseFixture<'_>) -> Result<Vec<String>> {
+fn waiting_approval_ids(world: &ProbeCaseFixture<'_>) -> Result<Vec<String>> {
     let listed = world.run_checkrein(&["approvals", "--json"])?;
     let said: Value = serde_json::from_str(&listed.stdout).map_err(Error::other)?;
     let rows = said.get("approvals").and_then(Value::as_array);
@@ -86,7 +90,10 @@ fn waiting_approval_ids(world: &CaseFixture<'_>) -> Result<Vec<String>> {
         .collect())
 }
 
-fn probe_parked_approval(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_parked_approval(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     report.print_case_note("-- nobody attends");
     let world = approval_prompt_probe_fixture(
         stage,
@@ -149,7 +156,7 @@ fn probe_parked_approval(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseRepo
         &0,
     );
     if let Some(task) = world.list_recorded_probe_tasks()?.last() {
-        check_replay(report, &world, task)?;
+        check_recorded_session_replay(report, &world, task)?;
     }
     Ok(())
 }
@@ -157,7 +164,7 @@ fn probe_parked_approval(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseRepo
 /// A person at a terminal of their own.
 fn probe_approve_in_terminal(
     report: &mut ProbeCaseReport,
-    world: &CaseFixture<'_>,
+    world: &ProbeCaseFixture<'_>,
     id: &str,
 ) -> Result<()> {
     let words: Vec<OsString> = vec![
@@ -166,21 +173,25 @@ fn probe_approve_in_terminal(
         id.into(),
     ];
     let screen = AgentTmuxSession::start_program_in_tmux(world, "approve", &words)?;
-    let (shown, text) = screen.wait_for_text("Approve exactly this?", SCREEN_LIMIT);
+    let (shown, text) = screen.wait_for_screen_text("Approve exactly this?", SCREEN_LIMIT);
     report.report_probe_condition(
         "a person sees what it is",
         shown && text.contains(COMMAND),
         text.trim(),
     );
-    screen.type_line("y")?;
-    screen.wait_for_text("in a few words", SCREEN_LIMIT);
-    screen.type_line("it was planned")?;
-    let (approved, text) = screen.wait_for_text("exactly this call may be made once", SCREEN_LIMIT);
+    screen.type_line_into_terminal("y")?;
+    screen.wait_for_screen_text("in a few words", SCREEN_LIMIT);
+    screen.type_line_into_terminal("it was planned")?;
+    let (approved, text) =
+        screen.wait_for_screen_text("exactly this call may be made once", SCREEN_LIMIT);
     report.report_probe_condition("and approves it", approved, text.trim());
     Ok(())
 }
 
-fn probe_approved_prompt(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_approved_prompt(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     report.print_case_note("-- somebody attends");
     let world = approval_prompt_probe_fixture(
         stage,
@@ -192,7 +203,7 @@ fn probe_approved_prompt(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseRepo
         ]),
     )?;
     let screen = AgentTmuxSession::start_agent_in_tmux(&world, "Do what has to be asked about.")?;
-    let (shown, text) = screen.wait_for_text(REASON, SCREEN_LIMIT);
+    let (shown, text) = screen.wait_for_screen_text(REASON, SCREEN_LIMIT);
     std::fs::write(world.folder.join("screen.txt"), &text)?;
     report.report_probe_condition(
         "the agent's own question shows the reason",
@@ -206,18 +217,18 @@ fn probe_approved_prompt(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseRepo
         &0,
     );
     // Its first choice is yes.
-    screen.type_line("")?;
-    let (done, text) = screen.wait_for_text("Done.", SCREEN_LIMIT);
+    screen.type_line_into_terminal("")?;
+    let (done, text) = screen.wait_for_screen_text("Done.", SCREEN_LIMIT);
     report.report_probe_condition("answered there, the work goes on", done, text.trim());
     report.report_whether_as_expected("it ran", &world.has_repo_file("asked.txt"), &true);
     wait_until_agent_stop_answered(&world)?;
     drop(screen);
     let task = check_single_task_ended_as(report, &world, "task_complete")?;
-    check_replay(report, &world, &task)
+    check_recorded_session_replay(report, &world, &task)
 }
 
 /// The agent's last line is on the screen a moment before its stop is answered.
-fn wait_until_agent_stop_answered(world: &CaseFixture<'_>) -> Result<()> {
+fn wait_until_agent_stop_answered(world: &ProbeCaseFixture<'_>) -> Result<()> {
     let until = std::time::Instant::now() + SCREEN_LIMIT;
     while world
         .list_recorded_probe_tasks()?
@@ -230,7 +241,10 @@ fn wait_until_agent_stop_answered(world: &CaseFixture<'_>) -> Result<()> {
     Ok(())
 }
 
-fn probe_declined_prompt(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_declined_approval_prompt(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     report.print_case_note("-- somebody attends and says no");
     let world = approval_prompt_probe_fixture(
         stage,
@@ -242,17 +256,17 @@ fn probe_declined_prompt(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseRepo
         ]),
     )?;
     let screen = AgentTmuxSession::start_agent_in_tmux(&world, "Do what has to be asked about.")?;
-    let (shown, text) = screen.wait_for_text(REASON, SCREEN_LIMIT);
+    let (shown, text) = screen.wait_for_screen_text(REASON, SCREEN_LIMIT);
     report.report_probe_condition("the agent's own question is there", shown, text.trim());
     screen.press_key("Escape")?;
-    let (done, text) = screen.wait_for_text("Interrupted", SCREEN_LIMIT);
+    let (done, text) = screen.wait_for_screen_text("Interrupted", SCREEN_LIMIT);
     report.report_probe_condition("no is no", done, text.trim());
     report.report_whether_as_expected("it did not run", &world.has_repo_file("asked.txt"), &false);
     Ok(())
 }
 
 fn probe_parked_approval_in_terminal(
-    stage: &CaseEnvironment<'_>,
+    stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
     report.print_case_note("-- somebody attends, and the agent cannot ask them");
@@ -268,7 +282,7 @@ fn probe_parked_approval_in_terminal(
         ]),
     )?;
     let screen = AgentTmuxSession::start_agent_in_tmux(&world, "Do what has to be asked about.")?;
-    let (shown, text) = screen.wait_for_text("checkrein: awaiting_human", SCREEN_LIMIT);
+    let (shown, text) = screen.wait_for_screen_text("checkrein: awaiting_human", SCREEN_LIMIT);
     std::fs::write(world.folder.join("screen.txt"), &text)?;
     report.report_probe_condition(
         "the screen shows the ending",
@@ -289,9 +303,9 @@ fn probe_parked_approval_in_terminal(
     // Typed in one go with its Enter it would be taken for a paste.
     const GO_ON: &str = "It is approved; go on.";
     screen.press_key(GO_ON)?;
-    screen.wait_for_text(GO_ON, SCREEN_LIMIT);
+    screen.wait_for_screen_text(GO_ON, SCREEN_LIMIT);
     screen.press_key("Enter")?;
-    let (done, text) = screen.wait_for_text("Done.", SCREEN_LIMIT);
+    let (done, text) = screen.wait_for_screen_text("Done.", SCREEN_LIMIT);
     report.report_probe_condition("the same session goes on", done, text.trim());
     report.report_whether_as_expected("it ran", &world.has_repo_file("asked.txt"), &true);
     wait_until_agent_stop_answered(&world)?;
@@ -310,7 +324,7 @@ fn probe_parked_approval_in_terminal(
         ],
     );
     if let Some(task) = world.list_recorded_probe_tasks()?.last() {
-        check_replay(report, &world, task)?;
+        check_recorded_session_replay(report, &world, task)?;
     }
     Ok(())
 }

@@ -10,14 +10,14 @@ use checkrein_scripted::{ModelScript, ScriptedModelAction};
 use serde_json::json;
 
 use super::{
-    AgentCase, BOTH, check_agent_ended_cleanly, check_replay, check_single_task_ended_as,
-    line_containing_text, tests_verifier_config_text,
+    AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_session_replay,
+    check_single_task_ended_as, line_containing_text, tests_verifier_config_text,
 };
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{CaseEnvironment, CaseFixture, ProbeCaseSetup};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "protect",
     about: "a protected test that no tool can change",
     agents: BOTH,
@@ -114,7 +114,7 @@ fn new_protected_write_attempt(
     }
 }
 
-fn write_attempt_by_tool_call(
+fn protected_write_try_by_tool_call(
     tool: &'static str,
     what: &str,
     input: serde_json::Value,
@@ -130,9 +130,7 @@ fn write_attempt_by_tool_call(
     )
 }
 
-fn probe_shell_tampering_attempts(
-    tool: &'static str,
-) -> impl Iterator<Item = ProtectedFileWriteTry> {
+fn shell_tampering_attempts(tool: &'static str) -> impl Iterator<Item = ProtectedFileWriteTry> {
     SHELL.iter().map(move |command| {
         let first = command.lines().next().unwrap_or_default();
         new_protected_write_attempt(
@@ -148,22 +146,22 @@ fn claude_code_tampering_attempts(repo: &Path) -> Vec<ProtectedFileWriteTry> {
     let notebook = repo.join(NOTEBOOK).display().to_string();
     let edit = json!({ "old_string": "== 42", "new_string": "== 41" });
     let mut tries = vec![
-        write_attempt_by_tool_call(
+        protected_write_try_by_tool_call(
             "Edit",
             "a line",
             json!({ "file_path": test, "old_string": "== 42", "new_string": "== 41" }),
         ),
-        write_attempt_by_tool_call(
+        protected_write_try_by_tool_call(
             "MultiEdit",
             "a line",
             json!({ "file_path": test, "edits": [edit] }),
         ),
-        write_attempt_by_tool_call(
+        protected_write_try_by_tool_call(
             "Write",
             "all of it",
             json!({ "file_path": test, "content": WEAK }),
         ),
-        write_attempt_by_tool_call(
+        protected_write_try_by_tool_call(
             "Write",
             "a new one",
             json!({ "file_path": repo.join("tests/conftest.py"), "content": WEAK }),
@@ -176,7 +174,7 @@ fn claude_code_tampering_attempts(repo: &Path) -> Vec<ProtectedFileWriteTry> {
             tool: "ToolSearch".to_owned(),
             input: json!({ "query": "select:NotebookEdit", "max_results": 1 }),
         }),
-        ..write_attempt_by_tool_call(
+        ..protected_write_try_by_tool_call(
             "NotebookEdit",
             "a cell",
             json!({
@@ -185,14 +183,14 @@ fn claude_code_tampering_attempts(repo: &Path) -> Vec<ProtectedFileWriteTry> {
             }),
         )
     });
-    tries.extend(probe_shell_tampering_attempts("Bash"));
+    tries.extend(shell_tampering_attempts("Bash"));
     tries
 }
 
 fn codex_protected_write_attempts() -> Vec<ProtectedFileWriteTry> {
     let patch = |what: &str, body: &str| {
         let text = format!("*** Begin Patch\n{body}\n*** End Patch\n");
-        write_attempt_by_tool_call("apply_patch", what, json!(text))
+        protected_write_try_by_tool_call("apply_patch", what, json!(text))
     };
     let mut tries = vec![
         patch(
@@ -218,7 +216,7 @@ fn codex_protected_write_attempts() -> Vec<ProtectedFileWriteTry> {
             "*** Update File: src/app.py\n@@\n-    return 41\n+    return 43\n*** Update File: tests/test_x.py\n@@\n-    assert answer() == 42\n+    pass",
         ),
     ];
-    tries.extend(probe_shell_tampering_attempts("exec_command"));
+    tries.extend(shell_tampering_attempts("exec_command"));
     // No hook of Codex is asked about what is typed at a program that runs.
     tries.extend(
         PROMPTS
@@ -228,7 +226,7 @@ fn codex_protected_write_attempts() -> Vec<ProtectedFileWriteTry> {
                     tool: "exec_command".to_owned(),
                     input: json!({ "cmd": program, "tty": true, "yield_time_ms": 500 }),
                 }),
-                ..write_attempt_by_tool_call(
+                ..protected_write_try_by_tool_call(
                     "write_stdin",
                     program,
                     json!({ "session_id": 0, "chars": typed, "yield_time_ms": 500 }),
@@ -258,8 +256,8 @@ fn read_tests_folder_files(repo: &Path) -> Result<Vec<(std::path::PathBuf, Vec<u
 }
 
 /// The model: looks, tries everything that it has a tool for, mends the source, says done.
-fn write_attempts_script(
-    stage: &CaseEnvironment<'_>,
+fn model_script_trying_writes(
+    stage: &ProbeCaseEnvironment<'_>,
     came: &Arc<Mutex<Vec<ProtectedWriteAttemptResult>>>,
 ) -> ModelScript {
     let repo = stage.path_beside_probe_repo("main", "repo");
@@ -338,7 +336,7 @@ fn call_with_exec_session_id(act: ScriptedModelAction, told: &str) -> ScriptedMo
 }
 
 /// A branch on which the test is weaker.
-fn create_weakened_test_branch(world: &CaseFixture<'_>) -> Result<()> {
+fn create_weakened_test_branch(world: &ProbeCaseFixture<'_>) -> Result<()> {
     let made = world.run_probe_command(Command::new("sh").args([
         "-c",
         "git checkout -q -b weak && cp src/weak.py tests/test_x.py && \
@@ -350,7 +348,10 @@ fn create_weakened_test_branch(world: &CaseFixture<'_>) -> Result<()> {
     }
 }
 
-fn probe_protected_tests(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_protected_tests(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     let came = Arc::new(Mutex::new(Vec::new()));
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
@@ -360,7 +361,7 @@ fn probe_protected_tests(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseRepo
             tests_verifier_config_text("grep -q 'return 42' src/app.py")
         ),
         hooks: &[HooksToInstall::User],
-        script: write_attempts_script(stage, &came),
+        script: model_script_trying_writes(stage, &came),
     })?;
     create_weakened_test_branch(&world)?;
     let ran = world.run_agent_headless("Make the test pass.")?;
@@ -391,5 +392,5 @@ fn probe_protected_tests(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseRepo
     let text = std::fs::read_to_string(world.repo.join(TEST))?;
     report.report_whether_as_expected("the test is as it was", &text.as_str(), &HONEST);
     let task = check_single_task_ended_as(report, &world, "task_complete")?;
-    check_replay(report, &world, &task)
+    check_recorded_session_replay(report, &world, &task)
 }

@@ -5,14 +5,14 @@ use std::io::Result;
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{
-    AgentCase, BOTH, check_agent_ended_cleanly, check_replay, check_single_task_ended_as,
-    counting_verifier,
+    AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_session_replay,
+    check_single_task_ended_as, config_of_run_counting_verifier,
 };
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{CaseEnvironment, ProbeCaseSetup, task_number_field};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, task_number_field};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "question",
     about: "ten read-only calls, nothing changed",
     agents: BOTH,
@@ -33,7 +33,7 @@ const READING: [&str; 10] = [
 ];
 
 fn probe_read_only_question(
-    stage: &CaseEnvironment<'_>,
+    stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
     let mut script: Vec<Vec<ScriptedModelAction>> = READING
@@ -46,7 +46,10 @@ fn probe_read_only_question(
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("README.md", "a fox\nand a line\n")],
-        config: counting_verifier(&stage.path_beside_probe_repo("main", "runs.txt"), "false"),
+        config: config_of_run_counting_verifier(
+            &stage.path_beside_probe_repo("main", "runs.txt"),
+            "false",
+        ),
         hooks: &[HooksToInstall::User],
         script: model_script_from_rounds(script),
     })?;
@@ -69,5 +72,5 @@ fn probe_read_only_question(
         &Some(10),
     );
     report.report_whether_as_expected("one stop", &task_number_field(&task, "stops"), &Some(1));
-    check_replay(report, &world, &task)
+    check_recorded_session_replay(report, &world, &task)
 }

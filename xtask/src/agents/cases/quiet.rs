@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
-use super::{AgentCase, CLAUDE_CODE, check_single_task_ended_as, counting_verifier};
+use super::{
+    AgentProbeCase, CLAUDE_CODE, check_single_task_ended_as, config_of_run_counting_verifier,
+};
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::screen::AgentTmuxSession;
 use crate::agents::world::{
-    CaseEnvironment, CaseFixture, ProbeCaseSetup, ending_text_from_task_json,
+    ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, ending_text_from_task_json,
 };
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "quiet",
     about: "five plain questions, a false done and an honest one, as the terminal shows them",
     agents: CLAUDE_CODE,
@@ -42,7 +44,7 @@ const QUESTIONS: [(&str, &str); 5] = [
 ];
 
 fn probe_what_terminal_shows(
-    stage: &CaseEnvironment<'_>,
+    stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
     probe_plain_questions(stage, report)?;
@@ -50,13 +52,16 @@ fn probe_what_terminal_shows(
     run_false_then_true_claim(stage, report, "[ui]\nverified = \"line\"\n", "one-line")
 }
 
-fn probe_plain_questions(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_plain_questions(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     report.print_case_note("-- five plain questions in one session");
     let say = |at: usize| QUESTIONS.get(at).map_or("", |(_, answer)| answer);
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "questions",
         files: &[("README.md", "a quick fox\nand a line\n")],
-        config: counting_verifier(
+        config: config_of_run_counting_verifier(
             &stage.path_beside_probe_repo("questions", "runs.txt"),
             "false",
         ),
@@ -81,16 +86,16 @@ fn probe_plain_questions(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseRepo
             Some(screen) => type_prompt(screen, asked)?,
         }
         let Some(screen) = &screen else { continue };
-        let (shown, now) = screen.wait_for_text(answer, SCREEN_LIMIT);
+        let (shown, now) = screen.wait_for_screen_text(answer, SCREEN_LIMIT);
         report.report_probe_condition(&format!("answered: {asked}"), shown, now.trim());
         wait_for_recorded_task_endings(&world, number + 1)?;
         // What a hook says appears after the answer.
         std::thread::sleep(Duration::from_secs(1));
-        text = screen.wait_for_text(answer, Duration::ZERO).1;
+        text = screen.wait_for_screen_text(answer, Duration::ZERO).1;
     }
     drop(screen);
     std::fs::write(world.folder.join("screen.txt"), &text)?;
-    check_screen_silent(report, &text);
+    check_screen_shows_no_checkrein(report, &text);
     // The agent's own words, wherever a hook did not end in silence.
     report.report_whether_as_expected("and no word of hooks", &text.contains("hook"), &false);
     let tasks = world.list_recorded_probe_tasks()?;
@@ -110,7 +115,7 @@ fn probe_plain_questions(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseRepo
 
 /// A claim that is false, sent back, and then true.
 fn run_false_then_true_claim(
-    stage: &CaseEnvironment<'_>,
+    stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
     ui: &str,
     name: &str,
@@ -122,7 +127,7 @@ fn run_false_then_true_claim(
         files: &[("README.md", "a quick fox\n")],
         config: format!(
             "{}\n{ui}",
-            counting_verifier(&runs, "grep -q hare README.md")
+            config_of_run_counting_verifier(&runs, "grep -q hare README.md")
         ),
         hooks: &[HooksToInstall::User],
         script: model_script_from_rounds(vec![
@@ -133,14 +138,14 @@ fn run_false_then_true_claim(
         ]),
     })?;
     let screen = AgentTmuxSession::start_agent_in_tmux(&world, "Make the README speak of a hare.")?;
-    let (back, text) = screen.wait_for_text("not done yet", SCREEN_LIMIT);
+    let (back, text) = screen.wait_for_screen_text("not done yet", SCREEN_LIMIT);
     report.report_probe_condition("the false claim is seen to be sent back", back, text.trim());
-    let (shown, text) = screen.wait_for_text("It really does now.", SCREEN_LIMIT);
+    let (shown, text) = screen.wait_for_screen_text("It really does now.", SCREEN_LIMIT);
     report.report_probe_condition("the honest one is there", shown, text.trim());
     wait_for_recorded_task_endings(&world, 1)?;
     std::thread::sleep(Duration::from_secs(1));
     let text = screen
-        .wait_for_text("It really does now.", Duration::ZERO)
+        .wait_for_screen_text("It really does now.", Duration::ZERO)
         .1;
     drop(screen);
     std::fs::write(world.folder.join("screen.txt"), &text)?;
@@ -148,7 +153,7 @@ fn run_false_then_true_claim(
         .rsplit_once("It really does now.")
         .map_or("", |(_, after)| after);
     if ui.is_empty() {
-        check_screen_silent(report, after);
+        check_screen_shows_no_checkrein(report, after);
     } else {
         let line = after.lines().find(|line| line.contains("checkrein:"));
         report.report_probe_condition("one line says that it is verified", line.is_some(), after);
@@ -163,7 +168,7 @@ fn run_false_then_true_claim(
     Ok(())
 }
 
-fn check_screen_silent(report: &mut ProbeCaseReport, text: &str) {
+fn check_screen_shows_no_checkrein(report: &mut ProbeCaseReport, text: &str) {
     let said: Vec<&str> = text
         .lines()
         .filter(|line| OWN_WORDS.iter().any(|ours| line.contains(ours)))
@@ -178,12 +183,12 @@ fn check_screen_silent(report: &mut ProbeCaseReport, text: &str) {
 /// Typed in one go with its Enter it would be taken for a paste.
 fn type_prompt(screen: &AgentTmuxSession, text: &str) -> Result<()> {
     screen.press_key(text)?;
-    screen.wait_for_text(text, SCREEN_LIMIT);
+    screen.wait_for_screen_text(text, SCREEN_LIMIT);
     screen.press_key("Enter")
 }
 
 /// The answer is on the screen a moment before its stop is answered.
-fn wait_for_recorded_task_endings(world: &CaseFixture<'_>, tasks: usize) -> Result<()> {
+fn wait_for_recorded_task_endings(world: &ProbeCaseFixture<'_>, tasks: usize) -> Result<()> {
     let until = std::time::Instant::now() + SCREEN_LIMIT;
     while std::time::Instant::now() < until {
         let all = world.list_recorded_probe_tasks()?;

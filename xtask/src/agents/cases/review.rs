@@ -8,20 +8,24 @@ use std::time::Duration;
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{
-    AgentCase, check_agent_ended_cleanly, check_single_task_ended_as, tests_verifier_config_text,
+    AgentProbeCase, check_agent_ended_cleanly, check_single_task_ended_as,
+    tests_verifier_config_text,
 };
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::screen::AgentTmuxSession;
-use crate::agents::world::{CaseEnvironment, ProbeCaseSetup};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "review",
     about: "init asks for Codex's review, and Codex takes it",
     agents: &["codex"],
     run: run_hook_review_case,
 };
 
-fn run_hook_review_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn run_hook_review_case(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("README.md", "a repo\n")],
@@ -40,11 +44,11 @@ fn run_hook_review_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseRepor
     let words = ["init", "--agent", "codex"].map(Into::into);
     let words: Vec<_> = std::iter::once(checkrein).chain(words).collect();
     let screen = AgentTmuxSession::start_program_in_tmux(&world, "init", &words)?;
-    let (asked, text) = screen.wait_for_text("[y/N]", Duration::from_secs(30));
+    let (asked, text) = screen.wait_for_screen_text("[y/N]", Duration::from_secs(30));
     report.report_probe_condition("a person is asked", asked, text.trim_end());
-    screen.type_line("y")?;
+    screen.type_line_into_terminal("y")?;
     let (written, text) =
-        screen.wait_for_text("your review of these hooks", Duration::from_secs(30));
+        screen.wait_for_screen_text("your review of these hooks", Duration::from_secs(30));
     report.report_probe_condition("and the review is written", written, text.trim_end());
     drop(screen);
 

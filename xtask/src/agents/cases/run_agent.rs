@@ -6,15 +6,18 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::{AgentCase, BOTH, check_replay, counting_verifier, report_whether_text_contains};
+use super::{
+    AgentProbeCase, BOTH, check_recorded_session_replay, config_of_run_counting_verifier,
+    report_whether_text_contains,
+};
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{
-    CaseEnvironment, CaseFixture, ProbeCaseSetup, ProgramResult, ending_text_from_task_json,
-    task_number_field, write_file,
+    ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, ProgramResult,
+    ending_text_from_task_json, task_number_field, write_file,
 };
 use checkrein_scripted::{ModelScript, ScriptedModelAction, model_script_from_rounds};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "run-agent",
     about: "run --agent: complete, gave up, wall clock, early exit, silent hooks, resume, usage",
     agents: BOTH,
@@ -23,7 +26,10 @@ pub(super) const CASE: AgentCase = AgentCase {
 
 const TASK: &str = "Make it verified.";
 
-fn probe_checkrein_run(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_checkrein_run(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     probe_completed_run(stage, report)?;
     probe_given_up_task(stage, report)?;
     probe_wall_clock_cap(stage, report)?;
@@ -34,12 +40,12 @@ fn probe_checkrein_run(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport
 }
 
 fn wrapper_run_fixture<'a>(
-    stage: &'a CaseEnvironment<'a>,
+    stage: &'a ProbeCaseEnvironment<'a>,
     name: &'a str,
     caps: &str,
     script: ModelScript,
-) -> Result<CaseFixture<'a>> {
-    let check = counting_verifier(
+) -> Result<ProbeCaseFixture<'a>> {
+    let check = config_of_run_counting_verifier(
         &stage.path_beside_probe_repo(name, "runs.txt"),
         "test -f verified.txt",
     );
@@ -65,7 +71,7 @@ fn parse_checkrein_run_json(ran: &ProgramResult) -> Result<Value> {
 
 fn expect_run_ending(
     report: &mut ProbeCaseReport,
-    world: &CaseFixture<'_>,
+    world: &ProbeCaseFixture<'_>,
     ran: &ProgramResult,
     code: i32,
     wanted: &str,
@@ -93,7 +99,7 @@ fn expect_run_ending(
         &ending_text_from_task_json(&task),
         &wanted.to_owned(),
     );
-    check_replay(report, world, &task)?;
+    check_recorded_session_replay(report, world, &task)?;
     Ok(said)
 }
 
@@ -120,7 +126,10 @@ fn check_reported_token_usage(
     );
 }
 
-fn probe_completed_run(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_completed_run(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     report.print_case_note("-- it is sent back once, and then done; then taken up again");
     let world = wrapper_run_fixture(
         stage,
@@ -190,7 +199,10 @@ fn probe_completed_run(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport
     Ok(())
 }
 
-fn probe_given_up_task(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_given_up_task(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     report.print_case_note("-- it never does what it says");
     let world = wrapper_run_fixture(
         stage,
@@ -211,7 +223,7 @@ fn probe_given_up_task(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport
 
 /// Somebody takes the work away between the accepted stop and the end of the agent's process.
 fn probe_change_after_accepted_stop(
-    stage: &CaseEnvironment<'_>,
+    stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
     report.print_case_note("-- accepted, and changed before its process is gone");
@@ -250,7 +262,10 @@ fn probe_change_after_accepted_stop(
     Ok(())
 }
 
-fn probe_wall_clock_cap(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_wall_clock_cap(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     report.print_case_note("-- it does not come back");
     let pid = stage.path_beside_probe_repo("wall", "pid.txt");
     let sleep = format!("echo $$ > '{}'; exec sleep 600", pid.display());
@@ -275,7 +290,7 @@ fn probe_wall_clock_cap(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseRepor
 }
 
 fn probe_agent_killed_midwork(
-    stage: &CaseEnvironment<'_>,
+    stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
     report.print_case_note("-- its process dies in the middle of the work");
@@ -310,7 +325,7 @@ fn probe_agent_killed_midwork(
 }
 
 fn probe_hooks_switched_off(
-    stage: &CaseEnvironment<'_>,
+    stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
     report.print_case_note("-- the person's own settings switch hooks off");
@@ -349,7 +364,7 @@ fn probe_hooks_switched_off(
 }
 
 fn probe_unstartable_agent(
-    stage: &CaseEnvironment<'_>,
+    stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
     report.print_case_note("-- it fails before it has done anything");
@@ -369,7 +384,7 @@ fn probe_unstartable_agent(
 }
 
 /// Every settings file in which a hook could stand, as it is.
-fn hook_settings_files(world: &CaseFixture<'_>) -> Vec<(std::path::PathBuf, Option<String>)> {
+fn hook_settings_files(world: &ProbeCaseFixture<'_>) -> Vec<(std::path::PathBuf, Option<String>)> {
     [
         world.home.join(".claude/settings.json"),
         world.repo.join(".claude/settings.json"),

@@ -7,12 +7,12 @@ use std::process::Command;
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 use serde_json::Value;
 
-use super::{AgentCase, BOTH, check_agent_ended_cleanly, report_whether_text_contains};
+use super::{AgentProbeCase, BOTH, check_agent_ended_cleanly, report_whether_text_contains};
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{CaseEnvironment, CaseFixture, ProbeCaseSetup};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "shipped",
     about: "the shipped policy after init, and what of it holds without a config",
     agents: BOTH,
@@ -25,7 +25,10 @@ const CANARY: &str = "canary.txt";
 const DISK: &str = "mkfs.ext4 -F /dev/sdzz9";
 const PUSH: &str = "git push -f origin HEAD:refs/heads/main";
 
-fn probe_shipped_policy(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_shipped_policy(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     report.print_case_note("-- a freshly initialised repo");
     let world = shipped_policy_probe_fixture(stage, "init", &[])?;
     let init = world.run_checkrein(&["init", "--agent", stage.agent.agent_name()])?;
@@ -66,10 +69,10 @@ fn probe_shipped_policy(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseRepor
 }
 
 fn shipped_policy_probe_fixture<'a>(
-    stage: &'a CaseEnvironment<'a>,
+    stage: &'a ProbeCaseEnvironment<'a>,
     name: &'a str,
     hooks: &'a [HooksToInstall],
-) -> Result<CaseFixture<'a>> {
+) -> Result<ProbeCaseFixture<'a>> {
     // Should it ever run, then only where the home is this world's own.
     let folder = stage.path_beside_probe_repo(name, "home");
     let home = folder.display();
@@ -102,13 +105,13 @@ fn shipped_policy_probe_fixture<'a>(
 }
 
 /// What the model was told after so many of its calls.
-fn text_told_to_scripted_model(world: &CaseFixture<'_>, at: usize) -> String {
+fn text_told_to_scripted_model(world: &ProbeCaseFixture<'_>, at: usize) -> String {
     let seen = world.model.model_request_log();
     let asked = seen.requests.get(at).map(|asked| asked.new_text.clone());
     asked.unwrap_or_default()
 }
 
-fn check_destruction_was_refused(report: &mut ProbeCaseReport, world: &CaseFixture<'_>) {
+fn check_destruction_was_refused(report: &mut ProbeCaseReport, world: &ProbeCaseFixture<'_>) {
     let canary = world.home.join(CANARY).exists();
     report.report_whether_as_expected("the home folder is still there", &canary, &true);
     for (at, what, why) in [
@@ -126,13 +129,13 @@ fn check_destruction_was_refused(report: &mut ProbeCaseReport, world: &CaseFixtu
     }
 }
 
-fn is_branch_pushed(world: &CaseFixture<'_>) -> Result<bool> {
+fn is_branch_pushed(world: &ProbeCaseFixture<'_>) -> Result<bool> {
     let remote = world.folder.join("remote.git");
     let listed = world.run_probe_command(Command::new("git").arg("ls-remote").arg(remote))?;
     Ok(listed.stdout.contains("refs/heads/main"))
 }
 
-fn listed_approval_ids(world: &CaseFixture<'_>) -> Result<Vec<String>> {
+fn listed_approval_ids(world: &ProbeCaseFixture<'_>) -> Result<Vec<String>> {
     let listed = world.run_checkrein(&["approvals", "--json"])?;
     let said: Value = serde_json::from_str(&listed.stdout).map_err(Error::other)?;
     let rows = said.get("approvals").and_then(Value::as_array);

@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use checkrein_scripted::{ModelScript, ScriptedModelAction};
 
 use super::{
-    AgentCase, CLAUDE_CODE, JUSTIFICATION, RULES, check_agent_ended_cleanly,
-    check_recorded_token_counts, check_replay, check_single_task_ended_as, counting_verifier,
-    report_whether_text_contains,
+    AgentProbeCase, CLAUDE_CODE, JUSTIFICATION, RULES, check_agent_ended_cleanly,
+    check_recorded_session_replay, check_recorded_token_counts, check_single_task_ended_as,
+    config_of_run_counting_verifier, report_whether_text_contains,
 };
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{CaseEnvironment, ProbeCaseSetup, task_number_field};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, task_number_field};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "subagent",
     about: "the Agent tool",
     agents: CLAUDE_CODE,
@@ -27,7 +27,7 @@ const SUBAGENT_TASK: &str = "ERRAND: try the marker, then write sub.txt.";
 /// No count of runs was taken.
 const UNKNOWN: usize = usize::MAX;
 
-fn run_subagent_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn run_subagent_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
     let runs = stage.path_beside_probe_repo("main", "runs.txt");
     let before = Arc::new(AtomicUsize::new(UNKNOWN));
     let world = stage.create_probe_fixture(ProbeCaseSetup {
@@ -35,7 +35,7 @@ fn run_subagent_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) 
         files: &[("rules/marker.rules", RULES)],
         config: format!(
             "[policy]\nrules = [\"rules/*.rules\"]\n\n{}",
-            counting_verifier(&runs, "test -f verified.txt")
+            config_of_run_counting_verifier(&runs, "test -f verified.txt")
         ),
         hooks: &[HooksToInstall::User],
         script: subagent_delegation_script(runs, Arc::clone(&before)),
@@ -97,7 +97,7 @@ fn run_subagent_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) 
         &Some(4),
     );
     check_recorded_token_counts(report, &world, &task);
-    check_replay(report, &world, &task)
+    check_recorded_session_replay(report, &world, &task)
 }
 
 fn subagent_delegation_script(runs: std::path::PathBuf, before: Arc<AtomicUsize>) -> ModelScript {

@@ -5,21 +5,24 @@ use std::io::Result;
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{
-    AgentCase, BOTH, check_agent_ended_cleanly, check_recorded_token_counts,
+    AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_token_counts,
     check_single_task_ended_as, tests_verifier_config_text,
 };
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{CaseEnvironment, ProbeCaseSetup};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "tokens",
     about: "output tokens against the script",
     agents: BOTH,
     run: probe_token_counting,
 };
 
-fn probe_token_counting(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_token_counting(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("README.md", "a repo\n")],

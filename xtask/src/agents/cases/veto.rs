@@ -8,13 +8,14 @@ use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 use serde_json::json;
 
 use super::{
-    AgentCase, BOTH, check_agent_ended_cleanly, check_replay, report_whether_text_contains,
+    AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_session_replay,
+    report_whether_text_contains,
 };
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{CaseEnvironment, ProbeCaseSetup};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "veto",
     about: "a second model vetoes a call and rewrites another",
     agents: BOTH,
@@ -23,7 +24,7 @@ pub(super) const CASE: AgentCase = AgentCase {
 
 const REASON: &str = "the goal says draft only";
 
-fn run_veto_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn run_veto_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
     let setup = |name| ProbeCaseSetup {
         name,
         files: &[("README.md", "a fox\n")],
@@ -86,7 +87,7 @@ fn run_veto_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> R
     report_whether_text_contains(report, "the agent was told why", &heard, "[verifier-veto]");
     report_whether_text_contains(report, "and what instead", &heard, "touch right.txt");
     for task in world.list_recorded_probe_tasks()? {
-        check_replay(report, &world, &task)?;
+        check_recorded_session_replay(report, &world, &task)?;
     }
 
     drop(second);
@@ -109,7 +110,7 @@ fn run_veto_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> R
         "said nothing that counts",
     );
     for task in world.list_recorded_probe_tasks()? {
-        check_replay(report, &world, &task)?;
+        check_recorded_session_replay(report, &world, &task)?;
     }
     Ok(())
 }

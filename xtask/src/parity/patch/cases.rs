@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::random::PatchRng;
 
 /// A tree and a patch for it.
-pub(super) struct PatchCase {
+pub(super) struct PatchParityCase {
     pub(super) files: BTreeMap<String, String>,
     /// Links and what they name.
     pub(super) links: Vec<(String, String)>,
@@ -80,7 +80,7 @@ const JUNK: &[&str] = &[
     "***",
 ];
 
-pub(super) fn generate_patch_parity_case(seed: u64) -> PatchCase {
+pub(super) fn generate_patch_parity_case(seed: u64) -> PatchParityCase {
     let mut random = PatchRng::new(seed);
     let mut files = BTreeMap::new();
     for _ in 0..1 + random.random_below(4) {
@@ -96,7 +96,7 @@ pub(super) fn generate_patch_parity_case(seed: u64) -> PatchCase {
         }
     }
     let patch = random_patch_text(&mut random, &files);
-    PatchCase {
+    PatchParityCase {
         files,
         links,
         patch,
@@ -232,9 +232,15 @@ fn push_random_patch_operation(
                 lines.push(format!("+{line}"));
             }
         }
-        2 => lines.push(format!("*** Delete File: {}", respell_path(random, &name))),
+        2 => lines.push(format!(
+            "*** Delete File: {}",
+            randomly_respell_path(random, &name)
+        )),
         _ => {
-            lines.push(format!("*** Update File: {}", respell_path(random, &name)));
+            lines.push(format!(
+                "*** Update File: {}",
+                randomly_respell_path(random, &name)
+            ));
             if random.random_bool_with_percent(15) {
                 let path = random_patch_target(random, &name);
                 lines.push(format!("*** Move to: {path}"));
@@ -251,7 +257,7 @@ fn random_patch_target(random: &mut PatchRng, name: &str) -> String {
         0..=4 => "new.txt".to_owned(),
         5 | 6 => "new/folder/file.rs".to_owned(),
         7 => name.to_owned(),
-        8 => respell_path(random, name),
+        8 => randomly_respell_path(random, name),
         9 => format!("{name}/below"),
         10 => "src".to_owned(),
         11 if random.random_bool_with_percent(30) => "../outside/x".to_owned(),
@@ -264,7 +270,7 @@ fn random_patch_target(random: &mut PatchRng, name: &str) -> String {
     }
 }
 
-fn respell_path(random: &mut PatchRng, name: &str) -> String {
+fn randomly_respell_path(random: &mut PatchRng, name: &str) -> String {
     match random.random_below(40) {
         0 => format!("./{name}"),
         1 => format!("src/../{name}"),

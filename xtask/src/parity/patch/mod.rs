@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use cases::PatchCase;
+use cases::PatchParityCase;
 use checkrein_patch::{
     DiskTree, HunkMatchDialect, PatchPlan, PatchRefusal, PatchRefusalCause, PathBelowRoot,
     apply_patch_plan, check_patch, parse_patch, render_refusals,
@@ -108,21 +108,21 @@ const SAME: &str = "same tree";
 const BOTH_REFUSE: &str = "both refuse, nothing changed";
 const UNEXPLAINED: &str = "UNEXPLAINED";
 
-struct PatchComparison {
+struct CheckreinAndCodexPatchRuns {
     category: &'static str,
     differs: bool,
     story: String,
 }
 
 fn compare_patch_parity_case(
-    case: &PatchCase,
+    case: &PatchParityCase,
     place: &Path,
     tool: &Path,
-) -> Result<PatchComparison, String> {
+) -> Result<CheckreinAndCodexPatchRuns, String> {
     let (theirs, ours) = (place.join("theirs/tree"), place.join("ours/tree"));
     write_parity_case_tree(case, &theirs)?;
     write_parity_case_tree(case, &ours)?;
-    let before = read_tree(place.join("theirs").as_path())?;
+    let before = read_tree_contents(place.join("theirs").as_path())?;
     let patch = |root: &Path| {
         let name = root.file_name().unwrap_or_default().to_string_lossy();
         case.patch
@@ -136,10 +136,11 @@ fn compare_patch_parity_case(
         .output()
         .map_err(|error| error.to_string())?;
     let done = parity_apply_with_checkrein(&patch(&ours), &ours, &place.join("memory"));
-    let after_theirs = read_tree(&place.join("theirs"))?;
-    let after_ours = read_tree(&place.join("ours"))?;
+    let after_theirs = read_tree_contents(&place.join("theirs"))?;
+    let after_ours = read_tree_contents(&place.join("ours"))?;
     let succeeded = output.status.success();
-    let what = classify_difference(&before, succeeded, &after_theirs, &done, &after_ours);
+    let what =
+        classify_patch_parity_difference(&before, succeeded, &after_theirs, &done, &after_ours);
     let differs = what != SAME && what != BOTH_REFUSE;
     let mut story = String::new();
     if differs {
@@ -157,7 +158,7 @@ fn compare_patch_parity_case(
             describe_tree_differences(&after_ours, &[&before, &after_theirs]),
         );
     }
-    Ok(PatchComparison {
+    Ok(CheckreinAndCodexPatchRuns {
         category: what,
         differs,
         story,
@@ -192,7 +193,7 @@ fn parity_apply_with_checkrein(
     Ok(plan)
 }
 
-fn classify_difference(
+fn classify_patch_parity_difference(
     before: &TreeContents,
     succeeded: bool,
     theirs: &TreeContents,
@@ -235,7 +236,7 @@ fn classify_difference(
     UNEXPLAINED
 }
 
-fn write_parity_case_tree(case: &PatchCase, root: &Path) -> Result<(), String> {
+fn write_parity_case_tree(case: &PatchParityCase, root: &Path) -> Result<(), String> {
     let write = || -> std::io::Result<()> {
         fs::create_dir_all(root)?;
         fs::create_dir_all(root.join("src"))?;
@@ -253,7 +254,7 @@ fn write_parity_case_tree(case: &PatchCase, root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn read_tree(root: &Path) -> Result<TreeContents, String> {
+fn read_tree_contents(root: &Path) -> Result<TreeContents, String> {
     let mut found = TreeContents::new();
     let mut folders = vec![root.to_owned()];
     let mut walk = || -> std::io::Result<()> {

@@ -1,7 +1,7 @@
 //! The known cases: one for each thing that is written about the language of Codex's rules, and one for
 //! each corner that was found by asking the real program.
 
-use super::ParityQuestion;
+use super::RulesParityQuestion;
 
 /// Rules and a command.
 const PLAIN: &[(&str, &[&str])] = &[
@@ -464,7 +464,7 @@ const MANY: &[(&[&str], &[&str])] = &[
     ),
 ];
 
-pub(super) fn parity_rule_questions() -> Vec<ParityQuestion> {
+pub(super) fn parity_rule_questions() -> Vec<RulesParityQuestion> {
     let one = |rules: &str, argv: &[&str], resolve| {
         rules_parity_question(&[Some(rules.as_bytes())], argv, resolve)
     };
@@ -492,8 +492,12 @@ pub(super) fn parity_rule_questions() -> Vec<ParityQuestion> {
     all
 }
 
-fn rules_parity_question(files: &[Option<&[u8]>], argv: &[&str], resolve: bool) -> ParityQuestion {
-    ParityQuestion {
+fn rules_parity_question(
+    files: &[Option<&[u8]>],
+    argv: &[&str],
+    resolve: bool,
+) -> RulesParityQuestion {
+    RulesParityQuestion {
         files: files.iter().map(|file| file.map(<[u8]>::to_vec)).collect(),
         argv: argv.iter().map(|word| (*word).to_owned()).collect(),
         resolve,

@@ -1,7 +1,7 @@
 //! Rules and commands by chance, from one seed: alternatives, rules that overlap, names lent to
 //! paths, letter case, words that need quoting, and every kind of mistake.
 
-use super::ParityQuestion;
+use super::RulesParityQuestion;
 
 /// First words. Codex has no fixed order among rules whose names differ in letter case only, but
 /// for the one that is spelt as the command is: so there are two spellings of each at most.
@@ -107,7 +107,7 @@ const BROKEN: &[&str] = &[
 ];
 
 /// The `number`th question of this seed.
-pub(super) fn generate_policy_question(seed: u64, number: u64) -> ParityQuestion {
+pub(super) fn generate_policy_question(seed: u64, number: u64) -> RulesParityQuestion {
     let mut dice = RuleRng(
         seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number.wrapping_mul(0xd134_2543_de82_ef95),
     );
@@ -116,16 +116,16 @@ pub(super) fn generate_policy_question(seed: u64, number: u64) -> ParityQuestion
     let files = (0..count)
         .map(|_| Some(random_rules_file(&mut dice, &mut patterns).into_bytes()))
         .collect();
-    ParityQuestion {
+    RulesParityQuestion {
         files,
         argv: random_command_for_rules(&mut dice, &patterns),
         resolve: dice.random_bool(50),
     }
 }
 
-type RulePattern = Vec<Vec<String>>;
+type RandomRulePattern = Vec<Vec<String>>;
 
-fn random_rules_file(dice: &mut RuleRng, patterns: &mut Vec<RulePattern>) -> String {
+fn random_rules_file(dice: &mut RuleRng, patterns: &mut Vec<RandomRulePattern>) -> String {
     let mut text = String::new();
     let broken = dice.random_bool(15);
     let count = 1 + dice.random_below(6);
@@ -141,7 +141,7 @@ fn random_rules_file(dice: &mut RuleRng, patterns: &mut Vec<RulePattern>) -> Str
     text
 }
 
-fn random_rule_file_statement(dice: &mut RuleRng, patterns: &mut Vec<RulePattern>) -> String {
+fn random_rule_file_statement(dice: &mut RuleRng, patterns: &mut Vec<RandomRulePattern>) -> String {
     match dice.random_below(12) {
         0 | 1 => random_host_executable_rule(dice),
         2 => random_network_rule(dice),
@@ -157,7 +157,7 @@ fn random_rule_file_statement(dice: &mut RuleRng, patterns: &mut Vec<RulePattern
 }
 
 /// A rule whose words are worked out.
-fn random_computed_rule(dice: &mut RuleRng, patterns: &mut Vec<RulePattern>) -> String {
+fn random_computed_rule(dice: &mut RuleRng, patterns: &mut Vec<RandomRulePattern>) -> String {
     let (head, word) = (dice.pick_word(HEADS), dice.pick_word(WORDS));
     let (one, two) = (
         quote_as_starlark_string(&head),
@@ -222,7 +222,7 @@ fn random_network_rule(dice: &mut RuleRng) -> String {
     )
 }
 
-fn random_prefix_rule_text(dice: &mut RuleRng, patterns: &mut Vec<RulePattern>) -> String {
+fn random_prefix_rule_text(dice: &mut RuleRng, patterns: &mut Vec<RandomRulePattern>) -> String {
     let mut pattern = vec![random_word_alternatives(dice, HEADS)];
     for _ in 0..dice.random_below(3) {
         pattern.push(random_word_alternatives(dice, WORDS));
@@ -297,7 +297,7 @@ fn render_rule_pattern_position(dice: &mut RuleRng, options: &[String]) -> Strin
 }
 
 /// A command that begins as the pattern says.
-fn generate_matching_command(dice: &mut RuleRng, pattern: &RulePattern) -> Vec<String> {
+fn generate_matching_command(dice: &mut RuleRng, pattern: &RandomRulePattern) -> Vec<String> {
     let mut argv: Vec<String> = pattern
         .iter()
         .map(|options| {
@@ -320,7 +320,7 @@ fn random_command(dice: &mut RuleRng) -> Vec<String> {
 }
 
 /// A command that mostly has to do with the rules.
-fn random_command_for_rules(dice: &mut RuleRng, patterns: &[RulePattern]) -> Vec<String> {
+fn random_command_for_rules(dice: &mut RuleRng, patterns: &[RandomRulePattern]) -> Vec<String> {
     let chosen = dice.random_below(patterns.len().max(1));
     let mut argv = match patterns.get(chosen) {
         Some(pattern) if dice.random_bool(80) => generate_matching_command(dice, pattern),

@@ -13,7 +13,7 @@ use crate::build::{self, BuildProfile};
 
 /// One question.
 #[derive(Debug)]
-pub(super) struct ParityQuestion {
+pub(super) struct RulesParityQuestion {
     /// Rules files, as bytes: what is no text is a question too. `None` is a file that is not there.
     pub(super) files: Vec<Option<Vec<u8>>>,
     pub(super) argv: Vec<String>,
@@ -55,7 +55,7 @@ pub(crate) fn run_rules_parity(arguments: &[String]) -> Result<ExitCode, String>
         ours,
         folder: folder.path().to_owned(),
     };
-    let mut tally = ParityTotals::default();
+    let mut tally = RulesParityTotals::default();
     for question in cases::parity_rule_questions() {
         tally.compare_parity_answers("known", &question, &contest)?;
     }
@@ -91,18 +91,18 @@ fn find_codex() -> Result<PathBuf, String> {
 
 /// What was asked, and what came of it.
 #[derive(Default)]
-struct ParityTotals {
+struct RulesParityTotals {
     asked: usize,
     different: usize,
     /// How many of each kind of answer, so that many questions are not one question.
     kinds: BTreeMap<String, usize>,
 }
 
-impl ParityTotals {
+impl RulesParityTotals {
     fn compare_parity_answers(
         &mut self,
         from: &str,
-        question: &ParityQuestion,
+        question: &RulesParityQuestion,
         contest: &ParityPrograms,
     ) -> Result<(), String> {
         let (codex, ours) = contest.ask_codex_and_checkrein(question)?;
@@ -126,7 +126,7 @@ impl ParityTotals {
 }
 
 impl ParityAnswer {
-    fn parity_answer_kind(&self, question: &ParityQuestion) -> String {
+    fn parity_answer_kind(&self, question: &RulesParityQuestion) -> String {
         if self.status != Some(0) {
             let complaint = self.complaint.lines().map(str::trim).find_map(|line| {
                 let line = line.strip_prefix("starlark error: ").unwrap_or(line);
@@ -160,7 +160,7 @@ impl ParityPrograms {
     /// Codex's answer and ours.
     fn ask_codex_and_checkrein(
         &self,
-        question: &ParityQuestion,
+        question: &RulesParityQuestion,
     ) -> Result<(ParityAnswer, ParityAnswer), String> {
         let mut rules = Vec::new();
         for (number, file) in question.files.iter().enumerate() {
@@ -173,7 +173,7 @@ impl ParityPrograms {
             rules.extend(["--rules".to_owned(), name]);
         }
         let start = |program: &Path, words: &[&str]| {
-            let mut command = self.isolated_command(program);
+            let mut command = self.command_with_cleared_environment(program);
             command.args(words).args(&rules);
             if question.resolve {
                 command.arg("--resolve-host-executables");
@@ -207,7 +207,7 @@ impl ParityPrograms {
         Ok((end(codex)?, end(ours)?))
     }
 
-    fn isolated_command(&self, program: &Path) -> Command {
+    fn command_with_cleared_environment(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
             .current_dir(&self.folder)
@@ -219,7 +219,7 @@ impl ParityPrograms {
 
     fn codex_version(&self) -> Result<String, String> {
         let output = self
-            .isolated_command(&self.codex)
+            .command_with_cleared_environment(&self.codex)
             .arg("--version")
             .output()
             .map_err(|error| error.to_string())?;

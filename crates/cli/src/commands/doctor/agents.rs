@@ -98,12 +98,12 @@ impl SettingsFile {
     }
 
     /// Whether the file mentions Checkrein, be it readable or not.
-    pub(super) fn mentions_checkrein(&self) -> bool {
+    pub(super) fn settings_file_mentions_checkrein(&self) -> bool {
         self.text.contains("checkrein")
     }
 
     /// Returns `file:line` of the place that the parser named.
-    pub(super) fn line_reference(&self, place: &str, near: &PathShortener) -> String {
+    pub(super) fn file_line_reference(&self, place: &str, near: &PathShortener) -> String {
         // A fault in the syntax is named by its line, since a path needs a text that parses.
         let line = match place.strip_prefix("line ") {
             Some(rest) => rest.split(',').next().and_then(|line| line.parse().ok()),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use checkrein_adapters::settings::{
-    HookHandler, HookHandlerAction, SettingsFault, SettingsFaultKind, SettingsLostByFault,
+    HookHandler, HookHandlerAction, SettingsFault, SettingsFaultKind, SettingsLostToFileMistake,
 };
 use checkrein_adapters::{self as adapters};
 
@@ -46,7 +46,7 @@ pub(super) fn installed_hooks<'a>(
                 settings: file,
                 hook,
                 entry,
-                place: file.line_reference(&path, near),
+                place: file.file_line_reference(&path, near),
             })
         })
         .collect()
@@ -83,7 +83,7 @@ pub(super) fn check_compound_hook_commands(
                     "entry_mixed",
                     format!("the entry for {} calls checkrein and does more", hook.event),
                 )
-                .with_finding_place(file.line_reference(&path, near))
+                .with_finding_place(file.file_line_reference(&path, near))
                 .with_finding_consequence("it is not counted as ours, and was not tried: what else it does is not ours to start")
                 .with_fix(reinstall_hooks_command(agent, file.scope)),
             );
@@ -132,10 +132,10 @@ fn settings_fault_finding(
     // A fault that costs the whole file is ours if the file is, or if it switches all hooks
     // off.
     let ours = match fault.effect {
-        SettingsLostByFault::Nothing => return None,
-        SettingsLostByFault::Entry => is_path_at_checkrein_hook(file, &fault.place),
-        SettingsLostByFault::Hooks | SettingsLostByFault::File => {
-            file.mentions_checkrein() || fault.kind == SettingsFaultKind::HooksOff
+        SettingsLostToFileMistake::Nothing => return None,
+        SettingsLostToFileMistake::Entry => is_json_path_at_checkrein_hook(file, &fault.place),
+        SettingsLostToFileMistake::Hooks | SettingsLostToFileMistake::File => {
+            file.settings_file_mentions_checkrein() || fault.kind == SettingsFaultKind::HooksOff
         }
     };
     let check = settings_fault_name(fault.kind);
@@ -143,21 +143,21 @@ fn settings_fault_finding(
     let finding = match (ours, fault.effect) {
         (true, _) => DoctorFinding::new_doctor_fault_finding(agent.name, check, what),
         // Not our entry, but a person will want to know that their rules are not in force.
-        (false, SettingsLostByFault::File) => {
+        (false, SettingsLostToFileMistake::File) => {
             DoctorFinding::warning_finding(agent.name, check, what)
         }
         (false, _) => return None,
     };
     let so = match fault.effect {
-        SettingsLostByFault::Nothing | SettingsLostByFault::Entry => {
+        SettingsLostToFileMistake::Nothing | SettingsLostToFileMistake::Entry => {
             "this entry is never called, and nothing is said"
         }
-        SettingsLostByFault::Hooks => "no hook is called, and nothing is said",
-        SettingsLostByFault::File => {
+        SettingsLostToFileMistake::Hooks => "no hook is called, and nothing is said",
+        SettingsLostToFileMistake::File => {
             "the whole file is dropped without a word: hooks, permission rules and all"
         }
     };
-    let file_and_line = file.line_reference(&fault.place, near);
+    let file_and_line = file.file_line_reference(&fault.place, near);
     let path = match fault.place.strip_prefix("line ") {
         Some(_) => file_and_line,
         None => format!("{file_and_line} ({})", fault.place),
@@ -171,7 +171,7 @@ fn settings_fault_finding(
 }
 
 /// Returns whether an entry of ours stands at this place or around it.
-fn is_path_at_checkrein_hook(file: &SettingsFile, place: &str) -> bool {
+fn is_json_path_at_checkrein_hook(file: &SettingsFile, place: &str) -> bool {
     let mut value = file.settings_json();
     let mut group = 0;
     for step in parse_json_path(place) {
@@ -192,7 +192,7 @@ fn is_path_at_checkrein_hook(file: &SettingsFile, place: &str) -> bool {
     }
     // A file that is no JSON has no places: its text has to do.
     if value.is_null() {
-        return file.mentions_checkrein();
+        return file.settings_file_mentions_checkrein();
     }
     value.to_string().contains("checkrein")
 }

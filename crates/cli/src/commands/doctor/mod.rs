@@ -150,7 +150,7 @@ impl AgentInspection<'_> {
         let plugins = plugins::gather_agent_plugin_findings(agent, &settings, near);
         let named = settings
             .iter()
-            .any(agents::SettingsFile::mentions_checkrein);
+            .any(agents::SettingsFile::settings_file_mentions_checkrein);
         // Nothing of this agent is here, so there is nothing to advise.
         if program.is_none() && !named && plugins.findings.is_empty() {
             return Ok(false);

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use checkrein_adapters as adapters;
-use checkrein_adapters::settings::SettingsLostByFault;
+use checkrein_adapters::settings::SettingsLostToFileMistake;
 use checkrein_runtime::durable_file;
 use serde_json::Value;
 
@@ -157,7 +157,7 @@ fn inspect_agent_plugin_hooks(
     if let Some(fault) = reading
         .faults
         .iter()
-        .find(|fault| fault.effect >= SettingsLostByFault::Entry)
+        .find(|fault| fault.effect >= SettingsLostToFileMistake::Entry)
     {
         plugins.findings.push(
             DoctorFinding::new_doctor_fault_finding(

@@ -31,7 +31,7 @@ pub(super) fn check_protection_level(
     scratch: &Path,
 ) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
-    let pipeline = find_ci_pipeline(&near.root);
+    let pipeline = find_ci_pipeline_with_checkrein(&near.root);
     // A pipeline counts without hooks too: it checks what merges, whatever the agent did.
     let level = match (&pipeline, hooked) {
         (Some(_), _) => "L3: CI checks what merges",
@@ -68,7 +68,7 @@ pub(super) fn check_protection_level(
 }
 
 /// Returns the pipeline that runs our checks.
-fn find_ci_pipeline(root: &Path) -> Option<PathBuf> {
+fn find_ci_pipeline_with_checkrein(root: &Path) -> Option<PathBuf> {
     PIPELINES.iter().find_map(|name| {
         let path = root.join(name);
         let files: Vec<PathBuf> = if path.is_dir() {

@@ -12,7 +12,7 @@ use super::agents::{DoctorAgent, PathShortener};
 use super::finding::DoctorFinding;
 use super::hooks::InstalledHook;
 use crate::locate::{self, CONFIG, ProjectLocation, StateAndProfileArgs};
-use crate::masked::{MASKED_CONSEQUENCE, masked_checks};
+use crate::masked::{MASKED_CONSEQUENCE, checks_hiding_exit_status};
 use crate::ui::explanations;
 use crate::{off, policy_sources, trust};
 
@@ -44,7 +44,7 @@ pub(super) fn diagnose_repo_setup(
             }));
             findings.push(required_checks_finding(&compiled.policy, place.clone()));
             findings.push(exec_policy_finding(&compiled.policy, place));
-            let masked = masked_checks(&located.place.root, &compiled.policy);
+            let masked = checks_hiding_exit_status(&located.place.root, &compiled.policy);
             findings.extend(masked.into_iter().map(|masked| {
                 DoctorFinding::warning_finding("repo", "masked_status", masked.what)
                     .with_finding_consequence(MASKED_CONSEQUENCE)

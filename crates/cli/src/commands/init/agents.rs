@@ -66,7 +66,11 @@ impl InitAgent {
     }
 
     /// Returns the file that its hooks go into.
-    pub(super) fn settings_file(&self, site: &InitContext, scope: InstallScope) -> Option<PathBuf> {
+    pub(super) fn hook_settings_file(
+        &self,
+        site: &InitContext,
+        scope: InstallScope,
+    ) -> Option<PathBuf> {
         let [person, shared, user] = self.files;
         Some(match scope {
             InstallScope::Person => self

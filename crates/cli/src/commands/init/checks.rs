@@ -16,7 +16,7 @@ use super::writer::InitWriter;
 use crate::commands::engine;
 use crate::detect::{self, DetectedCheck, PlannedInitCheck, RepoFiles};
 use crate::locate::CONFIG;
-use crate::masked::{MASKED_CONSEQUENCE, masked_checks};
+use crate::masked::{MASKED_CONSEQUENCE, checks_hiding_exit_status};
 use crate::programs::find_program_on_path;
 use crate::settings::install_record::InitWrittenFileKind;
 use crate::settings::settings_file;
@@ -73,7 +73,7 @@ pub(super) fn create_config_if_missing(pen: &mut InitWriter<'_>) -> Result<Polic
 
 /// Warns about checks that can pass although what they run fails.
 fn warn_masked_checks(root: &Path, policy: &Policy) {
-    for masked in masked_checks(root, policy) {
+    for masked in checks_hiding_exit_status(root, policy) {
         ui::print_wrapped_to_stderr(&format!(
             "checkrein: {}: {MASKED_CONSEQUENCE}. To mend it, {}",
             masked.what, masked.fix
@@ -139,13 +139,13 @@ fn try_detected_checks(
     let made = pen.record_reports_folder_for_undo()?;
     let mut located = site.located.clone();
     located.place.root.clone_from(&site.root);
-    let runtime = engine::build_runtime(
+    let runtime = engine::build_checkrein_runtime(
         &located,
         engine::open_store(&located.place)?,
         TaskDriver::Hook,
     );
     let checks = CheckProgressView::for_policy(Some(&policy));
-    let show = |progress: VerificationProgress| checks.show_progress(progress);
+    let show = |progress: VerificationProgress| checks.show_check_progress(progress);
     let patience = Deadline {
         due_at: None,
         cancelled: &signals::CANCELLED,

@@ -42,7 +42,7 @@ pub(super) struct HookEntryParameters<'a> {
 
 /// Returns how long an agent has to wait at a stop, and whether the limit cut that: the longest
 /// required check with its retries, then the slowest judge, middleware before them, and a margin.
-pub(super) fn stop_timeout_seconds(policy: Option<&Policy>) -> (u64, bool) {
+pub(super) fn stop_hook_timeout_seconds(policy: Option<&Policy>) -> (u64, bool) {
     let Some(policy) = policy else {
         // Hooks for all repos have to wait for any repo's checks.
         return (MAX_STOP_SECONDS, false);

@@ -31,7 +31,7 @@ pub(super) fn main_worktree(root: &Path) -> Option<PathBuf> {
 }
 
 /// Returns whether the file is committed, or about to be.
-pub(super) fn is_tracked(root: &Path, file: &Path) -> Result<bool, CommandError> {
+pub(super) fn is_tracked_by_git(root: &Path, file: &Path) -> Result<bool, CommandError> {
     let Ok(name) = file.strip_prefix(root) else {
         return Ok(false);
     };
@@ -58,7 +58,7 @@ fn git_tracking_unknown_error(error: GitReadError) -> CommandError {
 
 /// Returns whether git ignores the file: by ignore files of the folders above it, by this person's
 /// own for the repo, or by the one for all their repos.
-pub(super) fn is_ignored(root: &Path, file: &Path) -> bool {
+pub(super) fn is_ignored_by_git(root: &Path, file: &Path) -> bool {
     let Some(repository) = open_repository(root) else {
         return false;
     };
@@ -79,7 +79,7 @@ pub(super) fn is_ignored(root: &Path, file: &Path) -> bool {
     let mut sources: Vec<(PathBuf, PathBuf)> = above
         .map(|folder| (folder.to_owned(), folder.join(".gitignore")))
         .collect();
-    sources.push((top.clone(), exclude_file_path(&repository)));
+    sources.push((top.clone(), git_exclude_file_path(&repository)));
     sources.extend(global_excludes_file().map(|excludes| (top.clone(), excludes)));
     // The nearest file decides, and an ignored folder takes everything in it along.
     let parts: Vec<&Path> = file.ancestors().take_while(|part| part != top).collect();
@@ -128,9 +128,9 @@ fn global_excludes_file() -> Option<PathBuf> {
 /// Returns the ignore file of this repo that is this person's own.
 pub(super) fn repo_exclude_file(root: &Path) -> Result<Option<PathBuf>, CommandError> {
     let repository = GitRepository::discover(root).map_err(git_tracking_unknown_error)?;
-    Ok(repository.as_ref().map(exclude_file_path))
+    Ok(repository.as_ref().map(git_exclude_file_path))
 }
 
-fn exclude_file_path(repository: &GitRepository) -> PathBuf {
+fn git_exclude_file_path(repository: &GitRepository) -> PathBuf {
     repository.common_dir.join("info/exclude")
 }

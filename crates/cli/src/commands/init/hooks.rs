@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use checkrein_adapters::settings::{ParsedHookSettings, SettingsLostByFault};
+use checkrein_adapters::settings::{ParsedHookSettings, SettingsLostToFileMistake};
 use checkrein_core::policy::Policy;
 
 use super::agents::InitAgent;
@@ -27,7 +27,7 @@ pub(super) struct HookInstallResult {
 }
 
 /// A prepared change of an agent's file.
-struct PreparedHooks {
+struct PreparedHookFileChange {
     path: PathBuf,
     now: Option<String>,
     before: Option<String>,
@@ -71,11 +71,11 @@ fn plan_hook_installation(
     pen: &InitWriter<'_>,
     agent: &'static InitAgent,
     policy: Option<&Policy>,
-) -> Result<Option<PreparedHooks>, CommandError> {
+) -> Result<Option<PreparedHookFileChange>, CommandError> {
     let site = pen.site;
     let scope = site.scope;
     let repo = agent.agent_settings_root(site);
-    let place = agent.settings_file(site, scope).ok_or_else(|| {
+    let place = agent.hook_settings_file(site, scope).ok_or_else(|| {
         CommandError::usage_error(
             "no home folder is known",
             "set HOME, or name a repo's files with --shared",
@@ -102,7 +102,7 @@ fn plan_hook_installation(
         (None, Some(now)) => Some(json::remove_hook_entries(now, &[]).map_err(trouble)?),
         (None, None) => None,
     };
-    let (stop, cut) = entries::stop_timeout_seconds(policy);
+    let (stop, cut) = entries::stop_hook_timeout_seconds(policy);
     let program = hook_program_path()?;
     let plan = HookEntryParameters {
         agent,
@@ -118,7 +118,7 @@ fn plan_hook_installation(
     // The agent's own parser reads the result before it is written.
     let reading = parse_agent_settings(agent, &edited.text);
     ensure_foreign_hooks_kept(agent, &path, before.as_deref(), &reading)?;
-    Ok(Some(PreparedHooks {
+    Ok(Some(PreparedHookFileChange {
         path,
         now,
         before,
@@ -214,12 +214,14 @@ fn has_hooks_elsewhere(
     };
     let repo = agent.agent_settings_root(site);
     // A file that git tracks is everybody's, so one person's hooks do not go into it.
-    let tracked = site.scope == InstallScope::Person && git::is_tracked(&repo, path)?;
+    let tracked = site.scope == InstallScope::Person && git::is_tracked_by_git(&repo, path)?;
     let noted = pen
         .installed
         .init_written_file_at(path)
         .is_some_and(|known| known.scope == other);
-    let beside = agent.settings_file(site, other).filter(|file| file != path);
+    let beside = agent
+        .hook_settings_file(site, other)
+        .filter(|file| file != path);
     let holds = |file: &Path| {
         settings_file::read_text_if_present(file)
             .map(|text| text.is_some_and(|text| json::has_checkrein_entries(&text)))
@@ -327,7 +329,7 @@ fn warn_unless_hooks_active(
     for fault in reading
         .faults
         .iter()
-        .filter(|fault| fault.effect >= SettingsLostByFault::Hooks)
+        .filter(|fault| fault.effect >= SettingsLostToFileMistake::Hooks)
     {
         fine = false;
         print_warning(&format!(
@@ -359,7 +361,7 @@ fn disabling_settings_file(pen: &InitWriter<'_>, agent: &InitAgent, path: &Path)
         InstallScope::User,
     ]
     .iter()
-    .filter_map(|scope| agent.settings_file(pen.site, *scope));
+    .filter_map(|scope| agent.hook_settings_file(pen.site, *scope));
     for file in files {
         let Ok(Some(text)) = settings_file::read_text_if_present(&file) else {
             continue;
@@ -374,7 +376,7 @@ fn disabling_settings_file(pen: &InitWriter<'_>, agent: &InitAgent, path: &Path)
 }
 
 /// Keeps one person's files from being committed by accident.
-pub(super) fn exclude_from_git(
+pub(super) fn exclude_agent_settings_from_git(
     pen: &mut InitWriter<'_>,
     agents: &[&'static InitAgent],
 ) -> Result<(), CommandError> {
@@ -389,7 +391,7 @@ pub(super) fn exclude_from_git(
     let mut text = now.clone().unwrap_or_default();
     for agent in agents {
         let repo = agent.agent_settings_root(pen.site);
-        let Some(path) = agent.settings_file(pen.site, InstallScope::Person) else {
+        let Some(path) = agent.hook_settings_file(pen.site, InstallScope::Person) else {
             continue;
         };
         let Ok(inside) = path.strip_prefix(&repo) else {
@@ -398,7 +400,8 @@ pub(super) fn exclude_from_git(
         // The leading slash ties the pattern to this folder.
         let line = format!("/{}", inside.display());
         let there = text.lines().any(|other| other == line);
-        if !there && !git::is_ignored(&repo, &path) && !git::is_tracked(&repo, &path)? {
+        if !there && !git::is_ignored_by_git(&repo, &path) && !git::is_tracked_by_git(&repo, &path)?
+        {
             let edited = append_settings_line(&text, &line);
             inserted.extend(edited.inserted);
             text = edited.text;
@@ -424,6 +427,6 @@ pub(super) fn print_warning(text: &str) {
 }
 
 /// Prints something that a person still has to do.
-pub(super) fn print_to_do(path: &str, about: &str) {
+pub(super) fn print_manual_step(path: &str, about: &str) {
     print_written_file_line(Paint::Warn, "to do", path, about);
 }

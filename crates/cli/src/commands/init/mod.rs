@@ -95,7 +95,7 @@ pub(crate) fn run_init_command(args: &InitArgs) -> Result<ExitCode, CommandError
         to_review.extend(put.to_review.map(|review| (agent, review)));
     }
     if site.scope == InstallScope::Person {
-        hooks::exclude_from_git(&mut pen, &agents)?;
+        hooks::exclude_agent_settings_from_git(&mut pen, &agents)?;
     }
     // Reviews come last, because a person may leave at the question.
     let mut waiting = Vec::new();

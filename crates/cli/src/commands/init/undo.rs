@@ -139,7 +139,8 @@ fn undo_init_file_change(
         }
         FileAfterHookRemoval::Remove => {
             if !dry_run {
-                settings_file::remove_with_folders(path, &written.folders).map_err(failed)?;
+                settings_file::remove_file_and_empty_folders(path, &written.folders)
+                    .map_err(failed)?;
             }
             print_written_file_line(Paint::Good, &verb("removed"), &shown, about);
         }
@@ -167,7 +168,7 @@ fn undo_unrecorded_hooks(
         }
         for path in scopes
             .iter()
-            .filter_map(|scope| agent.settings_file(site, *scope))
+            .filter_map(|scope| agent.hook_settings_file(site, *scope))
         {
             let Some(now) = settings_file::read_text_if_present(&path)? else {
                 continue;

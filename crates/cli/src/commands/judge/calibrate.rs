@@ -9,7 +9,7 @@ use checkrein_models::ModelError;
 use checkrein_runtime::config::TaskDriver;
 use checkrein_verifiers::judge::calibration::{
     self, CalibrationError, CalibrationQuestionTotals, CalibrationResult, CalibrationShortfall,
-    JudgeCalibrationContext, LabelFile, RecordedReplies,
+    JudgeCalibrationContext, JudgeLabelFile, RecordedReplies,
 };
 use checkrein_verifiers::judge::{ConversationKind, JudgeDefinition, JudgeTriggerMode};
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ pub(crate) fn run_judge_calibration(args: &JudgeCalibrateArgs) -> Result<ExitCod
     let mut file = read_label_file(&args.file)?;
     let judge = choose_calibration_judge(args)?;
     // A file with all replies needs no judge and no key.
-    let (_, missing) = file.labelled.count_present_and_due_replies();
+    let (_, missing) = file.labelled.count_recorded_and_missing_replies();
     let asked = match (&judge, missing) {
         (_, 0) => None,
         (Some(judge), _) => Some(ask_judge_calibration_items(args, judge, &mut file)?),
@@ -92,7 +92,7 @@ fn calibration_exit_code(measured: &CalibrationResult) -> u8 {
     }
 }
 
-fn read_label_file(path: &Path) -> Result<LabelFile, CommandError> {
+fn read_label_file(path: &Path) -> Result<JudgeLabelFile, CommandError> {
     let name = path.display();
     let unread = |error: std::io::Error| {
         CommandError::usage_error(
@@ -193,7 +193,7 @@ fn model_name_error(error: &ModelError) -> CommandError {
 fn ask_judge_calibration_items(
     args: &JudgeCalibrateArgs,
     judge: &JudgeWithTimeout,
-    file: &mut LabelFile,
+    file: &mut JudgeLabelFile,
 ) -> Result<CalibrationQuestionTotals, CommandError> {
     let (record, unread) = match &args.record {
         None => Default::default(),

@@ -12,7 +12,7 @@ use checkrein_runtime::tool_result_text;
 use serde_json::{Map, Value};
 
 use super::declared_tools::ServerDeclaredTools;
-use super::gate::{ForwardedCall, ProxiedCallDecision, ProxyGate};
+use super::gate::{ForwardedCall, McpProxySessionGate, ProxiedCallDecision};
 use super::wire::{
     INVALID_REQUEST, JsonRpcMessage, McpWireLine, SERVER_FAILED, parse_raw_json_part,
 };
@@ -33,7 +33,7 @@ const MAX_IDENTICAL_OPEN: usize = 20;
 
 /// Forwards both directions.
 pub(super) struct McpMessageForwarder {
-    pub(super) gate: ProxyGate,
+    pub(super) gate: McpProxySessionGate,
     /// The name that rules use for the server; without one, the name it gives itself counts.
     given_name: Option<String>,
     learned_name: OnceLock<String>,
@@ -85,7 +85,7 @@ fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl McpMessageForwarder {
     pub(super) fn new(
-        gate: ProxyGate,
+        gate: McpProxySessionGate,
         down: PipeWriter,
         named: Option<String>,
         program: String,
@@ -129,16 +129,16 @@ impl McpMessageForwarder {
             match open {
                 PendingMcpRequest::Forwarded(id, passed) => {
                     // The server got this call and may have run it, so the log gets an outcome too.
-                    self.gate.record_call_failure(&passed.call, why);
+                    self.gate.record_mcp_call_failure(&passed.call, why);
                     send_to_client(&JsonRpcMessage::json_rpc_result_message(
                         id,
-                        &mcp::refusal_result(&text, &Value::Null),
+                        &mcp::mcp_refusal_result(&text, &Value::Null),
                     ));
                 }
                 PendingMcpRequest::Evaluating(id) => {
                     send_to_client(&JsonRpcMessage::json_rpc_result_message(
                         id,
-                        &mcp::refusal_result(&text, &Value::Null),
+                        &mcp::mcp_refusal_result(&text, &Value::Null),
                     ));
                 }
                 PendingMcpRequest::Handshake(id) | PendingMcpRequest::Other(id) => {
@@ -157,7 +157,11 @@ impl McpMessageForwarder {
 
     /// Handles a line of the client. Calls are queued for the thread that judges them one after the
     /// other: that may take a while, and nothing else waits for it.
-    pub(super) fn receive_from_client(&self, line: McpWireLine, calls: &Sender<QueuedMcpToolCall>) {
+    pub(super) fn handle_mcp_client_line(
+        &self,
+        line: McpWireLine,
+        calls: &Sender<QueuedMcpToolCall>,
+    ) {
         let refused = |text: &str| {
             send_to_client(&JsonRpcMessage::new_json_rpc_error(
                 Value::Null,
@@ -239,7 +243,7 @@ impl McpMessageForwarder {
                     // The server has not seen this call and will not, so it needs no cancellation.
                     Some(PendingMcpRequest::Evaluating(_)) => return,
                     Some(PendingMcpRequest::Forwarded(_, passed)) => {
-                        self.gate.record_call_failure(&passed.call, CANCELLED)
+                        self.gate.record_mcp_call_failure(&passed.call, CANCELLED)
                     }
                     Some(
                         PendingMcpRequest::Handshake(_)
@@ -278,7 +282,7 @@ impl McpMessageForwarder {
             );
             self.send_to_server(&request);
         };
-        let misfit = self.declared_tools.check_against_declared_tools(
+        let misfit = self.declared_tools.check_call_against_declared_tools(
             &tool,
             &args,
             &mcp_protocol_meta(&meta),
@@ -302,7 +306,7 @@ impl McpMessageForwarder {
                 drop(open);
                 send_to_client(&JsonRpcMessage::json_rpc_result_message(
                     id,
-                    &mcp::refusal_result(&text, &meta),
+                    &mcp::mcp_refusal_result(&text, &meta),
                 ));
             }
             ProxiedCallDecision::Forward(passed) if waits => {
@@ -316,7 +320,7 @@ impl McpMessageForwarder {
             // Cancelled after it was judged: it is not sent, and its outcome is recorded.
             ProxiedCallDecision::Forward(passed) => {
                 drop(open);
-                self.gate.record_call_failure(&passed.call, CANCELLED);
+                self.gate.record_mcp_call_failure(&passed.call, CANCELLED);
             }
         }
     }
@@ -347,7 +351,7 @@ impl McpMessageForwarder {
     }
 
     /// Handles a line of the server.
-    pub(super) fn receive_from_server(&self, line: &str) -> MessageOrStrayLine {
+    pub(super) fn handle_mcp_server_line(&self, line: &str) -> MessageOrStrayLine {
         let Ok(message) = JsonRpcMessage::parse_json_rpc_line(line) else {
             return MessageOrStrayLine::Stray;
         };
@@ -373,17 +377,17 @@ impl McpMessageForwarder {
         match open {
             Some(PendingMcpRequest::ToolList(number)) => {
                 let page = parse_raw_json_part(message.result.as_deref());
-                self.learn_server_name(&page);
+                self.learn_mcp_server_name(&page);
                 let answer = message.result.is_some().then_some(page);
                 self.declared_tools
-                    .receive_tool_page(number, answer.ok_or(()));
+                    .receive_tool_list_page(number, answer.ok_or(()));
                 return MessageOrStrayLine::Message;
             }
             Some(PendingMcpRequest::Forwarded(_, passed)) => {
                 return self.forward_result(line, message, &passed);
             }
             Some(PendingMcpRequest::Handshake(_)) => {
-                self.learn_server_name(&parse_raw_json_part(message.result.as_deref()))
+                self.learn_mcp_server_name(&parse_raw_json_part(message.result.as_deref()))
             }
             Some(PendingMcpRequest::Evaluating(_) | PendingMcpRequest::Other(_)) | None => {}
         }
@@ -462,7 +466,7 @@ impl McpMessageForwarder {
     }
 
     /// Learns the name that the server gives itself.
-    fn learn_server_name(&self, result: &Value) {
+    fn learn_mcp_server_name(&self, result: &Value) {
         let info = result.get("serverInfo").or_else(|| {
             result
                 .get("_meta")?
@@ -520,7 +524,7 @@ pub(super) struct StrayLineCounter {
 
 impl StrayLineCounter {
     /// Notes a line that was a message.
-    pub(super) fn reset_stray_count(&mut self) {
+    pub(super) fn reset_stray_line_count(&mut self) {
         self.in_a_row = 0;
     }
 

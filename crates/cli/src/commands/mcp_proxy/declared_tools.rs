@@ -39,25 +39,25 @@ enum ToolListPage {
 }
 
 impl ServerDeclaredTools {
-    fn lock_declared_tools(&self) -> MutexGuard<'_, McpToolListState> {
+    fn lock_tool_list_state(&self) -> MutexGuard<'_, McpToolListState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets the list, because the server says that it has changed.
     pub(super) fn forget_declared_tools(&self) {
-        let mut state = self.lock_declared_tools();
+        let mut state = self.lock_tool_list_state();
         (state.tools, state.refused) = (None, false);
     }
 
     /// Notes that the server's output has ended.
     pub(super) fn mark_server_gone(&self) {
-        self.lock_declared_tools().gone = true;
+        self.lock_tool_list_state().gone = true;
         self.changed.notify_all();
     }
 
     /// Takes in the answer to the request of this number, unless nobody waits for it any more.
-    pub(super) fn receive_tool_page(&self, asked: u64, answer: Result<Value, ()>) {
-        let mut state = self.lock_declared_tools();
+    pub(super) fn receive_tool_list_page(&self, asked: u64, answer: Result<Value, ()>) {
+        let mut state = self.lock_tool_list_state();
         if state.asked == asked {
             state.page = Some(answer.map_or(ToolListPage::Refused, ToolListPage::Tools));
             self.changed.notify_all();
@@ -66,7 +66,7 @@ impl ServerDeclaredTools {
 
     /// Returns why a call cannot be right, as far as the server's own list tells. `ask` sends a
     /// request for a page under this number.
-    pub(super) fn check_against_declared_tools(
+    pub(super) fn check_call_against_declared_tools(
         &self,
         tool: &str,
         args: &Value,
@@ -75,31 +75,31 @@ impl ServerDeclaredTools {
     ) -> Option<InvalidToolCallError> {
         // The lock is not held while a page is awaited: the thread that receives it needs the
         // lock too.
-        let known = self.lock_declared_tools().tools.clone();
+        let known = self.lock_tool_list_state().tools.clone();
         let fresh = known.is_none();
-        let tools = known.or_else(|| self.fetch_tools(meta, ask))?;
+        let tools = known.or_else(|| self.fetch_declared_mcp_tools(meta, ask))?;
         let misfit = tools.check_tool_call_schema(tool, args).err()?;
         // Not every server announces that its tools changed, so an unknown tool is looked up anew.
         if !fresh && matches!(misfit, InvalidToolCallError::UnknownTool { .. }) {
             self.forget_declared_tools();
             return self
-                .fetch_tools(meta, ask)?
+                .fetch_declared_mcp_tools(meta, ask)?
                 .check_tool_call_schema(tool, args)
                 .err();
         }
         Some(misfit)
     }
 
-    fn fetch_tools(
+    fn fetch_declared_mcp_tools(
         &self,
         meta: &Value,
         ask: &dyn Fn(u64, Value),
     ) -> Option<Arc<ToolsPreparedForVeto>> {
-        if self.lock_declared_tools().refused {
+        if self.lock_tool_list_state().refused {
             return None;
         }
         let found = self.fetch_tool_pages(meta, ask);
-        let mut state = self.lock_declared_tools();
+        let mut state = self.lock_tool_list_state();
         match found {
             Ok(found) => {
                 let tools = Arc::new(ToolsPreparedForVeto::new(&found));
@@ -131,7 +131,7 @@ impl ServerDeclaredTools {
         for _ in 0..MAX_PAGES {
             // The number tells this request's answer from a late answer to an earlier one.
             let number = {
-                let mut state = self.lock_declared_tools();
+                let mut state = self.lock_tool_list_state();
                 state.asked += 1;
                 state.page = None;
                 state.asked
@@ -145,7 +145,7 @@ impl ServerDeclaredTools {
                 params.insert("_meta".to_owned(), meta.clone());
             }
             ask(number, Value::Object(params));
-            let page = self.wait_for_tool_page(until)?;
+            let page = self.wait_for_mcp_tool_list_page(until)?;
             let tools = page.get("tools").and_then(Value::as_array);
             let tools = tools.ok_or("its list of tools has none of the form that MCP knows")?;
             // An entry without a name declares nothing that could be called.
@@ -158,8 +158,8 @@ impl ServerDeclaredTools {
         Err(format!("its list of tools has more than {MAX_PAGES} pages"))
     }
 
-    fn wait_for_tool_page(&self, until: Instant) -> Result<Value, String> {
-        let mut state = self.lock_declared_tools();
+    fn wait_for_mcp_tool_list_page(&self, until: Instant) -> Result<Value, String> {
+        let mut state = self.lock_tool_list_state();
         loop {
             match state.page.take() {
                 Some(ToolListPage::Tools(page)) => return Ok(page),

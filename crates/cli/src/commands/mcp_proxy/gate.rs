@@ -53,7 +53,7 @@ impl ForwardedCall {
 }
 
 /// The session of one connection.
-pub(super) struct ProxyGate {
+pub(super) struct McpProxySessionGate {
     runtime: Runtime,
     located: ProjectLocation,
     session: SessionId,
@@ -62,7 +62,7 @@ pub(super) struct ProxyGate {
     has_result_middleware: bool,
 }
 
-impl ProxyGate {
+impl McpProxySessionGate {
     /// Begins a session that is sealed with this folder's config.
     pub(super) fn open_mcp_proxy_session(
         located: ProjectLocation,
@@ -90,7 +90,7 @@ impl ProxyGate {
         // The first event has sealed the policy, so its layers are known only here.
         gate.has_result_middleware = gate
             .runtime
-            .has_layers_at_stages(&gate.session, &[MiddlewareStage::AfterTool])?;
+            .has_middleware_at_stages(&gate.session, &[MiddlewareStage::AfterTool])?;
         Ok(gate)
     }
 
@@ -145,7 +145,7 @@ impl ProxyGate {
             None => ProxiedCallDecision::Forward(ForwardedCall::new(call, advice)),
             Some(against) => {
                 let said = format!("checkrein: {against}");
-                self.record_call_failure(&call, &said);
+                self.record_mcp_call_failure(&call, &said);
                 let advice = advice.map(|advice| format!("\n{advice}"));
                 ProxiedCallDecision::Refused(said + &advice.unwrap_or_default())
             }
@@ -184,7 +184,7 @@ impl ProxyGate {
     }
 
     /// Records that a call came to nothing.
-    pub(super) fn record_call_failure(&self, call: &mcp::McpToolCall, why: &str) {
+    pub(super) fn record_mcp_call_failure(&self, call: &mcp::McpToolCall, why: &str) {
         self.record_proxy_event_or_warn(call.failed_tool_call_event(why));
     }
 
@@ -247,7 +247,7 @@ impl ProxyGate {
     }
 
     fn deliver_input_to_runtime(&self, input: Input) -> Result<DeliveryOutcome, RuntimeError> {
-        self.deliver_proxy_event(McpInputAndAction::mcp_event_from_input(input), None)
+        self.deliver_proxy_event(McpInputAndAction::mcp_input_without_action(input), None)
     }
 
     fn deliver_proxy_event(

@@ -20,7 +20,7 @@ use checkrein_verifiers::process::{self, ProcessExit, ProcessTreeKillHandle};
 use checkrein_verifiers::withheld;
 
 use self::connection::{McpMessageForwarder, MessageOrStrayLine, StrayLineCounter, TOO_LONG_TEXT};
-use self::gate::ProxyGate;
+use self::gate::McpProxySessionGate;
 use self::wire::{McpWireLine, WireLineReader};
 use super::engine;
 use super::run::{new_unique_hex_id, start_failure_text};
@@ -36,7 +36,7 @@ const TICK: Duration = Duration::from_millis(50);
 const EXIT_GRACE: Duration = Duration::from_secs(3);
 
 /// What the threads report.
-enum ProxyEvent {
+enum McpProxyEvent {
     /// The client sends nothing more.
     ClientGone,
     /// The server's output has ended; with a reason if we stopped listening.
@@ -72,7 +72,7 @@ pub(crate) fn run_mcp_proxy_command(args: &McpProxyArgs) -> Result<ExitCode, Com
     let session = SessionId::new(new_unique_hex_id());
     let located = session_location::locate_new_session_folder(located, &session)?;
     let store = engine::open_store(&located.place)?;
-    let gate = ProxyGate::open_mcp_proxy_session(located, store, session)?;
+    let gate = McpProxySessionGate::open_mcp_proxy_session(located, store, session)?;
 
     let (stdin, down) = pipe()?;
     let (answers, stdout) = pipe()?;
@@ -104,11 +104,11 @@ pub(crate) fn run_mcp_proxy_command(args: &McpProxyArgs) -> Result<ExitCode, Com
             .wait_for_command_end()
             .map_or(ProcessExit::Lost, |(how, _)| how);
         // There is no receiver only if the command has ended.
-        let _ = ended.send(ProxyEvent::ServerEnded(how));
+        let _ = ended.send(McpProxyEvent::ServerEnded(how));
     });
-    listen_to_server(&passing, answers, sender.clone());
+    spawn_mcp_server_listener(&passing, answers, sender.clone());
     listen_to_client(&passing, sender);
-    let over = ServerMonitor {
+    let over = McpServerMonitor {
         passing: &passing,
         shown: &shown,
         start: Duration::from_millis(start.ms),
@@ -116,18 +116,18 @@ pub(crate) fn run_mcp_proxy_command(args: &McpProxyArgs) -> Result<ExitCode, Com
     }
     .wait_for_connection_end(&news);
     match &over {
-        ConnectionEnd::ClientHungUp => passing.gate.end_proxied_session("the client hung up"),
-        ConnectionEnd::Terminated => passing.gate.end_proxied_session("told to go"),
-        ConnectionEnd::ServerFailed(why) => {
+        McpConnectionEnd::ClientHungUp => passing.gate.end_proxied_session("the client hung up"),
+        McpConnectionEnd::Terminated => passing.gate.end_proxied_session("told to go"),
+        McpConnectionEnd::ServerFailed(why) => {
             // Answered before the session ends: a client would wait for these answers for ever.
             passing.answer_open_requests_with_error(why);
             passing.gate.end_proxied_session(why);
         }
     }
     match over {
-        ConnectionEnd::ClientHungUp => Ok(exit_code::to_exit_code(exit_code::YES)),
-        ConnectionEnd::Terminated => Ok(exit_code::to_exit_code(exit_code::INTERRUPTED)),
-        ConnectionEnd::ServerFailed(why) => Err(CommandError::command_failed_error(format!(
+        McpConnectionEnd::ClientHungUp => Ok(exit_code::to_exit_code(exit_code::YES)),
+        McpConnectionEnd::Terminated => Ok(exit_code::to_exit_code(exit_code::INTERRUPTED)),
+        McpConnectionEnd::ServerFailed(why) => Err(CommandError::command_failed_error(format!(
             "mcp-proxy: {why}"
         ))),
     }
@@ -138,7 +138,7 @@ fn program_file_name(program: &OsStr) -> String {
     name.to_string_lossy().into_owned()
 }
 
-fn listen_to_client(passing: &Arc<McpMessageForwarder>, news: Sender<ProxyEvent>) {
+fn listen_to_client(passing: &Arc<McpMessageForwarder>, news: Sender<McpProxyEvent>) {
     let passing = Arc::clone(passing);
     std::thread::spawn(move || {
         // Judging has a thread of its own, so that a slow judgement holds up no other message.
@@ -153,21 +153,21 @@ fn listen_to_client(passing: &Arc<McpMessageForwarder>, news: Sender<ProxyEvent>
         loop {
             match lines.read_next_mcp_line() {
                 McpWireLine::End => break,
-                line => passing.receive_from_client(line, &calls),
+                line => passing.handle_mcp_client_line(line, &calls),
             }
         }
         // A client that hangs up behind a call has made the call: it is judged before the end is
         // reported.
         drop(calls);
         let _ = judge.join();
-        let _ = news.send(ProxyEvent::ClientGone);
+        let _ = news.send(McpProxyEvent::ClientGone);
     });
 }
 
-fn listen_to_server(
+fn spawn_mcp_server_listener(
     passing: &Arc<McpMessageForwarder>,
     answers: PipeReader,
-    news: Sender<ProxyEvent>,
+    news: Sender<McpProxyEvent>,
 ) {
     let passing = Arc::clone(passing);
     std::thread::spawn(move || {
@@ -186,8 +186,8 @@ fn listen_to_server(
                 // Such a line is no JSON either, and is counted as a stray one.
                 McpWireLine::NotUtf8 => "bytes that are no UTF-8".to_owned(),
             };
-            match passing.receive_from_server(&line) {
-                MessageOrStrayLine::Message => strays.reset_stray_count(),
+            match passing.handle_mcp_server_line(&line) {
+                MessageOrStrayLine::Message => strays.reset_stray_line_count(),
                 MessageOrStrayLine::Stray if strays.count_stray_mcp_line(&line) => {
                     break Some("floods its stdout with what is no MCP message".to_owned());
                 }
@@ -195,12 +195,12 @@ fn listen_to_server(
             }
         };
         passing.mark_server_silent();
-        let _ = news.send(ProxyEvent::ServerSilent(why));
+        let _ = news.send(McpProxyEvent::ServerSilent(why));
     });
 }
 
 /// How a connection ended.
-enum ConnectionEnd {
+enum McpConnectionEnd {
     /// The client needs nothing more.
     ClientHungUp,
     /// A signal told us to end.
@@ -210,47 +210,47 @@ enum ConnectionEnd {
 }
 
 /// Watches the server's process.
-struct ServerMonitor<'a> {
+struct McpServerMonitor<'a> {
     passing: &'a McpMessageForwarder,
     shown: &'a str,
     start: Duration,
     kill: Option<ProcessTreeKillHandle>,
 }
 
-impl ServerMonitor<'_> {
-    fn wait_for_connection_end(mut self, news: &Receiver<ProxyEvent>) -> ConnectionEnd {
-        let mut over: Option<ConnectionEnd> = None;
+impl McpServerMonitor<'_> {
+    fn wait_for_connection_end(mut self, news: &Receiver<McpProxyEvent>) -> McpConnectionEnd {
+        let mut over: Option<McpConnectionEnd> = None;
         let (mut silent, mut ended) = (false, None);
         let mut due: Option<Instant> = None;
         loop {
             match news.recv_timeout(TICK) {
-                Ok(ProxyEvent::ClientGone) => {
+                Ok(McpProxyEvent::ClientGone) => {
                     // The first cause is the one that is reported.
-                    over = over.or(Some(ConnectionEnd::ClientHungUp));
+                    over = over.or(Some(McpConnectionEnd::ClientHungUp));
                     self.passing.close_server_stdin();
                     due = due.or(Instant::now().checked_add(EXIT_GRACE));
                 }
-                Ok(ProxyEvent::ServerSilent(why)) => {
+                Ok(McpProxyEvent::ServerSilent(why)) => {
                     silent = true;
                     if let Some(why) = why {
-                        over = Some(ConnectionEnd::ServerFailed(self.server_error_text(&why)));
+                        over = Some(McpConnectionEnd::ServerFailed(self.server_error_text(&why)));
                         self.kill_mcp_server();
                     }
                     // A server that closes its stdout is about to exit.
                     due = due.or(Instant::now().checked_add(EXIT_GRACE));
                 }
-                Ok(ProxyEvent::ServerEnded(how)) => ended = Some(how),
+                Ok(McpProxyEvent::ServerEnded(how)) => ended = Some(how),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => ended = ended.or(Some(ProcessExit::Lost)),
             }
             // Both are awaited: a process may be gone while its last answer is still in the pipe.
             if let (true, Some(how)) = (silent, ended) {
                 return over.unwrap_or_else(|| {
-                    ConnectionEnd::ServerFailed(self.server_error_text(&process_exit_text(how)))
+                    McpConnectionEnd::ServerFailed(self.server_error_text(&process_exit_text(how)))
                 });
             }
             if signals::is_interrupted_by_signal() && over.is_none() {
-                over = Some(ConnectionEnd::Terminated);
+                over = Some(McpConnectionEnd::Terminated);
                 self.passing.close_server_stdin();
                 due = due.or(Instant::now().checked_add(EXIT_GRACE));
             }
@@ -265,7 +265,7 @@ impl ServerMonitor<'_> {
             if hangs && over.is_none() {
                 let span =
                     format_duration(u64::try_from(self.start.as_millis()).unwrap_or(u64::MAX));
-                over = Some(ConnectionEnd::ServerFailed(self.server_error_text(
+                over = Some(McpConnectionEnd::ServerFailed(self.server_error_text(
                     &format!("has not answered within {span} (--start SPAN gives it longer)"),
                 )));
                 self.kill_mcp_server();

@@ -173,7 +173,7 @@ pub(super) fn run_agent_until_task_ends(
     let store = engine::open_store(&located.place)?;
     let show = checks.clone();
     let show: Arc<dyn Fn(VerificationProgress) + Send + Sync> =
-        Arc::new(move |news| show.show_progress(news));
+        Arc::new(move |news| show.show_check_progress(news));
     let engine = engine::build_run_engine(
         located,
         store.clone(),
@@ -187,7 +187,7 @@ pub(super) fn run_agent_until_task_ends(
         .map(|confinement| {
             let desk = RelayServer::new(located, store.clone(), plan.attempts, true, show);
             desk.clone()
-                .listen_in_folder(confinement.sandbox_relay_host_folder())
+                .serve_hook_relay_in_folder(confinement.sandbox_relay_host_folder())
                 .map(|()| desk)
         })
         .transpose()?;
@@ -201,7 +201,7 @@ pub(super) fn run_agent_until_task_ends(
         store: &store,
         session: None,
         view: LiveAgentProgressDisplay::new(checks, plan.adapter.agent_name()),
-        usage: plan.initial_usage(),
+        usage: plan.usage_before_run(),
         calls: 0,
         hooks_fired: false,
         silence_reported: false,
@@ -236,13 +236,13 @@ pub(super) fn run_agent_until_task_ends(
 impl AgentRunPlan {
     /// Returns the usage before this run: an agent that reports cumulative sums is charged only for
     /// what it uses from here on.
-    fn initial_usage(&self) -> AgentRunUsageTotals {
+    fn usage_before_run(&self) -> AgentRunUsageTotals {
         let before = self
             .resume
             .as_ref()
             .and_then(|id| find_transcript(self.headless, id.as_str()))
             .and_then(|file| std::fs::read(file).ok())
-            .and_then(|bytes| self.headless.prior_usage(&bytes));
+            .and_then(|bytes| self.headless.prior_conversation_usage(&bytes));
         before.map_or_else(
             AgentRunUsageTotals::default,
             |before: AgentTokensAndCost| AgentRunUsageTotals::with_earlier_usage(before),
@@ -333,7 +333,7 @@ impl<'a> ActiveAgentRun<'a> {
         loop {
             attempts += 1;
             // Only events after this one show whether the hooks of the next process fired.
-            let seen = self.last_seq();
+            let seen = self.last_event_seq();
             let went = match self.start_agent_process(&words, taken_up)? {
                 Ok(program) => self.watch_agent_process(program)?,
                 Err(what) => {
@@ -485,7 +485,7 @@ impl<'a> ActiveAgentRun<'a> {
         mut program: AgentProcess,
     ) -> Result<AgentProcessOutcome, CommandError> {
         let mut eye = WrappedAgentSessionMonitor::default();
-        self.view.show_process_start();
+        self.view.start_agent_spinner();
         // The receiver is borrowed on its own while the closures share the program; a dead
         // channel stands in for it.
         let ended = std::mem::replace(&mut program.ended, std::sync::mpsc::channel().1);
@@ -548,7 +548,9 @@ impl<'a> ActiveAgentRun<'a> {
         let status = match watched {
             ProcessWatchResult::Interrupted => return self.record_interrupt(),
             ProcessWatchResult::TaskEnded(decided) => {
-                return Ok(RunEndedOrSentBack::step_from_decision(*decided));
+                return Ok(RunEndedOrSentBack::run_end_or_send_back_of_decision(
+                    *decided,
+                ));
             }
             // Its stop had been accepted: that we had to end it is no failure of the agent.
             ProcessWatchResult::Lingered => ProcessExit::Exited(0),
@@ -612,7 +614,7 @@ impl<'a> ActiveAgentRun<'a> {
         if let Some(off) = off::active_off_period(&self.located.place.state) {
             self.checks.print_above_progress(&off.off_summary_line());
             let stand_in = off.stance_used_input(ScopeId::main_scope());
-            return Ok(RunEndedOrSentBack::step_from_decision(
+            return Ok(RunEndedOrSentBack::run_end_or_send_back_of_decision(
                 self.session_of_agent_run()?.submit_agent_event(stand_in)?,
             ));
         }
@@ -629,11 +631,13 @@ impl<'a> ActiveAgentRun<'a> {
         // The feedback is printed in full by the caller, so the view must not announce the same
         // refusal.
         self.view.mark_stop_refusals_shown(&decided.state);
-        Ok(RunEndedOrSentBack::step_from_decision(decided))
+        Ok(RunEndedOrSentBack::run_end_or_send_back_of_decision(
+            decided,
+        ))
     }
 
     fn record_interrupt(&self) -> Result<RunEndedOrSentBack, CommandError> {
-        Ok(RunEndedOrSentBack::step_from_decision(
+        Ok(RunEndedOrSentBack::run_end_or_send_back_of_decision(
             self.session_of_agent_run()?
                 .submit_agent_event(Input::Interrupted)?,
         ))
@@ -678,7 +682,7 @@ impl<'a> ActiveAgentRun<'a> {
     }
 
     /// The number of the last event in the log.
-    fn last_seq(&self) -> EventSeq {
+    fn last_event_seq(&self) -> EventSeq {
         let state = self
             .session
             .as_ref()
@@ -737,7 +741,7 @@ enum RunEndedOrSentBack {
 }
 
 impl RunEndedOrSentBack {
-    fn step_from_decision(decided: DeliveryOutcome) -> Self {
+    fn run_end_or_send_back_of_decision(decided: DeliveryOutcome) -> Self {
         match &decided.decision {
             Decision::Stop(StopDecision::Continue { .. }) => {
                 RunEndedOrSentBack::SentBack(decided.feedback_text.unwrap_or_default())

@@ -22,11 +22,11 @@ const STDERR_TAIL: usize = 4 * 1024;
 pub(super) struct AgentProcess {
     pub(super) ended: Receiver<std::io::Result<(ProcessExit, bool)>>,
     kill: Option<ProcessTreeKillHandle>,
-    shared: Arc<Mutex<CapturedOutput>>,
+    shared: Arc<Mutex<CapturedAgentOutput>>,
     readers: Vec<JoinHandle<()>>,
 }
 
-struct CapturedOutput {
+struct CapturedAgentOutput {
     output: Box<dyn AgentOutputReader + Send>,
     said: Vec<AgentOutputItem>,
     stderr: Vec<u8>,
@@ -62,7 +62,7 @@ impl AgentProcess {
             // There is no receiver only if the command is about to end.
             let _ = sender.send(wait.wait_for_command_end());
         });
-        let shared = Arc::new(Mutex::new(CapturedOutput {
+        let shared = Arc::new(Mutex::new(CapturedAgentOutput {
             output,
             said: Vec::new(),
             stderr: Vec::new(),
@@ -116,11 +116,13 @@ impl AgentProcess {
     }
 }
 
-fn lock_agent_output_state(shared: &Mutex<CapturedOutput>) -> MutexGuard<'_, CapturedOutput> {
+fn lock_agent_output_state(
+    shared: &Mutex<CapturedAgentOutput>,
+) -> MutexGuard<'_, CapturedAgentOutput> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn read_agent_output(from: impl Read, shared: &Mutex<CapturedOutput>) {
+fn read_agent_output(from: impl Read, shared: &Mutex<CapturedAgentOutput>) {
     let mut from = BufReader::new(from);
     let mut line = Vec::new();
     loop {
@@ -138,7 +140,7 @@ fn read_agent_output(from: impl Read, shared: &Mutex<CapturedOutput>) {
     }
 }
 
-fn read_stderr(mut from: impl Read, shared: &Mutex<CapturedOutput>) {
+fn read_stderr(mut from: impl Read, shared: &Mutex<CapturedAgentOutput>) {
     let mut buffer = [0_u8; 4096];
     while let Ok(read) = from.read(&mut buffer) {
         if read == 0 {

@@ -40,7 +40,7 @@ impl<'a> LiveAgentProgressDisplay<'a> {
     }
 
     /// Starts the spinner for a process of the agent.
-    pub(super) fn show_process_start(&mut self) {
+    pub(super) fn start_agent_spinner(&mut self) {
         self.bar = self.checks.new_spinner();
         self.redraw_progress_line();
     }

@@ -93,7 +93,7 @@ pub(crate) fn drive_wrapped_command(
     if let Some(confinement) = &plan.confinement {
         let desk = RelayServer::new(located, store.clone(), plan.attempts, false, progress);
         desk.allow_relay_session(session.session_id());
-        desk.listen_in_folder(confinement.sandbox_relay_host_folder())?;
+        desk.serve_hook_relay_in_folder(confinement.sandbox_relay_host_folder())?;
     }
     for warning in &warnings {
         say(&format!("checkrein: {warning}"));

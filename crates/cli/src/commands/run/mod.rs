@@ -21,7 +21,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{SessionId, TaskId};
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_runtime::config::TaskDriver;
-use checkrein_runtime::output_files::publish_own_output_files;
+use checkrein_runtime::output_files::announce_stdout_stderr_files;
 use checkrein_store::{SqliteStore, Store as _};
 use serde_json::json;
 
@@ -55,7 +55,7 @@ pub(crate) fn run_run_command(args: &RunArgs) -> Result<ExitCode, CommandError> 
     confine::clean_up_killed_sandbox_runs(&state);
     // Held to the end: while it lives, the hooks inside this run know which files our output
     // goes to, and do not count them as changes of the tree.
-    let _printed = publish_own_output_files(&located.place.state);
+    let _printed = announce_stdout_stderr_files(&located.place.state);
     // A mistake in the config is reported by the code that needs the policy.
     let policy = located.compile_policy(TaskDriver::Run).ok();
     let checks = policy.as_ref().map(|compiled| &compiled.policy);
@@ -78,7 +78,7 @@ pub(crate) fn run_run_command(args: &RunArgs) -> Result<ExitCode, CommandError> 
             &explanations::transition_text(ending),
         ));
         if let Some(told) = &outcome.model {
-            autopilot::print_criteria(&told.criteria);
+            autopilot::print_goal_criteria(&told.criteria);
         }
     }
     let large = located.place.files_too_large_to_read();
@@ -90,7 +90,7 @@ pub(crate) fn run_run_command(args: &RunArgs) -> Result<ExitCode, CommandError> 
         ui::print_wrapped_to_stderr(&explanations::task_ending_line(
             &outcome.transition,
             lookup::task_end_reasons(&events),
-            lookup::held_up_cause(&events),
+            lookup::stop_holdup_cause(&events),
             &lookup::short_task_id(&outcome.session, outcome.task),
         ));
     }
@@ -113,7 +113,7 @@ fn dispatch_run_command(
     if (is_own_agent_loop_run(args) || args.resume.is_some())
         && let Some(plan) = model::RunCommandModelPlan::plan_from_run_args(args, located)?
     {
-        model::drive_model(located, &plan, checks)
+        model::drive_model_agent_loop(located, &plan, checks)
     } else if args.agent.is_some() || args.resume.is_some() {
         let plan = agent::AgentRunPlan::agent_run_plan_from_args(args, located)?;
         let confinement = build_confinement(args, located)?;
@@ -122,7 +122,7 @@ fn dispatch_run_command(
         let mut plan = command::CommandRunPlan::run_plan_from_args(args)?;
         plan.confinement = build_confinement(args, located)?;
         let show = checks.clone();
-        let show = Arc::new(move |progress| show.show_progress(progress));
+        let show = Arc::new(move |progress| show.show_check_progress(progress));
         command::drive_wrapped_command(
             located,
             &plan,

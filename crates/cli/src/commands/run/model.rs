@@ -167,7 +167,7 @@ fn open_ready_model_client(
 }
 
 /// Drives the loop to its end.
-pub(super) fn drive_model(
+pub(super) fn drive_model_agent_loop(
     located: &ProjectLocation,
     plan: &RunCommandModelPlan,
     checks: &Arc<CheckProgressView>,
@@ -175,7 +175,7 @@ pub(super) fn drive_model(
     let store = engine::open_store(&located.place)?;
     let show = checks.clone();
     let show: Arc<dyn Fn(VerificationProgress) + Send + Sync> =
-        Arc::new(move |news| show.show_progress(news));
+        Arc::new(move |news| show.show_check_progress(news));
     // Held until the end: two runs for one goal would work in one tree.
     let _alone = plan
         .goal

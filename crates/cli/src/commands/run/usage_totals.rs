@@ -1,7 +1,7 @@
 //! Sums what a run has used over the processes of its agent. A resumed conversation may report a
 //! total of its own, which must not be added twice.
 
-use checkrein_adapters::headless::{AgentTokensAndCost, RunOrConversationUsage};
+use checkrein_adapters::headless::{AgentTokensAndCost, TokenUsageOfRunOrConversation};
 use serde_json::json;
 
 /// The usage of a run so far.
@@ -23,13 +23,13 @@ impl AgentRunUsageTotals {
     }
 
     /// Adds what one process reported; `None` if it did not get to report anything.
-    pub(super) fn add_agent_process_usage(&mut self, spent: Option<RunOrConversationUsage>) {
+    pub(super) fn add_agent_process_usage(&mut self, spent: Option<TokenUsageOfRunOrConversation>) {
         match spent {
-            Some(RunOrConversationUsage::ThisRun { usage, partial }) => {
+            Some(TokenUsageOfRunOrConversation::ThisRun { usage, partial }) => {
                 self.used = Some(self.used.unwrap_or_default().saturating_add_usage(usage));
                 self.partial |= partial;
             }
-            Some(RunOrConversationUsage::Cumulative(usage)) => {
+            Some(TokenUsageOfRunOrConversation::Cumulative(usage)) => {
                 // A total covers the whole conversation, this run's earlier processes included, so
                 // it replaces the sum.
                 self.used = Some(usage.subtract_earlier_usage(self.before));
@@ -82,22 +82,26 @@ mod tests {
     fn parts_are_added_and_sums_are_taken() {
         let mut parts = AgentRunUsageTotals::default();
         for (input, output) in [(100, 10), (50, 5)] {
-            parts.add_agent_process_usage(Some(RunOrConversationUsage::ThisRun {
+            parts.add_agent_process_usage(Some(TokenUsageOfRunOrConversation::ThisRun {
                 usage: usage(input, output),
                 partial: false,
             }));
         }
         assert_eq!(tokens(parts), (150, 15, false));
         let mut sums = AgentRunUsageTotals::with_earlier_usage(usage(1000, 100));
-        sums.add_agent_process_usage(Some(RunOrConversationUsage::Cumulative(usage(1100, 110))));
-        sums.add_agent_process_usage(Some(RunOrConversationUsage::Cumulative(usage(1150, 115))));
+        sums.add_agent_process_usage(Some(TokenUsageOfRunOrConversation::Cumulative(usage(
+            1100, 110,
+        ))));
+        sums.add_agent_process_usage(Some(TokenUsageOfRunOrConversation::Cumulative(usage(
+            1150, 115,
+        ))));
         assert_eq!(tokens(sums), (150, 15, false));
     }
 
     #[test]
     fn a_process_that_was_killed_leaves_a_gap_unless_a_later_sum_covers_it() {
         let mut parts = AgentRunUsageTotals::default();
-        parts.add_agent_process_usage(Some(RunOrConversationUsage::ThisRun {
+        parts.add_agent_process_usage(Some(TokenUsageOfRunOrConversation::ThisRun {
             usage: usage(1, 1),
             partial: false,
         }));
@@ -106,7 +110,7 @@ mod tests {
         let mut sums = AgentRunUsageTotals::default();
         sums.add_agent_process_usage(None);
         assert!(sums.usage_to_json().is_null());
-        sums.add_agent_process_usage(Some(RunOrConversationUsage::Cumulative(usage(7, 7))));
+        sums.add_agent_process_usage(Some(TokenUsageOfRunOrConversation::Cumulative(usage(7, 7))));
         assert_eq!(tokens(sums), (7, 7, false));
     }
 }

@@ -6,7 +6,7 @@
 use std::process::Command;
 
 use checkrein_scripted::coder::PROVIDER_ENTRIES;
-use checkrein_scripted::{CoderTurn, ScriptedCoderServer};
+use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn};
 use serde_json::{Value, json};
 
 use super::stories::{CHECK, world};
@@ -193,8 +193,8 @@ fn json_of_run_autopilot() {
     );
     world.commit();
     let coder = ScriptedCoderServer::start_with_scripted_turns(vec![
-        CoderTurn::patch_turn(coder::FIX),
-        CoderTurn::scripted_text_turn("Reached."),
+        ScriptedCoderTurn::patch_turn(coder::FIX),
+        ScriptedCoderTurn::scripted_text_turn("Reached."),
     ])
     .unwrap();
     let args = ["--autopilot", "GOAL.toml", "--json"];

@@ -184,7 +184,7 @@ fn recorded_transcript_cursors_are_still_read() {
     let adapter = checkrein_adapters::find_adapter("claude-code").unwrap();
     let mut count = 0;
     for cursor in cursors {
-        let used = adapter.transcript_usage(b"", &cursor).unwrap();
+        let used = adapter.transcript_token_usage(b"", &cursor).unwrap();
         assert_eq!((used.output, used.input, &used.cursor), (0, 0, &cursor));
         count += 1;
     }

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use checkrein_scripted::coder::PROVIDER_ENTRIES;
-use checkrein_scripted::{CoderTurn, ScriptedCoderServer};
+use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn};
 use rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -392,8 +392,8 @@ fn call_of_a_sub_agent(world: &World, agent: &Agent<'_>) {
 fn write_conversation(world: &World) {
     let (name, ..) = PROVIDER_ENTRIES[0];
     let coder = ScriptedCoderServer::start_with_scripted_turns(vec![
-        CoderTurn::shell_turn("touch fixed"),
-        CoderTurn::scripted_text_turn("Mended."),
+        ScriptedCoderTurn::scripted_shell_call_turn("touch fixed"),
+        ScriptedCoderTurn::scripted_text_turn("Mended."),
     ])
     .unwrap();
     let said = coder::says(&mut coder::run(

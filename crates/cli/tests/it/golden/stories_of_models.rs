@@ -5,7 +5,7 @@ use checkrein_scripted::coder::{
     PROVIDER_ENTRIES, ScriptedCoderConversation, nth_or_last_scripted_turn,
 };
 use checkrein_scripted::reviewer::{self, request_prompt_text, verdict_request_number};
-use checkrein_scripted::{CoderTurn, ScriptedCoderServer, ScriptedReviewer};
+use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn, ScriptedReviewer};
 use serde_json::{Value, json};
 
 use super::logs::Told;
@@ -209,13 +209,13 @@ pub(super) fn autopilot() -> Told {
         ),
     );
     world.commit();
-    let coder = ScriptedCoderServer::start_server(|heard: &ScriptedCoderConversation| {
+    let coder = ScriptedCoderServer::start_scripted_coder(|heard: &ScriptedCoderConversation| {
         let turns = [
-            CoderTurn::scripted_text_turn("The goal is reached."),
-            CoderTurn::shell_turn("sh deploy.sh"),
-            CoderTurn::patch_turn(FIX),
-            CoderTurn::shell_turn("echo right > notes"),
-            CoderTurn::scripted_text_turn("Reached."),
+            ScriptedCoderTurn::scripted_text_turn("The goal is reached."),
+            ScriptedCoderTurn::scripted_shell_call_turn("sh deploy.sh"),
+            ScriptedCoderTurn::patch_turn(FIX),
+            ScriptedCoderTurn::scripted_shell_call_turn("echo right > notes"),
+            ScriptedCoderTurn::scripted_text_turn("Reached."),
         ];
         nth_or_last_scripted_turn(&turns, heard.turns)
     });

@@ -1,7 +1,7 @@
 //! Judges awk programs. Awk only reads its files unless the program has a pipe, a redirect, or a
 //! call that runs a command.
 
-use super::tokens::identifiers_in;
+use super::tokens::identifiers_in_code;
 use crate::effects::paths::UNKNOWN;
 use crate::effects::program_spec::EffectKind;
 use crate::effects::{CommandEffect, FileAccess};
@@ -14,7 +14,7 @@ pub(in crate::effects) fn awk_program_effects(program: &CommandWord, out: &mut V
     if program.knowledge != WordKnowledge::Literal {
         return out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
-    if identifiers_in(text).any(|name| {
+    if identifiers_in_code(text).any(|name| {
         matches!(
             name,
             "system" | "extension" | "load" | "include" | "nsmatch"

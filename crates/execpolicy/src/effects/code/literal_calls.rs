@@ -117,7 +117,7 @@ pub(super) fn add_literal_call_effects(
         };
         if comment {
             rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
-        } else if let Some((_, after)) = leading_string(rest) {
+        } else if let Some((_, after)) = split_off_string_literal(rest) {
             rest = after;
         } else if first == '`' && matches!(language, CodeLanguage::Perl | CodeLanguage::Ruby) {
             let (command, after) = rest
@@ -160,7 +160,7 @@ fn add_code_call_effects(owner: &str, name: &str, after: &str, out: &mut Vec<Com
             let next = rest.trim_start().chars().next();
             next.is_none_or(|next| matches!(next, ')' | ',' | ';' | '}'))
         };
-        match leading_string(arguments) {
+        match split_off_string_literal(arguments) {
             // Only the shell expands `~`; elsewhere it is a file name.
             Some((path, rest)) if alone(rest) && !path.starts_with('~') => {
                 out.push(file_access_effect(FileAccess::Remove, &path));
@@ -170,20 +170,23 @@ fn add_code_call_effects(owner: &str, name: &str, after: &str, out: &mut Vec<Com
         }
     } else if WRITERS.contains(&name) || name == "write" && owner == "File" {
         out.extend(
-            leading_string(arguments).map(|(path, _)| file_access_effect(FileAccess::Write, &path)),
+            split_off_string_literal(arguments)
+                .map(|(path, _)| file_access_effect(FileAccess::Write, &path)),
         );
     } else if MOVERS.contains(&name)
         || COMMON_MOVERS.contains(&name) && (FILES.contains(&owner) || owner == "shutil")
     {
-        let second = leading_string(arguments).and_then(|(_, rest)| {
-            leading_string(rest.trim_start().strip_prefix(',')?.trim_start())
+        let second = split_off_string_literal(arguments).and_then(|(_, rest)| {
+            split_off_string_literal(rest.trim_start().strip_prefix(',')?.trim_start())
         });
         // The target may be a folder, in which the file keeps its name.
         out.extend(second.map(|(path, _)| file_access_effect(FileAccess::Unpack, &path)));
     } else if RUNNERS.contains(&name) {
         let mut words = Vec::new();
         let mut rest = arguments;
-        while let Some((word, after)) = leading_string(rest.trim_start_matches(['[', ' '])) {
+        while let Some((word, after)) =
+            split_off_string_literal(rest.trim_start_matches(['[', ' ']))
+        {
             words.push(CommandWord::new_literal_word(word));
             rest = match after.trim_start().strip_prefix(',') {
                 Some(after) => after.trim_start(),
@@ -201,7 +204,7 @@ fn add_code_call_effects(owner: &str, name: &str, after: &str, out: &mut Vec<Com
 
 /// Splits off the string literal that a text begins with. Template strings, which hold expressions,
 /// are not taken.
-fn leading_string(text: &str) -> Option<(String, &str)> {
+fn split_off_string_literal(text: &str) -> Option<(String, &str)> {
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let mut value = String::new();
     let mut escaped = false;

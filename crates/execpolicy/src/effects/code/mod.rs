@@ -74,7 +74,7 @@ pub(super) fn add_inline_code_effects(
 pub(crate) fn add_code_effects(language: CodeLanguage, text: &str, out: &mut Vec<CommandEffect>) {
     let harmless = text.len() <= LONGEST
         && match language {
-            CodeLanguage::Python => python::analyze_python(text, out),
+            CodeLanguage::Python => python::analyze_python_code_effects(text, out),
             CodeLanguage::Node => javascript::analyze_javascript(text, out),
             CodeLanguage::Perl => one_liners::analyze_perl(text, out),
             CodeLanguage::Ruby => one_liners::analyze_ruby(text, out),

@@ -5,7 +5,7 @@
 use super::file_access_effect;
 use crate::effects::{CommandEffect, FileAccess};
 
-use super::tokens::identifiers_in;
+use super::tokens::identifiers_in_code;
 
 pub(super) const PERL_MODULES: &[&str] = &[
     "strict",
@@ -145,13 +145,13 @@ pub(super) fn analyze_perl(text: &str, _: &mut [CommandEffect]) -> bool {
     // false alarm costs one question.
     !signs.iter().any(|sign| text.contains(sign))
         && text.is_ascii()
-        && !identifiers_in(text).any(|name| PERL_FORBIDDEN_NAMES.contains(&name))
+        && !identifiers_in_code(text).any(|name| PERL_FORBIDDEN_NAMES.contains(&name))
         && !has_perl_ee_modifier(text)
 }
 
 /// Whether some word could be the modifiers of `s///ee`, which evaluates its result as code.
 fn has_perl_ee_modifier(text: &str) -> bool {
-    identifiers_in(text).any(|name| {
+    identifiers_in_code(text).any(|name| {
         // Only a short word of modifier letters counts, or ordinary names with two `e` would, too.
         name.len() <= 8
             && name.matches('e').count() > 1
@@ -272,7 +272,7 @@ pub(super) fn analyze_ruby(text: &str, out: &mut Vec<CommandEffect>) -> bool {
     }
     !signs.iter().any(|sign| rest.contains(sign))
         && rest.is_ascii()
-        && !identifiers_in(&rest).any(|name| RUBY_FORBIDDEN_NAMES.contains(&name))
+        && !identifiers_in_code(&rest).any(|name| RUBY_FORBIDDEN_NAMES.contains(&name))
 }
 
 /// Functions that only compute or print.

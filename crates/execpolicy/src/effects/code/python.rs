@@ -3,7 +3,7 @@
 //! a program unseen. A program that is not plainly harmless counts as unreadable.
 
 use super::file_access_effect;
-use super::tokens::{CodeToken, identifiers_in, split_code_call_arguments, tokenize_code};
+use super::tokens::{CodeToken, identifiers_in_code, split_code_call_arguments, tokenize_code};
 use crate::effects::program_spec::EffectKind;
 use crate::effects::{CommandEffect, FileAccess};
 
@@ -372,7 +372,7 @@ const SAVE_METHODS: &[&str] = &[
 ];
 
 /// Whether the program is harmless apart from the effects that are added to `out`.
-pub(super) fn analyze_python(text: &str, out: &mut Vec<CommandEffect>) -> bool {
+pub(super) fn analyze_python_code_effects(text: &str, out: &mut Vec<CommandEffect>) -> bool {
     // Phase 1: the whole text. A forbidden name in any place ends the analysis.
     let Some(tokens) = tokenize_code(text, "#") else {
         return false;
@@ -387,7 +387,7 @@ pub(super) fn analyze_python(text: &str, out: &mut Vec<CommandEffect>) -> bool {
     let spelt = tokens
         .iter()
         .any(|token| matches!(token, CodeToken::Quoted(text, _) if has_obfuscating_escape(text)));
-    if !plain || spelt || identifiers_in(text).any(|name| FORBIDDEN_NAMES.contains(&name)) {
+    if !plain || spelt || identifiers_in_code(text).any(|name| FORBIDDEN_NAMES.contains(&name)) {
         return false;
     }
     // A mangled `__import__` in a string may be handed to something that evaluates it.
@@ -521,7 +521,7 @@ pub(super) fn analyze_python(text: &str, out: &mut Vec<CommandEffect>) -> bool {
             // A string that looks like a path counts as read, wherever it is used.
             CodeToken::Quoted(text, format) => {
                 // An f-string holds expressions, which are not tokenized.
-                if *format && identifiers_in(text).any(|name| matches!(name, "open" | "os")) {
+                if *format && identifiers_in_code(text).any(|name| matches!(name, "open" | "os")) {
                     return false;
                 }
                 if text.contains('/') || text.starts_with(['.', '~']) {

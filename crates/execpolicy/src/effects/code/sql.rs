@@ -1,7 +1,7 @@
 //! Judges SQL text. Statements that only query are harmless; any other may change data. Statements
 //! are told apart by their first word and by words anywhere in them, without a grammar.
 
-use super::tokens::identifiers_in;
+use super::tokens::identifiers_in_code;
 use crate::effects::program_spec::EffectKind;
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::{CommandWord, WordKnowledge};
@@ -140,11 +140,11 @@ fn is_query_only_sql(text: &str) -> bool {
         .map(str::trim)
         .filter(|statement| !statement.is_empty())
         .all(|statement| {
-            identifiers_in(statement)
+            identifiers_in_code(statement)
                 .next()
                 .is_none_or(|first| ASKS.contains(&first))
         })
-        && !identifiers_in(&lower).any(|name| CHANGES.contains(&name))
+        && !identifiers_in_code(&lower).any(|name| CHANGES.contains(&name))
 }
 
 /// Dot commands of `sqlite3` that only show something or change how it is shown.
@@ -228,11 +228,11 @@ pub(in crate::effects) fn sqlite_text_effects(
         "copy",
         "export",
     ];
-    if identifiers_in(&lower).any(|name| RUNS.contains(&name)) {
+    if identifiers_in_code(&lower).any(|name| RUNS.contains(&name)) {
         out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
     const HARD: &[&str] = &["drop", "delete", "truncate"];
-    if identifiers_in(&lower).any(|name| HARD.contains(&name)) {
+    if identifiers_in_code(&lower).any(|name| HARD.contains(&name)) {
         out.push(CommandEffect::Kind(EffectKind::DiscardsWork));
     }
     !is_query_only_sql(&rest)

@@ -2,7 +2,7 @@
 //! and PHP, whose comment sign the caller passes.
 
 /// Returns the identifiers in a text, also those inside of strings and comments.
-pub(super) fn identifiers_in(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn identifiers_in_code(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
         .filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
 }

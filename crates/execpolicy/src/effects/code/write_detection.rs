@@ -1,7 +1,7 @@
 //! Guesses from its words whether an unreadable program writes some file. The guess can be wrong
 //! either way. It only serves to find protected files that such a program names, and may write.
 
-use super::tokens::identifiers_in;
+use super::tokens::identifiers_in_code;
 
 /// Names of functions that write, move or remove files, in any language.
 const WRITERS: &[&str] = &[
@@ -55,7 +55,7 @@ const MODES: &[&str] = &[
 
 /// Whether some name or mode in the program suggests that it writes a file.
 pub(super) fn code_may_write_files(text: &str) -> bool {
-    identifiers_in(text).any(|name| WRITERS.contains(&name))
+    identifiers_in_code(text).any(|name| WRITERS.contains(&name))
         || quoted_strings_in_code(text).any(is_write_mode)
 }
 

@@ -210,7 +210,7 @@ fn tar_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                             at += 1;
                             call.words.get(at).cloned()
                         } else {
-                            Some(word.suffix_from_byte(from + 2))
+                            Some(word.word_suffix_from_byte(from + 2))
                         };
                         take(letter, value, out);
                         break;

@@ -198,9 +198,9 @@ pub(super) const SPECS: &[ProgramSpec] = &[ProgramSpec::program_with_fixed_effec
     ],
     RUNS,
 )
-.with_extra_effects_fn(build_tool_effects)];
+.with_extra_effects_fn(build_system_call_effects)];
 
-fn build_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn build_system_call_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let name = call.command_name();
     // Rules that a script has just written, or that come from a pipe, are not the project's.
     if matches!(name, "make" | "gmake" | "bmake") {
@@ -219,7 +219,7 @@ fn build_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if is_publish_command(name, call) {
         out.push(CommandEffect::Kind(EffectKind::Publishes));
     }
-    add_runner_shell_commands(name, call, out);
+    add_scripts_in_runner_arguments(name, call, out);
 }
 
 /// Whether a `make` call carries code in its words: `SHELL=...`, `--eval`, `NAME!=COMMAND`.
@@ -255,7 +255,7 @@ fn add_make_file_option_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffe
             // `-kf FILE` and `-fFILE`: the letter may stand in a cluster, with its value attached.
             _ => match text.find('f').map(|at| at + 1) {
                 Some(at) if at == text.len() => words.next().cloned(),
-                Some(at) => Some(word.suffix_from_byte(at)),
+                Some(at) => Some(word.word_suffix_from_byte(at)),
                 None => None,
             },
         };
@@ -315,7 +315,11 @@ fn is_publish_command(name: &str, call: &ParsedArgs<'_>) -> bool {
 }
 
 /// Adds the words that a runner hands to a shell.
-fn add_runner_shell_commands(name: &str, call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn add_scripts_in_runner_arguments(
+    name: &str,
+    call: &ParsedArgs<'_>,
+    out: &mut Vec<CommandEffect>,
+) {
     let runs = |word: &CommandWord| CommandEffect::RunsScript(word.clone());
     // Which word belongs to the option is not told apart, so all of them are judged.
     if matches!(name, "nodemon" | "concurrently" | "zx" | "watch")

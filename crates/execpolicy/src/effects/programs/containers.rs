@@ -553,7 +553,7 @@ fn parse_container_options(
             at += 1;
             call.words.get(at).cloned()
         } else if short && attached {
-            Some(word.suffix_from_byte(2))
+            Some(word.word_suffix_from_byte(2))
         } else if short && "vepuwhmlac".contains(letter) {
             at += 1;
             call.words.get(at).cloned()

@@ -134,7 +134,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "supabase",
         "hasura",
     ])
-    .with_extra_effects_fn(migration_effects),
+    .with_extra_effects_fn(migration_tool_effects),
     ProgramSpec::new(&["aws"])
         .with_short_value_options("")
         .with_long_value_options(&["region", "profile", "output", "query", "endpoint-url"])
@@ -438,7 +438,7 @@ fn postgres_server_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) 
 }
 
 /// Judges migration tools: migrating forward is ordinary work, back or down destroys data.
-fn migration_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn migration_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     // The word may stand at any place, because the tools nest their sub-commands differently.
     let back = call.words.iter().any(|word| {
         matches!(

@@ -57,7 +57,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("target-directory", OptionMeaning::TargetDir),
             ("strip-program", OptionMeaning::Command),
         ])
-        .with_extra_effects_fn(install_effects),
+        .with_extra_effects_fn(install_command_effects),
     ProgramSpec::new(&["mv", "gmv"])
         .with_operand_role(OperandRole::Move)
         .with_short_value_options("S")
@@ -161,7 +161,7 @@ fn cp_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 /// Judges `install`: an owner or a setuid mode is a matter of rights, `-d` creates folders.
-fn install_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn install_command_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let lends = |word: &CommandWord| is_setuid_mode(&word.text);
     if call.has_option(&["o", "owner"]) || call.option_values(&["m", "mode"]).any(lends) {
         out.push(CommandEffect::Kind(EffectKind::Privilege));
@@ -678,10 +678,10 @@ pub(super) fn paths_yielded_by_find_command(
 ) -> Vec<CommandWord> {
     let by_name = |start: &CommandWord| -> Vec<CommandWord> {
         match names {
-            [] => vec![found_path_pattern(start, None, chosen)],
+            [] => vec![find_braces_path_pattern(start, None, chosen)],
             names => names
                 .iter()
-                .map(|name| found_path_pattern(start, Some(name), chosen))
+                .map(|name| find_braces_path_pattern(start, Some(name), chosen))
                 .collect(),
         }
     };
@@ -690,7 +690,7 @@ pub(super) fn paths_yielded_by_find_command(
 
 /// Returns the pattern that `{}` stands for. Without a filter (`chosen`) the folder itself is
 /// found.
-pub(super) fn found_path_pattern(
+pub(super) fn find_braces_path_pattern(
     start: &CommandWord,
     name: Option<&CommandWord>,
     chosen: bool,
@@ -777,7 +777,7 @@ pub(super) fn paths_found_by_fd(words: &[CommandWord]) -> Vec<CommandWord> {
         None | Some([]) => vec![CommandWord::new_literal_word("**/?*")],
         Some(folders) => folders
             .iter()
-            .map(|folder| found_path_pattern(folder, None, chosen))
+            .map(|folder| find_braces_path_pattern(folder, None, chosen))
             .collect(),
     }
 }

@@ -494,7 +494,7 @@ const SUBS: &[ProgramSpec] = &[
                     ("force", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
                 ])
                 .with_operand_role(OperandRole::Remove),
-            ProgramSpec::new(&["foreach"]).with_extra_effects_fn(git_foreach_effects),
+            ProgramSpec::new(&["foreach"]).with_extra_effects_fn(git_submodule_foreach_effects),
         ]),
     ProgramSpec::new(&["worktree"]).with_subcommands(&[
         ProgramSpec::new(&["list", "prune", "lock", "unlock", "repair"])
@@ -838,7 +838,7 @@ fn add_git_discard_effects(words: &[&CommandWord], out: &mut Vec<CommandEffect>)
     }
 }
 
-fn add_whole_tree_write(out: &mut Vec<CommandEffect>) {
+fn add_whole_tree_write_effect(out: &mut Vec<CommandEffect>) {
     out.push(CommandEffect::File(
         FileAccess::WriteBelow,
         CommandWord::new_literal_word("."),
@@ -853,7 +853,7 @@ fn double_dash_index(call: &ParsedArgs<'_>) -> Option<usize> {
 
 fn git_checkout_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call.has_option(&["f", "force", "pathspec-from-file"]) {
-        add_whole_tree_write(out);
+        add_whole_tree_write_effect(out);
     }
     // With these the operand is a branch or a start point, never a path.
     if call.has_option(&["b", "B", "orphan", "t", "track", "detach", "d"]) {
@@ -879,7 +879,7 @@ fn git_checkout_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             }
         }
         [_, paths @ ..] => add_git_discard_effects(paths, out),
-        [] if call.has_option(&["ours", "theirs"]) => add_whole_tree_write(out),
+        [] if call.has_option(&["ours", "theirs"]) => add_whole_tree_write_effect(out),
         [] => {}
     }
 }
@@ -899,7 +899,7 @@ fn git_reset_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .any(|(name, _)| name.starts_with('h') || name.starts_with("merg") || name.starts_with('k'))
     {
         out.push(CommandEffect::Kind(EffectKind::DiscardsWork));
-        add_whole_tree_write(out);
+        add_whole_tree_write_effect(out);
     }
 }
 
@@ -912,7 +912,7 @@ fn git_clean_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         false,
     ) {
         out.push(CommandEffect::Kind(EffectKind::DiscardsWork));
-        add_whole_tree_write(out);
+        add_whole_tree_write_effect(out);
         let here = CommandWord::new_literal_word(".");
         let folders = match call.operands.as_slice() {
             [] => &[&here][..],
@@ -942,10 +942,12 @@ fn git_stash_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     );
     // `git stash -- PATHS` has no sub-command: the first operand is a path already.
     match call.literal_operand(0) {
-        Some(_) if double_dash_index(call) == Some(1) => add_whole_tree_write(out),
+        Some(_) if double_dash_index(call) == Some(1) => add_whole_tree_write_effect(out),
         Some("list" | "show" | "create" | "store") => {}
         Some("drop" | "clear") => out.push(CommandEffect::Kind(EffectKind::DiscardsWork)),
-        None | Some("push" | "save" | "pop" | "apply" | "branch") => add_whole_tree_write(out),
+        None | Some("push" | "save" | "pop" | "apply" | "branch") => {
+            add_whole_tree_write_effect(out)
+        }
         Some(_) => out.push(CommandEffect::Kind(EffectKind::UnknownOptions)),
     }
 }
@@ -1041,7 +1043,7 @@ fn git_worktree_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-fn git_foreach_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn git_submodule_foreach_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.extend(
         call.operands
             .iter()

@@ -98,7 +98,7 @@ pub(crate) fn printed_file_names(words: &[CommandWord]) -> Option<Vec<CommandWor
         .filter(|word| !word.known_word_prefix().starts_with('-'))
         .collect();
     let below = |folders: &[&CommandWord]| -> Vec<CommandWord> {
-        let all = |folder: &&CommandWord| files::found_path_pattern(folder, None, true);
+        let all = |folder: &&CommandWord| files::find_braces_path_pattern(folder, None, true);
         match folders {
             [] => vec![CommandWord::new_literal_word("**/?*")],
             folders => folders.iter().map(all).collect(),

@@ -295,10 +295,10 @@ fn scp_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let Some((target, sources)) = call.operands.split_last() else {
         return;
     };
-    add_transfer_effects(sources, target, out);
+    add_remote_copy_effects(sources, target, out);
 }
 
-fn add_transfer_effects(
+fn add_remote_copy_effects(
     sources: &[&CommandWord],
     target: &CommandWord,
     out: &mut Vec<CommandEffect>,
@@ -336,7 +336,7 @@ fn rsync_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if sources.is_empty() {
         return;
     }
-    add_transfer_effects(sources, target, out);
+    add_remote_copy_effects(sources, target, out);
     let deletes = call
         .options
         .iter()

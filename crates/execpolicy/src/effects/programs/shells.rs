@@ -261,7 +261,7 @@ fn command_wrapper_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) 
                 {
                     out.push(CommandEffect::File(
                         FileAccess::Write,
-                        word.suffix_from_byte(if text.starts_with("--") {
+                        word.word_suffix_from_byte(if text.starts_with("--") {
                             text.find('=').map_or(2, |at| at + 1)
                         } else {
                             2
@@ -453,7 +453,7 @@ fn python_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             let attached = cluster.get(end + 1..).unwrap_or("");
             let (value, used) = match attached.is_empty() {
                 true => (call.words.get(at + 1).cloned(), 2),
-                false => (Some(word.suffix_from_byte(end + 2)), 1),
+                false => (Some(word.word_suffix_from_byte(end + 2)), 1),
             };
             match cluster.as_bytes().get(end) {
                 // The grammar does not read other languages: `code` does, where it can.
@@ -590,7 +590,11 @@ fn node_preload_effect(word: &CommandWord) -> CommandEffect {
 }
 
 /// Judges a call of Perl or Ruby, which share the letters for one-liners (`-e`, `-i`, `-n`).
-fn one_liner_effects(language: CodeLanguage, call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn perl_or_ruby_call_effects(
+    language: CodeLanguage,
+    call: &ParsedArgs<'_>,
+    out: &mut Vec<CommandEffect>,
+) {
     let mut at = 1;
     let mut edits = false;
     let mut inline = false;
@@ -621,7 +625,7 @@ fn one_liner_effects(language: CodeLanguage, call: &ParsedArgs<'_>, out: &mut Ve
                         at += 1;
                         call.words.get(at - 1).cloned()
                     } else {
-                        Some(word.suffix_from_byte(from + 2))
+                        Some(word.word_suffix_from_byte(from + 2))
                     };
                     code::add_inline_code_effects(language, value.as_ref(), out);
                     break;
@@ -705,11 +709,11 @@ fn one_liner_effects(language: CodeLanguage, call: &ParsedArgs<'_>, out: &mut Ve
 }
 
 fn perl_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
-    one_liner_effects(CodeLanguage::Perl, call, out);
+    perl_or_ruby_call_effects(CodeLanguage::Perl, call, out);
 }
 
 fn ruby_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
-    one_liner_effects(CodeLanguage::Ruby, call, out);
+    perl_or_ruby_call_effects(CodeLanguage::Ruby, call, out);
 }
 
 fn php_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
@@ -821,7 +825,7 @@ fn awk_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             }
             _ if text.starts_with("-f") || text.starts_with("--file=") => {
                 let from = if text.starts_with("-f") { 2 } else { 7 };
-                out.push(code::script_file_effect(&word.suffix_from_byte(from)));
+                out.push(code::script_file_effect(&word.word_suffix_from_byte(from)));
                 program = Some(None);
                 at += 1;
             }

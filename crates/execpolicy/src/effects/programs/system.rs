@@ -158,7 +158,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "schedtool",
         "choom",
     ])
-    .with_extra_effects_fn(priority_tool_effects),
+    .with_extra_effects_fn(process_priority_tool_effects),
     ProgramSpec::new(&[
         "systemctl",
         "service",
@@ -289,7 +289,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "xmodmap",
         "xrdb",
     ])
-    .with_extra_effects_fn(display_setting_effects),
+    .with_extra_effects_fn(display_settings_tool_effects),
     ProgramSpec::new(&["checkrein"])
         .with_long_value_options(&["root"])
         .with_extra_effects_fn(checkrein_effects),
@@ -359,7 +359,7 @@ fn packet_capture_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     );
 }
 
-fn display_setting_effects(_: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn display_settings_tool_effects(_: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
 }
 
@@ -537,7 +537,7 @@ fn pkill_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-fn priority_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn process_priority_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let at = call
         .words
         .iter()

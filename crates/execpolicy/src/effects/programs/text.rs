@@ -580,15 +580,15 @@ pub(super) const SPECS: &[ProgramSpec] = &[
 /// Adds that `grep -r` reads everything below its operands.
 fn grep_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call.has_option(&["r", "R", "recursive", "dereference-recursive"]) {
-        add_recursive_reads(call, out);
+        add_grep_recursive_read_effects(call, out);
     }
 }
 
 fn ripgrep_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
-    add_recursive_reads(call, out);
+    add_grep_recursive_read_effects(call, out);
 }
 
-fn add_recursive_reads(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn add_grep_recursive_read_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     use crate::effects::FileAccess;
     let skip = usize::from(!call.has_option(&["e", "regexp", "f", "file", "files"]));
     let folders = call.operands.iter().skip(skip);

@@ -2,15 +2,15 @@
 
 use super::super::expansion::{
     CommandExitStatus, ShellValue, WordExpansion, compare_test_operands, evaluate_arithmetic,
-    evaluate_test_command, parse_expansion, split_words,
+    evaluate_shell_test_command, parse_expansion, split_shell_words_with_quotes,
 };
 use super::super::script_model::{ShellFunction, SimpleCommand};
 use super::super::script_reader::uses_bash_only_equality;
 use super::MAX_CALLS;
 use super::machine::ScriptSimulation;
 use super::state::{
-    ControlFlowEnd, ControlFlowEnds, ScriptSimulationState, fall_through_control_flow_end,
-    success_and_failure_states,
+    ControlFlowEnd, ControlFlowEndsWithStates, ScriptSimulationState, normal_control_flow_end,
+    states_after_success_and_failure,
 };
 
 impl ScriptSimulation<'_> {
@@ -19,11 +19,11 @@ impl ScriptSimulation<'_> {
         command: &SimpleCommand,
         state: ScriptSimulationState,
         heeds: bool,
-    ) -> ControlFlowEnds {
+    ) -> ControlFlowEndsWithStates {
         let before = state.status;
         let pipe = state.pipe_statuses.clone();
-        let mut all = ControlFlowEnds::new();
-        for mut state in self.simulate_substitutions(&command.substitutions, vec![state]) {
+        let mut all = ControlFlowEndsWithStates::new();
+        for mut state in self.simulate_command_substitutions(&command.substitutions, vec![state]) {
             // In the words of a command, `$?` is the status before it, not that of a substitution
             // in it.
             state.status = before;
@@ -61,7 +61,7 @@ impl ScriptSimulation<'_> {
         command: &SimpleCommand,
         state: ScriptSimulationState,
         heeds: bool,
-    ) -> ControlFlowEnds {
+    ) -> ControlFlowEndsWithStates {
         self.reached.insert(command.at);
         let mut succeeded = state
             .clone()
@@ -76,8 +76,8 @@ impl ScriptSimulation<'_> {
             .words
             .first()
             .map(|word| succeeded.evaluate_word(word));
-        if first.as_ref().and_then(ShellValue::known_value_text) == Some("exec") {
-            return ControlFlowEnds::from([
+        if first.as_ref().and_then(ShellValue::shell_text_if_known) == Some("exec") {
+            return ControlFlowEndsWithStates::from([
                 (ControlFlowEnd::Exit, succeeded),
                 (ControlFlowEnd::Exit, failed),
             ]);
@@ -91,16 +91,16 @@ impl ScriptSimulation<'_> {
         written: &[WordExpansion],
         state: ScriptSimulationState,
         heeds: bool,
-    ) -> ControlFlowEnds {
+    ) -> ControlFlowEndsWithStates {
         let Some((name, arguments)) = words.split_first() else {
-            return fall_through_control_flow_end(state);
+            return normal_control_flow_end(state);
         };
         let Some(name) = name
-            .known_value_text()
+            .shell_text_if_known()
             .map(|name| name.split_whitespace().next().unwrap_or(""))
         else {
             // A program that is not known may end either way.
-            let states = success_and_failure_states(state);
+            let states = states_after_success_and_failure(state);
             return self.apply_errexit_and_err_trap(states, heeds);
         };
         if let Some(function) = self.functions.get(name).cloned() {
@@ -115,13 +115,13 @@ impl ScriptSimulation<'_> {
                     ControlFlowEnd::Return
                 };
                 // An empty argument counts as none.
-                let given = first.filter(|value| value.known_value_text() != Some(""));
+                let given = first.filter(|value| value.shell_text_if_known() != Some(""));
                 let states = match given.map(ShellValue::as_exit_status) {
                     None => vec![state],
                     Some(Some(status)) => vec![state.state_with_exit_status(status)],
-                    Some(None) => success_and_failure_states(state),
+                    Some(None) => states_after_success_and_failure(state),
                 };
-                let mut ends: ControlFlowEnds =
+                let mut ends: ControlFlowEndsWithStates =
                     states.iter().cloned().map(|state| (end, state)).collect();
                 if name == "return" && self.call_depth == 0 && self.bash {
                     // Outside a function `return` is an error, and bash goes on.
@@ -133,13 +133,13 @@ impl ScriptSimulation<'_> {
                 return ends;
             }
             "break" => {
-                return ControlFlowEnds::from([(
+                return ControlFlowEndsWithStates::from([(
                     ControlFlowEnd::Break,
                     state.state_with_exit_status(CommandExitStatus::Zero),
                 )]);
             }
             "continue" => {
-                return ControlFlowEnds::from([(
+                return ControlFlowEndsWithStates::from([(
                     ControlFlowEnd::Continue,
                     state.state_with_exit_status(CommandExitStatus::Zero),
                 )]);
@@ -152,10 +152,10 @@ impl ScriptSimulation<'_> {
                     && !self.bash
                     && arguments
                         .iter()
-                        .any(|word| word.known_value_text() == Some("ERR"))
+                        .any(|word| word.shell_text_if_known() == Some("ERR"))
                 {
                     let mut trapped = state.clone();
-                    set_traps(arguments, &mut trapped);
+                    simulate_trap_command(arguments, &mut trapped);
                     return self.apply_errexit_and_err_trap(
                         vec![
                             trapped.state_with_exit_status(CommandExitStatus::Zero),
@@ -166,24 +166,24 @@ impl ScriptSimulation<'_> {
                 }
                 // After `set -n` commands are read and not run.
                 let reads_only = match name {
-                    "set" => apply_set_options(arguments, &mut state),
+                    "set" => apply_shell_set_options(arguments, &mut state),
                     "shopt" => apply_shopt(arguments, &mut state),
                     _ => false,
                 };
                 if reads_only {
-                    return ControlFlowEnds::from([(
+                    return ControlFlowEndsWithStates::from([(
                         ControlFlowEnd::Exit,
                         state.state_with_exit_status(CommandExitStatus::Zero),
                     )]);
                 }
                 match name {
-                    "trap" => set_traps(arguments, &mut state),
+                    "trap" => simulate_trap_command(arguments, &mut state),
                     // `shift` changes all positional parameters, so none of them is known any
                     // more.
                     "shift" | "unset" => state.retain_variables(|name| {
                         let given = arguments
                             .iter()
-                            .any(|word| word.known_value_text() == Some(name));
+                            .any(|word| word.shell_text_if_known() == Some(name));
                         !given && !name.starts_with(|c: char| c.is_ascii_digit())
                     }),
                     _ => {}
@@ -206,7 +206,7 @@ impl ScriptSimulation<'_> {
             "let" => {
                 let text: Vec<&str> = arguments
                     .iter()
-                    .filter_map(ShellValue::known_value_text)
+                    .filter_map(ShellValue::shell_text_if_known)
                     .collect();
                 let ends = self.simulate_arithmetic(&text.join(" "), state.clone(), heeds);
                 return self.add_failing_end_unless_bash(ends, true, state, heeds);
@@ -214,24 +214,26 @@ impl ScriptSimulation<'_> {
             // It is not known what is read, nor whether anything is.
             "read" | "mapfile" | "readarray" | "getopts" => {
                 let mut state = state;
-                for name in arguments.iter().filter_map(ShellValue::known_value_text) {
+                for name in arguments.iter().filter_map(ShellValue::shell_text_if_known) {
                     state.set_variable(name, ShellValue::Unknown);
                 }
-                success_and_failure_states(state)
+                states_after_success_and_failure(state)
             }
             // A text that is known runs as a part of the script.
             "eval" => {
-                let texts: Option<Vec<&str>> =
-                    arguments.iter().map(ShellValue::known_value_text).collect();
+                let texts: Option<Vec<&str>> = arguments
+                    .iter()
+                    .map(ShellValue::shell_text_if_known)
+                    .collect();
                 let code = texts.and_then(|texts| self.parse_eval_text(&texts.join(" ")));
                 match code {
                     Some(code) => return self.simulate_script_node(&code, state, heeds),
-                    None => success_and_failure_states(state),
+                    None => states_after_success_and_failure(state),
                 }
             }
             "command" | "builtin"
                 if first
-                    .and_then(ShellValue::known_value_text)
+                    .and_then(ShellValue::shell_text_if_known)
                     .is_some_and(|word| !word.starts_with('-')) =>
             {
                 return self.simulate_command_words(
@@ -244,11 +246,11 @@ impl ScriptSimulation<'_> {
             // Only a lookup of a single name is answered.
             "command" | "which" | "type" | "hash" => {
                 let mut names = arguments.iter().filter(|word| {
-                    word.known_value_text()
+                    word.shell_text_if_known()
                         .is_none_or(|word| !word.starts_with('-'))
                 });
                 let found = match (
-                    names.next().and_then(ShellValue::known_value_text),
+                    names.next().and_then(ShellValue::shell_text_if_known),
                     names.next(),
                 ) {
                     (Some(program), None) => (self.exists)("command", program),
@@ -258,12 +260,12 @@ impl ScriptSimulation<'_> {
             }
             // Without arguments `exec` only applies its redirects.
             "exec" if !arguments.is_empty() => {
-                return success_and_failure_states(state)
+                return states_after_success_and_failure(state)
                     .into_iter()
                     .map(|state| (ControlFlowEnd::Exit, state))
                     .collect();
             }
-            _ => success_and_failure_states(state),
+            _ => states_after_success_and_failure(state),
         };
         self.apply_errexit_and_err_trap(done, heeds)
     }
@@ -274,11 +276,11 @@ impl ScriptSimulation<'_> {
         arguments: &[ShellValue],
         state: ScriptSimulationState,
         heeds: bool,
-    ) -> ControlFlowEnds {
+    ) -> ControlFlowEndsWithStates {
         // A recursion would be followed without end.
         if self.call_depth >= MAX_CALLS {
             self.given_up = true;
-            return ControlFlowEnds::new();
+            return ControlFlowEndsWithStates::new();
         }
         let position = |at: usize| at.to_string();
         let mut inside = state.clone();
@@ -290,7 +292,7 @@ impl ScriptSimulation<'_> {
         self.call_depth += 1;
         let ends = self.simulate_script_node(&function.body, inside, heeds);
         self.call_depth -= 1;
-        let mut all = ControlFlowEnds::new();
+        let mut all = ControlFlowEndsWithStates::new();
         for (end, mut after) in ends {
             // Local variables and positional parameters get their values from before the call
             // back.
@@ -323,7 +325,7 @@ impl ScriptSimulation<'_> {
             Some((ShellValue::Text(last), rest)) if last == "]" => rest,
             _ => &values,
         };
-        evaluate_test_command(values, self.exists)
+        evaluate_shell_test_command(values, self.exists)
     }
 
     /// Simulates `((a++))`, `((a += b))` and `((a > 0))`.
@@ -332,9 +334,9 @@ impl ScriptSimulation<'_> {
         text: &str,
         state: ScriptSimulationState,
         heeds: bool,
-    ) -> ControlFlowEnds {
+    ) -> ControlFlowEndsWithStates {
         let mut state = state;
-        let words = split_words(text);
+        let words = split_shell_words_with_quotes(text);
         if let [left, operator, right] = words.as_slice()
             && matches!(*operator, "==" | "!=" | "<" | ">" | "<=" | ">=")
         {
@@ -388,18 +390,18 @@ impl ScriptSimulation<'_> {
         if let Some(value) = value {
             state.set_variable(name, value);
         }
-        let states = success_and_failure_states(state);
+        let states = states_after_success_and_failure(state);
         self.apply_errexit_and_err_trap(states, heeds)
     }
 }
 
 /// Applies `set -e`, `set +e` and `set -o pipefail`. Returns whether nothing more is run:
 /// `set -n`.
-fn apply_set_options(arguments: &[ShellValue], state: &mut ScriptSimulationState) -> bool {
+fn apply_shell_set_options(arguments: &[ShellValue], state: &mut ScriptSimulationState) -> bool {
     let mut reads_only = false;
     let mut words = arguments
         .iter()
-        .map(|word| word.known_value_text().unwrap_or(""));
+        .map(|word| word.shell_text_if_known().unwrap_or(""));
     while let Some(word) = words.next() {
         let on = word.starts_with('-');
         let letters = word.strip_prefix(['-', '+']);
@@ -421,7 +423,7 @@ fn apply_set_options(arguments: &[ShellValue], state: &mut ScriptSimulationState
 fn apply_shopt(arguments: &[ShellValue], state: &mut ScriptSimulationState) -> bool {
     let texts: Vec<&str> = arguments
         .iter()
-        .filter_map(ShellValue::known_value_text)
+        .filter_map(ShellValue::shell_text_if_known)
         .collect();
     let has = |letter: char| {
         texts
@@ -455,21 +457,21 @@ fn simulate_shell_option_switch(
 
 /// Applies `trap 'exit 0' EXIT INT`. A handler that can run at other times is taken to run at the
 /// end.
-fn set_traps(arguments: &[ShellValue], state: &mut ScriptSimulationState) {
+fn simulate_trap_command(arguments: &[ShellValue], state: &mut ScriptSimulationState) {
     let arguments = match arguments.split_first() {
-        Some((first, rest)) if first.known_value_text() == Some("--") => rest,
+        Some((first, rest)) if first.shell_text_if_known() == Some("--") => rest,
         _ => arguments,
     };
     let Some((handler, signals)) = arguments.split_first() else {
         return;
     };
-    let handler = match handler.known_value_text() {
+    let handler = match handler.shell_text_if_known() {
         Some("-" | "") => None,
         _ => Some(handler.clone()),
     };
     for signal in signals {
         match signal
-            .known_value_text()
+            .shell_text_if_known()
             .map(|signal| signal.trim_start_matches("SIG"))
         {
             Some("ERR" | "err") => state.error_trap.clone_from(&handler),

@@ -9,8 +9,8 @@ use super::super::script_model::{LoopIterations, ScriptNode, VariableAssignment}
 use super::MAX_ROUNDS;
 use super::machine::ScriptSimulation;
 use super::state::{
-    ControlFlowEnd, ControlFlowEnds, MAX_WAYS, ScriptSimulationState,
-    fall_through_control_flow_end, success_and_failure_states,
+    ControlFlowEnd, ControlFlowEndsWithStates, MAX_WAYS, ScriptSimulationState,
+    normal_control_flow_end, states_after_success_and_failure,
 };
 
 /// How the members of a pipe have ended so far.
@@ -29,7 +29,7 @@ impl ScriptSimulation<'_> {
         members: &[ScriptNode],
         state: ScriptSimulationState,
         heeds: bool,
-    ) -> ControlFlowEnds {
+    ) -> ControlFlowEndsWithStates {
         let keeps = self.keeps_pipes;
         let mut ways = BTreeSet::from([ScriptPipelineStatus {
             statuses: Vec::new(),
@@ -64,7 +64,7 @@ impl ScriptSimulation<'_> {
                 self.given_up = true;
             }
             if self.given_up {
-                return ControlFlowEnds::new();
+                return ControlFlowEndsWithStates::new();
             }
             ways = all;
         }
@@ -96,14 +96,14 @@ impl ScriptSimulation<'_> {
         otherwise: Option<&ScriptNode>,
         state: ScriptSimulationState,
         heeds: bool,
-    ) -> ControlFlowEnds {
+    ) -> ControlFlowEndsWithStates {
         let Some(((asked, body), rest)) = arms.split_first() else {
             return match otherwise {
                 Some(code) => self.simulate_script_node(code, state, heeds),
                 // If no condition holds, the status of an `if` is 0.
-                None => fall_through_control_flow_end(
-                    state.state_with_exit_status(CommandExitStatus::Zero),
-                ),
+                None => {
+                    normal_control_flow_end(state.state_with_exit_status(CommandExitStatus::Zero))
+                }
             };
         };
         // `set -e` does not apply in a condition.
@@ -121,8 +121,8 @@ impl ScriptSimulation<'_> {
         body: &ScriptNode,
         state: ScriptSimulationState,
         heeds: bool,
-    ) -> ControlFlowEnds {
-        let mut all = ControlFlowEnds::new();
+    ) -> ControlFlowEndsWithStates {
+        let mut all = ControlFlowEndsWithStates::new();
         let mut ways = BTreeSet::from([state]);
         // States that are still in the loop after the last round are dropped.
         for _ in 0..MAX_ROUNDS {
@@ -173,14 +173,14 @@ impl ScriptSimulation<'_> {
         all
     }
 
-    pub(super) fn simulate_for(
+    pub(super) fn simulate_for_loop(
         &mut self,
         variable: &str,
         rounds: &LoopIterations,
         body: &ScriptNode,
         state: ScriptSimulationState,
         heeds: bool,
-    ) -> ControlFlowEnds {
+    ) -> ControlFlowEndsWithStates {
         let some = vec![ShellValue::Unknown; MAX_ROUNDS - 1];
         let (values, stops_early) = match rounds {
             LoopIterations::Words(words) => {
@@ -189,7 +189,7 @@ impl ScriptSimulation<'_> {
             }
             LoopIterations::Some | LoopIterations::Any => (some, true),
         };
-        let mut all = ControlFlowEnds::new();
+        let mut all = ControlFlowEndsWithStates::new();
         let mut ways = BTreeSet::from([state]);
         for (at, value) in values.into_iter().enumerate() {
             // A list that is not known may end after any round.
@@ -237,9 +237,9 @@ impl ScriptSimulation<'_> {
         arms: &[(Vec<String>, ScriptNode)],
         state: ScriptSimulationState,
         heeds: bool,
-    ) -> ControlFlowEnds {
+    ) -> ControlFlowEndsWithStates {
         let value = state.evaluate_word(word);
-        let mut all = ControlFlowEnds::new();
+        let mut all = ControlFlowEndsWithStates::new();
         // A pattern that surely matches ends the `case`; one that may match leaves both ways open.
         for (patterns, code) in arms {
             let matches: Vec<Option<bool>> = patterns
@@ -267,12 +267,12 @@ impl ScriptSimulation<'_> {
         declares: bool,
         state: ScriptSimulationState,
         heeds: bool,
-    ) -> ControlFlowEnds {
+    ) -> ControlFlowEndsWithStates {
         let mut states = vec![state];
         let mut has_inner = false;
         for assignment in assignments {
             has_inner |= !assignment.substitutions.is_empty();
-            states = self.simulate_substitutions(&assignment.substitutions, states);
+            states = self.simulate_command_substitutions(&assignment.substitutions, states);
             // Variables that nothing reads are not kept, so that more states are equal.
             if self.reads.contains(&assignment.name) {
                 for state in &mut states {
@@ -293,7 +293,7 @@ impl ScriptSimulation<'_> {
     }
 
     /// Simulates `$(a)` among the words of a command. The status is that of the last one.
-    pub(super) fn simulate_substitutions(
+    pub(super) fn simulate_command_substitutions(
         &mut self,
         inner: &[ScriptNode],
         states: Vec<ScriptSimulationState>,
@@ -306,7 +306,7 @@ impl ScriptSimulation<'_> {
                     ScriptNode::Subshell(code) => {
                         all.extend(self.simulate_subshell(code, state, false))
                     }
-                    _ => all.extend(success_and_failure_states(state)),
+                    _ => all.extend(states_after_success_and_failure(state)),
                 }
             }
             states = all.into_iter().collect();

@@ -7,19 +7,19 @@ use std::rc::Rc;
 use super::super::expansion::{CommandExitStatus, ShellValue};
 use super::super::script_model::{ScriptNode, ShellFunction};
 use super::super::script_reader::read_script_without_positions;
-use super::super::status_tracer::is_parsable_size;
+use super::super::status_tracer::is_short_enough_to_parse;
 use super::FileTestLookup;
 use super::state::{
-    ControlFlowEnd, ControlFlowEnds, ScriptSimulationState, fall_through_control_flow_end,
-    merge_script_states_to_limit, success_and_failure_states,
+    ControlFlowEnd, ControlFlowEndsWithStates, ScriptSimulationState, merge_script_states_to_limit,
+    normal_control_flow_end, states_after_success_and_failure,
 };
-use crate::shell::ParsedScripts;
+use crate::shell::ParsedShellScriptCache;
 
 pub(super) struct ScriptSimulation<'a> {
     pub(super) functions: HashMap<String, ShellFunction>,
     /// Parsed texts of traps and of `eval`.
     pub(super) handlers: HashMap<String, Option<Rc<ScriptNode>>>,
-    pub(super) scripts: &'a ParsedScripts,
+    pub(super) scripts: &'a ParsedShellScriptCache,
     pub(super) exists: FileTestLookup<'a>,
     pub(super) bash: bool,
     /// Names of variables that something may read.
@@ -48,13 +48,13 @@ impl ScriptSimulation<'_> {
         code: &ScriptNode,
         state: ScriptSimulationState,
         heeds: bool,
-    ) -> ControlFlowEnds {
+    ) -> ControlFlowEndsWithStates {
         if self.work_done >= self.work_limit {
             self.given_up = true;
         }
         // Without ends nothing after this part is simulated, so giving up is quick.
         if self.given_up {
-            return ControlFlowEnds::new();
+            return ControlFlowEndsWithStates::new();
         }
         self.work_done += state.script_state_copy_cost();
         let ends = self.simulate_node_by_kind(code, state, heeds);
@@ -64,11 +64,11 @@ impl ScriptSimulation<'_> {
     /// Returns the ways if they are not too many, and gives up otherwise.
     pub(super) fn limit_possible_ends_or_give_up(
         &mut self,
-        ends: ControlFlowEnds,
-    ) -> ControlFlowEnds {
+        ends: ControlFlowEndsWithStates,
+    ) -> ControlFlowEndsWithStates {
         merge_script_states_to_limit(ends).unwrap_or_else(|| {
             self.given_up = true;
-            ControlFlowEnds::new()
+            ControlFlowEndsWithStates::new()
         })
     }
 
@@ -90,7 +90,7 @@ impl ScriptSimulation<'_> {
         code: &ScriptNode,
         state: ScriptSimulationState,
         heeds: bool,
-    ) -> ControlFlowEnds {
+    ) -> ControlFlowEndsWithStates {
         match code {
             ScriptNode::Command(command) => self.simulate_command(command, state, heeds),
             ScriptNode::Assign {
@@ -103,7 +103,7 @@ impl ScriptSimulation<'_> {
                 self.add_failing_end_unless_bash(ends, *in_bash, before, heeds)
             }
             ScriptNode::Sequence(parts) => {
-                let mut ends = fall_through_control_flow_end(state);
+                let mut ends = normal_control_flow_end(state);
                 for part in parts {
                     ends = self.simulate_after_normal_ends(ends, |machine, state| {
                         machine.simulate_script_node(part, state, heeds)
@@ -116,13 +116,13 @@ impl ScriptSimulation<'_> {
                 let ends = self.simulate_script_node(left, state, false);
                 self.simulate_after_normal_ends(ends, |machine, state| match state.status {
                     CommandExitStatus::Zero => machine.simulate_script_node(right, state, heeds),
-                    CommandExitStatus::Failed => fall_through_control_flow_end(state),
+                    CommandExitStatus::Failed => normal_control_flow_end(state),
                 })
             }
             ScriptNode::Or(left, right) => {
                 let ends = self.simulate_script_node(left, state, false);
                 self.simulate_after_normal_ends(ends, |machine, state| match state.status {
-                    CommandExitStatus::Zero => fall_through_control_flow_end(state),
+                    CommandExitStatus::Zero => normal_control_flow_end(state),
                     CommandExitStatus::Failed => machine.simulate_script_node(right, state, heeds),
                 })
             }
@@ -134,7 +134,7 @@ impl ScriptSimulation<'_> {
                         CommandExitStatus::Zero => CommandExitStatus::Failed,
                         CommandExitStatus::Failed => CommandExitStatus::Zero,
                     };
-                    fall_through_control_flow_end(state.state_with_exit_status(turned))
+                    normal_control_flow_end(state.state_with_exit_status(turned))
                 })
             }
             ScriptNode::Pipe(members) => self.simulate_pipeline(members, state, heeds),
@@ -154,7 +154,7 @@ impl ScriptSimulation<'_> {
                 variable,
                 rounds,
                 body,
-            } => self.simulate_for(variable, rounds, body, state, heeds),
+            } => self.simulate_for_loop(variable, rounds, body, state, heeds),
             ScriptNode::Case { word, arms } => self.simulate_case(word, arms, state, heeds),
             // A command in the background gives status 0 at once, whatever becomes of it.
             ScriptNode::Background(inner) => {
@@ -165,7 +165,7 @@ impl ScriptSimulation<'_> {
                 // A `wait` for it is not followed, so nothing can be said about a target in the
                 // background.
                 self.given_up |= ran;
-                fall_through_control_flow_end(state.state_with_exit_status(CommandExitStatus::Zero))
+                normal_control_flow_end(state.state_with_exit_status(CommandExitStatus::Zero))
             }
             ScriptNode::BothOutputs(inner) => {
                 let ends = self.simulate_script_node(inner, state, heeds);
@@ -179,7 +179,7 @@ impl ScriptSimulation<'_> {
                         .state_with_exit_status(CommandExitStatus::Zero);
                     (ControlFlowEnd::Next, state)
                 });
-                let behind: ControlFlowEnds = behind.collect();
+                let behind: ControlFlowEndsWithStates = behind.collect();
                 ends.into_iter().chain(behind).collect()
             }
             ScriptNode::Test { words, in_bash } => {
@@ -194,10 +194,10 @@ impl ScriptSimulation<'_> {
             }
             // A definition runs nothing.
             ScriptNode::Function => {
-                fall_through_control_flow_end(state.state_with_exit_status(CommandExitStatus::Zero))
+                normal_control_flow_end(state.state_with_exit_status(CommandExitStatus::Zero))
             }
             ScriptNode::Unknown => {
-                let states = success_and_failure_states(state);
+                let states = states_after_success_and_failure(state);
                 self.apply_errexit_and_err_trap(states, heeds)
             }
         }
@@ -206,11 +206,11 @@ impl ScriptSimulation<'_> {
     /// Adds a failing end for what only bash knows: it is an error to other shells.
     pub(super) fn add_failing_end_unless_bash(
         &mut self,
-        ends: ControlFlowEnds,
+        ends: ControlFlowEndsWithStates,
         in_bash: bool,
         before: ScriptSimulationState,
         heeds: bool,
-    ) -> ControlFlowEnds {
+    ) -> ControlFlowEndsWithStates {
         let mut ends = ends;
         if in_bash && !self.bash {
             ends.extend(self.apply_errexit_and_err_trap(
@@ -224,10 +224,10 @@ impl ScriptSimulation<'_> {
     /// Continues from each way that ended normally.
     pub(super) fn simulate_after_normal_ends(
         &mut self,
-        ends: ControlFlowEnds,
-        mut go: impl FnMut(&mut Self, ScriptSimulationState) -> ControlFlowEnds,
-    ) -> ControlFlowEnds {
-        let mut all = ControlFlowEnds::new();
+        ends: ControlFlowEndsWithStates,
+        mut go: impl FnMut(&mut Self, ScriptSimulationState) -> ControlFlowEndsWithStates,
+    ) -> ControlFlowEndsWithStates {
+        let mut all = ControlFlowEndsWithStates::new();
         for (end, state) in ends {
             match end {
                 ControlFlowEnd::Next => all.extend(go(self, state)),
@@ -246,8 +246,8 @@ impl ScriptSimulation<'_> {
         &mut self,
         states: Vec<ScriptSimulationState>,
         heeds: bool,
-    ) -> ControlFlowEnds {
-        let mut ends = ControlFlowEnds::new();
+    ) -> ControlFlowEndsWithStates {
+        let mut ends = ControlFlowEndsWithStates::new();
         for state in states {
             if state.status == CommandExitStatus::Zero || !heeds {
                 ends.insert((ControlFlowEnd::Next, state));
@@ -271,7 +271,7 @@ impl ScriptSimulation<'_> {
                     });
                     restored.collect()
                 }
-                None => fall_through_control_flow_end(state.clone()),
+                None => normal_control_flow_end(state.clone()),
             };
             // The handler runs first, and then the script ends.
             if state.errexit {
@@ -296,7 +296,7 @@ impl ScriptSimulation<'_> {
         match found {
             Some(true) => vec![state.state_with_exit_status(CommandExitStatus::Zero)],
             Some(false) => vec![state.state_with_exit_status(CommandExitStatus::Failed)],
-            None => success_and_failure_states(state),
+            None => states_after_success_and_failure(state),
         }
     }
 
@@ -325,7 +325,7 @@ impl ScriptSimulation<'_> {
     /// Simulates the end of a shell, with its `EXIT` trap.
     pub(super) fn simulate_exit_traps(
         &mut self,
-        ends: ControlFlowEnds,
+        ends: ControlFlowEndsWithStates,
     ) -> BTreeSet<ScriptSimulationState> {
         let mut all = BTreeSet::new();
         for (_, mut state) in ends {
@@ -349,15 +349,15 @@ impl ScriptSimulation<'_> {
         &mut self,
         handler: &ShellValue,
         state: ScriptSimulationState,
-    ) -> ControlFlowEnds {
+    ) -> ControlFlowEndsWithStates {
         let code = handler
-            .known_value_text()
+            .shell_text_if_known()
             .and_then(|text| self.parse_eval_text(text));
         match code {
             Some(code) => self.simulate_script_node(&code, state, false),
             // What it does is not known; it may end the script with 0.
             None => {
-                let mut ends = fall_through_control_flow_end(state.clone());
+                let mut ends = normal_control_flow_end(state.clone());
                 ends.insert((
                     ControlFlowEnd::Exit,
                     state.state_with_exit_status(CommandExitStatus::Zero),
@@ -373,7 +373,7 @@ impl ScriptSimulation<'_> {
         if let Some(known) = self.handlers.get(text) {
             return known.clone();
         }
-        let code = is_parsable_size(text)
+        let code = is_short_enough_to_parse(text)
             .then(|| self.scripts.shell_syntax_tree(text))
             .flatten()
             .map(|tree| Rc::new(read_script_without_positions(tree.root_node(), text).code));

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::expansion::{CommandExitStatus, ShellValue, WordExpansion};
 use super::script_model::{ParsedShellScript, ScriptNode, SimpleCommand};
-use crate::shell::ParsedScripts;
+use crate::shell::ParsedShellScriptCache;
 use machine::ScriptSimulation;
 use state::{ControlFlowEnd, ScriptSimulationState};
 
@@ -51,9 +51,9 @@ pub(super) enum ScriptExitStatusAnswer {
 pub(super) type FileTestLookup<'a> = &'a dyn Fn(&str, &str) -> Option<bool>;
 
 /// A script to simulate, with what is known around it.
-pub(super) struct ScriptSimulationSetup<'a> {
+pub(super) struct ScriptAndSimulationContext<'a> {
     pub(super) script: &'a ParsedShellScript,
-    pub(super) scripts: &'a ParsedScripts,
+    pub(super) scripts: &'a ParsedShellScriptCache,
     pub(super) exists: FileTestLookup<'a>,
     /// Whether the shell supports bash syntax.
     pub(super) bash: bool,
@@ -61,7 +61,7 @@ pub(super) struct ScriptSimulationSetup<'a> {
     pub(super) keeps_pipes: bool,
 }
 
-impl ScriptSimulationSetup<'_> {
+impl ScriptAndSimulationContext<'_> {
     /// Returns the answer for the commands at these places.
     pub(super) fn answer_exit_question_by_simulation(
         &self,
@@ -85,7 +85,7 @@ impl ScriptSimulationSetup<'_> {
         let mut simulation = self.new_script_simulation(targets, &again, *budget);
         let ends = simulation.simulate_script_node(
             &self.script.code,
-            ScriptSimulationState::initial_script_state(self.initially_empty_variables()),
+            ScriptSimulationState::initial_shell_simulation_state(self.initially_empty_variables()),
             true,
         );
         let ends = simulation.simulate_exit_traps(ends);
@@ -130,7 +130,7 @@ impl ScriptSimulationSetup<'_> {
         let mut simulation = self.new_script_simulation(targets, &[], *budget);
         let ends = simulation.simulate_script_node(
             &self.script.code,
-            ScriptSimulationState::initial_script_state(self.initially_empty_variables()),
+            ScriptSimulationState::initial_shell_simulation_state(self.initially_empty_variables()),
             true,
         );
         let ends = simulation.simulate_exit_traps(ends);
@@ -162,7 +162,7 @@ impl ScriptSimulationSetup<'_> {
     /// failure.
     pub(super) fn always_fails_after_failure(&self, code: &ScriptNode, budget: &mut usize) -> bool {
         let mut simulation = self.new_script_simulation(&[], &[], *budget);
-        let begins = ScriptSimulationState::initial_script_state(BTreeMap::new())
+        let begins = ScriptSimulationState::initial_shell_simulation_state(BTreeMap::new())
             .state_with_exit_status(CommandExitStatus::Failed);
         let ends = simulation.simulate_script_node(code, begins, false);
         *budget = budget.saturating_sub(simulation.work_done);

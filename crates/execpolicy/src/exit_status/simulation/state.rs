@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::super::expansion::{CommandExitStatus, ExpansionContext, ShellValue, WordExpansion};
+use super::super::expansion::{
+    CommandExitStatus, ShellExpansionContext, ShellValue, WordExpansion,
+};
 
 /// Ways that are followed at once.
 pub(super) const MAX_WAYS: usize = 32;
@@ -41,7 +43,7 @@ pub(super) struct ScriptSimulationState {
 
 impl ScriptSimulationState {
     /// Returns the state at the beginning, with the variables whose values are known.
-    pub(super) fn initial_script_state(variables: BTreeMap<String, ShellValue>) -> Self {
+    pub(super) fn initial_shell_simulation_state(variables: BTreeMap<String, ShellValue>) -> Self {
         Self {
             status: CommandExitStatus::Zero,
             errexit: false,
@@ -87,8 +89,8 @@ impl ScriptSimulationState {
         word.evaluate_expansion(&self.expansion_context())
     }
 
-    pub(super) fn expansion_context(&self) -> ExpansionContext<'_> {
-        ExpansionContext {
+    pub(super) fn expansion_context(&self) -> ShellExpansionContext<'_> {
+        ShellExpansionContext {
             variables: &self.variables,
             status: self.status,
             pipe_statuses: &self.pipe_statuses,
@@ -103,14 +105,14 @@ impl ScriptSimulationState {
     }
 }
 
-pub(super) type ControlFlowEnds = BTreeSet<(ControlFlowEnd, ScriptSimulationState)>;
+pub(super) type ControlFlowEndsWithStates = BTreeSet<(ControlFlowEnd, ScriptSimulationState)>;
 
-pub(super) fn fall_through_control_flow_end(state: ScriptSimulationState) -> ControlFlowEnds {
-    ControlFlowEnds::from([(ControlFlowEnd::Next, state)])
+pub(super) fn normal_control_flow_end(state: ScriptSimulationState) -> ControlFlowEndsWithStates {
+    ControlFlowEndsWithStates::from([(ControlFlowEnd::Next, state)])
 }
 
 /// Returns the states after a success and after a failure.
-pub(super) fn success_and_failure_states(
+pub(super) fn states_after_success_and_failure(
     state: ScriptSimulationState,
 ) -> Vec<ScriptSimulationState> {
     vec![
@@ -124,7 +126,9 @@ pub(super) fn success_and_failure_states(
 /// Merges ways that differ in variables only, if there are too many: first in variables that hold
 /// no status, then in any. Whether a target failed is never merged, so what was kept of a failure
 /// is kept in all of them. Returns `None` if there are still too many.
-pub(super) fn merge_script_states_to_limit(ends: ControlFlowEnds) -> Option<ControlFlowEnds> {
+pub(super) fn merge_script_states_to_limit(
+    ends: ControlFlowEndsWithStates,
+) -> Option<ControlFlowEndsWithStates> {
     if ends.len() <= MAX_WAYS {
         return Some(ends);
     }
@@ -144,7 +148,10 @@ pub(super) fn merge_script_states_to_limit(ends: ControlFlowEnds) -> Option<Cont
 
 /// Merges ways that are the same but for variables outside `kept`; a variable whose values differ
 /// becomes unknown.
-fn merge_similar_script_states(ends: ControlFlowEnds, kept: &BTreeSet<String>) -> ControlFlowEnds {
+fn merge_similar_script_states(
+    ends: ControlFlowEndsWithStates,
+    kept: &BTreeSet<String>,
+) -> ControlFlowEndsWithStates {
     let mut groups: BTreeMap<(ControlFlowEnd, ScriptSimulationState), Vec<ScriptSimulationState>> =
         BTreeMap::new();
     for (end, state) in ends {
@@ -158,7 +165,7 @@ fn merge_similar_script_states(ends: ControlFlowEnds, kept: &BTreeSet<String>) -
         alike.variables = Rc::new(state.variables.iter().filter_map(of_kept).collect());
         groups.entry((end, alike)).or_default().push(state);
     }
-    let mut all = ControlFlowEnds::new();
+    let mut all = ControlFlowEndsWithStates::new();
     for ((end, _), states) in groups {
         let mut states = states.into_iter();
         let Some(mut one) = states.next() else {

@@ -27,7 +27,7 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
             "/dev/stdin" | "/dev/fd/0" => None,
             _ if target.starts_with("<(") => Some(match self.contains_download(node) {
                 true => StdinSource::Downloaded,
-                false => substitution_output::substitution_output(target)
+                false => substitution_output::shell_substitution_output(target)
                     .unwrap_or(StdinSource::CommandOutput),
             }),
             _ => Some(StdinSource::PlainFile),

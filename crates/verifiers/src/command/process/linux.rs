@@ -19,7 +19,7 @@ use crate::command::withheld::CHECK_VARIABLE;
 const SWEEP: Duration = Duration::from_secs(2);
 
 /// Waits for the end of a tree.
-pub struct ProcessWaiter {
+pub struct ProcessTreeWaiter {
     subreaper: Child,
     report: PipeReader,
     tag: Vec<u8>,
@@ -39,7 +39,7 @@ pub fn spawn_holding_lock(
     command: Command,
     nonce: &str,
     lock: Option<&File>,
-) -> std::io::Result<(ProcessWaiter, ProcessTreeKillHandle)> {
+) -> std::io::Result<(ProcessTreeWaiter, ProcessTreeKillHandle)> {
     let lock = lock.map(File::try_clone).transpose()?;
     let (leash_end, leash) = std::io::pipe()?;
     let (report, report_end) = std::io::pipe()?;
@@ -51,7 +51,7 @@ pub fn spawn_holding_lock(
     )?;
     let tag = format!("{CHECK_VARIABLE}={nonce}").into_bytes();
     Ok((
-        ProcessWaiter {
+        ProcessTreeWaiter {
             subreaper: keeper,
             report,
             tag,
@@ -79,13 +79,13 @@ fn spawn_under_subreaper(
 }
 
 impl ProcessTreeKillHandle {
-    /// Kills the tree. [`ProcessWaiter`] returns when it is gone.
+    /// Kills the tree. [`ProcessTreeWaiter`] returns when it is gone.
     pub fn kill_process_tree(self) {
         drop(self.leash);
     }
 }
 
-impl ProcessWaiter {
+impl ProcessTreeWaiter {
     /// Returns how the command ended, once its whole tree is gone, and whether some of the tree
     /// would not die.
     ///

@@ -22,7 +22,7 @@ mod windows;
 #[cfg(not(unix))]
 use windows as platform;
 
-pub use platform::{ProcessTreeKillHandle, ProcessWaiter, spawn_holding_lock};
+pub use platform::{ProcessTreeKillHandle, ProcessTreeWaiter, spawn_holding_lock};
 
 use std::process::Command;
 
@@ -44,7 +44,7 @@ pub enum ProcessExit {
 pub fn spawn_killable_process_tree(
     command: Command,
     nonce: &str,
-) -> std::io::Result<(ProcessWaiter, ProcessTreeKillHandle)> {
+) -> std::io::Result<(ProcessTreeWaiter, ProcessTreeKillHandle)> {
     spawn_holding_lock(command, nonce, None)
 }
 

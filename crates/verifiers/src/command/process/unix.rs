@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use super::{ProcessExit, exit_from_status};
 
 /// Waits for the end of a group's leader, then ends the group.
-pub struct ProcessWaiter {
+pub struct ProcessTreeWaiter {
     child: Child,
     group: Arc<Mutex<Option<Pid>>>,
 }
@@ -30,11 +30,11 @@ pub fn spawn_holding_lock(
     mut command: Command,
     _nonce: &str,
     _lock: Option<&std::fs::File>,
-) -> std::io::Result<(ProcessWaiter, ProcessTreeKillHandle)> {
+) -> std::io::Result<(ProcessTreeWaiter, ProcessTreeKillHandle)> {
     let child = command.process_group(0).spawn()?;
     let group = Arc::new(Mutex::new(Some(Pid::from_child(&child))));
     Ok((
-        ProcessWaiter {
+        ProcessTreeWaiter {
             child,
             group: Arc::clone(&group),
         },
@@ -49,7 +49,7 @@ impl ProcessTreeKillHandle {
     }
 }
 
-impl ProcessWaiter {
+impl ProcessTreeWaiter {
     /// Returns how the leader ended, and kills what is left of its group.
     ///
     /// # Errors

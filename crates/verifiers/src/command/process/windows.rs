@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use super::ProcessExit;
 
 /// Waits for the end of a process.
-pub struct ProcessWaiter {
+pub struct ProcessTreeWaiter {
     child: Child,
 }
 
@@ -23,16 +23,16 @@ pub fn spawn_holding_lock(
     mut command: Command,
     _nonce: &str,
     _lock: Option<&std::fs::File>,
-) -> std::io::Result<(ProcessWaiter, ProcessTreeKillHandle)> {
+) -> std::io::Result<(ProcessTreeWaiter, ProcessTreeKillHandle)> {
     let child = command.spawn()?;
     let id = child.id();
-    Ok((ProcessWaiter { child }, ProcessTreeKillHandle { id }))
+    Ok((ProcessTreeWaiter { child }, ProcessTreeKillHandle { id }))
 }
 
 impl ProcessTreeKillHandle {
     /// Kills it and its descendants.
     pub fn kill_process_tree(self) {
-        // The process id is not reused as long as `ProcessWaiter` holds the process open.
+        // The process id is not reused as long as `ProcessTreeWaiter` holds the process open.
         let _ = Command::new("taskkill")
             .args(["/T", "/F", "/PID", &self.id.to_string()])
             .stdin(Stdio::null())
@@ -42,7 +42,7 @@ impl ProcessTreeKillHandle {
     }
 }
 
-impl ProcessWaiter {
+impl ProcessTreeWaiter {
     /// Returns how the process ended.
     ///
     /// # Errors

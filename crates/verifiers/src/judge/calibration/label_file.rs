@@ -17,7 +17,7 @@ const LISTED: usize = 10;
 
 /// The items of a file, and warnings about them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LabelFile {
+pub struct JudgeLabelFile {
     /// The items.
     pub labelled: LabelledAnswerSet,
     /// Warnings, for people.
@@ -82,7 +82,7 @@ pub enum LabelFileError {
 ///
 /// # Errors
 /// If lines are wrong: all of them, or the first ten, each with the reason.
-pub fn parse_label_file(text: &str) -> Result<LabelFile, LabelFileError> {
+pub fn parse_label_file(text: &str) -> Result<JudgeLabelFile, LabelFileError> {
     let text = text.trim_start_matches('\u{feff}');
     // A line of ours is an object, so a list can only be a data set of LLMBar's.
     if text.trim_start().starts_with('[') {
@@ -299,7 +299,7 @@ impl LabelFileParser {
         Ok(())
     }
 
-    fn finish_parsing_label_file(mut self) -> Result<LabelFile, LabelFileError> {
+    fn finish_parsing_label_file(mut self) -> Result<JudgeLabelFile, LabelFileError> {
         if !self.wrong.is_empty() {
             let more = self.wrong.len().saturating_sub(LISTED);
             self.wrong.truncate(LISTED);
@@ -313,7 +313,7 @@ impl LabelFileParser {
             (false, _) => LabelledAnswerSet::Verdicts(self.items),
             (true, false) => LabelledAnswerSet::Pairs(self.pairs),
         };
-        Ok(LabelFile {
+        Ok(JudgeLabelFile {
             labelled,
             warnings: self.warnings,
         })
@@ -322,7 +322,7 @@ impl LabelFileParser {
 
 impl LabelledAnswerSet {
     /// Counts the recorded replies, and those that a judge still has to give: two for a pair.
-    pub fn count_present_and_due_replies(&self) -> (usize, usize) {
+    pub fn count_recorded_and_missing_replies(&self) -> (usize, usize) {
         let (there, all) = match self {
             Self::Verdicts(items) => (
                 items.iter().filter(|item| item.reply.is_some()).count(),
@@ -432,7 +432,7 @@ mod tests {
 "#;
         let file = parse_label_file(text).unwrap();
         assert_eq!(file.warnings, Vec::<String>::new());
-        assert_eq!(file.labelled.count_present_and_due_replies(), (1, 1));
+        assert_eq!(file.labelled.count_recorded_and_missing_replies(), (1, 1));
         let LabelledAnswerSet::Verdicts(items) = file.labelled else {
             unreachable!("one answer each")
         };

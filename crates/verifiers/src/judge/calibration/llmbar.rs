@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 
-use super::label_file::{LabelFile, LabelFileError, LabelledAnswerSet, LabelledPair};
+use super::label_file::{JudgeLabelFile, LabelFileError, LabelledAnswerSet, LabelledPair};
 use super::recorded_reply::RecordedPairChoice;
 use super::statistics::{AnswerSide, NoJudgeVerdictReason};
 
@@ -32,7 +32,7 @@ struct LlmBarChoice {
     winner: Option<String>,
 }
 
-pub(super) fn parse_llmbar(text: &str) -> Result<LabelFile, LabelFileError> {
+pub(super) fn parse_llmbar(text: &str) -> Result<JudgeLabelFile, LabelFileError> {
     let wrong = |what: String| LabelFileError::Lines(vec![what]);
     let instances: Vec<LlmBarInstance> = serde_json::from_str(text)
         .map_err(|error| wrong(format!("a list, and not of LLMBar's shape: {error}")))?;
@@ -43,16 +43,20 @@ pub(super) fn parse_llmbar(text: &str) -> Result<LabelFile, LabelFileError> {
         .into_iter()
         .enumerate()
         .map(|(at, one)| {
-            pair_from_instance(at + 1, one).map_err(|what| format!("instance {}: {what}", at + 1))
+            labelled_pair_from_llmbar(at + 1, one)
+                .map_err(|what| format!("instance {}: {what}", at + 1))
         })
         .collect();
-    Ok(LabelFile {
+    Ok(JudgeLabelFile {
         labelled: LabelledAnswerSet::Pairs(pairs.map_err(wrong)?),
         warnings: Vec::new(),
     })
 }
 
-fn pair_from_instance(number: usize, instance: LlmBarInstance) -> Result<LabelledPair, String> {
+fn labelled_pair_from_llmbar(
+    number: usize,
+    instance: LlmBarInstance,
+) -> Result<LabelledPair, String> {
     let better = match instance.label {
         1 => AnswerSide::A,
         2 => AnswerSide::B,
@@ -65,8 +69,8 @@ fn pair_from_instance(number: usize, instance: LlmBarInstance) -> Result<Labelle
             let last: LlmBarBothOrderChoices = serde_json::from_value(last.unwrap_or_default())
                 .map_err(|error| format!("'results': {error}"))?;
             [
-                choice_from_winner(last.forth)?,
-                choice_from_winner(last.back)?,
+                pair_choice_from_llmbar_winner(last.forth)?,
+                pair_choice_from_llmbar_winner(last.back)?,
             ]
             .map(Some)
         }
@@ -81,7 +85,7 @@ fn pair_from_instance(number: usize, instance: LlmBarInstance) -> Result<Labelle
     })
 }
 
-fn choice_from_winner(choice: LlmBarChoice) -> Result<RecordedPairChoice, String> {
+fn pair_choice_from_llmbar_winner(choice: LlmBarChoice) -> Result<RecordedPairChoice, String> {
     match choice.winner.as_deref() {
         Some("1") => Ok(RecordedPairChoice::Choice(AnswerSide::A)),
         Some("2") => Ok(RecordedPairChoice::Choice(AnswerSide::B)),

@@ -15,7 +15,8 @@ mod statistics;
 
 pub use kappa::CohenKappa;
 pub use label_file::{
-    LabelFile, LabelFileError, LabelledAnswer, LabelledAnswerSet, LabelledPair, parse_label_file,
+    JudgeLabelFile, LabelFileError, LabelledAnswer, LabelledAnswerSet, LabelledPair,
+    parse_label_file,
 };
 pub use proportion::{ConfidenceInterval, Proportion};
 pub use recorded_reply::{RawJudgeReply, RecordedJudgeReply, RecordedPairChoice};
@@ -71,7 +72,7 @@ impl CalibrationResult {
     pub fn calibration_shortfalls(&self) -> Vec<CalibrationShortfall> {
         match self {
             Self::Verdicts(verdicts) => shortfall::verdict_calibration_shortfalls(verdicts),
-            Self::Pairs(pairs) => shortfall::pair_shortfalls(pairs),
+            Self::Pairs(pairs) => shortfall::pair_calibration_shortfalls(pairs),
         }
     }
 }

@@ -148,7 +148,7 @@ fn first_shown_is_preferred(said: &RawJudgeReply) -> Option<bool> {
         keys: &["better"],
     };
     let answer = answers::parse_model_answer(&said.text, wanted).ok()?;
-    let better = answer.field_matching_allowed_words("better", WORDS).ok()?;
+    let better = answer.enum_field_value("better", WORDS).ok()?;
     answer.answer_repeats_request_number().then_some(better)
 }
 

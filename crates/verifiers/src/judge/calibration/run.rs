@@ -21,7 +21,7 @@ use super::recorded_reply::{RawJudgeReply, RecordedJudgeReply, RecordedPairChoic
 use super::reply_record::{RecordedReplies, model_and_request_digest};
 use super::statistics::{AnswerSide, NoJudgeVerdictReason};
 use crate::judge::verdict_request::{self, JudgePromptOrder};
-use crate::judge::{InstructionFile, JudgeDefinition, add_judge_usage, choose_judge_model};
+use crate::judge::{JudgeDefinition, JudgeInstructionFile, add_judge_usage, choose_judge_model};
 
 /// Questions asked at once: as many as providers allow a new account.
 const AT_ONCE: usize = 4;
@@ -188,7 +188,7 @@ impl SharedCalibrationContext<'_> {
         if let Some(text) = &item.rules {
             let name = RULES_NAME.to_owned();
             let text = text.clone();
-            judge.rules = vec![InstructionFile { name, text }];
+            judge.rules = vec![JudgeInstructionFile { name, text }];
         }
         let name = choose_judge_model(&judge, &item.case.agent).0;
         let ask = |order| {
@@ -260,7 +260,7 @@ impl SharedCalibrationContext<'_> {
         // The quote number is random, so the digest is taken over a request with a constant one.
         let question = model_and_request_digest(
             name,
-            &request(QuotedPromptBlocks::quoted_blocks_with_number(0)),
+            &request(QuotedPromptBlocks::prompt_blocks_with_quote_number(0)),
         );
         if let Some(known) = self.asking.record.recorded_judge_reply(&question) {
             let mut state = self.lock_calibration_state();

@@ -10,18 +10,21 @@ use std::process::Command;
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use self::projects::{PROJECTS, SampleProject};
-use super::{AgentCase, BOTH, check_agent_ended_cleanly, report_whether_text_contains};
+use super::{AgentProbeCase, BOTH, check_agent_ended_cleanly, report_whether_text_contains};
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{CaseEnvironment, ProbeCaseSetup, ending_text_from_task_json};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, ending_text_from_task_json};
 
-pub(super) const CASE: AgentCase = AgentCase {
+pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "first-hour",
     about: "ten projects: init, then the agent; at least seven end task_complete",
     agents: BOTH,
     run: run_first_hour_case,
 };
 
-fn run_first_hour_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn run_first_hour_case(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     let (mut complete, mut played) = (0, 0);
     for project in PROJECTS {
         if let Some(missing) = project
@@ -48,7 +51,7 @@ fn run_first_hour_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport
 }
 
 fn probe_first_hour_on_project(
-    stage: &CaseEnvironment<'_>,
+    stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
     project: &SampleProject,
 ) -> Result<String> {

@@ -34,7 +34,7 @@ pub(super) enum SuggestedEditKind {
 }
 
 impl SuggestedEditKind {
-    pub(super) fn addition_instruction_text(&self) -> String {
+    pub(super) fn suggested_edit_instruction(&self) -> String {
         match self {
             SuggestedEditKind::Create => "Write".to_owned(),
             SuggestedEditKind::Append => "Add to the end of".to_owned(),
@@ -57,7 +57,7 @@ pub(super) struct AuditSuggestedAddition {
 }
 
 /// Returns what fills these tiers.
-pub(super) fn additions_for_empty_tiers(
+pub(super) fn audit_additions_for_empty_tiers(
     root: &Path,
     found: &DoctorAuditReport,
     empty: &[StopControlTier],

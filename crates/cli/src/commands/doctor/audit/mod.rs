@@ -203,16 +203,16 @@ pub(super) fn run_audit(located: &ProjectLocation, as_json: bool) -> Result<(), 
         .into_iter()
         .filter(|tier| !found.has_stop_control_of_tier(*tier))
         .collect();
-    let additions = additions::additions_for_empty_tiers(root, &found, &empty);
+    let additions = additions::audit_additions_for_empty_tiers(root, &found, &empty);
     if as_json {
-        ui::print_json(&audit_json(&found, &additions));
+        ui::print_json(&doctor_audit_json(&found, &additions));
     } else {
         print_doctor_audit(root, &found, &empty, &additions);
     }
     Ok(())
 }
 
-fn audit_json(
+fn doctor_audit_json(
     found: &DoctorAuditReport,
     additions: &[AuditSuggestedAddition],
 ) -> serde_json::Value {
@@ -284,7 +284,7 @@ fn print_doctor_audit(
         let tiers: Vec<&str> = addition.tiers.iter().map(|tier| tier.as_str()).collect();
         let head = format!(
             "{} {}",
-            addition.how.addition_instruction_text(),
+            addition.how.suggested_edit_instruction(),
             addition.file
         );
         let head = StyledLine::line_from_styled_text(Paint::Strong, &head);

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::text_files::{self, TextFile};
+use super::text_files::{self, AuditedTextFile};
 use super::{AgentSetupKind, DoctorAuditReport, StopControlTier};
 
 const ENDINGS: &[&str] = &[
@@ -124,7 +124,7 @@ pub(super) fn find_agent_loops_in_code(root: &Path, found: &mut DoctorAuditRepor
     }
 }
 
-fn audit_code_file_for_agent_loops(file: &TextFile, found: &mut DoctorAuditReport) {
+fn audit_code_file_for_agent_loops(file: &AuditedTextFile, found: &mut DoctorAuditReport) {
     let is_code = !["yaml", "yml", "toml", "json"]
         .iter()
         .any(|ending| file.name.ends_with(&format!(".{ending}")));
@@ -145,7 +145,7 @@ fn audit_code_file_for_agent_loops(file: &TextFile, found: &mut DoctorAuditRepor
         && (earliest_word_in_file(file, MODEL_CALL_WORDS).is_some()
             || file.text.lines().any(imports_model_client_library));
     let endless = asks
-        .then(|| file.text.lines().position(code_line_loops_endlessly))
+        .then(|| file.text.lines().position(is_endless_loop_start_line))
         .flatten();
     let caps: Vec<(usize, String)> = file
         .text
@@ -198,10 +198,10 @@ fn audit_code_file_for_agent_loops(file: &TextFile, found: &mut DoctorAuditRepor
 /// Returns whether a loop begins in this line.
 pub(super) fn is_loop_start_line(line: &str) -> bool {
     let line = line.trim_start();
-    code_line_loops_endlessly(line) || line.starts_with("for ") || line.starts_with("while ")
+    is_endless_loop_start_line(line) || line.starts_with("for ") || line.starts_with("while ")
 }
 
-fn code_line_loops_endlessly(line: &str) -> bool {
+fn is_endless_loop_start_line(line: &str) -> bool {
     let bare: String = line.chars().filter(|c| !c.is_whitespace()).collect();
     ENDLESS_LOOP_STARTS.iter().any(|begin| match *begin {
         // These may be the beginning of a longer word, so only the whole line counts.
@@ -265,7 +265,7 @@ fn cap_setting_in_code_line(line: &str) -> Option<String> {
     })
 }
 
-fn line_number_containing_word(file: &TextFile, word: &str) -> Option<usize> {
+fn line_number_containing_word(file: &AuditedTextFile, word: &str) -> Option<usize> {
     let at = file
         .text
         .lines()
@@ -274,7 +274,10 @@ fn line_number_containing_word(file: &TextFile, word: &str) -> Option<usize> {
 }
 
 /// Returns the earliest of these words in the file, with its line.
-fn earliest_word_in_file(file: &TextFile, words: &[&'static str]) -> Option<(usize, &'static str)> {
+fn earliest_word_in_file(
+    file: &AuditedTextFile,
+    words: &[&'static str],
+) -> Option<(usize, &'static str)> {
     words
         .iter()
         .filter_map(|word| Some((line_number_containing_word(file, word)?, *word)))
@@ -297,7 +300,7 @@ mod tests {
             ("while truename:", false),
             ("for step in range(10):", false),
         ] {
-            assert_eq!(code_line_loops_endlessly(line), endless, "{line}");
+            assert_eq!(is_endless_loop_start_line(line), endless, "{line}");
         }
     }
 

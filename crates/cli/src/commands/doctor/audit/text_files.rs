@@ -26,13 +26,13 @@ const MAX_DEPTH: usize = 5;
 const MAX_BYTES: u64 = 256 * 1024;
 
 /// A file, relative to the folder with `/`, and its text.
-pub(super) struct TextFile {
+pub(super) struct AuditedTextFile {
     pub(super) name: String,
     pub(super) text: String,
 }
 
 /// Reads the files with one of these endings, sorted by name.
-pub(super) fn read_text_files(root: &Path, endings: &[&str]) -> Vec<TextFile> {
+pub(super) fn read_text_files(root: &Path, endings: &[&str]) -> Vec<AuditedTextFile> {
     let mut files = Vec::new();
     collect_file_paths_recursively(root, MAX_DEPTH, &mut files);
     // Sorted before the limit applies, so that the same files are read each time.
@@ -49,7 +49,7 @@ pub(super) fn read_text_files(root: &Path, endings: &[&str]) -> Vec<TextFile> {
             let name = file.strip_prefix(root).ok()?;
             let name = name.to_string_lossy().replace('\\', "/");
             let text = durable_file::read_limited_text_file(&file, MAX_BYTES).ok()??;
-            Some(TextFile { name, text })
+            Some(AuditedTextFile { name, text })
         })
         .collect()
 }

@@ -76,7 +76,7 @@ impl CanaryAgent for ClaudeCodeCanary {
         all
     }
 
-    fn command_arguments(&self, prompt: &str) -> Vec<OsString> {
+    fn canary_agent_arguments(&self, prompt: &str) -> Vec<OsString> {
         // Not bypassPermissions: the canary allows nothing that it does not need.
         [
             "-p",

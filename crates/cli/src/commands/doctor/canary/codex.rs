@@ -54,7 +54,9 @@ impl CanaryAgent for CodexHookFiringCanary {
         for (folder, (copy, originals)) in copies {
             let (file, text) = (folder.join(".codex/hooks.json"), copy.to_string());
             write_file_creating_folders(&file, &text)?;
-            states.push_str(&copied_hook_reviews(&file, &text, &originals, agreed));
+            states.push_str(&codex_trust_of_copied_hooks(
+                &file, &text, &originals, agreed,
+            ));
         }
         // An untrusted repo stays untrusted in the copy, or the canary would show more than the
         // person gets.
@@ -79,7 +81,7 @@ impl CanaryAgent for CodexHookFiringCanary {
         all
     }
 
-    fn command_arguments(&self, prompt: &str) -> Vec<OsString> {
+    fn canary_agent_arguments(&self, prompt: &str) -> Vec<OsString> {
         ["exec", "--json", "--skip-git-repo-check", prompt]
             .map(OsString::from)
             .into()
@@ -87,7 +89,7 @@ impl CanaryAgent for CodexHookFiringCanary {
 }
 
 /// Writes reviews of the copy's hooks for those that the person reviewed in the originals.
-fn copied_hook_reviews(
+fn codex_trust_of_copied_hooks(
     file: &Path,
     text: &str,
     originals: &[&Path],

@@ -51,7 +51,7 @@ trait CanaryAgent {
         agreed: &HooksTrustedByPerson,
     ) -> Result<()>;
     fn canary_environment(&self, scene: &CanaryTempEnvironment) -> Vec<(&'static str, OsString)>;
-    fn command_arguments(&self, prompt: &str) -> Vec<OsString>;
+    fn canary_agent_arguments(&self, prompt: &str) -> Vec<OsString>;
 }
 
 /// What the person has agreed to, for an agent that asks: the copy is trusted as far as the
@@ -147,7 +147,7 @@ fn run_canary(
     };
     let scene = CanaryTempEnvironment::set_up_hook_canary(canary, settings, agreed, root)?;
     let mut command = Command::new(program);
-    command.args(canary.command_arguments("Do the canary task."));
+    command.args(canary.canary_agent_arguments("Do the canary task."));
     scene.set_clean_environment(&mut command, canary.canary_environment(&scene));
     let ran = bounded_run::run_command_with_timeout(command, CANARY_TIMEOUT, scene.folder.path())?;
     if signals::is_interrupted_by_signal() {
@@ -209,8 +209,12 @@ impl CanaryTempEnvironment {
             ScriptedModelAction::scripted_shell_response("echo yes > canary.txt"),
             ScriptedModelAction::scripted_text_response("Done."),
         ]);
-        let model =
-            ScriptedModel::start_server(canary.agent_model_api(), repo.clone(), None, script)?;
+        let model = ScriptedModel::start_model_script_server(
+            canary.agent_model_api(),
+            repo.clone(),
+            None,
+            script,
+        )?;
         let scene = Self {
             folder,
             repo,
