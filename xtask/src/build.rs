@@ -1,4 +1,4 @@
-//! Builds the command in one of three ways.
+//! Builds the `checkrein` command in one of three ways.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,8 +10,8 @@ use crate::toolchain::{CrossCompileTools, RequiredCCompiler};
 pub(crate) enum BuildProfile {
     Dev,
     Dist,
-    /// `dist`, linked statically at a fixed address where the target allows it: without a
-    /// dynamic linker and 35,000 relocations a hook costs a third less.
+    /// `dist`, linked statically at a fixed address where the target allows it: without a dynamic
+    /// linker and 35,000 relocations a hook costs a third less.
     Static,
 }
 
@@ -24,13 +24,14 @@ impl BuildProfile {
         }
     }
 
-    /// The target and the flags of the last link.
+    /// Returns the target and the flags of the last link.
     fn linker_target_and_flags(self) -> Result<MuslLinkerAndFlags, String> {
         const STATIC: &[&str] = &["-Ctarget-feature=+crt-static", "-Crelocation-model=static"];
         let here = MuslLinkerAndFlags {
             triple: None,
             flags: &[],
         };
+        // Only Linux hosts with glibc are linked statically; elsewhere cargo's own defaults apply.
         if self != BuildProfile::Static || !cfg!(all(target_os = "linux", target_env = "gnu")) {
             return Ok(here);
         }
@@ -45,6 +46,7 @@ impl BuildProfile {
                 ..here
             });
         };
+        // Without musl the program works as well, only slower: this is announced and is no error.
         let missing = MUSL.find_or_install_missing_tools(true)?;
         for what in &missing {
             eprintln!("linked with glibc, which makes each hook slower; {triple} lacks {what}");
@@ -56,14 +58,14 @@ impl BuildProfile {
     }
 }
 
-/// See [`BuildProfile::linker_target_and_flags`].
+/// The result of [`BuildProfile::linker_target_and_flags`].
 struct MuslLinkerAndFlags {
     triple: Option<&'static str>,
     flags: &'static [&'static str],
 }
 
-/// At each start glibc asks the processor for its caches, which in a virtual machine takes a
-/// quarter of a millisecond, and touches a hundred pages more.
+/// The target musl. At each start glibc asks the processor for its caches, which takes a quarter of
+/// a millisecond in a virtual machine, and touches a hundred pages more.
 const MUSL: CrossCompileTools = CrossCompileTools {
     triple: "x86_64-unknown-linux-musl",
     c_compiler: Some(RequiredCCompiler {
@@ -72,14 +74,14 @@ const MUSL: CrossCompileTools = CrossCompileTools {
     }),
 };
 
-/// Extensions that register themselves at each opening and that nobody here uses; and memory for
-/// its small pieces in one, which musl would ask of the system one by one. Only speed: any SQLite
-/// does.
+/// Flags of the bundled SQLite. They leave out extensions that register themselves each time a
+/// database is opened and that nobody here uses, and put small allocations into one block, which
+/// musl would ask of the system one by one. They concern speed only: any SQLite does.
 const SQLITE: &str = "-USQLITE_ENABLE_FTS3 -USQLITE_ENABLE_FTS3_PARENTHESIS \
     -USQLITE_ENABLE_FTS5 -USQLITE_ENABLE_RTREE -USQLITE_ENABLE_DBSTAT_VTAB \
     -DSQLITE_DEFAULT_LOOKASIDE=1200,60";
 
-/// Builds the command and says where it is.
+/// Builds the command and returns its path.
 pub(crate) fn build_checkrein_binary(profile: BuildProfile) -> Result<PathBuf, String> {
     let name = if profile == BuildProfile::Dev {
         "dev"
@@ -96,7 +98,8 @@ pub(crate) fn build_checkrein_binary(profile: BuildProfile) -> Result<PathBuf, S
     ];
     let link = profile.linker_target_and_flags()?;
     let mut command = cargo_command();
-    // `rustc`, not `build`: the flags are of the last link only, nothing else is built again.
+    // `rustc` instead of `build`: the flags are those of the last link only, and nothing else is
+    // built again.
     command.arg("rustc");
     command
         .args(args)
@@ -115,6 +118,7 @@ pub(crate) fn build_checkrein_binary(profile: BuildProfile) -> Result<PathBuf, S
     if !output.status.success() {
         return Err(format!("cargo cannot build {}", args.join(" ")));
     }
+    // cargo tells the path, which depends on profile, target and target folder.
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
@@ -131,14 +135,15 @@ pub(crate) fn cargo_command() -> Command {
     cargo
 }
 
-/// The checkout.
+/// Returns the root of the checkout.
 pub(crate) fn checkout_root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .unwrap_or(Path::new("."))
 }
 
-/// Where cargo builds this checkout.
+/// Returns the folder in which cargo builds this checkout.
 pub(crate) fn cargo_build_folder(root: &Path) -> PathBuf {
+    // cargo runs in the root, so a relative `CARGO_TARGET_DIR` counts from there.
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |set| root.join(set))
 }

@@ -1,6 +1,6 @@
-//! `calibration FOLDER`: what `checkrein judge calibrate` makes of LLMBar's recorded answers, beside
-//! what its authors published with them. FOLDER is a checkout of princeton-nlp/LLMBar, which is no
-//! part of this repository.
+//! `calibration FOLDER`: compares what `checkrein judge calibrate` computes from LLMBar's recorded
+//! answers with what its authors published. FOLDER is a checkout of princeton-nlp/LLMBar, which is
+//! no part of this repository.
 
 #![expect(
     clippy::indexing_slicing,
@@ -15,20 +15,20 @@ use serde_json::Value;
 
 use crate::build::{self, BuildProfile};
 
-/// So near two kappas are the same.
+/// Two figures that differ by less are the same.
 const NEAR: f64 = 1e-9;
 
-/// What all files come to.
+/// Totals over all files.
 #[derive(Default)]
 struct LlmbarComparisonTotals {
     files: usize,
     answers: u64,
-    /// Of those with a text, read as the evaluator's config says.
+    /// Answers whose text, read by the evaluator's own pattern, says what is recorded.
     read: u64,
     accuracies: usize,
     consistencies: usize,
     kappas: usize,
-    /// Where it cannot be compared: there no choice counts as output 2.
+    /// Files whose kappas cannot be compared: there an answer without a choice counts as output 2.
     kappas_apart: usize,
     differing: Vec<String>,
 }
@@ -119,6 +119,7 @@ fn compare_with_llmbar_results(
     let set = read_json_file(&data.join("dataset.json"))?;
     let instances = recorded.as_array().ok_or("no list")?;
     let labelled = set.as_array().ok_or("dataset.json: no list")?;
+    // A `result.json` repeats the instances that were judged; they must be those of the data set.
     let same = |key: &str| {
         instances
             .iter()
@@ -132,6 +133,7 @@ fn compare_with_llmbar_results(
         sum.differing
             .push(format!("{}: not the data set beside it", file.display()));
     }
+    // The evaluator's own config holds the patterns by which LLMBar reads an answer.
     let config = folder
         .join("LLMEvaluator/evaluators/config")
         .join(format!("{evaluator}.json"));
@@ -147,6 +149,8 @@ fn compare_with_llmbar_results(
         }
     }
 
+    // The exit status is not checked: it says whether the judge is good enough, not whether the
+    // file was read.
     let out = Command::new(program)
         .args(["judge", "calibrate", "--json"])
         .arg(file)
@@ -158,6 +162,7 @@ fn compare_with_llmbar_results(
     let theirs = read_json_file(&strategy.join("statistics.json"))?;
     sum.files += 1;
 
+    // LLMBar counts by order: `correct_False` is the one that is not swapped.
     let right = |order: &str| measured[order]["right"]["count"].as_u64();
     let ours_counts = [
         right("ab"),
@@ -179,6 +184,8 @@ fn compare_with_llmbar_results(
             file.display()
         )),
     }
+    // A pair without a choice in either order counts as agreeing there and not here, so it is
+    // added.
     let agreed = measured["same_in_both"]["count"].as_u64();
     let silent = measured["none_in_both"].as_u64();
     let equal = leading_number(&theirs["equal"]);
@@ -189,6 +196,7 @@ fn compare_with_llmbar_results(
             file.display()
         )),
     }
+    // The kappas differ by definition where an answer has no choice.
     let unread = ["ab", "ba"]
         .iter()
         .any(|order| measured[order]["none"]["unreadable"] != 0);
@@ -199,6 +207,7 @@ fn compare_with_llmbar_results(
     match kappas {
         _ if unread => sum.kappas_apart += 1,
         [Some(ours), Some(theirs)] if (ours - theirs).abs() < NEAR => sum.kappas += 1,
+        // Undefined on both sides, as where only one class is used.
         [None, None] => sum.kappas += 1,
         _ => sum.differing.push(format!(
             "{}: kappa of the orders {kappas:?}",
@@ -223,23 +232,24 @@ fn compare_with_llmbar_results(
     Ok(())
 }
 
-/// `"95 / 100 = 95.0%"`
+/// Reads the count of a text such as `95 / 100 = 95.0%`.
 fn leading_number(text: &Value) -> Option<u64> {
     text.as_str()?.split(' ').next()?.parse().ok()
 }
 
 fn read_json_file(path: &Path) -> Result<Value, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    // Python writes what is no number as this, which is no JSON.
+    // Python writes this for what is no number, which is not JSON.
     let text = text.replace(": NaN", ": null");
     serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Reads the texts of the last stage by its pattern; what they say must be what is recorded. How many
-/// there are: an evaluator that rates each output alone has none.
+/// Reads the texts of the last stage by its patterns and compares them with the recorded choices.
+/// Returns the number of texts; an evaluator that rates each output alone has none.
 fn verify_llmbar_recorded_choices(instance: &Value, stages: &Value) -> Result<u64, String> {
     let results = instance["results"].as_array().ok_or("no results")?;
     let last = results.last().ok_or("no results")?;
+    // Ratings of single outputs: the choice follows from two numbers, not from a text.
     if last.get("score_1").is_some() {
         return Ok(0);
     }
@@ -254,6 +264,7 @@ fn verify_llmbar_recorded_choices(instance: &Value, stages: &Value) -> Result<u6
                 said = Some(winner);
             }
         }
+        // In the swapped order, what the text calls the first is output 2 of the data set.
         let said = said.map(|said| match (said, swapped) {
             ("1", true) => "2",
             ("2", true) => "1",
@@ -269,7 +280,7 @@ fn verify_llmbar_recorded_choices(instance: &Value, stages: &Value) -> Result<u6
     Ok(2)
 }
 
-/// The two forms of pattern that there are.
+/// Matches one of the two forms of pattern that LLMBar's configs have.
 fn matches_llmbar_pattern(pattern: &str, text: &str) -> Result<bool, String> {
     let plain = |pattern: &str| pattern.replace('\\', "");
     if let Some(start) = pattern.strip_prefix("(?:^|\\n) ?") {
@@ -281,6 +292,7 @@ fn matches_llmbar_pattern(pattern: &str, text: &str) -> Result<bool, String> {
     let Some(sentence) = pattern.strip_suffix(" is better.") else {
         return Err(format!("an unknown pattern: {pattern}"));
     };
+    // The last `.` of the pattern stands for any character but the end of a line.
     let sentence = plain(sentence) + " is better";
     Ok(text.match_indices(&sentence).any(|(at, found)| {
         let next = text

@@ -1,11 +1,11 @@
-//! A copy of the checkout, for chores that break something on purpose.
+//! Keeps a copy of the checkout for commands that break something on purpose.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A copy of the checkout with a target folder of its own. Both stay from run to run, so
-/// that only what changed is built.
+/// A copy of the checkout with a target folder of its own. Both stay from run to run, so that only
+/// what has changed is built.
 pub(crate) struct CheckoutCopy {
     root: PathBuf,
     tree: PathBuf,
@@ -25,9 +25,11 @@ impl CheckoutCopy {
         Ok(copy)
     }
 
-    /// Brings the copy up to date. What is equal is not written, so that it keeps its
-    /// time and cargo does not build it again.
+    /// Brings the copy up to date. Files that are equal are not written: they keep their times, and
+    /// cargo does not build them again.
     fn refresh_copy(&self) -> Result<(), String> {
+        // Files as they stand in the working tree, new ones too, so that work in progress can be
+        // tested; ignored ones such as `target` are left out.
         let mut git = Command::new("git");
         git.args([
             "ls-files",
@@ -46,16 +48,17 @@ impl CheckoutCopy {
         let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
         let wanted: BTreeSet<&str> = listed
             .split('\0')
+            // `--cached` also lists files that are deleted in the working tree.
             .filter(|path| !path.is_empty() && self.root.join(path).is_file())
             .collect();
         for path in &wanted {
             self.restore_file_from_checkout(path)?;
         }
-        // The list of last time says what is gone since.
+        // The list of the last run tells which files are gone since.
         let list = self.tree.with_file_name("files");
         let before = std::fs::read_to_string(&list).unwrap_or_default();
         for gone in before.lines().filter(|path| !wanted.contains(path)) {
-            // It may be gone already: that is what is wanted.
+            // It may be gone already, which is the goal.
             let _ = std::fs::remove_file(self.tree.join(gone));
         }
         let names: Vec<&str> = wanted.into_iter().collect();
@@ -74,24 +77,24 @@ impl CheckoutCopy {
         std::fs::write(&to, bytes).map_err(|error| io_error_text(&to, &error))
     }
 
-    /// Where it is.
+    /// Returns the root of the copy.
     pub(crate) fn folder_path(&self) -> &Path {
         &self.tree
     }
 
-    /// Where it is built.
+    /// Returns the folder in which the copy is built.
     pub(crate) fn cargo_target_folder(&self) -> &Path {
         &self.target
     }
 
-    /// Takes a patch back.
+    /// Reverts a patch by restoring the files that it changes.
     pub(crate) fn revert_patch(&self, patch: &str) -> Result<(), String> {
         patched_files(patch)
             .into_iter()
             .try_for_each(|path| self.restore_file_from_checkout(path))
     }
 
-    /// Applies a patch; says why it cannot.
+    /// Applies a patch. The inner error says why it does not apply.
     pub(crate) fn apply_patch(&self, patch: &str) -> Result<Result<(), String>, String> {
         let file = self.tree.with_file_name("applied.patch");
         std::fs::write(&file, patch).map_err(|error| io_error_text(&file, &error))?;
@@ -99,8 +102,8 @@ impl CheckoutCopy {
             .arg("apply")
             .arg(&file)
             .current_dir(&self.tree)
-            // The copy may lie inside the checkout. Were git to find that repository, it
-            // would take the paths as outside this folder and skip them without a word.
+            // The copy may lie inside the checkout. If git found that repository, it would take the
+            // paths as outside of this folder and skip them silently.
             .env(
                 "GIT_CEILING_DIRECTORIES",
                 self.tree.parent().unwrap_or(&self.tree),
@@ -111,6 +114,8 @@ impl CheckoutCopy {
             let why = String::from_utf8_lossy(&applied.stderr);
             return Ok(Err(why.lines().next().unwrap_or_default().to_owned()));
         }
+        // git ends with status 0 also if it has skipped every path, so the files themselves are
+        // compared.
         let changed = |path: &&str| {
             std::fs::read(self.tree.join(path)).ok() != std::fs::read(self.root.join(path)).ok()
         };
@@ -122,7 +127,7 @@ impl CheckoutCopy {
         })
     }
 
-    /// `cargo test` with these arguments: whether it passes.
+    /// Runs `cargo test` with these arguments and returns whether it passes.
     pub(crate) fn run_cargo_tests_in_copy(&self, arguments: &[String]) -> Result<bool, String> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let status = Command::new(cargo)
@@ -139,7 +144,7 @@ impl CheckoutCopy {
     }
 }
 
-/// The files a patch changes.
+/// Returns the files that a patch changes.
 fn patched_files(patch: &str) -> Vec<&str> {
     patch
         .lines()

@@ -1,11 +1,11 @@
-//! `ci`: everything a change has to pass, in the order in which it is cheapest to fail.
-//! The first red step ends it; each says how long it took.
+//! `ci`: runs everything that a change has to pass, in the order in which it is cheapest to fail.
+//! The first red step ends it; each step prints how long it took.
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
-/// A heading, the arguments of cargo, and variables for it.
+/// One call of cargo: a heading, its arguments, and variables of its environment.
 struct CiCargoStep {
     heading: &'static str,
     arguments: &'static [&'static str],
@@ -40,13 +40,14 @@ const STEPS: &[CiCargoStep] = &[
         arguments: &["xtask", "rows"],
         variables: &[],
     },
-    // A sibling's features can change how serde_json orders a map, and with it the core's
+    // Features of sibling crates can change how serde_json orders a map, and with it the core's
     // bytes: the golden logs must come out the same without siblings.
     CiCargoStep {
         heading: "test the core alone",
         arguments: &["test", "-p", "checkrein-core"],
         variables: &[],
     },
+    // Three runs of a dev build measure nothing; they show that the bench still works.
     CiCargoStep {
         heading: "the bench of the hook, three runs",
         arguments: &["xtask", "bench", "hook", "--runs", "3", "--debug"],
@@ -78,7 +79,7 @@ const STEPS: &[CiCargoStep] = &[
     },
 ];
 
-/// The command.
+/// Runs the steps.
 pub(crate) fn run_ci(arguments: &[String]) -> Result<ExitCode, String> {
     if let Some(first) = arguments.first() {
         return Err(format!("ci takes no arguments, not even '{first}'"));
@@ -109,8 +110,8 @@ pub(crate) fn run_ci(arguments: &[String]) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the steps need beside cargo: program, arguments that show it is there, and the
-/// commands that install it, first one that works.
+/// A tool that the steps need: its name, a command that shows it is there, and commands that
+/// install it, of which the first that works is enough.
 type CiToolRequirement = (
     &'static str,
     &'static [&'static str],
@@ -159,6 +160,7 @@ fn install_ci_prerequisites() -> Result<(), String> {
             continue;
         }
         println!("{name}: missing, installing");
+        // Probed again, since an installer can succeed without the tool being on `PATH`.
         let installed = ways.iter().any(|way| command_succeeds(way)) && command_succeeds(probe);
         if !installed {
             return Err(format!("'{name}' is missing and could not be installed"));
@@ -171,6 +173,7 @@ fn command_succeeds(words: &[&str]) -> bool {
     let Some((program, arguments)) = words.split_first() else {
         return false;
     };
+    // Nothing is printed: ways that fail here, such as `brew` on Debian, are expected.
     Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())

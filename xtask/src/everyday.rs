@@ -1,7 +1,7 @@
-//! How often the policy of a freshly initialised repo interrupts everyday work: command lines out of
-//! the CI files and READMEs of public repositories, drawn by a fixed seed. The repositories are
-//! named here and are not part of this one: `cargo xtask everyday FOLDER`, where each lies under
-//! `OWNER+NAME`, a checkout of the commit that is named. (An archive leaves files out.)
+//! `everyday FOLDER`: measures how often the policy of a freshly initialised repo interrupts
+//! everyday work. The command lines are drawn by a fixed seed from CI files and READMEs of public
+//! repositories. `everyday.tsv` names these; they are no part of this repository. FOLDER holds each
+//! as `OWNER+NAME`, a checkout of the commit that is named. (An archive leaves files out.)
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use checkrein_execpolicy::{EffectPolicy, RuleSet, evaluate_script};
 
 /// Repository, commit, licence.
 const REPOSITORIES: &str = include_str!("../everyday.tsv");
-/// Of the draw.
+/// Seed of the draw.
 const SEED: u64 = 20_261_123;
-/// Lines that are drawn.
+/// Number of lines that are drawn.
 const SAMPLE_SIZE: usize = 400;
-/// Of a thousand.
+/// Most lines that may be interrupted, in thousandths.
 const MAX_PER_MILLE: usize = 10;
 
 pub(crate) fn measure_everyday_command_prompts(arguments: &[String]) -> Result<ExitCode, String> {
@@ -46,6 +46,7 @@ pub(crate) fn measure_everyday_command_prompts(arguments: &[String]) -> Result<E
     for (line, why) in &interrupted {
         println!("  {line}\n    {why}");
     }
+    // The draw decides; the rate over all lines is printed beside it.
     let of_all = self::commands_policy_interrupts(&all);
     let rate = of_all.len() * 10_000 / all.len().max(1);
     println!(
@@ -58,6 +59,7 @@ pub(crate) fn measure_everyday_command_prompts(arguments: &[String]) -> Result<E
     for (line, why) in &of_all {
         println!("  {line}\n    {why}");
     }
+    // A draw of fewer lines is no success: repositories are missing.
     let good =
         drawn.len() == SAMPLE_SIZE && interrupted.len() * 1000 <= MAX_PER_MILLE * drawn.len();
     Ok(if good {
@@ -67,13 +69,14 @@ pub(crate) fn measure_everyday_command_prompts(arguments: &[String]) -> Result<E
     })
 }
 
-/// So many of the lines, each as likely as any other, none twice.
+/// Draws `SAMPLE_SIZE` lines, each with the same chance and none twice.
 fn sample_random_lines(mut lines: Vec<String>) -> Vec<String> {
     let mut seed = SEED;
     let mut next = |below: usize| {
         seed = seed
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
+        // Only the high bits, since the low ones of this generator have short periods.
         usize::try_from(seed >> 33).unwrap_or(0) % below.max(1)
     };
     let mut drawn = Vec::new();
@@ -84,9 +87,9 @@ fn sample_random_lines(mut lines: Vec<String>) -> Vec<String> {
     drawn
 }
 
-/// Those that are refused or asked about, with the reason.
+/// Returns the lines that are refused or asked about, each with the reason.
 fn commands_policy_interrupts(lines: &[String]) -> Vec<(String, String)> {
-    // As `init` writes it.
+    // The policy as `init` configures it.
     let rules = RuleSet::default().with_effect_policy(EffectPolicy {
         roots: vec!["/workspace/project".to_owned()],
         ..EffectPolicy::builtin_default_policy()
@@ -100,7 +103,8 @@ fn commands_policy_interrupts(lines: &[String]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The command lines of a repository's CI files and READMEs that a shell reads by themselves.
+/// Returns the command lines of a repository's CI files and READMEs that a shell can read one by
+/// one.
 fn ci_and_readme_commands(root: &Path) -> Result<BTreeSet<String>, String> {
     let mut lines = BTreeSet::new();
     for file in list_files(&root.join(".github/workflows"))? {
@@ -114,7 +118,7 @@ fn ci_and_readme_commands(root: &Path) -> Result<BTreeSet<String>, String> {
             .file_name()
             .and_then(|name| name.to_str())
             .unwrap_or("");
-        // One language is enough: the commands are the same.
+        // One language is enough: translated READMEs repeat the commands.
         let readme = matches!(
             name.to_ascii_lowercase().as_str(),
             "readme.md" | "readme.markdown" | "readme.rst" | "contributing.md"
@@ -133,6 +137,7 @@ fn ci_and_readme_commands(root: &Path) -> Result<BTreeSet<String>, String> {
 }
 
 fn list_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    // A repository may have no workflows.
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Ok(Vec::new());
     };
@@ -152,9 +157,10 @@ fn read_text_file(file: &Path) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Whether a workflow runs for changes, and not only for a tag, a release, at some time of the week or by
-/// hand: nobody asks an agent for a release every day.
+/// Returns whether a workflow runs for changes, and not only for a tag, for a release, on a
+/// schedule or by hand: nobody asks an agent for a release every day.
 fn workflow_runs_on_changes(workflow: &str) -> bool {
+    // A line of the top level ends the block of `on:`; list items may stand there unindented.
     let is_at_top = |line: &&str| !line.starts_with([' ', '#', '-']) && !line.trim().is_empty();
     let mut lines = workflow.lines();
     let on = lines.find(|line| {
@@ -162,6 +168,7 @@ fn workflow_runs_on_changes(workflow: &str) -> bool {
             .iter()
             .any(|on| line.starts_with(on))
     });
+    // Without triggers that could be read, the lines are kept rather than lost.
     let Some(on) = on else { return true };
     let rest = on.split_once(':').map_or("", |(_, rest)| rest);
     if rest.contains("push") || rest.contains("pull_request") {
@@ -170,6 +177,7 @@ fn workflow_runs_on_changes(workflow: &str) -> bool {
     let block: Vec<&str> = lines.take_while(|line| !is_at_top(line)).collect();
     let depth = |line: &str| line.len() - line.trim_start().len();
     let says = |line: &&&str| !line.trim().is_empty() && !line.trim().starts_with('#');
+    // The least indented lines of the block are triggers; deeper ones are their settings.
     let triggers = block.iter().filter(says).map(|line| depth(line)).min();
     let mut keys = block.iter().filter(says).peekable();
     while let Some(key) = keys.next() {
@@ -192,10 +200,10 @@ fn workflow_runs_on_changes(workflow: &str) -> bool {
     false
 }
 
-/// What stands behind `run:`, on the line or below it.
+/// Returns the commands behind `run:`, on its line or in the block below it.
 fn workflow_commands(text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    // How deep the key stands, and whether line breaks below it are blanks.
+    // How deep the key stands, and whether its block folds lines into one (`>`).
     let mut block: Option<(usize, bool)> = None;
     let mut folded = String::new();
     for line in text.lines() {
@@ -214,6 +222,7 @@ fn workflow_commands(text: &str) -> Vec<String> {
         let step = line.trim_start();
         let key = step.trim_start_matches("- ");
         if let Some(command) = key.strip_prefix("run:") {
+            // In `- run:` the key stands deeper than its line, and the block deeper than the key.
             let depth = depth + step.len() - key.len();
             match command.trim() {
                 "|" | "|-" | "|+" => block = Some((depth, false)),
@@ -226,7 +235,8 @@ fn workflow_commands(text: &str) -> Vec<String> {
     join_continued_lines(found)
 }
 
-/// Commands in fenced blocks for a shell; behind a `$` where there is one.
+/// Returns the commands of fenced shell blocks; if the text shows `$` prompts, only those behind
+/// one.
 fn fenced_commands(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut shell: Option<bool> = None;
@@ -243,7 +253,7 @@ fn fenced_commands(text: &str) -> Vec<String> {
         } else if shell == Some(true) {
             match line.strip_prefix("$ ") {
                 Some(command) => found.push(command.to_owned()),
-                // Behind a prompt, what has none is output.
+                // In a text that shows prompts, a line without one is output.
                 None if text.contains("\n$ ") => {}
                 None => found.push(line.to_owned()),
             }
@@ -252,7 +262,7 @@ fn fenced_commands(text: &str) -> Vec<String> {
     join_continued_lines(found)
 }
 
-/// Lines that a backslash ends go on on the next.
+/// Joins each line that ends in a backslash with the next one.
 fn join_continued_lines(lines: Vec<String>) -> Vec<String> {
     let mut joined = Vec::new();
     let mut open = String::new();
@@ -265,13 +275,14 @@ fn join_continued_lines(lines: Vec<String>) -> Vec<String> {
     joined
 }
 
-/// Whether it is a command that bash reads as it stands.
+/// Returns whether bash parses the line as it stands.
 fn is_valid_bash_command(line: &str) -> Result<bool, String> {
-    // What a CI service puts in place before a shell sees it is no command yet.
+    // What a CI service replaces before a shell sees it is no command yet.
     if line.is_empty() || line.starts_with('#') || line.contains("${{") {
         return Ok(false);
     }
-    // Keywords and brackets that close what another line opens do not read alone.
+    // Keywords and brackets that close what another line opens do not parse alone. `-n` runs
+    // nothing: these lines are strangers'.
     let status = Command::new("bash")
         .args(["-n", "-c", "--", line])
         .stdout(Stdio::null())

@@ -1,11 +1,11 @@
-//! `fuzz [TARGET]... [--seconds N]`: libFuzzer over everything that parses a stranger's
-//! bytes. Coverage counters are stable compiler flags, so neither nightly nor cargo-fuzz is
-//! needed; address checking is, and is left out: there is no unsafe code of ours to check.
+//! `fuzz [TARGET]... [--seconds N]`: runs libFuzzer over everything that parses a stranger's bytes.
+//! Coverage counters are stable compiler flags, so neither nightly nor cargo-fuzz is needed.
+//! Address checking would need nightly and is left out: there is no unsafe code of ours to check.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// What cargo-fuzz passes as well, without the sanitizer.
+/// The flags that cargo-fuzz passes as well, without the sanitizer.
 const COVERAGE: &[&str] = &[
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -17,7 +17,7 @@ const COVERAGE: &[&str] = &[
     "fuzzing",
 ];
 
-/// The command.
+/// Runs the fuzz targets that are named, or all.
 pub(crate) fn run_fuzz_targets(arguments: &[String]) -> Result<ExitCode, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
@@ -46,7 +46,7 @@ pub(crate) fn run_fuzz_targets(arguments: &[String]) -> Result<ExitCode, String>
     let mut failed = Vec::new();
     for target in &chosen {
         let kept = folder.join("artifacts").join(target);
-        // What libFuzzer finds goes into the first folder; the seeds are only read.
+        // libFuzzer writes what it finds into the first folder; the others (seeds) are only read.
         let grown = folder.join("corpus").join(target);
         for made in [&kept, &grown] {
             std::fs::create_dir_all(made)
@@ -57,12 +57,14 @@ pub(crate) fn run_fuzz_targets(arguments: &[String]) -> Result<ExitCode, String>
             .arg(&grown)
             .args(fuzz_seed_folders(root, target))
             .arg(format!("-artifact_prefix={}/", kept.display()))
+            // An input that takes ten seconds or two gigabytes is a finding too.
             .args([
                 &format!("-max_total_time={seconds}"),
                 "-timeout=10",
                 "-rss_limit_mb=2048",
                 "-max_len=16384",
             ])
+            // `-close_fd_mask=1` drops what a target prints to stdout; libFuzzer reports on stderr.
             .args([
                 "-print_final_stats=1",
                 "-verbosity=0",
@@ -84,7 +86,7 @@ pub(crate) fn run_fuzz_targets(arguments: &[String]) -> Result<ExitCode, String>
     }
 }
 
-/// Folders of good examples: the target's own, and what other tests have recorded already.
+/// Returns folders of good examples: the target's own, and what other tests have recorded.
 fn fuzz_seed_folders(root: &Path, target: &str) -> Vec<PathBuf> {
     let recorded: &[&str] = match target {
         "read" | "usage" | "trace" => &["crates/adapters/fixtures"],
@@ -96,7 +98,7 @@ fn fuzz_seed_folders(root: &Path, target: &str) -> Vec<PathBuf> {
     folders.filter(|folder| folder.is_dir()).collect()
 }
 
-/// One file per target.
+/// Returns the names of the targets, one for each file.
 fn fuzz_targets(folder: &Path) -> Result<Vec<String>, String> {
     let sources = folder.join("fuzz_targets");
     let entries =
@@ -109,10 +111,11 @@ fn fuzz_targets(folder: &Path) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// Builds the targets; answers the folder with their programs. A target triple is named so
-/// that build scripts and macros, which link no fuzzer, get none of the flags.
+/// Builds the targets and returns the folder with their programs. A target triple is named so that
+/// build scripts and macros, which link no fuzzer, get none of the flags.
 fn build_fuzz_targets(root: &Path, folder: &Path, chosen: &[String]) -> Result<PathBuf, String> {
     let triple = host_triple()?;
+    // A folder of its own: with other flags every crate would be built again in the common one.
     let into = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| root.join("target"), PathBuf::from)
         .join("fuzz");
@@ -124,6 +127,7 @@ fn build_fuzz_targets(root: &Path, folder: &Path, chosen: &[String]) -> Result<P
         .arg(folder.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&into)
+        // cargo separates these flags by 0x1f, so that a flag may contain blanks.
         .env("CARGO_ENCODED_RUSTFLAGS", COVERAGE.join("\u{1f}"));
     for target in chosen {
         command.args(["--bin", target]);

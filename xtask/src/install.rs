@@ -1,4 +1,4 @@
-//! `install [--root DIR]`: builds `checkrein` the fast way and puts it into cargo's bin folder.
+//! `install [--root DIR]`: builds `checkrein` for speed and puts it into cargo's bin folder.
 
 use std::env;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use crate::build::{self, BuildProfile};
 
-/// The command.
+/// Builds and installs the program.
 pub(crate) fn install_checkrein_binary(arguments: &[String]) -> Result<ExitCode, String> {
     let root = match arguments {
         [] => {
@@ -19,7 +19,8 @@ pub(crate) fn install_checkrein_binary(arguments: &[String]) -> Result<ExitCode,
     let folder = root.join("bin");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let place = folder.join(format!("checkrein{}", env::consts::EXE_SUFFIX));
-    // A running one keeps its file: the new one comes beside it and takes its name.
+    // A running program keeps its file, and a hook that starts meanwhile finds a whole one: the new
+    // file is written beside the old one and renamed over it.
     let beside = folder.join(format!(".checkrein-{}", std::process::id()));
     std::fs::copy(&built, &beside)
         .and_then(|_| std::fs::rename(&beside, &place))

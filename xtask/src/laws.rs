@@ -1,9 +1,9 @@
-//! `laws`: the table of laws and their homes. `laws --break`: a law whose test cannot go
-//! red is no law, so every `laws/NN-slug.patch` breaks one in a copy of the checkout, and
-//! the test that its header names must fail there, and pass without the patch.
+//! `laws`: prints the laws with the tests that keep them. `laws --break`: a law whose test cannot
+//! go red is no law, so every `laws/NN-slug.patch` breaks one in a copy of the checkout; the test
+//! that its header names must fail there, and pass without the patch.
 //!
-//! A patch begins with `# law: N` and `# test: ARGUMENTS OF cargo test`. More patches per
-//! law are welcome.
+//! A patch begins with `# law: N` and `# test: ARGUMENTS OF cargo test`. A law may have any number
+//! of patches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ const LAWS: &[&str] = &[
     "Checkrein only tightens",
 ];
 
-/// A way to break a law.
+/// A patch that breaks a law.
 struct DesignLawBreakingPatch {
     law: usize,
     name: String,
@@ -36,7 +36,7 @@ struct DesignLawBreakingPatch {
     text: String,
 }
 
-/// What became of a breach.
+/// What testing a patch has shown.
 #[derive(PartialEq, Eq)]
 enum LawBreakingPatchOutcome {
     Red,
@@ -60,7 +60,7 @@ impl LawBreakingPatchOutcome {
     }
 }
 
-/// The command.
+/// Runs the command.
 pub(crate) fn run_laws_command(arguments: &[String]) -> Result<ExitCode, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
@@ -158,6 +158,7 @@ fn check_tests_catch_law_breaches(
     breaches: &[DesignLawBreakingPatch],
 ) -> Result<ExitCode, String> {
     let copy = CheckoutCopy::create_copy(root, "laws")?;
+    // Many patches share a test, so each is run only once without a patch.
     let mut green: BTreeMap<&[String], bool> = BTreeMap::new();
     let mut rows = Vec::new();
     for breach in breaches {
@@ -170,6 +171,7 @@ fn check_tests_catch_law_breaches(
                 passes
             }
         };
+        // A test that fails without the patch as well says nothing about the patch.
         let outcome = if is_green {
             eprintln!("broken by {}", breach.name);
             test_design_law_breaking_patch(&copy, breach)?
@@ -191,6 +193,7 @@ fn check_tests_catch_law_breaches(
     let all = rows
         .iter()
         .all(|(_, outcome)| *outcome == LawBreakingPatchOutcome::Red);
+    // No rows are no success: a law without patches, or a wrong number, would pass unnoticed.
     Ok(if all && !rows.is_empty() {
         ExitCode::SUCCESS
     } else {
@@ -198,13 +201,14 @@ fn check_tests_catch_law_breaches(
     })
 }
 
-/// Applies a breach to a copy, sees what its test says, and takes it back.
+/// Applies a patch to the copy, runs its test and reverts the patch.
 fn test_design_law_breaking_patch(
     copy: &CheckoutCopy,
     breach: &DesignLawBreakingPatch,
 ) -> Result<LawBreakingPatchOutcome, String> {
     let outcome = match copy.apply_patch(&breach.text)? {
         Err(why) => LawBreakingPatchOutcome::DoesNotApply(why),
+        // `cargo test` fails for a patch that does not compile too, which must not count as red.
         Ok(()) if !law_test_compiles(copy, &breach.test)? => {
             LawBreakingPatchOutcome::DoesNotCompile
         }
@@ -216,6 +220,7 @@ fn test_design_law_breaking_patch(
 }
 
 fn law_test_compiles(copy: &CheckoutCopy, test: &[String]) -> Result<bool, String> {
+    // What follows `--` is for the test binary; `--no-run` is for cargo.
     let own: Vec<String> = test
         .iter()
         .take_while(|word| *word != "--")
@@ -234,7 +239,8 @@ mod tests {
 
     use super::*;
 
-    /// To break them all takes an hour, so rot would be noticed late.
+    /// Breaking them all takes an hour and is rarely done, so a patch that no longer applies would
+    /// be noticed late.
     #[test]
     fn every_breach_still_applies() -> Result<(), String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))

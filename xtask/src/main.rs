@@ -1,5 +1,5 @@
-//! Chores of this repository: `cargo xtask COMMAND`. One file per command, one line each
-//! in [`COMMANDS`].
+//! Developer tools of this repository: `cargo xtask COMMAND`. Each command has a file or folder of
+//! its own and one entry in [`COMMANDS`].
 #![expect(clippy::print_stdout, reason = "a chore's answer is its output")]
 #![expect(clippy::print_stderr, reason = "and its progress goes beside it")]
 
@@ -25,10 +25,10 @@ mod toolchain;
 
 use std::process::ExitCode;
 
-/// What a command does with its arguments; the error is for people.
+/// Runs a command with its arguments; the error is a message for people.
 type XtaskCommandFn = fn(&[String]) -> Result<ExitCode, String>;
 
-/// Name, what it is for, what it does.
+/// Name, help text and function of each command.
 const COMMANDS: &[(&str, &str, XtaskCommandFn)] = &[
     (
         "agents",
@@ -115,6 +115,8 @@ fn main() -> ExitCode {
     match COMMANDS.iter().find(|(known, ..)| known == name) {
         None => print_usage(),
         Some((_, _, command)) => command(rest).unwrap_or_else(|error| {
+            // Commands report their findings with status 1; status 2 says that one could not do its
+            // work.
             eprintln!("xtask {name}: {error}");
             ExitCode::from(2)
         }),

@@ -1,6 +1,6 @@
-//! How an exec policy by effect does with one forbidden rule beside it: what share of everyday
-//! commands goes through, and whether a spelling of the forbidden one or another destructive act
-//! does. The recorded runs are not part of this repository: `cargo xtask policy-table DIR`.
+//! `policy-table DIR`: measures an exec policy by effect with one forbidden rule beside it: what
+//! share of everyday commands goes through, and whether a spelling of the forbidden one or another
+//! destructive act does. The recorded runs in DIR are no part of this repository.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -12,11 +12,11 @@ mod table;
 
 use table::{Share, allowed, digest, lines, policy};
 
-/// Of a thousand.
+/// Least share that has to go through, in thousandths.
 const MIN_PER_MILLE: usize = 970;
 
-/// A set of recorded runs: its files, the tools whose calls are scripts, where the work was: by a
-/// part of a run's id, the project's folders, the first of which its commands start in.
+/// A set of recorded runs. `project_roots` gives, for a part of a run's id, the folders of its
+/// project; commands start in the first of them.
 struct RecordedAgentRuns {
     name: &'static str,
     files: &'static [&'static str],
@@ -24,9 +24,10 @@ struct RecordedAgentRuns {
     project_roots: &'static [(&'static str, &'static [&'static str])],
 }
 
-/// Words that a harness defines for its agents, in its own container: no programs of a shell.
+/// Words that a harness defines for its agents in its own container. They are no programs of a
+/// shell.
 const HARNESS: &[&str] = &[
-    // What stands for an answer that the provider's filter kept back: in bash and SQL runs alike.
+    // Stands for an answer that the provider's filter kept back, in bash and SQL runs alike.
     "blocked",
     "connect_start",
     "connect_sendline",
@@ -48,8 +49,8 @@ const RECORDED: &[RecordedAgentRuns] = &[
         name: "intercode bash",
         files: &["intercode.jsonl.gz"],
         tools: &["bash"],
-        // Its containers' repository is the file system's root; where commands start is in the
-        // Dockerfiles of princeton-nlp/intercode.
+        // The repository of its containers is the root of the file system. Where commands start is
+        // in the Dockerfiles of princeton-nlp/intercode.
         project_roots: &[("/ctf__", &["/ctf", "/"]), ("", &["/"])],
     },
     RecordedAgentRuns {
@@ -115,7 +116,8 @@ pub(crate) fn print_policy_decision_table(arguments: &[String]) -> Result<ExitCo
     })
 }
 
-/// Scripts made from ours by small changes that bash rejects: how many are allowed.
+/// Checks that scripts which bash rejects are not allowed. They are made from our lists by small
+/// changes.
 fn check_invalid_scripts_not_allowed(
     rules: &checkrein_execpolicy::RuleSet,
 ) -> Result<bool, String> {
@@ -128,6 +130,7 @@ fn check_invalid_scripts_not_allowed(
         )),
     ]
     .concat();
+    // A fixed seed: every run judges the same scripts.
     let mut seed = 1_u64;
     let mut next = |below: usize| {
         seed = seed
@@ -159,6 +162,7 @@ fn check_invalid_scripts_not_allowed(
             }
         }
         let text: String = text.into_iter().collect();
+        // A script that still parses may well be allowed and is left out.
         if !bash_parses(&text)? {
             rejected.push(text);
         }
@@ -175,7 +179,7 @@ fn check_invalid_scripts_not_allowed(
     Ok(loose.is_empty())
 }
 
-/// Counts and prints; whether enough goes through.
+/// Counts and prints the share that goes through. Returns whether it is large enough.
 fn check_policy_allowed_share(
     name: &str,
     scripts: &[(&'static [&'static str], String)],
@@ -187,7 +191,7 @@ fn check_policy_allowed_share(
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(policy(roots)?),
         };
-        // Code in it that no shell takes, such as that of `sh -c`.
+        // Left out: scripts with inner code that no shell parses, such as that of `sh -c`.
         let code = checkrein_execpolicy::evaluate_script(rules, script).unresolved;
         if code.iter().all(|code| bash_parses(code).unwrap_or(true)) {
             share.add(rules, script);
@@ -208,7 +212,7 @@ fn check_policy_allowed_share(
     Ok(per_mille >= MIN_PER_MILLE)
 }
 
-/// What a shell and its programs say of words that are no commands.
+/// Returns whether an output says that the words were no valid command.
 fn output_says_command_is_invalid(result: &str) -> bool {
     [
         "command not found",
@@ -223,7 +227,8 @@ fn output_says_command_is_invalid(result: &str) -> bool {
     .any(|said| result.contains(said))
 }
 
-/// Scripts of these runs that a shell took: `bash -n` does, and the recorded run did not fail.
+/// Returns the scripts of these runs that a shell has accepted: `bash -n` does, and the recorded
+/// run did not fail.
 fn shell_scripts_of_recorded_runs(
     path: &Path,
     runs: &RecordedAgentRuns,
@@ -263,12 +268,14 @@ fn shell_scripts_of_recorded_runs(
             && entry.get("error").and_then(serde_json::Value::as_bool) != Some(true)
             && !field("result").is_some_and(output_says_command_is_invalid)
         {
-            // As one harness had them spelt and took it off again.
+            // One harness had its commands written this way and took the wrapper off before it ran
+            // them.
             let inner = script
                 .strip_prefix("execute[")
                 .and_then(|rest| rest.strip_suffix(']'));
             let script = inner.unwrap_or(script);
             let script = script.strip_prefix("cmd ").unwrap_or(script);
+            // Backticks of a Markdown fence may parse as a command substitution.
             if !script.contains("```") && bash_parses(script)? {
                 scripts.push((roots, script.to_owned()));
             }

@@ -1,6 +1,7 @@
-//! `laws --refresh [REV]`: patches that break something on purpose, carried over to the checkout as it stands. At REV
-//! (HEAD, unless said) each applies; what it does there to the words of a file is done to the same words of today's,
-//! by whatever names they go now. Whether a test goes red by it is for `laws --break` to show.
+//! `laws --refresh [REV]`: carries patches that break something on purpose over to the current
+//! checkout. Each patch applies at REV (HEAD by default). What it does to the words of a file there
+//! is done to the same words of the current file, under the names that they have now. Whether a
+//! test goes red by it is for `laws --break` to show.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,10 +9,10 @@ use std::process::{Command, ExitCode, Stdio};
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// Folders of patches.
+/// Folders that hold such patches.
 const FOLDERS: &[&str] = &["laws", "crates/simulation/planted"];
 
-/// The command.
+/// Carries all patches over.
 pub(crate) fn rebase_fault_patches(root: &Path, revision: &str) -> Result<ExitCode, String> {
     let names = files_renamed_since_revision(root, revision)?;
     let mut failed = false;
@@ -45,11 +46,12 @@ pub(crate) fn rebase_fault_patches(root: &Path, revision: &str) -> Result<ExitCo
     })
 }
 
-/// Where files of that revision lie now, if elsewhere.
+/// Returns the current paths of files of that revision that have moved.
 fn files_renamed_since_revision(
     root: &Path,
     revision: &str,
 ) -> Result<BTreeMap<String, String>, String> {
+    // 30 % instead of git's 50: a file in which most names have changed counts as moved too.
     let status = [
         "diff",
         "--name-status",
@@ -65,7 +67,7 @@ fn files_renamed_since_revision(
     Ok(rows.collect())
 }
 
-/// The patch for today's files, with the header that it has.
+/// Returns the patch for the current files, with its header as it is.
 fn rebase_fault_patch(
     root: &Path,
     revision: &str,
@@ -85,16 +87,19 @@ fn rebase_fault_patch(
         write_text_file(folder.path(), &path, &text)?;
         before.push((path, text));
     }
+    // A patch whose files have not changed keeps its bytes.
     if is_as_it_was {
         return Ok(patch.to_owned());
     }
     write_text_file(folder.path(), "breach.patch", patch)?;
-    // Outside of any repository, paths are taken as they are.
+    // Outside of any repository, git takes the paths as they are.
     run_git(folder.path(), &["apply", "breach.patch"])?;
     let mut fresh: String = patch
         .split_inclusive('\n')
         .take_while(|line| line.starts_with('#'))
         .collect();
+    // The patch becomes a change of words, is carried to the current text, and becomes a diff
+    // again.
     for (path, old) in before {
         let broken = read_text_file(folder.path(), &path)?;
         let now_at = names.get(&path).unwrap_or(&path);
@@ -102,11 +107,13 @@ fn rebase_fault_patch(
         let carried = format_rust_source(root, &carry_change_to_current_text(&old, &broken, &now))?;
         write_text_file(folder.path(), "a", &now)?;
         write_text_file(folder.path(), "b", &carried)?;
+        // `--no-index` ends with status 1 if the files differ, so the status is not checked.
         let compared = Command::new("git")
             .args(["diff", "--no-index", "--", "a", "b"])
             .current_dir(folder.path())
             .output();
         let compared = compared.map_err(|error| format!("git diff: {error}"))?;
+        // Only the hunks are kept: the diff's own header names the files of the temporary folder.
         let compared = String::from_utf8_lossy(&compared.stdout).into_owned();
         let hunks = compared
             .find("\n@@")
@@ -117,7 +124,8 @@ fn rebase_fault_patch(
     Ok(fresh)
 }
 
-/// `now` with done to it what makes `broken` of `old`. All three are alike but for that and for names.
+/// Applies the change from `old` to `broken` to `now`. The three are alike except for that change
+/// and for names.
 fn carry_change_to_current_text(old: &str, broken: &str, now: &str) -> String {
     let (old, broken, now) = (
         TokenizedText::split_text_into_words(old),
@@ -134,6 +142,7 @@ fn carry_change_to_current_text(old: &str, broken: &str, now: &str) -> String {
         let (of_old, of_broken) = (change.old_range(), change.new_range());
         let from = places.aligned_word_boundary(of_old.start);
         text.push_str(now.token_range_text(done..from));
+        // What the patch puts in goes by today's names too.
         for at in of_broken {
             let word = broken.words.get(at).copied().unwrap_or_default();
             text.push_str(
@@ -144,7 +153,8 @@ fn carry_change_to_current_text(old: &str, broken: &str, now: &str) -> String {
             text.push_str(broken.whitespace_after(at));
         }
         done = places.aligned_word_boundary(of_old.end).max(from);
-        // A comment before it ends where its line does.
+        // Line breaks inside the replaced text are lost with it. A line comment before it would
+        // swallow what follows, so one is put back.
         if now.token_range_text(from..done).ends_with(['\n', ' '])
             && now.token_range_text(from..done).contains('\n')
         {
@@ -155,11 +165,12 @@ fn carry_change_to_current_text(old: &str, broken: &str, now: &str) -> String {
     text
 }
 
-/// A text in words, each a name, a number, an operator or a sign, and what is blank after each.
+/// A text split into words (names, numbers, operators and single signs), with the blanks after
+/// each.
 struct TokenizedText<'t> {
     text: &'t str,
     words: Vec<&'t str>,
-    /// Where each begins; one more, for the end.
+    /// Where each word begins, and one more entry for the end.
     begins: Vec<usize>,
 }
 
@@ -195,8 +206,9 @@ impl<'t> TokenizedText<'t> {
         self.begins.get(at).copied().unwrap_or(self.text.len())
     }
 
-    /// These words, with what is blank between and after them.
+    /// Returns the text of these words, with the blanks between and after them.
     fn token_range_text(&self, words: std::ops::Range<usize>) -> &'t str {
+        // Blanks before the first word belong to it, or they would be lost.
         let from = match words.start {
             0 => 0,
             at => self.word_start_offset(at),
@@ -214,11 +226,11 @@ impl<'t> TokenizedText<'t> {
     }
 }
 
-/// Which words of one text are which of another.
+/// Tells which words of one text are which of another.
 struct WordMapBetweenVersions<'t> {
-    /// Of each boundary between words, that in the other text.
+    /// For each boundary between words, the one in the other text.
     boundaries: Vec<usize>,
-    /// Words that are called otherwise there, by where they stand here.
+    /// For each word, where it stands here and which word stands there in its place.
     names: BTreeMap<&'t str, Vec<(usize, &'t str)>>,
 }
 
@@ -228,6 +240,8 @@ impl<'t> WordMapBetweenVersions<'t> {
         let mut names: BTreeMap<&'t str, Vec<(usize, &'t str)>> = BTreeMap::new();
         for change in capture_diff_slices(Algorithm::Myers, &here.words, &there.words) {
             let (old, new) = (change.old_range(), change.new_range());
+            // Pieces of equal length are taken to differ in names only and are matched word by
+            // word; in others no word has a certain counterpart.
             let is_alike = old.len() == new.len();
             for at in old.clone() {
                 let step = at - old.start;
@@ -256,7 +270,8 @@ impl<'t> WordMapBetweenVersions<'t> {
         self.boundaries.get(at).copied().unwrap_or_default()
     }
 
-    /// What the nearest word of this text is called there.
+    /// Returns what the occurrence of `word` nearest to `near` is called there. One word may have
+    /// several new names, by what it means at each place.
     fn aligned_name_of_nearest_word(&self, word: &str, near: usize) -> Option<&'t str> {
         let all = self.names.get(word)?.iter();
         all.min_by_key(|(at, _)| at.abs_diff(near))
@@ -321,7 +336,7 @@ mod tests {
 
     const OLD: &str = "fn read(of: &Told) -> bool {\n    let told = of.look();\n    told.is_some() && of.is_new()\n}\n";
 
-    /// By words: what is blank is rustfmt's business.
+    /// Compares words only: blanks are rustfmt's business.
     fn check(broken: &str, now: &str, expected: &str) {
         let carried = carry_change_to_current_text(OLD, broken, now);
         assert_eq!(

@@ -1,6 +1,7 @@
-//! `renames [REV]... [--run]`: commits that change names and nothing else, as `.git-blame-ignore-revs` lists them. None may
-//! change what is persisted or typed: the golden files, the names that serde writes, the words of the command line. With
-//! `--run` the golden tests are run at each of them.
+//! `renames [REV]... [--run]`: checks commits that change names and nothing else, by default those
+//! that `.git-blame-ignore-revs` lists. None may change what is persisted or typed: the golden
+//! files, the names that serde writes, the words of the command line. With `--run` the golden tests
+//! are run at each of them.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -12,7 +13,7 @@ use syn::{Attribute, Fields, Item, Meta, Token};
 /// The list that `git blame --ignore-revs-file` reads.
 const LIST: &str = ".git-blame-ignore-revs";
 
-/// What is recorded by builds of their time.
+/// Files that are recorded by builds of their time.
 const GOLDEN_FILES: &str = ":(glob)crates/*/tests/golden/**";
 
 /// Arguments of `cargo test` for the tests that read and write golden files.
@@ -33,7 +34,7 @@ const DERIVES_WITH_NAMES: &[&str] = &[
     "ValueEnum",
 ];
 
-/// The command.
+/// Runs the command.
 pub(crate) fn run_renames_command(arguments: &[String]) -> Result<ExitCode, String> {
     let root = crate::build::checkout_root();
     let runs_tests = arguments.iter().any(|argument| argument == "--run");
@@ -54,6 +55,7 @@ pub(crate) fn run_renames_command(arguments: &[String]) -> Result<ExitCode, Stri
         let subject = git(root, &["log", "-1", "--format=%h %s", revision])?;
         let mut differences = changed_golden_files(root, revision)?;
         differences.extend(changed_serde_or_clap_names(root, revision)?);
+        // The tests have to be built, so they run only where the quick comparisons find nothing.
         if runs_tests && differences.is_empty() {
             differences.extend(failed_golden_tests(root, revision)?);
         }
@@ -85,7 +87,8 @@ fn changed_golden_files(root: &Path, revision: &str) -> Result<Vec<String>, Stri
         .collect())
 }
 
-/// Names that are written otherwise after the commit, for all files that it changes.
+/// Compares the names that are written before and after the commit, for all Rust files that it
+/// changes.
 fn changed_serde_or_clap_names(root: &Path, revision: &str) -> Result<Vec<String>, String> {
     let before = format!("{revision}^");
     let listed = [
@@ -100,6 +103,7 @@ fn changed_serde_or_clap_names(root: &Path, revision: &str) -> Result<Vec<String
     let mut differences = Vec::new();
     for line in git(root, &listed)?.lines() {
         let fields: Vec<&str> = line.split('\t').collect();
+        // A moved file has two paths; its names must be the same in both.
         let (old, new) = match fields.as_slice() {
             [_, old, new] => (*old, *new),
             [_, path] => (*path, *path),
@@ -110,6 +114,7 @@ fn changed_serde_or_clap_names(root: &Path, revision: &str) -> Result<Vec<String
             serde_and_clap_names_at_revision(root, revision, new)?,
         );
         if old != new {
+            // Only the first difference is told: after it the two lists may be out of step.
             let at = old.iter().zip(&new).take_while(|(old, new)| old == new);
             let at = at.count();
             let name = |names: &[String]| names.get(at).cloned().unwrap_or_else(|| "-".to_owned());
@@ -124,15 +129,15 @@ fn serde_and_clap_names_at_revision(
     revision: &str,
     path: &str,
 ) -> Result<Vec<String>, String> {
-    // A file that was not there, or is not there any more, writes nothing.
+    // A file that does not exist at that revision writes no names.
     let Ok(text) = git(root, &["show", &format!("{revision}:{path}")]) else {
         return Ok(Vec::new());
     };
     serde_and_clap_names(&text).map_err(|error| format!("{revision}:{path}: {error}"))
 }
 
-/// The names that serde and clap make of the fields and variants of a file, in its order: what an attribute says, or the name
-/// in the code with the rule that is applied to it.
+/// Returns the names that serde and clap make of the fields and variants of a file, in its order:
+/// what an attribute says, or the name in the code with the rule that applies to it.
 fn serde_and_clap_names(text: &str) -> Result<Vec<String>, syn::Error> {
     let mut names = Vec::new();
     collect_serde_and_clap_names(&syn::parse_file(text)?.items, &mut names);
@@ -159,6 +164,8 @@ fn collect_serde_and_clap_names(items: &[Item], names: &mut Vec<String>) {
                         of_variant
                             .serde_or_clap_name(&variant.ident, &of_enum.rename_rule("rename_all")),
                     );
+                    // As in serde: for the fields of a variant, its own `rename_all` wins over
+                    // `rename_all_fields`.
                     let rule = match of_variant.rename_rule("rename_all") {
                         rule if rule.is_empty() => of_enum.rename_rule("rename_all_fields"),
                         rule => rule,
@@ -188,6 +195,7 @@ fn derives_serde_or_clap_names(attributes: &[Attribute]) -> bool {
         derive.parse_args_with(paths).unwrap_or_default()
     });
     derived.any(|path| {
+        // The last segment: `serde::Serialize` is the same derive as `Serialize`.
         let last = path.segments.last();
         last.is_some_and(|last| DERIVES_WITH_NAMES.contains(&last.ident.to_string().as_str()))
     })
@@ -211,7 +219,7 @@ impl SerdeAndClapAttributes {
         self.attribute_setting_text(name).unwrap_or_default()
     }
 
-    /// The text of a setting; of one in brackets, all that they hold.
+    /// Returns the value of a setting as text; of one in brackets, all that they hold.
     fn attribute_setting_text(&self, name: &str) -> Option<String> {
         self.0
             .iter()
@@ -223,7 +231,7 @@ impl SerdeAndClapAttributes {
             })
     }
 
-    /// None where the name is written nowhere.
+    /// Returns the name that is written; `None` where none is.
     fn serde_or_clap_name(&self, ident: &syn::Ident, rule: &str) -> Option<String> {
         let nameless = ["skip", "flatten", "subcommand"];
         if self
@@ -237,6 +245,8 @@ impl SerdeAndClapAttributes {
         let said = said
             .iter()
             .find_map(|name| self.attribute_setting_text(name));
+        // The rule is not applied: name and rule are compared as they stand. A name that is to be
+        // kept must be pinned by an attribute before the commit that renames.
         Some(said.unwrap_or_else(|| format!("{rule} {ident}")))
     }
 }
@@ -245,6 +255,8 @@ impl SerdeAndClapAttributes {
 fn failed_golden_tests(root: &Path, revision: &str) -> Result<Vec<String>, String> {
     let base = crate::build::cargo_build_folder(root).join("renames");
     let tree = base.join("tree");
+    // One worktree serves all revisions, so that each builds only what it changes. `--force` drops
+    // whatever a run has left behind.
     if tree.exists() {
         git(
             &tree,

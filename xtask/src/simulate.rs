@@ -1,5 +1,6 @@
-//! `simulate`: many seeds of the simulation, on all processors; a seed that shows something wrong is made smaller
-//! and told as a story. `--planted`: bugs that are planted in a copy of the checkout, one at a time, must be found.
+//! `simulate`: runs many seeds of the simulation on all processors. A seed that shows a violation
+//! is made smaller and told as a story. `--planted`: plants bugs in a copy of the checkout, one at
+//! a time; each must be found.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -10,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use crate::checkout_copy::CheckoutCopy;
 
-/// Seeds that one process runs: those of its threads that are killed stay.
+/// Seeds that one process runs. Threads that the simulation kills stay until their process ends, so
+/// a process runs only so many.
 const BATCH_SIZE: u64 = 100;
 /// A planted bug has to be found within this time of running.
 const PLANTED_BUG_LIMIT: Duration = Duration::from_secs(120);
@@ -24,7 +26,7 @@ struct SimulationOptions {
     named: Vec<String>,
 }
 
-/// The command.
+/// Runs the command.
 pub(crate) fn run_simulations(arguments: &[String]) -> Result<ExitCode, String> {
     let options = parse_simulate_options(arguments)?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -52,6 +54,7 @@ pub(crate) fn run_simulations(arguments: &[String]) -> Result<ExitCode, String> 
     for (seed, what) in &ran.violations {
         println!("seed {seed}: {what}");
     }
+    // The first violation is told at once, the others by `--story SEED`.
     let Some(seed) = ran.violations.keys().next() else {
         return Ok(ExitCode::SUCCESS);
     };
@@ -122,7 +125,7 @@ fn print_simulation_story(program: &Path, seed: u64) -> Result<(), String> {
     }
 }
 
-/// What came of many seeds.
+/// Totals over many seeds.
 #[derive(Default)]
 struct SimulationTotals {
     seeds: u64,
@@ -141,13 +144,14 @@ impl SimulationTotals {
     }
 }
 
-/// Runs seeds until the time is over or one shows something wrong.
+/// Runs seeds on all processors until the time is over. A worker that finds a violation stops.
 fn run_simulation_seeds(
     program: &Path,
     from: u64,
     time: Duration,
 ) -> Result<SimulationTotals, String> {
     let until = Instant::now() + time;
+    // A common counter, so that no seed is run twice, however long a batch takes.
     let next = AtomicU64::new(from);
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let work = || {
@@ -177,6 +181,7 @@ fn run_seed_batch(program: &Path, from: u64, until: Instant) -> Result<Simulatio
         .map_err(said)?;
     let mut ran = SimulationTotals::default();
     let output = child.stdout.take().ok_or("a worker has no output")?;
+    // The last seed that was reported on.
     let mut seen = from;
     for line in BufReader::new(output).lines() {
         let line = line.map_err(said)?;
@@ -190,14 +195,18 @@ fn run_seed_batch(program: &Path, from: u64, until: Instant) -> Result<Simulatio
                     .entry(seen)
                     .or_insert_with(|| what.to_owned());
             }
+            // The line `done`, which ends a seed.
             _ => ran.seeds += 1,
         }
+        // The rest of the batch does not matter: one violation is enough, or the time is over.
         if !ran.violations.is_empty() || Instant::now() >= until {
             kill_process(&mut child);
             return Ok(ran);
         }
     }
     let status = child.wait().map_err(said)?;
+    // A crash reports nothing, so it is put down to the seed after the last one that was reported
+    // on.
     if !status.success() {
         ran.violations
             .insert(seen + 1, format!("the simulation ends with {status}"));
@@ -206,7 +215,7 @@ fn run_seed_batch(program: &Path, from: u64, until: Instant) -> Result<Simulatio
 }
 
 fn kill_process(child: &mut Child) {
-    // It may have ended by itself.
+    // The process may have ended by itself.
     let _ = child.kill();
     let _ = child.wait();
 }
@@ -235,6 +244,7 @@ fn simulate_planted_bugs(root: &Path, options: &SimulationOptions) -> Result<Exi
             Err(why) => Err(format!("DOES NOT APPLY: {why}")),
             Ok(()) => find_planted_bug_by_simulation(&copy, options.debug),
         };
+        // Whatever the outcome: the copy is used for the next bug.
         copy.revert_patch(&text)?;
         match found {
             Ok(found) => println!("{name}: {found}"),

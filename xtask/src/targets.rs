@@ -1,15 +1,15 @@
-//! `targets`: the whole workspace type-checks for Windows, `core` and `adapters` for
-//! wasm32. What this machine lacks for that is named (exit 2); `--install` gets it.
+//! `targets`: type-checks the whole workspace for Windows, and `core` and `adapters` for wasm32.
+//! What this machine lacks for that is named (exit status 2); `--install` gets it.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use crate::toolchain::{CrossCompileTools, RequiredCCompiler};
 
-/// One target, and what must hold there.
+/// One target, and what must type-check there.
 struct CrossCompileTargetCheck {
     toolchain: CrossCompileTools,
-    /// Packages to check; none = the workspace.
+    /// Packages to check; if there are none, the workspace.
     packages: &'static [&'static str],
 }
 
@@ -24,6 +24,7 @@ const TARGETS: &[CrossCompileTargetCheck] = &[
         },
         packages: &[],
     },
+    // The two crates that are pure must not come to need an operating system.
     CrossCompileTargetCheck {
         toolchain: CrossCompileTools {
             triple: "wasm32-unknown-unknown",
@@ -33,7 +34,7 @@ const TARGETS: &[CrossCompileTargetCheck] = &[
     },
 ];
 
-/// The command.
+/// Checks all targets.
 pub(crate) fn check_all_cross_compile_targets(arguments: &[String]) -> Result<ExitCode, String> {
     let install = match arguments {
         [] => false,
@@ -51,6 +52,7 @@ pub(crate) fn check_all_cross_compile_targets(arguments: &[String]) -> Result<Ex
             }
             PlatformTypeCheckOutcome::Missing
         };
+        // Every target is checked, and the worst outcome decides.
         worst = worst.max(outcome);
     }
     Ok(match worst {
@@ -60,7 +62,7 @@ pub(crate) fn check_all_cross_compile_targets(arguments: &[String]) -> Result<Ex
     })
 }
 
-/// By severity: what was not looked at may hide failures as well.
+/// Ordered by severity: a target that was not checked may hide failures as well.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum PlatformTypeCheckOutcome {
     Checks,
@@ -73,6 +75,7 @@ fn run_cargo_check_for_target(
 ) -> Result<PlatformTypeCheckOutcome, String> {
     let cargo = std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from);
     let mut command = Command::new(cargo);
+    // `--locked`: a check must not change the lock file.
     command.args(["check", "--locked", "--target", target.toolchain.triple]);
     if target.packages.is_empty() {
         command.arg("--workspace");

@@ -1,15 +1,16 @@
-//! `tokens`: what the supervisor's questions cost, counted over the request bodies that a model on loopback got:
-//! a run of a hundred steps with the defaults, and a labelled set of a hundred calls with `scope = "all"` beside
-//! `"risky"`. The numbers are of the tests that keep them.
+//! `tokens`: shows what the supervisor's questions cost, counted over the request bodies that a
+//! model on loopback got: a run of a hundred steps with the defaults, and a labelled set of a
+//! hundred calls with `scope = "all"` beside `"risky"`. The tests that keep these numbers print
+//! them.
 
 use std::process::ExitCode;
 
 use crate::build::cargo_command;
 
-/// Package and module of each.
+/// Package and test module of each table.
 const TABLES: &[(&str, &str)] = &[("checkrein", "tokens::"), ("checkrein-cli", "risk_set::")];
 
-/// The command.
+/// Runs the tests that print the tables.
 pub(crate) fn measure_question_tokens(arguments: &[String]) -> Result<ExitCode, String> {
     if let Some(first) = arguments.first() {
         return Err(format!("tokens takes no arguments, not even '{first}'"));

@@ -1,9 +1,9 @@
-//! What it takes to build for another target: its standard library, and a C compiler.
+//! Finds what a build for another target needs: its standard library and a C compiler.
 
 use std::path::Path;
 use std::process::Command;
 
-/// The tools of a target.
+/// The tools that a target needs.
 pub(crate) struct CrossCompileTools {
     pub(crate) triple: &'static str,
     /// The compiler that C dependencies (SQLite, the bash grammar) are built with.
@@ -16,7 +16,8 @@ pub(crate) struct RequiredCCompiler {
 }
 
 impl CrossCompileTools {
-    /// What this machine lacks; `install` gets it where it can.
+    /// Returns what this machine lacks. With `install` it is installed first where that is
+    /// possible.
     pub(crate) fn find_or_install_missing_tools(
         &self,
         install: bool,
@@ -25,6 +26,8 @@ impl CrossCompileTools {
         if !target_has_standard_library(self.triple)? {
             let mut add = Command::new("rustup");
             add.args(["target", "add", self.triple]);
+            // Looked for again after installing: rustup may install for another rustc than the one
+            // on `PATH`.
             if !(install && command_succeeds(&mut add) && target_has_standard_library(self.triple)?)
             {
                 missing.push(format!(
@@ -44,6 +47,7 @@ impl CrossCompileTools {
                 "--no-install-recommends",
                 compiler.debian_package,
             ]);
+            // No package may ask a question: nobody may be there to answer.
             add.env("DEBIAN_FRONTEND", "noninteractive");
             if !(install && command_succeeds(&mut add) && is_on_path(compiler.program)) {
                 missing.push(format!(
@@ -56,7 +60,7 @@ impl CrossCompileTools {
     }
 }
 
-/// rustc is asked, not rustup: a distribution's rustc has its targets elsewhere.
+/// Asks rustc, not rustup: a distribution's rustc has its targets elsewhere.
 fn target_has_standard_library(triple: &str) -> Result<bool, String> {
     let output = Command::new("rustc")
         .args(["--print", "target-libdir", "--target", triple])
@@ -64,6 +68,7 @@ fn target_has_standard_library(triple: &str) -> Result<bool, String> {
         .map_err(|error| format!("cannot run rustc: {error}"))?;
     let folder = String::from_utf8_lossy(&output.stdout);
     let folder = Path::new(folder.trim());
+    // rustc prints the folder of a target that is not installed as well, so its contents decide.
     let has_core = std::fs::read_dir(folder).is_ok_and(|entries| {
         entries
             .flatten()

@@ -1,5 +1,6 @@
-//! What differs from agent to agent: where hooks are written, how it is started with and
-//! without a person, which API it speaks. A new one is one file and one line in [`AGENTS`].
+//! Defines [`TestedAgent`]: what differs between the agents, such as where hooks are written, how
+//! the agent is started with and without a person, and which API it speaks. A new agent takes one
+//! file and one line in [`AGENTS`].
 
 use std::ffi::OsString;
 use std::io::{Error, Result};
@@ -13,42 +14,43 @@ use super::codex::CodexProbeAgent;
 use super::programs::AgentPackage;
 use super::world::{ProbeCaseFixture, write_file};
 
-/// Seconds that hooks may take, the agent's limit and checkrein's.
+/// Seconds that a hook may take: the agent's timeout and checkrein's `--deadline`.
 pub(super) const DEADLINE: u32 = 60;
 
-/// See above.
+/// An agent that the scenarios run.
 pub(super) trait TestedAgent: Sync {
-    /// checkrein's name for it.
+    /// Returns checkrein's name for the agent.
     fn agent_name(&self) -> &'static str;
     fn agent_package(&self) -> AgentPackage;
     fn agent_model_api(&self) -> ScriptedModelApi;
-    /// The file for hooks, below the home folder or below the repo.
+    /// Returns the path of the hooks file, relative to the home folder or to the repo.
     fn hooks_file_relative_path(&self) -> &'static str;
-    /// What is in it, with an entry for every event.
+    /// Returns the content of that file, with an entry for every event that checkrein reads.
     fn hooks_json(&self, world: &ProbeCaseFixture<'_>, source: &str) -> Value;
-    /// Writes all other settings.
+    /// Writes all settings but the hooks into the home folder.
     fn write_agent_settings(&self, world: &ProbeCaseFixture<'_>) -> Result<()>;
     fn agent_environment_variables(
         &self,
         world: &ProbeCaseFixture<'_>,
     ) -> Vec<(&'static str, OsString)>;
-    /// Arguments for a run without a person.
+    /// Returns the arguments of a headless run that the scenario itself starts.
     fn headless_arguments(&self, prompt: &str) -> Vec<OsString>;
-    /// Arguments with which it does its work unattended.
+    /// Returns the arguments that are added to `checkrein run --agent` so that the agent asks
+    /// nobody.
     fn unattended_arguments(&self) -> Vec<OsString>;
-    /// Writes the person's settings so that no hook is called.
+    /// Changes the person's settings so that the agent calls no hook.
     fn disable_hooks_in_agent_settings(&self, world: &ProbeCaseFixture<'_>) -> Result<()>;
-    /// Gives it a server of tools, in the person's own settings.
+    /// Adds an MCP server to the person's own settings.
     fn add_mcp_server_to_agent(
         &self,
         world: &ProbeCaseFixture<'_>,
         server: &McpServerEntry,
     ) -> Result<()>;
-    /// Arguments for its terminal UI, the prompt given.
+    /// Returns the arguments that start the terminal UI with a prompt.
     fn interactive_agent_arguments(&self, prompt: &str) -> Vec<OsString>;
 }
 
-/// A server of tools that the agent starts.
+/// An MCP server that the agent starts.
 #[derive(Debug)]
 pub(super) struct McpServerEntry {
     pub(super) name: &'static str,
@@ -68,7 +70,7 @@ pub(super) enum HooksToInstall {
     Documented,
 }
 
-/// Makes a world's agent ready.
+/// Writes the hooks and all other settings of a world's agent.
 pub(super) fn install_hooks_in_probed_agent(
     world: &ProbeCaseFixture<'_>,
     hooks: &[HooksToInstall],
@@ -80,6 +82,7 @@ pub(super) fn install_hooks_in_probed_agent(
             HooksToInstall::Project => {
                 (&world.repo, agent.hooks_json(world, "project").to_string())
             }
+            // The page tells people to paste them into the project, and their source is `project`.
             HooksToInstall::Documented => {
                 (&world.repo, documented_hook_settings(agent.agent_name())?)
             }
@@ -89,12 +92,13 @@ pub(super) fn install_hooks_in_probed_agent(
     agent.write_agent_settings(world)
 }
 
-/// The first JSON block of the agent's page.
+/// Returns the first JSON block of the agent's page in `docs`.
 fn documented_hook_settings(agent: &str) -> Result<String> {
     let page =
         Path::new(env!("CARGO_MANIFEST_DIR")).join(PathBuf::from_iter(["..", "docs", agent]));
     let page = page.with_extension("md");
     let text = std::fs::read_to_string(&page)?;
+    // The first block is the one to paste; later ones show other settings.
     let block = text
         .split_once("```json\n")
         .and_then(|(_, rest)| rest.split_once("```"));
@@ -103,7 +107,7 @@ fn documented_hook_settings(agent: &str) -> Result<String> {
         .ok_or_else(|| Error::other(format!("{} has no JSON block", page.display())))
 }
 
-/// All of them.
+/// All agents that the scenarios run.
 pub(super) const AGENTS: &[&dyn TestedAgent] = &[&ClaudeCodeUnderTest, &CodexProbeAgent];
 
 pub(super) fn os_strings(words: &[&str]) -> Vec<OsString> {

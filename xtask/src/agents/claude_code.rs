@@ -1,5 +1,5 @@
-//! Claude Code on loopback: settings with hooks, a home folder that has been through
-//! onboarding, and an environment in which nothing but the model is asked.
+//! Prepares Claude Code for loopback: settings with hooks, a home folder in which onboarding is
+//! complete, and an environment in which it asks nothing but the scripted model.
 
 use std::ffi::OsString;
 use std::io::Result;
@@ -25,10 +25,10 @@ const EVENTS: &[&str] = &[
     "SessionEnd",
 ];
 
-/// Not a key: the scripted model asks for none.
+/// A placeholder: the scripted model checks no key.
 const API_KEY: &str = "scripted-model-has-no-key";
 
-/// See the module.
+/// Claude Code as the scenarios run it.
 #[derive(Debug)]
 pub(super) struct ClaudeCodeUnderTest;
 
@@ -62,7 +62,8 @@ impl TestedAgent for ClaudeCodeUnderTest {
     }
 
     fn write_agent_settings(&self, world: &ProbeCaseFixture<'_>) -> Result<()> {
-        // What its dialogs ask a person at the first start. A key is remembered by its end.
+        // The answers to what its dialogs ask at the first start. An approved key is stored as its
+        // last 20 characters.
         let end: String = API_KEY
             .chars()
             .skip(API_KEY.chars().count().saturating_sub(20))
@@ -88,17 +89,19 @@ impl TestedAgent for ClaudeCodeUnderTest {
             ("ANTHROPIC_BASE_URL", base.as_str()),
             ("ANTHROPIC_API_KEY", API_KEY),
             ("ANTHROPIC_MODEL", "claude-sonnet-5"),
-            // Whatever else it wants to reach comes to the scripted model, which refuses it.
+            // Requests to other hosts arrive at the scripted model as their proxy, which refuses
+            // and lists them.
             ("HTTPS_PROXY", &base),
             ("HTTP_PROXY", &base),
             ("NO_PROXY", "127.0.0.1,localhost"),
+            // With these switches Claude Code tries no other host at all.
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
             ("DISABLE_TELEMETRY", "1"),
             ("DISABLE_ERROR_REPORTING", "1"),
             ("DISABLE_AUTOUPDATER", "1"),
             ("DISABLE_UPDATES", "1"),
             ("DO_NOT_TRACK", "1"),
-            // It refuses to run as root without.
+            // As root Claude Code refuses `bypassPermissions` without this.
             ("IS_SANDBOX", "1"),
         ]
         .map(|(name, value)| (name, OsString::from(value)))
@@ -122,6 +125,7 @@ impl TestedAgent for ClaudeCodeUnderTest {
     }
 
     fn disable_hooks_in_agent_settings(&self, world: &ProbeCaseFixture<'_>) -> Result<()> {
+        // The whole file is replaced: the scenario that calls this installs no hooks.
         write_file(
             &world.home.join(".claude/settings.json"),
             &json!({ "disableAllHooks": true }).to_string(),
@@ -133,6 +137,7 @@ impl TestedAgent for ClaudeCodeUnderTest {
         world: &ProbeCaseFixture<'_>,
         server: &McpServerEntry,
     ) -> Result<()> {
+        // The person's servers stand in the state file, whose other entries have to stay.
         let file = world.home.join(".claude.json");
         let mut state: Value = serde_json::from_slice(&std::fs::read(&file)?)?;
         let env: Map<String, Value> = server
@@ -148,7 +153,8 @@ impl TestedAgent for ClaudeCodeUnderTest {
     }
 
     fn interactive_agent_arguments(&self, prompt: &str) -> Vec<OsString> {
-        // Not bypassPermissions, which asks a person first.
+        // `bypassPermissions` would first ask a person. `--allowedTools` takes a list, and `--`
+        // keeps the prompt out of it.
         os_strings(&[
             "--permission-mode",
             "acceptEdits",
@@ -162,12 +168,14 @@ impl TestedAgent for ClaudeCodeUnderTest {
 
 fn hook_entry(world: &ProbeCaseFixture<'_>, event: &str, source: &str) -> Value {
     let deadline = DEADLINE.to_string();
-    // Only a tool request can be refused where the hook itself fails.
+    // Claude Code ignores `block` at Stop, which always fails open when the hook itself fails. Only
+    // a tool request can be refused then.
     let failing = if event == "PreToolUse" {
         "block"
     } else {
         "continue"
     };
+    // With `args` Claude Code starts the program itself, so there is no shell and nothing to quote.
     json!([{ "hooks": [{
         "type": "command", "command": world.stage.programs.checkrein, "timeout": DEADLINE,
         "args": ["hook", "claude-code", "--source", source, "--deadline", deadline],

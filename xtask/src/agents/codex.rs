@@ -1,5 +1,5 @@
-//! Codex on loopback: a config whose only provider is the scripted model, hooks in a
-//! `hooks.json`, trust given for the one call.
+//! Prepares Codex for loopback: a config whose only provider is the scripted model, hooks in a
+//! `hooks.json`, and trust in the hooks given for one call.
 
 use std::ffi::OsString;
 use std::io::Result;
@@ -22,10 +22,10 @@ const EVENTS: &[&str] = &[
     "SessionEnd",
 ];
 
-/// Codex allows a SessionEnd hook no more.
+/// The longest timeout that Codex allows a SessionEnd hook, in seconds.
 const SESSION_END: u32 = 3;
 
-/// See the module.
+/// Codex as the scenarios run it.
 #[derive(Debug)]
 pub(super) struct CodexProbeAgent;
 
@@ -60,8 +60,10 @@ impl TestedAgent for CodexProbeAgent {
 
     fn write_agent_settings(&self, world: &ProbeCaseFixture<'_>) -> Result<()> {
         let base = world.model.base_url();
-        // A model of its catalogue, because only those are given the patch tool; the offer of a
-        // newer one, which a person would have to answer, counts as answered.
+        // The model is one of Codex's catalogue, because an unknown name gets no patch tool. Under
+        // `notice.model_migrations` the offer of a newer model counts as answered; a person would
+        // have to answer it otherwise. The repo is trusted, because Codex ignores the hooks of any
+        // other project.
         let config = format!(
             "model = \"gpt-5.5\"\nmodel_provider = \"scripted\"\napproval_policy = \"never\"\n\
              sandbox_mode = \"danger-full-access\"\ncheck_for_update_on_startup = false\nweb_search = \"disabled\"\n\
@@ -81,7 +83,10 @@ impl TestedAgent for CodexProbeAgent {
     ) -> Vec<(&'static str, OsString)> {
         let base = world.model.base_url();
         [
+            // `env_key` names this variable; Codex requires that it is set and not empty.
             ("SCRIPTED_KEY", "scripted-model-has-no-key"),
+            // Requests to other hosts arrive at the scripted model as their proxy, which refuses
+            // and lists them.
             ("HTTPS_PROXY", base.as_str()),
             ("HTTP_PROXY", &base),
             ("NO_PROXY", "127.0.0.1,localhost"),
@@ -92,16 +97,19 @@ impl TestedAgent for CodexProbeAgent {
     }
 
     fn headless_arguments(&self, prompt: &str) -> Vec<OsString> {
+        // Codex runs only hooks that a person has reviewed. The flag allows them for this one call.
         os_strings(&["exec", "--json", "--dangerously-bypass-hook-trust", prompt])
     }
 
     fn unattended_arguments(&self) -> Vec<OsString> {
+        // `approval_policy` and `sandbox_mode` of the config are enough.
         Vec::new()
     }
 
     fn disable_hooks_in_agent_settings(&self, world: &ProbeCaseFixture<'_>) -> Result<()> {
         let file = world.home.join(".codex/config.toml");
         let text = std::fs::read_to_string(&file)?;
+        // The text ends within a table, and a new table may follow any other.
         write_file(&file, &format!("{text}[features]\nhooks = false\n"))
     }
 
@@ -128,7 +136,8 @@ impl TestedAgent for CodexProbeAgent {
     }
 
     fn interactive_agent_arguments(&self, prompt: &str) -> Vec<OsString> {
-        // Without the shared server nothing outlives the screen.
+        // Without the shared server no process outlives the screen. tmux keeps no history of an
+        // alternate screen, and the scenarios read the history.
         os_strings(&[
             "--no-daemon",
             "--no-alt-screen",
@@ -144,6 +153,7 @@ fn codex_hook_entry(world: &ProbeCaseFixture<'_>, event: &str, source: &str) -> 
     } else {
         DEADLINE
     };
+    // Codex hands the command to a shell, so a quote in the path has to be escaped.
     let program = world
         .stage
         .programs

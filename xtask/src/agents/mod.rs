@@ -1,6 +1,7 @@
-//! `cargo xtask agents [AGENT] [--case NAME] [--keep]`: the real Claude Code and the real
-//! Codex, headless and in their terminal UIs, with checkrein's hooks and a scripted model on
-//! loopback. Each scenario prints a table; any FAIL makes the exit status 1.
+//! Implements `cargo xtask agents [AGENT] [--case NAME] [--keep]`. It runs the real Claude Code and
+//! the real Codex, headless and in their terminal UIs, with checkrein's hooks and a scripted model
+//! on loopback. Each scenario prints a table; any FAIL makes the exit status 1.
+//! `docs/agents-probe.md` lists the scenarios and what they need.
 
 mod agent;
 mod cases;
@@ -20,7 +21,7 @@ use programs::ProbePrograms;
 use report::ProbeCaseReport;
 use world::ProbeCaseEnvironment;
 
-/// What was typed.
+/// The parsed arguments.
 struct AgentProbeOptions {
     agent: Option<String>,
     case: Option<String>,
@@ -29,6 +30,7 @@ struct AgentProbeOptions {
 
 pub(crate) fn run_agent_cases(arguments: &[String]) -> Result<ExitCode, String> {
     let wanted = parse_agent_probe_options(arguments)?;
+    // The process id keeps simultaneous runs apart.
     let folder = programs::agent_program_cache_folder()?
         .join("runs")
         .join(std::process::id().to_string());
@@ -37,7 +39,8 @@ pub(crate) fn run_agent_cases(arguments: &[String]) -> Result<ExitCode, String> 
     if wanted.keep {
         println!("kept: {}", folder.display());
     } else {
-        // A process of an agent that still ends may write into it: nothing worth failing for.
+        // A process of an agent that is still ending may write into the folder. A leftover folder
+        // is no reason to fail.
         let _ = std::fs::remove_dir_all(&folder);
     }
     result
@@ -64,6 +67,8 @@ fn parse_agent_probe_options(arguments: &[String]) -> Result<AgentProbeOptions, 
             }
         }
     }
+    // A misspelt name would select nothing, and only be noticed after checkrein was built and an
+    // agent was downloaded.
     if let Some(case) = &wanted.case
         && !cases::CASES.iter().any(|known| known.name == case)
     {
@@ -85,6 +90,7 @@ fn run_probe_cases(wanted: &AgentProbeOptions, folder: &Path) -> Result<ExitCode
             .as_ref()
             .is_none_or(|name| name == agent.agent_name())
     }) {
+        // Only a chosen agent is downloaded: both packages together have 770 MB.
         let program = programs::find_or_download_agent_program(&agent.agent_package())?;
         for case in cases::CASES {
             let chosen = wanted.case.as_ref().is_none_or(|name| name == case.name);
@@ -102,6 +108,8 @@ fn run_probe_cases(wanted: &AgentProbeOptions, folder: &Path) -> Result<ExitCode
         }
     }
     println!("\n{checked} checks, {failed} failed");
+    // No check at all is a failure too: `codex --case quiet` selects a scenario that Codex does not
+    // play.
     Ok(if failed == 0 && checked > 0 {
         ExitCode::SUCCESS
     } else {
@@ -116,6 +124,7 @@ fn run_agent_probe_case(
 ) -> ProbeCaseReport {
     let mut report = ProbeCaseReport::default();
     report.print_case_title(agent.agent_name(), case.name, case.about);
+    // An error ends this scenario as a failed row; the other scenarios still run.
     if let Err(error) = (case.run)(stage, &mut report) {
         report.report_probe_condition("the scenario can be played", false, &error.to_string());
     }

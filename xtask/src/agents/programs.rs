@@ -1,5 +1,6 @@
-//! The programs of a run: the real agents (from a variable, else the pinned package of the
-//! registry), checkrein as this checkout builds it, and a PATH that needs no home folder.
+//! Provides the programs of a run: the real agents (named by a variable, else the pinned package of
+//! the registry), checkrein as this checkout builds it, and a PATH on which programs work without
+//! the caller's home folder.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,7 +12,7 @@ use serde_json::Value;
 /// Where an agent comes from.
 #[derive(Debug)]
 pub(super) struct AgentPackage {
-    /// The variable that names the program.
+    /// The environment variable that names the program.
     pub(super) variable: &'static str,
     /// The package, with `{os}` and `{arch}` in registry words.
     pub(super) name: &'static str,
@@ -37,9 +38,10 @@ impl ProbePrograms {
         let checkrein = folder.join("checkrein");
         std::fs::copy(&built, &checkrein)
             .map_err(|error| format!("{}: {error}", built.display()))?;
-        // Shims look for their settings in the home folder, which is an empty one here.
-        // And hooks as documented name checkrein by its name alone.
+        // The copy comes first: hooks as documented name checkrein without a path.
         let mut folders = vec![folder.to_owned()];
+        // The real toolchains come before shims such as those of rustup. Shims look for their
+        // settings in the home folder, and that of a scenario is empty.
         if let Some(sysroot) = run_program_for_output("rustc", &["--print", "sysroot"]) {
             folders.push(PathBuf::from(sysroot).join("bin"));
         }
@@ -81,6 +83,7 @@ fn build_checkrein() -> Result<PathBuf, String> {
         .stderr(Stdio::inherit())
         .output()
         .map_err(|error| format!("cargo build: {error}"))?;
+    // Cargo's messages say where the executable is, whatever target directory is configured.
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
@@ -91,8 +94,8 @@ fn build_checkrein() -> Result<PathBuf, String> {
         .ok_or_else(|| "cargo did not build checkrein".to_owned())
 }
 
-/// `${XDG_CACHE_HOME:-~/.cache}/checkrein-agents`. Not the folder for temporary files: Codex
-/// refuses to keep its home there.
+/// Creates and returns `${XDG_CACHE_HOME:-~/.cache}/checkrein-agents`. It is not below the folder
+/// for temporary files, because Codex refuses to create its PATH helpers in a home folder there.
 pub(super) fn agent_program_cache_folder() -> Result<PathBuf, String> {
     let named = env::var_os("XDG_CACHE_HOME")
         .filter(|value| !value.is_empty())
@@ -105,7 +108,8 @@ pub(super) fn agent_program_cache_folder() -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// The program of an agent, fetched if it has to be.
+/// Returns the program of an agent. Downloads the package if neither the variable nor the cache has
+/// the program.
 pub(super) fn find_or_download_agent_program(package: &AgentPackage) -> Result<PathBuf, String> {
     if let Some(named) = env::var_os(package.variable).filter(|value| !value.is_empty()) {
         let program = PathBuf::from(named);
@@ -119,6 +123,7 @@ pub(super) fn find_or_download_agent_program(package: &AgentPackage) -> Result<P
             ))
         };
     }
+    // The packages are named after the platforms of Node.js.
     let os = if cfg!(target_os = "macos") {
         "darwin"
     } else {
@@ -130,6 +135,8 @@ pub(super) fn find_or_download_agent_program(package: &AgentPackage) -> Result<P
         other => other,
     };
     let name = package.name.replace("{os}", os).replace("{arch}", arch);
+    // The package's name becomes the name of one folder. It includes the version, so a new pin does
+    // not find the old program.
     let plain: String = name
         .chars()
         .map(|c| {
@@ -149,6 +156,7 @@ pub(super) fn find_or_download_agent_program(package: &AgentPackage) -> Result<P
         package.variable
     );
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    // `npm pack` only downloads the archive. It runs no install scripts.
     let packed = Command::new("npm")
         .args(["pack", "--silent", &name])
         .current_dir(&folder)
@@ -175,7 +183,7 @@ pub(super) fn find_or_download_agent_program(package: &AgentPackage) -> Result<P
         .ok_or_else(|| format!("{name} has no {}", package.program))
 }
 
-/// The file at a path in which `*` stands for any one folder.
+/// Returns the file at a path below `folder` in which `*` stands for any one folder.
 fn find_file_matching_path_glob(folder: &Path, pattern: &str) -> Option<PathBuf> {
     match pattern.split_once("/*/") {
         None => Some(folder.join(pattern)).filter(|file| file.is_file()),

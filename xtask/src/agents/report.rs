@@ -1,9 +1,10 @@
-//! A scenario's table: what was to be true, whether it was, and what was seen.
+//! Prints the table of one scenario of `xtask agents`: each condition, whether it holds, and what
+//! was seen.
 
-/// Longest thing seen that is shown of a check that holds, in characters.
+/// Longest observation that is printed for a check that holds, in characters.
 const MAX_SHOWN: usize = 110;
 
-/// The rows of one scenario.
+/// Counts the checks of one scenario, and those that failed.
 #[derive(Debug, Default)]
 pub(super) struct ProbeCaseReport {
     failed: usize,
@@ -15,13 +16,14 @@ impl ProbeCaseReport {
         println!("\n== {agent} · {case}: {about}");
     }
 
-    /// One row. What a failed check saw is shown whole.
+    /// Prints one row. The observation of a failed check is printed in full.
     pub(super) fn report_probe_condition(&mut self, what: &str, holds: bool, seen: &str) {
         self.checked += 1;
         let seen = seen.trim();
         if holds {
             let line = seen.replace('\n', " ");
             let mut shown: String = line.chars().take(MAX_SHOWN).collect();
+            // Lengths in bytes: they differ exactly if `take` has left characters out.
             if shown.len() < line.len() {
                 shown.push('…');
             }
@@ -49,7 +51,7 @@ impl ProbeCaseReport {
         self.report_probe_condition(what, seen == wanted, &text);
     }
 
-    /// Something worth knowing that is neither right nor wrong.
+    /// Prints something worth knowing that is neither right nor wrong.
     pub(super) fn print_case_note(&self, what: &str) {
         println!("        {what}");
     }

@@ -1,5 +1,5 @@
-//! One scenario's world: a repo, a home folder that holds nothing but what is put there, the
-//! scripted model, and the agent with checkrein's hooks installed.
+//! Sets up the world of one scenario: a repo, a home folder that holds only what is put there, the
+//! scripted model, and the agent with Checkrein's hooks installed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::agent::{self, HooksToInstall, TestedAgent};
 use super::programs::ProbePrograms;
 
-/// Longest run of an agent.
+/// Longest run of a program in a world; it is killed after that.
 const RUN_LIMIT: Duration = Duration::from_secs(180);
 
 /// What a scenario starts from.
@@ -29,7 +29,7 @@ pub(super) struct ProbeCaseSetup<'a> {
     pub(super) script: ModelScript,
 }
 
-/// Where scenarios happen.
+/// What all worlds of one scenario share.
 pub(super) struct ProbeCaseEnvironment<'a> {
     pub(super) agent: &'a dyn TestedAgent,
     pub(super) program: PathBuf,
@@ -37,7 +37,7 @@ pub(super) struct ProbeCaseEnvironment<'a> {
     pub(super) folder: PathBuf,
 }
 
-/// See above.
+/// One world, set up from a [`ProbeCaseSetup`].
 pub(super) struct ProbeCaseFixture<'a> {
     pub(super) stage: &'a ProbeCaseEnvironment<'a>,
     pub(super) folder: PathBuf,
@@ -46,7 +46,7 @@ pub(super) struct ProbeCaseFixture<'a> {
     pub(super) model: ScriptedModel,
     /// PATH of agents, hooks and checks.
     path: OsString,
-    /// More of their environment.
+    /// Further variables of that environment.
     pub(super) env: Vec<(&'static str, String)>,
 }
 
@@ -60,7 +60,8 @@ pub(super) struct ProgramResult {
 }
 
 impl ProbeCaseEnvironment<'_> {
-    /// A file beside a world's repo; known before the world is.
+    /// Returns the path of a file beside a world's repo, so that a config can name it before the
+    /// world is set up.
     pub(super) fn path_beside_probe_repo(&self, name: &str, file: &str) -> PathBuf {
         self.folder.join(name).join(file)
     }
@@ -96,10 +97,13 @@ impl ProbeCaseEnvironment<'_> {
             path: self.programs.path.clone(),
             env: Vec::new(),
         };
+        // Hooks before the commit: a project's hook settings are part of it, and the tree is clean
+        // when the agent starts.
         agent::install_hooks_in_probed_agent(&world, setup.hooks)?;
         for arguments in [
             &["init", "--quiet"][..],
             &["add", "--all"],
+            // The home folder is empty, so git knows no identity to commit with.
             &[
                 "-c",
                 "user.name=probe",
@@ -120,7 +124,8 @@ impl ProbeCaseEnvironment<'_> {
     }
 }
 
-/// A login shell, which is how Codex starts its hooks, may set PATH anew.
+/// Writes a `.profile` that sets `PATH`. Some versions of Codex start hooks in a login shell
+/// (docs/codex.md), which may set `PATH` anew.
 fn write_login_shell_profile(home: &Path, path: &OsStr) -> Result<()> {
     let path = path.to_string_lossy().replace('\'', "'\\''");
     write_file(&home.join(".profile"), &format!("export PATH='{path}'\n"))
@@ -135,7 +140,8 @@ pub(super) fn write_file(file: &Path, text: &str) -> Result<()> {
 }
 
 impl ProbeCaseFixture<'_> {
-    /// Nothing of the caller's environment gets in, above all no credentials.
+    /// Replaces the environment of a command. Nothing of the caller's gets in, above all no
+    /// credentials.
     pub(super) fn isolate_environment(&self, command: &mut Command) {
         command
             .env_clear()
@@ -146,11 +152,14 @@ impl ProbeCaseFixture<'_> {
             .env("TMPDIR", self.folder.join("tmp"))
             .env("LANG", "C.UTF-8")
             .env("TERM", "xterm-256color")
+            // The new `HOME` hides the person's git config; this hides the machine's.
             .env("GIT_CONFIG_SYSTEM", "/dev/null")
+            // Last, so that the agent's own variables win.
             .envs(self.stage.agent.agent_environment_variables(self));
     }
 
-    /// From now on: another person, who has the agent and no checkrein.
+    /// Turns the world into that of another person, who has the agent and no Checkrein: another
+    /// home folder, and a `PATH` without it.
     pub(super) fn become_user_without_checkrein(&mut self) -> Result<()> {
         self.home = self.folder.join("colleague");
         let ours = self.stage.programs.checkrein.parent();
@@ -161,17 +170,20 @@ impl ProbeCaseFixture<'_> {
         self.stage.agent.write_agent_settings(self)
     }
 
-    /// The agent without a person, to its end.
+    /// Runs the agent without a person, to its end, and keeps its output in the world's folder.
     pub(super) fn run_agent_headless(&self, prompt: &str) -> Result<ProgramResult> {
         let mut command = Command::new(&self.stage.program);
         command.args(self.stage.agent.headless_arguments(prompt));
         let ran = self.run_probe_command(&mut command)?;
+        // The next command overwrites `stdout` and `stderr`; these copies stay to be read
+        // (`--keep`).
         fs::write(self.folder.join("agent.stdout"), &ran.stdout)?;
         fs::write(self.folder.join("agent.stderr"), &ran.stderr)?;
         Ok(ran)
     }
 
-    /// The agent as `checkrein run --agent` starts it.
+    /// Runs the agent under `checkrein run --agent`. Arguments before `--` go to Checkrein, those
+    /// after it to the agent.
     pub(super) fn run_under_checkrein(&self, arguments: &[&str]) -> Result<ProgramResult> {
         let agent = self.stage.agent;
         let mut command = Command::new(&self.stage.programs.checkrein);
@@ -184,7 +196,11 @@ impl ProbeCaseFixture<'_> {
             .args(ours)
             .arg("--")
             .args(agent.unattended_arguments());
+        // The first of them is the `--` itself.
         command.args(theirs.iter().skip(1));
+        // `run --agent` finds the agent's program on `PATH`, so the folder of the one under test
+        // comes first. `PATH` is changed after the environment is isolated, which would set it
+        // back.
         let folder = self.stage.program.parent().unwrap_or(Path::new("/"));
         let mut path = folder.as_os_str().to_owned();
         path.push(":");
@@ -198,7 +214,7 @@ impl ProbeCaseFixture<'_> {
         self.run_probe_command(Command::new(&self.stage.programs.checkrein).args(arguments))
     }
 
-    /// What `sessions --json` says, oldest task first.
+    /// Returns what `sessions --json` lists, oldest task first.
     pub(super) fn list_recorded_probe_tasks(&self) -> Result<Vec<Value>> {
         let listed = self.run_checkrein(&["sessions", "--json"])?;
         let mut tasks: Vec<Value> = listed
@@ -206,11 +222,12 @@ impl ProbeCaseFixture<'_> {
             .lines()
             .filter_map(|line| serde_json::from_str(line).ok())
             .collect();
+        // `sessions` lists the newest task first.
         tasks.reverse();
         Ok(tasks)
     }
 
-    /// Lines of a file beside the repo; none if it was never written.
+    /// Counts the lines of a file beside the repo; 0 if it was never written.
     pub(super) fn file_line_count(&self, file: &str) -> usize {
         fs::read_to_string(self.folder.join(file)).map_or(0, |text| text.lines().count())
     }
@@ -230,7 +247,8 @@ impl ProbeCaseFixture<'_> {
     ) -> Result<ProgramResult> {
         self.isolate_environment(command);
         change(command);
-        // Files, not pipes: a grandchild that keeps a pipe open must not keep us.
+        // Files instead of pipes: a grandchild that keeps a pipe open would make us wait for its
+        // end.
         let (out, err) = (self.folder.join("stdout"), self.folder.join("stderr"));
         let mut child = command
             .stdin(Stdio::null())
@@ -259,7 +277,7 @@ impl ProbeCaseFixture<'_> {
     }
 }
 
-/// A field of a task, as text; `reason (detail)` for its transition.
+/// Returns how a task ended as `reason detail`, or `open` if it has no transition yet.
 pub(super) fn ending_text_from_task_json(task: &Value) -> String {
     let word = |name: &str| {
         task.pointer(&format!("/transition/{name}"))
@@ -272,7 +290,7 @@ pub(super) fn ending_text_from_task_json(task: &Value) -> String {
     }
 }
 
-/// A number of a task; `None` is unknown.
+/// Returns a number of a task; `None` if it is unknown.
 pub(super) fn task_number_field(task: &Value, name: &str) -> Option<u64> {
     task.get(name).and_then(Value::as_u64)
 }

@@ -1,5 +1,5 @@
-//! A made-up repo, its config and a store, in a folder that goes when the bench is over;
-//! and the messages that Claude Code sends there.
+//! Sets up a synthetic repo with its config and a store in a temporary folder, and writes the hook
+//! messages that Claude Code would send there.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use super::hook::BenchError;
 
-/// Twelve rules: what a careful person's file has, and examples that the compiler checks.
+/// Twelve rules, as many as a careful person's file has, with examples that the compiler checks.
 const RULES: &str = r#"
 prefix_rule(pattern=["rm", ["-rf", "-fr"]], decision="forbidden", justification="use trash", match=["rm -rf /x"], not_match=["rm x"])
 prefix_rule(pattern=["git", "push"], decision="prompt", justification="a person pushes")
@@ -24,7 +24,7 @@ prefix_rule(pattern=["docker", ["run", "exec"]], decision="prompt", justificatio
 prefix_rule(pattern=["chmod", "-R"], decision="prompt", justification="look first")
 "#;
 
-/// Caps out of the way: the long session is longer than any task should be.
+/// Config with caps that are never reached: the long session is longer than any task should be.
 const CONFIG: &str = r#"
 [caps]
 tool_calls = 1000000
@@ -38,7 +38,7 @@ run = "true"
 inputs = ["src/**"]
 "#;
 
-/// The folder.
+/// The temporary folder; it is removed when the bench is over.
 pub(crate) struct BenchRepo {
     folder: tempfile::TempDir,
     binary: PathBuf,
@@ -87,27 +87,30 @@ impl BenchRepo {
         }
     }
 
-    /// `checkrein ARGS` in the repo, with an empty home.
+    /// Returns the command `checkrein ARGS`, run in the repo with an empty home folder.
     pub(crate) fn checkrein_command(&self, args: &[&str]) -> Command {
         let mut command = self.build_bench_checkrein_command(&self.binary, "state");
         command.args(args);
         command
     }
 
-    /// A checkrein in the repo, with an empty home and a state folder of this name.
+    /// Returns a command for this program, run in the repo with an empty home folder and a state
+    /// folder of this name.
     pub(crate) fn build_bench_checkrein_command(&self, binary: &Path, state: &str) -> Command {
         let mut command = Command::new(binary);
         command
             .current_dir(self.file_path("repo"))
             .env("HOME", self.file_path("home"))
+            // The config or profile of the person who runs the bench would change what is measured.
             .env_remove("XDG_CONFIG_HOME")
             .env_remove("CHECKREIN_PROFILE")
             .env("CHECKREIN_STATE", self.file_path(state));
         command
     }
 
-    /// `checkrein hook claude-code`, with this on stdin.
+    /// Returns the command `checkrein hook claude-code` with this file as its stdin.
     pub(crate) fn hook_command_for_bench(&self, payload: &Path) -> Result<Command, BenchError> {
+        // A file instead of a pipe, so that no writer takes part in what is timed.
         let stdin =
             File::open(payload).map_err(|error| format!("{}: {error}", payload.display()))?;
         let mut command = self.checkrein_command(&["hook", "claude-code", "--source", "project"]);
@@ -115,7 +118,7 @@ impl BenchRepo {
         Ok(command)
     }
 
-    /// Runs a hook that nobody times.
+    /// Runs a hook that is not timed.
     pub(crate) fn run_untimed_bench_hook(&self, payload: &Path) -> Result<(), BenchError> {
         let done = self
             .hook_command_for_bench(payload)?
@@ -130,12 +133,15 @@ impl BenchRepo {
         }
     }
 
-    /// The agent's message before its `n`-th tool call, and a line more in its transcript.
+    /// Writes the agent's message before its `n`-th tool call, and appends a line to its
+    /// transcript.
     pub(crate) fn write_tool_request_hook_payload(
         &self,
         session: &str,
         n: usize,
     ) -> Result<PathBuf, BenchError> {
+        // The transcript grows with each call, as a real one does: a hook reads what is new in it
+        // to count tokens.
         let transcript = self.file_path(&format!("{session}.jsonl"));
         let line = serde_json::json!({
             "isSidechain": false, "type": "assistant", "sessionId": session, "uuid": format!("row-{n}"),
@@ -154,7 +160,7 @@ impl BenchRepo {
         self.write_hook_payload(session, n, "PreToolUse", None)
     }
 
-    /// The message after it.
+    /// Writes the agent's message after that call.
     pub(crate) fn write_tool_result_hook_payload(
         &self,
         session: &str,
@@ -181,6 +187,8 @@ impl BenchRepo {
             "permission_mode": "default",
             "hook_event_name": event,
             "tool_name": "Bash",
+            // Each call has a command of its own, and an id under which its result is paired with
+            // it.
             "tool_input": bench_shell_command_input(n),
             "tool_use_id": format!("toolu_{n}"),
         });
@@ -193,7 +201,7 @@ impl BenchRepo {
         Ok(file)
     }
 
-    /// How many inputs and events the session's log has. Replaying them as well shows that
+    /// Returns how many inputs and events the session's log has. Replaying them also shows that
     /// none is missing and none was made up.
     pub(crate) fn recorded_input_and_event_counts(
         &self,
@@ -209,6 +217,7 @@ impl BenchRepo {
             .ok()
             .and_then(|line| Some((line.get("inputs")?.as_u64()?, line.get("events")?.as_u64()?)));
         match counts {
+            // The counts are believed only if the replay found no difference.
             Some(counts) if output.status.success() => Ok(counts),
             _ => Err(format!(
                 "checkrein replay {session}: {text}{}",
@@ -218,7 +227,8 @@ impl BenchRepo {
     }
 }
 
-/// A command with a pipe and an argument of its own: the shell grammar has work to do.
+/// Returns a command with a pipe and an argument of its own, so that the shell grammar has work to
+/// do.
 fn bench_shell_command_input(n: usize) -> serde_json::Value {
     serde_json::json!({
         "command": format!("rg -n \"name_{n}\" src | head -n 20 && git status --short"),

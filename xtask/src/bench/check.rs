@@ -1,5 +1,5 @@
-//! `bench check`: what `checkrein check` adds to the longest of N commands, and what an
-//! unchanged tree of 5,000 files costs, with installed packages beside it.
+//! `bench check`: measures what `checkrein check` adds to the longest of several commands, and what
+//! a check of 5,000 unchanged files costs with installed packages beside them.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,22 +14,23 @@ use super::{
 };
 use crate::build::BuildProfile;
 
-/// Commands side by side. They sleep, so that cores do not matter.
+/// Commands that run at the same time. They sleep, so that the number of cores does not matter.
 const COMMANDS: usize = 8;
-/// Seconds that the longest sleeps.
+/// Seconds that the longest one sleeps.
 const LONGEST_SLEEP: &str = "0.5";
 const FILES: usize = 5_000;
-/// In `node_modules`, which does not count.
+/// Packages in `node_modules`, which git ignores, so that its files do not count.
 const PACKAGES: usize = 400;
 const FILES_IN_A_PACKAGE: usize = 100;
-/// After so long the stat cache believes a file's times.
+/// Age from which the stat cache believes a file's times.
 const STAT_CACHE_AGE: Duration = Duration::from_secs(61);
 
-/// The bench.
+/// Runs the bench.
 pub(super) fn bench_check(
     binary: &Path,
     options: &BenchOptions,
 ) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {
+    // A run of the eight commands takes half a second, so more runs would take minutes.
     let runs = options.runs.min(30);
     let scenes = CheckBenchRepos::new(binary)?;
     let before = options
@@ -37,12 +38,13 @@ pub(super) fn bench_check(
         .as_deref()
         .map(CheckBenchRepos::new)
         .transpose()?;
-    // A file that was written less than a minute ago is read again at each look. What is measured is
-    // a tree at rest.
+    // The stat cache reads a file again if it was written less than a minute ago, since a write
+    // through a mapping may show late in its times. What is measured is a tree at rest. A smoke
+    // test does not wait.
     if options.profile != BuildProfile::Dev {
         std::thread::sleep(STAT_CACHE_AGE);
     }
-    // The first reads every file and runs the command, the second finds all as it was.
+    // The first run reads every file and runs the command; the second finds everything as it was.
     for scenes in [Some(&scenes), before.as_ref()].into_iter().flatten() {
         for _ in 0..2 {
             let done = with_null_stdio(scenes.large.checkrein_command(&["check"]))
@@ -55,6 +57,8 @@ pub(super) fn bench_check(
     }
     let ran = scenes.verifier_run_count();
 
+    // `times` is taken apart by position below: it has the order in which contestants are pushed
+    // here.
     let mut contestants = vec![
         BenchContestant::new("/bin/true", |_| {
             Ok(with_null_stdio(Command::new("/bin/true")))
@@ -101,6 +105,7 @@ pub(super) fn bench_check(
     let [_, longest, _, parallel, unchanged, ..] = times.as_slice() else {
         return Err("a contestant is missing".to_owned());
     };
+    // Not a matter of speed: a check that runs again on an unchanged tree is a bug on any machine.
     let again = scenes.verifier_run_count();
     let mut nothing = BenchMeasurementWithGoal::new(
         "unchanged tree: commands run",
@@ -133,7 +138,7 @@ pub(super) fn bench_check(
     Ok(targets)
 }
 
-/// The two repos of one program.
+/// The two repos that one program is measured in.
 struct CheckBenchRepos {
     /// Eight commands and few files.
     small: BenchRepo,
@@ -146,6 +151,8 @@ impl CheckBenchRepos {
         let small = BenchRepo::new(binary)?;
         let mut config = String::new();
         for n in 0..COMMANDS {
+            // The others end while the first still sleeps, so only what Checkrein adds is left over
+            // it.
             let seconds = if n == 0 { LONGEST_SLEEP } else { "0.1" };
             config.push_str(&format!(
                 "[[verifier]]\nname = \"v{n}\"\nrun = \"sleep {seconds}\"\ninputs = [\"src/**\"]\n"
@@ -154,6 +161,7 @@ impl CheckBenchRepos {
         small.write_file("repo/checkrein.toml", &config)?;
 
         let large = BenchRepo::new(binary)?;
+        // The mark is outside of the repo, so that the tree stays unchanged.
         large.write_file(
             "repo/checkrein.toml",
             "[[verifier]]\nname = \"tests\"\nrun = \"echo ran >> ../ran\"\n",
@@ -170,6 +178,7 @@ impl CheckBenchRepos {
             )?;
         }
         large.write_file("repo/.gitignore", "node_modules/\n")?;
+        // Ignored files must cost nothing, however many there are.
         for n in 0..PACKAGES {
             let folder = format!("repo/node_modules/package-{n}/lib");
             std::fs::create_dir_all(large.file_path(&folder))
@@ -183,7 +192,7 @@ impl CheckBenchRepos {
         Ok(Self { small, large })
     }
 
-    /// How often the command of the large one has run.
+    /// Returns how often the command of the large repo has run.
     fn verifier_run_count(&self) -> usize {
         std::fs::read_to_string(self.large.file_path("ran"))
             .unwrap_or_default()

@@ -1,23 +1,23 @@
-//! Processes timed against each other in turn, so that a busy machine is busy for all of
-//! them, and in another order each time, so that none always finds the caches as the same
-//! neighbour left them. Whole process, from spawn to the end of the wait.
+//! Times processes against each other in turn. A busy machine is then busy for all of them, and the
+//! order changes every round, so that none always finds the caches as the same neighbour left them.
+//! What is timed is the whole process, from spawn to the end of the wait.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::hook::BenchError;
 
-/// Makes the `n`-th command.
+/// Prepares the `n`-th command of a contestant; not timed.
 pub(crate) type NthBenchCommandFn<'a> = Box<dyn FnMut(usize) -> Result<Command, BenchError> + 'a>;
-/// What goes on between timed runs, not timed.
+/// Runs after each timed run; not timed.
 pub(crate) type BetweenTimedRunsFn<'a> = Box<dyn FnMut(usize) -> Result<(), BenchError> + 'a>;
 
-/// One of those compared.
+/// One of the programs that are compared.
 pub(crate) struct BenchContestant<'a> {
     pub(crate) name: String,
     pub(crate) prepare: NthBenchCommandFn<'a>,
     pub(crate) after: BetweenTimedRunsFn<'a>,
-    /// `execpolicy check` and its like tell their verdict by status.
+    /// Accepts any exit status: `execpolicy check` and similar programs report their verdict by it.
     pub(crate) any_exit: bool,
 }
 
@@ -48,7 +48,7 @@ impl<'a> BenchContestant<'a> {
     }
 }
 
-/// What it took.
+/// The times of one contestant.
 #[derive(Clone, Default)]
 pub(crate) struct TimingSamples {
     pub(crate) name: String,
@@ -65,7 +65,7 @@ impl TimingSamples {
         }
     }
 
-    /// Milliseconds.
+    /// Returns the median wall time in milliseconds.
     pub(crate) fn median_ms(&self) -> f64 {
         percentile_ms(&self.wall, 500)
     }
@@ -104,11 +104,12 @@ impl TimingSamples {
 fn percentile_ms(times: &[Duration], permille: usize) -> f64 {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
+    // No interpolation: every figure that is printed was measured.
     let index = (sorted.len() * permille / 1000).min(sorted.len().saturating_sub(1));
     sorted.get(index).copied().unwrap_or_default().as_secs_f64() * 1e3
 }
 
-/// Runs them in turn, `runs` times each after one that is not counted.
+/// Runs the contestants in turn, `runs` times each after a round that is not counted.
 pub(crate) fn time_contestants_in_turn(
     contestants: &mut [BenchContestant<'_>],
     runs: usize,
@@ -122,6 +123,7 @@ pub(crate) fn time_contestants_in_turn(
         .collect();
     let mut order: Vec<usize> = (0..contestants.len()).collect();
     let mut dice = 0x9e37_79b9_u64;
+    // Round 0 fills the caches and is not counted.
     for run in 0..=runs {
         shuffle_bench_order(&mut order, &mut dice);
         for at in &order {
@@ -135,6 +137,8 @@ pub(crate) fn time_contestants_in_turn(
             if !ok && !contestant.any_exit {
                 return Err(format!("{}: ended with an error", contestant.name));
             }
+            // After the first round too: the next command may build on what this leaves, as a tool
+            // call builds on the result of the one before.
             (contestant.after)(run)?;
             if run > 0 {
                 times.wall.push(wall);
@@ -145,9 +149,12 @@ pub(crate) fn time_contestants_in_turn(
     Ok(all)
 }
 
-/// The same orders in every bench.
+/// Shuffles in place. The generator starts from a fixed number, so every bench uses the same
+/// orders.
 fn shuffle_bench_order(order: &mut [usize], dice: &mut u64) {
     for last in (1..order.len()).rev() {
+        // Knuth's MMIX generator. Only its high bits are used, since the low ones have short
+        // periods.
         *dice = dice
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
@@ -156,10 +163,12 @@ fn shuffle_bench_order(order: &mut [usize], dice: &mut u64) {
     }
 }
 
-/// One process: wall time, processor time where it can be told, and whether it ended well.
+/// Runs one process. Returns its wall time, its processor time where the system tells it, and
+/// whether it succeeded.
 pub(crate) fn run_and_time_process(
     command: &mut Command,
 ) -> std::io::Result<(Duration, Option<Duration>, bool)> {
+    // Nobody reads the output: reading would be part of the time.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let cpu = children_cpu_time();
     let began = Instant::now();
@@ -172,7 +181,8 @@ pub(crate) fn run_and_time_process(
     Ok((wall, used, status.success()))
 }
 
-/// Of children waited for, so it may only be read where one runs at a time.
+/// Returns the processor time of all children waited for so far. The difference of two readings
+/// belongs to one child only if no other was waited for in between.
 #[cfg(unix)]
 fn children_cpu_time() -> Option<Duration> {
     use nix::sys::resource::{UsageWho, getrusage};

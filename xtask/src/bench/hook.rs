@@ -1,5 +1,5 @@
-//! `bench hook`: the round trip of a hook, whole process, beside `/bin/true`, `node -e 0`
-//! and `codex execpolicy check`; in a short and in a long session, and eight at once.
+//! `bench hook`: measures the round trip of a hook as a whole process, beside `/bin/true`, `node -e
+//! 0` and `codex execpolicy check`: in a short session, in a long one, and eight hooks at once.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,10 +14,10 @@ use super::{
     no_slower_than_baseline_row,
 };
 
-/// For people.
+/// A message for people.
 pub(crate) type BenchError = String;
 
-/// Hooks of one session at the same moment.
+/// Hooks of one session that start at the same moment.
 const AT_ONCE: usize = 8;
 
 const SHORT: &str = "second-event";
@@ -29,13 +29,14 @@ const LATE: &str = "checkrein hook, late in the long session";
 const FIRST_OF_SESSION: &str = "checkrein hook, first of a session";
 const FIRST_OF_STORE: &str = "checkrein hook, first of a store";
 
-/// The bench.
+/// Runs the bench.
 pub(super) fn bench_hook(
     binary: &Path,
     options: &BenchOptions,
 ) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {
     let scene = BenchRepo::new(binary)?;
     assert_hook_denies_command(&scene)?;
+    // A dev build measures nothing; a short session shows that the bench works.
     let events_wanted = options
         .events
         .unwrap_or(if options.profile == BuildProfile::Dev {
@@ -48,6 +49,7 @@ pub(super) fn bench_hook(
     let (_, events) = scene.recorded_input_and_event_counts(LONG)?;
     println!("the long session has {events} events");
 
+    // The baseline has a repo and a store of its own, filled to the same length.
     let before = options.beside.as_deref().map(BenchRepo::new).transpose()?;
     if let Some(before) = &before {
         fill_bench_session(before, events_wanted)?;
@@ -85,6 +87,7 @@ pub(super) fn bench_hook(
     }
     let times = time_contestants_in_turn(&mut contestants, options.runs)?;
     drop(contestants);
+    // A round starts eight hooks, so a quarter of the runs gives twice as many times.
     let crowd = time_concurrent_hooks(&scene, options.runs.div_ceil(4))?;
 
     println!(
@@ -136,6 +139,7 @@ pub(super) fn bench_hook(
             BenchMeasurementWithGoal::new(name, first, BenchTargetBound::AtMost(50.0), "ms")
         }));
     }
+    // Each row is compared with the baseline's row of the same name, where there is one.
     targets.extend(times.iter().filter_map(|times| {
         no_slower_than_baseline_row(times, median(&format!("{}{BASELINE_SUFFIX}", times.name))?)
     }));
@@ -145,6 +149,7 @@ pub(super) fn bench_hook(
         BenchTargetBound::AtMost(25.0),
         "ms",
     ));
+    // A lost event is a failure of the product on any machine.
     let mut lost = BenchMeasurementWithGoal::new(
         format!("eight at once: events lost of {}", crowd.sent),
         crowd.lost as f64,
@@ -156,7 +161,7 @@ pub(super) fn bench_hook(
     Ok(targets)
 }
 
-/// The rows of one program, in its own repo and store.
+/// Returns the contestants of one program, in its own repo and store.
 fn hook_bench_contestants<'a>(
     scene: &'a BenchRepo,
     filled: usize,
@@ -164,12 +169,15 @@ fn hook_bench_contestants<'a>(
 ) -> Vec<BenchContestant<'a>> {
     let name = |row: &str| format!("{row}{whose}");
     vec![
+        // The result follows each request, not timed: otherwise calls without an end would pile up
+        // in the session.
         BenchContestant::new(name(SECOND), |n| {
             scene.hook_command_for_bench(&scene.write_tool_request_hook_payload(SHORT, n + 1)?)
         })
         .with_action_after_bench_run(|n| {
             scene.run_untimed_bench_hook(&scene.write_tool_result_hook_payload(SHORT, n + 1)?)
         }),
+        // The log has the calls below `filled` already.
         BenchContestant::new(name(LATE), move |n| {
             scene.hook_command_for_bench(&scene.write_tool_request_hook_payload(LONG, filled + n)?)
         })
@@ -181,6 +189,7 @@ fn hook_bench_contestants<'a>(
                 &scene.write_tool_request_hook_payload(&format!("first-{n}"), 0)?,
             )
         }),
+        // A state folder that does not exist yet: creating the store is part of what is timed.
         BenchContestant::new(name(FIRST_OF_STORE), |n| {
             let mut command = scene.hook_command_for_bench(
                 &scene.write_tool_request_hook_payload(&format!("virgin-{n}"), 0)?,
@@ -191,10 +200,12 @@ fn hook_bench_contestants<'a>(
     ]
 }
 
-/// A quick hook that judges nothing would be no feat.
+/// Checks that the policy is in force: a quick hook that judges nothing would prove nothing.
 fn assert_hook_denies_command(scene: &BenchRepo) -> Result<(), BenchError> {
     let payload = scene.write_tool_request_hook_payload("gate", 0)?;
     let text = std::fs::read_to_string(&payload).map_err(|error| error.to_string())?;
+    // The forbidden command comes last, behind a pipe and `&&`, where only a hook that parses the
+    // shell grammar finds it.
     let text = text.replace("git status --short", "rm -rf x");
     std::fs::write(&payload, text).map_err(|error| error.to_string())?;
     let output = scene
@@ -216,11 +227,11 @@ fn open_session_for_bench(scene: &BenchRepo, session: &str) -> Result<(), BenchE
     scene.run_untimed_bench_hook(&scene.write_tool_result_hook_payload(session, 0)?)
 }
 
-/// Tool calls with their results until the session has so many events, by as many hooks.
-/// Answers how many calls.
+/// Adds tool calls with their results until the session has about this many events, each by a hook
+/// of its own. Returns the number of calls.
 fn fill_bench_session(scene: &BenchRepo, events: usize) -> Result<usize, BenchError> {
     open_session_for_bench(scene, LONG)?;
-    // The request, its decision and the result.
+    // Three events per call: the request, its decision and the result.
     let calls = events.div_ceil(3);
     let next = AtomicUsize::new(1);
     let work = || -> Result<(), BenchError> {
@@ -233,6 +244,7 @@ fn fill_bench_session(scene: &BenchRepo, events: usize) -> Result<usize, BenchEr
             scene.run_untimed_bench_hook(&scene.write_tool_result_hook_payload(LONG, n)?)?;
         }
     };
+    // Four at a time: only the number of events matters, not their order.
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
         workers
@@ -248,12 +260,13 @@ struct ConcurrentHookTimes {
     lost: usize,
 }
 
-/// Eight at the same moment, again and again; each is timed on its own.
+/// Starts eight hooks at the same moment, round after round, and times each on its own.
 fn time_concurrent_hooks(
     scene: &BenchRepo,
     rounds: usize,
 ) -> Result<ConcurrentHookTimes, BenchError> {
     open_session_for_bench(scene, CROWD)?;
+    // Inputs are counted, not events: each hook delivers exactly one, whatever follows from it.
     let before = scene.recorded_input_and_event_counts(CROWD)?.0;
     let mut wall: Vec<Duration> = Vec::new();
     for round in 0..rounds {
@@ -264,6 +277,8 @@ fn time_concurrent_hooks(
                 )
             })
             .collect::<Result<_, _>>()?;
+        // Holds all threads until the last is ready; otherwise the hooks would start as fast as
+        // threads are spawned, one after the other.
         let start = Barrier::new(AT_ONCE);
         let round: Result<Vec<Duration>, BenchError> = std::thread::scope(|scope| {
             let running: Vec<_> = hooks
@@ -300,6 +315,7 @@ fn time_concurrent_hooks(
     Ok(ConcurrentHookTimes {
         times,
         sent,
+        // Too many are as wrong as too few: then one was recorded twice.
         lost: sent.abs_diff(arrived),
     })
 }
@@ -319,7 +335,7 @@ fn can_run_program(program: &str, argument: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// By `CODEX_BIN`, else on PATH.
+/// Returns Codex as `CODEX_BIN` names it, else from `PATH`.
 pub(super) fn find_codex() -> Option<PathBuf> {
     let named = std::env::var_os("CODEX_BIN")
         .map(PathBuf::from)

@@ -1,5 +1,6 @@
-//! `bench hook | replay | check | patch | policy | tree | witness`: how good is good, measured side by side in one run and
-//! printed as ratios. Figures go into `docs/benchmarks.md` with the command that printed them.
+//! `bench hook | replay | check | patch | policy | tree | witness`: measures Checkrein beside its
+//! peers, side by side in one run, and prints ratios. Figures go into `docs/benchmarks.md` with the
+//! command that printed them.
 
 mod bench_repo;
 mod check;
@@ -26,20 +27,20 @@ const USAGE: &str = "usage: cargo xtask bench hook|replay|check|patch|policy|tre
   --beside F   hook, check, tree: a second checkrein, an older one say, in the same run
   --strict     exit 1 if a target is missed";
 
-/// What was asked for.
+/// The options of a bench.
 struct BenchOptions {
     runs: usize,
     events: Option<usize>,
     files: Option<usize>,
     profile: BuildProfile,
-    /// Instead of building one.
+    /// A program to measure instead of building one.
     binary: Option<PathBuf>,
-    /// Another, for rows of its own.
+    /// A second program, which gets rows of its own.
     beside: Option<PathBuf>,
     strict: bool,
 }
 
-/// The command.
+/// Runs the bench that is named.
 pub(crate) fn run_bench(arguments: &[String]) -> Result<ExitCode, String> {
     let (what, rest) = arguments.split_first().ok_or(USAGE)?;
     let options = parse_bench_options(rest)?;
@@ -50,6 +51,7 @@ pub(crate) fn run_bench(arguments: &[String]) -> Result<ExitCode, String> {
         "patch" => patch::bench_patch,
         "policy" => policy::bench_policy,
         "tree" => tree::bench_tree,
+        // `witness` measures library code by `cargo bench` and needs no `checkrein` program.
         "witness" => {
             return run_bench_and_report(
                 &options,
@@ -66,18 +68,21 @@ pub(crate) fn run_bench(arguments: &[String]) -> Result<ExitCode, String> {
     run_bench_and_report(&options, || bench(&binary, &options), Some(&binary))
 }
 
-/// Measures, and prints what came of it beside what it was measured on.
+/// Runs a bench, and prints its targets between two lines about the machine.
 fn run_bench_and_report(
     options: &BenchOptions,
     bench: impl FnOnce() -> Result<Vec<BenchMeasurementWithGoal>, String>,
     binary: Option<&Path>,
 ) -> Result<ExitCode, String> {
+    // The load before and after tells a reader whether the machine was busy meanwhile.
     println!("{}", bench_machine_description_line(binary, options));
     let targets = bench()?;
     println!();
     let mut code = ExitCode::SUCCESS;
     for target in &targets {
         println!("{}", target.measurement_report_line());
+        // Speed depends on the machine and fails only with `--strict`; what is essential always
+        // does.
         if target.essential && !target.is_measurement_in_bound()
             || options.strict && !target.is_measurement_in_bound()
         {
@@ -113,6 +118,7 @@ fn parse_bench_options(rest: &[String]) -> Result<BenchOptions, String> {
             "--debug" => options.profile = BuildProfile::Dev,
             "--dynamic" => options.profile = BuildProfile::Dist,
             "--binary" | "--beside" => {
+                // Made absolute: benches start the program in folders of their own.
                 let file = words
                     .next()
                     .map(PathBuf::from)
@@ -131,10 +137,10 @@ fn parse_bench_options(rest: &[String]) -> Result<BenchOptions, String> {
     Ok(options)
 }
 
-/// Behind the names of its rows.
+/// Suffix of the rows of the program that `--beside` names.
 const BASELINE_SUFFIX: &str = ", beside";
 
-/// A row against the same of the program that `--beside` names.
+/// Compares a row with the same row of the program that `--beside` names.
 fn no_slower_than_baseline_row(
     times: &comparison::TimingSamples,
     before: f64,
@@ -149,7 +155,7 @@ fn no_slower_than_baseline_row(
     })
 }
 
-/// Something measured, and how good it should be.
+/// A measured figure, and the bound that it should keep.
 struct BenchMeasurementWithGoal {
     what: String,
     measured: f64,
@@ -210,9 +216,10 @@ impl BenchMeasurementWithGoal {
     }
 }
 
-/// The line without which no figure means anything.
+/// Describes the machine and the build, without which no figure means anything.
 fn bench_machine_description_line(binary: Option<&Path>, options: &BenchOptions) -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    // Linux only; elsewhere processor and load are printed as unknown.
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu
         .lines()

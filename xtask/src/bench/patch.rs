@@ -1,6 +1,6 @@
-//! `bench patch`: a patch of 1,000 hunks for a file of 50,000 lines, checked by us and applied
-//! by Codex's own tool; as it stands, and with blanks that differ, so that every hunk is found
-//! only by the second way of reading.
+//! `bench patch`: a patch of 1,000 hunks for a file of 50,000 lines, checked by `checkrein patch
+//! check` and applied by Codex's own tool. It is measured as it stands, and with other blanks at
+//! line ends, so that each hunk is found only by the second, looser comparison of lines.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ use super::{BenchMeasurementWithGoal, BenchOptions, BenchTargetBound};
 const LINES: usize = 50_000;
 const HUNKS: usize = 1_000;
 
-/// The bench.
+/// Runs the bench. It needs Codex.
 pub(super) fn bench_patch(
     binary: &Path,
     options: &BenchOptions,
@@ -26,6 +26,7 @@ pub(super) fn bench_patch(
     let file: String = (0..LINES).map(generate_source_line).collect();
     write("exact.patch", &bench_patch_text(""))?;
     write("loose.patch", &bench_patch_text("  "))?;
+    // Codex acts as `apply_patch` when it is started under that name.
     let tool = at("apply_patch");
     create_bench_symlink(&codex, &tool)?;
     let runs = options.runs.min(50);
@@ -33,6 +34,8 @@ pub(super) fn bench_patch(
     for (name, file_name) in [("exact", "exact.patch"), ("other blanks", "loose.patch")] {
         let (root, text, fresh) = (at(name), at(file_name), file.clone());
         std::fs::create_dir_all(&root).map_err(|error| error.to_string())?;
+        // Codex changes the file, so each run gets a fresh one; ours as well, so that both find the
+        // caches alike.
         let lay = move |root: &Path| {
             std::fs::write(root.join("f"), &fresh).map_err(|error| error.to_string())
         };
@@ -49,6 +52,7 @@ pub(super) fn bench_patch(
                     .arg(text)
                     .arg("--root")
                     .arg(root);
+                // The developer's own store is not touched.
                 command.env("CHECKREIN_STATE", &state);
                 Ok(command)
             },
@@ -74,9 +78,11 @@ pub(super) fn bench_patch(
     for times in &times {
         println!("{}", times.bench_times_row());
     }
+    // In the order in which the loop has pushed them.
     let [ours, theirs, loose_ours, loose_theirs] = times.as_slice() else {
         return Err("a contestant is missing".to_owned());
     };
+    // Codex cannot check without applying, so its figure includes writing the file.
     let ratio = |what: &str, ours: &TimingSamples, theirs: &TimingSamples| {
         BenchMeasurementWithGoal::new(
             format!("patch check / codex apply_patch, {what}"),
@@ -92,7 +98,7 @@ pub(super) fn bench_patch(
 }
 
 fn generate_source_line(number: usize) -> String {
-    // Many lines are like many others, as in code.
+    // Many lines are like others, as in real code.
     match number % 5 {
         0 => "    }\n".to_owned(),
         1 => "\n".to_owned(),
@@ -104,10 +110,13 @@ fn generate_source_line(number: usize) -> String {
     }
 }
 
-/// Hunks in the order of the file, each with context around the line that it changes.
+/// Returns a patch with its hunks in the order of the file, each with two lines of context on both
+/// sides. `behind` follows each line that has to be found.
 fn bench_patch_text(behind: &str) -> String {
     let mut text = "*** Begin Patch\n*** Update File: f\n".to_owned();
     for hunk in 0..HUNKS {
+        // Line 13 of each stretch of 50 is one with a number of its own, so that a hunk fits in one
+        // place only.
         let at = hunk * (LINES / HUNKS) + 13;
         text.push_str("@@\n");
         for near in at - 2..at + 3 {

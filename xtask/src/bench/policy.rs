@@ -1,5 +1,5 @@
-//! `bench policy`: `policy check`, whole process, beside `codex execpolicy check` on the same
-//! files: one of one rule, and one of 2,000.
+//! `bench policy`: measures `policy check` as a whole process beside `codex execpolicy check`, on
+//! the same rules files: one of one rule, and one of 2,000.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use super::{BenchMeasurementWithGoal, BenchOptions, BenchTargetBound};
 
 const MANY_RULES: usize = 2_000;
 
-/// The bench.
+/// Runs the bench. It needs Codex.
 pub(super) fn bench_policy(
     binary: &Path,
     options: &BenchOptions,
@@ -22,6 +22,7 @@ pub(super) fn bench_policy(
         let file = folder.path().join(format!("{rules}.rules"));
         let text: String = (0..rules).map(bench_rule_text).collect();
         std::fs::write(&file, text).map_err(|error| error.to_string())?;
+        // `--codex-exit` gives Codex's own answer, so that both do the same work.
         for (who, program, words) in [
             (
                 "checkrein policy check",
@@ -38,6 +39,7 @@ pub(super) fn bench_policy(
             contestants.push(BenchContestant::new(format!("{who}, {name}"), move |n| {
                 let mut command = Command::new(program);
                 command.args(words).arg("--rules").arg(&file);
+                // No rule of either file matches, so most of the time goes into reading the rules.
                 command.args(["--", "tool1", &format!("name_{n}")]);
                 command.stdin(Stdio::null());
                 Ok(command)
@@ -54,6 +56,7 @@ pub(super) fn bench_policy(
     for times in &times {
         println!("{}", times.bench_times_row());
     }
+    // In the order in which the loops have pushed them.
     let [ours, theirs, ours_many, theirs_many] = times.as_slice() else {
         return Err("a contestant is missing".to_owned());
     };
@@ -71,7 +74,8 @@ pub(super) fn bench_policy(
     ])
 }
 
-/// A third each with alternatives and an example, with three words, and with the name alone.
+/// Returns one rule: a third of them have alternatives and an example, a third three words, a third
+/// only the name.
 fn bench_rule_text(number: usize) -> String {
     match number % 3 {
         0 => format!(

@@ -1,5 +1,5 @@
-//! `bench replay`: how fast recorded work is read again. Decoded events by the bench of
-//! `checkrein-runtime`, in its own process; a trace file by the command itself.
+//! `bench replay`: measures how fast recorded work is read again. Decoded events are measured by
+//! the bench of `checkrein-runtime` in its own process, a trace file by the command itself.
 
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
@@ -11,10 +11,10 @@ use super::hook::BenchError;
 use super::{BenchMeasurementWithGoal, BenchOptions, BenchTargetBound, BuildProfile};
 use crate::build::cargo_command;
 
-/// Calls of one trajectory: longer than most, within the default caps.
+/// Calls of one trajectory: more than most have, within the default caps.
 const CALLS: usize = 200;
 
-/// The bench.
+/// Runs the bench.
 pub(super) fn bench_replay(
     binary: &Path,
     options: &BenchOptions,
@@ -27,6 +27,7 @@ pub(super) fn bench_replay(
             200_000
         });
     let scene = BenchRepo::new(binary)?;
+    // The last call may take the file past the number asked for; the rate needs the true one.
     let lines = write_bench_trace(&scene, lines)?;
     let runs = options.runs.min(9);
     let command = |_| {
@@ -51,6 +52,7 @@ pub(super) fn bench_replay(
     let mut targets = bench_decoded_events(options)?;
     targets.push(BenchMeasurementWithGoal::new(
         "JSONL lines read, stepped, reported",
+        // Lines per millisecond are thousands of lines per second.
         lines as f64 / file,
         BenchTargetBound::AtLeast(200.0),
         "k/s",
@@ -58,7 +60,7 @@ pub(super) fn bench_replay(
     Ok(targets)
 }
 
-/// What `benches/replay.rs` prints: `NAME: N events/s`.
+/// Runs `benches/replay.rs`, which prints `NAME: N events/s`, and returns its figures.
 fn bench_decoded_events(
     options: &BenchOptions,
 ) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {
@@ -87,7 +89,8 @@ fn bench_decoded_events(
         .filter_map(|line| {
             let (name, rest) = line.split_once(": ")?;
             let per_second: f64 = rest.strip_suffix(" events/s")?.parse().ok()?;
-            // The target is about decoded events; decoding them is printed beside it.
+            // The goal is about events that are decoded already; decoding them is printed with a
+            // bound of 0, which is none.
             let least = if name.starts_with("decoded") {
                 1.0
             } else {
@@ -102,6 +105,7 @@ fn bench_decoded_events(
             ))
         })
         .collect();
+    // Output in another form must not pass as a bench that has no targets.
     if output.status.success() && !targets.is_empty() {
         Ok(targets)
     } else {
@@ -109,7 +113,8 @@ fn bench_decoded_events(
     }
 }
 
-/// Calls with their results inline and rounds between, as an importer writes them.
+/// Writes calls with their results inline and rounds between them, as an importer does. Returns the
+/// number of lines.
 fn write_bench_trace(scene: &BenchRepo, lines: usize) -> Result<usize, BenchError> {
     let file = scene.file_path("trace.jsonl");
     let failed = |error: std::io::Error| format!("{}: {error}", file.display());
@@ -121,6 +126,7 @@ fn write_bench_trace(scene: &BenchRepo, lines: usize) -> Result<usize, BenchErro
             written += 1;
             writeln!(out, "{value}").map_err(failed)
         };
+        // A new trajectory before the caps of the task are reached.
         if n % CALLS == 0 {
             line(
                 serde_json::json!({ "type": "session", "id": format!("t{n}"), "agent": "bench", "goal": "find it" }),

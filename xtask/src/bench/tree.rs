@@ -1,5 +1,5 @@
-//! `bench tree`: what a prompt and a stop cost in a tree of many files, beside `git status` of the same
-//! tree.
+//! `bench tree`: measures what a prompt and a stop cost in a tree of many files, beside `git
+//! status` of the same tree.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -18,9 +18,10 @@ use crate::build::BuildProfile;
 const FILES: usize = 300_000;
 const FILES_IN_A_FOLDER: usize = 20;
 const FOLDERS_IN_A_FOLDER: usize = 50;
-/// After so long the stat cache believes a file's times.
+/// Age from which the stat cache believes a file's times.
 const STAT_CACHE_AGE: Duration = Duration::from_secs(61);
-/// Prompts are cut after two seconds and keep what they have learnt: so many are enough for any tree.
+/// Most prompts that warm up the tree cache. A prompt's look is cut after two seconds and keeps
+/// what it has learnt, so they suffice for any tree.
 const MOST_WARM_UPS: usize = 60;
 
 const CONFIG: &str = r#"
@@ -42,13 +43,14 @@ name = "format"
 run = "true"
 "#;
 
-/// The bench.
+/// Runs the bench.
 pub(super) fn bench_tree(
     binary: &Path,
     options: &BenchOptions,
 ) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {
     let runs = options.runs.min(15);
     let tree = BenchRepoWithManyFiles::new(binary, options.files.unwrap_or(FILES))?;
+    // Both programs look at one tree, each with a state folder of its own.
     let program = |binary, state| BenchCheckreinProgram {
         scene: &tree.scene,
         binary,
@@ -59,12 +61,15 @@ pub(super) fn bench_tree(
     let beside = options.beside.as_deref();
     let beside = beside.map(|binary| program(binary, "state-beside"));
     let programs = || [Some(&ours), beside.as_ref()].into_iter().flatten();
+    // Younger files would be read again at each look; what is measured is a tree at rest.
     if options.profile != BuildProfile::Dev {
         std::thread::sleep(STAT_CACHE_AGE);
     }
     for program in programs() {
         program.warm_up_tree_cache()?;
     }
+    // Answers are checked before and after what is timed: a hook that is quick and wrong must not
+    // count.
     let mut unanswered = ours.count_wrong_stop_answers()?;
 
     let mut contestants = vec![BenchContestant::new("git status", |_| {
@@ -95,6 +100,7 @@ pub(super) fn bench_tree(
     for times in &times {
         println!("{}", times.bench_times_row());
     }
+    // In the order in which they were pushed; a stop after which nothing has changed has no goal.
     let [status, prompt, _, stop, ..] = times.as_slice() else {
         return Err("a contestant is missing".to_owned());
     };
@@ -106,6 +112,7 @@ pub(super) fn bench_tree(
             "x",
         )
     };
+    // A wrong answer is a failure of the product on any machine.
     let mut answers = BenchMeasurementWithGoal::new(
         "answers that are not those of the tree",
         unanswered as f64,
@@ -123,7 +130,7 @@ pub(super) fn bench_tree(
     Ok(targets)
 }
 
-/// A repository of many files.
+/// A repository of many files, all of them committed.
 struct BenchRepoWithManyFiles {
     scene: BenchRepo,
     files: usize,
@@ -150,6 +157,7 @@ impl BenchRepoWithManyFiles {
             "user.name=bench",
             "-c",
             "user.email=bench@example.com",
+            // git must not repack in the background, beside what is timed.
             "-c",
             "gc.auto=0",
             "-c",
@@ -162,7 +170,7 @@ impl BenchRepoWithManyFiles {
         Ok(Self { scene, files })
     }
 
-    /// With git's own defaults, whatever those of this machine are.
+    /// Returns `git status` with git's own defaults, whatever this machine's config says.
     fn git_status_command(&self) -> Command {
         let mut command = Command::new("git");
         command
@@ -177,15 +185,15 @@ impl BenchRepoWithManyFiles {
 /// What is done before the hook that is timed.
 #[derive(Clone, Copy)]
 enum StepsBeforeTimedBenchHook {
-    /// Nothing: it is a prompt.
+    /// Nothing: the timed hook is a prompt.
     Prompt,
-    /// A prompt; then it is a stop.
+    /// A prompt; the timed hook is its stop.
     Question,
-    /// A prompt and an edit of one file; then it is a stop.
+    /// A prompt and an edit of one file; the timed hook is the stop.
     Edit,
 }
 
-/// A checkrein with a state folder of its own.
+/// A Checkrein program with a state folder of its own.
 struct BenchCheckreinProgram<'t> {
     scene: &'t BenchRepo,
     binary: &'t Path,
@@ -213,13 +221,15 @@ impl BenchCheckreinProgram<'_> {
         self.hook_command_for_bench(&stop_message_for_bench())
     }
 
-    /// Until a prompt finds the tree known.
+    /// Sends prompts until one finds the whole tree in the cache.
     fn warm_up_tree_cache(&self) -> Result<(), BenchError> {
         for _ in 0..MOST_WARM_UPS {
             let began = Instant::now();
             self.run_hook_and_parse_answer(&bench_prompt_event())?;
             let took = began.elapsed();
             self.run_hook_and_parse_answer(&stop_message_for_bench())?;
+            // A look that is cut takes the full two seconds (`PROMPT_LIMIT` of the runtime); a
+            // shorter one was complete.
             if took < Duration::from_millis(1_900) {
                 return Ok(());
             }
@@ -229,7 +239,7 @@ impl BenchCheckreinProgram<'_> {
         ))
     }
 
-    /// How many of two answers are others than they should be: a question runs no check, an edit does.
+    /// Returns how many of two answers are wrong: a question must run no check, an edit must.
     fn count_wrong_stop_answers(&self) -> Result<u32, BenchError> {
         self.run_hook_and_parse_answer(&bench_prompt_event())?;
         let question = self.run_hook_and_parse_answer(&stop_message_for_bench())?;
@@ -252,6 +262,7 @@ impl BenchCheckreinProgram<'_> {
     fn edit_bench_repo_file(&self) -> Result<(), BenchError> {
         let n = self.edits.get();
         self.edits.set(n + 1);
+        // Another text each time, or it would be no edit.
         self.scene
             .write_file("repo/packages/p0/m0/f0.rs", &format!("// edit {n}\n"))
     }
@@ -261,7 +272,7 @@ impl BenchCheckreinProgram<'_> {
         self.scene.write_file(payload, &message.to_string())?;
         let stdin = std::fs::File::open(self.scene.file_path(payload))
             .map_err(|error| format!("{payload}: {error}"))?;
-        // As `init` writes it for a stop.
+        // The arguments that `init` writes for a stop.
         let arguments = [
             "hook",
             "generic",

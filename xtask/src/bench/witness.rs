@@ -1,6 +1,6 @@
-//! `bench witness`: what a veto check and a verify-and-retry round cost themselves, beside shipit_agent and
-//! pydantic-ai where a Python has them (`PYTHON_BIN`); models that answer at once, processor time of each
-//! process.
+//! `bench witness`: measures the own cost of a veto check and of a verify-and-retry round, beside
+//! shipit_agent and pydantic-ai where a Python (`PYTHON_BIN`) has them. Models answer at once; what
+//! is measured is the processor time of each process.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,10 +13,10 @@ use crate::build::cargo_command;
 const SHIPIT: &str = include_str!("peers/shipit.py");
 const VERIFY_LOOP: &str = include_str!("peers/verify_loop.py");
 
-/// Nanoseconds by name.
+/// Costs in nanoseconds, by name.
 type BenchNanosByName = BTreeMap<String, f64>;
 
-/// The bench.
+/// Runs the bench.
 pub(super) fn bench_veto_and_verify_costs(
     options: &BenchOptions,
 ) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {
@@ -43,11 +43,13 @@ pub(super) fn bench_veto_and_verify_costs(
         command.args(["-c", script]);
         command
     };
+    // A missing peer leaves its rows out; our own targets are measured anyway.
     match read_costs_printed_by_program("shipit_agent", &mut peer(SHIPIT)) {
         Ok(theirs) => {
             for (what, least) in [
                 ("veto check, no history", 8.0),
                 ("veto check, 6 messages", 8.0),
+                // A bound of 0 is always met: this ratio is printed for information.
                 ("progress check, 6 messages", 0.0),
             ] {
                 let ratio =
@@ -75,10 +77,11 @@ pub(super) fn bench_veto_and_verify_costs(
     Ok(targets)
 }
 
-/// One failing round, agent included.
+/// Returns the cost of one failing round, the agent's call included.
 fn failing_verify_round_cost(costs: &BenchNanosByName) -> Result<f64, BenchError> {
     let of =
         |rounds| measured_cost_by_name(costs, &format!("verification, {rounds} failing rounds"));
+    // The difference takes out what a verification costs without a failing round.
     Ok((of(3)? - of(0)?) / 3.0)
 }
 
@@ -99,7 +102,7 @@ fn cargo_bench_command(profile: BuildProfile) -> Command {
     command
 }
 
-/// What a program prints: `NAME: N ns`, and lines that say what it is.
+/// Runs a program that prints `NAME: N ns` and lines that describe it, and returns the costs.
 fn read_costs_printed_by_program(
     who: &str,
     command: &mut Command,
@@ -109,6 +112,7 @@ fn read_costs_printed_by_program(
         .output()
         .map_err(|error| format!("cannot be run: {error}"))?;
     if !output.status.success() {
+        // The last line of a Python traceback names the exception.
         let text = String::from_utf8_lossy(&output.stderr);
         let last = text.lines().last().unwrap_or_default();
         return Err(format!("{}: {last}", output.status));

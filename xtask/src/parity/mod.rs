@@ -1,5 +1,5 @@
-//! `parity WHAT`: our answer beside the real program's, over many cases. Every difference is
-//! listed; one without a reason makes the exit status 1.
+//! `parity WHAT`: compares our answers with those of the real program over many cases. Every
+//! difference is counted; one without a reason makes the exit status 1.
 
 mod patch;
 mod rules;
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask parity rules [--pairs N] [--seed N]
        cargo xtask parity patch [--cases N] [--seed N] [--show]";
 
-/// The command.
+/// Runs the comparison that is named.
 pub(crate) fn run_parity(arguments: &[String]) -> Result<ExitCode, String> {
     match arguments.first().map(String::as_str) {
         Some("patch") => patch::run_patch_parity(arguments.get(1..).unwrap_or_default()),

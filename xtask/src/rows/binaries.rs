@@ -1,4 +1,4 @@
-//! Test binaries: what they say that they hold, and what comes of running some of it.
+//! Asks test binaries which tests they hold, and runs some of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::names::TestBinaryName;
 
-/// Suites that are built.
+/// Test binaries that are built.
 pub(super) struct TestBinaries(BTreeMap<TestBinaryName, TestBinary>);
 
 struct TestBinary {
@@ -16,7 +16,7 @@ struct TestBinary {
     folder: PathBuf,
 }
 
-/// What came of a test.
+/// The outcome of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TestOutcome {
     Passed,
@@ -24,7 +24,8 @@ pub(super) enum TestOutcome {
 }
 
 impl TestBinaries {
-    /// Builds them as `cargo test --workspace` does: after it there is nothing to build.
+    /// Builds the binaries as `cargo test --workspace` does, so that after it there is nothing to
+    /// build.
     pub(super) fn build_test_binaries(
         root: &Path,
         suites: &BTreeSet<&TestBinaryName>,
@@ -32,6 +33,8 @@ impl TestBinaries {
         let names: BTreeSet<&str> = suites.iter().map(|suite| suite.name.as_str()).collect();
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let built = Command::new(cargo)
+            // The whole workspace even for one suite: a selection of packages may have other
+            // features and be built anew.
             .args(["test", "--quiet", "--workspace", "--no-run"])
             .arg("--message-format=json-render-diagnostics")
             .args(names.into_iter().flat_map(|name| ["--test", name]))
@@ -53,8 +56,9 @@ impl TestBinaries {
         suites.iter().map(find).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The tests that a suite would run; those that are ignored are none of them.
+    /// Returns the tests that a suite would run; ignored ones are left out.
     pub(super) fn listed_tests(&self, suite: &TestBinaryName) -> Result<BTreeSet<String>, String> {
+        // `--list` names ignored tests too; with `--ignored` it names only these.
         let ignored =
             parse_test_list(&self.run_test_suite_binary(suite, &["--list", "--ignored"])?);
         let all = parse_test_list(&self.run_test_suite_binary(suite, &["--list"])?);
@@ -67,6 +71,7 @@ impl TestBinaries {
         suite: &TestBinaryName,
         names: &BTreeSet<&str>,
     ) -> Result<BTreeMap<String, TestOutcome>, String> {
+        // Without `--exact` a name would also run every test whose name contains it.
         let exactly = ["--exact"].into_iter().chain(names.iter().copied());
         let arguments: Vec<&str> = exactly.collect();
         Ok(parse_test_outcomes(
@@ -80,6 +85,8 @@ impl TestBinaries {
         arguments: &[&str],
     ) -> Result<String, String> {
         let binary = self.0.get(suite).ok_or("it was not built")?;
+        // cargo runs tests in the folder of their package, and they may open files relative to it.
+        // The exit status is not checked: a failed test makes it fail, and the output says which.
         let output = Command::new(&binary.program)
             .args(arguments)
             .current_dir(&binary.folder)
@@ -91,10 +98,12 @@ impl TestBinaries {
 }
 
 impl TestBinaryName {
-    /// Its binary, if this is what cargo says of it.
+    /// Returns the suite's binary, if this message of cargo is about it.
     fn binary_from_cargo_message(&self, root: &Path, line: &str) -> Option<TestBinary> {
         let told: Value = serde_json::from_str(line).ok()?;
         let text = |place: &str| told.pointer(place).and_then(Value::as_str);
+        // Several packages have a suite of the same name (`it`), so the package is compared as
+        // well.
         let folder = self.test_suite_package_folder(root);
         let own = text("/target/name")? == self.name
             && text("/target/kind/0")? == "test"
@@ -104,13 +113,13 @@ impl TestBinaryName {
     }
 }
 
-/// `NAME: test`, one a line.
+/// Parses a list of tests: lines `NAME: test`.
 fn parse_test_list(text: &str) -> BTreeSet<String> {
     let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
     names.map(str::to_owned).collect()
 }
 
-/// `test NAME ... ok`, one a line.
+/// Parses the outcomes of tests: lines `test NAME ... ok`.
 fn parse_test_outcomes(text: &str) -> BTreeMap<String, TestOutcome> {
     let outcome = |line: &str| {
         let (name, word) = line.strip_prefix("test ")?.split_once(" ... ")?;

@@ -1,4 +1,4 @@
-//! How many rows of each document hold, and which issue builds how many of the rest.
+//! Counts the rows of each document that hold, and those that each issue is to build.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ struct DocumentPromiseCounts<'r> {
     later: BTreeMap<&'r TrackerIssueName, usize>,
 }
 
-/// A line for each document.
+/// Returns a line for each document.
 pub(super) fn promise_counts_by_document(rows: &[DocumentedPromise]) -> String {
     let mut documents = BTreeMap::<&str, DocumentPromiseCounts<'_>>::new();
     for row in rows {
@@ -25,6 +25,7 @@ pub(super) fn promise_counts_by_document(rows: &[DocumentedPromise]) -> String {
     }
     let mut text = String::new();
     for (document, DocumentPromiseCounts { held, later }) in documents {
+        // Writing into a `String` cannot fail.
         let _ = write!(
             text,
             "{document}: {held} held, {} later",

@@ -1,6 +1,7 @@
-//! `rows`: what the documents that Checkrein was asked for with say, row by row, each beside a test that observes
-//! it from outside: requests that a model on loopback got, text that was delivered, an exit code. A row that is not
-//! built yet names the issue that builds it instead. A row with neither is red. `rows --run` runs exactly these tests.
+//! `rows`: checks what the documents behind Checkrein promise, row by row. Each row names a test
+//! that observes it from outside: requests that a model on loopback got, text that was delivered,
+//! an exit code. A row that is not built yet names the issue that builds it instead. A row with
+//! neither is red. `rows --run` runs exactly these tests.
 
 mod binaries;
 mod counts;
@@ -15,7 +16,7 @@ use binaries::{TestBinaries, TestOutcome};
 use names::TestBinaryName;
 use table::{DocumentedPromise, PromiseObservingTest, RequirementRowStatus};
 
-/// The command.
+/// Runs the command.
 pub(crate) fn check_document_promises(arguments: &[String]) -> Result<ExitCode, String> {
     let root = checkout_root()?;
     let (rows, mut wrong) = table::parse_promise_rows(table::TEXT);
@@ -42,6 +43,7 @@ pub(crate) fn check_document_promises(arguments: &[String]) -> Result<ExitCode, 
     println!("\n{} rows, {} tests", rows.len(), tests.len());
     print!("{}", counts::promise_counts_by_document(&rows));
     wrong.iter().for_each(|what| eprintln!("RED: {what}"));
+    // An empty list is no success: nothing would have been checked.
     Ok(match wrong.is_empty() && !rows.is_empty() {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
@@ -54,7 +56,7 @@ fn checkout_root() -> Result<&'static Path, String> {
         .ok_or_else(|| "xtask has no parent folder".to_owned())
 }
 
-/// Rows that hold, each with what observes it.
+/// Returns the rows that hold, each with the test that observes it.
 fn fulfilled_requirement_rows(
     rows: &[DocumentedPromise],
 ) -> impl Iterator<Item = (&DocumentedPromise, &PromiseObservingTest)> {
@@ -81,7 +83,7 @@ fn print_documented_promise(row: &DocumentedPromise) {
     }
 }
 
-/// Rows that are not built yet, apart from the others.
+/// Prints the rows that are not built yet, apart from the others.
 fn print_unimplemented_requirements(rows: &[DocumentedPromise]) {
     println!("\nnot built yet:");
     for row in rows {
@@ -92,7 +94,7 @@ fn print_unimplemented_requirements(rows: &[DocumentedPromise]) {
     }
 }
 
-/// A row beside what observes it.
+/// A row with the test that observes it.
 type PromiseWithObservingTest<'r> = (&'r DocumentedPromise, &'r PromiseObservingTest);
 
 /// Rows by the suite of their test.
@@ -111,7 +113,7 @@ fn build_test_suites<'r>(
     Ok((binaries, suites))
 }
 
-/// Rows whose test is not in the sources, told without building anything.
+/// Reports rows whose test is not in the sources. Nothing is built for it.
 fn promise_rows_without_test(rows: &[DocumentedPromise], root: &Path) -> Vec<String> {
     let gone = fulfilled_requirement_rows(rows)
         .filter(|(_, observation)| !observation.test.test_exists_in_sources(root));
@@ -119,7 +121,7 @@ fn promise_rows_without_test(rows: &[DocumentedPromise], root: &Path) -> Vec<Str
         .collect()
 }
 
-/// Rows whose test is not in its suite, or would not be run.
+/// Reports rows whose test is not in its suite, or would not be run.
 fn requirement_rows_without_test(
     rows: &[DocumentedPromise],
     root: &Path,
@@ -138,7 +140,7 @@ fn requirement_rows_without_test(
     Ok(wrong)
 }
 
-/// Runs the tests, and prints what came of each row.
+/// Runs the tests and prints the outcome of each row. Returns the rows that are wrong.
 fn run_promise_row_tests(rows: &[DocumentedPromise], root: &Path) -> Result<Vec<String>, String> {
     let mut wrong = Vec::new();
     let (binaries, suites) = build_test_suites(rows, root)?;
@@ -153,6 +155,7 @@ fn run_promise_row_tests(rows: &[DocumentedPromise], root: &Path) -> Result<Vec<
             let words = match outcome {
                 Some(TestOutcome::Passed) => "passed",
                 Some(TestOutcome::Failed) => "FAILED",
+                // Not in the output: the test is ignored, or its binary ended before it.
                 None => "DID NOT RUN",
             };
             print_promise_with_test(

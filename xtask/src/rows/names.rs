@@ -1,4 +1,4 @@
-//! Names of tests, and whether the sources have one of that name.
+//! Names of tests, and whether the sources have a test of that name.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ pub(super) struct TestBinaryName {
     pub(super) name: String,
 }
 
-/// `PACKAGE::SUITE MODULE::NAME`.
+/// A test, written `PACKAGE::SUITE MODULE::NAME`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TestName {
     pub(super) suite: TestBinaryName,
@@ -49,16 +49,19 @@ impl fmt::Display for TestName {
 }
 
 impl TestName {
-    /// Whether its file has such a function, marked as a test.
+    /// Returns whether its file has such a function, marked as a test.
     pub(super) fn test_exists_in_sources(&self, root: &Path) -> bool {
         let head = match self.name.rsplit_once("::") {
             None => format!("fn {}(", self.name),
             Some((_, function)) => format!("fn {function}("),
         };
         let holds = |path: PathBuf| {
+            // Only one of the candidates exists; the other reads as empty and has no test.
             let text = std::fs::read_to_string(path).unwrap_or_default();
             let lines: Vec<&str> = text.lines().map(str::trim).collect();
             lines.iter().enumerate().any(|(at, line)| {
+                // A helper may have the name of a test, so one of the attributes right above must
+                // be `#[test]`.
                 let above = lines.iter().take(at).rev();
                 let mut attributes = above.take_while(|line| line.starts_with("#["));
                 line.starts_with(&head) && attributes.any(|line| *line == "#[test]")
@@ -69,7 +72,7 @@ impl TestName {
             .any(holds)
     }
 
-    /// Where its module may be.
+    /// Returns the files in which its module may be: cargo and Rust have two places for each.
     fn candidate_test_source_files(&self, root: &Path) -> Vec<PathBuf> {
         let name = &self.suite.name;
         let tests = self.suite.test_suite_package_folder(root).join("tests");
@@ -94,7 +97,8 @@ impl TestBinaryName {
         }
     }
 
-    /// The folder of its package.
+    /// Returns the folder of its package: `checkrein-X` is in `crates/X`, `checkrein` in a folder
+    /// of its own name.
     pub(super) fn test_suite_package_folder(&self, root: &Path) -> PathBuf {
         let folder = self.package.strip_prefix("checkrein-");
         root.join("crates").join(folder.unwrap_or(&self.package))

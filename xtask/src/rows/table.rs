@@ -1,4 +1,5 @@
-//! The list of rows: lines of `rows.tsv`. A row is one thing that a document promises, in words of our own.
+//! Parses the list of rows, `rows.tsv`. A row is one thing that a document promises, in words of
+//! our own.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,11 +12,11 @@ pub(super) const TEXT: &str = include_str!("../../rows.tsv");
 /// One thing that a document promises.
 #[derive(Debug)]
 pub(super) struct DocumentedPromise {
-    /// Document, part, name.
+    /// Document, part and name, joined by dots.
     pub(super) id: String,
-    /// What it says.
+    /// What the document says.
     pub(super) promise: String,
-    /// What it is here, where that is another name or another thing on purpose.
+    /// What it is here, where that is deliberately another name or another thing.
     pub(super) deviation: String,
     /// Whether it holds.
     pub(super) status: RequirementRowStatus,
@@ -30,7 +31,7 @@ pub(super) enum RequirementRowStatus {
     Later(TrackerIssueName),
 }
 
-/// Where a row is observed, and what is seen there.
+/// The test that observes a row, and what is seen there.
 #[derive(Debug)]
 pub(super) struct PromiseObservingTest {
     pub(super) test: TestName,
@@ -40,6 +41,7 @@ pub(super) struct PromiseObservingTest {
 /// The name of an issue: a number, and a letter where an issue has parts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TrackerIssueName {
+    // The derived order is by number and then by part; a name without a part comes first.
     number: u32,
     part: Option<char>,
 }
@@ -70,14 +72,14 @@ impl fmt::Display for TrackerIssueName {
 }
 
 impl DocumentedPromise {
-    /// The document that promises it.
+    /// Returns the document that promises it, which is the first part of the id.
     pub(super) fn document_that_made_promise(&self) -> &str {
         self.id
             .split_once('.')
             .map_or(self.id.as_str(), |(document, _)| document)
     }
 
-    /// What observes it, if it holds.
+    /// Returns the test that observes it, if it holds.
     pub(super) fn promise_backing_test(&self) -> Option<&PromiseObservingTest> {
         match &self.status {
             RequirementRowStatus::Held(observation) => Some(observation),
@@ -86,12 +88,13 @@ impl DocumentedPromise {
     }
 }
 
-/// The rows of a list, and what is wrong with it.
+/// Parses the list. Returns the rows, and what is wrong with it.
 pub(super) fn parse_promise_rows(text: &str) -> (Vec<DocumentedPromise>, Vec<String>) {
     let (mut rows, mut wrong) = (Vec::<DocumentedPromise>::new(), Vec::new());
     let mut ids = BTreeSet::new();
     let lines = text.lines().enumerate();
     for (at, line) in lines.filter(|(_, line)| !line.starts_with('#') && !line.is_empty()) {
+        // Every mistake is collected, so that one run shows them all.
         match parse_documented_promise_row(line) {
             Err(what) => wrong.push(format!("line {}: {what}", at + 1)),
             Ok(row) if !ids.insert(row.id.clone()) => {
@@ -105,6 +108,7 @@ pub(super) fn parse_promise_rows(text: &str) -> (Vec<DocumentedPromise>, Vec<Str
 
 fn parse_documented_promise_row(line: &str) -> Result<DocumentedPromise, String> {
     let columns: Vec<&str> = line.split('\t').map(str::trim).collect();
+    // Rows that are not built yet have a sixth column.
     let (id, says, here, test, sees, mark) = match columns.as_slice() {
         [id, says, here, test, sees] => (*id, *says, *here, *test, *sees, ""),
         [id, says, here, test, sees, mark] => (*id, *says, *here, *test, *sees, *mark),
@@ -125,7 +129,8 @@ fn parse_documented_promise_row(line: &str) -> Result<DocumentedPromise, String>
     })
 }
 
-/// A row has a test, or the name of the issue that builds it; never both, never neither.
+/// Reads the status: a row has a test, or the name of the issue that builds it; never both, never
+/// neither.
 fn parse_promise_row_status(
     test: &str,
     sees: &str,

@@ -1,4 +1,4 @@
-//! Hooks of the user and hooks of the project at once: every event is delivered twice and
+//! Tests hooks of the user together with hooks of the project: every event is delivered twice and
 //! must count once.
 
 use std::io::Result;
@@ -55,6 +55,8 @@ fn run_duplicate_hooks_case(
             .get(2)
             .map(|asked| asked.new_text.clone())
             .unwrap_or_default();
+        // This is a note and no check: Claude Code passes on the answers of both hooks, so the
+        // reason arrives twice.
         report.print_case_note(&format!(
             "the first refusal is in the next request {} times",
             fresh.matches("checkrein: not done yet").count()

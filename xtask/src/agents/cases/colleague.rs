@@ -1,5 +1,5 @@
-//! Somebody clones a repo with committed hooks and has no checkrein: the agent works as
-//! without them, and a person is told once that nothing is checked.
+//! Tests a repo with committed hooks for somebody who has no checkrein. The agent works as without
+//! hooks, and a person is told once that nothing is checked.
 
 use std::io::Result;
 use std::time::Duration;
@@ -38,6 +38,7 @@ fn committed_hooks_fixture<'a>(
             ScriptedModelAction::scripted_text_response("Done now."),
         ]),
     })?;
+    // `--shared` writes the hooks that are meant to be committed.
     world.run_checkrein(&["init", "--agent", stage.agent.agent_name(), "--shared"])?;
     Ok(world)
 }
@@ -88,6 +89,7 @@ fn probe_committed_hooks(
     report.report_probe_condition("a person is told", found, line);
     let (done, text) = screen.wait_for_screen_text("Done.", Duration::from_secs(60));
     report.report_probe_condition("the agent goes on to its end", done, text.trim_end());
+    // This is counted once the agent has ended, because each later hook could say it again.
     report.report_whether_as_expected("told once", &text.matches(TOLD).count(), &1);
     std::fs::write(shown.folder.join("screen.txt"), &text)?;
     Ok(())

@@ -1,4 +1,4 @@
-//! A forbidden command, plain and hidden in a subshell: it must not run, and the model must
+//! Tests a forbidden command, plain and hidden in a subshell: it must not run, and the model must
 //! be told why.
 
 use std::io::Result;
@@ -36,6 +36,8 @@ fn probe_denied_command(
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("echo FORBIDDEN_MARKER > denied.txt"),
             ScriptedModelAction::scripted_shell_response(
+                // Comparing the beginning of the line, or words as they are written, would miss
+                // this one.
                 "true && (cd . ; 'echo' FORBIDDEN_MARKER > hidden.txt)",
             ),
             ScriptedModelAction::scripted_shell_response("echo fine > allowed.txt"),

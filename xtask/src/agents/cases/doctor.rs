@@ -1,5 +1,5 @@
-//! `checkrein doctor` with the real agent: where all is well the canary is seen to be caught, and
-//! where doctor names a mistake that the agent swallows in silence, it is seen to get away.
+//! Tests `checkrein doctor` with the real agent. Where all is well the canary is caught. Where
+//! doctor names a mistake that the agent accepts in silence, the canary really gets away.
 #![expect(
     clippy::indexing_slicing,
     reason = "the settings are our own, a few lines further up"
@@ -24,10 +24,10 @@ pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     run: run_doctor_case,
 };
 
-/// What has to be seen of a canary.
+/// The number of `ok` findings about a canary that is caught.
 const EXPECTED_SIGHTS: usize = 6;
 
-/// A mistake in the settings: what doctor calls it, and how it is made.
+/// A mistake in the settings: doctor's name for it, and the change that makes it.
 type PlantedSettingsMistake = (&'static str, fn(&mut Value));
 
 /// Mistakes that Claude Code says nothing about.
@@ -40,6 +40,7 @@ const CLAUDE_CODE: &[PlantedSettingsMistake] = &[
         *group = group["hooks"][0].take();
     }),
     ("matcher_never_matches", |settings| {
+        // The tool is called `Bash`, and case counts.
         settings["hooks"]["PreToolUse"][0]["matcher"] = json!("bash");
     }),
     ("hooks_disabled", |settings| {
@@ -63,6 +64,7 @@ const CODEX: &[PlantedSettingsMistake] = &[
         settings["hooks"]["PreToolUse"][0]["matcher"] = json!("bash");
     }),
     ("hook_untrusted", |settings| {
+        // The timeout is part of what a person reviews, so the stored review no longer holds.
         let handler = &mut settings["hooks"]["Stop"][0]["hooks"][0];
         handler["timeout"] = json!(61);
     }),
@@ -74,7 +76,7 @@ fn run_doctor_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
         files: &[("README.md", "a repo\n")],
         config: tests_verifier_config_text("test -f README.md"),
         hooks: &[HooksToInstall::User],
-        // Doctor brings a model of its own; nobody asks this one.
+        // Doctor starts a model of its own, so this one is never asked.
         script: model_script_from_rounds(vec![ScriptedModelAction::scripted_text_response(
             "Nobody asks me.",
         )]),
@@ -82,6 +84,7 @@ fn run_doctor_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
     put_agent_on_path(stage)?;
     let codex = stage.agent.agent_name() == "codex";
     let file = world.home.join(stage.agent.hooks_file_relative_path());
+    // Codex runs no hook that a person has not reviewed.
     if codex {
         trust_hooks(&world, &file)?;
     }
@@ -121,6 +124,8 @@ fn run_doctor_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
     let left = std::fs::read_dir(world.home.join(".cache/checkrein"))?.count();
     report.report_whether_as_expected("the throw-away folder is gone", &left, &0);
 
+    // Each mistake is made in the good settings. Doctor has to name it with a remedy, and the
+    // canary has to get away: otherwise the finding would be false.
     for (check, make) in if codex { CODEX } else { CLAUDE_CODE } {
         let mut mistaken: Value = serde_json::from_str(&settings)?;
         make(&mut mistaken);
@@ -142,7 +147,8 @@ fn run_doctor_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
             },
         );
     }
-    // What init writes is well, too.
+    // The entries that `init` writes have to pass, too. The others are removed first, because they
+    // would catch the canary as well.
     std::fs::remove_file(&file)?;
     let initiated = world.run_checkrein(&["init", "--agent", stage.agent.agent_name()])?;
     report.report_probe_condition(
@@ -165,7 +171,7 @@ fn run_doctor_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
     Ok(())
 }
 
-/// Doctor looks for agents on the PATH, by their own names.
+/// Links the agent into the first folder of the PATH, where doctor finds it by its own name.
 fn put_agent_on_path(stage: &ProbeCaseEnvironment<'_>) -> Result<()> {
     let name = match stage.agent.agent_name() {
         "codex" => "codex",
@@ -189,8 +195,9 @@ fn create_symlink(from: &Path, to: &Path) -> Result<()> {
     std::fs::copy(from, to).map(|_| ())
 }
 
-/// What a person does in the terminal UI: agrees to the hooks as they are.
+/// Records a person's review of the hooks as they are, as Codex's terminal UI does.
 fn trust_hooks(world: &ProbeCaseFixture<'_>, file: &Path) -> Result<()> {
+    // The absolute path of the file is part of the key under which Codex keeps a review.
     let file = file.canonicalize()?;
     let bytes = std::fs::read(&file)?;
     let reading =

@@ -1,5 +1,5 @@
-//! The hooks as our documentation tells people to paste them: an agent drops a settings file
-//! with a mistake in it without a word, so only a run shows that they are right.
+//! Tests the hooks as the documentation tells people to paste them. An agent ignores a settings
+//! file with a mistake in it without a word, so only a run shows that they are right.
 
 use std::io::Result;
 
@@ -31,6 +31,7 @@ fn probe_documented_hooks(
         name: "main",
         files: &[("rules/marker.rules", RULES)],
         config: format!("[policy]\nrules = [\"rules/*.rules\"]\n\n{check}"),
+        // These hooks name checkrein without a path; the PATH of the scenarios has it.
         hooks: &[HooksToInstall::Documented],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("echo FORBIDDEN_MARKER > denied.txt"),

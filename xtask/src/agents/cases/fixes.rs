@@ -1,4 +1,4 @@
-//! The main job on real projects: a false "done" is sent back with the failing test and the
+//! Tests the main job on real projects. A false "done" is sent back with the failing test and the
 //! command to reproduce it; the fix, made with the agent's own tools, is accepted.
 
 use std::io::Result;
@@ -64,13 +64,13 @@ const PYTHON: ProbeProjectWithFailingTest = ProbeProjectWithFailingTest {
     ],
     broken: "adder.py",
     wrong: "    return a - b",
-    // Longer than what was wrong: Python takes a compiled file for fresh when second and size
-    // of its source are the same, and a scripted model mends within the second.
+    // It is longer than the wrong line: Python reuses a compiled file if the size and the second of
+    // its source are the same, and a scripted model fixes it within the second.
     right: "    return sum((a, b))",
     check: "python3 -m unittest",
 };
 
-/// The name of the test that fails, in both.
+/// The name of the failing test in both projects.
 const TEST: &str = "adds_two_numbers";
 
 fn probe_false_claim_sent_back(
@@ -104,6 +104,7 @@ fn probe_broken_project(
         config: tests_verifier_config_text(project.check),
         hooks: &[HooksToInstall::User],
         script: model_script_from_rounds(vec![
+            // The change is irrelevant. Without one the stop would count as a question answered.
             ScriptedModelAction::scripted_new_file_response("NOTES.md", "Looked at it.\n"),
             ScriptedModelAction::scripted_text_response(
                 "All tests pass now, the task is complete.",
@@ -139,6 +140,7 @@ fn probe_broken_project(
             &after.new_text,
             &format!("reproduce: {}", project.check),
         );
+        // The whole conversation is searched, because a reason that was sent twice stays in it.
         let times = after.full_text.matches("checkrein: not done yet").count();
         report.report_probe_condition(
             "the reason is sent once",

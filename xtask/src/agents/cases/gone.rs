@@ -1,5 +1,5 @@
-//! The binary is uninstalled and the hooks are still there: no tool call goes ahead unseen, and
-//! the refusal names the way out.
+//! Tests hooks whose binary was uninstalled: no tool call goes ahead unseen, and the refusal names
+//! the way out.
 
 use std::io::Result;
 use std::process::Command;
@@ -34,6 +34,8 @@ fn probe_uninstalled_checkrein(
             ScriptedModelAction::scripted_text_response("Done."),
         ]),
     })?;
+    // The hooks name the binary that ran `init`. A copy is removed, because the rest needs the
+    // other.
     let own = world.folder.join("bin").join("checkrein");
     std::fs::create_dir_all(world.folder.join("bin"))?;
     std::fs::copy(&stage.programs.checkrein, &own)?;
@@ -71,6 +73,8 @@ fn probe_uninstalled_checkrein(
         ran.status == Some(0),
         &ran.stdout,
     );
+    // The script's last response repeats, so this run makes no tool call: it only shows that the
+    // agent still works.
     let ran = world.run_agent_headless("Make one.txt.")?;
     check_agent_ended_cleanly(report, &world, &ran);
     Ok(())

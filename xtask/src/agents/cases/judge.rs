@@ -1,5 +1,5 @@
-//! A judge finds an answer wanting once; then its model is gone, which changes nothing but what is
-//! recorded.
+//! Tests a judge that sends an incomplete answer back once. Without its model the task ends the
+//! same way, and the failure is recorded.
 
 use std::io::{Error, Result};
 
@@ -30,6 +30,7 @@ fn probe_judge_verifier(
     let setup = |name| ProbeCaseSetup {
         name,
         files: &[("README.md", "a fox\n")],
+        // `accept` does not name the judge, so an unreachable model does not hold the task up.
         config: format!(
             "accept = \"tests\"\n{}\n[[verifier]]\nname = \"reviewer\"\nkind = \"judge\"\nmodel = \"ollama/judge\"\n",
             config_of_run_counting_verifier(
@@ -47,6 +48,7 @@ fn probe_judge_verifier(
         ]),
     };
     let judge = ScriptedReviewer::start_scripted_model_server(|body, _| {
+        // The answer is the last block of the prompt, and only that decides.
         let answer = request_prompt_text(body)
             .rsplit(" answer>")
             .next()
@@ -88,6 +90,7 @@ fn probe_judge_verifier(
         &seen.unwrap_or_default(),
         WANTING,
     );
+    // The second stop has the same tree, for which the verdict is still fresh.
     report.report_whether_as_expected("the check ran once", &world.file_line_count("runs.txt"), &1);
     let task = check_single_task_ended_as(report, &world, "task_complete")?;
     report.report_whether_as_expected("two stops", &task_number_field(&task, "stops"), &Some(2));
@@ -97,6 +100,7 @@ fn probe_judge_verifier(
     let mut world = stage.create_probe_fixture(setup("gone"))?;
     world
         .env
+        // No server listens on this port.
         .push(("OLLAMA_HOST", "http://127.0.0.1:9".to_owned()));
     let ran = world.run_agent_headless("Write a note about the README.")?;
     check_agent_ended_cleanly(report, &world, &ran);

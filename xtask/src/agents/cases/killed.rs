@@ -1,5 +1,5 @@
-//! The agent's own process is killed while a check that is longer than its hook is running: nothing of it goes on,
-//! and the next session finds everything in order.
+//! Kills the agent's process while a check that takes longer than its hook is running. No part of
+//! it may go on, and the next session has to find everything in order.
 
 use std::fs::File;
 use std::io::Result;
@@ -27,11 +27,12 @@ pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     run: probe_killed_agent,
 };
 
-/// After the check has begun: while the hook waits, as its answer is due, and while the owner is alone.
+/// Milliseconds after the check has begun. The hook has 8 s and answers a fifth before: it still
+/// waits (200, 3,000), its answer is due (6,500), or the owner is alone with the check.
 const MOMENTS_MS: [u64; 5] = [200, 3_000, 6_500, 8_000, 9_500];
-/// After so long nothing of it runs any more.
+/// The longest time that a check may outlive its agent.
 const MAX_AFTERLIFE: Duration = Duration::from_secs(5);
-/// No event tells of another's processes.
+/// How often is looked: no event reports the processes of others.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// A check begins within this time.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -58,6 +59,8 @@ fn probe_agent_killed_after(
         stage.path_beside_probe_repo(&name, "begun"),
     );
     let overlap = stage.path_beside_probe_repo(&name, "overlap");
+    // The check takes longer than its hook may. A second run at the same time does not get the lock
+    // and leaves a trace.
     let check = format!(
         "echo begun >> '{}'; flock --nonblock '{}' sleep 11 || echo two >> '{}'; test -f fixed.txt",
         begun.display(),
@@ -85,6 +88,7 @@ fn probe_agent_killed_after(
         agent.try_wait()?.is_none(),
         "its process has ended",
     );
+    // This is SIGKILL: the agent cannot tell its hook, which has to notice by itself.
     agent.kill()?;
     agent.wait()?;
     let killed = Instant::now();
@@ -95,6 +99,7 @@ fn probe_agent_killed_after(
     }
     report.report_probe_condition("5 s later no check runs", left.is_empty(), &left.join("\n"));
 
+    // If the killed session still held the claim on the check, this one would get no verdict.
     let ran = world.run_agent_headless(PROMPT)?;
     check_agent_ended_cleanly(report, &world, &ran);
     let tasks = world.list_recorded_probe_tasks()?;
@@ -111,10 +116,11 @@ fn probe_agent_killed_after(
     Ok(())
 }
 
-/// Does what it is asked, and waits a little where something still runs.
+/// Returns the model's script: it does what it is asked, and waits while a check is running.
 fn patient_model_script() -> ModelScript {
     Box::new(|asked| {
         if asked.new_text.contains(PROMPT) {
+            // The content is a time, so that the second session changes the file as well.
             ScriptedModelAction::scripted_shell_response("date +%N > fixed.txt")
         } else if asked.new_text.contains("still running") {
             ScriptedModelAction::scripted_shell_response("sleep 2")
@@ -124,6 +130,7 @@ fn patient_model_script() -> ModelScript {
     })
 }
 
+// `run_agent_headless` would wait for the end of the agent.
 fn spawn_agent(world: &ProbeCaseFixture<'_>) -> Result<std::process::Child> {
     let mut command = Command::new(&world.stage.program);
     command.args(world.stage.agent.headless_arguments(PROMPT));
@@ -135,7 +142,7 @@ fn spawn_agent(world: &ProbeCaseFixture<'_>) -> Result<std::process::Child> {
         .spawn()
 }
 
-/// The command lines of processes that have this path in theirs.
+/// Returns the command lines of all processes that contain the path.
 fn command_lines_naming_path(path: &Path) -> Result<Vec<String>> {
     let path = path.display().to_string();
     let mut found = Vec::new();

@@ -1,4 +1,5 @@
-//! A check of 14 s under a deadline of 8 s: it goes on without its hook, and a later stop takes it up.
+//! Tests a check of 14 s under hooks that have 8 s: the check goes on without its hook, and a later
+//! stop takes up its result.
 
 use std::io::Result;
 
@@ -21,7 +22,7 @@ pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     run: run_long_check_case,
 };
 
-/// Seconds that a hook has here.
+/// Seconds that a hook has in this scenario.
 const SHORT_DEADLINE: u32 = 8;
 
 fn run_long_check_case(
@@ -39,7 +40,8 @@ fn run_long_check_case(
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("echo yes > fixed.txt"),
             ScriptedModelAction::scripted_text_response("Done."),
-            // What a model takes to think.
+            // This stands for the time that a model takes to think. `sleep` is no act, so the
+            // running check stays valid.
             ScriptedModelAction::scripted_shell_response("sleep 2"),
             ScriptedModelAction::scripted_text_response("Nothing else to do."),
         ]),
@@ -73,7 +75,7 @@ fn run_long_check_case(
     check_recorded_session_replay(report, &world, &task)
 }
 
-/// Gives the hooks of this world 8 s.
+/// Sets the deadline of this world's hooks to [`SHORT_DEADLINE`].
 pub(super) fn shorten_hook_deadlines(
     world: &ProbeCaseFixture<'_>,
     report: &mut ProbeCaseReport,
@@ -83,12 +85,15 @@ pub(super) fn shorten_hook_deadlines(
         .join(world.stage.agent.hooks_file_relative_path());
     let hooks = std::fs::read_to_string(&file)?;
     let mut short = hooks.clone();
+    // The forms are Codex's command line, Claude Code's list of arguments, and the timeout of both.
+    // Codex's SessionEnd hook has less already and does not match.
     for form in ["--deadline ", "\"--deadline\",\"", "\"timeout\":"] {
         short = short.replace(
             &format!("{form}{DEADLINE}"),
             &format!("{form}{SHORT_DEADLINE}"),
         );
     }
+    // If none of the forms were found, the check would end within the full deadline.
     report.report_probe_condition("the hooks have 8 s", short != hooks, &short);
     write_file(&file, &short)
 }

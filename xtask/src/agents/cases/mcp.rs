@@ -1,5 +1,5 @@
-//! A server of the agent's own, behind `mcp-proxy`: a forbidden tool is refused, and a call that is
-//! made over and over is ended. No hooks: the proxy alone stands between.
+//! Tests an MCP server of the agent's own behind `mcp-proxy`, without hooks. A forbidden tool is
+//! refused, and a call that is repeated over and over ends the task.
 
 use std::fs;
 use std::io::Result;
@@ -25,7 +25,7 @@ pub(super) const CASE: AgentProbeCase = AgentProbeCase {
 const RULES: &str = "prefix_rule(\n    pattern = [\"mcp\", \"files\", \"delete\"],\n    decision = \"forbidden\",\n    justification = \"JUSTIFIED: nothing is deleted here\",\n)\n";
 /// The server of our own tests.
 const SERVER: &str = include_str!("../../../../crates/cli/tests/it/mcp_server.py");
-/// Calls of the looping tool.
+/// Calls of the looping tool: more than the twenty equal ones that are critical.
 const LOOPS: usize = 24;
 
 fn probe_mcp_proxy(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
@@ -62,6 +62,7 @@ fn probe_mcp_proxy(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
                 .into_iter()
                 .chain([server.display().to_string()])
                 .collect(),
+            // The server's own log shows which calls reached it.
             env: vec![("MCP_LOG", log.display().to_string())],
         },
     )?;
@@ -107,6 +108,7 @@ fn probe_mcp_proxy(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
         &count("call delete"),
         &0,
     );
+    // One `echo` came before the loop, so 25 calls were made and at most 24 may arrive.
     let echoes = count("call echo");
     report.report_probe_condition(
         "and of the looping one no more after its end",

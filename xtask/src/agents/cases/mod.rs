@@ -1,4 +1,5 @@
-//! The scenarios. A new one is one file and one line in [`CASES`].
+//! Lists the scenarios and holds what they share. A new scenario takes one file and one line in
+//! [`CASES`].
 
 mod both;
 mod colleague;
@@ -49,7 +50,7 @@ pub(super) struct AgentProbeCase {
 const BOTH: &[&str] = &["claude-code", "codex"];
 const CLAUDE_CODE: &[&str] = &["claude-code"];
 
-/// All of them.
+/// All scenarios, in the order in which they run.
 pub(super) const CASES: &[AgentProbeCase] = &[
     deny::CASE,
     doctor::CASE,
@@ -78,24 +79,26 @@ pub(super) const CASES: &[AgentProbeCase] = &[
     confine::CASE,
 ];
 
-/// The text of a rule that no scenario may get past.
+/// A rules file that forbids one command, for the scenarios that test denials.
 const RULES: &str = "prefix_rule(\n    pattern = [\"echo\", \"FORBIDDEN_MARKER\"],\n    decision = \"forbidden\",\n    justification = \"JUSTIFIED: the marker is off limits here\",\n)\n";
 const JUSTIFICATION: &str = "JUSTIFIED: the marker is off limits here";
 
-/// A verifier that leaves a line beside the repo each time it runs.
+/// Returns the config of a verifier that appends a line to a file beside the repo at each run.
 fn config_of_run_counting_verifier(runs: &std::path::Path, check: &str) -> String {
+    // The file is outside the repo: inside, each run would change the tree that is verified.
     let run = format!("echo ran >> '{}'; {check}", runs.display());
     tests_verifier_config_text(&run)
 }
 
 fn tests_verifier_config_text(run: &str) -> String {
+    // The JSON form of a string is a valid TOML string as well.
     format!(
         "[[verifier]]\nname = \"tests\"\nrun = {}\n",
         Value::from(run)
     )
 }
 
-/// What every headless scenario has in common.
+/// Checks that a headless agent ended with status 0, and notes which other hosts it tried.
 fn check_agent_ended_cleanly(
     report: &mut ProbeCaseReport,
     world: &ProbeCaseFixture<'_>,
@@ -112,6 +115,7 @@ fn check_agent_ended_cleanly(
         ran.status == Some(0),
         seen,
     );
+    // This is a note and no check: an agent may try whatever host it likes, and all were refused.
     let outside = world.model.model_request_log().refused_hosts.clone();
     if !outside.is_empty() {
         report.print_case_note(&format!(
@@ -121,7 +125,7 @@ fn check_agent_ended_cleanly(
     }
 }
 
-/// The one task of a scenario, and how it has to have ended.
+/// Checks that exactly one task is recorded and that it ended as wanted. Returns the task.
 fn check_single_task_ended_as(
     report: &mut ProbeCaseReport,
     world: &ProbeCaseFixture<'_>,
@@ -135,7 +139,7 @@ fn check_single_task_ended_as(
     Ok(task)
 }
 
-/// The recorded session, stepped again.
+/// Checks that a replay of the task's session gives the recorded events again.
 fn check_recorded_session_replay(
     report: &mut ProbeCaseReport,
     world: &ProbeCaseFixture<'_>,
@@ -155,7 +159,7 @@ fn check_recorded_session_replay(
     Ok(())
 }
 
-/// What is recorded against what the script said, the sub-agents' included.
+/// Compares the recorded output tokens with what the scripted model reported, sub-agents included.
 fn check_recorded_token_counts(
     report: &mut ProbeCaseReport,
     world: &ProbeCaseFixture<'_>,
@@ -167,7 +171,8 @@ fn check_recorded_token_counts(
     };
     let recorded = task_number_field(task, "output_tokens");
     let last = scripted_output_tokens(asked.saturating_sub(1));
-    // A transcript may lag behind the very message that triggered the hook.
+    // A transcript may lag behind the very message that triggered the hook, so that one may be
+    // missing. Any other difference is a fault.
     let behind = recorded.and_then(|recorded| said.checked_sub(recorded));
     let what = match behind {
         Some(0) => "the tokens are the script's, the last message included",
@@ -177,7 +182,7 @@ fn check_recorded_token_counts(
     report.report_probe_condition(what, behind == Some(0) || behind == Some(last), &seen);
 }
 
-/// The line of a text that holds the needle; all of the text if none does.
+/// Returns the first line that contains the needle, or the whole text if none does.
 fn line_containing_text(text: &str, needle: &str) -> String {
     text.lines()
         .find(|line| line.contains(needle))
@@ -185,7 +190,7 @@ fn line_containing_text(text: &str, needle: &str) -> String {
         .to_owned()
 }
 
-/// A check that a text holds something; shows where.
+/// Checks that a text contains the needle, and shows the line.
 fn report_whether_text_contains(
     report: &mut ProbeCaseReport,
     what: &str,

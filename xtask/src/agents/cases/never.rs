@@ -1,5 +1,5 @@
-//! An agent that never fixes it and says the same words at every stop: it ends, with a
-//! reason, headless and before a person's eyes.
+//! Tests an agent that never fixes the failure and says the same words at every stop. The task ends
+//! with a reason, headless and in the terminal UI.
 
 use std::io::Result;
 use std::time::Duration;
@@ -25,11 +25,12 @@ pub(super) const CASE: AgentProbeCase = AgentProbeCase {
 };
 
 const CLAIM: &str = "Everything is done.";
-/// The beginning of the line that a person is shown.
+/// The beginning of the line that the person sees.
 const LINE: &str = "checkrein: gave_up";
 
 fn model_script_claiming_done() -> ModelScript {
-    // The first response changes something: an unchanged tree would be a question answered.
+    // The first response changes something: with an unchanged tree the stop would count as a
+    // question answered.
     model_script_from_rounds(vec![
         ScriptedModelAction::scripted_new_file_response("NOTES.md", "Looked at it.\n"),
         ScriptedModelAction::scripted_text_response(CLAIM),
@@ -77,6 +78,7 @@ fn probe_agent_that_never_fixes(
 
 fn check_task_given_up(report: &mut ProbeCaseReport, world: &ProbeCaseFixture<'_>) -> Result<()> {
     let task = check_single_task_ended_as(report, world, "gave_up same_failures")?;
+    // The default of `attempts` is three.
     report.report_whether_as_expected(
         "exactly three stops",
         &task_number_field(&task, "stops"),
@@ -87,6 +89,8 @@ fn check_task_given_up(report: &mut ProbeCaseReport, world: &ProbeCaseFixture<'_
         &task_number_field(&task, "continues"),
         &Some(2),
     );
+    // The second stop has the verdict of the first. Before the task is given up the check runs
+    // again: something outside the tree may have mended the failure.
     report.report_whether_as_expected(
         "the verifier ran once, and once more before it was given up",
         &world.file_line_count("runs.txt"),

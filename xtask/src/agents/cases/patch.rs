@@ -1,5 +1,5 @@
-//! A patch that does not fit: refused with what the file has, repaired on the second try. By
-//! the shell for both agents, and by the patch tool of the one that has one.
+//! Tests a patch that does not fit: it is refused with the lines that the file has, and the second
+//! try fits. Both agents patch by the shell; Codex also has a patch tool.
 
 use std::io::Result;
 
@@ -40,6 +40,7 @@ fn probe_unfitting_patch_repair(
 ) -> Result<()> {
     let has_tool = stage.agent.agent_name() == "codex";
     let mut script = vec![
+        // The file has no `tow`: the model remembers the line wrongly.
         ScriptedModelAction::scripted_shell_response(&build_git_apply_script("tow", "TWO")),
         ScriptedModelAction::scripted_shell_response(&build_git_apply_script("two", "TWO")),
     ];

@@ -1,6 +1,6 @@
-//! A command that a person is asked about. Where nobody attends it is parked, approved from a
-//! terminal and goes through once. Claude Code's terminal UI puts the question itself; Codex's
-//! cannot be told to, so there it is parked while the person looks on.
+//! Tests a command that a rule prompts about. Where nobody attends, the call is parked, approved
+//! from a terminal, and goes through once. Claude Code's terminal UI puts the question itself.
+//! Codex's cannot be made to, so there the call is parked while a person looks on.
 
 use std::ffi::OsString;
 use std::io::{Error, Result};
@@ -76,7 +76,7 @@ fn session_and_ending_from_output(ran: &ProgramResult) -> Result<(String, String
     ))
 }
 
-/// What waits, by its id.
+/// Returns the ids of the approvals that wait for an answer.
 fn waiting_approval_ids(world: &ProbeCaseFixture<'_>) -> Result<Vec<String>> {
     let listed = world.run_checkrein(&["approvals", "--json"])?;
     let said: Value = serde_json::from_str(&listed.stdout).map_err(Error::other)?;
@@ -116,6 +116,7 @@ fn probe_parked_approval(
         &"awaiting_human parked".to_owned(),
     );
     report.report_whether_as_expected("it did not run", &world.has_repo_file("asked.txt"), &false);
+    // The log's lock is released before the next run, in which the scripted model needs it.
     let told = {
         let seen = world.model.model_request_log();
         seen.requests.get(2).map(|asked| asked.new_text.clone())
@@ -132,6 +133,7 @@ fn probe_parked_approval(
         &format!("checkrein approve {id}"),
     );
 
+    // This caller has no terminal, so it does not count as a person.
     let refused = world.run_checkrein(&["approve", &id, "--reason", "x"])?;
     report.report_whether_as_expected(
         "without a terminal nobody approves",
@@ -141,6 +143,7 @@ fn probe_parked_approval(
     probe_approve_in_terminal(report, &world, &id)?;
 
     let head: String = session.chars().take(13).collect();
+    // The approval allows exactly this call once; the script's second try uses it up.
     let ran =
         world.run_under_checkrein(&["--json", "--resume", &head, "It is approved; go on."])?;
     let (_, ended) = self::session_and_ending_from_output(&ran)?;
@@ -161,12 +164,13 @@ fn probe_parked_approval(
     Ok(())
 }
 
-/// A person at a terminal of their own.
+/// Approves a call as a person does, at another terminal.
 fn probe_approve_in_terminal(
     report: &mut ProbeCaseReport,
     world: &ProbeCaseFixture<'_>,
     id: &str,
 ) -> Result<()> {
+    // tmux provides the terminal that `approve` requires.
     let words: Vec<OsString> = vec![
         world.stage.programs.checkrein.clone().into(),
         "approve".into(),
@@ -216,18 +220,20 @@ fn probe_approved_prompt(
         &waiting_approval_ids(&world)?.len(),
         &0,
     );
-    // Its first choice is yes.
+    // The first choice of the dialog is yes, so Enter alone accepts.
     screen.type_line_into_terminal("")?;
     let (done, text) = screen.wait_for_screen_text("Done.", SCREEN_LIMIT);
     report.report_probe_condition("answered there, the work goes on", done, text.trim());
     report.report_whether_as_expected("it ran", &world.has_repo_file("asked.txt"), &true);
+    // Dropping the screen ends the agent, so its stop has to be answered before.
     wait_until_agent_stop_answered(&world)?;
     drop(screen);
     let task = check_single_task_ended_as(report, &world, "task_complete")?;
     check_recorded_session_replay(report, &world, &task)
 }
 
-/// The agent's last line is on the screen a moment before its stop is answered.
+/// Waits until no task is open: the agent's last line is on the screen a moment before its stop is
+/// answered.
 fn wait_until_agent_stop_answered(world: &ProbeCaseFixture<'_>) -> Result<()> {
     let until = std::time::Instant::now() + SCREEN_LIMIT;
     while world
@@ -258,6 +264,7 @@ fn probe_declined_approval_prompt(
     let screen = AgentTmuxSession::start_agent_in_tmux(&world, "Do what has to be asked about.")?;
     let (shown, text) = screen.wait_for_screen_text(REASON, SCREEN_LIMIT);
     report.report_probe_condition("the agent's own question is there", shown, text.trim());
+    // In Claude Code's dialog Escape means no; the turn ends as interrupted.
     screen.press_key("Escape")?;
     let (done, text) = screen.wait_for_screen_text("Interrupted", SCREEN_LIMIT);
     report.report_probe_condition("no is no", done, text.trim());
@@ -300,7 +307,7 @@ fn probe_parked_approval_in_terminal(
         &format!("checkrein approve {id}"),
     );
     probe_approve_in_terminal(report, &world, &id)?;
-    // Typed in one go with its Enter it would be taken for a paste.
+    // Text and Enter are sent apart: sent together they would be taken for a paste.
     const GO_ON: &str = "It is approved; go on.";
     screen.press_key(GO_ON)?;
     screen.wait_for_screen_text(GO_ON, SCREEN_LIMIT);
@@ -310,6 +317,7 @@ fn probe_parked_approval_in_terminal(
     report.report_whether_as_expected("it ran", &world.has_repo_file("asked.txt"), &true);
     wait_until_agent_stop_answered(&world)?;
     drop(screen);
+    // The parked call ended the first task, and the second prompt opened another.
     let endings: Vec<String> = world
         .list_recorded_probe_tasks()?
         .iter()

@@ -1,4 +1,4 @@
-//! A question, answered with ten calls that only read: it must not run the test suite.
+//! Tests a question that is answered with ten calls that only read: it must not run the test suite.
 
 use std::io::Result;
 
@@ -19,6 +19,7 @@ pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     run: probe_read_only_question,
 };
 
+// All differ, so that no loop detector warns.
 const READING: [&str; 10] = [
     "ls",
     "ls -la",
@@ -48,6 +49,7 @@ fn probe_read_only_question(
         files: &[("README.md", "a fox\nand a line\n")],
         config: config_of_run_counting_verifier(
             &stage.path_beside_probe_repo("main", "runs.txt"),
+            // The check fails: if it ran, the stop would be refused.
             "false",
         ),
         hooks: &[HooksToInstall::User],

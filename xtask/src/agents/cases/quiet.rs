@@ -1,5 +1,6 @@
-//! What a person at the agent's terminal sees of us: nothing after five plain questions, the failing
-//! check when a false claim is sent back, and nothing, or one line, when the claim is true.
+//! Tests what a person at the agent's terminal sees of checkrein: nothing after five plain
+//! questions, the failing check when a false claim is sent back, and nothing, or one line, when the
+//! claim is true.
 
 use std::io::Result;
 use std::time::Duration;
@@ -25,10 +26,11 @@ pub(super) const CASE: AgentProbeCase = AgentProbeCase {
 
 const SCREEN_LIMIT: Duration = Duration::from_secs(60);
 
-/// What only our texts say. The name alone may be part of a path.
+/// Words that only checkrein's texts contain. The bare name is not among them, because it may be
+/// part of a path.
 const OWN_WORDS: &[&str] = &["checkrein:", "unverified", "no_change", "task_complete"];
 
-/// Question, answer.
+/// Pairs of a question and the scripted answer.
 const QUESTIONS: [(&str, &str); 5] = [
     (
         "What does the README speak of?",
@@ -63,6 +65,7 @@ fn probe_plain_questions(
         files: &[("README.md", "a quick fox\nand a line\n")],
         config: config_of_run_counting_verifier(
             &stage.path_beside_probe_repo("questions", "runs.txt"),
+            // The check fails: if it ran, a question would be sent back.
             "false",
         ),
         hooks: &[HooksToInstall::User],
@@ -82,6 +85,7 @@ fn probe_plain_questions(
     let mut text = String::new();
     for (number, (asked, answer)) in QUESTIONS.into_iter().enumerate() {
         match &screen {
+            // The terminal UI is started with the first question as its prompt.
             None => screen = Some(AgentTmuxSession::start_agent_in_tmux(&world, asked)?),
             Some(screen) => type_prompt(screen, asked)?,
         }
@@ -89,14 +93,15 @@ fn probe_plain_questions(
         let (shown, now) = screen.wait_for_screen_text(answer, SCREEN_LIMIT);
         report.report_probe_condition(&format!("answered: {asked}"), shown, now.trim());
         wait_for_recorded_task_endings(&world, number + 1)?;
-        // What a hook says appears after the answer.
+        // A hook that says something does so after the answer; nothing tells that it will not.
         std::thread::sleep(Duration::from_secs(1));
         text = screen.wait_for_screen_text(answer, Duration::ZERO).1;
     }
     drop(screen);
     std::fs::write(world.folder.join("screen.txt"), &text)?;
     check_screen_shows_no_checkrein(report, &text);
-    // The agent's own words, wherever a hook did not end in silence.
+    // Claude Code has a line of its own for a hook that did not end in silence. After a claim was
+    // sent back it stays on the screen for a while, so only plain questions are held to this.
     report.report_whether_as_expected("and no word of hooks", &text.contains("hook"), &false);
     let tasks = world.list_recorded_probe_tasks()?;
     let endings: Vec<String> = tasks.iter().map(ending_text_from_task_json).collect();
@@ -113,7 +118,7 @@ fn probe_plain_questions(
     Ok(())
 }
 
-/// A claim that is false, sent back, and then true.
+/// Plays a false claim, which is sent back, and then a true one. `ui` is added to the config.
 fn run_false_then_true_claim(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
@@ -149,6 +154,7 @@ fn run_false_then_true_claim(
         .1;
     drop(screen);
     std::fs::write(world.folder.join("screen.txt"), &text)?;
+    // The refusal of the false claim is meant to be seen, so only what follows counts.
     let after = text
         .rsplit_once("It really does now.")
         .map_or("", |(_, after)| after);
@@ -180,14 +186,15 @@ fn check_screen_shows_no_checkrein(report: &mut ProbeCaseReport, text: &str) {
     );
 }
 
-/// Typed in one go with its Enter it would be taken for a paste.
+/// Types a prompt. Text and Enter are sent apart, because together they would be taken for a paste.
 fn type_prompt(screen: &AgentTmuxSession, text: &str) -> Result<()> {
     screen.press_key(text)?;
     screen.wait_for_screen_text(text, SCREEN_LIMIT);
     screen.press_key("Enter")
 }
 
-/// The answer is on the screen a moment before its stop is answered.
+/// Waits until this many tasks are recorded and ended: an answer is on the screen a moment before
+/// its stop is answered.
 fn wait_for_recorded_task_endings(world: &ProbeCaseFixture<'_>, tasks: usize) -> Result<()> {
     let until = std::time::Instant::now() + SCREEN_LIMIT;
     while std::time::Instant::now() < until {

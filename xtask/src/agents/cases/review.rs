@@ -1,5 +1,5 @@
-//! Codex runs only hooks that a person has reviewed. `init`, at a terminal, asks and writes
-//! the review down: afterwards Codex obeys, with no flag that bypasses anything.
+//! Tests the review that Codex requires before it runs a hook. `init` at a terminal asks a person
+//! and records the review; Codex then runs the hooks without any flag that bypasses it.
 
 use std::io::Result;
 use std::process::Command;
@@ -43,6 +43,7 @@ fn run_hook_review_case(
     let checkrein = stage.programs.checkrein.clone().into_os_string();
     let words = ["init", "--agent", "codex"].map(Into::into);
     let words: Vec<_> = std::iter::once(checkrein).chain(words).collect();
+    // `init` asks only at a terminal, which tmux provides.
     let screen = AgentTmuxSession::start_program_in_tmux(&world, "init", &words)?;
     let (asked, text) = screen.wait_for_screen_text("[y/N]", Duration::from_secs(30));
     report.report_probe_condition("a person is asked", asked, text.trim_end());
@@ -52,6 +53,7 @@ fn run_hook_review_case(
     report.report_probe_condition("and the review is written", written, text.trim_end());
     drop(screen);
 
+    // `headless_arguments` contain the flag that bypasses the review, so they are not used here.
     let ran = world.run_probe_command(Command::new(&stage.program).args([
         "exec",
         "--json",

@@ -1,5 +1,6 @@
-//! `checkrein run --agent`: the real agent started by us, hooks for that run only. Done, never
-//! done, out of time, gone early, hooks off, taken up again; what it used is what was scripted.
+//! Tests `checkrein run --agent`: checkrein starts the real agent, with hooks for that run only.
+//! The runs are completed, given up, over the time cap, killed, changed after the accept, without
+//! hooks, resumed, and not startable. The reported tokens have to be the scripted ones.
 
 use std::io::{Error, Result};
 use std::process::{Command, Stdio};
@@ -58,7 +59,7 @@ fn wrapper_run_fixture<'a>(
     })
 }
 
-/// What `run --json` said.
+/// Parses the document that `run --json` prints as its last line.
 fn parse_checkrein_run_json(ran: &ProgramResult) -> Result<Value> {
     let last = ran.stdout.lines().next_back().unwrap_or_default();
     serde_json::from_str(last).map_err(|error| {
@@ -93,6 +94,7 @@ fn expect_run_ending(
         &ending_text_from_task_json(&said),
         &wanted.to_owned(),
     );
+    // The store has to say the same as the printed document.
     let task = world.list_recorded_probe_tasks()?.pop().unwrap_or_default();
     report.report_whether_as_expected(
         "and so does sessions",
@@ -103,7 +105,7 @@ fn expect_run_ending(
     Ok(said)
 }
 
-/// Input and output tokens as scripted, every request counted once.
+/// Checks that the reported tokens are those of the given requests, each counted once.
 fn check_reported_token_usage(
     report: &mut ProbeCaseReport,
     said: &Value,
@@ -119,6 +121,7 @@ fn check_reported_token_usage(
         &task_number_field(&usage, "output_tokens"),
         &Some(wanted),
     );
+    // The scripted model reports 1000 input tokens at each request.
     report.report_whether_as_expected(
         "input tokens are the scripted ones",
         &task_number_field(&usage, "input_tokens"),
@@ -144,6 +147,7 @@ fn probe_completed_run(
             ScriptedModelAction::scripted_text_response("Done again."),
         ]),
     )?;
+    // The hooks are for this run only, so no settings file may change.
     let before = hook_settings_files(&world);
     let ran = world.run_under_checkrein(&["--json", TASK])?;
     let said = expect_run_ending(report, &world, &ran, 0, "task_complete")?;
@@ -152,6 +156,8 @@ fn probe_completed_run(
         &said.get("hooks_fired"),
         &Some(&Value::Bool(true)),
     );
+    // More than one attempt would mean that the hook let the false claim pass and `run` had to
+    // start the agent again.
     report.report_whether_as_expected(
         "the refusal was its hook's: one process did it all",
         &task_number_field(&said, "attempts"),
@@ -169,6 +175,7 @@ fn probe_completed_run(
         .and_then(Value::as_str)
         .unwrap_or_default()
         .to_owned();
+    // `--resume` takes a prefix of the id.
     let head: String = session.chars().take(8).collect();
     let ran = world.run_under_checkrein(&["--json", "--resume", &head, "One more thing."])?;
     let said = expect_run_ending(report, &world, &ran, 0, "task_complete")?;
@@ -182,6 +189,7 @@ fn probe_completed_run(
         &task_number_field(&said, "task"),
         &Some(2),
     );
+    // The four requests of the first run must not be counted again.
     check_reported_token_usage(report, &said, 4..6);
     let asked = world
         .model
@@ -209,6 +217,8 @@ fn probe_given_up_task(
         "gave-up",
         "",
         model_script_from_rounds(vec![
+            // The last response repeats, so every further stop makes the same claim. Without a
+            // change the first stop would count as a question answered.
             ScriptedModelAction::scripted_new_file_response("NOTES.md", "Looked at it.\n"),
             ScriptedModelAction::scripted_text_response("Everything is done."),
         ]),
@@ -221,7 +231,7 @@ fn probe_given_up_task(
     Ok(())
 }
 
-/// Somebody takes the work away between the accepted stop and the end of the agent's process.
+/// Tests a change of the tree between the accepted stop and the end of the agent's process.
 fn probe_change_after_accepted_stop(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
@@ -238,6 +248,8 @@ fn probe_change_after_accepted_stop(
             ScriptedModelAction::scripted_text_response("Done again."),
         ]),
     )?;
+    // The accept is in the store before the hook answers, so the agent still runs when the
+    // neighbour sees it. The bound ends the neighbour of a run that never completes.
     let mut neighbour = Command::new("sh");
     world.isolate_environment(&mut neighbour);
     let program = world.stage.programs.checkrein.display();
@@ -249,6 +261,8 @@ fn probe_change_after_accepted_stop(
     let ran = world.run_under_checkrein(&["--json", TASK])?;
     neighbour.wait()?;
     let said = expect_run_ending(report, &world, &ran, 0, "task_complete")?;
+    // `run` reads the tree again once the agent's process tree is gone. It finds another tree than
+    // the accepted one and resumes the agent.
     report.report_probe_condition(
         "the work is there in the end",
         world.has_repo_file("verified.txt"),
@@ -268,6 +282,7 @@ fn probe_wall_clock_cap(
 ) -> Result<()> {
     report.print_case_note("-- it does not come back");
     let pid = stage.path_beside_probe_repo("wall", "pid.txt");
+    // `exec` keeps the process id of the shell, so the file names the process that sleeps.
     let sleep = format!("echo $$ > '{}'; exec sleep 600", pid.display());
     let world = wrapper_run_fixture(
         stage,
@@ -281,6 +296,7 @@ fn probe_wall_clock_cap(
     let alive = std::path::Path::new("/proc").join(text.trim()).exists();
     report.report_probe_condition("its whole process tree is gone", !alive, text.trim());
     let told = said.get("usage").cloned().unwrap_or_default();
+    // A killed agent reports no totals, so the usage is unknown or partial.
     report.report_probe_condition(
         "what it used is not known, and so said",
         told.is_null() || told.get("partial") == Some(&Value::Bool(true)),
@@ -300,6 +316,7 @@ fn probe_agent_killed_midwork(
         "",
         model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("echo one > one.txt"),
+            // The parent of the tool's shell is the agent.
             ScriptedModelAction::scripted_shell_response("kill -9 $PPID"),
             ScriptedModelAction::scripted_shell_response("echo yes > verified.txt"),
             ScriptedModelAction::scripted_text_response("Done after all."),
@@ -313,6 +330,7 @@ fn probe_agent_killed_midwork(
         &Some(2),
     );
     let asked = world.model.model_request_log().requests.clone();
+    // The killed process made the first two requests.
     let third = asked.get(2).cloned().unwrap_or_default();
     report_whether_text_contains(
         report,
@@ -340,6 +358,8 @@ fn probe_hooks_switched_off(
             ScriptedModelAction::scripted_text_response("Done, I know."),
         ]),
     )?;
+    // The person's switch also silences the hooks that `run` hands over. Stops are then judged by
+    // `run` alone, once the agent's process has ended.
     stage.agent.disable_hooks_in_agent_settings(&world)?;
     let ran = world.run_under_checkrein(&["--json", TASK])?;
     let said = expect_run_ending(report, &world, &ran, 0, "task_complete")?;
@@ -376,6 +396,7 @@ fn probe_unstartable_agent(
             "never asked",
         )]),
     )?;
+    // The verifier would pass, so only the agent's own failure can decide the ending.
     write_file(&world.repo.join("verified.txt"), "yes\n")?;
     let ran = world.run_under_checkrein(&["--json", TASK, "--", "--no-such-flag"])?;
     expect_run_ending(report, &world, &ran, 1, "error agent")?;
@@ -383,7 +404,7 @@ fn probe_unstartable_agent(
     Ok(())
 }
 
-/// Every settings file in which a hook could stand, as it is.
+/// Returns every settings file in which a hook could stand, with its content.
 fn hook_settings_files(world: &ProbeCaseFixture<'_>) -> Vec<(std::path::PathBuf, Option<String>)> {
     [
         world.home.join(".claude/settings.json"),

@@ -1,5 +1,5 @@
-//! The policy that is shipped, as a person gets it: after `init`, and without any config. What
-//! destroys is refused either way; what the policy asks about only after `init`.
+//! Tests the shipped policy as a person gets it: after `init`, and without any config. Destructive
+//! commands are refused either way. What the policy asks about is asked only after `init`.
 
 use std::io::{Error, Result};
 use std::process::Command;
@@ -19,9 +19,9 @@ pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     run: probe_shipped_policy,
 };
 
-/// Lies in the home folder that is to be removed.
+/// A file in the home folder that the model tries to remove.
 const CANARY: &str = "canary.txt";
-/// No machine has it.
+/// Makes a file system on a disk that no machine has.
 const DISK: &str = "mkfs.ext4 -F /dev/sdzz9";
 const PUSH: &str = "git push -f origin HEAD:refs/heads/main";
 
@@ -73,7 +73,7 @@ fn shipped_policy_probe_fixture<'a>(
     name: &'a str,
     hooks: &'a [HooksToInstall],
 ) -> Result<ProbeCaseFixture<'a>> {
-    // Should it ever run, then only where the home is this world's own.
+    // If the command ran after all, it would remove this world's home folder and no other.
     let folder = stage.path_beside_probe_repo(name, "home");
     let home = folder.display();
     let remove = format!("case ~ in '{home}') rm -rf ~ ;; esac");
@@ -90,6 +90,7 @@ fn shipped_policy_probe_fixture<'a>(
         ]),
     })?;
     std::fs::write(world.home.join(CANARY), "here\n")?;
+    // The push has to be able to succeed where nobody is asked.
     let remote = world.folder.join("remote.git");
     let remote = remote.to_string_lossy();
     for arguments in [
@@ -104,7 +105,7 @@ fn shipped_policy_probe_fixture<'a>(
     Ok(world)
 }
 
-/// What the model was told after so many of its calls.
+/// Returns what the model was told after its `at`-th call.
 fn text_told_to_scripted_model(world: &ProbeCaseFixture<'_>, at: usize) -> String {
     let seen = world.model.model_request_log();
     let asked = seen.requests.get(at).map(|asked| asked.new_text.clone());

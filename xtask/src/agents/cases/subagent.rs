@@ -1,4 +1,4 @@
-//! A sub-agent: the rules hold for it as well, and its stop runs no verifier.
+//! Tests a sub-agent: the rules hold for it as well, and its stop runs no verifier.
 
 use std::io::Result;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     run: run_subagent_case,
 };
 
-/// By this the model knows that it is asked as the sub-agent.
+/// The sub-agent's prompt, by which the scripted model recognizes its requests.
 const SUBAGENT_TASK: &str = "ERRAND: try the marker, then write sub.txt.";
-/// No count of runs was taken.
+/// Marks that no count of runs was taken. Not 0, which is the wanted count.
 const UNKNOWN: usize = usize::MAX;
 
 fn run_subagent_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
@@ -101,6 +101,7 @@ fn run_subagent_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRep
 }
 
 fn subagent_delegation_script(runs: std::path::PathBuf, before: Arc<AtomicUsize>) -> ModelScript {
+    // Both agents ask the same model, so each has a count of its own.
     let (mut main, mut sub) = (0, 0);
     Box::new(move |asked| {
         if asked.opening_text.contains(SUBAGENT_TASK) {
@@ -117,6 +118,8 @@ fn subagent_delegation_script(runs: std::path::PathBuf, before: Arc<AtomicUsize>
         match main {
             1 => vec![ScriptedModelAction::Delegate(SUBAGENT_TASK.to_owned())],
             2 => {
+                // The sub-agent has stopped and the main agent has not, so any run was for the
+                // former.
                 let lines = std::fs::read_to_string(&runs).map_or(0, |text| text.lines().count());
                 before.store(lines, Ordering::SeqCst);
                 ScriptedModelAction::scripted_text_response("Done.")

@@ -1,4 +1,4 @@
-//! Output tokens: what is recorded is what the model said it used.
+//! Tests that the recorded output tokens are those that the model reported.
 
 use std::io::Result;
 
@@ -29,7 +29,8 @@ fn probe_token_counting(
         config: tests_verifier_config_text("test -f verified.txt"),
         hooks: &[HooksToInstall::User],
         script: model_script_from_rounds(vec![
-            // Two blocks of one response: counted once.
+            // Two blocks of one response count once: Claude Code's transcript repeats the usage in
+            // a row for each block.
             vec![
                 ScriptedModelAction::Say("First a look.".to_owned()),
                 ScriptedModelAction::Shell("ls".to_owned()),

@@ -1,5 +1,5 @@
-//! A second model vetoes one call and would have another otherwise: the agent obeys. Then it is
-//! gone, which changes nothing but what is recorded.
+//! Tests a second model that vetoes one call and rewrites another: the agent obeys. Without that
+//! model every call runs, and its failure is recorded.
 
 use std::io::{Error, Result};
 
@@ -28,6 +28,7 @@ fn run_veto_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseReport)
     let setup = |name| ProbeCaseSetup {
         name,
         files: &[("README.md", "a fox\n")],
+        // The default scope, `risky`, would not ask about a `touch` in the project.
         config: "[veto]\nenabled = true\nmodel = \"ollama/second\"\nscope = \"all\"\n".to_owned(),
         hooks: &[HooksToInstall::User],
         script: model_script_from_rounds(vec![
@@ -38,6 +39,7 @@ fn run_veto_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseReport)
         ]),
     };
     let second = ScriptedReviewer::start_scripted_model_server(|body, _| {
+        // The call comes last in the prompt; what precedes it may name the other files.
         let call = request_prompt_text(body).rsplit("\ntool: ").next().unwrap_or_default();
         let (verdict, arguments) = if call.contains("vetoed.txt") {
             ("veto", None)
@@ -94,6 +96,7 @@ fn run_veto_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseReport)
     let mut world = stage.create_probe_fixture(setup("gone"))?;
     world
         .env
+        // No server listens on this port.
         .push(("OLLAMA_HOST", "http://127.0.0.1:9".to_owned()));
     let ran = world.run_agent_headless("Draft the note.")?;
     check_agent_ended_cleanly(report, &world, &ran);

@@ -1,5 +1,5 @@
-//! Trees and V4A patches made up from a seed: mostly patches that mean well, with the slips
-//! that models make, and some that are broken.
+//! Generates trees and V4A patches from a seed. Most patches are well meant, with the slips that
+//! models make; some are broken.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::random::PatchRng;
 /// A tree and a patch for it.
 pub(super) struct PatchParityCase {
     pub(super) files: BTreeMap<String, String>,
-    /// Links and what they name.
+    /// Links and their targets.
     pub(super) links: Vec<(String, String)>,
     pub(super) patch: String,
 }
@@ -52,6 +52,7 @@ const LINES: &[&str] = &[
     "end",
 ];
 
+// Lines that break a patch: most are words of the patch language in the wrong place.
 const JUNK: &[&str] = &[
     "",
     " ",
@@ -90,6 +91,7 @@ pub(super) fn generate_patch_parity_case(seed: u64) -> PatchParityCase {
     }
     let mut links = Vec::new();
     if random.random_bool_with_percent(4) {
+        // Links to a file, to a folder, out of the tree, and to themselves (`loop`).
         let targets = ["f.txt", "src", "../outside", "loop", "src/main.rs", "g"];
         if let Some(target) = random.pick_item(&targets) {
             links.push(("loop".to_owned(), (*target).to_owned()));
@@ -131,6 +133,7 @@ fn random_patch_text(random: &mut PatchRng, files: &BTreeMap<String, String>) ->
     if random.random_bool_with_percent(2) {
         lines.push("*** Environment ID: e".to_owned());
     }
+    // Repeated entries are weights, here and below.
     let operations = [1, 1, 1, 1, 2, 3];
     for _ in 0..random.pick_item(&operations).copied().unwrap_or(1) {
         push_random_patch_operation(random, files, &mut lines);
@@ -140,6 +143,7 @@ fn random_patch_text(random: &mut PatchRng, files: &BTreeMap<String, String>) ->
         corrupt_random_patch_lines(random, &mut lines);
     }
     if random.random_bool_with_percent(4) {
+        // Blanks around the markers of the language.
         for line in lines.iter_mut().filter(|line| line.starts_with("*** ")) {
             match random.random_below(3) {
                 0 => line.insert(0, ' '),
@@ -150,6 +154,7 @@ fn random_patch_text(random: &mut PatchRng, files: &BTreeMap<String, String>) ->
     }
     match random.random_below(60) {
         0 => {
+            // The heredoc in which a patch is typed in a shell.
             lines.insert(0, "<<'EOF'".to_owned());
             lines.push("EOF".to_owned());
         }
@@ -212,6 +217,7 @@ fn push_random_patch_operation(
     lines: &mut Vec<String>,
 ) {
     let known: Vec<&String> = files.keys().collect();
+    // Mostly a file that exists, so that there is something to find.
     let mut name = match random.pick_item(&known) {
         Some(name) if !random.random_bool_with_percent(4) => (*name).clone(),
         _ => random
@@ -251,7 +257,7 @@ fn push_random_patch_operation(
     }
 }
 
-/// A path to write to: new, known, the same, somewhere else.
+/// Returns a path to write to: a new one, a known one, the same, or one elsewhere.
 fn random_patch_target(random: &mut PatchRng, name: &str) -> String {
     match random.random_below(16) {
         0..=4 => "new.txt".to_owned(),
@@ -272,6 +278,7 @@ fn random_patch_target(random: &mut PatchRng, name: &str) -> String {
 
 fn randomly_respell_path(random: &mut PatchRng, name: &str) -> String {
     match random.random_below(40) {
+        // Other spellings of the same path, and control characters in it.
         0 => format!("./{name}"),
         1 => format!("src/../{name}"),
         2 => format!("{{root}}/{name}"),
@@ -291,6 +298,7 @@ fn push_random_patch_chunks(random: &mut PatchRng, text: &str, out: &mut Vec<Str
         .split('\n')
         .map(|line| line.trim_end_matches('\r'))
         .collect();
+    // Chunks mostly go down the file, as the language wants it; a few jump anywhere.
     let mut from = 0;
     let chunks = [1, 1, 2, 2, 3, 4];
     for chunk in 0..random.pick_item(&chunks).copied().unwrap_or(1) {
@@ -300,6 +308,7 @@ fn push_random_patch_chunks(random: &mut PatchRng, text: &str, out: &mut Vec<Str
             start = random.random_below(file.len());
         }
         if random.random_bool_with_percent(15) {
+            // At the end of the file, where `*** End of File` and a missing line end count.
             start = file
                 .len()
                 .saturating_sub(length + usize::from(random.random_bool_with_percent(70)));
@@ -315,11 +324,12 @@ fn push_random_patch_chunks(random: &mut PatchRng, text: &str, out: &mut Vec<Str
             Some(context) if random.random_bool_with_percent(20) => {
                 out.push(format!("@@ {}", misremember_line(random, context)))
             }
+            // The first chunk may go without its `@@`.
             _ if chunk == 0 && random.random_bool_with_percent(15) => {}
             _ => out.push("@@".to_owned()),
         }
         if random.random_bool_with_percent(6) {
-            // Only something new.
+            // Only added lines, without anything to find.
             out.push(format!(
                 "+{}",
                 random.pick_item(LINES).copied().unwrap_or_default()
@@ -376,7 +386,8 @@ fn push_random_patch_lines(random: &mut PatchRng, line: &str, out: &mut Vec<Stri
     }
 }
 
-/// A line as a model remembers it.
+/// Returns a line as a model may remember it: mostly right, at times with other blanks or plain
+/// punctuation.
 fn misremember_line(random: &mut PatchRng, line: &str) -> String {
     match random.random_below(60) {
         0 => line.trim_end().to_owned(),

@@ -1,6 +1,6 @@
-//! `parity patch`: generated trees and patches through Codex's `apply_patch` and through
-//! ours, the trees afterwards compared byte for byte. Where they differ a reason is looked for
-//! that both trees bear out; what is left is printed whole.
+//! `parity patch`: runs generated patches on generated trees through Codex's `apply_patch` and
+//! through ours, and compares the trees afterwards byte for byte. A difference is put down to a
+//! known reason only if both trees bear it out; all others are printed in full.
 
 mod cases;
 mod random;
@@ -16,7 +16,8 @@ use checkrein_patch::{
     apply_patch_plan, check_patch, parse_patch, render_refusals,
 };
 
-/// What a tree holds: files with their bytes, folders, links with what they name.
+/// Contents of a tree: files with their bytes, folders (`NAME/`), and links (`NAME@`) with their
+/// targets.
 type TreeContents = BTreeMap<String, Vec<u8>>;
 
 struct PatchParityOptions {
@@ -25,13 +26,14 @@ struct PatchParityOptions {
     show: bool,
 }
 
-/// The command.
+/// Runs the comparison.
 pub(super) fn run_patch_parity(arguments: &[String]) -> Result<ExitCode, String> {
     let options = parse_parity_options(arguments)?;
     let codex = std::env::var_os("CODEX_BIN")
         .map(PathBuf::from)
         .ok_or("CODEX_BIN must name the codex program")?;
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    // Codex acts as `apply_patch` when it is started under that name.
     let tool = folder.path().join("apply_patch");
     create_symlink(&codex, &tool)?;
     println!(
@@ -43,6 +45,7 @@ pub(super) fn run_patch_parity(arguments: &[String]) -> Result<ExitCode, String>
     let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
     let mut unexplained = 0;
     for number in 0..options.cases {
+        // Different `--seed`s share no case, up to a million cases each.
         let seed = options.seed.wrapping_mul(1_000_003).wrapping_add(number);
         let place = folder.path().join(number.to_string());
         let answer =
@@ -119,10 +122,12 @@ fn compare_patch_parity_case(
     place: &Path,
     tool: &Path,
 ) -> Result<CheckreinAndCodexPatchRuns, String> {
+    // The trees lie one level below what is compared, so that a write to `../outside` is seen.
     let (theirs, ours) = (place.join("theirs/tree"), place.join("ours/tree"));
     write_parity_case_tree(case, &theirs)?;
     write_parity_case_tree(case, &ours)?;
     let before = read_tree_contents(place.join("theirs").as_path())?;
+    // Absolute paths and the root's name are placeholders in a case, since each tree has its own.
     let patch = |root: &Path| {
         let name = root.file_name().unwrap_or_default().to_string_lossy();
         case.patch
@@ -135,6 +140,7 @@ fn compare_patch_parity_case(
         .stdin(Stdio::null())
         .output()
         .map_err(|error| error.to_string())?;
+    // The journal (`memory`) lies outside of both trees, or it would be a difference.
     let done = parity_apply_with_checkrein(&patch(&ours), &ours, &place.join("memory"));
     let after_theirs = read_tree_contents(&place.join("theirs"))?;
     let after_ours = read_tree_contents(&place.join("ours"))?;
@@ -165,7 +171,7 @@ fn compare_patch_parity_case(
     })
 }
 
-/// What differs from the others.
+/// Lists the entries of a tree that are others, or missing, in one of the other trees.
 fn describe_tree_differences(one: &TreeContents, others: &[&TreeContents]) -> String {
     let differs = |name: &String| others.iter().any(|other| other.get(name) != one.get(name));
     let lines: Vec<String> = one
@@ -212,15 +218,18 @@ fn classify_patch_parity_difference(
     let refused = |cause: PatchRefusalCause| matches!(done, Err(all) if all.iter().any(|one| one.cause == cause));
     match done {
         Ok(_) if succeeded && theirs == ours => return SAME,
+        // Nothing excuses a refusal of ours that has changed something, whatever Codex did.
         Err(_) if ours != before => return UNEXPLAINED,
         _ if self_move => return "codex deletes a file moved onto itself; ours keeps it",
         Err(_) if !succeeded && theirs == before => return BOTH_REFUSE,
         Err(_) if !succeeded => return "codex stops half way; ours changes nothing",
         _ => {}
     }
+    // Codex failed where ours applied: all refusals of ours have returned above.
     if !succeeded {
         return UNEXPLAINED;
     }
+    // Codex applied what ours refuses on purpose.
     if refused(PatchRefusalCause::OutsideRoot) {
         return "codex writes outside of the root; ours refuses";
     }

@@ -1,6 +1,6 @@
-//! Numbers that look random and are the same for the same seed, on every machine.
+//! Generates numbers that look random and are the same for the same seed on every machine.
 
-/// SplitMix64.
+/// The SplitMix64 generator.
 pub(super) struct PatchRng(u64);
 
 impl PatchRng {
@@ -16,13 +16,13 @@ impl PatchRng {
         mixed ^ (mixed >> 31)
     }
 
-    /// Below `end`; 0 if that is 0.
+    /// Returns a number below `end`; 0 if that is 0.
     pub(super) fn random_below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end).unwrap_or(u64::MAX).max(1);
         usize::try_from(self.next_u64() % end).unwrap_or(0)
     }
 
-    /// True so many times in a hundred.
+    /// Returns true in `times` of a hundred cases.
     pub(super) fn random_bool_with_percent(&mut self, times: usize) -> bool {
         self.random_below(100) < times
     }

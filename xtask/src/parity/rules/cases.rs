@@ -1,5 +1,5 @@
-//! The known cases: one for each thing that is written about the language of Codex's rules, and one for
-//! each corner that was found by asking the real program.
+//! Lists the known cases: one for each thing that is documented of the language of Codex's rules,
+//! and one for each corner that was found by asking the real program.
 
 use super::RulesParityQuestion;
 
@@ -177,7 +177,7 @@ const PLAIN: &[(&str, &[&str])] = &[
         "prefix_rule([\"a\"], not_match=[\"/x/a\"])\nhost_executable(\"a\", [])",
         &["a"],
     ),
-    // What is looked at first.
+    // Which of several mistakes is reported.
     (
         "prefix_rule([], \"bad\", justification=\" \", match=[1])",
         &["a"],
@@ -431,7 +431,7 @@ const RESOLVED: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Files that are read together, and a command.
+/// Several files that are read together, and a command.
 const MANY: &[(&[&str], &[&str])] = &[
     (
         &["prefix_rule([\"a\"], \"prompt\")", "prefix_rule([\"a\"])"],
@@ -473,6 +473,7 @@ pub(super) fn parity_rule_questions() -> Vec<RulesParityQuestion> {
         all.push(one(rules, argv, false));
     }
     for (rules, argv) in RESOLVED {
+        // With the flag and without: paths may stand for names only with it.
         all.extend([one(rules, argv, true), one(rules, argv, false)]);
     }
     for (files, argv) in MANY {
@@ -480,13 +481,13 @@ pub(super) fn parity_rule_questions() -> Vec<RulesParityQuestion> {
         all.push(rules_parity_question(&files, argv, true));
     }
     let ok: Option<&[u8]> = Some(b"prefix_rule([\"a\"])");
-    // What cannot be read, before and after what can.
+    // Files that cannot be read, before and after files that can.
     all.push(rules_parity_question(&[None], &["a"], false));
     all.push(rules_parity_question(&[ok, None], &["a"], false));
     all.push(rules_parity_question(&[None, Some(b"nope")], &["a"], false));
     all.push(rules_parity_question(&[Some(b"nope"), None], &["a"], false));
     all.push(rules_parity_question(&[Some(b"\xff")], &["a"], false));
-    // Usage.
+    // Usage errors: no rules file, and no command.
     all.push(rules_parity_question(&[], &["a"], false));
     all.push(rules_parity_question(&[ok], &[], false));
     all

@@ -1,10 +1,11 @@
-//! Rules and commands by chance, from one seed: alternatives, rules that overlap, names lent to
+//! Generates rules and commands from a seed: alternatives, rules that overlap, names that stand for
 //! paths, letter case, words that need quoting, and every kind of mistake.
 
 use super::RulesParityQuestion;
 
-/// First words. Codex has no fixed order among rules whose names differ in letter case only, but
-/// for the one that is spelt as the command is: so there are two spellings of each at most.
+/// First words of commands. Among rules whose names differ in letter case only, Codex has no fixed
+/// order, except that the one spelt as the command comes first. So there are two spellings of each
+/// name at most.
 const HEADS: &[&str] = &[
     "git",
     "GIT",
@@ -44,7 +45,7 @@ const WORDS: &[&str] = &[
 ];
 const DECISIONS: &[&str] = &["allow", "prompt", "forbidden"];
 
-/// Each is a mistake of one kind.
+/// Statements that are wrong, each in another way.
 const BROKEN: &[&str] = &[
     "prefix_rule([\"a\"], decision=\"Allow\")",
     "prefix_rule([\"a\"], \"deny\")",
@@ -106,12 +107,14 @@ const BROKEN: &[&str] = &[
     "x = y",
 ];
 
-/// The `number`th question of this seed.
+/// Returns the `number`th question of this seed.
 pub(super) fn generate_policy_question(seed: u64, number: u64) -> RulesParityQuestion {
+    // Seed and number are mixed, so that a question does not depend on those before it.
     let mut dice = RuleRng(
         seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number.wrapping_mul(0xd134_2543_de82_ef95),
     );
     let mut patterns = Vec::new();
+    // One file in two of three questions, else two.
     let count = 1 + dice.random_below(3) / 2;
     let files = (0..count)
         .map(|_| Some(random_rules_file(&mut dice, &mut patterns).into_bytes()))
@@ -127,6 +130,7 @@ type RandomRulePattern = Vec<Vec<String>>;
 
 fn random_rules_file(dice: &mut RuleRng, patterns: &mut Vec<RandomRulePattern>) -> String {
     let mut text = String::new();
+    // At most one mistake in a file: the first ends it, and a second would never be seen.
     let broken = dice.random_bool(15);
     let count = 1 + dice.random_below(6);
     let place = dice.random_below(count);
@@ -156,7 +160,7 @@ fn random_rule_file_statement(dice: &mut RuleRng, patterns: &mut Vec<RandomRuleP
     }
 }
 
-/// A rule whose words are worked out.
+/// Returns a rule whose words are computed.
 fn random_computed_rule(dice: &mut RuleRng, patterns: &mut Vec<RandomRulePattern>) -> String {
     let (head, word) = (dice.pick_word(HEADS), dice.pick_word(WORDS));
     let (one, two) = (
@@ -253,6 +257,8 @@ fn random_prefix_rule_text(dice: &mut RuleRng, patterns: &mut Vec<RandomRulePatt
     if dice.random_bool(25) {
         let examples: Vec<String> = (0..1 + dice.random_below(2))
             .map(|_| {
+                // An example that does not match makes the whole file invalid, so nearly all of
+                // them do.
                 let argv = match dice.random_bool(97) {
                     true => generate_matching_command(dice, &pattern),
                     false => random_command(dice),
@@ -319,13 +325,15 @@ fn random_command(dice: &mut RuleRng) -> Vec<String> {
     argv
 }
 
-/// A command that mostly has to do with the rules.
+/// Returns a command that mostly begins as one of the rules does; at random it would hardly ever
+/// match.
 fn random_command_for_rules(dice: &mut RuleRng, patterns: &[RandomRulePattern]) -> Vec<String> {
     let chosen = dice.random_below(patterns.len().max(1));
     let mut argv = match patterns.get(chosen) {
         Some(pattern) if dice.random_bool(80) => generate_matching_command(dice, pattern),
         _ => random_command(dice),
     };
+    // Sometimes a word too few for the pattern.
     if dice.random_bool(15) {
         argv.truncate(argv.len().saturating_sub(1).max(1));
     }
@@ -345,7 +353,7 @@ fn random_command_for_rules(dice: &mut RuleRng, patterns: &[RandomRulePattern]) 
                 dice.pick_random_text(&["./", "~/", "../", "~/../", "~"])
             )
         }
-        // Two spellings, both known: see `HEADS`.
+        // Only the two spellings that `HEADS` has, for the reason given there.
         3 if head.is_ascii() => {
             *head = match head.as_str() {
                 "git" => "GIT".to_owned(),
@@ -360,6 +368,7 @@ fn random_command_for_rules(dice: &mut RuleRng, patterns: &[RandomRulePattern]) 
 }
 
 fn random_rule_example(dice: &mut RuleRng, argv: &[String]) -> String {
+    // An example may be a list of words or one text in shell quoting.
     if dice.random_bool(50) {
         let words: Vec<String> = argv
             .iter()
@@ -374,7 +383,7 @@ fn random_rule_example(dice: &mut RuleRng, argv: &[String]) -> String {
     quote_as_starlark_string(&words.join(" "))
 }
 
-/// As a string of the rules language.
+/// Quotes a text as a string of the rules language.
 fn quote_as_starlark_string(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
@@ -389,7 +398,7 @@ fn quote_as_starlark_string(text: &str) -> String {
     quoted
 }
 
-/// SplitMix64.
+/// The SplitMix64 generator.
 struct RuleRng(u64);
 
 impl RuleRng {
@@ -401,7 +410,7 @@ impl RuleRng {
         z ^ (z >> 31)
     }
 
-    /// Below `end`; 0 if that is 0.
+    /// Returns a number below `end`; 0 if that is 0.
     fn random_below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end.max(1)).unwrap_or(1);
         usize::try_from(self.next_u64() % end).unwrap_or(0)

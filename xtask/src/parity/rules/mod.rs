@@ -1,6 +1,6 @@
-//! `parity rules [--pairs N] [--seed N]`: the same question to `checkrein policy check
-//! --codex-exit` and to the real `codex execpolicy check` (`CODEX_BIN`, or on PATH): document, status
-//! and complaint must be the same, for each known case and for generated ones.
+//! `parity rules [--pairs N] [--seed N]`: puts the same question to `checkrein policy check
+//! --codex-exit` and to the real `codex execpolicy check` (`CODEX_BIN`, or on `PATH`). Document,
+//! status and complaint must be the same, for each known case and for generated ones.
 
 mod cases;
 mod generate;
@@ -11,16 +11,17 @@ use std::process::{Command, ExitCode, Stdio};
 
 use crate::build::{self, BuildProfile};
 
-/// One question.
+/// One question to both programs.
 #[derive(Debug)]
 pub(super) struct RulesParityQuestion {
-    /// Rules files, as bytes: what is no text is a question too. `None` is a file that is not there.
+    /// Rules files as bytes, since what is no text is a question too. `None` is a file that does
+    /// not exist.
     pub(super) files: Vec<Option<Vec<u8>>>,
     pub(super) argv: Vec<String>,
     pub(super) resolve: bool,
 }
 
-/// One answer.
+/// The answer of one program.
 #[derive(Debug, PartialEq, Eq)]
 struct ParityAnswer {
     status: Option<i32>,
@@ -28,7 +29,7 @@ struct ParityAnswer {
     complaint: String,
 }
 
-/// The command.
+/// Runs the comparison.
 pub(crate) fn run_rules_parity(arguments: &[String]) -> Result<ExitCode, String> {
     let usage = "usage: cargo xtask parity rules [--pairs N] [--seed N]";
     let Some(("rules", rest)) = arguments
@@ -66,6 +67,7 @@ pub(crate) fn run_rules_parity(arguments: &[String]) -> Result<ExitCode, String>
             eprintln!("{} of {pairs}", number + 1);
         }
     }
+    // The counts hold for this version of Codex.
     println!("{}", contest.codex_version()?);
     for (what, count) in &tally.kinds {
         println!("{count:>6}  {what}");
@@ -89,12 +91,12 @@ fn find_codex() -> Result<PathBuf, String> {
         .ok_or_else(|| "codex is not on PATH; set CODEX_BIN".to_owned())
 }
 
-/// What was asked, and what came of it.
+/// Counts of questions and answers.
 #[derive(Default)]
 struct RulesParityTotals {
     asked: usize,
     different: usize,
-    /// How many of each kind of answer, so that many questions are not one question.
+    /// Answers by kind. They show that the questions cover many.
     kinds: BTreeMap<String, usize>,
 }
 
@@ -128,6 +130,8 @@ impl RulesParityTotals {
 impl ParityAnswer {
     fn parity_answer_kind(&self, question: &RulesParityQuestion) -> String {
         if self.status != Some(0) {
+            // The first words of a complaint tell the kind of mistake; the rest is about this one
+            // file.
             let complaint = self.complaint.lines().map(str::trim).find_map(|line| {
                 let line = line.strip_prefix("starlark error: ").unwrap_or(line);
                 let said = line.strip_prefix("error: ");
@@ -137,6 +141,7 @@ impl ParityAnswer {
             let words: Vec<&str> = complaint.split_whitespace().take(3).collect();
             return format!("status {}: {}", self.status.unwrap_or(-1), words.join(" "));
         }
+        // The document ends with the decision that counts; those of single rules come before it.
         let decision = ["forbidden", "prompt", "allow"].into_iter().find(|word| {
             self.document
                 .ends_with(&format!("\"decision\":\"{word}\"}}\n"))
@@ -157,7 +162,7 @@ struct ParityPrograms {
 }
 
 impl ParityPrograms {
-    /// Codex's answer and ours.
+    /// Returns Codex's answer and ours.
     fn ask_codex_and_checkrein(
         &self,
         question: &RulesParityQuestion,
@@ -166,6 +171,7 @@ impl ParityPrograms {
         for (number, file) in question.files.iter().enumerate() {
             let name = format!("r{number}.rules");
             let path = self.folder.join(&name);
+            // A file of the question before may be there, and one that is `None` must not.
             let _ = std::fs::remove_file(&path);
             if let Some(bytes) = file {
                 std::fs::write(&path, bytes).map_err(|error| error.to_string())?;
@@ -186,6 +192,7 @@ impl ParityPrograms {
                 .spawn()
                 .map_err(|error| format!("{}: {error}", program.display()))
         };
+        // Both run at the same time. Neither needs the other, so one whose pipe is full only waits.
         let codex = start(&self.codex, &["execpolicy", "check"])?;
         let ours = start(&self.ours, &["policy", "check", "--codex-exit"])?;
         let end = |child: std::process::Child| {
@@ -194,7 +201,7 @@ impl ParityPrograms {
                 .map_err(|error| error.to_string())?;
             let status = output.status.code();
             let complaint = match status {
-                // Usage is each program's own.
+                // Each program words its usage errors in its own way.
                 Some(2) => String::new(),
                 _ => comparable_error_text(&String::from_utf8_lossy(&output.stderr)),
             };
@@ -212,6 +219,8 @@ impl ParityPrograms {
         command
             .current_dir(&self.folder)
             .env_clear()
+            // A fixed home: rules and commands name paths with `~`, and no config of the person
+            // counts.
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", "/home/dev");
         command
@@ -227,7 +236,8 @@ impl ParityPrograms {
     }
 }
 
-/// What can be pinned of a complaint: all of it, but for the inner form of Codex's rules.
+/// Returns the part of a complaint that can be compared: all but the `Debug` texts of Codex's
+/// rules.
 fn comparable_error_text(stderr: &str) -> String {
     let mut text = stderr.to_owned();
     if let Some((before, rest)) = text.split_once(". rules: [")

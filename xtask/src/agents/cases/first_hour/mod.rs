@@ -1,6 +1,6 @@
-//! The first hour: ten small projects as people have them, none of which has heard of us.
-//! `checkrein init`, then the agent at work: it breaks something, claims to be done, is sent back
-//! by the project's own tests, and mends it. Nobody edits a file. One project is red before.
+//! Tests the first hour on ten small projects that do not know checkrein. After `checkrein init`
+//! the agent breaks something, claims to be done, is sent back by the project's own tests, and
+//! fixes it. Nobody edits a file. One project has a failing test from the start.
 
 mod projects;
 
@@ -42,6 +42,7 @@ fn run_first_hour_case(
         let ended = probe_first_hour_on_project(stage, report, project)?;
         complete += usize::from(ended == "task_complete");
     }
+    // Nine can, as one project is red. The bound is about all ten: without Node.js only six can.
     report.report_probe_condition(
         "at least 7 of 10 end task_complete",
         complete >= 7,
@@ -66,6 +67,7 @@ fn probe_first_hour_on_project(
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: project.name,
         files: project.files,
+        // `init` has to write the config and the hooks.
         config: String::new(),
         hooks: &[],
         script: model_script_from_rounds(vec![
@@ -79,7 +81,8 @@ fn probe_first_hour_on_project(
         ]),
     })?;
     for line in project.prepare {
-        // A person did this before, with a registry in reach: not in the agent's environment.
+        // A person has installed the dependencies before, with a registry in reach. The environment
+        // of the agent reaches none.
         let ran = Command::new("sh")
             .args(["-c", line])
             .current_dir(&world.repo)
@@ -103,6 +106,7 @@ fn probe_first_hour_on_project(
     let ended = tasks
         .first()
         .map_or("no task".to_owned(), ending_text_from_task_json);
+    // A check that fails at the base is only advisory after `init`, so no work can be verified.
     if project.red {
         let honest = ended.starts_with("unverified");
         report.report_probe_condition("it was red before, and ends unverified", honest, &ended);
@@ -110,6 +114,7 @@ fn probe_first_hour_on_project(
     }
     report.report_probe_condition("it ends task_complete", ended == "task_complete", &ended);
     let seen = world.model.model_request_log();
+    // The requests before it were answered by a read, the wrong edit and the false claim.
     let after = seen.requests.get(3).cloned().unwrap_or_default();
     report_whether_text_contains(
         report,

@@ -1,20 +1,20 @@
-//! The ten projects. Each is green at its base, but for the last.
+//! Holds the ten sample projects. The tests of each pass at its base, except for the last.
 
-/// One of them.
+/// A sample project.
 pub(super) struct SampleProject {
     pub(super) name: &'static str,
-    /// Commands that show that what it is made with is here.
+    /// Commands that succeed if the project's tools are installed.
     pub(super) needs: &'static [&'static str],
-    /// What a person has done before: dependencies installed.
+    /// Commands that a person has run before, to install dependencies.
     pub(super) prepare: &'static [&'static str],
     pub(super) files: &'static [(&'static str, &'static str)],
     /// The file that the agent edits, the line that is right in it, and what it makes of that.
     pub(super) source: &'static str,
     pub(super) right: &'static str,
     pub(super) wrong: &'static str,
-    /// What the feedback has to name: the project's own test.
+    /// The project's own test, which the feedback has to name.
     pub(super) test: &'static str,
-    /// A test fails before anybody has done anything.
+    /// Whether a test fails at the base.
     pub(super) red: bool,
 }
 
@@ -81,6 +81,7 @@ pub(super) const PROJECTS: &[SampleProject] = &[
         ],
         source: "crates/words/src/lib.rs",
         right: "    text.split_whitespace().count()",
+        // Only the other crate's test notices, so the whole workspace has to be tested.
         wrong: "    text.split(' ').count()",
         test: "one_mark_a_word",
         red: false,
@@ -296,6 +297,7 @@ pub(super) const PROJECTS: &[SampleProject] = &[
         ],
         source: "money.py",
         right: "    return int(euros * 100)",
+        // The test fails as before: the edit neither breaks nor mends anything.
         wrong: "    return int(100 * euros)",
         test: "test_is_exact",
         red: true,
