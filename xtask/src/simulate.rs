@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::checkout_copy::CheckoutCopy;
@@ -144,7 +144,7 @@ impl SimulationTotals {
     }
 }
 
-/// Runs seeds on all processors until the time is over. A worker that finds a violation stops.
+/// Runs seeds on all processors until the time is over or a worker finds a violation.
 fn run_simulation_seeds(
     program: &Path,
     from: u64,
@@ -153,12 +153,18 @@ fn run_simulation_seeds(
     let until = Instant::now() + time;
     // A common counter, so that no seed is run twice, however long a batch takes.
     let next = AtomicU64::new(from);
+    // One violation is enough, whichever worker finds it.
+    let found = AtomicBool::new(false);
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let is_over = || found.load(Ordering::Relaxed) || Instant::now() >= until;
     let work = || {
         let mut ran = SimulationTotals::default();
-        while ran.violations.is_empty() && Instant::now() < until {
+        while !is_over() {
             let batch = next.fetch_add(BATCH_SIZE, Ordering::Relaxed);
-            ran.merge_simulation_results(run_seed_batch(program, batch, until)?);
+            ran.merge_simulation_results(run_seed_batch(program, batch, &is_over)?);
+            if !ran.violations.is_empty() {
+                found.store(true, Ordering::Relaxed);
+            }
         }
         Ok::<SimulationTotals, String>(ran)
     };
@@ -172,7 +178,11 @@ fn run_simulation_seeds(
     })
 }
 
-fn run_seed_batch(program: &Path, from: u64, until: Instant) -> Result<SimulationTotals, String> {
+fn run_seed_batch(
+    program: &Path,
+    from: u64,
+    is_over: &dyn Fn() -> bool,
+) -> Result<SimulationTotals, String> {
     let said = |error: std::io::Error| format!("{}: {error}", program.display());
     let mut child = Command::new(program)
         .args(["run", &from.to_string(), &BATCH_SIZE.to_string()])
@@ -181,35 +191,36 @@ fn run_seed_batch(program: &Path, from: u64, until: Instant) -> Result<Simulatio
         .map_err(said)?;
     let mut ran = SimulationTotals::default();
     let output = child.stdout.take().ok_or("a worker has no output")?;
-    // The last seed that was reported on.
-    let mut seen = from;
+    // The seed that is running: a crash has no line of its own.
+    let mut running = from;
     for line in BufReader::new(output).lines() {
         let line = line.map_err(said)?;
         let mut parts = line.splitn(3, '\t');
         let seed = parts.next().and_then(|seed| seed.parse().ok());
-        seen = seed.unwrap_or(seen);
+        running = seed.unwrap_or(running);
         match (parts.next(), parts.next()) {
             (Some("ended"), Some(how)) => *ran.endings.entry(how.to_owned()).or_default() += 1,
             (Some("violation"), Some(what)) => {
                 ran.violations
-                    .entry(seen)
+                    .entry(running)
                     .or_insert_with(|| what.to_owned());
             }
             // The line `done`, which ends a seed.
-            _ => ran.seeds += 1,
+            _ => {
+                ran.seeds += 1;
+                running += 1;
+            }
         }
         // The rest of the batch does not matter: one violation is enough, or the time is over.
-        if !ran.violations.is_empty() || Instant::now() >= until {
+        if !ran.violations.is_empty() || is_over() {
             kill_process(&mut child);
             return Ok(ran);
         }
     }
     let status = child.wait().map_err(said)?;
-    // A crash reports nothing, so it is put down to the seed after the last one that was reported
-    // on.
     if !status.success() {
         ran.violations
-            .insert(seen + 1, format!("the simulation ends with {status}"));
+            .insert(running, format!("the simulation ends with {status}"));
     }
     Ok(ran)
 }
