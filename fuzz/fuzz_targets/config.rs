@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use checkrein_core::policy::Policy;
-use checkrein_runtime::config::{ConfigSource, TaskDriver, compile_config};
+use checkrein_runtime::config::{NamedConfigText, TaskDriver, compile_config};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -12,7 +12,7 @@ fuzz_target!(|text: &str| {
     if text.contains("rules") {
         return;
     }
-    let source = ConfigSource {
+    let source = NamedConfigText {
         name: PathBuf::from("checkrein.toml"),
         text: text.to_owned(),
     };

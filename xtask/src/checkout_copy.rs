@@ -95,7 +95,7 @@ impl CheckoutCopy {
     }
 
     /// Applies a patch. The inner error says why it does not apply.
-    pub(crate) fn apply_patch(&self, patch: &str) -> Result<Result<(), String>, String> {
+    pub(crate) fn apply_patch_to_copy(&self, patch: &str) -> Result<Result<(), String>, String> {
         let file = self.tree.with_file_name("applied.patch");
         std::fs::write(&file, patch).map_err(|error| io_error_text(&file, &error))?;
         let applied = Command::new("git")

@@ -23,7 +23,7 @@ pub(crate) fn run_fuzz_targets(arguments: &[String]) -> Result<ExitCode, String>
         .parent()
         .unwrap_or(Path::new("."));
     let folder = root.join("fuzz");
-    let known = fuzz_targets(&folder)?;
+    let known = fuzz_target_names(&folder)?;
     let mut seconds = 60;
     let mut chosen = Vec::new();
     let mut words = arguments.iter();
@@ -99,7 +99,7 @@ fn fuzz_seed_folders(root: &Path, target: &str) -> Vec<PathBuf> {
 }
 
 /// Returns the names of the targets, one for each file.
-fn fuzz_targets(folder: &Path) -> Result<Vec<String>, String> {
+fn fuzz_target_names(folder: &Path) -> Result<Vec<String>, String> {
     let sources = folder.join("fuzz_targets");
     let entries =
         std::fs::read_dir(&sources).map_err(|error| format!("{}: {error}", sources.display()))?;

@@ -206,10 +206,10 @@ fn test_design_law_breaking_patch(
     copy: &CheckoutCopy,
     breach: &DesignLawBreakingPatch,
 ) -> Result<LawBreakingPatchOutcome, String> {
-    let outcome = match copy.apply_patch(&breach.text)? {
+    let outcome = match copy.apply_patch_to_copy(&breach.text)? {
         Err(why) => LawBreakingPatchOutcome::DoesNotApply(why),
         // `cargo test` fails for a patch that does not compile too, which must not count as red.
-        Ok(()) if !law_test_compiles(copy, &breach.test)? => {
+        Ok(()) if !does_law_test_compile(copy, &breach.test)? => {
             LawBreakingPatchOutcome::DoesNotCompile
         }
         Ok(()) if copy.run_cargo_tests_in_copy(&breach.test)? => LawBreakingPatchOutcome::Green,
@@ -219,7 +219,7 @@ fn test_design_law_breaking_patch(
     Ok(outcome)
 }
 
-fn law_test_compiles(copy: &CheckoutCopy, test: &[String]) -> Result<bool, String> {
+fn does_law_test_compile(copy: &CheckoutCopy, test: &[String]) -> Result<bool, String> {
     // What follows `--` is for the test binary; `--no-run` is for cargo.
     let own: Vec<String> = test
         .iter()

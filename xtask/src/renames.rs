@@ -153,13 +153,13 @@ fn collect_serde_and_clap_names(items: &[Item], names: &mut Vec<String>) {
                 }
             }
             Item::Struct(item) if derives_serde_or_clap_names(&item.attrs) => {
-                let rule = serde_and_clap_settings(&item.attrs).rename_rule("rename_all");
+                let rule = serde_and_clap_attributes(&item.attrs).rename_rule("rename_all");
                 collect_serialized_field_names(&item.fields, &rule, names);
             }
             Item::Enum(item) if derives_serde_or_clap_names(&item.attrs) => {
-                let of_enum = serde_and_clap_settings(&item.attrs);
+                let of_enum = serde_and_clap_attributes(&item.attrs);
                 for variant in &item.variants {
-                    let of_variant = serde_and_clap_settings(&variant.attrs);
+                    let of_variant = serde_and_clap_attributes(&variant.attrs);
                     names.extend(
                         of_variant
                             .serde_or_clap_name(&variant.ident, &of_enum.rename_rule("rename_all")),
@@ -181,7 +181,7 @@ fn collect_serde_and_clap_names(items: &[Item], names: &mut Vec<String>) {
 fn collect_serialized_field_names(fields: &Fields, rule: &str, names: &mut Vec<String>) {
     for field in fields {
         if let Some(ident) = &field.ident {
-            names.extend(serde_and_clap_settings(&field.attrs).serde_or_clap_name(ident, rule));
+            names.extend(serde_and_clap_attributes(&field.attrs).serde_or_clap_name(ident, rule));
         }
     }
 }
@@ -204,7 +204,7 @@ fn derives_serde_or_clap_names(attributes: &[Attribute]) -> bool {
 /// What the attributes of one item, variant or field say to serde and clap.
 struct SerdeAndClapAttributes(Vec<Meta>);
 
-fn serde_and_clap_settings(attributes: &[Attribute]) -> SerdeAndClapAttributes {
+fn serde_and_clap_attributes(attributes: &[Attribute]) -> SerdeAndClapAttributes {
     let ours = ["serde", "arg", "command", "value"];
     let is_ours = |one: &&Attribute| ours.iter().any(|name| one.path().is_ident(name));
     let listed = attributes.iter().filter(is_ours).flat_map(|attribute| {

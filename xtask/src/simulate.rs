@@ -251,7 +251,7 @@ fn simulate_planted_bugs(root: &Path, options: &SimulationOptions) -> Result<Exi
             continue;
         }
         let text = std::fs::read_to_string(&patch).map_err(|error| format!("{name}: {error}"))?;
-        let found = match copy.apply_patch(&text)? {
+        let found = match copy.apply_patch_to_copy(&text)? {
             Err(why) => Err(format!("DOES NOT APPLY: {why}")),
             Ok(()) => find_planted_bug_by_simulation(&copy, options.debug),
         };

@@ -43,7 +43,7 @@ impl HookMessageFields {
                 reply_form: form,
             }
         };
-        let value = lenient_json::parse_json_leniently(bytes).map_err(|error| {
+        let value = lenient_json::parse_json_with_lone_surrogates(bytes).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
             // The hints differ by cause: a person who types the command, a wrapper that cuts, a
             // wrapper that prints.
@@ -93,13 +93,13 @@ impl HookMessageFields {
     }
 
     /// A text that is not empty, as identifiers are.
-    pub(crate) fn hook_message_id_field(&self, field: &str) -> Option<&str> {
+    pub(crate) fn nonempty_hook_message_field(&self, field: &str) -> Option<&str> {
         self.text_field(field).filter(|text| !text.is_empty())
     }
 
     /// A text without which the message cannot be judged.
     pub(crate) fn required_id_field(&self, field: &str) -> Result<&str, AgentEventError> {
-        self.hook_message_id_field(field)
+        self.nonempty_hook_message_field(field)
             .ok_or_else(|| AgentEventError {
                 agent: self.agent,
                 event: Some(self.event),
@@ -134,7 +134,7 @@ impl HookMessageFields {
 
     /// An own copy of an identifier.
     pub(crate) fn owned_id_field(&self, field: &str) -> Option<String> {
-        self.hook_message_id_field(field).map(str::to_owned)
+        self.nonempty_hook_message_field(field).map(str::to_owned)
     }
 }
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 /// Parses a JSON value. `serde_json` limits the nesting depth, so nothing recurses without bound.
-pub(crate) fn parse_json_leniently(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+pub(crate) fn parse_json_with_lone_surrogates(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     match serde_json::from_slice(bytes) {
         Ok(value) => Ok(value),
@@ -83,7 +83,7 @@ mod tests {
     fn mends_cut_characters_and_nothing_else() {
         let check = |bytes: &[u8], expected: Option<Value>| {
             assert_eq!(
-                parse_json_leniently(bytes).ok(),
+                parse_json_with_lone_surrogates(bytes).ok(),
                 expected,
                 "{}",
                 String::from_utf8_lossy(bytes)

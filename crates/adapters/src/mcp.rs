@@ -1,5 +1,5 @@
 //! Translates tool calls of the Model Context Protocol for a proxy between a client and a server:
-//! arguments become [`McpInputAndAction`], a decision becomes the text that the model reads. It is
+//! arguments become [`McpInputAndToolAction`], a decision becomes the text that the model reads. It is
 //! not in [`crate::ALL`], since no hook is involved: the proxy sees the messages themselves.
 
 use checkrein_core::decision::ToolDecision;
@@ -30,7 +30,7 @@ pub struct McpToolCall {
 
 /// What a message means to the core, and what the runtime needs in order to find out the facts.
 #[derive(Debug, Clone, PartialEq)]
-pub struct McpInputAndAction {
+pub struct McpInputAndToolAction {
     /// Identifies the event, so that a repeated delivery counts once.
     pub key: Option<String>,
     /// What happened.
@@ -39,7 +39,7 @@ pub struct McpInputAndAction {
     pub action: ToolAction,
 }
 
-impl McpInputAndAction {
+impl McpInputAndToolAction {
     /// Wraps an input about which there is nothing to find out.
     pub fn mcp_input_without_action(input: Input) -> Self {
         Self {
@@ -81,14 +81,14 @@ impl McpToolCall {
     }
 
     /// Returns the event that the call is requested.
-    pub fn mcp_call_request_event(&self) -> McpInputAndAction {
+    pub fn mcp_call_request_event(&self) -> McpInputAndToolAction {
         let action = self.as_agent_tool_call().classify_tool_call_action();
         let mut input = self.as_agent_tool_call().into_tool_request_input(&action);
         if let Input::ToolRequested(request) = &mut input {
             // The proxy sees each answer of the server, and also reports that there was none.
             request.reports_outcome = true;
         }
-        McpInputAndAction {
+        McpInputAndToolAction {
             key: Some(format!("tools/call:{}", self.id)),
             input,
             action,
@@ -111,7 +111,7 @@ impl McpToolCall {
     }
 
     /// Returns the event of what came back: the `result` of the answer, or its `error`.
-    pub fn mcp_call_result_event(&self, answer: Result<&Value, &Value>) -> McpInputAndAction {
+    pub fn mcp_call_result_event(&self, answer: Result<&Value, &Value>) -> McpInputAndToolAction {
         match answer {
             Ok(result) => {
                 let failed = result.get("isError").and_then(Value::as_bool);
@@ -125,14 +125,18 @@ impl McpToolCall {
     }
 
     /// Returns the event that the call failed, for this reason.
-    pub fn failed_tool_call_event(&self, why: &str) -> McpInputAndAction {
+    pub fn failed_mcp_call_event(&self, why: &str) -> McpInputAndToolAction {
         self.tool_call_outcome_event(Digest::hash_bytes(why.as_bytes()).to_short_digest(), true)
     }
 
-    fn tool_call_outcome_event(&self, outcome: EightByteDigest, error: bool) -> McpInputAndAction {
-        McpInputAndAction {
+    fn tool_call_outcome_event(
+        &self,
+        outcome: EightByteDigest,
+        error: bool,
+    ) -> McpInputAndToolAction {
+        McpInputAndToolAction {
             key: Some(format!("tools/call result:{}", self.id)),
-            ..McpInputAndAction::mcp_input_without_action(
+            ..McpInputAndToolAction::mcp_input_without_action(
                 self.as_agent_tool_call()
                     .into_tool_returned_input(outcome, error),
             )

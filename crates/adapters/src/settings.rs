@@ -22,7 +22,7 @@ impl ParsedHookSettings {
     pub fn agent_ignores_settings_file(&self) -> bool {
         self.faults
             .iter()
-            .any(|fault| fault.effect == SettingsLostToFileMistake::File)
+            .any(|fault| fault.effect == SettingsFaultImpact::File)
     }
 
     /// Returns the handlers that the agent would call, as far as this file is concerned.
@@ -90,7 +90,7 @@ pub struct SettingsFault {
     /// Where: `hooks.PreToolUse[0].matcher`, or line and column of what is no JSON.
     pub place: String,
     /// How much is lost by it.
-    pub effect: SettingsLostToFileMistake,
+    pub effect: SettingsFaultImpact,
     /// The mistake, in words.
     pub what: String,
     /// What to do about it.
@@ -132,7 +132,7 @@ pub enum SettingsFaultKind {
 
 /// How much is lost by a mistake. The agent says none of it reliably.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SettingsLostToFileMistake {
+pub enum SettingsFaultImpact {
     /// Nothing is lost.
     Nothing,
     /// This handler or group does nothing.
@@ -153,7 +153,7 @@ impl HookSettingsCollector {
     pub(crate) fn push_settings_fault(
         &mut self,
         kind: SettingsFaultKind,
-        effect: SettingsLostToFileMistake,
+        effect: SettingsFaultImpact,
         place: impl Into<String>,
         what: impl Into<String>,
         mend: impl Into<String>,
@@ -180,7 +180,7 @@ impl HookSettingsCollector {
         if at.starts_with('/') {
             self.push_settings_fault(
                 SettingsFaultKind::Comment,
-                SettingsLostToFileMistake::File,
+                SettingsFaultImpact::File,
                 place,
                 "a comment: this agent reads JSON without any",
                 "take the comments out",
@@ -190,7 +190,7 @@ impl HookSettingsCollector {
             let said = said.split(" at line ").next().unwrap_or_default();
             self.push_settings_fault(
                 SettingsFaultKind::Malformed,
-                SettingsLostToFileMistake::File,
+                SettingsFaultImpact::File,
                 place,
                 format!("not JSON: {said}"),
                 "mend the JSON there",

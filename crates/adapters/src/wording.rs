@@ -9,7 +9,7 @@ use checkrein_core::transition::Transition;
 pub(crate) const CANNOT_JUDGE: &str = "checkrein: cannot judge this";
 
 /// Returns the text itself, or a fixed line if there is none.
-pub(crate) fn text_or_cannot_judge_line(text: &str) -> &str {
+pub(crate) fn text_or_fallback_refusal(text: &str) -> &str {
     if text.trim().is_empty() {
         CANNOT_JUDGE
     } else {

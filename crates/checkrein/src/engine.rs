@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, SessionId};
 use checkrein_core::input::{Input, SessionStartKind, SessionStarted};
-use checkrein_runtime::config::{self, CompiledPolicy, ConfigError, ConfigSource, TaskDriver};
+use checkrein_runtime::config::{self, CompiledPolicy, ConfigError, NamedConfigText, TaskDriver};
 use checkrein_runtime::{
     Deadline, FrontEndMiddlewareStages, GuardedFilesReader, HostVerifiers, MiddlewareRegistry,
     PolicyCompiler, Runtime, RuntimeError, TreeAndStateFolder, VerificationProgress,
@@ -61,7 +61,7 @@ impl Engine {
     pub fn in_memory(root: &Path, config: Option<&str>) -> Self {
         let place = TreeAndStateFolder::tree_with_temporary_state_folder(root);
         let root = place.root.clone();
-        let source = config.map(|text| ConfigSource {
+        let source = config.map(|text| NamedConfigText {
             name: root.join("checkrein.toml"),
             text: text.to_owned(),
         });

@@ -8,7 +8,7 @@ use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{ScopeId, SessionId, SourceName};
 use checkrein_core::input::{
-    AgentAnswerFlags, Input, PromptSubmitted, RoundEnded, SessionEnded, StopRequested, TokenUsage,
+    AgentAnswerFacts, Input, PromptSubmitted, RoundEnded, SessionEnded, StopRequested, TokenUsage,
     ToolKind, ToolRequestFacts, ToolRequested, ToolReturned, TreeReadError,
 };
 use checkrein_core::middleware::MiddlewareStage;
@@ -388,9 +388,9 @@ impl<'a> Session<'a> {
             truncated: answer.truncated,
             background: 0,
             agent_ending: over,
-            answer: AgentAnswerFlags {
+            answer: AgentAnswerFacts {
                 calls_pending: answer.calls_pending,
-                ..AgentAnswerFlags::default()
+                ..AgentAnswerFacts::default()
             },
             judges: Box::default(),
             tokens: to_token_usage(answer.usage),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use checkrein_core::digest::Digest;
 use checkrein_runtime::config::{
-    self, CompiledPolicy, ConfigError, ConfigSource, PolicySources, ProfileChoice,
+    self, CompiledPolicy, ConfigError, NamedConfigText, PolicySources, ProfileChoice,
     RequestedConfigProfile, TaskDriver,
 };
 use checkrein_runtime::{
@@ -221,7 +221,7 @@ impl ProjectLocation {
 
     /// Returns the folder of a config further up that is ignored: without git only the folder
     /// itself counts.
-    pub(crate) fn ignored_config_folder(&self) -> Option<PathBuf> {
+    pub(crate) fn unused_parent_config_folder(&self) -> Option<PathBuf> {
         let no_git = !self.top.join(".git").exists();
         let mut above = self.top.ancestors().skip(1).filter(|_| no_git);
         above
@@ -346,14 +346,14 @@ fn choose_profile(given: StateAndProfileArgs<'_>) -> ConfigProfileChoice {
     }
 }
 
-pub(crate) fn read_config_source(file: &Path) -> Result<Option<ConfigSource>, ConfigError> {
+pub(crate) fn read_config_source(file: &Path) -> Result<Option<NamedConfigText>, ConfigError> {
     let text = durable_file::read_limited_text_file(file, durable_file::MAX_CONFIG_BYTES).map_err(
         |source| ConfigError::Unreadable {
             name: file.to_owned(),
             source,
         },
     )?;
-    Ok(text.map(|text| ConfigSource {
+    Ok(text.map(|text| NamedConfigText {
         name: file.to_owned(),
         text,
     }))

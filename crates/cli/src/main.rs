@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         .nth(1)
         .is_some_and(|word| word == confine::EXEC_ARGUMENT)
     {
-        return confine::namespace_exec::main(words.skip(1).collect());
+        return confine::namespace_exec::run_confined_exec_command(words.skip(1).collect());
     }
     if std::env::args_os()
         .nth(1)
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
     if words.next().is_some_and(|word| word == "hook")
         && !std::env::args_os().any(|word| word == "--help" || word == "-h")
     {
-        return commands::hook::main(words.collect());
+        return commands::hook::hook_main(words.collect());
     }
     match args::parse_cli() {
         Ok(command) => match commands::run_cli_command(command) {

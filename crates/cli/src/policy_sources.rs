@@ -1,7 +1,9 @@
 //! Chooses the texts that a new session's policy is compiled from: what lies in the repo, what a
 //! person approved, or what is held since it was edited while a task was open.
 
-use checkrein_runtime::config::{ConfigError, ConfigSource, ConfigWithNamedFiles, PolicySources};
+use checkrein_runtime::config::{
+    ConfigError, ConfigWithNamedFiles, NamedConfigText, PolicySources,
+};
 use checkrein_runtime::held_config;
 
 use crate::locate::{self, CONFIG, ProjectLocation};
@@ -125,7 +127,7 @@ fn repo_or_approved_config(
         return ConfigWithNamedFiles::gather_files_named_by_config(source).map(Some);
     }
     Ok(trust::approved_config_text(located).map(|text| {
-        ConfigWithNamedFiles::from_config_naming_no_files(ConfigSource {
+        ConfigWithNamedFiles::from_config_naming_no_files(NamedConfigText {
             name: located.place.root.join(CONFIG),
             text,
         })
@@ -138,12 +140,12 @@ fn load_personal_config(
 ) -> Result<Option<ConfigWithNamedFiles>, ConfigError> {
     let source = read_optional_config_source(located.person_config.as_deref())?;
     source
-        .map(ConfigWithNamedFiles::read_person_config)
+        .map(ConfigWithNamedFiles::gather_files_of_person_config)
         .transpose()
 }
 
 fn read_optional_config_source(
     file: Option<&std::path::Path>,
-) -> Result<Option<ConfigSource>, ConfigError> {
+) -> Result<Option<NamedConfigText>, ConfigError> {
     Ok(file.map(locate::read_config_source).transpose()?.flatten())
 }

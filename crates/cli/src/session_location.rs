@@ -51,7 +51,7 @@ pub(crate) fn locate_session_store(
             return Ok(LocatedProjectWithStore { located, store });
         }
         let runtime = engine::build_checkrein_runtime(&located, store.clone(), TaskDriver::Hook);
-        if let Some(sealed) = runtime.seal_origin(session)? {
+        if let Some(sealed) = runtime.root_and_profile_at_seal(session)? {
             let located = match sealed.root.filter(|root| is_same_checkout(&located, root)) {
                 Some(root) => located.with_project_root(&root),
                 None => located,
@@ -171,7 +171,9 @@ fn find_session_in_state(
     }
     let store = engine::open_store_with_timeout(&located.place, busy)?;
     let runtime = engine::build_checkrein_runtime(&located, store.clone(), TaskDriver::Hook);
-    let sealed = runtime.seal_origin(session)?.unwrap_or_default();
+    let sealed = runtime
+        .root_and_profile_at_seal(session)?
+        .unwrap_or_default();
     let settled = LocatedProjectWithStore { located, store };
     Ok(sealed.root.map(|root| (settled, root)))
 }

@@ -14,6 +14,6 @@ pub(crate) fn install_signal_handlers() {
 }
 
 /// Returns whether this process must give up.
-pub(crate) fn is_interrupted_by_signal() -> bool {
+pub(crate) fn is_process_cancelled() -> bool {
     CANCELLED.load(Ordering::Relaxed)
 }

@@ -85,7 +85,7 @@ pub(crate) fn record_trust_approval(
     let state = &located.place.state;
     // The file is shared by all worktrees: without the lock, one of two approvals at the same time
     // would be lost.
-    let _lock = durable_file::lock_file(&trust_file_path(state))?;
+    let _lock = durable_file::acquire_file_lock(&trust_file_path(state))?;
     let mut approvals = read_trust_file_or_default(state);
     approvals
         .approved
@@ -96,7 +96,7 @@ pub(crate) fn record_trust_approval(
 /// Removes an approval; returns whether there was one.
 pub(crate) fn revoke_trust_approval(located: &ProjectLocation) -> io::Result<bool> {
     let state = &located.place.state;
-    let _lock = durable_file::lock_file(&trust_file_path(state))?;
+    let _lock = durable_file::acquire_file_lock(&trust_file_path(state))?;
     let mut approvals = read_trust_file_or_default(state);
     let was = approvals
         .approved

@@ -22,7 +22,7 @@ pub enum ApprovalHandling {
 
 /// Returns how `request` is handled in this mode. A middleware layer that wants a person asked
 /// counts as a `prompt` rule.
-pub fn request_approval_handling(
+pub fn approval_handling_of_request(
     mode: ApprovalMode,
     request: &ToolRequested,
     layers: &[MiddlewareAnswerFact],

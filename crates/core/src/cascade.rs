@@ -58,7 +58,7 @@ pub(crate) fn begin_stop_evaluation(
         // A halted sub-agent may always stop. Refusing would send it back to calls that are all
         // denied.
         let accept = Decision::Stop(StopDecision::Accept { transition: None });
-        return draft.answer_input_with_decision(seq, scope, accept, vec![DecisionFactor::Halted]);
+        return draft.record_decision_on_input(seq, scope, accept, vec![DecisionFactor::Halted]);
     }
     let against: Vec<&MiddlewareAnswerFact> = layers
         .iter()
@@ -185,7 +185,7 @@ fn select_verifiers_for_stop(
     pending: &PendingStop,
 ) -> VerifierKindsAtStop {
     match scope.is_main_scope() {
-        true if is_no_change_stop(policy, task, pending) => VerifierKindsAtStop::JudgesOnly,
+        true if is_stop_of_unchanged_task(policy, task, pending) => VerifierKindsAtStop::JudgesOnly,
         true => VerifierKindsAtStop::All,
         false if should_verify_subagent(policy, task, scope) => VerifierKindsAtStop::NoPersons,
         false => VerifierKindsAtStop::JudgesOnly,
@@ -204,7 +204,7 @@ fn should_verify_subagent(policy: &Policy, task: &Task, scope: &ScopeId) -> bool
 /// Returns whether the stop ends a task that changed nothing: a plain question must not run the
 /// test suite. With `ask_person_without_change`, a required person counts as a change, because
 /// their opinion of a tree can change while the tree does not.
-fn is_no_change_stop(policy: &Policy, task: &Task, pending: &PendingStop) -> bool {
+fn is_stop_of_unchanged_task(policy: &Policy, task: &Task, pending: &PendingStop) -> bool {
     let is_view =
         |spec: &VerifierSpec| policy.ask_person_without_change && spec.tier == VerifierTier::Person;
     let judges_tree_only = policy
@@ -568,7 +568,7 @@ fn judge_consequence<'a>(
     }
     let (seen, attempts) = (
         soft_tier::count_answers_seen_by_judges(draft, scope),
-        judge_attempt_limit(policy, &against),
+        max_answers_judges_may_see(policy, &against),
     );
     // Law 2: a judge, too, may refuse only a bounded number of answers.
     if seen >= attempts {
@@ -606,7 +606,7 @@ fn judge_failure_identity(
 }
 
 /// Returns how many answers these judges may see. The most lenient of them counts.
-fn judge_attempt_limit(policy: &Policy, judges: &[&VerifierOutcome]) -> u32 {
+fn max_answers_judges_may_see(policy: &Policy, judges: &[&VerifierOutcome]) -> u32 {
     let terms = |line: &&VerifierOutcome| policy.verifier_spec(&line.verifier)?.judge;
     let attempts = judges.iter().filter_map(terms);
     attempts.map(|terms| terms.max_attempts).max().unwrap_or(1)
@@ -701,7 +701,7 @@ fn refuse_stop_or_give_up_task(
             false => met.max(1),
         },
         attempts: match testimony {
-            true => judge_attempt_limit(policy, &against).min(policy.caps.attempts),
+            true => max_answers_judges_may_see(policy, &against).min(policy.caps.attempts),
             false => policy.caps.attempts,
         },
         repeat,
@@ -842,7 +842,7 @@ fn refuse_stop_with_feedback(
     let decision = StopDecision::Continue {
         feedback: Box::new(feedback),
     };
-    draft.answer_input_with_decision(pending.stop, scope, Decision::Stop(decision), why);
+    draft.record_decision_on_input(pending.stop, scope, Decision::Stop(decision), why);
 }
 
 /// Sends the agent back although the stop could be accepted: its token budget is a target that is
@@ -879,7 +879,7 @@ fn continue_toward_token_target(
     let decision = StopDecision::Continue {
         feedback: Box::new(feedback),
     };
-    draft.answer_input_with_decision(pending.stop, scope, Decision::Stop(decision), why);
+    draft.record_decision_on_input(pending.stop, scope, Decision::Stop(decision), why);
 }
 
 fn accept_stop_and_end_task(
@@ -891,7 +891,7 @@ fn accept_stop_and_end_task(
 ) {
     if !scope.is_main_scope() {
         let accept = Decision::Stop(StopDecision::Accept { transition: None });
-        return draft.answer_input_with_decision(stop, scope, accept, why);
+        return draft.record_decision_on_input(stop, scope, accept, why);
     }
     // Edits of guarded files do not stop the ending. They are part of its explanation, so that a
     // person sees them.
@@ -904,6 +904,6 @@ fn accept_stop_and_end_task(
     let accept = StopDecision::Accept {
         transition: Some(transition.clone()),
     };
-    draft.answer_input_with_decision(stop, scope, Decision::Stop(accept), why);
+    draft.record_decision_on_input(stop, scope, Decision::Stop(accept), why);
     draft.end_task(transition);
 }

@@ -129,7 +129,7 @@ pub enum Retryability {
 /// Who produced evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum EvidenceOrigin {
+pub enum EvidenceProducer {
     /// A hook, `run` or a worker under the sealed policy: can satisfy `accept`.
     Gate,
     /// `checkrein check` by hand: only informs.
@@ -266,7 +266,7 @@ pub struct Evidence {
     /// Whether trying again can help.
     pub retryable: Retryability,
     /// Who produced it.
-    pub origin: EvidenceOrigin,
+    pub origin: EvidenceProducer,
     /// Tests by outcome, where its output tells them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<TestCounts>,
@@ -332,7 +332,7 @@ pub struct EvidenceSummary {
     /// Whether trying again can help.
     pub retryable: Retryability,
     /// Who produced it.
-    pub origin: EvidenceOrigin,
+    pub origin: EvidenceProducer,
     /// Keys of the findings that count (neither pre-existing nor flaky), sorted, at most [`MAX_FINDINGS`].
     pub findings: Vec<EightByteDigest>,
     /// How many findings there were in all.

@@ -439,7 +439,7 @@ fn truncate_message(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::{EvidenceOrigin, FindingBaselineState, Retryability};
+    use crate::evidence::{EvidenceProducer, FindingBaselineState, Retryability};
 
     fn finding(id: &str) -> Finding {
         Finding {
@@ -471,7 +471,7 @@ mod tests {
             exit_code: Some(101),
             duration_ms: 5,
             retryable: Retryability::Yes,
-            origin: EvidenceOrigin::Gate,
+            origin: EvidenceProducer::Gate,
             counts: None,
             note: None,
             excerpt: String::new(),

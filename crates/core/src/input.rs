@@ -422,8 +422,8 @@ pub struct StopRequested {
     #[serde(rename = "over")]
     pub agent_ending: Option<Transition>,
     /// What is known of the answer beside its text.
-    #[serde(default, skip_serializing_if = "AgentAnswerFlags::is_default")]
-    pub answer: AgentAnswerFlags,
+    #[serde(default, skip_serializing_if = "AgentAnswerFacts::is_default")]
+    pub answer: AgentAnswerFacts,
     /// For each judge of the policy, whether something calls for it.
     #[serde(default, skip_serializing_if = "<[JudgeTriggerFact]>::is_empty")]
     pub judges: Box<[JudgeTriggerFact]>,
@@ -435,7 +435,7 @@ pub struct StopRequested {
 /// nobody has seen yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct AgentAnswerFlags {
+pub struct AgentAnswerFacts {
     /// Tool calls of the same response have not come back: it is no last answer.
     pub calls_pending: bool,
     /// It was handed over by a tool that sends messages.
@@ -446,7 +446,7 @@ pub struct AgentAnswerFlags {
     pub heartbeat: bool,
 }
 
-impl AgentAnswerFlags {
+impl AgentAnswerFacts {
     fn is_default(&self) -> bool {
         *self == Self::default()
     }

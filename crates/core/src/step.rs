@@ -164,7 +164,7 @@ impl StepBuilder<'_> {
     }
 
     /// Records `decision` as the answer to the input at `answers`.
-    pub(crate) fn answer_input_with_decision(
+    pub(crate) fn record_decision_on_input(
         &mut self,
         answers: EventSeq,
         scope: &ScopeId,
@@ -288,7 +288,7 @@ impl StepBuilder<'_> {
         let decision = Decision::Stop(StopDecision::Halt {
             transition: transition.clone(),
         });
-        self.answer_input_with_decision(seq, &ScopeId::main_scope(), decision, vec![because]);
+        self.record_decision_on_input(seq, &ScopeId::main_scope(), decision, vec![because]);
         self.end_task(transition);
     }
 
@@ -300,6 +300,6 @@ impl StepBuilder<'_> {
         decision: ToolDecision,
         why: DecisionExplanation,
     ) {
-        self.answer_input_with_decision(seq, scope, Decision::Tool(decision), why);
+        self.record_decision_on_input(seq, scope, Decision::Tool(decision), why);
     }
 }

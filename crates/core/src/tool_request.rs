@@ -63,7 +63,7 @@ pub(crate) fn evaluate_tool_request(
     answers.extend(deny_inapplicable_patch(request, &mut why));
     answers.extend(evaluate_middleware_answers(layers, &mut why));
     answers.extend(evaluate_model_veto(draft.policy, request, &mut why));
-    answers.extend(decide_by_progress_ratings(draft, request, &mut why));
+    answers.extend(decide_call_by_progress_ratings(draft, request, &mut why));
 
     // On a tie the first answer wins. The order above is the order of the rules.
     let mut severest = (ToolDecision::Allow, None);
@@ -287,7 +287,7 @@ fn evaluate_exec_policy(
         approval,
         until,
     };
-    let decision = match approval::request_approval_handling(policy.approval, request, layers) {
+    let decision = match approval::approval_handling_of_request(policy.approval, request, layers) {
         ApprovalHandling::NotRequired => return None,
         ApprovalHandling::Forbid => {
             why.push(DecisionFactor::Rule {
@@ -468,7 +468,7 @@ fn evaluate_model_veto(
 
 /// Evaluates the progress ratings. After enough low ratings in a row the agent is told, and the
 /// streak begins anew.
-fn decide_by_progress_ratings(
+fn decide_call_by_progress_ratings(
     draft: &StepBuilder<'_>,
     request: &ToolRequested,
     why: &mut DecisionExplanation,

@@ -20,7 +20,7 @@ mod shell;
 
 pub use codex_check::{CodexFormatRuleMatch, ExecPolicyCheckResult, ProgramPathResolutionBase};
 pub use compile::{
-    ListedRule, RuleExample, RulesCompileError, RulesFileListing, RulesListingEntry,
+    ListedRule, RuleExample, RulesCompileError, RulesFileWithCalls, RulesListingEntry,
     compile_and_list_rules, compile_execpolicy_rules_files, compile_rules_with_base_folder,
 };
 pub use effect_policy::{EffectPolicy, UnmatchedDecision};

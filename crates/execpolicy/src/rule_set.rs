@@ -70,7 +70,7 @@ pub struct RuleSet {
 }
 
 #[derive(Serialize, Deserialize)]
-struct RuleSetJson {
+struct CompiledRuleSetJson {
     v: u32,
     rules: Vec<PrefixRule>,
     #[serde(default, skip_serializing_if = "HostExecutables::is_empty")]
@@ -176,7 +176,7 @@ impl RuleSet {
         &self.protected
     }
 
-    pub(crate) fn into_rules(self) -> Vec<PrefixRule> {
+    pub(crate) fn into_prefix_rules(self) -> Vec<PrefixRule> {
         self.rules
     }
 
@@ -189,7 +189,7 @@ impl RuleSet {
         // they know.
         let canonical = self.rules.iter().any(|rule| rule.canonical);
         // Strings and integers always serialise.
-        serde_json::to_string(&RuleSetJson {
+        serde_json::to_string(&CompiledRuleSetJson {
             v: match canonical {
                 _ if self.effect_policy.hazard_asks => FORMAT,
                 _ if self.effect_policy.forbids_destruction => FLOORED,
@@ -214,7 +214,7 @@ impl RuleSet {
         if text.is_empty() {
             return Ok(Self::default());
         }
-        let wire: RuleSetJson = serde_json::from_str(text)?;
+        let wire: CompiledRuleSetJson = serde_json::from_str(text)?;
         // A later format may hold restrictions that this build would miss.
         if !(EXACT_ONLY..=FORMAT).contains(&wire.v) {
             return Err(StoredRuleSetReadError::Format(wire.v));

@@ -37,7 +37,7 @@ impl ApiKey {
 
     /// Returns the text without the key, in case a provider repeats it. A very short key is left:
     /// it is part of ordinary words and is worth nothing.
-    pub(crate) fn redact_from_text(&self, text: &str) -> String {
+    pub(crate) fn redact_key_in_text(&self, text: &str) -> String {
         match self.0.len() < SHORTEST {
             true => text.to_owned(),
             false => text.replace(&self.0, "[key]"),
@@ -47,7 +47,7 @@ impl ApiKey {
 
 /// The provider's key; `None` where it needs none. Blocks for as long as the keyring takes, and
 /// not longer than [`KEYRING_TIMEOUT`].
-pub(crate) fn find_api_key(
+pub(crate) fn find_provider_api_key(
     provider: &ModelProvider,
     environment: &EnvVarMap,
 ) -> Result<Option<ApiKey>, ModelError> {
@@ -152,19 +152,21 @@ mod tests {
     fn a_key_is_shown_by_nothing() {
         let (provider, _) = parse_model_name("openai/m").unwrap();
         let environment = EnvVarMap::from([("OPENAI_API_KEY".into(), "sk-abcdef".into())]);
-        let key = find_api_key(provider, &environment).unwrap().unwrap();
+        let key = find_provider_api_key(provider, &environment)
+            .unwrap()
+            .unwrap();
         assert_eq!(key.reveal_secret(), "sk-abcdef");
         assert!(!format!("{key:?}").contains("abc"), "{key:?}");
         assert_eq!(
-            key.redact_from_text("bad key 'sk-abcdef'!"),
+            key.redact_key_in_text("bad key 'sk-abcdef'!"),
             "bad key '[key]'!"
         );
         for short in ["x", "local"] {
             let key = ApiKey(short.to_owned());
-            assert_eq!(key.redact_from_text("local index.x"), "local index.x");
+            assert_eq!(key.redact_key_in_text("local index.x"), "local index.x");
         }
         assert_eq!(
-            ApiKey("abcdef".to_owned()).redact_from_text("abcdef"),
+            ApiKey("abcdef".to_owned()).redact_key_in_text("abcdef"),
             "[key]"
         );
     }
@@ -179,7 +181,7 @@ mod tests {
         ] {
             let (provider, _) = parse_model_name(name).unwrap();
             let environment = EnvVarMap::from([(variable.into(), "k-1".into())]);
-            let key = find_api_key(provider, &environment).unwrap();
+            let key = find_provider_api_key(provider, &environment).unwrap();
             assert_eq!(key.unwrap().reveal_secret(), "k-1", "{name}");
         }
     }
@@ -188,7 +190,7 @@ mod tests {
     fn a_key_with_a_line_in_it_is_none() {
         let (provider, _) = parse_model_name("xai/m").unwrap();
         let environment = EnvVarMap::from([("XAI_API_KEY".into(), "a\nx-evil: 1".into())]);
-        let error = find_api_key(provider, &environment)
+        let error = find_provider_api_key(provider, &environment)
             .unwrap_err()
             .to_string();
         assert!(
@@ -212,20 +214,26 @@ mod tests {
         let environment = EnvVarMap::from([("PATH".into(), folder.path().into())]);
         let (groq, _) = parse_model_name("groq/m").unwrap();
         assert_eq!(
-            find_api_key(groq, &environment)
+            find_provider_api_key(groq, &environment)
                 .unwrap()
                 .unwrap()
                 .reveal_secret(),
             "k-2"
         );
         let (xai, _) = parse_model_name("xai/m").unwrap();
-        let error = find_api_key(xai, &environment).unwrap_err().to_string();
+        let error = find_provider_api_key(xai, &environment)
+            .unwrap_err()
+            .to_string();
         assert!(
             error.contains("XAI_API_KEY") && error.contains("secret-tool store"),
             "{error}"
         );
         // And nobody is asked for a key that is not needed.
         let (ollama, _) = parse_model_name("ollama/m").unwrap();
-        assert!(find_api_key(ollama, &environment).unwrap().is_none());
+        assert!(
+            find_provider_api_key(ollama, &environment)
+                .unwrap()
+                .is_none()
+        );
     }
 }

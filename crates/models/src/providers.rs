@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use crate::ModelError;
-use crate::wires::{WireDialect, WireFormat};
+use crate::wires::{ProviderWireDialect, WireFormat};
 
 /// The environment given by the caller, as opposed to that of the process.
 pub(crate) type EnvVarMap = BTreeMap<OsString, OsString>;
@@ -18,7 +18,7 @@ pub(crate) struct ModelProvider {
     /// The name under which its key and prices are stored.
     pub(crate) account: &'static str,
     pub(crate) wire: WireFormat,
-    pub(crate) dialect: WireDialect,
+    pub(crate) dialect: ProviderWireDialect,
     /// The base URL, unless a variable sets another.
     base: &'static str,
     base_variables: &'static [&'static str],
@@ -27,33 +27,33 @@ pub(crate) struct ModelProvider {
     pub(crate) local: bool,
 }
 
-pub(crate) const STRICT: WireDialect = WireDialect {
+pub(crate) const STRICT: ProviderWireDialect = ProviderWireDialect {
     enforces_schemas: true,
     requests_usage: true,
     returns_thoughts: false,
     max_tokens: "max_tokens",
 };
 /// Accepts no schema, or none together with a stream or tools.
-const LOOSE: WireDialect = WireDialect {
+const LOOSE: ProviderWireDialect = ProviderWireDialect {
     enforces_schemas: false,
     ..STRICT
 };
-const MISTRAL: WireDialect = WireDialect {
+const MISTRAL: ProviderWireDialect = ProviderWireDialect {
     requests_usage: false,
     ..STRICT
 };
-const DEEPSEEK: WireDialect = WireDialect {
+const DEEPSEEK: ProviderWireDialect = ProviderWireDialect {
     returns_thoughts: true,
     ..LOOSE
 };
-const OPENAI: WireDialect = WireDialect {
+const OPENAI: ProviderWireDialect = ProviderWireDialect {
     max_tokens: "max_completion_tokens",
     ..STRICT
 };
 
 const fn chat_completions_provider(
     name: &'static str,
-    dialect: WireDialect,
+    dialect: ProviderWireDialect,
     base: &'static str,
     base_variables: &'static [&'static str],
     key_variables: &'static [&'static str],

@@ -270,17 +270,17 @@ impl RemoteModelInner {
                 Ok(false) => {}
                 Ok(true) => break,
                 Err(fault) => {
-                    return Err(self.model_error_from_wire_fault(fault, key, again(&reader)));
+                    return Err(self.request_failure_from_decode_error(fault, key, again(&reader)));
                 }
             }
         }
         let again = again(&reader);
         reader
             .into_model_reply()
-            .map_err(|fault| self.model_error_from_wire_fault(fault, key, again))
+            .map_err(|fault| self.request_failure_from_decode_error(fault, key, again))
     }
 
-    fn model_error_from_wire_fault(
+    fn request_failure_from_decode_error(
         &self,
         fault: ModelAnswerDecodeError,
         key: Option<&ApiKey>,
@@ -444,7 +444,7 @@ impl RemoteModelInner {
             let (provider, environment) = (self.provider, self.environment.clone());
             let looked =
                 // The keyring's program may take seconds and must not block the runtime's thread.
-                tokio::task::spawn_blocking(move || api_key::find_api_key(provider, &environment));
+                tokio::task::spawn_blocking(move || api_key::find_provider_api_key(provider, &environment));
             looked.await.unwrap_or_else(|error| {
                 Err(ModelError::NoExecutor {
                     what: error.to_string(),
@@ -471,7 +471,7 @@ fn request_without_provider_state(request: &ModelRequest) -> Option<ModelRequest
 
 /// Makes a provider's text printable: without the key, on one line, and bounded.
 fn sanitize_provider_text(text: &str, key: Option<&ApiKey>) -> String {
-    let text = key.map_or_else(|| text.to_owned(), |key| key.redact_from_text(text));
+    let text = key.map_or_else(|| text.to_owned(), |key| key.redact_key_in_text(text));
     let words: Vec<&str> = text
         .split(|c: char| c.is_whitespace() || c.is_control())
         .filter(|word| !word.is_empty())

@@ -331,7 +331,7 @@ impl PatchPlanner<'_> {
     }
 
     /// Records a file that the patch touches.
-    fn track_patched_file(&mut self, key: PathBelowRoot, file: PatchedFile) {
+    fn record_patched_file(&mut self, key: PathBelowRoot, file: PatchedFile) {
         let is = file.now.is_some();
         if let Some(identity) = file.identity {
             self.identities
@@ -551,7 +551,7 @@ impl PatchPlanner<'_> {
                     permissions_from: Some(path.clone()),
                 }),
             };
-            self.track_patched_file(key.clone(), touched);
+            self.record_patched_file(key.clone(), touched);
         }
         // `None` only if an earlier change of the patch has removed the file.
         let now = self.files.get(&key).and_then(|file| file.now.as_ref());
@@ -611,7 +611,7 @@ impl PatchPlanner<'_> {
                 touched.identity = identity;
                 self.refuse_file_patched_by_two_names(spot, &touched)?;
             }
-            self.track_patched_file(key.clone(), touched);
+            self.record_patched_file(key.clone(), touched);
         }
         let moved_from = like.and_then(|like| self.files.get(&self.case_folded_path_key(like)));
         let inherited = moved_from.and_then(|file| file.now.as_ref());

@@ -29,7 +29,7 @@ pub use check::check_patch;
 pub use disk::DiskTree;
 pub use file_tree::{FileTree, FileTreeError, FileTreeNode, InMemoryFileTree};
 pub use hunks::HunkMatchDialect;
-pub use nearest_match::{LineComparisonRow, NearestMatch};
+pub use nearest_match::{FileOrPatchLine, NearestMatch};
 pub use parsed_patch::{ParsedPatch, PatchFormat};
 pub use plan::{FileAction, ListedFileAction, PatchPlan, PlannedFileChange, PlannedFileContent};
 pub use refusal::{PatchRefusal, PatchRefusalCause, render_refusals};

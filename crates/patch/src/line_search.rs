@@ -133,12 +133,12 @@ const NORMALIZERS: [LineNormalizer; 4] = [
 ];
 
 /// Searches a file as loosely as Codex does.
-pub(crate) struct PatchBlockSeeker<'t> {
+pub(crate) struct LooseHunkLineFinder<'t> {
     lines: Vec<&'t str>,
     levels: [OnceCell<LineContentIndex<'t>>; 4],
 }
 
-impl<'t> PatchBlockSeeker<'t> {
+impl<'t> LooseHunkLineFinder<'t> {
     pub(crate) fn new(lines: Vec<&'t str>) -> Self {
         Self {
             lines,

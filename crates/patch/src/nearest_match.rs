@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Serialize;
 use similar::{Algorithm, DiffOp, capture_diff_slices, get_close_matches};
 
-use crate::line_search::{PatchBlockSeeker, fold_typography};
+use crate::line_search::{LooseHunkLineFinder, fold_typography};
 use crate::lines::LineWithEnding;
 use crate::refusal::{PatchRefusal, PatchRefusalCause, truncate_text};
 
@@ -28,12 +28,12 @@ pub struct NearestMatch {
     /// Its first line that is shown, from 1.
     pub line: usize,
     /// The file's lines, and the lines that the patch has instead.
-    pub rows: Vec<LineComparisonRow>,
+    pub rows: Vec<FileOrPatchLine>,
 }
 
 /// A line of the file or of the patch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LineComparisonRow {
+pub struct FileOrPatchLine {
     /// The number of the file's line; `None` for a line of the patch.
     pub number: Option<usize>,
     /// The line, bounded.
@@ -76,7 +76,7 @@ pub(crate) struct UnmatchedPatchBlock<'a> {
 pub(crate) fn block_not_found_refusal(
     path: &str,
     file: &[LineWithEnding<'_>],
-    seeker: &PatchBlockSeeker<'_>,
+    seeker: &LooseHunkLineFinder<'_>,
     cause: PatchRefusalCause,
     wanted: &UnmatchedPatchBlock<'_>,
 ) -> PatchRefusal {
@@ -215,7 +215,7 @@ fn compare_block_with_file_lines(
         lines.iter().map(|line| line_comparison_key(line)).collect()
     };
     let (theirs, ours) = (keys(window), keys(block));
-    let of_file = |at: usize| LineComparisonRow {
+    let of_file = |at: usize| FileOrPatchLine {
         number: Some(start + at + 1),
         text: truncate_shown_line(window.get(at).copied().unwrap_or_default()),
         note: None,
@@ -223,7 +223,7 @@ fn compare_block_with_file_lines(
     let of_patch = |at: usize, beside: Option<usize>| {
         let text = block.get(at).copied().unwrap_or_default();
         let other = beside.and_then(|at| window.get(at).copied());
-        LineComparisonRow {
+        FileOrPatchLine {
             number: None,
             text: truncate_shown_line(text),
             note: other.and_then(|other| invisible_difference_note(other, text)),
@@ -281,7 +281,7 @@ fn compare_block_with_file_lines(
     }
     // Two equal lines before the first difference help to find the place.
     let skipped = first_difference.unwrap_or(0).saturating_sub(2);
-    let rows: Vec<LineComparisonRow> = rows.into_iter().skip(skipped).take(MAX_ROWS).collect();
+    let rows: Vec<FileOrPatchLine> = rows.into_iter().skip(skipped).take(MAX_ROWS).collect();
     // Without a line of the file there is nothing to show.
     let line = rows.iter().find_map(|row| row.number)?;
     Some(NearestMatch { line, rows })

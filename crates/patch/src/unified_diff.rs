@@ -209,7 +209,7 @@ fn change_from_unified_file_patch(
         PatchKind::Text(patch) => {
             let hunks = patch.hunks().iter();
             hunks
-                .map(|one| convert_diffy_hunk(one, hunks_at.next().unwrap_or(*line)))
+                .map(|one| hunk_from_diffy(one, hunks_at.next().unwrap_or(*line)))
                 .collect::<Vec<_>>()
         }
         PatchKind::Binary(_) => return Err(unsupported_patch_refusal(*line, "binary data")),
@@ -325,7 +325,7 @@ fn strip_leading_path_parts(path: &str, strip: Option<usize>, usual: &str) -> St
     rest.to_owned()
 }
 
-fn convert_diffy_hunk(parsed: &diffy::Hunk<'_, str>, line: usize) -> Hunk {
+fn hunk_from_diffy(parsed: &diffy::Hunk<'_, str>, line: usize) -> Hunk {
     let mut hunk = Hunk {
         line,
         old_start: parsed.old_range().start(),

@@ -1,7 +1,7 @@
 //! Applies V4A chunks to a text, at the places that Codex would find. Kept lines keep the file's
 //! own spelling and line ending; inserted lines get the ending of the file's first line.
 
-use crate::line_search::PatchBlockSeeker;
+use crate::line_search::LooseHunkLineFinder;
 use crate::lines::{self, LineWithEnding};
 use crate::nearest_match::{self, UnmatchedPatchBlock};
 use crate::parsed_patch::{PatchChunkLine, UpdateChunk};
@@ -23,7 +23,7 @@ pub(crate) fn apply_update_chunks(
     chunks: &[UpdateChunk],
 ) -> Result<String, Vec<PatchRefusal>> {
     let file = lines::split_lines(text);
-    let seeker = PatchBlockSeeker::new(file.iter().map(|line| line.text).collect());
+    let seeker = LooseHunkLineFinder::new(file.iter().map(|line| line.text).collect());
     let mut edits = Vec::new();
     let mut refusals = Vec::new();
     let mut cursor = 0;
@@ -47,7 +47,7 @@ pub(crate) fn apply_update_chunks(
 fn place_chunk<'c>(
     path: &str,
     file: &[LineWithEnding<'_>],
-    seeker: &PatchBlockSeeker<'_>,
+    seeker: &LooseHunkLineFinder<'_>,
     chunk: &'c UpdateChunk,
     cursor: &mut usize,
 ) -> Result<Vec<LineEdit<'c>>, PatchRefusal> {

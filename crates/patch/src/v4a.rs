@@ -33,7 +33,7 @@ fn opens_heredoc(line: &str) -> bool {
 
 /// Converts a path as Codex does, which parses it like a URL and drops tabs and line breaks. A path
 /// that had one of these in front of `/` is not absolute.
-fn codex_patch_path(path: &str) -> String {
+fn parse_path_like_codex(path: &str) -> String {
     let plain = path.replace(['\t', '\r', '\n'], "");
     match path.starts_with('/') {
         true => plain,
@@ -132,7 +132,7 @@ fn parse_v4a_file_change(
 ) -> Result<(PatchFileSection, usize), PatchRefusal> {
     let first = lines.first().map_or("", |line| line.trim());
     let named = |path: &str, what| PatchFileSection {
-        path: codex_patch_path(path),
+        path: parse_path_like_codex(path),
         line: number,
         kind: what,
     };
@@ -190,7 +190,7 @@ fn parse_v4a_file_change(
                 what,
             ));
         }
-        let to = to.map(codex_patch_path);
+        let to = to.map(parse_path_like_codex);
         return Ok((named(path, PatchFileChange::Update { to, chunks }), read));
     }
     let what = format!(

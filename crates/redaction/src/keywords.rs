@@ -45,7 +45,7 @@ impl RedactionKeywordHits {
     fn scan_for_keywords(&mut self, text: &[u8]) {
         let mut place = 0;
         for (at, byte) in text.iter().enumerate() {
-            place = trigram::next_trigram(place, *byte);
+            place = trigram::next_trigram_index(place, *byte);
             // The map has false positives, since other bytes can share an index; the keyword is
             // compared below.
             if trigram::is_in_trigram_map(&MAP, place) && at >= 2 {
@@ -79,7 +79,7 @@ impl RedactionKeywordHits {
             self.programs = same
                 .take_while(|(hash, _)| *hash == place)
                 .any(|(_, name)| {
-                    ProgramSecretOption::is_program_named_at(name, text, at)
+                    ProgramSecretOption::is_program_named_at_offset(name, text, at)
                         && command_lines::may_arguments_hold_secrets(name, rest)
                 });
         }

@@ -141,7 +141,7 @@ impl Redactor {
         depth: u32,
         told: &mut SecretFoundCallback<'_>,
     ) -> Option<Vec<u8>> {
-        let mut work = RedactionPass { text, hidden: None };
+        let mut work = PartlyRedactedText { text, hidden: None };
         // Known values first: they are certain, and their marks protect them from the rules below.
         for (name, value) in &self.values {
             work.apply_redaction(|now| redact_known_value(now, value, name, told));
@@ -191,12 +191,12 @@ impl Redactor {
 }
 
 /// A text and what has been hidden in it so far.
-struct RedactionPass<'t> {
+struct PartlyRedactedText<'t> {
     text: &'t [u8],
     hidden: Option<Vec<u8>>,
 }
 
-impl RedactionPass<'_> {
+impl PartlyRedactedText<'_> {
     fn apply_redaction(&mut self, redacted: impl FnOnce(&[u8]) -> Option<Vec<u8>>) {
         if let Some(hidden) = redacted(self.hidden.as_deref().unwrap_or(self.text)) {
             self.hidden = Some(hidden);

@@ -3,7 +3,7 @@
 //! two. What was found before the newest act that concerns a verifier is found out anew.
 
 use checkrein_core::decision::{Decision, ToolDecision};
-use checkrein_core::evidence::EvidenceOrigin;
+use checkrein_core::evidence::EvidenceProducer;
 use checkrein_core::ids::{ScopeId, SessionId};
 use checkrein_core::input::{ActReach, Input, NewestCheckRun};
 use checkrein_core::policy::{Policy, VerifierSpec};
@@ -45,7 +45,7 @@ impl Runtime {
         reach: ActReach,
     ) -> Result<(), StoreError> {
         self.store
-            .increment_act_count(session, &self.build_tool_act(reach))
+            .increment_act_count(session, &self.tool_act_with_reach(reach))
     }
 
     /// Reads the tree for a stop of the main conversation. Acts are read first: one that comes
@@ -89,13 +89,13 @@ impl Runtime {
                     policy,
                     spec,
                     look.reading.fact.verifier_input_digest(spec),
-                    EvidenceOrigin::Gate,
+                    EvidenceProducer::Gate,
                 ),
             })
             .collect()
     }
 
-    pub(crate) fn build_tool_act(&self, reach: ActReach) -> ToolAct {
+    pub(crate) fn tool_act_with_reach(&self, reach: ActReach) -> ToolAct {
         ToolAct {
             root: self.place.workspace_root_path_text(),
             reach,

@@ -1,7 +1,7 @@
 //! Asks a person and takes their answer. An answer is looked up inside the transaction that asks,
 //! and recorded with the event, so that replay looks nothing up (law 3). Nothing here waits.
 
-use checkrein_core::approval::{ApprovalHandling, request_approval_handling};
+use checkrein_core::approval::{ApprovalHandling, approval_handling_of_request};
 use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{
@@ -228,7 +228,7 @@ impl Runtime {
         {
             request.facts.reason = Some(asks);
         }
-        if request_approval_handling(policy.approval, request, &delivery.layers)
+        if approval_handling_of_request(policy.approval, request, &delivery.layers)
             != ApprovalHandling::Park
         {
             return Ok(None);
@@ -388,7 +388,7 @@ impl Runtime {
                 known.and_then(|row| reusable_work_approval(row, task, tree.is_some()))
             {
                 found = Ok(word);
-                return Ok(changed.map(store_batch_of_approval));
+                return Ok(changed.map(approval_row_batch));
             }
             // A new question: its text and its time come from the verifier, what it lacks from the
             // policy.
@@ -423,7 +423,7 @@ impl Runtime {
                 to_tell: true,
                 ..WorkApprovalState::from_approval_row(row.clone(), row.at)
             });
-            Ok(Some(store_batch_of_approval(row)))
+            Ok(Some(approval_row_batch(row)))
         })?;
         found
     }
@@ -555,7 +555,7 @@ pub(crate) fn find_open_approval(
     }
 }
 
-fn store_batch_of_approval(row: StoredApprovalRequest) -> AppendBatch {
+fn approval_row_batch(row: StoredApprovalRequest) -> AppendBatch {
     AppendBatch {
         approvals: vec![row],
         durable: true,

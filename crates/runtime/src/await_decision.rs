@@ -8,7 +8,7 @@ use std::time::Duration;
 use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
-use checkrein_core::evidence::{EvidenceOrigin, EvidenceSummary};
+use checkrein_core::evidence::{EvidenceProducer, EvidenceSummary};
 use checkrein_core::explain::DecisionExplanation;
 use checkrein_core::ids::{EventSeq, ScopeId, SessionId, SourceName};
 use checkrein_core::input::{EvidenceArrived, Input, NewestActNumbers, TreeReadingArrived};
@@ -246,7 +246,7 @@ impl Runtime {
             session,
             policy,
             &wanted,
-            EvidenceOrigin::Gate,
+            EvidenceProducer::Gate,
             true,
             since,
             message,
@@ -333,7 +333,7 @@ impl Runtime {
                 let moved = before
                     .reading
                     .changed_paths_between_readings(&look.reading, None);
-                external_writes::record_external_writes(&self.place, &moved);
+                external_writes::record_writes_between_checks(&self.place, &moved);
             }
             let acts = look.reading.fact.acts.unwrap_or_default();
             (looks.cache_final_tree_snapshot(look), acts)

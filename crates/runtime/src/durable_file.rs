@@ -131,7 +131,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 /// If the file system does not let us, or another process does not let go of it.
-pub fn lock_file(path: &Path) -> io::Result<File> {
+pub fn acquire_file_lock(path: &Path) -> io::Result<File> {
     lock_file_with_timeout(path, LOCK_TIMEOUT)
 }
 
@@ -229,7 +229,7 @@ mod tests {
     fn a_lock_that_another_holds_is_not_waited_for_without_end() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("held.json");
-        let first = lock_file(&file).unwrap();
+        let first = acquire_file_lock(&file).unwrap();
         let error = lock_file_with_timeout(&file, Duration::ZERO).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
         assert!(error.to_string().contains("held.lock"), "{error}");

@@ -74,7 +74,7 @@ pub(crate) struct StoredCheckRun {
 impl TimedEvidence {
     /// When the run began. Older builds kept only when it ended, so for their runs this is an
     /// estimate.
-    fn check_run_start_time(&self) -> UnixMillis {
+    fn start_of_check_run(&self) -> UnixMillis {
         let tries = u64::from(self.evidence.tries.max(1));
         let ran_ms = self.evidence.duration_ms.saturating_mul(tries);
         let before = UnixMillis(self.at.0.saturating_sub(ran_ms));
@@ -113,7 +113,7 @@ pub(crate) fn decode_check_run(id: Digest, bytes: &[u8]) -> Option<StoredCheckRu
     Some(StoredCheckRun {
         id,
         at: kept.at,
-        began: kept.check_run_start_time(),
+        began: kept.start_of_check_run(),
         acts: kept.acts,
         evidence: kept.evidence,
     })

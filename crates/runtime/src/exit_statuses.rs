@@ -59,7 +59,7 @@ pub fn analyse_exit_statuses(
     };
     let project = ScriptProjectView {
         text: &file,
-        entry: &|path| project_entry_at_path(&root.join(path)),
+        entry: &|path| kind_of_entry_at_path(&root.join(path)),
         sh_is_bash: sh_is_bash(env),
         folders: &|path| sorted_subfolder_names(&root.join(path)),
         has_program: &|program| program_exists(program, "", root, env),
@@ -95,7 +95,7 @@ fn sorted_subfolder_names(path: &Path) -> Vec<String> {
 }
 
 /// What is at a path; `None` if that cannot be found out.
-fn project_entry_at_path(path: &Path) -> Option<ProjectPathKind> {
+fn kind_of_entry_at_path(path: &Path) -> Option<ProjectPathKind> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Some(ProjectPathKind::Folder),
         Ok(found) if found.is_file() => Some(ProjectPathKind::File {

@@ -31,12 +31,12 @@ pub(crate) const SECOND_WAIT: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Records that these files were written while no check ran.
-pub(crate) fn record_external_writes(place: &TreeAndStateFolder, paths: &[String]) {
+pub(crate) fn record_writes_between_checks(place: &TreeAndStateFolder, paths: &[String]) {
     if paths.is_empty() {
         return;
     }
     let now = place.system.now_millis();
-    let mut all = read_external_writes(place);
+    let mut all = read_external_writes_record(place);
     all.retain(|(_, path)| !paths.contains(path));
     // One line per file: a name with a line feed would read as two.
     let named = paths.iter().filter(|path| !path.contains('\n'));
@@ -131,14 +131,14 @@ pub(crate) fn wait_until_files_unchanged(
 
 /// The files that are known to be written by others.
 pub(crate) fn externally_written_files(place: &TreeAndStateFolder) -> Vec<String> {
-    read_external_writes(place)
+    read_external_writes_record(place)
         .into_iter()
         .map(|(_, path)| path)
         .collect()
 }
 
 /// The known files, with the time at which each was last seen to be written.
-fn read_external_writes(place: &TreeAndStateFolder) -> Vec<(UnixMillis, String)> {
+fn read_external_writes_record(place: &TreeAndStateFolder) -> Vec<(UnixMillis, String)> {
     let text = durable_file::read_limited_text_file(
         &external_writes_record_path(place),
         durable_file::MAX_CONFIG_BYTES,
@@ -223,12 +223,12 @@ mod tests {
     #[test]
     fn what_was_seen_is_known_for_an_hour() {
         let tree = Tree::new();
-        record_external_writes(&tree.place, &[]);
+        record_writes_between_checks(&tree.place, &[]);
         assert!(!external_writes_record_path(&tree.place).exists());
-        record_external_writes(&tree.place, &names(&["a", "two\nlines", "b c"]));
+        record_writes_between_checks(&tree.place, &names(&["a", "two\nlines", "b c"]));
         assert_eq!(externally_written_files(&tree.place), ["a", "b c"]);
         tree.clock.sleep(ENTRY_LIFETIME - Duration::from_secs(1));
-        record_external_writes(&tree.place, &names(&["a"]));
+        record_writes_between_checks(&tree.place, &names(&["a"]));
         assert_eq!(externally_written_files(&tree.place), ["b c", "a"]);
         tree.clock.sleep(Duration::from_secs(1));
         assert_eq!(externally_written_files(&tree.place), ["a"]);
@@ -238,7 +238,7 @@ mod tests {
     fn the_newest_are_known_and_no_more_than_so_many() {
         let tree = Tree::new();
         let many: Vec<String> = (0..MAX_FILES + 2).map(|at| at.to_string()).collect();
-        record_external_writes(&tree.place, &many);
+        record_writes_between_checks(&tree.place, &many);
         assert_eq!(externally_written_files(&tree.place), many[2..]);
     }
 

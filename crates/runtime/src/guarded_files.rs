@@ -38,7 +38,7 @@ pub struct GuardedFileDigests {
 
 /// The guarded files at some time, and the texts and folder that the session was sealed with.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct SessionSealRecord {
+pub(crate) struct SessionPolicySealRecord {
     pub(crate) sealed: PolicySources,
     seen: GuardedFileDigests,
     #[serde(default)]
@@ -151,7 +151,7 @@ pub mod held_config {
         news: &ConfigHeldDespiteEdit,
     ) -> io::Result<()> {
         // Read and written under the lock: two hooks may notice an edit at once.
-        let _lock = durable_file::lock_file(&config_held_despite_edit_path(state))?;
+        let _lock = durable_file::acquire_file_lock(&config_held_despite_edit_path(state))?;
         let mut all = read_configs_held_despite_edit(state)?;
         if all.iter().all(|held| held.root != news.root) {
             all.push(news.clone());
@@ -176,7 +176,7 @@ pub mod held_config {
             return Ok(());
         }
         // An unreadable file counts as empty here: a person is sealing and decides anew.
-        let _lock = durable_file::lock_file(&config_held_despite_edit_path(state))?;
+        let _lock = durable_file::acquire_file_lock(&config_held_despite_edit_path(state))?;
         let mut all = read_configs_held_despite_edit(state).unwrap_or_default();
         all.retain(|held| {
             !(held.root == root || held.root.starts_with(root) && from.starts_with(&held.root))
@@ -225,7 +225,7 @@ impl Runtime {
             Ok(compiled) => compiled,
             Err(error) => self.fallback_policy(error)?,
         };
-        let guard = self.encode_seal_record(&compiled);
+        let guard = self.encode_policy_seal_record(&compiled);
         let equipped = exit_statuses::runnable_verifiers(&self.place, &compiled.policy);
         Ok(PolicyToSeal {
             compiled,
@@ -234,9 +234,9 @@ impl Runtime {
         })
     }
 
-    fn encode_seal_record(&self, compiled: &CompiledPolicy) -> Option<Vec<u8>> {
+    fn encode_policy_seal_record(&self, compiled: &CompiledPolicy) -> Option<Vec<u8>> {
         let root = &self.place.root;
-        let guard = SessionSealRecord {
+        let guard = SessionPolicySealRecord {
             sealed: compiled.sources.clone(),
             seen: (self.guarded_reader.as_ref()?)(root),
             root: Some(root.clone()),
@@ -253,7 +253,7 @@ impl Runtime {
     ///
     /// # Errors
     /// If the store or the log cannot be read.
-    pub fn seal_origin(
+    pub fn root_and_profile_at_seal(
         &self,
         session: &SessionId,
     ) -> Result<Option<RootAndProfileOfSession>, RuntimeError> {
@@ -358,7 +358,7 @@ impl Runtime {
         let Some(before) = self.store.read_blob(&blob)? else {
             return Ok(());
         };
-        let Ok(before) = serde_json::from_slice::<SessionSealRecord>(&before) else {
+        let Ok(before) = serde_json::from_slice::<SessionPolicySealRecord>(&before) else {
             return Ok(());
         };
         let root = before.root.unwrap_or_else(|| root.to_owned());
@@ -388,7 +388,7 @@ impl Runtime {
             true => (self.policy_compiler)().map_or(before.sealed, |compiled| compiled.sources),
             false => before.sealed,
         };
-        let guard = SessionSealRecord {
+        let guard = SessionPolicySealRecord {
             sealed,
             seen: now,
             root: Some(root),
@@ -414,7 +414,7 @@ impl Runtime {
     ///
     /// # Errors
     /// If the config has a mistake, or the store cannot be written.
-    pub fn reseal_session(
+    pub fn reseal_session_with_current_policy(
         &self,
         session: &SessionId,
         by: &str,
@@ -422,7 +422,7 @@ impl Runtime {
         let compiled = (self.policy_compiler)()?;
         let blob = compiled.policy.to_policy_blob();
         let policy = Digest::hash_bytes(&blob);
-        let guard = self.encode_seal_record(&compiled);
+        let guard = self.encode_policy_seal_record(&compiled);
         let mut renewed = Ok(None);
         self.store.transact_on_session(session, &mut |tail| {
             let loaded = match log_reader::load_session_state(session, tail) {

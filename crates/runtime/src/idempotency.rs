@@ -36,7 +36,7 @@ fn tool_event_dedup_key(delivery: &EventDelivery<'_>) -> Option<String> {
 }
 
 /// What is known about a delivery.
-pub(crate) struct KnownDelivery {
+pub(crate) struct DeliveryKeyAndFirstSeq {
     /// The key to store it under.
     pub(crate) key: Option<String>,
     /// The place of its first delivery, if there was one.
@@ -52,11 +52,11 @@ pub(crate) fn find_known_delivery(
     delivery: &EventDelivery<'_>,
     (state, scope, now): (&SessionState, &ScopeId, UnixMillis),
     asked: Option<Digest>,
-) -> Result<KnownDelivery, RuntimeError> {
+) -> Result<DeliveryKeyAndFirstSeq, RuntimeError> {
     // Stops and prompts have no native id: they are compared by what they say.
     let Some(mut key) = tool_event_dedup_key(delivery) else {
         let first = find_original_of_redelivery(session, tail, delivery, state, scope, now)?;
-        return Ok(KnownDelivery { key: None, first });
+        return Ok(DeliveryKeyAndFirstSeq { key: None, first });
     };
     let mut known = tail.find_seq_by_idempotency_key(&key)?;
     // Each event under a reused id has a key that names the one before it.
@@ -85,7 +85,7 @@ pub(crate) fn find_known_delivery(
         (key, known) = (next, behind);
     }
     let (key, first) = (Some(key), known);
-    Ok(KnownDelivery { key, first })
+    Ok(DeliveryKeyAndFirstSeq { key, first })
 }
 
 /// Whether the event at `first` is over, so that this is another call of the same id, or the return

@@ -82,7 +82,7 @@ pub use guarded_files::{
     held_config,
 };
 pub use host_verifiers::{HostFunctionVerdict, HostVerifiers};
-pub use manual_check::{CheckReport, CheckResult};
+pub use manual_check::{CheckResult, ManualCheckReport};
 pub use middleware::{
     BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion, FrontEndMiddlewareStages, Middleware,
     MiddlewareLayer, MiddlewareRegistration, MiddlewareRegistry, MiddlewareSessionContext,

@@ -24,7 +24,7 @@ pub(crate) fn load_session_state(
     // A cache that cannot be used is no error: everything is folded from the start.
     let cached = tail
         .newest_state_cache()?
-        .and_then(|(at, cache)| decode_state_cache(&cache).map(|state| (at, state)));
+        .and_then(|(at, cache)| decode_cached_session_state(&cache).map(|state| (at, state)));
     let (cached_at, mut state) = cached.unwrap_or_default();
     for raw in tail.events_after(cached_at)? {
         fold_event(session, &mut state, &raw)?;
@@ -83,7 +83,7 @@ pub(crate) fn decode_event(
     }
 }
 
-fn decode_state_cache(cache: &CachedSessionState) -> Option<SessionState> {
+fn decode_cached_session_state(cache: &CachedSessionState) -> Option<SessionState> {
     if cache.core_version != CORE_VERSION {
         return None;
     }
@@ -136,7 +136,7 @@ mod tests {
     fn a_state_is_cached_unless_it_is_large() {
         let mut state = SessionState::default();
         state.policy = Some(Digest::hash_bytes(b"policy"));
-        let kept = encode_state_cache(&state).and_then(|cache| decode_state_cache(&cache));
+        let kept = encode_state_cache(&state).and_then(|cache| decode_cached_session_state(&cache));
         assert_eq!(kept.as_ref(), Some(&state));
         state.cursors = vec![(ScopeId::main_scope(), "c".repeat(MAX_CACHE_BYTES))];
         assert!(encode_state_cache(&state).is_none());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use checkrein_core::accept::TruthValue;
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::{Evidence, EvidenceOrigin, InconclusiveCause, Verdict};
+use checkrein_core::evidence::{Evidence, EvidenceProducer, InconclusiveCause, Verdict};
 use checkrein_core::ids::{SessionId, VerifierName};
 use checkrein_core::policy::{Policy, Stance, VerifierSpec, VerifierTier};
 
@@ -17,7 +17,7 @@ use crate::verification::{ReturnedEvidence, VerificationRequest};
 
 /// The result of `check`.
 #[derive(Debug, Clone)]
-pub struct CheckReport {
+pub struct ManualCheckReport {
     /// The value of `accept`, with stances applied; of the named verifiers only, if some were
     /// named.
     pub value: TruthValue,
@@ -29,7 +29,7 @@ pub struct CheckReport {
     pub large_files: Vec<String>,
 }
 
-/// One verifier's part of a [`CheckReport`].
+/// One verifier's part of a [`ManualCheckReport`].
 #[derive(Debug, Clone)]
 pub struct CheckResult {
     /// Whether `accept` names it.
@@ -52,7 +52,7 @@ impl Runtime {
         use_cache: bool,
         patience: Deadline<'_>,
         progress: &(dyn Fn(VerificationProgress) + Sync),
-    ) -> Result<CheckReport, RuntimeError> {
+    ) -> Result<ManualCheckReport, RuntimeError> {
         // Acts are counted before the tree is read, as at a stop: one that comes meanwhile voids
         // what is found.
         let (began, acts) = (
@@ -109,7 +109,7 @@ impl Runtime {
             session,
             policy,
             &wanted,
-            EvidenceOrigin::Manual,
+            EvidenceProducer::Manual,
             use_cache,
             None,
             None,
@@ -152,7 +152,7 @@ impl Runtime {
             // Named verifiers count by themselves: the worst of them is the result.
             names.iter().map(truth).min().unwrap_or(TruthValue::True)
         };
-        Ok(CheckReport {
+        Ok(ManualCheckReport {
             value,
             tree: reading.fact.tree,
             checks,

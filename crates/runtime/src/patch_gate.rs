@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use checkrein_core::input::{Input, PatchCheckedAgainstTree};
-use checkrein_core::tool_action::{CommandInToolArguments, ToolAction};
+use checkrein_core::tool_action::{ScriptOrArgvOfToolCall, ToolAction};
 use checkrein_execpolicy::{
     ParsedShellScriptCache, PatchApplyingCommand, PatchTextSource, PatchTool,
 };
@@ -75,10 +75,10 @@ pub(crate) fn dry_run_requested_patch(
 fn patch_requested_by_tool_call(action: &ToolAction) -> Option<PatchSource> {
     match (&action.patch, &action.command) {
         (Some(text), _) => Some(PatchSource::Patch(text.clone())),
-        (None, Some(CommandInToolArguments::Script(script))) if may_contain_patch(script) => {
+        (None, Some(ScriptOrArgvOfToolCall::Script(script))) if may_contain_patch(script) => {
             Some(PatchSource::Script(script.clone()))
         }
-        (None, Some(CommandInToolArguments::Argv(argv)))
+        (None, Some(ScriptOrArgvOfToolCall::Argv(argv)))
             if argv.iter().any(|word| may_contain_patch(word)) =>
         {
             Some(PatchSource::Words(argv.clone()))
@@ -97,7 +97,7 @@ fn check_patch_within_time(
         .stack_size(STACK_BYTES)
         .spawn(move || {
             // If it took too long, nobody listens any more.
-            let _ = send.send(check_patches_in_call(&asked));
+            let _ = send.send(check_patches_against_tree(&asked));
         });
     if let Err(error) = looks {
         return Some(unchecked_patch_refusal(&format!(
@@ -122,7 +122,7 @@ fn unchecked_patch_refusal(why: &str) -> PatchCheckedAgainstTree {
     }
 }
 
-fn check_patches_in_call(asked: &PatchRequest) -> Option<PatchCheckedAgainstTree> {
+fn check_patches_against_tree(asked: &PatchRequest) -> Option<PatchCheckedAgainstTree> {
     let commands = match &asked.what {
         PatchSource::Patch(text) => vec![PatchApplyingCommand {
             tool: PatchTool::ApplyPatch,

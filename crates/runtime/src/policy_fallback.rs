@@ -14,7 +14,7 @@ use crate::config::{
     CompiledPolicy, ConfigError, PolicySources, RequestedConfigProfile, RetentionLimits,
 };
 use crate::error::RuntimeError;
-use crate::guarded_files::SessionSealRecord;
+use crate::guarded_files::SessionPolicySealRecord;
 use crate::log_reader;
 use crate::runtime::Runtime;
 
@@ -56,7 +56,7 @@ struct EarlierSealedPolicy {
 impl Runtime {
     /// Goes on with an older policy where the config of a new session cannot be used.
     #[must_use]
-    pub fn with_policy_fallback(mut self, fallback: UnusableConfigFallback) -> Self {
+    pub fn with_unusable_config_fallback(mut self, fallback: UnusableConfigFallback) -> Self {
         self.fallback = Some(fallback);
         self
     }
@@ -153,7 +153,7 @@ impl Runtime {
 fn sealed_policy_with_seal_record(
     session: &SessionId,
     tail: &dyn SessionTransactionView,
-) -> Result<Option<(Policy, SessionSealRecord)>, RuntimeError> {
+) -> Result<Option<(Policy, SessionPolicySealRecord)>, RuntimeError> {
     if tail.last_seq() == EventSeq(0) {
         return Ok(None);
     }
@@ -174,7 +174,7 @@ fn sealed_policy_with_seal_record(
 /// profile and trust.
 fn reuse_policy_seal_if_same_terms(
     policy: Policy,
-    guard: SessionSealRecord,
+    guard: SessionPolicySealRecord,
     fallback: &UnusableConfigFallback,
     root: &PathBuf,
 ) -> Option<EarlierSealedPolicy> {

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use checkrein_core::input::{RuleDecision, ToolKind};
-use checkrein_core::tool_action::{CommandInToolArguments, ToolAction};
+use checkrein_core::tool_action::{ScriptOrArgvOfToolCall, ToolAction};
 use checkrein_execpolicy::{
     EffectPolicy, ParsedShellScriptCache, RuleSet, UnmatchedDecision,
     evaluate_argv_with_script_cache, evaluate_parsed_script, is_read_only_command,
@@ -42,10 +42,10 @@ pub(crate) fn is_call_read_only_with_scripts(
     });
     let start = start_folders::call_start_folders(action, root, root);
     let (facts, touched) = match &action.command {
-        Some(CommandInToolArguments::Script(script)) => {
+        Some(ScriptOrArgvOfToolCall::Script(script)) => {
             evaluate_parsed_script(scripts, &rules, script, &start)
         }
-        Some(CommandInToolArguments::Argv(argv)) => {
+        Some(ScriptOrArgvOfToolCall::Argv(argv)) => {
             evaluate_argv_with_script_cache(scripts, &rules, argv, &start)
         }
         None => {

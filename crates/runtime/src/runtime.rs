@@ -15,7 +15,7 @@ use checkrein_core::ids::{AgentName, EventSeq, ScopeId, SessionId};
 use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::SessionState;
-use checkrein_store::{EffectClaim, SessionTransactionView, Store};
+use checkrein_store::{EffectClaimGuard, SessionTransactionView, Store};
 
 use crate::config::{CompiledPolicy, ConfigError};
 use crate::error::RuntimeError;
@@ -233,7 +233,7 @@ impl Runtime {
     pub fn claim_conversation(
         &self,
         session: &SessionId,
-    ) -> Result<Option<EffectClaim>, RuntimeError> {
+    ) -> Result<Option<EffectClaimGuard>, RuntimeError> {
         // The prefix keeps this claim apart from those of checks.
         let key = Digest::hash_parts([&b"conversation"[..], session.as_str().as_bytes()]);
         Ok(self.store.try_claim_effect(&key)?)
@@ -408,7 +408,12 @@ mod tests {
                 .transcript_cursor(&session, &ScopeId::main_scope())
                 .unwrap();
             assert_eq!(cursor.as_deref(), Some(""));
-            assert!(runtime.seal_origin(&session).unwrap().is_some());
+            assert!(
+                runtime
+                    .root_and_profile_at_seal(&session)
+                    .unwrap()
+                    .is_some()
+            );
             Ok(None)
         });
         held.unwrap();

@@ -194,9 +194,12 @@ impl Runtime {
             arguments: &arguments,
             history: &history,
         };
-        let heard =
-            Self::second_model_reviewer(&terms.model, &self.place.model_environment(), patience)
-                .ask_model_to_review_tool_call(planned);
+        let heard = Self::second_model_reviewer(
+            &terms.model,
+            &self.place.env_vars_for_model_requests(),
+            patience,
+        )
+        .ask_model_to_review_tool_call(planned);
         let mut fact = veto_fact_from_model_opinion(heard);
         if shown != args {
             // A rewrite that was made from hidden text cannot be used.
@@ -242,9 +245,12 @@ impl Runtime {
             summary: &summary,
             history: &history,
         };
-        let heard =
-            Self::second_model_reviewer(&terms.model, &self.place.model_environment(), patience)
-                .rate_step(taken);
+        let heard = Self::second_model_reviewer(
+            &terms.model,
+            &self.place.env_vars_for_model_requests(),
+            patience,
+        )
+        .rate_step(taken);
         let tokens = output_tokens(&heard);
         Ok(match heard.result {
             Err(silent) => ModelProgressRating {

@@ -27,7 +27,7 @@ use crate::run_environment;
 pub trait System: FileSystem {
     /// Waits until `ready` returns true, calling it again and again. A call may block only if it is
     /// told that it may.
-    fn wait_until_ready(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool);
+    fn wait_for_condition(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool);
 
     /// Announces a thread that is about to start; the returned number identifies it.
     fn register_thread(&self) -> u64;
@@ -95,7 +95,7 @@ impl dyn System + '_ {
     pub(crate) fn receive_from_channel<T>(&self, receiver: &Receiver<T>) -> Option<T> {
         // Blocks only where it may: in a simulation another thread decides who goes on.
         let mut received = None;
-        self.wait_until_ready(&mut |may_block| {
+        self.wait_for_condition(&mut |may_block| {
             received = match may_block {
                 ThreadBlockingPermission::Yes => Some(receiver.recv().map_err(|RecvError| ())),
                 ThreadBlockingPermission::No => match receiver.try_recv() {
@@ -112,7 +112,7 @@ impl dyn System + '_ {
     /// Locks a mutex. A poisoned one guards nothing here that could be half done.
     pub(crate) fn lock_mutex<'m, T>(&self, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
         let mut locked = None;
-        self.wait_until_ready(&mut |may_block| {
+        self.wait_for_condition(&mut |may_block| {
             locked = match may_block {
                 ThreadBlockingPermission::Yes => {
                     Some(mutex.lock().unwrap_or_else(PoisonError::into_inner))
@@ -178,7 +178,7 @@ impl Drop for ThreadEndNotifier<'_> {
 
 /// The machine that this process runs on.
 impl System for RealSystem {
-    fn wait_until_ready(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool) {
+    fn wait_for_condition(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool) {
         // Each call blocks by itself, so this loop does not spin.
         while !ready(ThreadBlockingPermission::Yes) {}
     }

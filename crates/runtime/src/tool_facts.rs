@@ -11,7 +11,7 @@ use checkrein_core::input::{
     ActReach, PatchCheckedAgainstTree, RuleDecision, ToolKind, ToolRequestFacts,
 };
 use checkrein_core::policy::Policy;
-use checkrein_core::tool_action::{CommandInToolArguments, ToolAction};
+use checkrein_core::tool_action::{ScriptOrArgvOfToolCall, ToolAction};
 use checkrein_execpolicy::{
     CommandStartFolders, EffectPolicy, FileChangedByCommand, FilesChangedByCommand,
     ParsedShellScriptCache, RuleSet, UnmatchedDecision, evaluate_argv_with_script_cache,
@@ -138,7 +138,7 @@ impl<'a> ToolFactsBuilder<'a> {
         let (mut facts, touched) = self.evaluate_tool_call(&rules, place);
         // A long word may have been cut in the middle of a secret, so the commands are read once
         // more from the redacted script. The decision is that of the first reading.
-        if let Some(CommandInToolArguments::Script(script)) = self.tool_command()
+        if let Some(ScriptOrArgvOfToolCall::Script(script)) = self.tool_command()
             && let Cow::Owned(hidden) = redactor.redact_text(script)
         {
             facts.commands = evaluate_parsed_script(
@@ -159,7 +159,7 @@ impl<'a> ToolFactsBuilder<'a> {
         facts
     }
 
-    fn tool_command(&self) -> Option<&'a CommandInToolArguments> {
+    fn tool_command(&self) -> Option<&'a ScriptOrArgvOfToolCall> {
         self.action?.command.as_ref()
     }
 
@@ -171,13 +171,13 @@ impl<'a> ToolFactsBuilder<'a> {
         place: ToolCallFoldersAndPatch<'_>,
     ) -> (ToolRequestFacts, FilesChangedByCommand) {
         match self.tool_command() {
-            Some(CommandInToolArguments::Argv(argv)) => evaluate_argv_with_script_cache(
+            Some(ScriptOrArgvOfToolCall::Argv(argv)) => evaluate_argv_with_script_cache(
                 &self.scripts,
                 rules,
                 argv,
                 &self.command_start_folders(place),
             ),
-            Some(CommandInToolArguments::Script(script)) => evaluate_parsed_script(
+            Some(ScriptOrArgvOfToolCall::Script(script)) => evaluate_parsed_script(
                 &self.scripts,
                 rules,
                 script,
@@ -510,11 +510,11 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::config::{self, ConfigSource, TaskDriver};
+    use crate::config::{self, NamedConfigText, TaskDriver};
 
     /// Asks all that is ever asked of one request; how often a script was parsed.
     fn parses(action: &ToolAction) -> usize {
-        let source = ConfigSource {
+        let source = NamedConfigText {
             name: "checkrein.toml".into(),
             text: "[policy]\nunmatched = \"by-effect\"\n".to_owned(),
         };
@@ -547,7 +547,7 @@ mod tests {
             ToolAction::shell_action_from_script("cd src && git apply < a.patch; rm -rf $X");
         assert_eq!(parses(&script), 1);
         let argv = |words: &[&str]| ToolAction {
-            command: Some(CommandInToolArguments::Argv(
+            command: Some(ScriptOrArgvOfToolCall::Argv(
                 words.iter().map(|word| (*word).to_owned()).collect(),
             )),
             ..ToolAction::shell_action_from_script("")

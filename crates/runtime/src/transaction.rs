@@ -7,7 +7,7 @@ use checkrein_core::decision::Decision;
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
 use checkrein_core::event::{self, EVENT_VERSION, Event};
-use checkrein_core::evidence::EvidenceOrigin;
+use checkrein_core::evidence::EvidenceProducer;
 use checkrein_core::explain::DecisionExplanation;
 use checkrein_core::ids::{EventSeq, ScopeId, SessionId, UnixMillis, VerifierName};
 use checkrein_core::input::{
@@ -27,8 +27,8 @@ use crate::error::RuntimeError;
 use crate::event_delivery::{Deadline, EventDelivery, RewrittenToolResult};
 use crate::guarded_files::PolicyToSeal;
 use crate::idempotency::{
-    KnownDelivery, event_for_repeated_input, find_known_delivery, recorded_decision_on_input,
-    scope_id_of_input,
+    DeliveryKeyAndFirstSeq, event_for_repeated_input, find_known_delivery,
+    recorded_decision_on_input, scope_id_of_input,
 };
 use crate::known_scope::ScopeBeforeEvent;
 use crate::middleware::UnredactedEventTexts;
@@ -395,7 +395,7 @@ impl Runtime {
             _ => None,
         };
         // Another entry may have delivered the same event: then the recorded answer counts.
-        let KnownDelivery { key, first: known } =
+        let DeliveryKeyAndFirstSeq { key, first: known } =
             find_known_delivery(session, tail, delivery, (&state, &scope, now), asked)?;
         if let Some(known) = known {
             let answer = recorded_decision_on_input(session, tail, known, &delivery.input)?;
@@ -470,7 +470,7 @@ impl Runtime {
         // A call that is denied does nothing, so it counts as no act.
         let reach = reach.filter(|_| acts::is_call_not_denied(made.decision.as_ref()));
         batch.act = acts::widest_tool_act_reach([reach, unreported])
-            .map(|reach| self.build_tool_act(reach));
+            .map(|reach| self.tool_act_with_reach(reach));
         let parked = question
             .and_then(|question| question.record_approval_outcome(&made, &state, &mut batch));
         let StateMachineStep {
@@ -677,7 +677,12 @@ impl Runtime {
                     let (content, _) =
                         verifier_content_and_voiding_act(state, scope, spec, *subject);
                     Some(StoredCheckRequest {
-                        key: self.evidence_content_key(policy, spec, content, EvidenceOrigin::Gate),
+                        key: self.evidence_content_key(
+                            policy,
+                            spec,
+                            content,
+                            EvidenceProducer::Gate,
+                        ),
                         verifier: verifier.clone(),
                         stop,
                     })

@@ -109,7 +109,7 @@ impl StopTreeSnapshots {
         let part = a_look.unwrap_or_default() / SNAPSHOT_TIME_FRACTION;
         let until = now + part.min(MAX_SHARED_WAIT);
         self.system
-            .wait_until_ready(&mut |may_block| match may_block {
+            .wait_for_condition(&mut |may_block| match may_block {
                 ThreadBlockingPermission::Yes => {
                     let left = until.saturating_duration_since(self.system.monotonic_now());
                     let busy = lock_unpoisoned(&self.busy);

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{
-    self, Evidence, EvidenceOrigin, Finding, InconclusiveCause, Retryability, Verdict,
+    self, Evidence, EvidenceProducer, Finding, InconclusiveCause, Retryability, Verdict,
 };
 use checkrein_core::ids::{SessionId, UnixMillis, VerifierName};
 use checkrein_core::policy::{Policy, VerdictSubjectKind, VerifierSpec, VerifierTier};
-use checkrein_store::{EffectClaim, EvidenceFinality, StoredApprovalRequest};
+use checkrein_store::{EffectClaimGuard, EvidenceFinality, StoredApprovalRequest};
 use checkrein_verifiers::judge::JudgeInput;
 use checkrein_verifiers::tree::TreeReadResult;
 use checkrein_verifiers::{VerifierJob, VerifierReport};
@@ -33,7 +33,7 @@ use crate::{approvals, check_logs, evidence_codec, exit_statuses, writing_checks
 mod disturbed;
 
 use self::disturbed::{
-    CheckRunInterference, DisturbedCheck, DisturbedRun, mark_evidence_inconclusive,
+    CheckRunInterference, DisturbedCheck, DisturbedCheckRun, mark_evidence_inconclusive,
 };
 
 /// The pause between two looks for evidence that another process is finding.
@@ -74,13 +74,13 @@ impl Runtime {
         policy: &Policy,
         spec: &VerifierSpec,
         subject: Digest,
-        origin: EvidenceOrigin,
+        origin: EvidenceProducer,
     ) -> Digest {
         // Neither acts nor sessions are part of the key: sessions that did different things share
         // their runs, and a later failure takes the place of an earlier pass.
         let origin = match origin {
-            EvidenceOrigin::Gate => &b"gate"[..],
-            EvidenceOrigin::Manual => b"manual",
+            EvidenceProducer::Gate => &b"gate"[..],
+            EvidenceProducer::Manual => b"manual",
         };
         Digest::hash_parts([
             &spec.verifier_definition_digest().as_bytes()[..],
@@ -104,7 +104,7 @@ impl Runtime {
         session: impl Into<Option<&'s SessionId>>,
         policy: &Policy,
         wanted: &[VerificationRequest],
-        origin: EvidenceOrigin,
+        origin: EvidenceProducer,
         use_cache: bool,
         since: Option<UnixMillis>,
         message: Option<&str>,
@@ -168,17 +168,17 @@ impl Runtime {
             drop(sender);
             while let Some(found) = system.receive_from_channel(&receiver) {
                 match found? {
-                    FirstCheckRunOutcome::Evidence(done) => {
+                    EvidenceOrDisturbedCheck::Evidence(done) => {
                         batch.report_check_finished(&done);
                         on_done(*done)?;
                     }
-                    FirstCheckRunOutcome::Disturbed(again) => moved.push(again),
+                    EvidenceOrDisturbedCheck::Disturbed(again) => moved.push(again),
                 }
             }
             Ok::<(), RuntimeError>(())
         })?;
         // Second round: disturbed checks run one after another, with nothing of ours beside them.
-        let wait = batch.wait_needed_for_external_writers(&moved)?;
+        let wait = batch.external_file_writers_wait_time(&moved)?;
         let wait_until = wait.map(|wait| system.monotonic_now() + wait);
         for again in moved {
             let done = batch.rerun_disturbed_check(*again, wait_until)?;
@@ -199,7 +199,7 @@ pub(crate) struct VerificationBatch<'a> {
     /// Files that count whatever ignore files say; asked for once, if anything has to run.
     tracked: OnceLock<TrackedFiles>,
     pub(crate) policy: &'a Policy,
-    pub(crate) origin: EvidenceOrigin,
+    pub(crate) origin: EvidenceProducer,
     use_cache: bool,
     /// When the task began, if this is for one.
     pub(crate) since: Option<UnixMillis>,
@@ -212,10 +212,10 @@ pub(crate) struct VerificationBatch<'a> {
     pub(crate) looks: &'a StopTreeSnapshots,
     /// Claims on checks that run once more, alone. A thread that waits for another process gives
     /// them back, since that process may wait for them.
-    kept: Mutex<Vec<(VerifierName, EffectClaim)>>,
+    kept: Mutex<Vec<(VerifierName, EffectClaimGuard)>>,
 }
 
-pub(crate) enum FirstCheckRunOutcome<'a> {
+pub(crate) enum EvidenceOrDisturbedCheck<'a> {
     Evidence(Box<ReturnedEvidence>),
     Disturbed(Box<DisturbedCheck<'a>>),
 }
@@ -229,13 +229,13 @@ pub(crate) struct CheckExecutionResult {
 }
 
 /// Known evidence, or the right to run the check.
-enum EvidenceOrCheckClaim {
+enum KnownEvidenceOrRunClaim {
     Known(Box<ReturnedEvidence>),
-    Claimed(EffectClaim),
+    Claimed(EffectClaimGuard),
     Unavailable(Box<ReturnedEvidence>),
 }
 
-pub(crate) type FirstCheckRunResult<'a> = Result<FirstCheckRunOutcome<'a>, RuntimeError>;
+pub(crate) type FirstCheckRunResult<'a> = Result<EvidenceOrDisturbedCheck<'a>, RuntimeError>;
 
 impl<'a> VerificationBatch<'a> {
     pub(crate) fn system_interface(&self) -> &'a dyn System {
@@ -255,9 +255,9 @@ impl<'a> VerificationBatch<'a> {
     ) {
         let found = self.obtain_evidence(spec, wanted, busy);
         // A run records its time itself, before it reads the tree.
-        let by_run = |found: &FirstCheckRunOutcome<'_>| match found {
-            FirstCheckRunOutcome::Evidence(done) => done.run_here,
-            FirstCheckRunOutcome::Disturbed(_) => true,
+        let by_run = |found: &EvidenceOrDisturbedCheck<'_>| match found {
+            EvidenceOrDisturbedCheck::Evidence(done) => done.run_here,
+            EvidenceOrDisturbedCheck::Disturbed(_) => true,
         };
         if !found.as_ref().is_ok_and(by_run) {
             self.looks.record_evidence_time();
@@ -293,16 +293,16 @@ impl<'a> VerificationBatch<'a> {
             };
             let done =
                 self.put_evidence(self.evidence_cache_key(spec, subject), evidence, found)?;
-            return Ok(FirstCheckRunOutcome::Evidence(Box::new(done)));
+            return Ok(EvidenceOrDisturbedCheck::Evidence(Box::new(done)));
         }
         // Neither a person's answer nor a host's function has a run that could be claimed.
         if spec.tier == VerifierTier::Person {
-            return Ok(FirstCheckRunOutcome::Evidence(Box::new(
+            return Ok(EvidenceOrDisturbedCheck::Evidence(Box::new(
                 self.person_evidence(spec, subject)?,
             )));
         }
         if spec.subject == VerdictSubjectKind::Stop {
-            return Ok(FirstCheckRunOutcome::Evidence(Box::new(
+            return Ok(EvidenceOrDisturbedCheck::Evidence(Box::new(
                 self.run_host_verifier(spec, subject)?,
             )));
         }
@@ -310,10 +310,11 @@ impl<'a> VerificationBatch<'a> {
         let key = self.evidence_cache_key(spec, subject);
         let claim =
             match self.known_evidence_or_run_claim(spec, subject, key, acts, wanted.again)? {
-                EvidenceOrCheckClaim::Known(done) | EvidenceOrCheckClaim::Unavailable(done) => {
-                    return Ok(FirstCheckRunOutcome::Evidence(done));
+                KnownEvidenceOrRunClaim::Known(done)
+                | KnownEvidenceOrRunClaim::Unavailable(done) => {
+                    return Ok(EvidenceOrDisturbedCheck::Evidence(done));
                 }
-                EvidenceOrCheckClaim::Claimed(claim) => claim,
+                KnownEvidenceOrRunClaim::Claimed(claim) => claim,
             };
         match spec.subject {
             VerdictSubjectKind::Message => {
@@ -323,7 +324,7 @@ impl<'a> VerificationBatch<'a> {
                 return self.run_final_message_check(spec, subject, key, &claim, theirs);
             }
             VerdictSubjectKind::Answer => {
-                let theirs = self.origin == EvidenceOrigin::Gate && self.case.is_none();
+                let theirs = self.origin == EvidenceProducer::Gate && self.case.is_none();
                 return self.run_final_message_check(spec, subject, key, &claim, theirs);
             }
             VerdictSubjectKind::Tree | VerdictSubjectKind::Stop => {}
@@ -336,7 +337,7 @@ impl<'a> VerificationBatch<'a> {
             Ok(before) => before,
             Err(why) => {
                 self.ensure_not_cancelled()?;
-                return Ok(FirstCheckRunOutcome::Evidence(Box::new(
+                return Ok(EvidenceOrDisturbedCheck::Evidence(Box::new(
                     self.unreadable_tree_evidence(spec, subject, key, &why),
                 )));
             }
@@ -346,12 +347,14 @@ impl<'a> VerificationBatch<'a> {
         let written = writing_checks::recorded_check_writes(&self.runtime.place, spec).paths;
         if !written.is_empty() {
             self.keep_rerun_claim(spec, claim);
-            return Ok(FirstCheckRunOutcome::Disturbed(Box::new(DisturbedCheck {
-                spec,
-                written,
-                disturbed: None,
-                again: wanted.again,
-            })));
+            return Ok(EvidenceOrDisturbedCheck::Disturbed(Box::new(
+                DisturbedCheck {
+                    spec,
+                    written,
+                    disturbed: None,
+                    again: wanted.again,
+                },
+            )));
         }
         let run = self.run_check(spec, &claim);
         self.ensure_not_cancelled()?;
@@ -365,7 +368,7 @@ impl<'a> VerificationBatch<'a> {
             Ok(after) => after,
             Err(why) => {
                 self.ensure_not_cancelled()?;
-                return Ok(FirstCheckRunOutcome::Evidence(Box::new(
+                return Ok(EvidenceOrDisturbedCheck::Evidence(Box::new(
                     self.unreadable_tree_evidence(spec, subject, key, &why),
                 )));
             }
@@ -377,17 +380,19 @@ impl<'a> VerificationBatch<'a> {
         if is_cut || written.is_empty() && is_subject_unchanged(spec, was, is) {
             let done =
                 self.record_check_run(spec, run, &before, is, CheckRunInterference::Undisturbed)?;
-            return Ok(FirstCheckRunOutcome::Evidence(Box::new(done)));
+            return Ok(EvidenceOrDisturbedCheck::Evidence(Box::new(done)));
         }
         // The claim is kept for the second run. Released here, another process could start the same
         // check in between.
         self.keep_rerun_claim(spec, claim);
-        Ok(FirstCheckRunOutcome::Disturbed(Box::new(DisturbedCheck {
-            spec,
-            written,
-            disturbed: Some(DisturbedRun { run, before, after }),
-            again: wanted.again,
-        })))
+        Ok(EvidenceOrDisturbedCheck::Disturbed(Box::new(
+            DisturbedCheck {
+                spec,
+                written,
+                disturbed: Some(DisturbedCheckRun { run, before, after }),
+                again: wanted.again,
+            },
+        )))
     }
 
     /// Judges the message alone: the tree is not read, so nothing can move.
@@ -396,7 +401,7 @@ impl<'a> VerificationBatch<'a> {
         spec: &VerifierSpec,
         subject: Digest,
         key: Digest,
-        claim: &EffectClaim,
+        claim: &EffectClaimGuard,
         theirs: bool,
     ) -> FirstCheckRunResult<'a> {
         let none = Digest::hash_bytes(b"");
@@ -416,7 +421,7 @@ impl<'a> VerificationBatch<'a> {
                 parked: None,
                 run_here: false,
             };
-            return Ok(FirstCheckRunOutcome::Evidence(Box::new(done)));
+            return Ok(EvidenceOrDisturbedCheck::Evidence(Box::new(done)));
         }
         let run = self.run_check(spec, claim);
         self.ensure_not_cancelled()?;
@@ -427,7 +432,7 @@ impl<'a> VerificationBatch<'a> {
             ..evidence_codec::EvidenceTiming::evidence_timing_without_run(self.now_millis())
         };
         self.put_evidence(key, evidence, found)
-            .map(|done| FirstCheckRunOutcome::Evidence(Box::new(done)))
+            .map(|done| EvidenceOrDisturbedCheck::Evidence(Box::new(done)))
     }
 
     /// Looks up a person's answer about exactly this. A manual check asks nobody.
@@ -436,7 +441,9 @@ impl<'a> VerificationBatch<'a> {
         spec: &VerifierSpec,
         subject: Digest,
     ) -> Result<ReturnedEvidence, RuntimeError> {
-        let asks = self.session.filter(|_| self.origin == EvidenceOrigin::Gate);
+        let asks = self
+            .session
+            .filter(|_| self.origin == EvidenceProducer::Gate);
         let ours = |message: &&str| Digest::hash_bytes(message.as_bytes()) == subject;
         let message = self.message.filter(ours);
         let word = self
@@ -506,7 +513,7 @@ impl<'a> VerificationBatch<'a> {
         key: Digest,
         acts: u64,
         again: Option<UnixMillis>,
-    ) -> Result<EvidenceOrCheckClaim, RuntimeError> {
+    ) -> Result<KnownEvidenceOrRunClaim, RuntimeError> {
         // A forced rerun ignores every verdict from before it was asked for.
         let use_cache = self.use_cache && again.is_none();
         // Age is measured from here: a run of more than fifteen minutes would be too old at its own
@@ -541,7 +548,7 @@ impl<'a> VerificationBatch<'a> {
                 if waited {
                     self.looks.note_evidence_found_elsewhere();
                 }
-                return Ok(EvidenceOrCheckClaim::Known(evidence_marked_cached(run)));
+                return Ok(KnownEvidenceOrRunClaim::Known(evidence_marked_cached(run)));
             }
             // No usable evidence: whoever gets the claim runs the check, everybody else waits.
             if let Some(claim) = store.try_claim_effect(&slot)? {
@@ -553,8 +560,8 @@ impl<'a> VerificationBatch<'a> {
                     is_check_run_fresh(spec, run, acts, asked) && serves(run, use_cache || waited)
                 });
                 return Ok(match newest {
-                    Some(run) => EvidenceOrCheckClaim::Known(evidence_marked_cached(run)),
-                    None => EvidenceOrCheckClaim::Claimed(claim),
+                    Some(run) => KnownEvidenceOrRunClaim::Known(evidence_marked_cached(run)),
+                    None => KnownEvidenceOrRunClaim::Claimed(claim),
                 });
             }
             if !waited {
@@ -573,7 +580,7 @@ impl<'a> VerificationBatch<'a> {
                 // instead of starting it anew.
                 if let Some(since) = self.worker_check_start_time(spec, subject) {
                     let done = self.still_running_evidence(spec, subject, since)?;
-                    return Ok(EvidenceOrCheckClaim::Unavailable(Box::new(done)));
+                    return Ok(KnownEvidenceOrRunClaim::Unavailable(Box::new(done)));
                 }
                 let why = "another process was still running it when the answer was due";
                 let report = VerifierReport::inconclusive_report(
@@ -583,7 +590,7 @@ impl<'a> VerificationBatch<'a> {
                 );
                 let none = Digest::hash_bytes(b"");
                 let evidence = self.build_evidence(spec, report, subject, subject, none, none);
-                return Ok(EvidenceOrCheckClaim::Unavailable(Box::new(
+                return Ok(KnownEvidenceOrRunClaim::Unavailable(Box::new(
                     ReturnedEvidence {
                         key,
                         evidence,
@@ -665,7 +672,7 @@ impl<'a> VerificationBatch<'a> {
         }
     }
 
-    fn run_check(&self, spec: &VerifierSpec, claim: &EffectClaim) -> CheckExecutionResult {
+    fn run_check(&self, spec: &VerifierSpec, claim: &EffectClaimGuard) -> CheckExecutionResult {
         let began = self.now_millis();
         let Some(verifier) = checkrein_verifiers::find_verifier_kind(&spec.kind) else {
             let why = format!("this build has no verifiers of kind '{}'", spec.kind);
@@ -698,7 +705,7 @@ impl<'a> VerificationBatch<'a> {
             log_dir: &logs,
             cancelled: self.patience.cancelled,
             env: &place.env,
-            model_env: &place.model_environment(),
+            model_env: &place.env_vars_for_model_requests(),
             lock: claim.held_lock_file(),
             redact: &|text| self.runtime.redactor.redact_bytes(text),
         };
@@ -943,7 +950,7 @@ impl<'a> VerificationBatch<'a> {
         }
     }
 
-    fn keep_rerun_claim(&self, spec: &VerifierSpec, claim: EffectClaim) {
+    fn keep_rerun_claim(&self, spec: &VerifierSpec, claim: EffectClaimGuard) {
         lock_unpoisoned(&self.kept).push((spec.name.clone(), claim));
     }
 
@@ -953,7 +960,7 @@ impl<'a> VerificationBatch<'a> {
             .any(|(name, _)| *name == spec.name)
     }
 
-    fn take_rerun_claim(&self, spec: &VerifierSpec) -> Option<EffectClaim> {
+    fn take_rerun_claim(&self, spec: &VerifierSpec) -> Option<EffectClaimGuard> {
         let mut kept = lock_unpoisoned(&self.kept);
         let at = kept.iter().position(|(name, _)| *name == spec.name)?;
         Some(kept.swap_remove(at).1)

@@ -74,7 +74,7 @@ impl TreeAndStateFolder {
     }
 
     /// The environment in which models are asked.
-    pub fn model_environment(&self) -> Cow<'_, BTreeMap<OsString, OsString>> {
+    pub fn env_vars_for_model_requests(&self) -> Cow<'_, BTreeMap<OsString, OsString>> {
         match self.trusts_addresses {
             true => Cow::Borrowed(&self.env),
             false => Cow::Owned(checkrein_verifiers::without_endpoint_variables(&self.env)),

@@ -13,8 +13,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use checkrein_runtime::config::{
-    self, CompiledPolicy, ConfigError, ConfigKeySpec, ConfigSource, ConfigValueKind,
-    ConfigWordChoice, KEYS, TaskDriver,
+    self, CompiledPolicy, ConfigError, ConfigKeySpec, ConfigValueKind, ConfigWordChoice, KEYS,
+    NamedConfigText, TaskDriver,
 };
 use serde_json::{Map, Value, json};
 
@@ -176,7 +176,7 @@ fn comment(text: &mut String, words: &str) {
 }
 
 fn compile(name: &str, text: &str) -> Result<CompiledPolicy, ConfigError> {
-    let source = ConfigSource {
+    let source = NamedConfigText {
         name: PathBuf::from(name),
         text: text.to_owned(),
     };

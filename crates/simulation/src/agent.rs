@@ -287,7 +287,7 @@ impl SimulatedAgent {
             world.scheduler.simulated_now(),
         );
         let runs = self.newest_check_run_start_times();
-        let were_fresh = self.are_check_runs_fresh(&runs);
+        let were_fresh = self.are_check_runs_recent_enough(&runs);
         let line = serde_json::json!({"type": "stop", "session": self.session, "text": "Done."});
         let (hook, answer) =
             self.context
@@ -334,10 +334,10 @@ impl SimulatedAgent {
             }
             StopDecision::Accept { transition } => {
                 let transition = transition.as_ref()?;
-                self.audit_task_ending(transition.reason, hook, before.1, after);
+                self.check_simulated_task_ending(transition.reason, hook, before.1, after);
                 // Judged by the runs before this stop: those that it started itself are always
                 // fresh.
-                if were_fresh && self.are_check_runs_fresh(&runs) {
+                if were_fresh && self.are_check_runs_recent_enough(&runs) {
                     self.check_passed_checks_not_rerun(hook, before.0);
                 }
                 let detail = transition.detail.as_deref().unwrap_or("");
@@ -349,7 +349,7 @@ impl SimulatedAgent {
                     describe_verdicts(&decided.why)
                 ));
                 self.context
-                    .record_simulated_ending(&format!("{:?} {detail}", transition.reason));
+                    .record_simulated_task_ending(&format!("{:?} {detail}", transition.reason));
                 let is_complete = transition.reason == Reason::TaskComplete;
                 self.accepted_at = match is_complete {
                     true => SimulatedChangeCounters::read_change_counters(&world),
@@ -377,7 +377,7 @@ impl SimulatedAgent {
                 .strip_prefix("run ")
                 .and_then(|run| run.parse().ok());
             let name = check.verifier.as_str();
-            let found = run.and_then(|run| world.simulated_run_findings(name, run, stopped));
+            let found = run.and_then(|run| world.simulated_check_run_findings(name, run, stopped));
             let told = evidence
                 .findings
                 .iter()
@@ -413,7 +413,7 @@ impl SimulatedAgent {
         }
     }
 
-    fn audit_task_ending(
+    fn check_simulated_task_ending(
         &self,
         reason: Reason,
         hook: SimulatedProcessId,
@@ -430,7 +430,7 @@ impl SimulatedAgent {
                 let from = last_look.max(before);
                 // Another session's act that is still running counts only when it is done.
                 let is_under_way = world.is_other_session_act_under_way(&self.session, from, after)
-                    && world.checks_pass_but_for_outside(from, after);
+                    && world.checks_pass_but_for_outside_state(from, after);
                 if !world.checks_would_pass_within_span(from, after) && !is_under_way {
                     world.record_simulation_violation(format!(
                         "a wrong task_complete: nothing passed between {from:?} and {after:?}"
@@ -458,7 +458,7 @@ impl SimulatedAgent {
     }
 
     /// Returns whether the findings of these runs are recent enough to be believed.
-    fn are_check_runs_fresh(&self, runs: &[Option<i64>]) -> bool {
+    fn are_check_runs_recent_enough(&self, runs: &[Option<i64>]) -> bool {
         let now = self.context.machine.simulated_wall_ns();
         let is_fresh = |began: i64| now.abs_diff(began) < FRESH_NS;
         runs.iter().all(|began| began.is_some_and(is_fresh))

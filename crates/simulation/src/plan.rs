@@ -184,7 +184,7 @@ impl SimulationPlan {
                     check.behavior = SimulatedCheckTreeEffect::OnlyReads;
                     checks.push(random_slow_simulated_check(r));
                     agents = vec![
-                        outside_toggling_agent_actions(r),
+                        actions_toggling_outside_state(r),
                         repeatedly_stopping_agent_actions(r),
                     ];
                     neighbour.clear();
@@ -471,7 +471,7 @@ fn reckless_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
 }
 
 /// Returns an agent that breaks and repairs the outside state again and again.
-fn outside_toggling_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
+fn actions_toggling_outside_state(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     let mut actions = vec![SimulatedAgentAction::Prompt];
     for good in [false, true].repeat(6) {
         actions.push(SimulatedAgentAction::Tool {

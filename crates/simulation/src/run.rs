@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use checkrein_core::ids::{ScopeId, SessionId, SourceName};
 use checkrein_core::input::{Input, StancePoint, StanceUsed};
 use checkrein_core::policy::Stance;
-use checkrein_runtime::config::{self, ConfigSource, TaskDriver};
+use checkrein_runtime::config::{self, NamedConfigText, TaskDriver};
 use checkrein_runtime::{
     Deadline, DeliveryOutcome, EventDelivery, Runtime, RuntimeError, ToolFactsBuilder,
     TreeAndStateFolder, WorkerLink, replay,
@@ -212,7 +212,7 @@ impl SimulationContext {
         };
         let sealing = Arc::clone(self);
         let seal = move || {
-            let source = ConfigSource {
+            let source = NamedConfigText {
                 name: sealing.root.join("checkrein.toml"),
                 text: sealing
                     .plan
@@ -317,7 +317,7 @@ impl SimulationContext {
                         .err()
                         .map(|e| Err(e.into()));
                 }
-                Input::StopRequested(_) => input = stop_passed_while_off_input(),
+                Input::StopRequested(_) => input = input_passing_stop_while_off(),
                 _ => {}
             }
         }
@@ -345,7 +345,7 @@ impl SimulationContext {
             // The flag would cancel the second delivery, too.
             cancelled.store(false, Ordering::Relaxed);
             taken = runtime.deliver_event(
-                delivery(stop_passed_while_off_input(), None),
+                delivery(input_passing_stop_while_off(), None),
                 patience,
                 &|_| (),
             );
@@ -479,7 +479,9 @@ impl SimulationContext {
         self.seals.fetch_add(1, Ordering::Relaxed);
         let runtime = self.runtime_of_simulated_process(process, process);
         for number in 0..self.plan.agents.len() {
-            if let Err(error) = runtime.reseal_session(&simulated_session_id(number), "a person") {
+            if let Err(error) = runtime
+                .reseal_session_with_current_policy(&simulated_session_id(number), "a person")
+            {
                 self.machine
                     .record_simulation_violation(format!("nothing is sealed: {error}"));
             }
@@ -568,14 +570,14 @@ impl SimulationContext {
         }
     }
 
-    pub(crate) fn record_simulated_ending(&self, how: &str) {
+    pub(crate) fn record_simulated_task_ending(&self, how: &str) {
         let mut endings = self.endings.lock().unwrap_or_else(PoisonError::into_inner);
         endings.push(how.to_owned());
     }
 }
 
 /// Returns the input that lets a stop through while Checkrein is off.
-fn stop_passed_while_off_input() -> Input {
+fn input_passing_stop_while_off() -> Input {
     Input::StanceUsed(StanceUsed {
         scope: ScopeId::main_scope(),
         at: StancePoint::Stop,

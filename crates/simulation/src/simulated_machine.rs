@@ -102,12 +102,12 @@ struct SimulatedFile {
 
 /// The time of a write: in virtual time, and as its timestamp.
 #[derive(Debug, Clone, Copy)]
-struct SimulatedWriteTimestamps {
+struct SimulatedWriteTime {
     changed: VirtualTime,
     stamp_ns: i64,
 }
 
-impl SimulatedWriteTimestamps {
+impl SimulatedWriteTime {
     const START: Self = Self {
         changed: VirtualTime::ZERO,
         stamp_ns: EPOCH_NS,
@@ -134,17 +134,17 @@ impl SimulatedOperatingSystem {
         world.lock_simulated_machine_state().write_simulated_file(
             &root.join(".gitignore"),
             ignored.as_bytes(),
-            SimulatedWriteTimestamps::START,
+            SimulatedWriteTime::START,
         );
         for subject in checks.iter().flat_map(|check| &check.reads) {
             world.lock_simulated_machine_state().set_check_input_state(
                 &world.root,
                 subject,
                 true,
-                SimulatedWriteTimestamps::START,
+                SimulatedWriteTime::START,
             );
         }
-        world.record_simulated_checks_passing();
+        world.record_whether_checks_pass();
         Arc::new(world)
     }
 
@@ -153,12 +153,12 @@ impl SimulatedOperatingSystem {
     }
 
     /// Returns the current time and the timestamp of a write.
-    fn simulated_file_stamp_time(&self) -> SimulatedWriteTimestamps {
+    fn simulated_write_timestamps(&self) -> SimulatedWriteTime {
         let (changed, wall_ns) = (self.scheduler.simulated_now(), self.simulated_wall_ns());
         let tick = i64::try_from(self.tick.as_nanos()).unwrap_or(1).max(1);
         // Rounded down, as file systems do: two writes within one tick have the same timestamp.
         let stamp_ns = wall_ns - wall_ns % tick;
-        SimulatedWriteTimestamps { changed, stamp_ns }
+        SimulatedWriteTime { changed, stamp_ns }
     }
 
     fn advance_simulated_call_time(&self) {
@@ -174,13 +174,13 @@ impl SimulatedOperatingSystem {
         good: bool,
         who: &str,
     ) {
-        let stamp = self.simulated_file_stamp_time();
+        let stamp = self.simulated_write_timestamps();
         let mut state = self.lock_simulated_machine_state();
         state.set_check_input_state(&self.root, subject, good, stamp);
         state.changes += 1;
         // The lock must be released before time is spent: the next thread to run may need it.
         drop(state);
-        self.record_simulated_checks_passing();
+        self.record_whether_checks_pass();
         self.append_simulation_trace_line(format!(
             "{who} makes {subject} {}",
             good_or_bad_word(good)
@@ -197,7 +197,7 @@ impl SimulatedOperatingSystem {
         good: bool,
         who: &str,
     ) {
-        let stamp = self.simulated_file_stamp_time();
+        let stamp = self.simulated_write_timestamps();
         let mut state = self.lock_simulated_machine_state();
         // Only files can be mapped; programs and the outside change as usual.
         let old = match subject {
@@ -219,7 +219,7 @@ impl SimulatedOperatingSystem {
         state.changes += 1;
         drop(state);
         // Recorded before any time is spent, so that no other process can act in between.
-        self.record_simulated_checks_passing();
+        self.record_whether_checks_pass();
         self.append_simulation_trace_line(format!(
             "{who} makes {subject} {} through a mapping",
             good_or_bad_word(good)
@@ -229,7 +229,7 @@ impl SimulatedOperatingSystem {
 
     /// Writes a file on behalf of a check; `None` removes it.
     pub(crate) fn write_file_as_check(&self, name: &str, content: Option<&[u8]>) {
-        let stamp = self.simulated_file_stamp_time();
+        let stamp = self.simulated_write_timestamps();
         let path = self.root.join(name);
         let mut state = self.lock_simulated_machine_state();
         match content {
@@ -239,7 +239,7 @@ impl SimulatedOperatingSystem {
             }
         }
         drop(state);
-        self.record_simulated_checks_passing();
+        self.record_whether_checks_pass();
         self.advance_simulated_call_time();
     }
 
@@ -272,7 +272,7 @@ impl SimulatedOperatingSystem {
         self.lock_simulated_machine_state().changes
     }
 
-    fn record_simulated_checks_passing(&self) {
+    fn record_whether_checks_pass(&self) {
         let now = self.scheduler.simulated_now();
         let mut state = self.lock_simulated_machine_state();
         let passes = self
@@ -297,7 +297,11 @@ impl SimulatedOperatingSystem {
     }
 
     /// Whether all checks would have passed at some moment of this span, were all well outside.
-    pub(crate) fn checks_pass_but_for_outside(&self, from: VirtualTime, to: VirtualTime) -> bool {
+    pub(crate) fn checks_pass_but_for_outside_state(
+        &self,
+        from: VirtualTime,
+        to: VirtualTime,
+    ) -> bool {
         had_pass_state_within_span(
             &self.lock_simulated_machine_state().passes_but_outside,
             from,
@@ -373,7 +377,7 @@ impl SimulatedOperatingSystem {
 
     /// Returns what a run of a check found. `None` if there is no such run, or if it is outdated: a
     /// later run ended before `by`, found something else, and nothing has changed since it began.
-    pub(crate) fn simulated_run_findings(
+    pub(crate) fn simulated_check_run_findings(
         &self,
         check: &str,
         run: u64,
@@ -690,12 +694,7 @@ fn had_pass_state_within_span(
 }
 
 impl SimulatedMachineState {
-    fn write_simulated_file(
-        &mut self,
-        path: &Path,
-        content: &[u8],
-        when: SimulatedWriteTimestamps,
-    ) {
+    fn write_simulated_file(&mut self, path: &Path, content: &[u8], when: SimulatedWriteTime) {
         // A write keeps the inode, as writing in place does.
         let inode = match self.files.get(path) {
             Some(file) => file.inode,
@@ -721,7 +720,7 @@ impl SimulatedMachineState {
         root: &Path,
         subject: &SimulatedCheckInput,
         good: bool,
-        stamp: SimulatedWriteTimestamps,
+        stamp: SimulatedWriteTime,
     ) {
         // Every change gives new content, except a restored stash: equal digests mean that nothing
         // changed.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_store::{
-    ActNumbersForRoot, AppendedEventRange, EffectClaim, EvidenceFinality, EvidencePutOutcome,
+    ActNumbersForRoot, AppendedEventRange, EffectClaimGuard, EvidenceFinality, EvidencePutOutcome,
     HashChainStatus, PruneSelection, RawEvent, SessionReadFn, Store, StoreCensus, StoreError,
     StoredApprovalRequest, StoredEvidence, TaskRow, ToolAct, TransactFn,
 };
@@ -131,12 +131,12 @@ impl Store for SimulatedStore {
         self.inner.read_conversation_messages(session, limit)
     }
 
-    fn try_claim_effect(&self, key: &Digest) -> Result<Option<EffectClaim>, StoreError> {
+    fn try_claim_effect(&self, key: &Digest) -> Result<Option<EffectClaimGuard>, StoreError> {
         self.spend_simulated_call_time();
         // Claims are held by the machine, so that they end with the simulated process.
         let is_mine = self.machine.try_claim_check_for_process(key, self.process);
         Ok(is_mine.then(|| {
-            EffectClaim::new(SimulatedCheckClaimGuard {
+            EffectClaimGuard::new(SimulatedCheckClaimGuard {
                 world: Arc::clone(&self.machine),
                 key: *key,
                 process: self.process,

@@ -122,7 +122,7 @@ impl FileSystem for SimulatedSystem {
 }
 
 impl System for SimulatedSystem {
-    fn wait_until_ready(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool) {
+    fn wait_for_condition(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool) {
         self.machine
             .scheduler
             .block_simulated_thread_until(&mut || ready(ThreadBlockingPermission::No));

@@ -6,12 +6,12 @@ use std::fs::File;
 /// The right to perform one effect. Dropping it gives it back. See
 /// [`crate::Store::try_claim_effect`].
 #[must_use = "a claim that is not kept is given back at once"]
-pub struct EffectClaim {
+pub struct EffectClaimGuard {
     lock: Option<File>,
     _held: Box<dyn Send + Sync>,
 }
 
-impl EffectClaim {
+impl EffectClaimGuard {
     /// Creates a claim that ends when `held` is dropped, for implementations of [`crate::Store`].
     pub fn new(held: impl Send + Sync + 'static) -> Self {
         Self {
@@ -21,7 +21,7 @@ impl EffectClaim {
     }
 
     /// Creates a claim that also stays until every copy of the lock file's handle is closed.
-    pub fn claim_with_lock_file(held: impl Send + Sync + 'static, lock: File) -> Self {
+    pub fn claim_held_by_lock_file(held: impl Send + Sync + 'static, lock: File) -> Self {
         Self {
             lock: Some(lock),
             ..Self::new(held)
@@ -35,7 +35,7 @@ impl EffectClaim {
     }
 }
 
-impl fmt::Debug for EffectClaim {
+impl fmt::Debug for EffectClaimGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Claim").finish_non_exhaustive()
     }

@@ -22,7 +22,7 @@ pub use approval::{
 };
 pub use census::{PruneSelection, StoreCensus};
 pub use chain::HashChainStatus;
-pub use claim::EffectClaim;
+pub use claim::EffectClaimGuard;
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use record::{
@@ -193,12 +193,12 @@ pub trait Store: Send + Sync {
     ) -> Result<Vec<Vec<u8>>, StoreError>;
 
     /// Claims the right to perform the effect with this key; `None` while somebody else holds it.
-    /// The claim ends when the [`EffectClaim`] is dropped, or when its holder dies, however that
+    /// The claim ends when the [`EffectClaimGuard`] is dropped, or when its holder dies, however that
     /// happens. A new holder must look for evidence once more before performing anything.
     ///
     /// # Errors
     /// If claims cannot be made here, for instance in a store opened read-only.
-    fn try_claim_effect(&self, key: &Digest) -> Result<Option<EffectClaim>, StoreError>;
+    fn try_claim_effect(&self, key: &Digest) -> Result<Option<EffectClaimGuard>, StoreError>;
 
     /// Lists what the store holds, by name and size.
     ///

@@ -10,7 +10,7 @@ use checkrein_core::input::ActReach;
 
 use crate::chain::{self, HashChainRow, HashChainStatus, HashChainWalk};
 use crate::{
-    ActNumbersForRoot, AppendedEventRange, CachedSessionState, EffectClaim, EvidenceFinality,
+    ActNumbersForRoot, AppendedEventRange, CachedSessionState, EffectClaimGuard, EvidenceFinality,
     EvidencePutOutcome, NewEvent, PruneSelection, RawEvent, ScopeRow, SessionReadFn,
     SessionTransactionView, Store, StoreCensus, StoreError, StoredApprovalRequest,
     StoredCheckRequest, StoredEvidence, TaskRow, ToolAct, TransactFn,
@@ -376,11 +376,11 @@ impl Store for MemoryStore {
         Ok(messages.take(limit).cloned().collect())
     }
 
-    fn try_claim_effect(&self, key: &Digest) -> Result<Option<EffectClaim>, StoreError> {
+    fn try_claim_effect(&self, key: &Digest) -> Result<Option<EffectClaimGuard>, StoreError> {
         // `insert` tests and takes the claim in one step under the lock.
         let free = lock_unpoisoned(&self.claims).insert(*key);
         let claims = Arc::clone(&self.claims);
-        Ok(free.then(|| EffectClaim::new(InMemoryEffectClaim { claims, key: *key })))
+        Ok(free.then(|| EffectClaimGuard::new(InMemoryEffectClaim { claims, key: *key })))
     }
 
     fn store_census(&self) -> Result<StoreCensus, StoreError> {

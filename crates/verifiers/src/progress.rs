@@ -86,7 +86,7 @@ pub async fn rate_agent_step(
 pub fn step_rating_request(step: AgentStepToRate<'_>) -> PreparedModelQuestion {
     REVIEW_TEMPLATE.build_reviewer_request(|data| {
         data.add_prompt_text_line("goal", step.goal, MAX_GOAL);
-        data.add_recent_messages(step.history, HISTORY_LIMITS);
+        data.add_recent_messages_to_prompt(step.history, HISTORY_LIMITS);
         data.add_prompt_text_line("step", step.summary, MAX_STEP);
     })
 }

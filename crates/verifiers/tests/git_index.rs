@@ -18,7 +18,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use checkrein_verifiers::git::{GitEnvironment, GitReadError, GitTrackedPaths, read_tracked_paths};
+use checkrein_verifiers::git::{
+    GitPathsFromEnvironment, GitReadError, GitTrackedPaths, read_tracked_paths,
+};
 use checkrein_verifiers::tree::git_tracked_files;
 use world::VerifierFixture;
 
@@ -101,7 +103,7 @@ fn in_an_hour() -> Instant {
 
 /// The same names, where the folders of a sparse index stand for all that git lists in them.
 fn assert_same(world: &VerifierFixture, folder: &Path, what: &str) -> GitTrackedPaths {
-    let read = read_tracked_paths(folder, &GitEnvironment::default(), in_an_hour())
+    let read = read_tracked_paths(folder, &GitPathsFromEnvironment::default(), in_an_hour())
         .unwrap_or_else(|error| panic!("{what}: {error}"));
     let listed = listed_by_git(world, folder, &[]);
     let stands_for = |name: &[u8], sparse: &[u8]| {
@@ -339,7 +341,7 @@ fn linked_worktrees_submodules_and_folders_elsewhere() {
     symlink(world.path("a"), world.outside().join("link")).unwrap();
     let read = read_tracked_paths(
         &world.outside().join("link"),
-        &GitEnvironment::default(),
+        &GitPathsFromEnvironment::default(),
         in_an_hour(),
     )
     .unwrap();
@@ -497,7 +499,7 @@ fn what_the_environment_names_counts_too() {
             .collect();
         let read = read_tracked_paths(
             &folder,
-            &GitEnvironment::git_variables_from_env(&variables),
+            &GitPathsFromEnvironment::git_variables_from_env(&variables),
             in_an_hour(),
         )
         .unwrap();
@@ -600,14 +602,18 @@ fn folders_that_only_look_like_a_repository() {
     }
     let read = read_tracked_paths(
         &world.path("bare"),
-        &GitEnvironment::default(),
+        &GitPathsFromEnvironment::default(),
         in_an_hour(),
     )
     .unwrap();
     assert_eq!(read.files, [b"two".to_vec()].into());
     let nowhere = VerifierFixture::new();
-    let read =
-        read_tracked_paths(&nowhere.root(), &GitEnvironment::default(), in_an_hour()).unwrap();
+    let read = read_tracked_paths(
+        &nowhere.root(),
+        &GitPathsFromEnvironment::default(),
+        in_an_hour(),
+    )
+    .unwrap();
     assert_eq!(read, GitTrackedPaths::default());
 }
 
@@ -735,7 +741,11 @@ fn an_index_is_read_within_its_time() {
     let world = VerifierFixture::new();
     world.write("a/one", "1");
     script(&world, "git init -q; git add -A");
-    let late = read_tracked_paths(&world.root(), &GitEnvironment::default(), Instant::now());
+    let late = read_tracked_paths(
+        &world.root(),
+        &GitPathsFromEnvironment::default(),
+        Instant::now(),
+    );
     assert!(matches!(late, Err(GitReadError::TooSlow)), "{late:?}");
 }
 
@@ -760,7 +770,11 @@ fn names_are_bounded_as_well() {
     }
     index.extend([0; 20]);
     std::fs::write(world.path(".git/index"), &index).unwrap();
-    let read = read_tracked_paths(&world.root(), &GitEnvironment::default(), in_an_hour());
+    let read = read_tracked_paths(
+        &world.root(),
+        &GitPathsFromEnvironment::default(),
+        in_an_hour(),
+    );
     assert!(
         matches!(read, Err(GitReadError::Index(_))),
         "{:?}",

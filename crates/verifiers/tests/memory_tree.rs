@@ -336,8 +336,7 @@ fn a_file_that_is_gone_for_long_is_seen_to_be() {
     let gone_for = |time: Duration| {
         twins.memory.write(&file, b"content");
         let reading = twins.in_memory();
-        let mut watch =
-            reading.watch_files_for_changed_content(&twins.root(), &["file".to_owned()]);
+        let mut watch = reading.file_content_watch(&twins.root(), &["file".to_owned()]);
         watch.poll_watched_files_once();
         twins.memory.remove(&file);
         watch.poll_watched_files_once();

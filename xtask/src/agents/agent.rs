@@ -29,10 +29,7 @@ pub(super) trait TestedAgent: Sync {
     fn hooks_json(&self, world: &ProbeCaseFixture<'_>, source: &str) -> Value;
     /// Writes all settings but the hooks into the home folder.
     fn write_agent_settings(&self, world: &ProbeCaseFixture<'_>) -> Result<()>;
-    fn agent_environment_variables(
-        &self,
-        world: &ProbeCaseFixture<'_>,
-    ) -> Vec<(&'static str, OsString)>;
+    fn agent_process_env(&self, world: &ProbeCaseFixture<'_>) -> Vec<(&'static str, OsString)>;
     /// Returns the arguments of a headless run that the scenario itself starts.
     fn headless_arguments(&self, prompt: &str) -> Vec<OsString>;
     /// Returns the arguments that are added to `checkrein run --agent` so that the agent asks

@@ -80,10 +80,7 @@ impl TestedAgent for ClaudeCodeUnderTest {
         write_file(&world.home.join(".claude.json"), &state.to_string())
     }
 
-    fn agent_environment_variables(
-        &self,
-        world: &ProbeCaseFixture<'_>,
-    ) -> Vec<(&'static str, OsString)> {
+    fn agent_process_env(&self, world: &ProbeCaseFixture<'_>) -> Vec<(&'static str, OsString)> {
         let base = world.model.base_url();
         [
             ("ANTHROPIC_BASE_URL", base.as_str()),

@@ -77,10 +77,7 @@ impl TestedAgent for CodexProbeAgent {
         write_file(&world.home.join(".codex/config.toml"), &config)
     }
 
-    fn agent_environment_variables(
-        &self,
-        world: &ProbeCaseFixture<'_>,
-    ) -> Vec<(&'static str, OsString)> {
+    fn agent_process_env(&self, world: &ProbeCaseFixture<'_>) -> Vec<(&'static str, OsString)> {
         let base = world.model.base_url();
         [
             // `env_key` names this variable; Codex requires that it is set and not empty.

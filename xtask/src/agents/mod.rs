@@ -35,7 +35,7 @@ pub(crate) fn run_agent_cases(arguments: &[String]) -> Result<ExitCode, String> 
         .join("runs")
         .join(std::process::id().to_string());
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let result = run_probe_cases(&wanted, &folder);
+    let result = run_agent_probe_cases(&wanted, &folder);
     if wanted.keep {
         println!("kept: {}", folder.display());
     } else {
@@ -81,7 +81,7 @@ fn parse_agent_probe_options(arguments: &[String]) -> Result<AgentProbeOptions, 
     Ok(wanted)
 }
 
-fn run_probe_cases(wanted: &AgentProbeOptions, folder: &Path) -> Result<ExitCode, String> {
+fn run_agent_probe_cases(wanted: &AgentProbeOptions, folder: &Path) -> Result<ExitCode, String> {
     let programs = ProbePrograms::gather_probe_programs(folder)?;
     let (mut checked, mut failed) = (0, 0);
     for agent in agent::AGENTS.iter().filter(|agent| {

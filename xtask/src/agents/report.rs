@@ -52,7 +52,7 @@ impl ProbeCaseReport {
     }
 
     /// Prints something worth knowing that is neither right nor wrong.
-    pub(super) fn print_case_note(&self, what: &str) {
+    pub(super) fn print_probe_case_note(&self, what: &str) {
         println!("        {what}");
     }
 

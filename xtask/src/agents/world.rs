@@ -115,7 +115,7 @@ impl ProbeCaseEnvironment<'_> {
                 "start",
             ],
         ] {
-            let done = world.run_probe_command(Command::new("git").args(arguments))?;
+            let done = world.run_command_in_probe_fixture(Command::new("git").args(arguments))?;
             if done.status != Some(0) {
                 return Err(Error::other(format!("git {arguments:?}: {}", done.stderr)));
             }
@@ -155,7 +155,7 @@ impl ProbeCaseFixture<'_> {
             // The new `HOME` hides the person's git config; this hides the machine's.
             .env("GIT_CONFIG_SYSTEM", "/dev/null")
             // Last, so that the agent's own variables win.
-            .envs(self.stage.agent.agent_environment_variables(self));
+            .envs(self.stage.agent.agent_process_env(self));
     }
 
     /// Turns the world into that of another person, who has the agent and no Checkrein: another
@@ -174,7 +174,7 @@ impl ProbeCaseFixture<'_> {
     pub(super) fn run_agent_headless(&self, prompt: &str) -> Result<ProgramResult> {
         let mut command = Command::new(&self.stage.program);
         command.args(self.stage.agent.headless_arguments(prompt));
-        let ran = self.run_probe_command(&mut command)?;
+        let ran = self.run_command_in_probe_fixture(&mut command)?;
         // The next command overwrites `stdout` and `stderr`; these copies stay to be read
         // (`--keep`).
         fs::write(self.folder.join("agent.stdout"), &ran.stdout)?;
@@ -211,7 +211,9 @@ impl ProbeCaseFixture<'_> {
     }
 
     pub(super) fn run_checkrein(&self, arguments: &[&str]) -> Result<ProgramResult> {
-        self.run_probe_command(Command::new(&self.stage.programs.checkrein).args(arguments))
+        self.run_command_in_probe_fixture(
+            Command::new(&self.stage.programs.checkrein).args(arguments),
+        )
     }
 
     /// Returns what `sessions --json` lists, oldest task first.
@@ -236,7 +238,10 @@ impl ProbeCaseFixture<'_> {
         self.repo.join(path).exists()
     }
 
-    pub(super) fn run_probe_command(&self, command: &mut Command) -> Result<ProgramResult> {
+    pub(super) fn run_command_in_probe_fixture(
+        &self,
+        command: &mut Command,
+    ) -> Result<ProgramResult> {
         self.run_adjusted_probe_command(command, |_| {})
     }
 
@@ -291,6 +296,6 @@ pub(super) fn ending_text_from_task_json(task: &Value) -> String {
 }
 
 /// Returns a number of a task; `None` if it is unknown.
-pub(super) fn task_number_field(task: &Value, name: &str) -> Option<u64> {
+pub(super) fn numeric_field_of_task(task: &Value, name: &str) -> Option<u64> {
     task.get(name).and_then(Value::as_u64)
 }

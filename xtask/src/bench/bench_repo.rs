@@ -135,7 +135,7 @@ impl BenchRepo {
 
     /// Writes the agent's message before its `n`-th tool call, and appends a line to its
     /// transcript.
-    pub(crate) fn write_tool_request_hook_payload(
+    pub(crate) fn write_tool_request_payload_file(
         &self,
         session: &str,
         n: usize,

@@ -125,7 +125,7 @@ pub(crate) fn time_contestants_in_turn(
     let mut dice = 0x9e37_79b9_u64;
     // Round 0 fills the caches and is not counted.
     for run in 0..=runs {
-        shuffle_bench_order(&mut order, &mut dice);
+        shuffle_contestant_order(&mut order, &mut dice);
         for at in &order {
             let (Some(contestant), Some(times)) = (contestants.get_mut(*at), all.get_mut(*at))
             else {
@@ -151,7 +151,7 @@ pub(crate) fn time_contestants_in_turn(
 
 /// Shuffles in place. The generator starts from a fixed number, so every bench uses the same
 /// orders.
-fn shuffle_bench_order(order: &mut [usize], dice: &mut u64) {
+fn shuffle_contestant_order(order: &mut [usize], dice: &mut u64) {
     for last in (1..order.len()).rev() {
         // Knuth's MMIX generator. Only its high bits are used, since the low ones have short
         // periods.

@@ -57,7 +57,7 @@ pub(super) fn bench_hook(
     }
     let (codex, rules) = (find_codex(), scene.bench_rules_path());
     let mut contestants = vec![BenchContestant::new("/bin/true", |_| {
-        Ok(command_without_stdin("/bin/true"))
+        Ok(new_command_without_stdin("/bin/true"))
     })];
     contestants.extend(hook_bench_contestants(&scene, filled, ""));
     if let Some(before) = &before {
@@ -67,7 +67,7 @@ pub(super) fn bench_hook(
     match codex.as_ref() {
         Some(codex) => contestants.push(
             BenchContestant::new("codex execpolicy check", move |n| {
-                let mut command = command_without_stdin(codex.as_path());
+                let mut command = new_command_without_stdin(codex.as_path());
                 command.args(["execpolicy", "check", "--rules"]).arg(rules);
                 command.args(["--", "rg", "-n", &format!("name_{n}"), "src"]);
                 Ok(command)
@@ -78,7 +78,7 @@ pub(super) fn bench_hook(
     }
     if can_run_program("node", "--version") {
         contestants.push(BenchContestant::new("node -e 0", |_| {
-            let mut command = command_without_stdin("node");
+            let mut command = new_command_without_stdin("node");
             command.args(["-e", "0"]);
             Ok(command)
         }));
@@ -172,27 +172,27 @@ fn hook_bench_contestants<'a>(
         // The result follows each request, not timed: otherwise calls without an end would pile up
         // in the session.
         BenchContestant::new(name(SECOND), |n| {
-            scene.hook_command_for_bench(&scene.write_tool_request_hook_payload(SHORT, n + 1)?)
+            scene.hook_command_for_bench(&scene.write_tool_request_payload_file(SHORT, n + 1)?)
         })
         .with_action_after_bench_run(|n| {
             scene.run_untimed_bench_hook(&scene.write_tool_result_hook_payload(SHORT, n + 1)?)
         }),
         // The log has the calls below `filled` already.
         BenchContestant::new(name(LATE), move |n| {
-            scene.hook_command_for_bench(&scene.write_tool_request_hook_payload(LONG, filled + n)?)
+            scene.hook_command_for_bench(&scene.write_tool_request_payload_file(LONG, filled + n)?)
         })
         .with_action_after_bench_run(move |n| {
             scene.run_untimed_bench_hook(&scene.write_tool_result_hook_payload(LONG, filled + n)?)
         }),
         BenchContestant::new(name(FIRST_OF_SESSION), |n| {
             scene.hook_command_for_bench(
-                &scene.write_tool_request_hook_payload(&format!("first-{n}"), 0)?,
+                &scene.write_tool_request_payload_file(&format!("first-{n}"), 0)?,
             )
         }),
         // A state folder that does not exist yet: creating the store is part of what is timed.
         BenchContestant::new(name(FIRST_OF_STORE), |n| {
             let mut command = scene.hook_command_for_bench(
-                &scene.write_tool_request_hook_payload(&format!("virgin-{n}"), 0)?,
+                &scene.write_tool_request_payload_file(&format!("virgin-{n}"), 0)?,
             )?;
             command.env("CHECKREIN_STATE", scene.file_path(&format!("virgin-{n}")));
             Ok(command)
@@ -202,7 +202,7 @@ fn hook_bench_contestants<'a>(
 
 /// Checks that the policy is in force: a quick hook that judges nothing would prove nothing.
 fn assert_hook_denies_command(scene: &BenchRepo) -> Result<(), BenchError> {
-    let payload = scene.write_tool_request_hook_payload("gate", 0)?;
+    let payload = scene.write_tool_request_payload_file("gate", 0)?;
     let text = std::fs::read_to_string(&payload).map_err(|error| error.to_string())?;
     // The forbidden command comes last, behind a pipe and `&&`, where only a hook that parses the
     // shell grammar finds it.
@@ -223,7 +223,7 @@ fn assert_hook_denies_command(scene: &BenchRepo) -> Result<(), BenchError> {
 }
 
 fn open_session_for_bench(scene: &BenchRepo, session: &str) -> Result<(), BenchError> {
-    scene.run_untimed_bench_hook(&scene.write_tool_request_hook_payload(session, 0)?)?;
+    scene.run_untimed_bench_hook(&scene.write_tool_request_payload_file(session, 0)?)?;
     scene.run_untimed_bench_hook(&scene.write_tool_result_hook_payload(session, 0)?)
 }
 
@@ -240,7 +240,7 @@ fn fill_bench_session(scene: &BenchRepo, events: usize) -> Result<usize, BenchEr
             if n >= calls {
                 return Ok(());
             }
-            scene.run_untimed_bench_hook(&scene.write_tool_request_hook_payload(LONG, n)?)?;
+            scene.run_untimed_bench_hook(&scene.write_tool_request_payload_file(LONG, n)?)?;
             scene.run_untimed_bench_hook(&scene.write_tool_result_hook_payload(LONG, n)?)?;
         }
     };
@@ -273,7 +273,7 @@ fn time_concurrent_hooks(
         let hooks: Vec<Command> = (0..AT_ONCE)
             .map(|n| {
                 scene.hook_command_for_bench(
-                    &scene.write_tool_request_hook_payload(CROWD, 1 + round * AT_ONCE + n)?,
+                    &scene.write_tool_request_payload_file(CROWD, 1 + round * AT_ONCE + n)?,
                 )
             })
             .collect::<Result<_, _>>()?;
@@ -320,14 +320,14 @@ fn time_concurrent_hooks(
     })
 }
 
-fn command_without_stdin(program: impl AsRef<std::ffi::OsStr>) -> Command {
+fn new_command_without_stdin(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     command.stdin(Stdio::null());
     command
 }
 
 fn can_run_program(program: &str, argument: &str) -> bool {
-    let mut command = command_without_stdin(program);
+    let mut command = new_command_without_stdin(program);
     command
         .arg(argument)
         .stdout(Stdio::null())

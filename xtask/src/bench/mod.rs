@@ -48,9 +48,9 @@ pub(crate) fn run_bench(arguments: &[String]) -> Result<ExitCode, String> {
         "hook" => hook::bench_hook,
         "replay" => replay::bench_replay,
         "check" => check::bench_check,
-        "patch" => patch::bench_patch,
+        "patch" => patch::run_patch_bench,
         "policy" => policy::bench_policy,
-        "tree" => tree::bench_tree,
+        "tree" => tree::bench_tree_reading,
         // `witness` measures library code by `cargo bench` and needs no `checkrein` program.
         "witness" => {
             return run_bench_and_report(

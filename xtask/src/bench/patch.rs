@@ -13,7 +13,7 @@ const LINES: usize = 50_000;
 const HUNKS: usize = 1_000;
 
 /// Runs the bench. It needs Codex.
-pub(super) fn bench_patch(
+pub(super) fn run_patch_bench(
     binary: &Path,
     options: &BenchOptions,
 ) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {

@@ -44,7 +44,7 @@ run = "true"
 "#;
 
 /// Runs the bench.
-pub(super) fn bench_tree(
+pub(super) fn bench_tree_reading(
     binary: &Path,
     options: &BenchOptions,
 ) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {

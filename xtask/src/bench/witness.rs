@@ -20,8 +20,8 @@ type BenchNanosByName = BTreeMap<String, f64>;
 pub(super) fn bench_veto_and_verify_costs(
     options: &BenchOptions,
 ) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {
-    let ours = read_costs_printed_by_program("ours", &mut cargo_bench_command(options.profile))?;
-    let veto = measured_cost_by_name(&ours, "veto check, 6 messages")?;
+    let ours = read_timings_printed_by_program("ours", &mut cargo_bench_command(options.profile))?;
+    let veto = find_measured_cost(&ours, "veto check, 6 messages")?;
     let round = failing_verify_round_cost(&ours)?;
     let mut targets = vec![
         BenchMeasurementWithGoal::new(
@@ -44,7 +44,7 @@ pub(super) fn bench_veto_and_verify_costs(
         command
     };
     // A missing peer leaves its rows out; our own targets are measured anyway.
-    match read_costs_printed_by_program("shipit_agent", &mut peer(SHIPIT)) {
+    match read_timings_printed_by_program("shipit_agent", &mut peer(SHIPIT)) {
         Ok(theirs) => {
             for (what, least) in [
                 ("veto check, no history", 8.0),
@@ -52,8 +52,7 @@ pub(super) fn bench_veto_and_verify_costs(
                 // A bound of 0 is always met: this ratio is printed for information.
                 ("progress check, 6 messages", 0.0),
             ] {
-                let ratio =
-                    measured_cost_by_name(&theirs, what)? / measured_cost_by_name(&ours, what)?;
+                let ratio = find_measured_cost(&theirs, what)? / find_measured_cost(&ours, what)?;
                 let name = format!("shipit_agent / ours, {what}");
                 targets.push(BenchMeasurementWithGoal::new(
                     name,
@@ -65,7 +64,7 @@ pub(super) fn bench_veto_and_verify_costs(
         }
         Err(why) => println!("\nshipit_agent is not compared: {why}"),
     }
-    match read_costs_printed_by_program("pydantic-ai", &mut peer(VERIFY_LOOP)) {
+    match read_timings_printed_by_program("pydantic-ai", &mut peer(VERIFY_LOOP)) {
         Ok(theirs) => targets.push(BenchMeasurementWithGoal::new(
             "pydantic-ai / ours, verify round",
             self::failing_verify_round_cost(&theirs)? / round,
@@ -79,13 +78,12 @@ pub(super) fn bench_veto_and_verify_costs(
 
 /// Returns the cost of one failing round, the agent's call included.
 fn failing_verify_round_cost(costs: &BenchNanosByName) -> Result<f64, BenchError> {
-    let of =
-        |rounds| measured_cost_by_name(costs, &format!("verification, {rounds} failing rounds"));
+    let of = |rounds| find_measured_cost(costs, &format!("verification, {rounds} failing rounds"));
     // The difference takes out what a verification costs without a failing round.
     Ok((of(3)? - of(0)?) / 3.0)
 }
 
-fn measured_cost_by_name(costs: &BenchNanosByName, name: &str) -> Result<f64, BenchError> {
+fn find_measured_cost(costs: &BenchNanosByName, name: &str) -> Result<f64, BenchError> {
     let cost = costs.get(name).copied();
     cost.ok_or_else(|| format!("'{name}' was not measured"))
 }
@@ -103,7 +101,7 @@ fn cargo_bench_command(profile: BuildProfile) -> Command {
 }
 
 /// Runs a program that prints `NAME: N ns` and lines that describe it, and returns the costs.
-fn read_costs_printed_by_program(
+fn read_timings_printed_by_program(
     who: &str,
     command: &mut Command,
 ) -> Result<BenchNanosByName, BenchError> {

@@ -23,7 +23,7 @@ use crate::fields::HookMessageFields;
 use crate::headless::HeadlessAgent;
 use crate::reply::{HookDecisionWithTexts, HookReply};
 use crate::settings::ParsedHookSettings;
-use crate::wording::text_or_cannot_judge_line;
+use crate::wording::text_or_fallback_refusal;
 use crate::{Adapter, EnvLookup};
 
 const NAME: &str = "claude-code";
@@ -160,12 +160,12 @@ impl Adapter for ClaudeCodeAdapter {
         stance: Stance,
         text: &str,
     ) -> HookReply {
-        let text = text_or_cannot_judge_line(text);
+        let text = text_or_fallback_refusal(text);
         match (form, stance) {
             (ExpectedHookReplyKind::Silent, _) => HookReply::no_opinion_hook_reply(),
             (ExpectedHookReplyKind::Tool, Stance::Block) => tool::deny_reply(text),
             // Headless, `ask` is a refusal with this text.
-            (ExpectedHookReplyKind::Tool, Stance::Ask) => tool::ask_person_reply(text),
+            (ExpectedHookReplyKind::Tool, Stance::Ask) => tool::hook_reply_asking_person(text),
             // Exit status 2 refuses at every event that can be refused, so it serves where the form
             // is unknown.
             (ExpectedHookReplyKind::Stop | ExpectedHookReplyKind::Unknown, Stance::Block)
@@ -216,8 +216,8 @@ fn agent_event_with_common_fields(
     let scope = main_or_subagent_scope(fields);
     // A scope whose id cannot be part of a path has no transcript: the path comes from the agent.
     knock.transcript = fields
-        .hook_message_id_field("transcript_path")
-        .and_then(|path| transcript::scope_transcript_path(path, &scope))
+        .nonempty_hook_message_field("transcript_path")
+        .and_then(|path| transcript::transcript_path_of_scope(path, &scope))
         .map(|path| TranscriptFile { path, scope });
     Ok(knock)
 }
@@ -225,7 +225,7 @@ fn agent_event_with_common_fields(
 /// `agent_id` is there only inside a sub-agent.
 fn main_or_subagent_scope(fields: &HookMessageFields) -> ScopeId {
     fields
-        .hook_message_id_field("agent_id")
+        .nonempty_hook_message_field("agent_id")
         .map_or_else(ScopeId::main_scope, ScopeId::from)
 }
 

@@ -9,8 +9,8 @@ use crate::Adapter as _;
 use crate::agent_event::AgentEventKind;
 use crate::lenient_json;
 use crate::settings::{
-    HookHandler, HookHandlerAction, HookSettingsCollector, ParsedHookSettings, SettingsFaultKind,
-    SettingsLostToFileMistake, exact_matcher_names, json_kind,
+    HookHandler, HookHandlerAction, HookSettingsCollector, ParsedHookSettings, SettingsFaultImpact,
+    SettingsFaultKind, exact_matcher_names, json_kind,
 };
 
 /// Every event of 2.1.330.
@@ -115,14 +115,14 @@ pub(super) fn parse_claude_settings(bytes: &[u8]) -> ParsedHookSettings {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return found.settings;
     }
-    match lenient_json::parse_json_leniently(bytes) {
+    match lenient_json::parse_json_with_lone_surrogates(bytes) {
         Ok(Value::Object(top)) => {
             check_settings_beside_hooks(&top, &mut found);
-            collect_hooks(&top, &mut found);
+            collect_claude_hooks(&top, &mut found);
         }
         Ok(other) => found.push_settings_fault(
             SettingsFaultKind::WrongShape,
-            SettingsLostToFileMistake::File,
+            SettingsFaultImpact::File,
             "line 1, column 1",
             format!("{}, where settings are one object", json_kind(&other)),
             "begin the file with {",
@@ -137,7 +137,7 @@ fn check_settings_beside_hooks(top: &Map<String, Value>, found: &mut HookSetting
     let wrong = |place: String, value: &Value, wanted: &str, found: &mut HookSettingsCollector| {
         found.push_settings_fault(
             SettingsFaultKind::WrongShape,
-            SettingsLostToFileMistake::File,
+            SettingsFaultImpact::File,
             place,
             format!("{}, where {wanted} belongs", json_kind(value)),
             format!("make it {wanted}"),
@@ -157,7 +157,7 @@ fn check_settings_beside_hooks(top: &Map<String, Value>, found: &mut HookSetting
             if *off {
                 found.push_settings_fault(
                     SettingsFaultKind::HooksOff,
-                    SettingsLostToFileMistake::Hooks,
+                    SettingsFaultImpact::Hooks,
                     "disableAllHooks",
                     "all hooks are switched off, those of other files as well",
                     "take the line out",
@@ -181,7 +181,7 @@ fn validate_permission_rule_lists(top: &Map<String, Value>, found: &mut HookSett
         if !is_json_string_list(rules) {
             found.push_settings_fault(
                 SettingsFaultKind::WrongShape,
-                SettingsLostToFileMistake::File,
+                SettingsFaultImpact::File,
                 format!("permissions.{name}"),
                 format!("{}, where a list of texts belongs", json_kind(rules)),
                 "make it a list of rules",
@@ -196,14 +196,14 @@ fn is_json_string_list(value: &Value) -> bool {
         .is_some_and(|list| list.iter().all(Value::is_string))
 }
 
-fn collect_hooks(top: &Map<String, Value>, found: &mut HookSettingsCollector) {
+fn collect_claude_hooks(top: &Map<String, Value>, found: &mut HookSettingsCollector) {
     let events = match top.get("hooks") {
         None => return,
         Some(Value::Object(events)) => events,
         Some(other) => {
             return found.push_settings_fault(
                 SettingsFaultKind::WrongShape,
-                SettingsLostToFileMistake::Hooks,
+                SettingsFaultImpact::Hooks,
                 "hooks",
                 format!("{}, where an object belongs", json_kind(other)),
                 "write it as { EVENT: [ { \"hooks\": [ ... ] } ] }",
@@ -219,7 +219,7 @@ fn collect_hooks(top: &Map<String, Value>, found: &mut HookSettingsCollector) {
                 .find(|known| known.eq_ignore_ascii_case(event));
             found.push_settings_fault(
                 SettingsFaultKind::UnknownEvent,
-                SettingsLostToFileMistake::Entry,
+                SettingsFaultImpact::Entry,
                 format!("hooks.{event}"),
                 "no event has this name",
                 near.map_or_else(
@@ -245,10 +245,10 @@ struct EventHookListReader<'a> {
 
 impl EventHookListReader<'_> {
     /// Returns how much is lost by a malformed entry of this event.
-    fn malformed_hook_loss_extent(&self) -> SettingsLostToFileMistake {
+    fn malformed_hook_loss_extent(&self) -> SettingsFaultImpact {
         match self.name {
-            "PreToolUse" | "PermissionRequest" => SettingsLostToFileMistake::File,
-            _ => SettingsLostToFileMistake::Entry,
+            "PreToolUse" | "PermissionRequest" => SettingsFaultImpact::File,
+            _ => SettingsFaultImpact::Entry,
         }
     }
 
@@ -378,7 +378,7 @@ impl EventHookListReader<'_> {
         if empty {
             self.collector.push_settings_fault(
                 SettingsFaultKind::NoCommand,
-                SettingsLostToFileMistake::Entry,
+                SettingsFaultImpact::Entry,
                 format!("{place}.command"),
                 "an empty command",
                 "say what to call",
@@ -529,7 +529,7 @@ impl EventHookListReader<'_> {
                 Err(error) => {
                     self.collector.push_settings_fault(
                         SettingsFaultKind::BadMatcher,
-                        SettingsLostToFileMistake::Entry,
+                        SettingsFaultImpact::Entry,
                         place,
                         format!("not a pattern: {error}; its hooks never fire"),
                         "mend the pattern, or take it out for all tools",
@@ -541,7 +541,7 @@ impl EventHookListReader<'_> {
         if !matches {
             self.collector.push_settings_fault(
                 SettingsFaultKind::NeverMatches,
-                SettingsLostToFileMistake::Entry,
+                SettingsFaultImpact::Entry,
                 place,
                 why,
                 "mend it, or take it out for all",

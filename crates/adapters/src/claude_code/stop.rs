@@ -3,7 +3,7 @@
 
 use checkrein_core::decision::StopDecision;
 use checkrein_core::digest::Digest;
-use checkrein_core::input::{AgentAnswerFlags, Input, StopFailed, StopRequested, TreeReadError};
+use checkrein_core::input::{AgentAnswerFacts, Input, StopFailed, StopRequested, TreeReadError};
 use serde_json::{Value, json};
 
 use crate::EnvLookup;
@@ -34,10 +34,10 @@ pub(super) fn read_stop(fields: &HookMessageFields, env: EnvLookup<'_>, knock: &
         truncated: false,
         background: count_running_background_tasks(
             fields.list_field("background_tasks"),
-            fields.hook_message_id_field("agent_id"),
+            fields.nonempty_hook_message_field("agent_id"),
         ),
         agent_ending: None,
-        answer: AgentAnswerFlags::default(),
+        answer: AgentAnswerFacts::default(),
         judges: Box::default(),
         tokens: None,
     }));
@@ -48,14 +48,14 @@ pub(super) fn read_subagent_stop(
     env: EnvLookup<'_>,
     knock: &mut AgentEvent,
 ) {
-    if let Some(path) = fields.hook_message_id_field("agent_transcript_path") {
+    if let Some(path) = fields.nonempty_hook_message_field("agent_transcript_path") {
         knock.transcript = Some(TranscriptFile {
             path: path.to_owned(),
             scope: super::main_or_subagent_scope(fields),
         });
     }
     // Without a type it is the summariser of `/compact`: refused, it could never compact.
-    if fields.hook_message_id_field("agent_type").is_some() {
+    if fields.nonempty_hook_message_field("agent_type").is_some() {
         read_stop(fields, env, knock);
     }
 }

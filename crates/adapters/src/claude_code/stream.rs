@@ -23,7 +23,7 @@ pub(super) struct ClaudeOutputReader {
 
 impl AgentOutputReader for ClaudeOutputReader {
     fn read_agent_output_line(&mut self, line: &[u8]) -> Option<AgentOutputItem> {
-        let row = lenient_json::parse_json_leniently(line).ok()?;
+        let row = lenient_json::parse_json_with_lone_surrogates(line).ok()?;
         match text_at_json_pointer(&row, "/type")? {
             "system" => {
                 self.read_stream_row_session_id(&row);
@@ -53,7 +53,7 @@ impl AgentOutputReader for ClaudeOutputReader {
             }
             "result" => {
                 self.read_stream_row_session_id(&row);
-                self.read_stream_result_row(&row);
+                self.read_claude_result_message(&row);
                 None
             }
             _ => None,
@@ -89,7 +89,7 @@ impl ClaudeOutputReader {
         Some(AgentOutputItem::Message(said))
     }
 
-    fn read_stream_result_row(&mut self, row: &Value) {
+    fn read_claude_result_message(&mut self, row: &Value) {
         // The cap on refused stops ends a run with an empty result: the last message must survive
         // that.
         if let Some(said) =

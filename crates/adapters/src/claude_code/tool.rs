@@ -104,7 +104,7 @@ pub(super) fn render_tool_decision_reply(
             deny_reply(&refusal_with_rewritten_call(reason, args))
         }
         // Headless, `ask` is a refusal anyway; then the text has to name the approval to wait for.
-        ToolDecision::Ask { reason, .. } if can_ask => ask_person_reply(reason),
+        ToolDecision::Ask { reason, .. } if can_ask => hook_reply_asking_person(reason),
         ToolDecision::Ask {
             reason, approval, ..
         } => deny_reply(&awaiting_approval_text(reason, approval)),
@@ -128,7 +128,7 @@ pub(super) fn deny_reply(reason: &str) -> HookReply {
     permission_decision_reply("deny", reason)
 }
 
-pub(super) fn ask_person_reply(reason: &str) -> HookReply {
+pub(super) fn hook_reply_asking_person(reason: &str) -> HookReply {
     permission_decision_reply("ask", reason)
 }
 

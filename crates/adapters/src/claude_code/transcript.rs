@@ -82,7 +82,7 @@ pub(super) fn transcript_token_usage(bytes: &[u8], cursor: &str) -> Option<Token
 
 /// Returns the path of the transcript that holds this scope's tokens: a sub-agent has a file of its
 /// own.
-pub(super) fn scope_transcript_path(main: &str, scope: &ScopeId) -> Option<String> {
+pub(super) fn transcript_path_of_scope(main: &str, scope: &ScopeId) -> Option<String> {
     if scope.is_main_scope() {
         return Some(main.to_owned());
     }
@@ -169,7 +169,7 @@ mod tests {
     fn a_sub_agent_has_a_file_of_its_own() {
         let check = |main: &str, scope: &str, expected: Option<&str>| {
             assert_eq!(
-                scope_transcript_path(main, &ScopeId::from(scope)).as_deref(),
+                transcript_path_of_scope(main, &ScopeId::from(scope)).as_deref(),
                 expected
             );
         };

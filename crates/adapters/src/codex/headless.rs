@@ -57,7 +57,7 @@ impl HeadlessAgent for super::CodexAdapter {
                 "hooks.{event}=[{{hooks=[{{type=\"command\",command={},timeout={timeout}}}]}}]",
                 toml_string(&command),
             ));
-            let hook = codex_command_hook(event, command, timeout);
+            let hook = codex_command_hook_handler(event, command, timeout);
             let review = trust::codex_hook_trust_key(FLAGS_FILE, &hook)
                 .zip(trust::codex_hook_trust_hash(&hook));
             // The key holds `/` and `:`, so it is quoted.
@@ -165,7 +165,7 @@ fn toml_string(text: &str) -> String {
 
 /// Returns the handler as Codex reads it from the command line. Its digest has to come out the
 /// same.
-fn codex_command_hook(event: &str, command: String, timeout: u32) -> HookHandler {
+fn codex_command_hook_handler(event: &str, command: String, timeout: u32) -> HookHandler {
     HookHandler {
         event: event.to_owned(),
         group: 0,
@@ -213,7 +213,7 @@ mod tests {
         for event in CodexAdapter.hook_events() {
             let key = trust::codex_hook_trust_key(
                 FLAGS_FILE,
-                &codex_command_hook(event, String::new(), 1),
+                &codex_command_hook_handler(event, String::new(), 1),
             )
             .unwrap();
             assert!(state.contains(&key), "{key}");
@@ -236,7 +236,7 @@ mod tests {
     fn the_digest_is_the_one_that_codex_takes() {
         // `currentHash` of `hooks/list` of 0.169.0 for this handler.
         assert_eq!(
-            trust::codex_hook_trust_hash(&codex_command_hook(
+            trust::codex_hook_trust_hash(&codex_command_hook_handler(
                 "Stop",
                 "checkrein hook codex".to_owned(),
                 60

@@ -24,7 +24,7 @@ use crate::fields::HookMessageFields;
 use crate::headless::HeadlessAgent;
 use crate::reply::{HookDecisionWithTexts, HookReply};
 use crate::settings::ParsedHookSettings;
-use crate::wording::text_or_cannot_judge_line;
+use crate::wording::text_or_fallback_refusal;
 use crate::{Adapter, EnvLookup};
 
 const NAME: &str = "codex";
@@ -90,7 +90,7 @@ impl Adapter for CodexAdapter {
             codex_event_kind,
             bytes,
         )?;
-        let mut knock = agent_event_with_common_fields(&fields)?;
+        let mut knock = read_common_event_fields(&fields)?;
         match fields.native_event.as_str() {
             "PreToolUse" => tool::read_codex_tool_request(&fields, &mut knock)?,
             "PostToolUse" => tool::read_tool_result(&fields, &mut knock)?,
@@ -142,13 +142,13 @@ impl Adapter for CodexAdapter {
         stance: Stance,
         text: &str,
     ) -> HookReply {
-        let text = text_or_cannot_judge_line(text);
+        let text = text_or_fallback_refusal(text);
         match (form, stance) {
             (ExpectedHookReplyKind::Silent, _) => HookReply::no_opinion_hook_reply(),
             // Codex cannot ask in a hook's name, so `ask` becomes the next stronger thing that it
             // obeys.
             (ExpectedHookReplyKind::Tool, Stance::Block | Stance::Ask) => tool::deny_reply(text),
-            (ExpectedHookReplyKind::Stop, Stance::Block) => stop::block_reply(text),
+            (ExpectedHookReplyKind::Stop, Stance::Block) => stop::stop_blocking_reply(text),
             // Status 2 with a text is "no" at every event that can be answered at all.
             (ExpectedHookReplyKind::Unknown, Stance::Block | Stance::Ask) => {
                 HookReply::refusal_on_stderr(text)
@@ -187,9 +187,7 @@ fn codex_event_kind(native: &str) -> AgentEventKind {
 }
 
 /// Reads the fields that every message carries.
-fn agent_event_with_common_fields(
-    fields: &HookMessageFields,
-) -> Result<AgentEvent, AgentEventError> {
+fn read_common_event_fields(fields: &HookMessageFields) -> Result<AgentEvent, AgentEventError> {
     let session = SessionId::new(fields.required_id_field("session_id")?);
     let mut knock = AgentEvent::new(session, fields.event, &fields.native_event);
     knock.cwd = fields.owned_id_field("cwd");
@@ -207,7 +205,7 @@ fn agent_event_with_common_fields(
 /// `agent_id` is there only inside a sub-agent.
 fn main_or_subagent_scope(fields: &HookMessageFields) -> ScopeId {
     fields
-        .hook_message_id_field("agent_id")
+        .nonempty_hook_message_field("agent_id")
         .map_or_else(ScopeId::main_scope, ScopeId::from)
 }
 

@@ -7,8 +7,8 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::settings::{
-    HookHandler, HookHandlerAction, HookSettingsCollector, ParsedHookSettings, SettingsFaultKind,
-    SettingsLostToFileMistake, exact_matcher_names,
+    HookHandler, HookHandlerAction, HookSettingsCollector, ParsedHookSettings, SettingsFaultImpact,
+    SettingsFaultKind, exact_matcher_names,
 };
 
 /// Seconds that Codex waits for a handler without a `timeout`.
@@ -122,7 +122,7 @@ pub(super) fn parse_hooks_file(bytes: &[u8]) -> ParsedHookSettings {
         Err(error) if error.is_data() => add_settings_type_fault(&error, &mut found),
         Err(_) if bytes.starts_with(b"\xef\xbb\xbf") => found.push_settings_fault(
             SettingsFaultKind::Malformed,
-            SettingsLostToFileMistake::File,
+            SettingsFaultImpact::File,
             "line 1, column 1",
             "a byte order mark, which this agent does not read",
             "save the file as UTF-8 without it",
@@ -173,7 +173,7 @@ fn add_settings_type_fault(error: &serde_json::Error, found: &mut HookSettingsCo
         (SettingsFaultKind::WrongShape, "mend the value there")
     };
     let place = format!("line {}, column {}", error.line(), error.column());
-    found.push_settings_fault(kind, SettingsLostToFileMistake::File, place, said, mend);
+    found.push_settings_fault(kind, SettingsFaultImpact::File, place, said, mend);
 }
 
 /// Reports entries that Codex skips without a message.
@@ -187,7 +187,7 @@ fn push_ignored_entry_faults(events: Option<&Value>, found: &mut HookSettingsCol
             if event != "state" {
                 found.push_settings_fault(
                     SettingsFaultKind::UnknownEvent,
-                    SettingsLostToFileMistake::Entry,
+                    SettingsFaultImpact::Entry,
                     format!("hooks.{event}"),
                     "no event has this name",
                     "take it out, or see the agent's list of events",
@@ -199,7 +199,7 @@ fn push_ignored_entry_faults(events: Option<&Value>, found: &mut HookSettingsCol
             if group.get("hooks").is_none() {
                 found.push_settings_fault(
                     SettingsFaultKind::FlatHandler,
-                    SettingsLostToFileMistake::Entry,
+                    SettingsFaultImpact::Entry,
                     format!("hooks.{event}[{at}]"),
                     "no list named hooks: nothing in here is called",
                     "write { \"hooks\": [ { \"type\": \"command\", ... } ] }",
@@ -250,7 +250,7 @@ fn read_codex_hook_handler(
             if command.trim().is_empty() {
                 found.push_settings_fault(
                     SettingsFaultKind::NoCommand,
-                    SettingsLostToFileMistake::Entry,
+                    SettingsFaultImpact::Entry,
                     format!("{place}.command"),
                     "an empty command",
                     "say what to call",
@@ -271,7 +271,7 @@ fn read_codex_hook_handler(
         RawCodexHookHandler::Prompt {} | RawCodexHookHandler::Agent {} => {
             found.push_settings_fault(
                 SettingsFaultKind::Unsupported,
-                SettingsLostToFileMistake::Entry,
+                SettingsFaultImpact::Entry,
                 place,
                 "prompt and agent handlers are not run",
                 "use a command handler",
@@ -284,7 +284,7 @@ fn read_codex_hook_handler(
     if timeout.is_some_and(|asked| asked > waits) {
         found.push_settings_fault(
             SettingsFaultKind::Clamped,
-            SettingsLostToFileMistake::Nothing,
+            SettingsFaultImpact::Nothing,
             format!("{place}.timeout"),
             format!("at {event} this agent waits {waits} s at most"),
             format!("write {waits}"),
@@ -355,7 +355,7 @@ fn check_hook_matcher(
             let said = said.lines().last().unwrap_or_default().to_owned();
             found.push_settings_fault(
                 SettingsFaultKind::BadMatcher,
-                SettingsLostToFileMistake::Entry,
+                SettingsFaultImpact::Entry,
                 place,
                 format!("not a pattern ({said}); its hooks are dropped"),
                 "mend the pattern, or take it out for all tools",
@@ -386,7 +386,7 @@ fn check_hook_matcher(
             .find(|subject| subject.eq_ignore_ascii_case(matcher));
         found.push_settings_fault(
             SettingsFaultKind::NeverMatches,
-            SettingsLostToFileMistake::Entry,
+            SettingsFaultImpact::Entry,
             place,
             near.map_or_else(
                 || "it matches nothing that this event is ever about".to_owned(),

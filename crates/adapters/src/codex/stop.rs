@@ -3,7 +3,7 @@
 
 use checkrein_core::decision::StopDecision;
 use checkrein_core::digest::Digest;
-use checkrein_core::input::{AgentAnswerFlags, Input, StopRequested, TreeReadError};
+use checkrein_core::input::{AgentAnswerFacts, Input, StopRequested, TreeReadError};
 use serde_json::json;
 
 use crate::agent_event::{AgentEvent, TranscriptFile};
@@ -29,7 +29,7 @@ pub(super) fn read_stop(fields: &HookMessageFields, knock: &mut AgentEvent) {
         truncated: false,
         background: 0,
         agent_ending: None,
-        answer: AgentAnswerFlags::default(),
+        answer: AgentAnswerFacts::default(),
         judges: Box::default(),
         tokens: None,
     }));
@@ -55,8 +55,8 @@ pub(super) fn render_stop_reply(
             notice.map_or_else(HookReply::no_opinion_hook_reply, super::person_notice_reply)
         }
         StopDecision::Continue { feedback } => match text {
-            Some(text) if !text.trim().is_empty() => block_reply(text),
-            _ => block_reply(&unmet_checks_line(feedback)),
+            Some(text) if !text.trim().is_empty() => stop_blocking_reply(text),
+            _ => stop_blocking_reply(&unmet_checks_line(feedback)),
         },
         // Letting the stop through ends the turn, and Codex has nothing stronger.
         StopDecision::Halt { transition } => super::person_notice_reply(
@@ -65,6 +65,6 @@ pub(super) fn render_stop_reply(
     }
 }
 
-pub(super) fn block_reply(reason: &str) -> HookReply {
+pub(super) fn stop_blocking_reply(reason: &str) -> HookReply {
     HookReply::reply_with_json_stdout(&json!({ "decision": "block", "reason": reason }))
 }

@@ -21,7 +21,7 @@ pub(super) struct CodexOutputReader {
 
 impl AgentOutputReader for CodexOutputReader {
     fn read_agent_output_line(&mut self, line: &[u8]) -> Option<AgentOutputItem> {
-        let row = lenient_json::parse_json_leniently(line).ok()?;
+        let row = lenient_json::parse_json_with_lone_surrogates(line).ok()?;
         match text_at_pointer(&row, "/type")? {
             "thread.started" => {
                 self.facts.session = text_at_pointer(&row, "/thread_id").map(str::to_owned);

@@ -1,7 +1,7 @@
 //! Reads one message of `checkrein hook generic`: a line of the trace format plus `session`.
 
 use checkrein_core::ids::{ScopeId, SessionId};
-use checkrein_core::input::AgentAnswerFlags;
+use checkrein_core::input::AgentAnswerFacts;
 use serde_json::Value;
 
 use super::trace;
@@ -30,7 +30,7 @@ pub(super) fn parse_generic_agent_event(bytes: &[u8]) -> Result<AgentEvent, Agen
         bytes,
     )?;
     // A line that opens a session may name it by its own `id`.
-    let session = match (fields.hook_message_id_field("session"), fields.event) {
+    let session = match (fields.nonempty_hook_message_field("session"), fields.event) {
         (None, AgentEventKind::SessionStart) => fields.required_id_field("id")?,
         (None, _) => fields.required_id_field("session")?,
         (Some(session), _) => session,
@@ -40,9 +40,7 @@ pub(super) fn parse_generic_agent_event(bytes: &[u8]) -> Result<AgentEvent, Agen
     // asked.
     knock.can_ask = true;
     match fields.native_event.as_str() {
-        "session" => {
-            knock.input = Some(trace::trace_session_start_input(fields.text_field("agent")))
-        }
+        "session" => knock.input = Some(trace::session_start_input(fields.text_field("agent"))),
         "user" => {
             knock.input = Some(trace::prompt_submitted_input(
                 fields.text_field("text").unwrap_or_default(),
@@ -59,7 +57,7 @@ pub(super) fn parse_generic_agent_event(bytes: &[u8]) -> Result<AgentEvent, Agen
             // These flags are optional facts about the answer, by which judges decide whether to
             // look at it.
             let said = |key: &str| fields.json_field(key).as_bool().unwrap_or(false);
-            let answer = AgentAnswerFlags {
+            let answer = AgentAnswerFacts {
                 calls_pending: said("pending_tool_calls"),
                 delivered: said("delivered"),
                 streamed: said("streamed"),

@@ -12,7 +12,7 @@ use checkrein_core::policy::Stance;
 use crate::agent_event::{AgentEvent, AgentEventError, ExpectedHookReplyKind};
 use crate::capabilities::{AgentCapabilities, HookReplyDeadlines};
 use crate::reply::{HookDecisionWithTexts, HookReply};
-use crate::wording::text_or_cannot_judge_line;
+use crate::wording::text_or_fallback_refusal;
 use crate::{Adapter, EnvLookup};
 
 const NAME: &str = "generic";
@@ -89,7 +89,7 @@ impl Adapter for GenericAdapter {
         stance: Stance,
         text: &str,
     ) -> HookReply {
-        render::render_stance_reply(form, stance, text_or_cannot_judge_line(text))
+        render::render_stance_reply(form, stance, text_or_fallback_refusal(text))
     }
 
     /// Always `None`: token use comes with the messages themselves.

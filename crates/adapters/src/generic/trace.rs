@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::ids::{AgentName, ScopeId};
 use checkrein_core::input::{
-    AgentAnswerFlags, Input, PromptSubmitted, RoundEnded, SessionEnded, SessionStartKind,
+    AgentAnswerFacts, Input, PromptSubmitted, RoundEnded, SessionEnded, SessionStartKind,
     SessionStarted, StopRequested, TokenUsage, ToolKind, ToolRequestFacts, ToolRequested,
     ToolReturned, TreeReadError,
 };
@@ -115,7 +115,7 @@ impl AgentTraceReader {
             return;
         }
         match serde_json::from_slice::<TraceLineWire<'_>>(line) {
-            Ok(wire) => self.dispatch_trace_line(&wire),
+            Ok(wire) => self.read_trace_line_by_kind(&wire),
             Err(error) => self.push_warning(format!("cannot be read: {error}")),
         }
     }
@@ -125,13 +125,15 @@ impl AgentTraceReader {
         self.ready.pop_front()
     }
 
-    fn dispatch_trace_line(&mut self, wire: &TraceLineWire<'_>) {
+    fn read_trace_line_by_kind(&mut self, wire: &TraceLineWire<'_>) {
         match &*wire.kind {
             "tool_call" => self.read_traced_tool_call(wire),
             "tool_result" => self.read_trace_tool_result(wire),
             "assistant" => {
-                let tokens =
-                    parse_token_usage(&parse_raw_value(wire.tokens), &parse_raw_value(wire.usage));
+                let tokens = parse_token_usage(
+                    &parse_raw_json_value(wire.tokens),
+                    &parse_raw_json_value(wire.usage),
+                );
                 self.emit_trace_input(round_end_input(tokens), None);
             }
             "user" => self.emit_trace_input(
@@ -140,7 +142,7 @@ impl AgentTraceReader {
             ),
             "stop" => {
                 let text = raw_json_value_text(wire.text).unwrap_or_default();
-                self.emit_trace_input(build_stop_input(&text, AgentAnswerFlags::default()), None);
+                self.emit_trace_input(build_stop_input(&text, AgentAnswerFacts::default()), None);
             }
             "session" => {
                 // Calls are numbered and matched within one trajectory: ids of the last one mean
@@ -150,13 +152,13 @@ impl AgentTraceReader {
                 let agent = raw_json_value_text(wire.agent).map(Cow::into_owned);
                 self.ready.push_back(AgentTraceLine::Session {
                     id: raw_json_value_text(wire.id).map(Cow::into_owned),
-                    input: trace_session_start_input(agent.as_deref()),
+                    input: session_start_input(agent.as_deref()),
                     agent,
                     goal: raw_json_value_text(wire.goal).map(Cow::into_owned),
                 });
             }
             "end" => self.ready.push_back(AgentTraceLine::End {
-                success: parse_raw_value(wire.success).as_bool(),
+                success: parse_raw_json_value(wire.success).as_bool(),
                 label: raw_json_value_text(wire.label).map(Cow::into_owned),
             }),
             other => self.push_warning(format!("unknown type {other:?}")),
@@ -239,7 +241,7 @@ impl AgentTraceReader {
     }
 
     fn push_tool_result_input(&mut self, open: OpenCall, wire: &TraceLineWire<'_>) {
-        let (outcome, error) = raw_tool_outcome_digest(wire.result, wire.error);
+        let (outcome, error) = raw_outcome_digest_and_failure(wire.result, wire.error);
         self.emit_trace_input(
             Input::ToolReturned(ToolReturned {
                 scope: ScopeId::main_scope(),
@@ -313,7 +315,7 @@ fn is_json_value_non_null(raw: Option<&RawValue>) -> bool {
     raw.is_some_and(|raw| raw.get() != "null")
 }
 
-fn parse_raw_value(raw: Option<&RawValue>) -> Value {
+fn parse_raw_json_value(raw: Option<&RawValue>) -> Value {
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
         .unwrap_or(Value::Null)
 }
@@ -337,7 +339,7 @@ fn json_string_without_escapes(raw: &str) -> Option<&str> {
     (!inner.as_bytes().contains(&b'\\')).then_some(inner)
 }
 
-fn raw_tool_outcome_digest(
+fn raw_outcome_digest_and_failure(
     result: Option<&RawValue>,
     error: Option<&RawValue>,
 ) -> (EightByteDigest, bool) {
@@ -403,7 +405,7 @@ pub(super) fn parse_token_usage(tokens: &Value, usage: &Value) -> Option<TokenUs
     })
 }
 
-pub(super) fn trace_session_start_input(agent: Option<&str>) -> Input {
+pub(super) fn session_start_input(agent: Option<&str>) -> Input {
     Input::SessionStarted(SessionStarted {
         agent: AgentName::from(agent.unwrap_or(super::NAME)),
         how: SessionStartKind::Startup,
@@ -430,7 +432,7 @@ pub(super) fn round_end_input(tokens: Option<TokenUsage>) -> Input {
     })
 }
 
-pub(super) fn build_stop_input(text: &str, answer: AgentAnswerFlags) -> Input {
+pub(super) fn build_stop_input(text: &str, answer: AgentAnswerFacts) -> Input {
     Input::StopRequested(StopRequested {
         scope: ScopeId::main_scope(),
         message: text.to_owned(),

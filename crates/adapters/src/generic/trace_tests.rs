@@ -176,7 +176,7 @@ fn the_quick_way_to_a_digest_agrees_with_the_canonical_one() {
         let (quick_result, quick_error) = (raw(result), raw(error));
         let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         assert_eq!(
-            raw_tool_outcome_digest(Some(&quick_result), Some(&quick_error)),
+            raw_outcome_digest_and_failure(Some(&quick_result), Some(&quick_error)),
             call_result_digest_and_failure(&value(result), &value(error)),
             "{result} {error}"
         );

@@ -10,7 +10,7 @@ use checkrein_core::input::{
     StopRequested, TokenUsage, ToolKind, ToolRequestFacts, ToolRequested, ToolReturned,
     TreeReadError,
 };
-use checkrein_core::tool_action::{CommandInToolArguments, ToolAction};
+use checkrein_core::tool_action::{ScriptOrArgvOfToolCall, ToolAction};
 use serde_json::{Value, json};
 
 use crate::decisions::fixture;
@@ -174,7 +174,7 @@ fn claude_code_stops() {
             truncated: false,
             background,
             agent_ending: None,
-            answer: checkrein_core::input::AgentAnswerFlags::default(),
+            answer: checkrein_core::input::AgentAnswerFacts::default(),
             judges: Box::default(),
             tokens: None,
         })
@@ -397,7 +397,7 @@ fn generic_messages() {
     let argv = generic("tool_call-argv");
     assert_eq!(
         argv.action.command,
-        Some(CommandInToolArguments::Argv(vec![
+        Some(ScriptOrArgvOfToolCall::Argv(vec![
             "cargo".into(),
             "test".into()
         ]))

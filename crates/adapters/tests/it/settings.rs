@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use checkrein_adapters::codex_trust::{self, HookTrust};
 use checkrein_adapters::settings::{
-    HookHandlerAction, ParsedHookSettings, SettingsFaultKind, SettingsLostToFileMistake,
+    HookHandlerAction, ParsedHookSettings, SettingsFaultImpact, SettingsFaultKind,
 };
 use checkrein_adapters::{find_adapter, settings::HookHandler};
 use serde_json::Value;
@@ -111,7 +111,7 @@ fn each_mistake_has_its_own_name() {
     let check = |agent: &str,
                  text: &str,
                  kind: SettingsFaultKind,
-                 effect: SettingsLostToFileMistake,
+                 effect: SettingsFaultImpact,
                  place: &str| {
         assert_eq!(
             fault(agent, text),
@@ -123,8 +123,8 @@ fn each_mistake_has_its_own_name() {
     let pre = |inner: &str| format!(r#"{{"hooks":{{"PreToolUse":[{inner}]}}}}"#);
     let handler = r#"{"type":"command","command":"x"}"#;
     let group = |extra: &str| format!(r#"{{{extra}"hooks":[{handler}]}}"#);
+    use SettingsFaultImpact::{Entry, File, Hooks, Nothing};
     use SettingsFaultKind::*;
-    use SettingsLostToFileMistake::{Entry, File, Hooks, Nothing};
     check("claude-code", "{", Malformed, File, "line 1, column 1");
     check(
         "claude-code",

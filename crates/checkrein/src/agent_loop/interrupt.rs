@@ -97,7 +97,7 @@ impl LoopRunEndSignal {
         self.0.signal_run_end(over);
     }
 
-    pub(super) fn agent_loop_end_reason(&self) -> Option<AgentLoopEarlyEnd> {
+    pub(super) fn agent_loop_early_end(&self) -> Option<AgentLoopEarlyEnd> {
         lock_unpoisoned(&self.0.waiting).early_end.clone()
     }
 

@@ -22,7 +22,7 @@ use super::journal::{
     AgentLoopJournalEntry, ModelAnswer, ReflectionEntry, ResultRewriteEntry, ToolCallOutcome,
 };
 use super::reflection::{self, SelfReflectionConfig};
-use super::session_thread::{ConversationNextStep, OpenedSession, SessionThreadHandle};
+use super::session_thread::{ConversationNextStep, SessionThreadHandle, StartedAgentLoopSession};
 use super::verifier::SharedLoopState;
 use super::{AgentLoop, AgentLoopEvent, DoneClaimContext, LoopResult};
 use crate::session::RewrittenToolResultTexts;
@@ -75,7 +75,10 @@ impl<'a> AgentLoopRun<'a> {
         }
     }
 
-    pub(super) async fn run_agent_loop_to_end(mut self, mut opened: OpenedSession) -> LoopResult {
+    pub(super) async fn run_agent_loop_to_end(
+        mut self,
+        mut opened: StartedAgentLoopSession,
+    ) -> LoopResult {
         let last = self
             .conversation
             .replay_conversation_entries(std::mem::take(&mut opened.entries));
@@ -93,7 +96,7 @@ impl<'a> AgentLoopRun<'a> {
         let ended = match going_on {
             // An error after an interrupt or a timeout may be its consequence, so the early end
             // takes precedence over it.
-            Err(_) if self.end_signal.agent_loop_end_reason().is_some() => {
+            Err(_) if self.end_signal.agent_loop_early_end().is_some() => {
                 self.end_run_early().await
             }
             ended => ended,
@@ -117,7 +120,7 @@ impl<'a> AgentLoopRun<'a> {
         self.conversation
             .replacements
             .replace_seen_tool_results(&mut self.conversation.request.messages);
-        self.notify_session_end(&transition).await;
+        self.tell_middleware_of_session_end(&transition).await;
         self.session_thread.close_session_thread().await;
         LoopResult {
             task: task.as_ref().map_or(TaskId(1), |task| task.id),
@@ -673,7 +676,7 @@ impl<'a> AgentLoopRun<'a> {
     }
 
     /// Tells the middleware that listens for the end of sessions.
-    async fn notify_session_end(&self, transition: &Transition) {
+    async fn tell_middleware_of_session_end(&self, transition: &Transition) {
         let ended = SessionEnded {
             native_reason: transition.reason.as_str().to_owned(),
         };
@@ -686,7 +689,7 @@ impl<'a> AgentLoopRun<'a> {
 
     /// Returns the transition of a run that an interrupt or the clock ended.
     async fn end_run_early(&self) -> Result<Transition, AgentLoopError> {
-        match self.end_signal.agent_loop_end_reason() {
+        match self.end_signal.agent_loop_early_end() {
             Some(AgentLoopEarlyEnd::Ended(transition)) => Ok(transition),
             Some(AgentLoopEarlyEnd::Interrupted) | None => {
                 let said = self.session_thread.run_on_session_thread(|session| {

@@ -42,7 +42,7 @@ impl Default for SelfReflectionConfig {
 
 impl SelfReflectionConfig {
     /// Returns the first invalid setting: its key, and what is wrong with it.
-    pub(super) fn invalid_reflect_setting(self) -> Option<(&'static str, &'static str)> {
+    pub(super) fn first_invalid_reflect_setting(self) -> Option<(&'static str, &'static str)> {
         if !(1..=1000).contains(&self.threshold_permille) {
             return Some((
                 "reflect.threshold_permille",

@@ -10,7 +10,7 @@ use checkrein_core::input::{Input, SessionStartKind};
 use checkrein_core::state::Task;
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_runtime::RuntimeError;
-use checkrein_store::{EffectClaim, Store, StoreError};
+use checkrein_store::{EffectClaimGuard, Store, StoreError};
 use futures_channel::oneshot;
 
 use super::AgentLoopStartError;
@@ -58,7 +58,7 @@ pub(super) enum ConversationNextStep {
 }
 
 /// What is known once a session has begun.
-pub(super) struct OpenedSession {
+pub(super) struct StartedAgentLoopSession {
     pub(super) session: SessionId,
     pub(super) warnings: Vec<String>,
     /// The conversation so far.
@@ -114,7 +114,7 @@ impl SessionThreadHandle {
         begin: AgentLoopRunStart,
         unpriced: Option<String>,
         stop: LoopRunEndSignal,
-    ) -> Result<(Self, OpenedSession), AgentLoopStartError> {
+    ) -> Result<(Self, StartedAgentLoopSession), AgentLoopStartError> {
         let (jobs, come_in) = channel();
         let (tell, opened) = oneshot::channel();
         let (went, gone) = oneshot::channel();
@@ -192,7 +192,7 @@ fn open_and_claim_session<'a>(
     engine: &'a Engine,
     begin: AgentLoopRunStart,
     unpriced: Option<&str>,
-) -> Result<(Session<'a>, OpenedSession, EffectClaim), AgentLoopStartError> {
+) -> Result<(Session<'a>, StartedAgentLoopSession, EffectClaimGuard), AgentLoopStartError> {
     // One run per conversation: two would interleave their entries in one journal.
     let mine = |id: &SessionId| {
         let claim = engine.inner_runtime().claim_conversation(id)?;
@@ -219,10 +219,10 @@ fn open_and_claim_session<'a>(
             .save_conversation_entry(&session)?;
             user.clone().save_conversation_entry(&session)?;
             session.submit_prompt_keyed(0, &message)?;
-            let opened = OpenedSession {
+            let opened = StartedAgentLoopSession {
                 warnings,
                 entries: vec![user],
-                ..OpenedSession::new_opened_session(&session)
+                ..StartedAgentLoopSession::new_opened_session(&session)
             };
             (session, mine, opened)
         }
@@ -240,11 +240,11 @@ fn open_and_claim_session<'a>(
                 engine.begin_or_resume_session_by_id(AGENT, id, SessionStartKind::Resume)?;
             let said = journal::read_agent_loop_journal(&session)?;
             let next = plan_conversation_resumption(&session, &said, more)?;
-            let opened = OpenedSession {
+            let opened = StartedAgentLoopSession {
                 warnings,
                 entries: said,
                 next,
-                ..OpenedSession::new_opened_session(&session)
+                ..StartedAgentLoopSession::new_opened_session(&session)
             };
             (session, mine, opened)
         }
@@ -256,7 +256,7 @@ fn open_and_claim_session<'a>(
     Ok((session, opened, mine))
 }
 
-impl OpenedSession {
+impl StartedAgentLoopSession {
     fn new_opened_session(session: &Session<'_>) -> Self {
         Self {
             session: session.session_id().clone(),

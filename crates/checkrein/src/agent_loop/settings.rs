@@ -8,7 +8,7 @@ use checkrein_core::detectors;
 use checkrein_core::ids::DetectorName;
 use checkrein_core::policy::{Policy, TokenBudgetSettings};
 use checkrein_runtime::HostVerifiers;
-use checkrein_runtime::config::{self, CompiledPolicy, ConfigError, ConfigSource, TaskDriver};
+use checkrein_runtime::config::{self, CompiledPolicy, ConfigError, NamedConfigText, TaskDriver};
 
 use super::reflection::SelfReflectionConfig;
 
@@ -84,7 +84,7 @@ impl AgentLoopSettings {
         }
         if let Some((key, what)) = self
             .reflection
-            .and_then(SelfReflectionConfig::invalid_reflect_setting)
+            .and_then(SelfReflectionConfig::first_invalid_reflect_setting)
         {
             return Err(agent_loop_setting_error(key, what));
         }
@@ -119,7 +119,7 @@ impl AgentLoopSettings {
         &self,
         root: &Path,
     ) -> Result<CompiledPolicy, ConfigError> {
-        let source = self.config.as_ref().map(|text| ConfigSource {
+        let source = self.config.as_ref().map(|text| NamedConfigText {
             name: root.join("checkrein.toml"),
             text: text.clone(),
         });
@@ -153,7 +153,7 @@ impl AgentLoopSettings {
             let wanted = wanted.filter(|name| named.iter().any(|asked| asked == name));
             policy.loops.detectors = wanted.map(DetectorName::new).collect();
         }
-        hosts.require_in_policy(policy).map_err(|name| {
+        hosts.make_policy_require_all(policy).map_err(|name| {
             let what = "is the name of a verifier of the config, too; give it another";
             agent_loop_setting_error(&format!("verifier '{}'", name.as_str()), what)
         })?;

@@ -41,7 +41,7 @@ impl VerifierNetwork {
                 config,
                 book.clone(),
             )?,
-            progress: ProgressVerifier::with_shared_run_counters(model, config, book.clone())?,
+            progress: ProgressVerifier::new_with_shared_run_state(model, config, book.clone())?,
             goal: goal.into(),
             current_run: book,
         })

@@ -97,7 +97,7 @@ pub(super) struct SupervisedToolSpec {
 }
 
 impl SupervisedToolSpec {
-    pub(super) fn tool_spec_for_wrapper(tool: &impl Tool) -> Self {
+    pub(super) fn from_wrapped_tool(tool: &impl Tool) -> Self {
         Self {
             known: ToolWithCompiledSchema::new(&model_tool_definition(tool)),
             read_only: tool.is_read_only_tool(),
@@ -268,7 +268,7 @@ impl PreToolVerifier {
                 ToolCallVerdictBasis::Misfit(misfit),
             ));
         }
-        if let Some(why) = self.policy_refusal(call.tool, call.arguments) {
+        if let Some(why) = self.host_policy_refusal(call.tool, call.arguments) {
             return ControlFlow::Break(PreToolDecision::refused_decision(
                 why,
                 ToolCallVerdictBasis::Policy,
@@ -355,7 +355,7 @@ impl PreToolVerifier {
         decision
     }
 
-    fn policy_refusal(&self, tool: &str, arguments: &Value) -> Option<String> {
+    fn host_policy_refusal(&self, tool: &str, arguments: &Value) -> Option<String> {
         self.policy
             .as_ref()
             .and_then(|policy| policy(tool, arguments))
@@ -400,7 +400,7 @@ impl PreToolVerifier {
         // The rewritten arguments were checked against the schema with the reply. The host's rules
         // have not seen them yet.
         let arguments = Value::Object(arguments);
-        if let Some(why) = self.policy_refusal(tool, &arguments) {
+        if let Some(why) = self.host_policy_refusal(tool, &arguments) {
             return PreToolDecision::refused_decision(
                 format!("as rewritten: {why}"),
                 ToolCallVerdictBasis::Policy,

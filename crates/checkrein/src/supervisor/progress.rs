@@ -30,10 +30,10 @@ impl ProgressVerifier {
         model: Arc<dyn LanguageModel>,
         config: VerifierConfig,
     ) -> Result<Self, VerifierConfigError> {
-        Self::with_shared_run_counters(model, config, Arc::default())
+        Self::new_with_shared_run_state(model, config, Arc::default())
     }
 
-    pub(super) fn with_shared_run_counters(
+    pub(super) fn new_with_shared_run_state(
         model: Arc<dyn LanguageModel>,
         config: VerifierConfig,
         book: Arc<SharedSupervisorRunState>,

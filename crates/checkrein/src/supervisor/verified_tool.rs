@@ -27,7 +27,7 @@ pub fn wrap_tool_with_verifier<T: Tool>(
     goal: &str,
 ) -> ToolWrappedWithVerifier<T> {
     ToolWrappedWithVerifier {
-        standalone: Some(SupervisedToolSpec::tool_spec_for_wrapper(&tool)),
+        standalone: Some(SupervisedToolSpec::from_wrapped_tool(&tool)),
         tool,
         verifier: verifier.clone(),
         goal: goal.into(),

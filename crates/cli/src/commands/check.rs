@@ -11,7 +11,9 @@ use checkrein_core::ids::{EventSeq, VerifierName};
 use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_runtime::config::TaskDriver;
-use checkrein_runtime::{CheckReport, CheckResult as Checked, Deadline, VerificationProgress};
+use checkrein_runtime::{
+    CheckResult as Checked, Deadline, ManualCheckReport, VerificationProgress,
+};
 use checkrein_store::{SqliteStore, Store as _};
 use serde_json::json;
 
@@ -22,7 +24,7 @@ use crate::masked::{MASKED_CONSEQUENCE, checks_hiding_exit_status};
 use crate::ui::errors::CommandError;
 use crate::ui::explanations;
 use crate::ui::line::StyledLine;
-use crate::ui::progress::CheckProgressView;
+use crate::ui::progress::RunningChecksView;
 use crate::ui::style::Paint;
 use crate::{exit_code, signals, ui};
 
@@ -33,7 +35,7 @@ pub(crate) fn run_check_command(args: &CheckArgs) -> Result<ExitCode, CommandErr
     signals::install_signal_handlers();
     let asked =
         ChecksSelectedToRun::check_request_from_args(&args.verifiers, args.profile.as_deref())?;
-    let checks = CheckProgressView::for_policy(Some(&asked.policy));
+    let checks = RunningChecksView::for_policy(Some(&asked.policy));
     let show = |progress: VerificationProgress| {
         if !args.json {
             checks.show_check_progress(progress);
@@ -81,7 +83,7 @@ impl ChecksSelectedToRun {
     ) -> Result<Self, CommandError> {
         let located = locate::locate_project_with_profile(&std::env::current_dir()?, profile);
         let located = located.for_new_session()?;
-        if let (None, Some(above)) = (&located.repo_config, located.ignored_config_folder()) {
+        if let (None, Some(above)) = (&located.repo_config, located.unused_parent_config_folder()) {
             ui::print_wrapped_to_stderr(&explanations::ignored_parent_config_text(&above));
         }
         let compiled = located.compile_policy(TaskDriver::Hook)?;
@@ -131,7 +133,7 @@ impl ChecksSelectedToRun {
         use_cache: bool,
         cancelled: &AtomicBool,
         show: &(dyn Fn(VerificationProgress) + Sync),
-    ) -> Result<CheckReport, CommandError> {
+    ) -> Result<ManualCheckReport, CommandError> {
         let store = engine::open_store(&self.located.place)?;
         let runtime = engine::build_checkrein_runtime(&self.located, store, TaskDriver::Hook);
         // Whoever asked can cancel it (Ctrl-C, an MCP client), so there is no deadline.
@@ -145,7 +147,7 @@ impl ChecksSelectedToRun {
 
 /// Returns `accept` as a verdict. False only because a check could not tell is inconclusive, and so
 /// is true only because nothing is required.
-fn verdict_from_accept_expression(report: &CheckReport) -> Verdict {
+fn verdict_from_accept_expression(report: &ManualCheckReport) -> Verdict {
     let failed = required_checks(report).any(|check| check.evidence.verdict == Verdict::Fail);
     match report.value {
         // Without a required check `accept` is true of anything, which is no pass (law 1).
@@ -156,12 +158,12 @@ fn verdict_from_accept_expression(report: &CheckReport) -> Verdict {
     }
 }
 
-fn required_checks(report: &CheckReport) -> impl Iterator<Item = &Checked> {
+fn required_checks(report: &ManualCheckReport) -> impl Iterator<Item = &Checked> {
     report.checks.iter().filter(|check| check.required)
 }
 
-fn print_check_report(report: &CheckReport) {
-    for line in check_finding_lines(report) {
+fn print_check_report(report: &ManualCheckReport) {
+    for line in check_report_finding_lines(report) {
         ui::print_output_line(&line);
     }
     let (paint, word) = check_report_label(report);
@@ -172,8 +174,8 @@ fn print_check_report(report: &CheckReport) {
 }
 
 /// Returns the findings, a line each, and last what they come to.
-pub(super) fn check_report_text(report: &CheckReport) -> String {
-    let mut lines: Vec<String> = check_finding_lines(report).collect();
+pub(super) fn check_report_text(report: &ManualCheckReport) -> String {
+    let mut lines: Vec<String> = check_report_finding_lines(report).collect();
     let (_, word) = check_report_label(report);
     lines.push(format!(
         "{word}{}",
@@ -182,14 +184,14 @@ pub(super) fn check_report_text(report: &CheckReport) -> String {
     lines.join("\n")
 }
 
-fn check_finding_lines(report: &CheckReport) -> impl Iterator<Item = String> {
+fn check_report_finding_lines(report: &ManualCheckReport) -> impl Iterator<Item = String> {
     report
         .checks
         .iter()
         .flat_map(|check| evidence_complaint_lines(&check.evidence))
 }
 
-fn check_report_label(report: &CheckReport) -> (Paint, &'static str) {
+fn check_report_label(report: &ManualCheckReport) -> (Paint, &'static str) {
     match verdict_from_accept_expression(report) {
         Verdict::Pass => (Paint::Good, "accepted"),
         Verdict::Fail => (Paint::Bad, "not accepted"),
@@ -224,7 +226,7 @@ fn evidence_complaint_lines(evidence: &Evidence) -> Vec<String> {
                 | InconclusiveCause::TreeUnreadable,
             ) => output
                 .first()
-                .and_then(|line| checkrein_note_in_output_line(line)),
+                .and_then(|line| checkrein_note_in_excerpt_line(line)),
             _ => None,
         };
         if noted.is_some() {
@@ -304,12 +306,12 @@ fn format_toml_string_list(paths: &[String]) -> String {
 }
 
 /// Returns our own note in a line of an excerpt.
-fn checkrein_note_in_output_line(line: &str) -> Option<&str> {
+fn checkrein_note_in_excerpt_line(line: &str) -> Option<&str> {
     line.strip_prefix("[checkrein: ")?.strip_suffix(']')
 }
 
 /// Returns the remark on checks that are not required.
-fn advisory_checks_remark(report: &CheckReport) -> Option<String> {
+fn advisory_checks_remark(report: &ManualCheckReport) -> Option<String> {
     // A person who sees only passes must learn that none of them counts.
     if required_checks(report).next().is_none() {
         let all: Vec<String> = report
@@ -335,7 +337,7 @@ fn advisory_checks_remark(report: &CheckReport) -> Option<String> {
 }
 
 /// Returns the report as one JSON document.
-pub(super) fn check_report_json(report: &CheckReport) -> serde_json::Value {
+pub(super) fn check_report_json(report: &ManualCheckReport) -> serde_json::Value {
     let verifiers = report.checks.iter().map(|check| {
         let mut document = evidence_json(&check.evidence);
         if let Some(fields) = document.as_object_mut() {

@@ -42,7 +42,11 @@ pub(super) fn stop_check_summary_lines(
             let checks: Vec<String> = checks
                 .map(|check| check_run_text(store, &events, stop, check))
                 .collect();
-            escape_to_one_line(&format!("  {}: {}", stop_label(stop), checks.join("; ")))
+            escape_to_one_line(&format!(
+                "  {}: {}",
+                stop_number_label(stop),
+                checks.join("; ")
+            ))
         })
         .collect();
     if !lines.is_empty() {
@@ -107,7 +111,7 @@ pub(super) fn excluded_files_line(
     Some(format!("left out of the tree, as it is now: {said}"))
 }
 
-fn stop_label(stop: &StopCheckRuns) -> String {
+fn stop_number_label(stop: &StopCheckRuns) -> String {
     match stop.scope.is_main_scope() {
         true => format!("stop {}", stop.number),
         false => format!("stop {} of sub-agent {}", stop.number, stop.scope),

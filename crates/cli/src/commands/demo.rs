@@ -19,7 +19,7 @@ use crate::commands::run::{self, command};
 use crate::locate;
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
-use crate::ui::progress::CheckProgressView;
+use crate::ui::progress::RunningChecksView;
 use crate::ui::style::Paint;
 use crate::ui::{self, explanations, timeline};
 use crate::{exit_code, signals};
@@ -98,7 +98,7 @@ pub(crate) fn run_demo_command(args: &DemoArgs) -> Result<ExitCode, CommandError
         ],
         confinement: None,
     };
-    let (checks, quiet) = (CheckProgressView::for_policy(None), args.json);
+    let (checks, quiet) = (RunningChecksView::for_policy(None), args.json);
     let show = Arc::new(move |progress| {
         if !quiet {
             checks.show_check_progress(progress);

@@ -29,7 +29,7 @@ use checkrein_runtime::{
 use crate::agent_message::{self, HookMessageReadError};
 use crate::args::HookArgs;
 use crate::commands::{engine, lookup};
-use crate::confine::relay_client::RelayClient;
+use crate::confine::relay_client::SandboxHookRelayClient;
 use crate::confine::relay_server::RelayServer;
 use crate::locate::{self, ProjectLocation, StateAndProfileArgs};
 use crate::off::{self, OffPeriod};
@@ -57,7 +57,7 @@ pub(crate) const RUN_SOURCE: &str = "run";
 pub(crate) const RUN_VARIABLE: &str = "CHECKREIN_RUN";
 
 /// Entry point with the arguments as an agent typed them; they are parsed here, without clap.
-pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
+pub(crate) fn hook_main(words: Vec<OsString>) -> ExitCode {
     let agent = words
         .first()
         .map(|word| word.to_string_lossy().into_owned())
@@ -85,7 +85,7 @@ pub(crate) fn run_hook_command(args: HookArgs) -> ExitCode {
             let words = [OsString::from(&args.agent)];
             write_hook_reply(answer_hook_despite_panic(adapter, Ok(args), &words))
         }
-        None => main(vec![OsString::from(args.agent)]),
+        None => hook_main(vec![OsString::from(args.agent)]),
     }
 }
 
@@ -322,7 +322,7 @@ fn answer_hook_message(
             };
             // Inside a confinement the store is read-only, so the run outside judges and records
             // the event.
-            if let Some(post) = RelayClient::connect_if_in_sandbox(&state) {
+            if let Some(post) = SandboxHookRelayClient::connect_if_in_sandbox(&state) {
                 return post
                     .relay_message_out_of_sandbox(words, bytes)
                     .unwrap_or_else(|error| {
@@ -537,7 +537,7 @@ fn answer_hook_event(
         // `off` cancels a stop that is being judged. The flag is cleared first, or the recording
         // of the stance would be cancelled as well.
         if matches!(taken, Err(RuntimeError::Cancelled))
-            && let Some(off) = off::cancelling_off_period()
+            && let Some(off) = off::off_period_that_cancelled_us()
         {
             signals::CANCELLED.store(false, Ordering::Relaxed);
             return Ok(accept_stop_while_off(

@@ -64,7 +64,7 @@ pub(crate) fn short_task_id(session: &SessionId, task: TaskId) -> String {
 }
 
 /// Returns how a row's task ended.
-pub(crate) fn task_row_transition(row: &TaskRow) -> Option<Transition> {
+pub(crate) fn ending_of_task_row(row: &TaskRow) -> Option<Transition> {
     let word = row.reason.as_deref()?;
     let reason = checkrein_core::transition::Reason::ALL
         .into_iter()
@@ -78,7 +78,7 @@ pub(crate) fn task_row_transition(row: &TaskRow) -> Option<Transition> {
 
 /// Returns what a person asked for, by task. For a log that is too damaged to be read it returns
 /// nothing; [`find_log_damage`] reports that damage.
-pub(crate) fn task_prompts(
+pub(crate) fn logged_task_prompts(
     store: &SqliteStore,
     session: &SessionId,
 ) -> Result<BTreeMap<TaskId, String>, CommandError> {

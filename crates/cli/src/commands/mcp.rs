@@ -247,7 +247,7 @@ fn answer_mcp_evidence_call(asked: &EvidenceToolArgs) -> McpToolReply {
     let row = lookup::find_task(&store, asked.task.as_deref())?;
     let events = lookup::task_events(&store, &row.session, row.task)?;
     let why =
-        show::ending_explanation_lines(&row, lookup::task_row_transition(&row).as_ref(), &events);
+        show::ending_explanation_lines(&row, lookup::ending_of_task_row(&row).as_ref(), &events);
     let why: Vec<String> = why
         .iter()
         .map(|line| escape_to_one_line(&line.text_without_styling()))

@@ -19,7 +19,7 @@ struct MiddlewareConsultation<'a> {
     layers: &'a [MiddlewareAnswerFact],
 }
 
-fn steps_answered_by_middleware(
+fn middleware_consultations(
     events: &[(EventSeq, Event)],
 ) -> impl Iterator<Item = MiddlewareConsultation<'_>> {
     events.iter().filter_map(|(seq, event)| match event {
@@ -35,7 +35,7 @@ fn steps_answered_by_middleware(
 /// Returns a line for each step, and one below it for each answer.
 pub(super) fn middleware_answer_lines(events: &[(EventSeq, Event)]) -> Vec<String> {
     let mut lines = Vec::new();
-    for step in steps_answered_by_middleware(events) {
+    for step in middleware_consultations(events) {
         if lines.is_empty() {
             lines.push("middleware:".to_owned());
         }
@@ -66,7 +66,7 @@ pub(super) fn middleware_answers_json(events: &[(EventSeq, Event)]) -> Value {
         };
         step.layers.iter().map(fact).collect::<Vec<Value>>()
     };
-    Value::Array(steps_answered_by_middleware(events).flat_map(of).collect())
+    Value::Array(middleware_consultations(events).flat_map(of).collect())
 }
 
 fn summarize_event_input(input: &Input, events: &[(EventSeq, Event)]) -> Option<String> {

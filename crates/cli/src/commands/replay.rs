@@ -13,7 +13,7 @@ use checkrein_core::policy::Policy;
 use checkrein_core::state::SessionState;
 use checkrein_core::step::apply_input_and_decide;
 use checkrein_core::transition::Transition;
-use checkrein_runtime::config::{self, ConfigSource, TaskDriver};
+use checkrein_runtime::config::{self, NamedConfigText, TaskDriver};
 use checkrein_runtime::replay;
 use checkrein_store::SqliteStore;
 use serde_json::json;
@@ -60,7 +60,7 @@ fn load_replay_policy(args: &ReplayArgs) -> Result<Policy, CommandError> {
         .config
         .as_ref()
         .map(|name| {
-            std::fs::read_to_string(name).map(|text| ConfigSource {
+            std::fs::read_to_string(name).map(|text| NamedConfigText {
                 name: name.clone(),
                 text,
             })

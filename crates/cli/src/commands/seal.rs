@@ -57,7 +57,7 @@ pub(crate) fn run_seal_command() -> Result<ExitCode, CommandError> {
             located.drop_config_held_despite_edit()?;
         }
     }
-    let renewed = reseal_sessions(&located, &by.person_at_terminal_summary())?;
+    let renewed = reseal_sessions_with_new_policy(&located, &by.person_at_terminal_summary())?;
     // Workers judge by what was sealed before.
     #[cfg(unix)]
     checkrein_runtime::cancel_all_workers(&located.place.state);
@@ -71,7 +71,10 @@ pub(crate) fn run_seal_command() -> Result<ExitCode, CommandError> {
 
 /// Seals the sessions of this checkout that somebody may still use; returns how many. A session of
 /// `run` keeps what it began with: the command line is part of it.
-fn reseal_sessions(located: &ProjectLocation, by: &str) -> Result<usize, CommandError> {
+fn reseal_sessions_with_new_policy(
+    located: &ProjectLocation,
+    by: &str,
+) -> Result<usize, CommandError> {
     // Opened for reading first, so that a repo without a store gets none.
     match SqliteStore::open_store_read_only(&located.place.state) {
         Ok(_) => {}
@@ -102,13 +105,18 @@ fn reseal_sessions(located: &ProjectLocation, by: &str) -> Result<usize, Command
             continue;
         }
         // A session keeps the profile of its agent, whatever this terminal uses.
-        let sealed = runtime.seal_origin(&session)?.unwrap_or_default();
+        let sealed = runtime
+            .root_and_profile_at_seal(&session)?
+            .unwrap_or_default();
         let own = sealed
             .profile
             .map(|profile| located.with_sealed_config_profile(&profile));
         let own = own.as_ref().unwrap_or(located);
         let runtime = engine::build_checkrein_runtime(own, store.clone(), TaskDriver::Hook);
-        if runtime.reseal_session(&session, by)?.is_some() {
+        if runtime
+            .reseal_session_with_current_policy(&session, by)?
+            .is_some()
+        {
             renewed += 1;
         }
     }

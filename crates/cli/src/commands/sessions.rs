@@ -78,7 +78,7 @@ pub(crate) fn run_sessions_command(args: &SessionsArgs) -> Result<ExitCode, Comm
         ui::print_output_line(line);
     }
     if width.is_some() {
-        ui::print_wrapped_to_stderr(listing::ending_marks_legend());
+        ui::print_wrapped_to_stderr(listing::task_ending_marks_legend());
     }
     if more > 0 {
         ui::print_wrapped_to_stderr(&format!(
@@ -136,7 +136,7 @@ pub(crate) fn fill_task_rows_from_logs(
     for row in rows {
         if !seen.contains_key(&row.session) {
             let log = (
-                lookup::task_prompts(store, &row.session)?,
+                lookup::logged_task_prompts(store, &row.session)?,
                 lookup::find_log_damage(store, &row.session)?,
             );
             seen.insert(row.session.clone(), log);
@@ -148,7 +148,7 @@ pub(crate) fn fill_task_rows_from_logs(
         listed.push(ListedTask {
             text: row.goal.clone().or_else(|| prompt.cloned()),
             broken_at,
-            config_error: config_error_in_task_policy(store, &row),
+            config_error: config_error_behind_fallback(store, &row),
             row,
         });
     }
@@ -156,7 +156,7 @@ pub(crate) fn fill_task_rows_from_logs(
 }
 
 /// Returns the mistake in the config because of which this task goes on with another policy.
-fn config_error_in_task_policy(store: &SqliteStore, row: &TaskRow) -> Option<String> {
+fn config_error_behind_fallback(store: &SqliteStore, row: &TaskRow) -> Option<String> {
     let blob = store.read_blob(&row.policy).ok().flatten()?;
     Policy::from_sealed_policy_blob(&blob).ok()?.config_error
 }
@@ -169,7 +169,7 @@ pub(crate) fn task_json(one: &ListedTask) -> serde_json::Value {
         .reason
         .as_deref()
         .map(|reason| reason == Reason::TaskComplete.as_str());
-    let transition = lookup::task_row_transition(row).map(|ended| {
+    let transition = lookup::ending_of_task_row(row).map(|ended| {
         json!({ "reason": ended.reason, "detail": ended.detail, "native_reason": ended.native_reason })
     });
     let mut document = json!({

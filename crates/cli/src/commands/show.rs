@@ -33,7 +33,7 @@ pub(crate) fn run_show_command(args: &ShowArgs) -> Result<ExitCode, CommandError
     };
     let row = &one.row;
     let events = lookup::task_events(&store, &row.session, row.task)?;
-    let ending = lookup::task_row_transition(row);
+    let ending = lookup::ending_of_task_row(row);
     // Everything that puts the story in doubt is said before it.
     if let Some(off) = off::active_off_period(&located.place.state) {
         ui::print_wrapped_to_stderr(&off.off_summary_line());
@@ -240,7 +240,7 @@ pub(super) fn ending_explanation_lines(
     let facts: Vec<String> = behind
         .iter()
         .filter(|because| !explanations::is_factor_stated_by_ending(because, ending))
-        .map(|because| explanations::stop_decision_fact_text(because, held_up_by))
+        .map(|because| explanations::stop_decision_factor_text(because, held_up_by))
         .collect();
     if !facts.is_empty() {
         lines.push(StyledLine::from(&format!("because: {}", facts.join("; "))));

@@ -4,7 +4,7 @@ use std::io::BufRead as _;
 use std::process::ExitCode;
 
 use checkrein_core::policy::{Policy, VerifierTier};
-use checkrein_runtime::config::{ConfigSource, ConfigWithNamedFiles, PolicySources, TaskDriver};
+use checkrein_runtime::config::{ConfigWithNamedFiles, NamedConfigText, PolicySources, TaskDriver};
 use serde_json::Value;
 
 use crate::args::TrustArgs;
@@ -82,7 +82,7 @@ fn config_from_detected_checks(
     ui::print_wrapped_to_stderr(
         "There is no checkrein.toml here. What its files tell of, to be kept in your state folder, not in the repo:",
     );
-    let config = ConfigSource {
+    let config = NamedConfigText {
         name: located.place.root.join(CONFIG),
         text: detect::render_starter_config(&planned),
     };

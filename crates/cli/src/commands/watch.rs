@@ -49,14 +49,14 @@ pub(crate) fn run_watch_command(args: &WatchArgs) -> Result<ExitCode, CommandErr
     let mut store = None;
     let mut following: Option<FollowedSession> = None;
     let mut waits = false;
-    while !signals::is_interrupted_by_signal() {
+    while !signals::is_process_cancelled() {
         // The store may be made only after the watching has begun.
         if store.is_none() {
             store = open_store_if_present(state)?;
         }
         if let Some(store) = &store {
             if let Some(row) = next_task_to_follow(store, args.id.as_deref(), following.as_ref())? {
-                following = Some(FollowedSession::follow_session_of_task_row(row));
+                following = Some(FollowedSession::from_task_row(row));
             }
             if let Some(following) = &mut following
                 && !following.print_new_events(store)?
@@ -116,7 +116,7 @@ struct FollowedSession {
 }
 
 impl FollowedSession {
-    fn follow_session_of_task_row(row: TaskRow) -> Self {
+    fn from_task_row(row: TaskRow) -> Self {
         Self {
             session: row.session.clone(),
             printed_until: EventSeq(0),
@@ -217,7 +217,7 @@ fn task_status_line(typed: Option<&str>) -> Result<String, CommandError> {
     let Some(row) = found else {
         return Ok("no task yet".to_owned());
     };
-    let standing = match lookup::task_row_transition(&row) {
+    let standing = match lookup::ending_of_task_row(&row) {
         Some(ending) => explanations::transition_text(&ending),
         None => "open".to_owned(),
     };

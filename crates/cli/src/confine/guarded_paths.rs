@@ -108,12 +108,16 @@ pub(super) fn collect_guarded_paths(
             MissingPathAction::Folder,
         ));
     }
-    found.extend(agent_home_guards(
+    found.extend(agent_home_sandbox_guards(
         "CLAUDE_CONFIG_DIR",
         ".claude",
         &CLAUDE_CODE_SETTINGS,
     ));
-    found.extend(agent_home_guards("CODEX_HOME", ".codex", &CODEX_SETTINGS));
+    found.extend(agent_home_sandbox_guards(
+        "CODEX_HOME",
+        ".codex",
+        &CODEX_SETTINGS,
+    ));
     // Managed settings rank above all others and can switch hooks off.
     for managed in ["/etc/claude-code", "/etc/codex"] {
         found.push(SandboxProtectedPath::new(
@@ -168,7 +172,7 @@ const CODEX_SETTINGS: [(&str, MissingPathAction); 3] = [
 
 /// Returns the guards for a person's folder of an agent, which the agent creates if it is not
 /// there.
-fn agent_home_guards(
+fn agent_home_sandbox_guards(
     variable: &str,
     usual: &str,
     settings: &[(&str, MissingPathAction)],

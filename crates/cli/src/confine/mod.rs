@@ -111,15 +111,15 @@ impl AgentConfinement {
     }
 
     /// Returns a command that runs `program` inside. Arguments and environment are added as usual.
-    pub(crate) fn command_inside_confinement(&self, program: &OsStr) -> Command {
-        self.method.command_inside_namespace(program)
+    pub(crate) fn new_confined_command(&self, program: &OsStr) -> Command {
+        self.method.new_command_in_namespace(program)
     }
 }
 
 /// Returns a command that runs `program`, inside a confinement if there is one.
 pub(crate) fn confined_command(confinement: Option<&AgentConfinement>, program: &OsStr) -> Command {
     match confinement {
-        Some(confinement) => confinement.command_inside_confinement(program),
+        Some(confinement) => confinement.new_confined_command(program),
         None => Command::new(program),
     }
 }
@@ -193,7 +193,7 @@ impl MountNamespaceLauncher {
 
     fn check_namespace_sandbox_works(&self) -> Result<(), String> {
         let tried = self
-            .command_inside_namespace(OsStr::new("/bin/sh"))
+            .new_command_in_namespace(OsStr::new("/bin/sh"))
             // A trial with every mount of the plan: a namespace that exists but cannot mount would
             // fail only when the agent starts.
             .args(["-c", "exit 0"])
@@ -209,7 +209,7 @@ impl MountNamespaceLauncher {
         Err(line.trim().to_owned())
     }
 
-    fn command_inside_namespace(&self, inner: &OsStr) -> Command {
+    fn new_command_in_namespace(&self, inner: &OsStr) -> Command {
         let (program, arguments) = match self {
             MountNamespaceLauncher::Bubblewrap { program, plan } => {
                 (program, plan.bubblewrap_arguments())

@@ -22,7 +22,7 @@ use rustix::thread::{
 use super::mount_plan::{MountPlan, PlannedMount};
 use crate::{exit_code, ui};
 
-pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
+pub(crate) fn run_confined_exec_command(words: Vec<OsString>) -> ExitCode {
     let [plan, program, arguments @ ..] = words.as_slice() else {
         ui::print_wrapped_to_stderr("checkrein: confined-exec is for checkrein run --confine");
         return exit_code::to_exit_code(exit_code::USAGE);

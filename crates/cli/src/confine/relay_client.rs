@@ -36,11 +36,11 @@ pub(super) struct RelayReplyHeader {
 }
 
 /// The connection to the relay outside.
-pub(crate) struct RelayClient {
+pub(crate) struct SandboxHookRelayClient {
     relay_folder: PathBuf,
 }
 
-impl RelayClient {
+impl SandboxHookRelayClient {
     /// Returns a client if this process is inside a confinement: the socket lies below the state
     /// folder.
     pub(crate) fn connect_if_in_sandbox(state: &Path) -> Option<Self> {

@@ -66,7 +66,7 @@ impl PackageManager {
         PackageManager::Npm
     }
 
-    fn package_script_command(self, name: &str) -> String {
+    fn command_running_script(self, name: &str) -> String {
         match (self, name) {
             (PackageManager::Npm, "test") => "npm test".to_owned(),
             (PackageManager::Npm, _) => format!("npm run {name}"),
@@ -111,7 +111,7 @@ fn detect_javascript_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDete
             let why = format!("script {name} of package.json");
             hits.push(DetectedFolderCheck::new(
                 *kind,
-                manager.package_script_command(name),
+                manager.command_running_script(name),
                 why,
             ));
             continue;

@@ -166,7 +166,7 @@ impl PythonProject<'_> {
             let start = below.map_or_else(String::new, |folder| {
                 format!(" -s {}", crate::shell::quote_shell_word(folder))
             });
-            let run = self.builtin_python_module_command(&format!("unittest discover{start}"));
+            let run = self.command_to_run_stdlib_module(&format!("unittest discover{start}"));
             return Some(DetectedFolderCheck::new(
                 DetectedCheckKind::Tests,
                 run,
@@ -184,7 +184,7 @@ impl PythonProject<'_> {
     }
 
     /// Returns how a module of the standard library is started.
-    fn builtin_python_module_command(&self, arguments: &str) -> String {
+    fn command_to_run_stdlib_module(&self, arguments: &str) -> String {
         let run = self.python_module_command(arguments);
         // `uv run unittest` would look for a program of that name; `python -m` finds the module.
         match run.split_once(" run ") {

@@ -17,7 +17,7 @@ fn detect_make_and_just(tree: &RepoFiles, folder: &str) -> Option<FolderDetected
         .iter()
         .find_map(|(program, names)| Some((*program, tree.first_present_file(folder, names)?)))?;
     let text = tree.project_file_text(folder, file);
-    let has = |target: &str| text.lines().any(|line| defines_target(line, target));
+    let has = |target: &str| text.lines().any(|line| line_defines_target(line, target));
     let wanted = [
         (DetectedCheckKind::Tests, &["test", "tests", "check"][..]),
         (DetectedCheckKind::Lint, &["lint"]),
@@ -47,7 +47,7 @@ fn detect_make_and_just(tree: &RepoFiles, folder: &str) -> Option<FolderDetected
 
 /// Returns whether a line defines a target: `test:`, `test: build`, `a test b:` of make; `test
 /// *args:` of just. `test := x` does not.
-fn defines_target(line: &str, target: &str) -> bool {
+fn line_defines_target(line: &str, target: &str) -> bool {
     // Recipe lines are indented, comments begin with `#`, and `.PHONY: test` only names a target.
     if line.starts_with([' ', '\t', '#', '.']) {
         return false;

@@ -287,7 +287,7 @@ fn the_file_says_why_and_compiles() {
         .collect();
     for planned in [planned, Vec::new()] {
         let text = render_starter_config(&planned);
-        let source = checkrein_runtime::config::ConfigSource {
+        let source = checkrein_runtime::config::NamedConfigText {
             name: "checkrein.toml".into(),
             text: text.clone(),
         };

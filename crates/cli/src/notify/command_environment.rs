@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notifier_env_names_no_program() {
+    fn test_notifier_env_names_no_program() {
         for (value, name, display) in [
             ("ada", true, false),
             ("en_US.UTF-8", true, false),

@@ -4,7 +4,7 @@
 use checkrein_adapters::settings::HookHandlerAction;
 
 use super::json_tree::{JsonNode, JsonWithPositions};
-use super::new_json::json_string;
+use super::new_json::quote_as_json_string;
 use super::{
     EditedSettingsText, OrderedJson, SettingsEditError, remove_inserted_settings_texts,
     splice_texts_into_settings,
@@ -131,7 +131,7 @@ impl JsonStyle {
 
     /// `"hooks": { events }`, the first line's indentation left to the caller.
     fn render_hooks_member(&self, key: &str, entries: &[HookEventEntry], indent: &str) -> String {
-        let key = json_string(key);
+        let key = quote_as_json_string(key);
         if self.tight {
             let events: Vec<String> = entries
                 .iter()
@@ -154,7 +154,7 @@ impl JsonStyle {
 
     /// `"Stop": [ group ]`
     fn render_hook_event_member(&self, (event, group): &HookEventEntry, indent: &str) -> String {
-        let key = json_string(event);
+        let key = quote_as_json_string(event);
         let group = group.render_json_on_one_line(!self.tight);
         if self.tight {
             return format!("{key}:[{group}]");
@@ -362,7 +362,7 @@ fn json_members_named<'a>(
 
 /// Returns whether the inserted texts brought this key with them.
 fn is_inserted_key(inserted: &[String], name: &str) -> bool {
-    let key = json_string(name);
+    let key = quote_as_json_string(name);
     inserted.iter().any(|piece| {
         let piece = piece.trim_start_matches([',', ' ', '\t', '\r', '\n']);
         match name {

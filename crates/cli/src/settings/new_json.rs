@@ -19,7 +19,7 @@ impl OrderedJson {
     pub(super) fn render_json_on_one_line(&self, airy: bool) -> String {
         let comma = if airy { ", " } else { "," };
         match self {
-            OrderedJson::Text(text) => json_string(text),
+            OrderedJson::Text(text) => quote_as_json_string(text),
             OrderedJson::Number(number) => number.to_string(),
             OrderedJson::List(items) => {
                 let items: Vec<String> = items
@@ -35,7 +35,7 @@ impl OrderedJson {
                     .map(|(key, value)| {
                         format!(
                             "{}{colon}{}",
-                            json_string(key),
+                            quote_as_json_string(key),
                             value.render_json_on_one_line(airy)
                         )
                     })
@@ -47,6 +47,6 @@ impl OrderedJson {
     }
 }
 
-pub(super) fn json_string(text: &str) -> String {
+pub(super) fn quote_as_json_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -233,7 +233,7 @@ pub(crate) fn is_approval_timeout(because: &DecisionFactor) -> bool {
 
 /// Returns one fact behind a decision about a stop. `held_up_by` is what kept the stop from being
 /// judged, if anything.
-pub(crate) fn stop_decision_fact_text(
+pub(crate) fn stop_decision_factor_text(
     because: &DecisionFactor,
     held_up_by: Option<StopHoldupCause>,
 ) -> String {
@@ -540,7 +540,7 @@ pub(crate) fn accepted_stop_notice(
     match (transition.reason, verified) {
         (Reason::TaskComplete, VerifiedNoticeMode::Silent) => None,
         (Reason::TaskComplete, VerifiedNoticeMode::Line) => Some(verified_checks_line(why, id)),
-        _ if is_question_only_stop(transition, why) => None,
+        _ if did_stop_only_answer_question(transition, why) => None,
         _ => Some(task_ending_line(transition, why, held_up_by, id)),
     }
 }
@@ -548,7 +548,7 @@ pub(crate) fn accepted_stop_notice(
 /// Returns whether a stop only answered a question: nothing changed since the prompt, and nothing
 /// that is known speaks against the work. A line after each such stop would teach people to
 /// overlook the others.
-fn is_question_only_stop(transition: &Transition, why: &[DecisionFactor]) -> bool {
+fn did_stop_only_answer_question(transition: &Transition, why: &[DecisionFactor]) -> bool {
     // A verifier in shadow has no say, so its fail does not make a question into unfinished work.
     let in_shadow = |name: &VerifierName| {
         let mut shadows = why.iter();

@@ -131,7 +131,7 @@ impl StyledLine {
     }
 
     /// Returns the number of blanks at its beginning.
-    pub(super) fn leading_blanks(&self) -> usize {
+    pub(super) fn leading_blank_count(&self) -> usize {
         self.text_without_styling()
             .chars()
             .take_while(|c| *c == ' ')
@@ -289,7 +289,7 @@ fn keep_commands_unbroken(words: Vec<StyledLine>) -> Vec<StyledLine> {
     while let Some(mut word) = words.next() {
         // Behind `checkrein` comes a subcommand, then arguments; prose such as "checkrein is" joins
         // only one word.
-        let mut belongs: fn(&str) -> bool = looks_like_checkrein_subcommand;
+        let mut belongs: fn(&str) -> bool = could_be_checkrein_subcommand;
         if word.text_without_styling() == "checkrein" {
             let mut ahead = words.clone();
             while let (Some(blank), Some(next)) = (ahead.next(), ahead.next()) {
@@ -311,7 +311,7 @@ fn keep_commands_unbroken(words: Vec<StyledLine>) -> Vec<StyledLine> {
     joined
 }
 
-fn looks_like_checkrein_subcommand(word: &str) -> bool {
+fn could_be_checkrein_subcommand(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_lowercase())
 }
 

@@ -174,7 +174,11 @@ fn task_row_lines(
                 .without_trailing_blanks(),
         ],
         TaskTableLayout::Narrow(width) | TaskTableLayout::Stacked(width) => {
-            let head = format!("{}{}  ", " ".repeat(below), stop_and_call_counts(&one.row));
+            let head = format!(
+                "{}{}  ",
+                " ".repeat(below),
+                stop_and_call_counts_text(&one.row)
+            );
             let second = format!("{head}{}", text.text_without_styling());
             let second = StyledLine::line_from_styled_text(Paint::Dim, second.trim_end());
             vec![
@@ -193,7 +197,7 @@ fn format_stacked_task_lines(one: &ListedTask, row: &[String; 9], width: usize) 
         true => ending,
         false => ending.append_plain_text(&format!(" in {took}")),
     };
-    let by = format!("  {agent} {level}, {}", stop_and_call_counts(&one.row));
+    let by = format!("  {agent} {level}, {}", stop_and_call_counts_text(&one.row));
     let about = StyledLine::from("  ").append_styled(task_prompt_line(one));
     let mut lines = Vec::new();
     for line in [StyledLine::from(&format!("{when}  {task}")), ending] {
@@ -223,7 +227,7 @@ fn task_prompt_line(one: &ListedTask) -> StyledLine {
 }
 
 /// Returns the meaning of the marks before endings. A mark and its meaning stay together.
-pub(crate) fn ending_marks_legend() -> StyledLine {
+pub(crate) fn task_ending_marks_legend() -> StyledLine {
     const MARKS: [&str; 5] = [
         "✓ verified by checks",
         "? let through",
@@ -256,7 +260,7 @@ fn task_row_cells(row: &TaskRow, now: UnixMillis) -> [String; 9] {
     ]
 }
 
-fn stop_and_call_counts(row: &TaskRow) -> String {
+fn stop_and_call_counts_text(row: &TaskRow) -> String {
     let many = |number: u64, word: &str| match number {
         1 => format!("1 {word}"),
         number => format!("{number} {word}s"),
@@ -266,7 +270,7 @@ fn stop_and_call_counts(row: &TaskRow) -> String {
 }
 
 fn task_ending_text(row: &TaskRow) -> String {
-    match lookup::task_row_transition(row) {
+    match lookup::ending_of_task_row(row) {
         None => "… open".to_owned(),
         Some(ending) => {
             let mark = match (ending.reason, reason_paint(ending.reason)) {
@@ -283,7 +287,7 @@ fn task_ending_text(row: &TaskRow) -> String {
 }
 
 fn task_ending_paint(row: &TaskRow) -> Paint {
-    lookup::task_row_transition(row).map_or(Paint::Dim, |ending| reason_paint(ending.reason))
+    lookup::ending_of_task_row(row).map_or(Paint::Dim, |ending| reason_paint(ending.reason))
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ pub(crate) fn print_wrapped_to_stderr(line: impl Into<StyledLine>) {
     let colours = OutputStream::Stderr.has_colours();
     let width = OutputStream::Stderr.terminal_columns();
     for line in line.into().split_at_newlines() {
-        let indent = line.leading_blanks() + 2;
+        let indent = line.leading_blank_count() + 2;
         // The command of a check is for pasting, so a line with one stays whole.
         let pasted = line
             .text_without_styling()

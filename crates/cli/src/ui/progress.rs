@@ -20,7 +20,7 @@ use crate::ui::{explanations, print_wrapped_to_stderr, printable};
 const MIN_NAME_COLUMNS: usize = 14;
 
 /// Shows the checks that are running.
-pub(crate) struct CheckProgressView {
+pub(crate) struct RunningChecksView {
     bars: Option<MultiProgress>,
     running: Mutex<BTreeMap<VerifierName, ProgressBar>>,
     /// Columns of the longest name.
@@ -28,13 +28,13 @@ pub(crate) struct CheckProgressView {
     advisory: BTreeSet<VerifierName>,
 }
 
-impl Drop for CheckProgressView {
+impl Drop for RunningChecksView {
     fn drop(&mut self) {
         self.clear_progress_line();
     }
 }
 
-impl CheckProgressView {
+impl RunningChecksView {
     /// Creates a view, live on a terminal, for the checks of this policy if it is known.
     pub(crate) fn for_policy(policy: Option<&Policy>) -> Self {
         let live = std::io::stderr().is_terminal();

@@ -49,10 +49,10 @@ impl OutputStream {
         if is_set("CLICOLOR_FORCE") && !is("CLICOLOR_FORCE", "0") {
             return true;
         }
-        self.is_terminal() && !is("TERM", "dumb") && !is("CLICOLOR", "0")
+        self.is_connected_to_terminal() && !is("TERM", "dumb") && !is("CLICOLOR", "0")
     }
 
-    fn is_terminal(self) -> bool {
+    fn is_connected_to_terminal(self) -> bool {
         match self {
             OutputStream::Stdout => std::io::stdout().is_terminal(),
             OutputStream::Stderr => std::io::stderr().is_terminal(),
@@ -66,7 +66,8 @@ impl OutputStream {
             OutputStream::Stderr => console::Term::stderr(),
         };
         let (_, columns) = terminal.size_checked()?;
-        self.is_terminal().then_some(usize::from(columns))
+        self.is_connected_to_terminal()
+            .then_some(usize::from(columns))
     }
 }
 

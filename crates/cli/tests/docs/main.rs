@@ -361,9 +361,9 @@ fn the_example_without_a_loop_has_none() {
 
 #[test]
 fn the_example_repo_is_a_config() {
-    use checkrein_runtime::config::{ConfigSource, TaskDriver, compile_config};
+    use checkrein_runtime::config::{NamedConfigText, TaskDriver, compile_config};
     let name = root().join("examples/repo/checkrein.toml");
-    let source = ConfigSource {
+    let source = NamedConfigText {
         text: std::fs::read_to_string(&name).unwrap(),
         name,
     };
@@ -377,11 +377,11 @@ fn the_example_repo_is_a_config() {
 
 #[test]
 fn the_example_report_is_a_config_with_its_schema() {
-    use checkrein_runtime::config::{ConfigSource, TaskDriver, compile_config};
+    use checkrein_runtime::config::{NamedConfigText, TaskDriver, compile_config};
     let name = root().join("examples/weekly-report/checkrein.toml");
     for schema in ["weekly.schema.json", "weekly-markdown.schema.json"] {
         let text = std::fs::read_to_string(&name).unwrap();
-        let source = ConfigSource {
+        let source = NamedConfigText {
             text: text.replace(
                 "\nschema = \"weekly.schema.json\"",
                 &format!("\nschema = \"{schema}\""),
@@ -410,7 +410,7 @@ fn the_page_of_middleware_shows_the_examples_as_they_are() {
 
 #[test]
 fn toml_on_the_pages_is_config() {
-    use checkrein_runtime::config::{ConfigSource, Goal, TaskDriver, compile_config};
+    use checkrein_runtime::config::{Goal, NamedConfigText, TaskDriver, compile_config};
     let mut seen = 0;
     for page in [
         "README.md",
@@ -424,7 +424,7 @@ fn toml_on_the_pages_is_config() {
         for text in blocks(&read(page), "toml") {
             seen += 1;
             // A block inside a list is indented as the list is.
-            let source = ConfigSource {
+            let source = NamedConfigText {
                 name: PathBuf::from(page),
                 text,
             };

@@ -78,7 +78,7 @@ impl VerifierOutcome {
     }
 
     /// A person said no.
-    pub(super) fn is_denied_by_person(&self) -> bool {
+    pub(super) fn is_work_denied_by_person(&self) -> bool {
         self.tier == VerifierTier::Person && self.verdict == Verdict::Fail
     }
 

@@ -31,8 +31,11 @@ pub(super) fn transition_if_not_worth_continuing(
     // Reasons that no further round can change: a person denied the work, or a verifier that
     // `accept` needs can never pass.
     let blocked = || {
-        let denied =
-            first_verifier_blocking_accept(policy, judged, VerifierOutcome::is_denied_by_person);
+        let denied = first_verifier_blocking_accept(
+            policy,
+            judged,
+            VerifierOutcome::is_work_denied_by_person,
+        );
         let denied = denied.map(|line| (Reason::PermissionDenied, line));
         let hopeless = |line: &VerifierOutcome| {
             line.unrecoverable && !is_missing_program_recoverable(draft, line)
@@ -85,7 +88,7 @@ pub(super) fn transition_if_not_worth_continuing(
         });
         return Some(Transition::new(Reason::GaveUp, "same_failures"));
     }
-    if let Some(spent) = judge_attempts_spent(draft, scope, judged) {
+    if let Some(spent) = spent_judge_attempts_factor(draft, scope, judged) {
         why.push(spent);
         return Some(Transition::new(Reason::GaveUp, "same_failures"));
     }
@@ -145,7 +148,7 @@ pub(super) fn count_answers_seen_by_judges(draft: &StepBuilder<'_>, scope: &Scop
 
 /// Returns the factor that ends the task if a judge that `accept` cannot hold without has seen as
 /// many answers as it may.
-fn judge_attempts_spent(
+fn spent_judge_attempts_factor(
     draft: &StepBuilder<'_>,
     scope: &ScopeId,
     judged: &StopEvaluation,

@@ -7,7 +7,7 @@ use crate::decision::{Decision, ToolDecision};
 use crate::digest::{Digest, EightByteDigest};
 use crate::effect::Effect;
 use crate::event::{DecisionOnInput, Event};
-use crate::evidence::{EvidenceOrigin, InconclusiveCause, MAX_RUN_AGE_MS, Verdict};
+use crate::evidence::{EvidenceProducer, InconclusiveCause, MAX_RUN_AGE_MS, Verdict};
 use crate::explain::DecisionFactor;
 use crate::ids::{EventSeq, ScopeId, TaskId, UnixMillis, VerifierName};
 use crate::input::{ActReach, EvidenceArrived, Input, NewestCheckRun, StopRequested, TreeDigests};
@@ -412,7 +412,7 @@ impl CheckRunLogReader {
             .as_ref()
             .and_then(|policy| policy.verifier_spec(name))
             // Judges and persons are not run, and manual evidence answers no stop.
-            .filter(|spec| spec.tier == VerifierTier::Hard && fact.origin == EvidenceOrigin::Gate)
+            .filter(|spec| spec.tier == VerifierTier::Hard && fact.origin == EvidenceProducer::Gate)
             .cloned()
         else {
             return;

@@ -14,7 +14,7 @@ use crate::event::{
     CapKind, DecisionOnInput, DetectorOrCapResponse, Event, LoopPatternDetected, LoopSeverity,
     TaskOrigin,
 };
-use crate::evidence::{EvidenceOrigin, InconclusiveCause, Verdict};
+use crate::evidence::{EvidenceProducer, InconclusiveCause, Verdict};
 use crate::explain::DecisionFactor;
 use crate::ids::{EventSeq, ScopeId, TaskId, UnixMillis};
 use crate::input::{
@@ -431,7 +431,7 @@ impl SessionState {
             task.totals.add_judge_usage(arrived);
         }
         // Evidence from a manual run only informs and never settles a stop (law 1).
-        if fact.origin != EvidenceOrigin::Gate {
+        if fact.origin != EvidenceProducer::Gate {
             return;
         }
         let (now, task) = (self.now, self.task.as_mut());

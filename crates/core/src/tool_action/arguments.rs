@@ -102,7 +102,7 @@ impl ArgumentPathScan {
 
     /// Scans a call that runs a command. The command itself is no argument of the call, and a
     /// folder is where it starts.
-    pub(super) fn paths_in_command_call(args: &Value) -> Self {
+    pub(super) fn scan_arguments_beside_command(args: &Value) -> Self {
         Self::scan_tool_arguments_for_paths(args, true)
     }
 
@@ -314,7 +314,11 @@ impl ArgumentPathScan {
 
     /// Returns the paths to which a reading tool writes its result. The second of two compared
     /// things is not one, nor is a log that is being read.
-    pub(super) fn tool_output_paths(&self, compares: bool, reads_logs: bool) -> Vec<String> {
+    pub(super) fn paths_written_by_reading_tool(
+        &self,
+        compares: bool,
+        reads_logs: bool,
+    ) -> Vec<String> {
         let targets = self.targets.iter().filter(|_| !compares);
         let logs = self.logs.iter().filter(|_| !reads_logs);
         self.outputs

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::CommandInToolArguments;
+use super::ScriptOrArgvOfToolCall;
 use super::command::{first_named_argument, shell_join, tool_argument_values_by_name};
 use super::tool_names::{ToolNameWithoutServer, split_tool_name_into_words};
 
@@ -95,7 +95,10 @@ impl ToolCallCodeReader {
     }
 
     /// The code among the arguments of one object.
-    pub(super) fn code_argument_commands(self, map: &Map<String, Value>) -> Vec<Vec<String>> {
+    pub(super) fn interpreter_commands_for_code_args(
+        self,
+        map: &Map<String, Value>,
+    ) -> Vec<Vec<String>> {
         let reader = self.with_language_from_arguments(map);
         let sure = CODES
             .iter()
@@ -209,7 +212,7 @@ fn language_in_tool_arguments(map: &Map<String, Value>) -> Option<CodeInterprete
 pub(super) fn shell_tool_code(
     name: &ToolNameWithoutServer<'_>,
     args: &Value,
-) -> Option<CommandInToolArguments> {
+) -> Option<ScriptOrArgvOfToolCall> {
     let map = args.as_object()?;
     let value = first_named_argument(map, &[CODES, TYPED_CODES].concat())?;
     let language = language_of_tool_call(name, args);
@@ -225,27 +228,27 @@ pub(super) fn shell_tool_code(
                 language,
                 is_code_tool: true,
             };
-            merge_into_tool_command(reader.interpreter_commands_for_code(code))
+            merge_commands_into_one(reader.interpreter_commands_for_code(code))
         }
         value => super::command::command_from_argument_value(value),
     }
 }
 
 /// Merges several commands into one.
-pub(super) fn merge_into_tool_command(
+pub(super) fn merge_commands_into_one(
     mut commands: Vec<Vec<String>>,
-) -> Option<CommandInToolArguments> {
+) -> Option<ScriptOrArgvOfToolCall> {
     if commands.len() > 1 {
         let lines: Vec<String> = commands
             .iter()
             .map(|words| shell_line_from_words(words))
             .collect();
-        return Some(CommandInToolArguments::Script(lines.join("\n")));
+        return Some(ScriptOrArgvOfToolCall::Script(lines.join("\n")));
     }
     let words = commands.pop()?;
     Some(match inline_shell_script(&words) {
-        Some(script) => CommandInToolArguments::Script(script.to_owned()),
-        None => CommandInToolArguments::Argv(words),
+        Some(script) => ScriptOrArgvOfToolCall::Script(script.to_owned()),
+        None => ScriptOrArgvOfToolCall::Argv(words),
     })
 }
 

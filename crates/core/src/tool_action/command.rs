@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::CommandInToolArguments;
+use super::ScriptOrArgvOfToolCall;
 use super::arguments::is_content_argument;
 use super::code::{self, ToolCallCodeReader};
 use super::tool_names::{ToolNameWithoutServer, split_tool_name_into_words};
@@ -49,7 +49,7 @@ pub(super) fn is_command_argument_name(name: &str) -> bool {
 pub(super) fn shell_tool_command(
     name: &ToolNameWithoutServer<'_>,
     args: &Value,
-) -> Option<CommandInToolArguments> {
+) -> Option<ScriptOrArgvOfToolCall> {
     let value = match args {
         Value::Object(_) => {
             return command_in_tool_arguments(args, None)
@@ -61,12 +61,12 @@ pub(super) fn shell_tool_command(
     command_from_argument_value(value)
 }
 
-pub(super) fn command_from_argument_value(value: &Value) -> Option<CommandInToolArguments> {
+pub(super) fn command_from_argument_value(value: &Value) -> Option<ScriptOrArgvOfToolCall> {
     match value {
-        Value::String(script) => Some(CommandInToolArguments::Script(script.clone())),
+        Value::String(script) => Some(ScriptOrArgvOfToolCall::Script(script.clone())),
         Value::Array(_) => parse_string_array(value)
             .filter(|words| !words.is_empty())
-            .map(CommandInToolArguments::Argv),
+            .map(ScriptOrArgvOfToolCall::Argv),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
     }
 }
@@ -77,28 +77,28 @@ pub(super) fn command_from_argument_value(value: &Value) -> Option<CommandInTool
 pub(super) fn command_in_tool_arguments(
     args: &Value,
     code: Option<ToolCallCodeReader>,
-) -> Option<CommandInToolArguments> {
+) -> Option<ScriptOrArgvOfToolCall> {
     let mut found = CommandsInArguments {
         code,
         ..CommandsInArguments::default()
     };
     found.scan_value_for_commands(args, MAX_DEPTH);
     match (found.lines.len(), found.argv) {
-        (0, _) => code::merge_into_tool_command(code?.interpreter_commands_for_typed_code(args)),
-        (1, Some(argv)) => Some(CommandInToolArguments::Argv(argv)),
+        (0, _) => code::merge_commands_into_one(code?.interpreter_commands_for_typed_code(args)),
+        (1, Some(argv)) => Some(ScriptOrArgvOfToolCall::Argv(argv)),
         // Several commands are judged together, as lines of one script.
-        _ => Some(CommandInToolArguments::Script(found.lines.join("\n"))),
+        _ => Some(ScriptOrArgvOfToolCall::Script(found.lines.join("\n"))),
     }
 }
 
 /// Returns what is typed into a running process, if it can be a command. A single word is taken for
 /// an answer.
-pub(super) fn command_typed_to_process(args: &Value) -> Option<CommandInToolArguments> {
+pub(super) fn command_typed_to_process(args: &Value) -> Option<ScriptOrArgvOfToolCall> {
     let text = first_named_argument(args.as_object()?, TYPED)?.as_str()?;
     let is_command = text
         .trim()
         .contains(|c: char| c.is_whitespace() || "/<>|&;".contains(c));
-    is_command.then(|| CommandInToolArguments::Script(text.to_owned()))
+    is_command.then(|| ScriptOrArgvOfToolCall::Script(text.to_owned()))
 }
 
 /// The patch in the arguments of a tool that applies one.
@@ -144,7 +144,7 @@ impl CommandsInArguments {
         };
         match value {
             Value::Object(map) => {
-                self.collect_commands_in_arguments(map);
+                self.collect_tool_argument_commands(map);
                 for (name, value) in map {
                     // Text for a file is not run, even if it looks like JSON with a command in it.
                     if !is_content_argument(name) {
@@ -166,9 +166,11 @@ impl CommandsInArguments {
         }
     }
 
-    fn collect_commands_in_arguments(&mut self, map: &Map<String, Value>) {
+    fn collect_tool_argument_commands(&mut self, map: &Map<String, Value>) {
         self.scan_commands_in_arguments(map);
-        let codes = self.code.map(|code| code.code_argument_commands(map));
+        let codes = self
+            .code
+            .map(|code| code.interpreter_commands_for_code_args(map));
         self.add_code_commands(&codes.unwrap_or_default());
     }
 

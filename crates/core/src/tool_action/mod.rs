@@ -28,7 +28,7 @@ pub struct ToolAction {
     /// How far a call reaches that neither runs a command nor writes a named file.
     pub reach: ToolReach,
     /// The command that it runs.
-    pub command: Option<CommandInToolArguments>,
+    pub command: Option<ScriptOrArgvOfToolCall>,
     /// The folders that it names beside its command or patch. It starts in one of them.
     pub folders: Vec<CallStartFolder>,
     /// An MCP server runs it, whose working folder may differ from the agent's.
@@ -60,7 +60,7 @@ pub enum ToolReach {
 
 /// A command in the arguments of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CommandInToolArguments {
+pub enum ScriptOrArgvOfToolCall {
     /// A text for a shell.
     Script(String),
     /// Words for no shell.
@@ -121,8 +121,8 @@ impl ToolAction {
     /// The script that it runs.
     pub fn shell_script_of_call(&self) -> Option<&str> {
         match self.command.as_ref()? {
-            CommandInToolArguments::Script(script) => Some(script),
-            CommandInToolArguments::Argv(_) => None,
+            ScriptOrArgvOfToolCall::Script(script) => Some(script),
+            ScriptOrArgvOfToolCall::Argv(_) => None,
         }
     }
 
@@ -139,7 +139,7 @@ impl ToolAction {
     pub fn shell_action_from_script(text: &str) -> Self {
         Self {
             kind: ToolKind::Shell,
-            command: Some(CommandInToolArguments::Script(text.to_owned())),
+            command: Some(ScriptOrArgvOfToolCall::Script(text.to_owned())),
             ..Self::default()
         }
     }
@@ -192,7 +192,7 @@ fn classify_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
 fn find_command_in_tool_call(
     name: &ToolNameWithoutServer<'_>,
     args: &Value,
-) -> Option<CommandInToolArguments> {
+) -> Option<ScriptOrArgvOfToolCall> {
     let command = command::command_in_tool_arguments(
         args,
         ToolCallCodeReader::code_reader_for_tool(name, args),
@@ -203,11 +203,11 @@ fn find_command_in_tool_call(
 /// Classifies a tool that runs a command. It may write whatever else its arguments name.
 fn classify_shell_tool(
     name: &ToolNameWithoutServer<'_>,
-    command: Option<CommandInToolArguments>,
+    command: Option<ScriptOrArgvOfToolCall>,
     args: &Value,
 ) -> ToolAction {
-    let found = ArgumentPathScan::paths_in_command_call(args);
-    let mut may_write = found.tool_output_paths(false, false);
+    let found = ArgumentPathScan::scan_arguments_beside_command(args);
+    let mut may_write = found.paths_written_by_reading_tool(false, false);
     // `{"command": "create", "path": "a"}` is a call of an editor, not of a shell.
     if command.as_ref().is_none_or(is_single_mutating_word) {
         let possible = found
@@ -233,8 +233,8 @@ fn classify_shell_tool(
 }
 
 /// Returns whether the command is a single word that does not mean reading.
-fn is_single_mutating_word(command: &CommandInToolArguments) -> bool {
-    let CommandInToolArguments::Script(script) = command else {
+fn is_single_mutating_word(command: &ScriptOrArgvOfToolCall) -> bool {
+    let ScriptOrArgvOfToolCall::Script(script) = command else {
         return false;
     };
     !script.trim().contains(char::is_whitespace)
@@ -316,7 +316,8 @@ fn tool_writes_despite_name(name: &ToolNameWithoutServer<'_>, found: &ArgumentPa
 /// Classifies a tool that reads what it names and may write its result somewhere.
 fn classify_reading_tool(name: &ToolNameWithoutServer<'_>, found: ArgumentPathScan) -> ToolAction {
     ToolAction {
-        may_write: found.tool_output_paths(name.is_comparison_tool(), name.tool_reads_logs()),
+        may_write: found
+            .paths_written_by_reading_tool(name.is_comparison_tool(), name.tool_reads_logs()),
         reads: found.named,
         is_cut: found.is_cut,
         ..ToolAction::default()
@@ -327,7 +328,7 @@ fn classify_reading_tool(name: &ToolNameWithoutServer<'_>, found: ArgumentPathSc
 fn classify_possibly_writing_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
     let found = ArgumentPathScan::paths_named_in_tool_arguments(args);
     let names_no_file = found.named.is_empty();
-    let results = found.tool_output_paths(false, false);
+    let results = found.paths_written_by_reading_tool(false, false);
     let mut may_write = [found.named, found.others, results, found.patched].concat();
     if names_no_file {
         may_write.extend(found.labels);

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::CommandInToolArguments;
+use super::ScriptOrArgvOfToolCall;
 use super::command::{self, first_named_argument, parse_string_array, shell_join};
 use super::tool_names::ToolNameWithoutServer;
 
@@ -59,24 +59,24 @@ const FIRST: &[&str] = &["subcommand", "action", "operation", "verb"];
 pub(super) fn command_from_tool_name(
     name: &ToolNameWithoutServer<'_>,
     args: &Value,
-    found: Option<&CommandInToolArguments>,
-) -> Option<CommandInToolArguments> {
+    found: Option<&ScriptOrArgvOfToolCall>,
+) -> Option<ScriptOrArgvOfToolCall> {
     let program = program_from_tool_name(name.tool_name_words())?;
     let map = args.as_object()?;
     match found {
         // The text may also be a complete command, so both readings are judged, each as a line.
-        Some(CommandInToolArguments::Script(script)) if !INTERPRETERS.contains(&program) => {
+        Some(ScriptOrArgvOfToolCall::Script(script)) if !INTERPRETERS.contains(&program) => {
             // With the program already in front, there is only one reading.
             let is_whole = script.split_whitespace().next() == Some(program);
             let is_line = !script.trim().contains('\n');
             (is_line && !is_whole)
-                .then(|| CommandInToolArguments::Script(format!("{program} {script}\n{script}")))
+                .then(|| ScriptOrArgvOfToolCall::Script(format!("{program} {script}\n{script}")))
         }
-        Some(CommandInToolArguments::Argv(words)) if !INTERPRETERS.contains(&program) => {
+        Some(ScriptOrArgvOfToolCall::Argv(words)) if !INTERPRETERS.contains(&program) => {
             let is_whole = words.first().is_some_and(|first| first == program);
             (!is_whole).then(|| {
                 let words = shell_join(words);
-                CommandInToolArguments::Script(format!("{program} {words}\n{words}"))
+                ScriptOrArgvOfToolCall::Script(format!("{program} {words}\n{words}"))
             })
         }
         Some(_) => None,
@@ -89,14 +89,14 @@ pub(super) fn command_from_tool_name(
             match first_named_argument(map, command::ARGUMENTS) {
                 Some(Value::String(more)) => {
                     let before = shell_join(&words(Vec::new()));
-                    Some(CommandInToolArguments::Script(format!("{before} {more}")))
+                    Some(ScriptOrArgvOfToolCall::Script(format!("{before} {more}")))
                 }
-                Some(more) => Some(CommandInToolArguments::Argv(words(parse_string_array(
+                Some(more) => Some(ScriptOrArgvOfToolCall::Argv(words(parse_string_array(
                     more,
                 )?))),
                 // Without a subcommand or arguments nothing is known about the call, and the name
                 // alone decides.
-                None => first.map(|_| CommandInToolArguments::Argv(words(Vec::new()))),
+                None => first.map(|_| ScriptOrArgvOfToolCall::Argv(words(Vec::new()))),
             }
         }
     }

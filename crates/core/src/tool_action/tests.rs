@@ -68,12 +68,12 @@ fn kinds_go_by_name_and_sometimes_by_argument() {
 
 #[test]
 fn finds_the_command_of_a_shell_tool() {
-    let script = |text: &str| Some(CommandInToolArguments::Script(text.to_owned()));
+    let script = |text: &str| Some(ScriptOrArgvOfToolCall::Script(text.to_owned()));
     let argv = |words: &[&str]| {
         let words = words.iter().map(|word| (*word).to_owned());
-        Some(CommandInToolArguments::Argv(words.collect()))
+        Some(ScriptOrArgvOfToolCall::Argv(words.collect()))
     };
-    let check = |args: Value, expected: Option<CommandInToolArguments>| {
+    let check = |args: Value, expected: Option<ScriptOrArgvOfToolCall>| {
         assert_eq!(classify("bash", args.clone()).command, expected, "{args}");
     };
     check(json!({"command": "ls -l"}), script("ls -l"));
@@ -89,10 +89,10 @@ fn finds_the_command_of_a_shell_tool() {
 
 #[test]
 fn what_an_unknown_tool_would_run() {
-    let check = |args: Value, expected: Option<CommandInToolArguments>| {
+    let check = |args: Value, expected: Option<ScriptOrArgvOfToolCall>| {
         assert_eq!(classify("helper", args.clone()).command, expected, "{args}");
     };
-    let script = |text: &str| Some(CommandInToolArguments::Script(text.to_owned()));
+    let script = |text: &str| Some(ScriptOrArgvOfToolCall::Script(text.to_owned()));
     check(
         json!({"command": "rm -rf x", "cwd": "/"}),
         script("rm -rf x"),
@@ -110,7 +110,7 @@ fn what_an_unknown_tool_would_run() {
     );
     check(
         json!({"command": ["rm", "x"]}),
-        Some(CommandInToolArguments::Argv(vec!["rm".into(), "x".into()])),
+        Some(ScriptOrArgvOfToolCall::Argv(vec!["rm".into(), "x".into()])),
     );
     check(
         json!({"command": ["rm", "x"], "cmd": "ls"}),

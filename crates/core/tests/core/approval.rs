@@ -1,7 +1,7 @@
 //! Approvals: the table of `docs/approvals.md`, cell by cell, and what comes of a person's
 //! answer, of none, and of none in time.
 
-use checkrein_core::approval::{ApprovalHandling, request_approval_handling};
+use checkrein_core::approval::{ApprovalHandling, approval_handling_of_request};
 use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::explain::DecisionFactor;
 use checkrein_core::ids::{ScopeId, UnixMillis};
@@ -107,7 +107,7 @@ fn always_is_about_what_acts() {
         };
         (
             request.kind,
-            request_approval_handling(ApprovalMode::Always, request, &[]),
+            approval_handling_of_request(ApprovalMode::Always, request, &[]),
         )
     };
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
-use checkrein_core::evidence::{EvidenceOrigin, InconclusiveCause};
+use checkrein_core::evidence::{EvidenceProducer, InconclusiveCause};
 use checkrein_core::ids::{EventSeq, ScopeId, VerifierName};
 use checkrein_core::input::{
     EvidenceArrived, Input, RoundEnded, RuleDecision, SessionEnded, StancePoint, StanceUsed,
@@ -336,7 +336,7 @@ pub(crate) fn play(world: &mut CoreWorld, act: &RandomAction) {
                     .sayings
                     .insert(verifier.clone(), ScriptedVerdict::pass());
                 let mut evidence = world.evidence(&verifier, subject);
-                evidence.origin = EvidenceOrigin::Manual;
+                evidence.origin = EvidenceProducer::Manual;
                 match said {
                     Some(said) => world.sayings.insert(verifier, said),
                     None => world.sayings.remove(&verifier),
@@ -418,7 +418,7 @@ fn stray(world: &mut CoreWorld, verifier: &str, saying: ScriptedVerdict, manual:
         None => world.sayings.remove(&verifier),
     };
     if manual {
-        evidence.origin = EvidenceOrigin::Manual;
+        evidence.origin = EvidenceProducer::Manual;
     }
     world.news(Input::EvidenceArrived(EvidenceArrived {
         held_up: None,

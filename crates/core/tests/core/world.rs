@@ -9,11 +9,11 @@ use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::effect::Effect;
 use checkrein_core::event::{EVENT_VERSION, Event};
 use checkrein_core::evidence::{
-    EvidenceOrigin, EvidenceSummary, InconclusiveCause, Retryability, Verdict,
+    EvidenceProducer, EvidenceSummary, InconclusiveCause, Retryability, Verdict,
 };
 use checkrein_core::ids::{DetectorName, ScopeId, SourceName, UnixMillis, VerifierName};
 use checkrein_core::input::{
-    ActReach, AgentAnswerFlags, ApprovalStatusFact, EvidenceArrived, Input, JudgeTrigger,
+    ActReach, AgentAnswerFacts, ApprovalStatusFact, EvidenceArrived, Input, JudgeTrigger,
     JudgeTriggerFact, NewestActNumbers, NewestCheckRun, PromptSubmitted, StampedInput,
     StopRequested, TokenUsage, ToolKind, ToolRequestFacts, ToolRequested, ToolReturned,
     TreeDigests, TreeReadError, TreeReadingArrived,
@@ -287,7 +287,7 @@ impl CoreWorld {
                 truncated: false,
                 background: 0,
                 agent_ending: None,
-                answer: AgentAnswerFlags::default(),
+                answer: AgentAnswerFacts::default(),
                 judges: Box::default(),
                 tokens: None,
             },
@@ -497,7 +497,7 @@ impl CoreWorld {
                 .map_or(subject, |tree| self::subject(spec, tree, self.acts)),
             exit_code: Some(i32::from(saying.verdict == Verdict::Fail)),
             retryable: saying.retryable,
-            origin: EvidenceOrigin::Gate,
+            origin: EvidenceProducer::Gate,
             findings: saying
                 .findings
                 .iter()

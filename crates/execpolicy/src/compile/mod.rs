@@ -22,7 +22,7 @@ use builtins::{CollectedRuleCalls, RuleFileDeclaration, RulesBuiltinCall};
 pub use error::RulesCompileError;
 pub use examples::RuleExample;
 use examples::RuleExampleTestBudget;
-pub use listing::{ListedRule, RulesFileListing, RulesListingEntry};
+pub use listing::{ListedRule, RulesFileWithCalls, RulesListingEntry};
 use meter::InstrumentedRulesSource;
 
 /// Bytes of one rules file.
@@ -87,7 +87,7 @@ pub fn compile_rules_with_base_folder(
 pub fn compile_and_list_rules(
     files: &[(&str, &str)],
     from: &ProgramPathResolutionBase,
-) -> Result<(RuleSet, Vec<RulesFileListing>), RulesCompileError> {
+) -> Result<(RuleSet, Vec<RulesFileWithCalls>), RulesCompileError> {
     run_on_large_stack(|| compile_rule_files(files, from, |_, _, _| Ok(())))
 }
 
@@ -111,7 +111,7 @@ fn compile_rule_files(
     files: &[(&str, &str)],
     from: &ProgramPathResolutionBase,
     judge: impl Fn(&str, usize, &[RuleExample]) -> Result<(), RulesCompileError>,
-) -> Result<(RuleSet, Vec<RulesFileListing>), RulesCompileError> {
+) -> Result<(RuleSet, Vec<RulesFileWithCalls>), RulesCompileError> {
     let language = StarlarkGlobals::new();
     let mut rules = Vec::new();
     let mut hosts = HostExecutables::new();
@@ -144,7 +144,7 @@ fn compile_rule_files(
                             .to_owned(),
                     })?;
                     judge(name, call.line, &tried)?;
-                    let own = made.into_rules();
+                    let own = made.into_prefix_rules();
                     let says = ListedRule::listed_rule_from_prefix_rules(&own, tried);
                     rules.extend(own);
                     says
@@ -160,7 +160,7 @@ fn compile_rule_files(
                 rule: says,
             });
         }
-        listings.push(RulesFileListing {
+        listings.push(RulesFileWithCalls {
             file: (*name).to_owned(),
             entries,
         });

@@ -8,7 +8,7 @@ use super::*;
 fn compiled(text: &str) -> Vec<String> {
     compile_execpolicy_rules_files(&[("test.rules", text)])
         .unwrap_or_else(|error| panic!("{text}: {error}"))
-        .into_rules()
+        .into_prefix_rules()
         .into_iter()
         .map(|rule| {
             let mut words = vec![rule.head];

@@ -326,7 +326,7 @@ impl EffectEvaluator<'_, '_> {
                 }
             }
             FileAccess::Format => {
-                self.check_protected_write(spot, SubtreeExtent::Nothing);
+                self.record_write_if_protected(spot, SubtreeExtent::Nothing);
                 self.result.written.push(spot.clone());
                 // A loop device is a hazard and no refused destruction: the file behind it may be
                 // an image.
@@ -370,9 +370,11 @@ impl EffectEvaluator<'_, '_> {
                 }
                 // Phase 2: protected paths and the settings that check this work.
                 match act {
-                    FileAccess::Write => self.check_protected_write(spot, SubtreeExtent::Nothing),
+                    FileAccess::Write => {
+                        self.record_write_if_protected(spot, SubtreeExtent::Nothing)
+                    }
                     // Which of the names in it those are is not known.
-                    _ => self.check_protected_write(spot, SubtreeExtent::Some),
+                    _ => self.record_write_if_protected(spot, SubtreeExtent::Some),
                 }
                 self.prompt_if_guarded_path(spot);
                 // Files that go into `/tmp` itself are scratch, although `/tmp` lies outside the
@@ -449,7 +451,7 @@ impl EffectEvaluator<'_, '_> {
                     });
                 }
                 // Removing a folder removes every protected file below it.
-                self.check_protected_write(spot, SubtreeExtent::All);
+                self.record_write_if_protected(spot, SubtreeExtent::All);
                 self.prompt_if_guarded_path(spot);
                 self.result.removed.push(spot.clone());
                 match place {
@@ -535,7 +537,7 @@ impl EffectEvaluator<'_, '_> {
                     // The target may be a file or a folder; both readings are recorded, as it is
                     // not looked up.
                     self.result.copied.push((inner.clone(), folder.clone()));
-                    self.check_protected_write(&spot, SubtreeExtent::Nothing);
+                    self.record_write_if_protected(&spot, SubtreeExtent::Nothing);
                     self.prompt_if_guarded_path(&spot);
                     self.record_login_file_overwrite(&spot);
                     // Other locations were judged with the folder itself; only `.git` can come in
@@ -576,7 +578,7 @@ impl EffectEvaluator<'_, '_> {
         }
         for spot in &sources {
             // Whoever writes through the link writes the source, so the source counts as written.
-            self.check_protected_write(spot, SubtreeExtent::All);
+            self.record_write_if_protected(spot, SubtreeExtent::All);
             self.result.written.push(spot.clone());
             if self.context.roots.is_secret_path(spot, false) {
                 self.record_ask_reason_for_path(spot, "gives another name to what may be a secret");
@@ -608,7 +610,7 @@ impl EffectEvaluator<'_, '_> {
     }
 
     /// Records whether a written path is protected, certainly or possibly.
-    fn check_protected_write(&mut self, spot: &ResolvedPath, below: SubtreeExtent) {
+    fn record_write_if_protected(&mut self, spot: &ResolvedPath, below: SubtreeExtent) {
         if self.policy.protect.is_empty() {
             return;
         }
@@ -736,16 +738,16 @@ fn match_protected_pattern(
         .filter(|part| !part.is_empty() && *part != ".")
         .collect();
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
-    let itself = glob::match_path_pattern(&pattern, &path, false);
+    let itself = glob::path_pattern_match_certainty(&pattern, &path, false);
     match below {
         SubtreeExtent::Nothing => itself,
-        SubtreeExtent::All => glob::match_path_pattern(&pattern, &path, true),
+        SubtreeExtent::All => glob::path_pattern_match_certainty(&pattern, &path, true),
         SubtreeExtent::Some => {
             // One file of any name in the folder, or a part of its subtree: the second is never
             // certain, because it may be another part.
             let any = [path.as_slice(), &["?*"]].concat();
-            let whole = glob::match_path_pattern(&pattern, &any, false);
-            let part = glob::match_path_pattern(&pattern, &path, true)
+            let whole = glob::path_pattern_match_certainty(&pattern, &any, false);
+            let part = glob::path_pattern_match_certainty(&pattern, &path, true)
                 .min(glob::GlobMatchCertainty::Possible);
             itself.max(whole).max(part)
         }

@@ -107,7 +107,7 @@ pub(crate) enum GlobMatchCertainty {
 
 /// Whether the path of these components is one that the pattern names. `below` includes whatever
 /// lies under the path, as with `rm -r`.
-pub(crate) fn match_path_pattern(
+pub(crate) fn path_pattern_match_certainty(
     pattern: &[&str],
     path: &[&str],
     below: bool,
@@ -244,11 +244,11 @@ mod tests {
             ("tests/**", "**", false, GlobMatchCertainty::Possible),
             ("a/b/c", "a/b", true, GlobMatchCertainty::Certain),
         ] {
-            let hit = match_path_pattern(&split(pattern), &split(path), below);
+            let hit = path_pattern_match_certainty(&split(pattern), &split(path), below);
             assert_eq!(hit, expected, "{pattern} {path} {below}");
         }
         assert_eq!(
-            match_path_pattern(&["tests", "**"], &[], true),
+            path_pattern_match_certainty(&["tests", "**"], &[], true),
             GlobMatchCertainty::Certain
         );
     }

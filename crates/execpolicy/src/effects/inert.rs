@@ -7,7 +7,7 @@ use crate::shell::CommandWord;
 
 /// How a program's own parser reads such an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DryRunOption {
+pub(crate) struct ProgramDryRunOption {
     /// Values, attached with `=`, with which it still is a dry run.
     pub(super) values: &'static [&'static str],
     /// Options that undo it, or have an effect in spite of it.
@@ -18,7 +18,7 @@ pub(crate) struct DryRunOption {
     pub(super) anywhere: bool,
 }
 
-const PLAIN: DryRunOption = DryRunOption {
+const PLAIN: ProgramDryRunOption = ProgramDryRunOption {
     values: &[],
     undone_by: &[],
     flags: &["v", "verbose", "q", "quiet", "f", "force"],
@@ -26,7 +26,7 @@ const PLAIN: DryRunOption = DryRunOption {
 };
 
 // `--apply` applies the patch in spite of `--stat` or `--check`.
-pub(super) const GIT_APPLY: DryRunOption = DryRunOption {
+pub(super) const GIT_APPLY: ProgramDryRunOption = ProgramDryRunOption {
     undone_by: &["apply", "build-fake-ancestor"],
     flags: &[
         "v",
@@ -49,7 +49,7 @@ pub(super) const GIT_APPLY: DryRunOption = DryRunOption {
     ..PLAIN
 };
 /// `git rm`, `git clean`: `-n` in a cluster of letters without values.
-pub(super) const GIT_FILES: DryRunOption = DryRunOption {
+pub(super) const GIT_FILES: ProgramDryRunOption = ProgramDryRunOption {
     flags: &[
         "r",
         "f",
@@ -64,7 +64,7 @@ pub(super) const GIT_FILES: DryRunOption = DryRunOption {
     ..PLAIN
 };
 // The two options name a program that runs on the other side, with `--dry-run` as well.
-pub(super) const GIT_PUSH: DryRunOption = DryRunOption {
+pub(super) const GIT_PUSH: ProgramDryRunOption = ProgramDryRunOption {
     undone_by: &["receive-pack", "exec"],
     flags: &[
         "f",
@@ -92,7 +92,7 @@ pub(super) const GIT_PUSH: DryRunOption = DryRunOption {
     ..PLAIN
 };
 // `--execute` is how `cargo release` leaves its dry run.
-pub(super) const CARGO: DryRunOption = DryRunOption {
+pub(super) const CARGO: ProgramDryRunOption = ProgramDryRunOption {
     undone_by: &["x", "execute"],
     flags: &[
         "v",
@@ -111,7 +111,7 @@ pub(super) const CARGO: DryRunOption = DryRunOption {
     ],
     ..PLAIN
 };
-pub(super) const PACKAGES: DryRunOption = DryRunOption {
+pub(super) const PACKAGES: ProgramDryRunOption = ProgramDryRunOption {
     values: &["true"],
     flags: &[
         "v",
@@ -127,7 +127,7 @@ pub(super) const PACKAGES: DryRunOption = DryRunOption {
     ..PLAIN
 };
 // A post-renderer is a program that runs in a dry run, too; `--output-dir` writes files.
-pub(super) const HELM: DryRunOption = DryRunOption {
+pub(super) const HELM: ProgramDryRunOption = ProgramDryRunOption {
     values: &["client", "server", "true"],
     undone_by: &["post-renderer", "post-renderer-args", "output-dir"],
     flags: &[
@@ -142,7 +142,7 @@ pub(super) const HELM: DryRunOption = DryRunOption {
     ],
     ..PLAIN
 };
-pub(super) const KUBECTL: DryRunOption = DryRunOption {
+pub(super) const KUBECTL: ProgramDryRunOption = ProgramDryRunOption {
     values: &["client", "server"],
     flags: &[
         "all",
@@ -157,7 +157,7 @@ pub(super) const KUBECTL: DryRunOption = DryRunOption {
     ..PLAIN
 };
 // `patch --dry-run` still writes the files that `-o` and `-r` name.
-pub(super) const PATCH: DryRunOption = DryRunOption {
+pub(super) const PATCH: ProgramDryRunOption = ProgramDryRunOption {
     undone_by: &["o", "output", "r", "reject-file"],
     flags: &[
         "f", "force", "N", "forward", "R", "reverse", "s", "silent", "quiet", "E", "l", "t", "u",
@@ -167,7 +167,7 @@ pub(super) const PATCH: DryRunOption = DryRunOption {
     ..PLAIN
 };
 // A batch file is written in a dry run, too.
-pub(super) const RSYNC: DryRunOption = DryRunOption {
+pub(super) const RSYNC: ProgramDryRunOption = ProgramDryRunOption {
     undone_by: &["write-batch", "only-write-batch"],
     flags: &[
         "a",
@@ -215,7 +215,7 @@ pub(super) const RSYNC: DryRunOption = DryRunOption {
     ..PLAIN
 };
 /// Options with which the program prints something and ends.
-pub(super) const PRINTS: DryRunOption = DryRunOption {
+pub(super) const PRINTS: ProgramDryRunOption = ProgramDryRunOption {
     flags: &["F", "s", "fixed-strings"],
     ..PLAIN
 };
@@ -240,7 +240,7 @@ pub(super) fn is_dry_run_call(row: &ProgramSpec, words: &[CommandWord]) -> bool 
 pub(super) fn has_certain_dry_run_option(
     words: &[CommandWord],
     names: &[&str],
-    how: &DryRunOption,
+    how: &ProgramDryRunOption,
     values: &str,
     one_dash: bool,
 ) -> bool {
@@ -320,7 +320,7 @@ pub(super) fn has_certain_dry_run_option(
 }
 
 /// Whether a long option, possibly abbreviated, negates the dry run or acts in spite of it.
-fn undoes_dry_run_option(name: &str, names: &[&str], how: &DryRunOption) -> bool {
+fn undoes_dry_run_option(name: &str, names: &[&str], how: &ProgramDryRunOption) -> bool {
     // Git accepts `--no-dry` for `--no-dry-run`.
     let negated = |known: &&str| {
         let no = format!("no-{known}");

@@ -31,7 +31,7 @@ impl ParsedArgs<'_> {
     }
 
     /// Whether one of these words is the only argument.
-    pub(crate) fn has_exactly_this_argument(&self, words: &[&str]) -> bool {
+    pub(crate) fn only_argument_is_one_of(&self, words: &[&str]) -> bool {
         self.words.len() == 2 && self.first_argument_is_one_of(words)
     }
 
@@ -93,7 +93,7 @@ pub(super) fn add_command_effects(
     for _ in 0..MAX_SUBS {
         let call = parse_args_of_shell_command(row, words, !row.subcommands.is_empty());
         // A handler decides for itself: its program may give `--help` another meaning.
-        if row.handler.is_none() && is_help_or_version(row, words, std::ptr::eq(row, top)) {
+        if row.handler.is_none() && is_help_or_version_call(row, words, std::ptr::eq(row, top)) {
             return;
         }
         add_option_effects(row, &call, out);
@@ -144,7 +144,7 @@ pub(super) fn add_command_effects(
 
 /// Whether the words are `PROGRAM [COMMAND] --help` or `PROGRAM --version` and nothing else. With a
 /// further word the option could have a value, or be one itself.
-fn is_help_or_version(row: &ProgramSpec, words: &[CommandWord], is_program: bool) -> bool {
+fn is_help_or_version_call(row: &ProgramSpec, words: &[CommandWord], is_program: bool) -> bool {
     match words {
         [_, word] => match word.as_literal() {
             Some("--help") => true,
@@ -196,7 +196,7 @@ fn add_option_effects(row: &ProgramSpec, call: &ParsedArgs<'_>, out: &mut Vec<Co
         }
     }
     // A word known only at run time could be any of the dangerous options. Behind `--` none is.
-    if row.has_dangerous_options() {
+    if row.spec_has_dangerous_options() {
         let open = |word: &&&CommandWord| {
             word.knowledge != WordKnowledge::Literal && word.known_word_prefix().is_empty()
         };

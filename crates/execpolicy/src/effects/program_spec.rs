@@ -3,7 +3,7 @@
 //! nothing is built at run time.
 
 use super::CommandEffect;
-use super::inert::DryRunOption;
+use super::inert::ProgramDryRunOption;
 use super::parsed_args::ParsedArgs;
 
 /// What a command does besides reading and writing the files that it names.
@@ -190,7 +190,7 @@ pub(crate) enum OptionMeaning {
     /// It takes a value and has this effect.
     ValueEffect(EffectKind),
     /// A dry run: nothing but a message, if the program is certain to read the option as this one.
-    Inert(&'static DryRunOption),
+    Inert(&'static ProgramDryRunOption),
 }
 
 impl OptionMeaning {
@@ -367,7 +367,7 @@ impl ProgramSpec {
 
     /// Whether some option has an effect of its own: one of the row, or one that the handler looks
     /// for in a row without options.
-    pub(super) fn has_dangerous_options(&self) -> bool {
+    pub(super) fn spec_has_dangerous_options(&self) -> bool {
         // A handler that reads the words itself may look for options that the row does not list.
         let alone = self.handler.is_some()
             && self.option_meanings.is_empty()

@@ -266,7 +266,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             return self.trace_command_words(&words, text, fed, position, depth + 1);
         }
         if name == "tox" {
-            self.reader.read_tox_commands(arguments, position);
+            self.reader.analyze_tox_commands(arguments, position);
         }
         if operands_may_be_empty(words) {
             // If that word is empty, the program lists what it knows, or prints help.

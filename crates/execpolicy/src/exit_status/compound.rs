@@ -145,7 +145,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                                     part.end_byte(),
                                 ));
                             }
-                            self.trace_children_exit_statuses(*part, position);
+                            self.trace_statuses_in_child_nodes(*part, position);
                         }
                         _ => {}
                     }
@@ -262,7 +262,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         match negated_commands(asked) {
             Some(leaves) => leaves
                 .into_iter()
-                .for_each(|leaf| self.trace_children_exit_statuses(leaf, position)),
+                .for_each(|leaf| self.trace_statuses_in_child_nodes(leaf, position)),
             None => self.trace_node_exit_status(asked, position),
         }
     }

@@ -181,7 +181,7 @@ fn assign_make_variable(
     perhaps: bool,
 ) {
     match name.as_str() {
-        "MAKEFLAGS" | "GNUMAKEFLAGS" if flags_ignoring_failures(&value).is_some() => {
+        "MAKEFLAGS" | "GNUMAKEFLAGS" if make_flag_ignoring_failures(&value).is_some() => {
             file.ignores_failures = Some(format!("{name} = {value}"));
         }
         // These are judged by their last value, when the file has been read.
@@ -201,21 +201,21 @@ fn assign_make_variable(
 
 /// Returns the flag with which make ignores failures, or runs nothing. The first word of
 /// `MAKEFLAGS` may stand without its `-`.
-pub(super) fn flags_ignoring_failures(flags: &str) -> Option<&'static str> {
+pub(super) fn make_flag_ignoring_failures(flags: &str) -> Option<&'static str> {
     flags
         .split_whitespace()
         .enumerate()
         .find_map(|(at, word)| match word.strip_prefix('-') {
-            Some(_) => make_option_ignoring_failures(word),
+            Some(_) => failure_hiding_make_option(word),
             None if at == 0 && !word.contains('=') => {
-                make_option_ignoring_failures(&format!("-{word}"))
+                failure_hiding_make_option(&format!("-{word}"))
             }
             None => None,
         })
 }
 
 /// Does the same for one option.
-pub(super) fn make_option_ignoring_failures(option: &str) -> Option<&'static str> {
+pub(super) fn failure_hiding_make_option(option: &str) -> Option<&'static str> {
     match option {
         "--ignore-errors" => return Some("--ignore-errors"),
         "--dry-run" | "--just-print" | "--recon" => return Some("make -n"),

@@ -39,16 +39,16 @@ impl ExitStatusAnalyzer<'_> {
         for name in &call.names {
             // Where no folder is known, the call itself is recorded.
             if folders.is_empty() {
-                self.read_package_script(text, program, call, name, None, position);
+                self.analyze_package_script(text, program, call, name, None, position);
             }
             for folder in &folders {
-                self.read_package_script(text, program, call, name, Some(folder), position);
+                self.analyze_package_script(text, program, call, name, Some(folder), position);
             }
         }
     }
 
     /// Analyses one script of the package in `folder`.
-    fn read_package_script(
+    fn analyze_package_script(
         &mut self,
         text: &str,
         program: &str,

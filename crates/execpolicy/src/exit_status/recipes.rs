@@ -287,7 +287,7 @@ impl ExitStatusAnalyzer<'_> {
         let all = file.expand_recipe_variables(text);
         let read = |reader: &mut Self, way: usize| {
             let expanded = all.get(way).map_or("", String::as_str);
-            reader.read_expanded_recipe_text(file, expanded, position, is_whole);
+            reader.analyze_expanded_recipe_text(file, expanded, position, is_whole);
         };
         match all.len() {
             1 => read(self, 0),
@@ -295,7 +295,7 @@ impl ExitStatusAnalyzer<'_> {
         }
     }
 
-    fn read_expanded_recipe_text(
+    fn analyze_expanded_recipe_text(
         &mut self,
         file: &RecipeFile,
         text: &str,

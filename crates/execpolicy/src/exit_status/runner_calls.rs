@@ -1,7 +1,7 @@
 //! Parses calls of tools that run what the project defines: `npm run build`, `make -C dir test`.
 
 use super::makefile::{
-    flags_ignoring_failures, make_option_ignoring_failures, shell_flags_run_scripts,
+    failure_hiding_make_option, make_flag_ignoring_failures, shell_flags_run_scripts,
     shell_runs_scripts,
 };
 
@@ -156,7 +156,7 @@ pub(super) fn parse_make_call(rest: &[&str]) -> RecipeCall {
                 }
             }
             option if option.starts_with('-') => {
-                call.passed_over = make_option_ignoring_failures(option).or(call.passed_over);
+                call.passed_over = failure_hiding_make_option(option).or(call.passed_over);
             }
             assignment if assignment.contains('=') => {
                 let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
@@ -168,7 +168,7 @@ pub(super) fn parse_make_call(rest: &[&str]) -> RecipeCall {
                     call.passed_over = Some(".SHELLFLAGS=");
                 }
                 if name == "MAKEFLAGS" {
-                    call.passed_over = flags_ignoring_failures(value).or(call.passed_over);
+                    call.passed_over = make_flag_ignoring_failures(value).or(call.passed_over);
                 }
                 let name = name.trim_end_matches([':', '+', '?']).to_owned();
                 call.variables.push((name, value.to_owned()));

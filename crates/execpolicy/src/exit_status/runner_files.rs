@@ -54,7 +54,7 @@ impl ExitStatusAnalyzer<'_> {
     }
 
     /// Analyses the commands of `tox.ini`; one that begins with `-` may fail.
-    pub(super) fn read_tox_commands(
+    pub(super) fn analyze_tox_commands(
         &mut self,
         arguments: &[&str],
         position: &CommandStatusContext,
@@ -85,11 +85,11 @@ impl ExitStatusAnalyzer<'_> {
                 continue;
             }
             let ignored = section
-                .ini_value_lines("ignore_outcome")
+                .lines_of_ini_value("ignore_outcome")
                 .iter()
                 .any(|value| value.eq_ignore_ascii_case("true"));
-            for line in section.ini_value_lines("commands") {
-                let line = without_tox_factor(&line);
+            for line in section.lines_of_ini_value("commands") {
+                let line = without_tox_factor_prefix(&line);
                 let (mark, line) = match line.strip_prefix(['-', '!']) {
                     Some(rest) => (line.get(..1), rest.trim_start()),
                     None => (None, line),
@@ -122,7 +122,7 @@ struct IniSection<'t> {
 
 impl IniSection<'_> {
     /// Returns the lines of a value, continued lines joined.
-    fn ini_value_lines(&self, key: &str) -> Vec<String> {
+    fn lines_of_ini_value(&self, key: &str) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         let (mut inside, mut goes_on) = (false, false);
         for line in &self.lines {
@@ -169,7 +169,7 @@ fn parse_ini_sections(text: &str) -> Vec<IniSection<'_>> {
 }
 
 /// Removes a condition on the environment: `py312: pytest`.
-fn without_tox_factor(line: &str) -> &str {
+fn without_tox_factor_prefix(line: &str) -> &str {
     match line.split_once(": ") {
         Some((factor, rest)) if !factor.contains([' ', '"', '\'']) => rest.trim_start(),
         _ => line,

@@ -100,7 +100,7 @@ impl<'s> ScriptTreeReader<'s> {
 
     fn script_node_from_syntax_node(&mut self, node: Node<'_>) -> ScriptNode {
         match node.kind() {
-            "command" => self.read_command_node_for_simulation(node),
+            "command" => self.script_node_from_command_node(node),
             "list" => {
                 let last = u32::try_from(node.named_child_count()).unwrap_or(0);
                 let right = last.checked_sub(1).and_then(|last| node.named_child(last));
@@ -219,7 +219,7 @@ impl<'s> ScriptTreeReader<'s> {
             .collect()
     }
 
-    fn read_command_node_for_simulation(&mut self, node: Node<'_>) -> ScriptNode {
+    fn script_node_from_command_node(&mut self, node: Node<'_>) -> ScriptNode {
         self.size += 1;
         let mut words = Vec::new();
         let mut assignments = Vec::new();

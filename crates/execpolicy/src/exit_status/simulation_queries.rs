@@ -170,7 +170,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                             "the script has too many ways to end",
                         )
                     }
-                    _ => self.trap_or_last_statement_mask(),
+                    _ => self.trap_or_last_hiding_exit_status(),
                 };
                 CommandStatusContext {
                     errexit: false,
@@ -184,7 +184,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
     }
 
     /// Returns what hides a status if no single place does: a trap, or the last statement.
-    fn trap_or_last_statement_mask(&self) -> ExitStatusMask {
+    fn trap_or_last_hiding_exit_status(&self) -> ExitStatusMask {
         let mut pending = vec![self.root];
         while let Some(node) = pending.pop() {
             let source = self.node_text(node);

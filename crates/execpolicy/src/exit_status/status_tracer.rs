@@ -8,7 +8,7 @@ use checkrein_core::exit_status::{ExitStatusMask, ExitStatusMaskKind};
 use tree_sitter::Node;
 
 use super::called_scripts::join_path_within_root;
-use super::makefile::flags_ignoring_failures;
+use super::makefile::make_flag_ignoring_failures;
 use super::script_model::ParsedShellScript;
 use super::script_reader::{is_negated_compound_command, read_script_with_positions};
 use super::simulation::ScriptExitStatusAnswer;
@@ -329,7 +329,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
                 });
                 hidden.errexit_applies = false;
                 hidden.errexit = false;
-                self.trace_children_exit_statuses(node, &hidden);
+                self.trace_statuses_in_child_nodes(node, &hidden);
             }
             "if_statement" | "elif_clause" => self.visit_if(node, position),
             "while_statement" => self.visit_while(node, position),
@@ -402,7 +402,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
         }
     }
 
-    pub(super) fn trace_children_exit_statuses(
+    pub(super) fn trace_statuses_in_child_nodes(
         &mut self,
         node: Node<'t>,
         position: &CommandStatusContext,
@@ -428,7 +428,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
             .strip_prefix("MAKEFLAGS=")
             .or_else(|| source.strip_prefix("GNUMAKEFLAGS="));
         if let Some(value) = value {
-            self.make_flags = flags_ignoring_failures(value.trim_matches(['"', '\'']));
+            self.make_flags = make_flag_ignoring_failures(value.trim_matches(['"', '\'']));
         }
     }
 

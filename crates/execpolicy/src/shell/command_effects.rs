@@ -19,7 +19,7 @@ use crate::self_protection;
 
 /// What is known about a command beside its words.
 #[derive(Default)]
-pub(super) struct CommandAskReasons {
+pub(super) struct CommandReadabilityAndHazards {
     /// The reason to ask a person because of the command's effects.
     pub(super) prompt_reason: Option<String>,
     /// The reason to ask a person even if a rule allows the command.
@@ -37,7 +37,7 @@ impl CommandEvaluator<'_> {
         hole: Option<&WordPlaceholderAndValues>,
         contained: bool,
     ) -> EvaluatedEffects {
-        let rules = self.collector.evaluated_rule_set();
+        let rules = self.collector.rule_set_in_use();
         let scene = EffectEvalContext {
             roots: &self.roots,
             variables: &self.variables,
@@ -51,7 +51,7 @@ impl CommandEvaluator<'_> {
                 .record_prompt_or_forbid_reason(*decision, why.clone());
         }
         if let Some(what) = &judged.destruction_reason {
-            self.collector.forbid_destruction(what);
+            self.collector.note_forbidden_destruction(what);
         }
         self.forbid_changes_to_guarded_files(&judged);
         for spot in &judged.written {
@@ -71,7 +71,7 @@ impl CommandEvaluator<'_> {
 
     /// Forbids changes to the files that decide whether anybody is judged, whatever the rules say.
     fn forbid_changes_to_guarded_files(&mut self, judged: &EvaluatedEffects) {
-        let protected = self.collector.evaluated_rule_set().protected_paths();
+        let protected = self.collector.rule_set_in_use().protected_paths();
         let written = judged.written.iter().chain(&judged.perhaps_written);
         let written = written.map(|spot| (spot, self_protection::PredictedPathChange::Written));
         let removed = judged
@@ -111,16 +111,16 @@ impl CommandEvaluator<'_> {
         command: &CommandAwaitingVerdict,
         words: &[CommandWord],
         program: &str,
-    ) -> CommandAskReasons {
+    ) -> CommandReadabilityAndHazards {
         let name = basename(program);
         // The body of a function or alias is judged where it is defined. A name that is also a
         // known program is judged as that program as well, since the definition may not apply
         // here.
         let own = self.functions.contains(program) || self.aliases.contains_key(program);
         if own && !effects::is_known_program(program) {
-            return CommandAskReasons {
+            return CommandReadabilityAndHazards {
                 readable: true,
-                ..CommandAskReasons::default()
+                ..CommandReadabilityAndHazards::default()
             };
         }
         let brought = matches!(
@@ -248,7 +248,7 @@ impl CommandEvaluator<'_> {
                 command.placeholder.clone(),
             );
         }
-        CommandAskReasons {
+        CommandReadabilityAndHazards {
             prompt_reason: judged.prompt_reason,
             hazard: judged.hazard,
             readable,
@@ -267,7 +267,7 @@ impl CommandEvaluator<'_> {
         if command.origin == ProgramProviderAndHost::Container {
             return;
         }
-        let bounds = self.collector.evaluated_rule_set().effect_policy();
+        let bounds = self.collector.rule_set_in_use().effect_policy();
         let scene = EffectEvalContext {
             roots: &self.roots,
             variables: &self.variables,
@@ -279,7 +279,7 @@ impl CommandEvaluator<'_> {
         drop_effects_named_by_arguments(&mut effects, words);
         let judged = sight::evaluate_effects(&effects, &scene, bounds, &self.links);
         if let Some(what) = &judged.destruction_reason {
-            self.collector.forbid_destruction(what);
+            self.collector.note_forbidden_destruction(what);
         }
         self.forbid_changes_to_guarded_files(&judged);
     }

@@ -100,7 +100,7 @@ impl<'r> CommandFactsCollector<'r> {
     }
 
     /// Scans text that could not be parsed for words that a rule forbids.
-    pub(super) fn scan_for_forbidden_words(&mut self, text: &str) {
+    pub(super) fn scan_unparsed_for_forbidden_words(&mut self, text: &str) {
         // Without a rule that prompts or forbids, a scan could find nothing.
         if self.restricts
             && let Some(hit) = lexical_scan::strictest_rule_in_shell_text(self.rules, text)
@@ -142,7 +142,7 @@ impl<'r> CommandFactsCollector<'r> {
                 self.uncovered = true;
                 let rule = asks
                     .hazard
-                    .map(|why| self.require_prompt_for_hazard(words, why));
+                    .map(|why| self.record_prompt_for_risky_command(words, why));
                 self.record_evaluated_command(words, rule);
             }
             return;
@@ -183,7 +183,7 @@ impl<'r> CommandFactsCollector<'r> {
         }
         let rule = rule.max(
             asks.hazard
-                .map(|why| self.require_prompt_for_hazard(words, why)),
+                .map(|why| self.record_prompt_for_risky_command(words, why)),
         );
         // A matching rule, or a hazard, takes precedence over what effects say.
         let rule = rule.or_else(|| self.decide_unmatched_command(words, asks.effects));
@@ -209,7 +209,7 @@ impl<'r> CommandFactsCollector<'r> {
     }
 
     /// Records that a person is asked about this command, whatever rule allows it.
-    pub(super) fn require_prompt_for_hazard(
+    pub(super) fn record_prompt_for_risky_command(
         &mut self,
         words: &[CommandWord],
         why: &str,
@@ -224,7 +224,7 @@ impl<'r> CommandFactsCollector<'r> {
         self.record_prompt_or_forbid_reason(RuleDecision::Prompt, why);
     }
 
-    pub(super) fn evaluated_rule_set(&self) -> &'r RuleSet {
+    pub(super) fn rule_set_in_use(&self) -> &'r RuleSet {
         self.rules
     }
 
@@ -265,7 +265,7 @@ impl<'r> CommandFactsCollector<'r> {
     }
 
     /// Forbids destruction that nobody intends; only a person may do it.
-    pub(super) fn forbid_destruction(&mut self, what: &str) {
+    pub(super) fn note_forbidden_destruction(&mut self, what: &str) {
         let why = format!(
             "`builtin:default` forbids this: it {what}. If it is meant, the person does it in a \
              terminal of their own, or changes `[policy] rules` of the project"

@@ -17,7 +17,7 @@ const KEYWORDS: &[&str] = &[
 
 /// One pipeline: the text between two command separators.
 #[derive(Debug, Default)]
-pub(super) struct PipelineFragment {
+pub(super) struct ScriptPipeline {
     pub(super) members: Vec<PipelineMember>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct PipelineMember {
     bodies: String,
 }
 
-impl PipelineFragment {
+impl ScriptPipeline {
     /// Returns the pipeline as a script of its own.
     pub(super) fn pipeline_to_script_text(&self) -> String {
         let lines: Vec<&str> = self.members.iter().map(|m| m.line.as_str()).collect();
@@ -103,7 +103,7 @@ fn shell_word_from_text(text: String) -> CommandWord {
 }
 
 /// Splits a script into pieces. Beyond `MAX_PIECES` the rest is left whole.
-pub(super) fn split_script_fragments(text: &str) -> Vec<PipelineFragment> {
+pub(super) fn split_script_fragments(text: &str) -> Vec<ScriptPipeline> {
     let mut cut = ShellFragmentSplitter {
         text,
         at: 0,
@@ -149,7 +149,7 @@ struct PendingHeredoc {
 struct ShellFragmentSplitter<'s> {
     text: &'s str,
     at: usize,
-    pieces: Vec<PipelineFragment>,
+    pieces: Vec<ScriptPipeline>,
     /// The members of the piece that is being read.
     members: Vec<PipelineMember>,
     now: PipelineMember,
@@ -177,7 +177,7 @@ impl<'s> ShellFragmentSplitter<'s> {
         before.is_none_or(char::is_whitespace)
     }
 
-    fn append_bytes_to_fragment(&mut self, bytes: usize) {
+    fn copy_bytes_to_pipeline_member(&mut self, bytes: usize) {
         let end = (self.at + bytes).min(self.text.len());
         let piece = self.text.get(self.at..end).unwrap_or("");
         self.now.line.push_str(piece);
@@ -187,7 +187,7 @@ impl<'s> ShellFragmentSplitter<'s> {
     /// Copies a whole quotation or substitution, or a single character.
     fn push_whole_quotation_or_char(&mut self) {
         let end = end_of_quote_or_substitution(self.text, self.at, &mut Vec::new());
-        self.append_bytes_to_fragment(end - self.at);
+        self.copy_bytes_to_pipeline_member(end - self.at);
     }
 
     fn finish_split_pipeline_member(&mut self) {
@@ -204,7 +204,7 @@ impl<'s> ShellFragmentSplitter<'s> {
         self.finish_split_pipeline_member();
         let members = std::mem::take(&mut self.members);
         if members.iter().any(|member| !member.is_empty()) {
-            self.pieces.push(PipelineFragment { members });
+            self.pieces.push(ScriptPipeline { members });
         }
     }
 
@@ -215,7 +215,7 @@ impl<'s> ShellFragmentSplitter<'s> {
                 !(self.at_word_start() && first_word(self.remaining_script_text()) == "]]");
             return match self.in_test {
                 true => self.push_whole_quotation_or_char(),
-                false => self.append_bytes_to_fragment("]]".len()),
+                false => self.copy_bytes_to_pipeline_member("]]".len()),
             };
         }
         // Keywords count only where a command can begin; elsewhere they are arguments.
@@ -241,10 +241,10 @@ impl<'s> ShellFragmentSplitter<'s> {
                 self.end_script_fragment();
             }
             // `&>` is a redirect; the `&` does not end the command.
-            ('&', Some('>')) => self.append_bytes_to_fragment(2),
+            ('&', Some('>')) => self.copy_bytes_to_pipeline_member(2),
             // `>&` and `>|` are redirects as well.
             ('&' | '|', _) if self.now.line.ends_with(['>', '<']) => {
-                self.append_bytes_to_fragment(1)
+                self.copy_bytes_to_pipeline_member(1)
             }
             ('&', Some('&')) | ('|', Some('|')) => {
                 self.at += 2;
@@ -270,7 +270,7 @@ impl<'s> ShellFragmentSplitter<'s> {
             }
             ('(', _) => self.read_shell_parenthesis(),
             ('<', Some('<')) if !rest.starts_with("<<<") => self.read_heredoc_start(),
-            ('<', Some('<')) => self.append_bytes_to_fragment(3),
+            ('<', Some('<')) => self.copy_bytes_to_pipeline_member(3),
             _ => self.push_whole_quotation_or_char(),
         }
     }
@@ -285,7 +285,7 @@ impl<'s> ShellFragmentSplitter<'s> {
         match word {
             "for" | "select" => {
                 self.in_loop_head = true;
-                self.append_bytes_to_fragment(word.len());
+                self.copy_bytes_to_pipeline_member(word.len());
             }
             "case" => self.read_case_statement_header(),
             "esac" => {
@@ -317,7 +317,7 @@ impl<'s> ShellFragmentSplitter<'s> {
             }
             "[[" => {
                 self.in_test = true;
-                self.append_bytes_to_fragment(word.len());
+                self.copy_bytes_to_pipeline_member(word.len());
             }
             _ if KEYWORDS.contains(&word) => self.at += word.len(),
             _ => return false,
@@ -393,18 +393,18 @@ impl<'s> ShellFragmentSplitter<'s> {
             self.at = self.text.len() - inside.len() + 1;
         } else {
             let end = end_of_bracket(self.text, self.at);
-            self.append_bytes_to_fragment(end - self.at);
+            self.copy_bytes_to_pipeline_member(end - self.at);
         }
     }
 
     /// Reads `<<` and the word that ends its body.
     fn read_heredoc_start(&mut self) {
-        self.append_bytes_to_fragment("<<".len());
+        self.copy_bytes_to_pipeline_member("<<".len());
         // `<<-` strips leading tabs from the body, also from the line that ends it.
         let tabs = self.remaining_script_text().starts_with('-');
-        self.append_bytes_to_fragment(usize::from(tabs));
+        self.copy_bytes_to_pipeline_member(usize::from(tabs));
         let rest = self.remaining_script_text();
-        self.append_bytes_to_fragment(rest.len() - rest.trim_start_matches([' ', '\t']).len());
+        self.copy_bytes_to_pipeline_member(rest.len() - rest.trim_start_matches([' ', '\t']).len());
         let from = self.now.line.len();
         while !self.remaining_script_text().is_empty()
             && !self
@@ -605,7 +605,7 @@ mod tests {
     fn check(text: &str, expected: &[&str]) {
         let pieces: Vec<String> = split_script_fragments(text)
             .iter()
-            .map(PipelineFragment::pipeline_to_script_text)
+            .map(ScriptPipeline::pipeline_to_script_text)
             .collect();
         assert_eq!(pieces, expected, "{text}");
     }

@@ -39,7 +39,7 @@ use crate::effects::word_expansion::{
 use crate::effects::{self, CommandEffect, dangerous_variables};
 use crate::rule_set::{RuleSet, basename};
 use crate::self_protection;
-use command_effects::CommandAskReasons;
+use command_effects::CommandReadabilityAndHazards;
 use fact_collector::{CommandFactsCollector, PromptReasons};
 pub use fact_collector::{FileChangedByCommand, FilesChangedByCommand};
 pub(crate) use nested_code::{NestedCode, nested_code};
@@ -150,7 +150,7 @@ pub fn evaluate_file_changes(
     for change in changes {
         judge.evaluate_file_change(change);
     }
-    judge.finish_tool_facts()
+    judge.into_tool_request_facts()
 }
 
 /// Judges files by where they really lie: by the rules that no config switches off and by the
@@ -167,7 +167,7 @@ pub fn evaluate_real_paths(rules: &RuleSet, places: &[FileChangedByCommand]) -> 
     for place in places {
         judge.evaluate_file_change(place);
     }
-    judge.finish_tool_facts()
+    judge.into_tool_request_facts()
 }
 
 /// A command that waits to be judged.
@@ -287,7 +287,7 @@ impl<'r> CommandEvaluator<'r> {
         );
     }
 
-    fn finish_tool_facts(self) -> ToolRequestFacts {
+    fn into_tool_request_facts(self) -> ToolRequestFacts {
         self.finish_facts_and_touched_files().0
     }
 
@@ -332,18 +332,11 @@ impl<'r> CommandEvaluator<'r> {
     }
 
     fn decides_unmatched_by_effect(&self) -> bool {
-        self.collector
-            .evaluated_rule_set()
-            .effect_policy()
-            .unmatched
-            == UnmatchedDecision::ByEffect
+        self.collector.rule_set_in_use().effect_policy().unmatched == UnmatchedDecision::ByEffect
     }
 
     fn policy_asks_about_hazards(&self) -> bool {
-        self.collector
-            .evaluated_rule_set()
-            .effect_policy()
-            .hazard_asks
+        self.collector.rule_set_in_use().effect_policy().hazard_asks
     }
 
     fn queue_command_to_evaluate(&mut self, command: CommandAwaitingVerdict) {
@@ -352,7 +345,7 @@ impl<'r> CommandEvaluator<'r> {
 
     fn record_unparsed_script_piece(&mut self, piece: &str) {
         self.collector.note_unresolved_command_part(piece);
-        self.collector.scan_for_forbidden_words(piece);
+        self.collector.scan_unparsed_for_forbidden_words(piece);
     }
 
     fn queue_script_for_evaluation(
@@ -736,7 +729,7 @@ impl<'r> CommandEvaluator<'r> {
                     && downloaded_code::is_output_of_download_command(&first.text, &self.variables)
                 {
                     self.collector
-                        .require_prompt_for_hazard(words, downloaded_code::DOWNLOAD_HAZARD);
+                        .record_prompt_for_risky_command(words, downloaded_code::DOWNLOAD_HAZARD);
                 }
                 self.evaluate_command_named_by_variable(command, words);
             }
@@ -751,7 +744,7 @@ impl<'r> CommandEvaluator<'r> {
         let settled = self.resolve_words(words, command.placeholder.as_deref());
         let facts = match command.sure {
             true => self.gather_command_facts(command, &settled, program),
-            false => CommandAskReasons::default(),
+            false => CommandReadabilityAndHazards::default(),
         };
         if !command.sure {
             self.assess_possible_command(command, &settled, program);
@@ -788,7 +781,7 @@ impl<'r> CommandEvaluator<'r> {
                 .unwrap_or("");
             let inner = nested_code::nested_code(basename(program), &words, &command.stdin);
             if let Some(why) = self.download_hazard(&command, &inner) {
-                self.collector.require_prompt_for_hazard(&words, why);
+                self.collector.record_prompt_for_risky_command(&words, why);
             }
             self.queue_nested_code(&command, &words, inner, facts.readable);
         }

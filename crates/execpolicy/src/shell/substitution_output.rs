@@ -9,9 +9,9 @@ use crate::rule_set::basename;
 /// Returns what the text in `$(...)`, backquotes, `<(...)` or `=(...)` prints, if it is a single
 /// command whose output is known.
 pub(super) fn shell_substitution_output(text: &str) -> Option<StdinSource> {
-    let inside = substitution_body(text.trim())?;
+    let inside = command_substitution_body(text.trim())?;
     let [piece] = fragments::split_script_fragments(inside).try_into().ok()?;
-    let fragments::PipelineFragment { members } = piece;
+    let fragments::ScriptPipeline { members } = piece;
     let [member] = members.try_into().ok()?;
     let (words, written) = fragments::PipelineMember::words_and_write_targets(&member);
     // Output that goes to a file, or that depends on another substitution, is not known.
@@ -40,7 +40,7 @@ pub(super) fn words_printed_by_substitution(text: &str) -> Option<Vec<CommandWor
     }
 }
 
-fn substitution_body(text: &str) -> Option<&str> {
+fn command_substitution_body(text: &str) -> Option<&str> {
     let opens = ["$(", "<(", "=("];
     match opens.iter().find_map(|open| text.strip_prefix(open)) {
         Some(inside) => inside.strip_suffix(')'),

@@ -518,7 +518,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
             // Behind a comment the grammar can miss the end of the line.
             self.script.broken |= gap.is_some_and(|gap| gap.contains('\n'));
             match words.last_mut().filter(|_| continued) {
-                Some(last) => last.concatenate_word(&word),
+                Some(last) => last.append_word_without_blank(&word),
                 None => words.push(word),
             }
             end = Some(node.end_byte());

@@ -52,7 +52,7 @@ impl CommandWord {
     }
 
     /// Appends `next` without a blank between the two.
-    pub(crate) fn concatenate_word(&mut self, next: &Self) {
+    pub(crate) fn append_word_without_blank(&mut self, next: &Self) {
         let at = self.text.len();
         // The known beginning grows only as long as no expansion stands before it.
         if self.knowledge == WordKnowledge::Literal {

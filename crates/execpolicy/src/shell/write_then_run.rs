@@ -49,7 +49,7 @@ impl WriteThenRunTracker {
         judged: &mut EvaluatedEffects,
         (fed, fetched): (bool, bool),
     ) {
-        if fed || effects::writes_content_it_is_given(program) {
+        if fed || effects::program_writes_given_content(program) {
             add_new_paths_up_to_limit(&mut self.files, &judged.written_files);
             if fed && program != "patch" {
                 add_new_paths_up_to_limit(&mut self.folders, &judged.filled_folders);
@@ -189,5 +189,5 @@ fn may_be_same_path(file: &ResolvedPath, run: &ResolvedPath) -> bool {
     let (file, run) = (file.absolute_path_text(), run.absolute_path_text());
     let file: Vec<&str> = file.split('/').collect();
     let run: Vec<&str> = run.split('/').collect();
-    glob::match_path_pattern(&file, &run, false) != GlobMatchCertainty::No
+    glob::path_pattern_match_certainty(&file, &run, false) != GlobMatchCertainty::No
 }

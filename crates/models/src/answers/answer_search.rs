@@ -43,21 +43,22 @@ pub(super) fn find_json_answer(
     if plain.starts_with('{')
         && let JsonObjectScanResult::Whole(fields, length) = scan_json_object(plain)
         && length == plain.len()
-        && let Some(signed @ (AnswerRequestMatch::ThisRequest | AnswerRequestMatch::Unsigned)) =
-            match_model_answer_to_request(&fields, wanted)?
+        && let Some(
+            signed @ (ModelAnswerRequestMatch::ThisRequest | ModelAnswerRequestMatch::Unsigned),
+        ) = match_model_answer_to_request(&fields, wanted)?
     {
         return Ok(ParsedModelJson {
             fields,
             cut: false,
-            signed: signed == AnswerRequestMatch::ThisRequest,
+            signed: signed == ModelAnswerRequestMatch::ThisRequest,
         });
     }
-    ReplyAnswerSearch::scan_reply_for_answers(text, wanted)?.pick_model_json_answer(wanted)
+    AnswersFoundInReply::scan_reply_for_answers(text, wanted)?.pick_model_json_answer(wanted)
 }
 
 /// The request that an answer belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum AnswerRequestMatch {
+enum ModelAnswerRequestMatch {
     /// This request's.
     ThisRequest,
     /// Another's.
@@ -69,7 +70,7 @@ enum AnswerRequestMatch {
 fn match_model_answer_to_request(
     fields: &[JsonField<'_>],
     wanted: RequiredAnswerKeys,
-) -> Result<Option<AnswerRequestMatch>, UnreadableAnswerCause> {
+) -> Result<Option<ModelAnswerRequestMatch>, UnreadableAnswerCause> {
     let first = wanted.keys.first().copied().unwrap_or_default();
     // An object that has the first key twice is an answer, too. The contradiction is reported when
     // the field is read.
@@ -80,18 +81,18 @@ fn match_model_answer_to_request(
         // Models write the number as a number or as a text.
         Some(JsonFieldContent::Whole(raw)) if *raw != "null" => {
             if raw.trim_matches('"').parse() == Ok(wanted.number) {
-                AnswerRequestMatch::ThisRequest
+                ModelAnswerRequestMatch::ThisRequest
             } else {
-                AnswerRequestMatch::OtherRequest
+                ModelAnswerRequestMatch::OtherRequest
             }
         }
-        Some(_) | None => AnswerRequestMatch::Unsigned,
+        Some(_) | None => ModelAnswerRequestMatch::Unsigned,
     }))
 }
 
 /// What was found in a text.
 #[derive(Default)]
-struct ReplyAnswerSearch<'a> {
+struct AnswersFoundInReply<'a> {
     answers: Vec<ParsedModelJson<'a>>,
     /// Answers before the end of a thought whose beginning is not in the text, as with models whose
     /// template puts it into the prompt.
@@ -105,12 +106,12 @@ struct ReplyAnswerSearch<'a> {
     thoughts: bool,
 }
 
-impl<'a> ReplyAnswerSearch<'a> {
+impl<'a> AnswersFoundInReply<'a> {
     fn scan_reply_for_answers(
         text: &'a str,
         wanted: RequiredAnswerKeys,
     ) -> Result<Self, UnreadableAnswerCause> {
-        let mut search = ReplyAnswerSearch::default();
+        let mut search = AnswersFoundInReply::default();
         let mut at = 0;
         let mut tries = 0;
         while let Some((before, rest)) = find_next_object_or_thought(text, at) {
@@ -172,11 +173,11 @@ impl<'a> ReplyAnswerSearch<'a> {
                 self.others += 1;
                 return Ok(false);
             }
-            Some(AnswerRequestMatch::OtherRequest) => {
+            Some(ModelAnswerRequestMatch::OtherRequest) => {
                 self.other_requests += 1;
                 return Ok(true);
             }
-            Some(signed) => signed == AnswerRequestMatch::ThisRequest,
+            Some(signed) => signed == ModelAnswerRequestMatch::ThisRequest,
         };
         self.answers.push(ParsedModelJson {
             fields,

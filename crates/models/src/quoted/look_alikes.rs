@@ -44,7 +44,8 @@ impl<'a> DelimiterLookAlikeFinder<'a> {
             (memchr2(b'q', b'Q', rest.as_bytes())?, 1)
         } else {
             let mut chars = rest.char_indices();
-            let (at, c) = chars.find(|(_, c)| perceived_char(*c) == PerceivedChar::As('q'))?;
+            let (at, c) =
+                chars.find(|(_, c)| char_as_reader_sees_it(*c) == PerceivedChar::As('q'))?;
             (at, c.len_utf8())
         };
         Some((self.from + at, self.from + at + length))
@@ -75,7 +76,7 @@ fn is_delimiter_look_alike(before: &str, after: &str) -> bool {
     // number.
     let mut rest = after
         .chars()
-        .map(perceived_char)
+        .map(char_as_reader_sees_it)
         .filter(|seen| *seen != PerceivedChar::Nothing);
     REST.iter().all(|letter| {
         rest.next()
@@ -106,7 +107,7 @@ fn follows_bracket(mut before: &str) -> bool {
         let Some(last) = chars.next_back() else {
             return false;
         };
-        match perceived_char(last) {
+        match char_as_reader_sees_it(last) {
             PerceivedChar::As('<' | '[' | '{') => return true,
             // `</`, `<!--` and `<?` still open a tag, so the search goes on before them.
             PerceivedChar::Nothing | PerceivedChar::As('/' | '\\' | '!' | '?' | '-') => {
@@ -148,7 +149,7 @@ fn ends_with_ignore_case(text: &str, end: &str) -> bool {
         .is_some_and(|last| last.eq_ignore_ascii_case(end))
 }
 
-fn perceived_char(c: char) -> PerceivedChar {
+fn char_as_reader_sees_it(c: char) -> PerceivedChar {
     if c.is_ascii() {
         return if c.is_ascii_whitespace() || c.is_ascii_control() {
             PerceivedChar::Nothing
@@ -172,7 +173,7 @@ fn perceived_char(c: char) -> PerceivedChar {
         (Some(one), None) => one,
         _ => c,
     };
-    match confusable_char(c) {
+    match delimiter_for_lookalike_char(c) {
         c if c.is_ascii_whitespace() => PerceivedChar::Nothing,
         c => PerceivedChar::As(c.to_ascii_lowercase()),
     }
@@ -205,7 +206,7 @@ fn letter_in_enclosed_symbol(c: char) -> Option<char> {
 }
 
 /// Returns the character of our delimiters that this character of another script looks like.
-fn confusable_char(c: char) -> char {
+fn delimiter_for_lookalike_char(c: char) -> char {
     match c {
         'ԛ' | 'Ԛ' | 'գ' | 'զ' | 'ʠ' | 'ɋ' | 'Ɋ' | 'ꝗ' | 'ꝙ' => 'q',
         'υ' | 'ս' | 'ʋ' | 'ц' | 'Ս' | 'ᴜ' | 'ꞟ' | 'μ' | 'ʉ' | 'ꭎ' | 'ꭒ' | 'ⴎ' => {

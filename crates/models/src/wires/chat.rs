@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::partial_reply::{PartialReply, usage_from_inclusive_totals, usage_token_count};
 use super::thought_blocks::{self, ReplyBlock};
 use super::{
-    JsonObjectBuilder, ModelAnswerDecodeError, WireDialect, call_arguments_for_provider,
+    JsonObjectBuilder, ModelAnswerDecodeError, ProviderWireDialect, call_arguments_for_provider,
     find_provider_error_text, system_prompt_with_schema, tool_result_text,
 };
 use crate::{ChatMessage, FinishReason, ModelRequest};
@@ -16,7 +16,7 @@ const THOUGHTS_KEY: &str = "thoughts";
 pub(super) fn chat_completions_request_body(
     model: &str,
     request: &ModelRequest,
-    dialect: WireDialect,
+    dialect: ProviderWireDialect,
 ) -> Value {
     let system = match &request.output_schema {
         Some(shape) if !dialect.enforces_schemas => {
@@ -65,7 +65,7 @@ pub(super) fn chat_completions_request_body(
     body.into()
 }
 
-fn chat_api_message_json(message: &ChatMessage, dialect: WireDialect) -> Value {
+fn chat_api_message_json(message: &ChatMessage, dialect: ProviderWireDialect) -> Value {
     match message {
         ChatMessage::User(text) => json!({ "role": "user", "content": text }),
         ChatMessage::Assistant { text, calls } => {

@@ -32,7 +32,7 @@ pub enum WireFormat {
 
 /// What differs between providers of one wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct WireDialect {
+pub(crate) struct ProviderWireDialect {
     /// The provider enforces a schema on the answer. If not, the schema is put into the
     /// instructions.
     pub(crate) enforces_schemas: bool,
@@ -90,7 +90,7 @@ impl WireFormat {
         self,
         model: &str,
         request: &ModelRequest,
-        dialect: WireDialect,
+        dialect: ProviderWireDialect,
     ) -> Value {
         match self {
             Self::Anthropic => anthropic::anthropic_request_body(model, request),
@@ -140,7 +140,7 @@ pub(crate) struct StreamedReplyReader {
 }
 
 impl StreamedReplyReader {
-    pub(crate) fn new(wire: WireFormat, dialect: WireDialect) -> Self {
+    pub(crate) fn new(wire: WireFormat, dialect: ProviderWireDialect) -> Self {
         Self {
             wire,
             events: SseParser::default(),

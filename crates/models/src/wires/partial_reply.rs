@@ -75,7 +75,7 @@ impl PartialReply {
     }
 
     /// The call with this key, if there is one.
-    pub(crate) fn find_partial_call(&mut self, key: &str) -> Option<&mut PartialToolCall> {
+    pub(crate) fn find_partial_tool_call(&mut self, key: &str) -> Option<&mut PartialToolCall> {
         self.calls.iter_mut().find(|part| part.key == key)
     }
 

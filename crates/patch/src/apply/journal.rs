@@ -44,7 +44,7 @@ pub(super) struct PatchJournalEntry {
 impl PatchJournalEntry {
     /// Returns the path of the file; `None` if it could lead out of the root or into `.git`. The
     /// journal's content is not trusted.
-    pub(super) fn patch_journal_entry_path(&self) -> Option<PathBelowRoot> {
+    pub(super) fn changed_path_inside_root(&self) -> Option<PathBelowRoot> {
         PathBelowRoot::parse_path_inside_tree(&self.path)
             .filter(|path| !path.has_dot_git_component())
     }

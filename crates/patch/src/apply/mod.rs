@@ -56,7 +56,7 @@ pub fn apply_patch_plan(
     disk: &DiskTree,
     memory: &Path,
 ) -> Result<(), PatchApplyError> {
-    apply_patch_plan_with_ops(
+    apply_patch_plan_observed(
         plan,
         disk,
         memory,
@@ -81,7 +81,7 @@ pub fn recover_interrupted_apply(
     recovery::recover_patch_journal(disk, memory, &PatchStepObserver::no_patch_step_observer())
 }
 
-fn apply_patch_plan_with_ops(
+fn apply_patch_plan_observed(
     plan: &PatchPlan,
     disk: &DiskTree,
     memory: &Path,

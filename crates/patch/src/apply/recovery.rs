@@ -91,7 +91,7 @@ pub(super) fn roll_patch_forward(
     for act in goes.into_iter().chain(comes) {
         // An entry that could lead out of the root is skipped: whoever can write the journal must
         // not gain a way to write elsewhere.
-        let Some(path) = act.patch_journal_entry_path() else {
+        let Some(path) = act.changed_path_inside_root() else {
             continue;
         };
         if !finish_journaled_file(act, &path, disk, ops, &mut folders)? {

@@ -93,7 +93,7 @@ fn child() {
     let ops = PatchStepObserver::with_file_operation_callback(&watch);
     let (disk, memory) = (disk(&place), place.join("memory"));
     match std::env::var(DOES).unwrap().as_str() {
-        "apply" => apply_patch_plan_with_ops(&plan(&disk), &disk, &memory, &ops).unwrap(),
+        "apply" => apply_patch_plan_observed(&plan(&disk), &disk, &memory, &ops).unwrap(),
         _ => {
             super::recovery::recover_patch_journal(&disk, &memory, &ops).unwrap();
         }
@@ -192,7 +192,7 @@ fn nothing_is_decided_before_all_of_it_is_synced() {
     let watch = |what: &'static str| steps.borrow_mut().push(what);
     let disk = disk(folder.path());
     let memory = folder.path().join("memory");
-    apply_patch_plan_with_ops(
+    apply_patch_plan_observed(
         &plan(&disk),
         &disk,
         &memory,

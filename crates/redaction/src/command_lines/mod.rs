@@ -119,14 +119,14 @@ fn find_command_line_secrets(
                 let words = std::slice::from_ref(word);
                 add(
                     words,
-                    filter_secret_word_parts(words, vec![(0, 0..word.text.len())]),
+                    keep_possibly_secret_word_parts(words, vec![(0, 0..word.text.len())]),
                 );
             }
             for word in secret_heredoc_lines(&command) {
                 let words = std::slice::from_ref(word);
                 add(
                     words,
-                    filter_secret_word_parts(words, vec![(0, 0..word.text.len())]),
+                    keep_possibly_secret_word_parts(words, vec![(0, 0..word.text.len())]),
                 );
             }
             // `echo SECRET | program --password-stdin`: the secret is in the command before.
@@ -135,7 +135,7 @@ fn find_command_line_secrets(
             {
                 add(
                     &before.words,
-                    filter_secret_word_parts(&before.words, echoed_words(&before.words)),
+                    keep_possibly_secret_word_parts(&before.words, echoed_words(&before.words)),
                 );
             }
         }
@@ -147,7 +147,7 @@ fn find_command_line_secrets(
         {
             add(
                 &command.words,
-                filter_secret_word_parts(&command.words, echoed_words(&command.words)),
+                keep_possibly_secret_word_parts(&command.words, echoed_words(&command.words)),
             );
         }
         before = Some(command);
@@ -161,7 +161,7 @@ fn argument_secrets(words: &[ShellWord]) -> Vec<SecretArgumentPosition> {
     for (nth, program) in programs_with_secret_arguments(words) {
         program.collect_secret_arguments(program_argument_words(words, nth), nth + 1, &mut found);
     }
-    filter_secret_word_parts(words, found)
+    keep_possibly_secret_word_parts(words, found)
 }
 
 /// Returns the words up to the bound for the arguments of the program at this index.
@@ -170,7 +170,7 @@ fn program_argument_words(words: &[ShellWord], program: usize) -> &[ShellWord] {
     words.get(..end).unwrap_or(words)
 }
 
-fn filter_secret_word_parts(
+fn keep_possibly_secret_word_parts(
     words: &[ShellWord],
     found: Vec<SecretArgumentPosition>,
 ) -> Vec<SecretArgumentPosition> {

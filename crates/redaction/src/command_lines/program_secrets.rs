@@ -65,7 +65,7 @@ pub(crate) type SecretArgumentPosition = (usize, Range<usize>);
 impl ProgramSecretOption {
     /// Returns whether this program's name is at this place of a text, as a command would be. An
     /// escape such as `\\n` may precede it.
-    pub(crate) fn is_program_named_at(name: &str, text: &[u8], at: usize) -> bool {
+    pub(crate) fn is_program_named_at_offset(name: &str, text: &[u8], at: usize) -> bool {
         let (before, rest) = text.split_at_checked(at).unwrap_or_default();
         let in_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
         let is_start = match before {

@@ -14,7 +14,7 @@ use super::config_document::ParsedConfigDocument;
 use super::config_file::{DeserializedConfigFile, VerifierConfigTable};
 use super::config_keys::ConfigFileKind;
 use super::policy_bounds;
-use super::{ConfigError, ConfigSource};
+use super::{ConfigError, NamedConfigText};
 use crate::durable_file;
 
 /// The largest file of rules for agents that is read for a judge.
@@ -27,23 +27,23 @@ const MAX_SHOWN_BYTES: usize = 64 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigWithNamedFiles {
     /// The config.
-    pub config: ConfigSource,
+    pub config: NamedConfigText,
     /// Every file that a pattern of `policy.rules` matches, including patterns in profiles, in
     /// order of their names.
-    pub rules: Vec<ConfigSource>,
+    pub rules: Vec<NamedConfigText>,
     /// Every existing file that a `schema` or `rubric` of a verifier names, including those in
     /// profiles.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub schemas: Vec<ConfigSource>,
+    pub schemas: Vec<NamedConfigText>,
     /// The project's rules for agents, if a judge needs them. Nobody has to approve them: they run
     /// nothing, and agents may edit them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub agents: Vec<ConfigSource>,
+    pub agents: Vec<NamedConfigText>,
 }
 
 impl ConfigWithNamedFiles {
     /// A config that names no files.
-    pub fn from_config_naming_no_files(config: ConfigSource) -> Self {
+    pub fn from_config_naming_no_files(config: NamedConfigText) -> Self {
         Self {
             config,
             rules: Vec::new(),
@@ -57,7 +57,7 @@ impl ConfigWithNamedFiles {
     /// # Errors
     /// If the config has a mistake, or a file that it names cannot be read. A schema file that is
     /// not there is no error here: what needs it can never pass.
-    pub fn gather_files_named_by_config(config: ConfigSource) -> Result<Self, ConfigError> {
+    pub fn gather_files_named_by_config(config: NamedConfigText) -> Result<Self, ConfigError> {
         Self::read_files_named_by_config(config, ConfigFileKind::Config)
     }
 
@@ -65,12 +65,12 @@ impl ConfigWithNamedFiles {
     ///
     /// # Errors
     /// As [`Self::gather_files_named_by_config`], and if it has a key that only the repo's can have.
-    pub fn read_person_config(config: ConfigSource) -> Result<Self, ConfigError> {
+    pub fn gather_files_of_person_config(config: NamedConfigText) -> Result<Self, ConfigError> {
         Self::read_files_named_by_config(config, ConfigFileKind::OwnConfig)
     }
 
     fn read_files_named_by_config(
-        config: ConfigSource,
+        config: NamedConfigText,
         keys: ConfigFileKind,
     ) -> Result<Self, ConfigError> {
         let document = ParsedConfigDocument::parse_config_document(&config, keys)?;
@@ -91,7 +91,7 @@ impl ConfigWithNamedFiles {
                 what: format!("cannot be read: {why}"),
             };
             match durable_file::read_limited_text_file(&path, durable_file::MAX_CONFIG_BYTES) {
-                Ok(Some(text)) => Ok(ConfigSource { name: path, text }),
+                Ok(Some(text)) => Ok(NamedConfigText { name: path, text }),
                 Ok(None) => Err(wrong("it is not there any more".to_owned())),
                 Err(error) => Err(wrong(error.to_string())),
             }
@@ -108,7 +108,7 @@ impl ConfigWithNamedFiles {
                     name: path.clone(),
                     source,
                 })?;
-            schemas.extend(text.map(|text| ConfigSource { name: path, text }));
+            schemas.extend(text.map(|text| NamedConfigText { name: path, text }));
         }
         let mut agents = Vec::new();
         let judged =
@@ -130,7 +130,10 @@ impl ConfigWithNamedFiles {
                 text.truncate(text.floor_char_boundary(MAX_SHOWN_BYTES));
                 text
             };
-            agents.extend(text.map(cut).map(|text| ConfigSource { name: path, text }));
+            agents.extend(
+                text.map(cut)
+                    .map(|text| NamedConfigText { name: path, text }),
+            );
         }
         Ok(Self {
             config,
@@ -152,7 +155,7 @@ impl ConfigWithNamedFiles {
 
     /// Returns the rules for agents as a judge is shown them.
     pub(super) fn agent_rules_files(&self) -> Vec<JudgeInstructionFile> {
-        let rules = |source: &ConfigSource| {
+        let rules = |source: &NamedConfigText| {
             let name = source.name.file_name()?.to_str()?.to_owned();
             let text = source.text.clone();
             Some(JudgeInstructionFile { name, text })
@@ -161,7 +164,7 @@ impl ConfigWithNamedFiles {
     }
 
     /// The files it names.
-    pub fn files_named_by_config(&self) -> impl Iterator<Item = &ConfigSource> {
+    pub fn files_named_by_config(&self) -> impl Iterator<Item = &NamedConfigText> {
         self.rules.iter().chain(&self.schemas)
     }
 
@@ -196,7 +199,7 @@ impl ConfigWithNamedFiles {
     /// Returns the text of the schema file with this name, if there was one.
     pub(super) fn schema_text(&self, name: &str) -> Option<&str> {
         let path = path_below_folder(parent_folder_of_config(&self.config), name)?;
-        let named = |source: &&ConfigSource| source.name == path;
+        let named = |source: &&NamedConfigText| source.name == path;
         self.schemas.iter().find(named).map(|source| &*source.text)
     }
 
@@ -214,7 +217,7 @@ impl ConfigWithNamedFiles {
         let folder = parent_folder_of_config(&self.config);
         // Names are relative to the config, so that another checkout of the same files has the same
         // digest.
-        let name = |source: &ConfigSource| {
+        let name = |source: &NamedConfigText| {
             let below = source.name.strip_prefix(folder).unwrap_or(&source.name);
             below.as_os_str().as_encoded_bytes().to_vec()
         };
@@ -259,7 +262,7 @@ impl ConfigWithNamedFiles {
     }
 }
 
-fn parent_folder_of_config(config: &ConfigSource) -> &Path {
+fn parent_folder_of_config(config: &NamedConfigText) -> &Path {
     config.name.parent().unwrap_or(Path::new("."))
 }
 

@@ -14,7 +14,7 @@ use super::config_keys::{
     self, ConfigFileKind, ConfigKeySpec, ConfigValueKind, ConfigWordChoice,
     PersonalConfigKeyPermission,
 };
-use super::{ConfigError, ConfigSource, ProfileChoice, TaskDriver, profile};
+use super::{ConfigError, NamedConfigText, ProfileChoice, TaskDriver, profile};
 
 /// The most mistakes of one file that are reported at once.
 const MAX_MISTAKES: usize = 10;
@@ -106,7 +106,7 @@ impl ParsedConfigDocument {
 
     /// Parses and checks a text.
     pub(super) fn parse_config_document(
-        source: &ConfigSource,
+        source: &NamedConfigText,
         keys: ConfigFileKind,
     ) -> Result<Self, ConfigError> {
         let refused = |mistakes| ConfigError::Mistakes {

@@ -7,7 +7,7 @@ use checkrein_core::policy::{
     VerifyOnChangeOrAlways,
 };
 use checkrein_execpolicy::UnmatchedDecision;
-use checkrein_verifiers::judge::{ConversationKind, JudgeTriggerMode};
+use checkrein_verifiers::judge::{JudgeTriggerMode, MainOrSubagentConversation};
 use serde::Deserialize;
 
 /// The whole file except its profiles, which are laid over it before.
@@ -150,12 +150,12 @@ pub(super) struct MiddlewareConfigTable {
     pub(super) on: Vec<MiddlewareStage>,
     pub(super) order: Option<i32>,
     pub(super) timeout: Option<ConfigDuration>,
-    pub(super) stance: Option<MiddlewareStance>,
+    pub(super) stance: Option<MiddlewareFailureStance>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum MiddlewareStance {
+pub(super) enum MiddlewareFailureStance {
     Block,
     Allow,
 }
@@ -174,7 +174,7 @@ pub(super) struct VerifierConfigTable {
     pub(super) trigger: Option<JudgeTriggerMode>,
     pub(super) keywords: Option<Vec<String>>,
     pub(super) heartbeat: Option<bool>,
-    pub(super) surfaces: Option<Vec<ConversationKind>>,
+    pub(super) surfaces: Option<Vec<MainOrSubagentConversation>>,
     pub(super) max_attempts: Option<u64>,
     pub(super) mode: Option<JudgeEnforcedOrShadow>,
     pub(super) min_score: Option<f64>,

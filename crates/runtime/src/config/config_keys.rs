@@ -130,7 +130,7 @@ const fn new_allowed_config_word(text: &'static str, meaning: &'static str) -> C
     }
 }
 
-const fn unsupported_config_word_choice(text: &'static str) -> ConfigWordChoice {
+const fn new_unsupported_config_word(text: &'static str) -> ConfigWordChoice {
     ConfigWordChoice {
         text,
         meaning: "",
@@ -278,11 +278,11 @@ pub const KEYS: &[ConfigKeySpec] = &[
         new_allowed_config_word("default", "`generic_repeat` and `global_circuit_breaker`"),
         new_allowed_config_word("seed", "all four detectors"),
         new_allowed_config_word("off", "none"),
-        unsupported_config_word_choice("balanced"),
-        unsupported_config_word_choice("openclaw"),
-        unsupported_config_word_choice("hermes"),
-        unsupported_config_word_choice("gemini"),
-        unsupported_config_word_choice("openhands"),
+        new_unsupported_config_word("balanced"),
+        new_unsupported_config_word("openclaw"),
+        new_unsupported_config_word("hermes"),
+        new_unsupported_config_word("gemini"),
+        new_unsupported_config_word("openhands"),
     ]), "Which detectors are asked.").with_default_value("\"default\"").with_personal_config_permission(Adds),
     new_key_spec_not_yet_supported("loops.detectors"),
     new_key_spec_not_yet_supported("loops.history"),
@@ -339,7 +339,7 @@ pub const KEYS: &[ConfigKeySpec] = &[
         new_allowed_config_word("schema", "holds a document against a JSON Schema"),
         new_allowed_config_word("human", "asks a person"),
         new_allowed_config_word("judge", "asks a model"),
-        unsupported_config_word_choice("http"),
+        new_unsupported_config_word("http"),
     ]), "What it is; by default `command`.").key_spec_with_example("\"command\""),
     new_config_key_spec("verifier.run", Text, "The command; handed to a shell only if it uses the shell's grammar.").key_spec_with_example("\"cargo test\""),
     new_config_key_spec("verifier.inputs", Texts, "Globs of what it depends on; an edit elsewhere does not void its verdict. By default the whole tree. What git ignores counts where a glob names it before its first wildcard: `.env`, `node_modules/**`.")

@@ -11,7 +11,7 @@ use toml::{Table, Value};
 use super::config_document::ParsedConfigDocument;
 use super::config_keys::ConfigFileKind;
 use super::{
-    CompiledPolicy, ConfigError, ConfigSource, ConfigWithNamedFiles, ProfileChoice, TaskDriver,
+    CompiledPolicy, ConfigError, ConfigWithNamedFiles, NamedConfigText, ProfileChoice, TaskDriver,
     compile_config_bundles, dollars_to_millionths,
 };
 
@@ -68,7 +68,7 @@ impl Goal {
     /// # Errors
     /// Returns the first mistake. A goal without a criterion is one, since nobody could ever say
     /// that it is reached.
-    pub fn parse_goal(source: &ConfigSource) -> Result<Self, ConfigError> {
+    pub fn parse_goal(source: &NamedConfigText) -> Result<Self, ConfigError> {
         let document = ParsedConfigDocument::parse_config_document(source, ConfigFileKind::Goal)?;
         let file: ParsedGoalFile =
             document.deserialize_config_table(document.merge_over_base_config(Table::new()))?;
@@ -88,7 +88,7 @@ impl Goal {
         let verifiers = Table::from_iter([("verifier".to_owned(), Value::Array(criteria))]);
         // Nobody wrote that text: mistakes are moved to the goal file.
         let relocated = |error| document.relocate_config_mistakes(error, "verifier", "criterion");
-        let gathered = ConfigWithNamedFiles::gather_files_named_by_config(ConfigSource {
+        let gathered = ConfigWithNamedFiles::gather_files_named_by_config(NamedConfigText {
             name: source.name.clone(),
             text: verifiers.to_string(),
         })
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Goal, ConfigError> {
-        Goal::parse_goal(&ConfigSource {
+        Goal::parse_goal(&NamedConfigText {
             name: PathBuf::from("GOAL.toml"),
             text: text.to_owned(),
         })
@@ -190,7 +190,7 @@ mod tests {
             "goal = \"green\"\n[budget]\ndollars = 0.5\nseconds = 60\ntool_calls = 7\n{CRITERION}"
         );
         let goal = read(&text).unwrap();
-        let config = ConfigSource {
+        let config = NamedConfigText {
             name: PathBuf::from("checkrein.toml"),
             text: "[caps]\ntool_calls = 3\n[[verifier]]\nname = \"lint\"\nrun = \"true\"\n"
                 .to_owned(),
@@ -255,7 +255,7 @@ mod tests {
             );
         }
         let goal = read(&format!("goal = \"x\"\n{CRITERION}")).unwrap();
-        let config = ConfigSource {
+        let config = NamedConfigText {
             name: PathBuf::from("checkrein.toml"),
             text: "[[verifier]]\nname = \"tests\"\nrun = \"true\"\n".to_owned(),
         };

@@ -6,7 +6,7 @@ use checkrein_core::policy::{
     JudgeEnforcementPolicy, Stance, VerdictSubjectKind, VerifierSpec, VerifierTier,
 };
 use checkrein_verifiers::judge::{
-    ConversationKind, DEFAULT_KEYWORDS, JudgeDefinition, JudgeTriggerMode,
+    DEFAULT_KEYWORDS, JudgeDefinition, JudgeTriggerMode, MainOrSubagentConversation,
 };
 use checkrein_verifiers::{JudgeVerifier, VerifierKind as _};
 
@@ -67,8 +67,11 @@ pub(super) fn compile_judge_verifier(
         let what = "are none, so nothing ever calls for it; name some, or trigger = \"always\"";
         return wrong("keywords", what.to_owned());
     }
-    let surfaces: Vec<ConversationKind> = match &table.surfaces {
-        None => vec![ConversationKind::Main, ConversationKind::Subagent],
+    let surfaces: Vec<MainOrSubagentConversation> = match &table.surfaces {
+        None => vec![
+            MainOrSubagentConversation::Main,
+            MainOrSubagentConversation::Subagent,
+        ],
         Some(named) if named.is_empty() => {
             return wrong("surfaces", "are none; leave the key out for all".to_owned());
         }
@@ -123,7 +126,7 @@ pub(super) fn compile_judge_verifier(
 /// Whether this judge reads the answers that a person gets.
 pub(super) fn judge_reads_main_conversation(spec: &VerifierSpec) -> bool {
     let judge = serde_json::from_str::<JudgeDefinition>(&spec.definition);
-    judge.is_ok_and(|judge| judge.surfaces.contains(&ConversationKind::Main))
+    judge.is_ok_and(|judge| judge.surfaces.contains(&MainOrSubagentConversation::Main))
 }
 
 /// Refuses keys of a judge on other kinds, where they would have no effect.

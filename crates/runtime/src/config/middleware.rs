@@ -6,7 +6,7 @@ use checkrein_core::policy::MiddlewareSpec;
 
 use super::ConfigError;
 use super::config_document::ParsedConfigDocument;
-use super::config_file::{MiddlewareConfigTable, MiddlewareStance};
+use super::config_file::{MiddlewareConfigTable, MiddlewareFailureStance};
 use crate::middleware::DEFAULT_TIME_LIMIT;
 
 /// The most layers: they are asked one after another, while the agent waits.
@@ -66,6 +66,6 @@ fn compile_middleware_layer(
             u64::try_from(DEFAULT_TIME_LIMIT.as_millis()).unwrap_or(u64::MAX),
             |span| span.ms,
         ),
-        blocks: table.stance != Some(MiddlewareStance::Allow),
+        blocks: table.stance != Some(MiddlewareFailureStance::Allow),
     })
 }

@@ -49,7 +49,7 @@ pub const DEFAULTS: &str = include_str!("defaults.toml");
 
 /// A config text with its name for messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ConfigSource {
+pub struct NamedConfigText {
     /// Path or other name, for messages; `rules` globs are relative to its folder.
     pub name: PathBuf,
     /// Its text.
@@ -176,8 +176,8 @@ impl ConfigError {
 /// # Errors
 /// Returns the mistakes of the first file that has any; a config with a mistake is never half used.
 pub fn compile_config(
-    repo: Option<&ConfigSource>,
-    person: Option<&ConfigSource>,
+    repo: Option<&NamedConfigText>,
+    person: Option<&NamedConfigText>,
     driver: TaskDriver,
 ) -> Result<CompiledPolicy, ConfigError> {
     let repo = repo
@@ -186,7 +186,7 @@ pub fn compile_config(
         .transpose()?;
     let person = person
         .cloned()
-        .map(ConfigWithNamedFiles::read_person_config)
+        .map(ConfigWithNamedFiles::gather_files_of_person_config)
         .transpose()?;
     compile_config_bundles(repo.as_ref(), person.as_ref(), driver, ProfileChoice::Plain)
 }
@@ -248,7 +248,7 @@ pub fn compile_config_bundles(
             own.merge_over_base_config(tighten::repo_values_under_person_config(values)),
         )?;
         rules.extend(gathered.rules_files_matching_patterns(&own, &file)?);
-        tighten::tighten_policy(&mut policy, &own, &file)?;
+        tighten::tighten_policy_by_person_config(&mut policy, &own, &file)?;
         policy_bounds::merge_config_into_effect_policy(&mut bounds, &own, &file)?;
         // How much of the disk is used is up to the person.
         retention = RetentionLimits::retention_from_config_file(&file);

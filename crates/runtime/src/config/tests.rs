@@ -4,8 +4,8 @@ use checkrein_core::policy::VerifyOnChangeOrAlways;
 
 use super::*;
 
-fn source(text: &str) -> ConfigSource {
-    ConfigSource {
+fn source(text: &str) -> NamedConfigText {
+    NamedConfigText {
         name: PathBuf::from("checkrein.toml"),
         text: text.to_owned(),
     }
@@ -302,7 +302,7 @@ fn what_is_wrong_in_a_profile_is_said_without_asking_for_it() {
 #[test]
 fn what_is_said_of_commands_and_paths_beside_the_rules() {
     let rules = |repo: &str, own: Option<&str>| {
-        let source = |text: &str| ConfigSource {
+        let source = |text: &str| NamedConfigText {
             name: PathBuf::from("/r/checkrein.toml"),
             text: text.to_owned(),
         };
@@ -393,7 +393,7 @@ fn what_is_said_of_commands_and_paths_beside_the_rules() {
 fn of_two_approval_modes_the_stricter_one_counts_and_none_is_an_error() {
     use checkrein_core::policy::ApprovalMode::{self, Always, Both, Never, OnRequest};
     let mode = |repo: &str, own: &str| -> ApprovalMode {
-        let source = |mode: &str| ConfigSource {
+        let source = |mode: &str| NamedConfigText {
             name: PathBuf::from("/r/checkrein.toml"),
             text: format!("[policy]\napproval = '{mode}'"),
         };
@@ -419,7 +419,7 @@ fn a_slip_in_a_schema_is_a_warning_and_one_that_asks_for_nothing_an_error() {
         let config =
             "[[verifier]]\nname = 'r'\nkind = 'schema'\nschema = 's.json'\ntarget = 'out.json'";
         let mut repo = ConfigWithNamedFiles::gather_files_named_by_config(source(config)).unwrap();
-        repo.schemas = vec![ConfigSource {
+        repo.schemas = vec![NamedConfigText {
             name: PathBuf::from("s.json"),
             text: schema.to_owned(),
         }];
@@ -471,7 +471,7 @@ fn no_rules_file_is_passed_over_for_being_a_link() {
     std::fs::write(at("b.rules"), "# linked\n").unwrap();
     symlink("../b.rules", at("rules/b.rules")).unwrap();
     let gathered = || {
-        ConfigWithNamedFiles::gather_files_named_by_config(ConfigSource {
+        ConfigWithNamedFiles::gather_files_named_by_config(NamedConfigText {
             name: at("checkrein.toml"),
             text: "[policy]\nrules = [\"rules/*.rules\"]\n".to_owned(),
         })

@@ -32,7 +32,7 @@ pub(super) fn repo_values_under_person_config(mut repo: Table) -> Table {
     repo
 }
 
-pub(super) fn tighten_policy(
+pub(super) fn tighten_policy_by_person_config(
     policy: &mut Policy,
     at: &ParsedConfigDocument,
     own: &DeserializedConfigFile,

@@ -377,7 +377,9 @@ impl Runtime {
                     ),
                 };
                 match stage {
-                    MiddlewareStage::SessionEnd => ask_with_delayed_cancel(patience.cancelled, ask),
+                    MiddlewareStage::SessionEnd => {
+                        ask_layer_delaying_cancel(patience.cancelled, ask)
+                    }
                     _ => ask(patience.cancelled),
                 }
             }
@@ -456,7 +458,7 @@ impl Runtime {
 
 /// Asks with a delay on cancellation. Layers are often told of a session's end because of that
 /// cancellation, so it must not cut them off at once.
-fn ask_with_delayed_cancel<T>(cancelled: &AtomicBool, ask: impl FnOnce(&AtomicBool) -> T) -> T {
+fn ask_layer_delaying_cancel<T>(cancelled: &AtomicBool, ask: impl FnOnce(&AtomicBool) -> T) -> T {
     let up = AtomicBool::new(false);
     let given_up = &up;
     let (over, is_over) = channel::<()>();

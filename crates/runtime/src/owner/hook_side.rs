@@ -5,20 +5,20 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::{EvidenceOrigin, InconclusiveCause, Retryability};
+use checkrein_core::evidence::{EvidenceProducer, InconclusiveCause, Retryability};
 use checkrein_core::ids::UnixMillis;
 use checkrein_core::policy::VerifierSpec;
 use checkrein_verifiers::VerifierReport;
 
 use super::link::{HookToWorkerMessage, ReceivedOnWorkerLink, WorkerLink, WorkerToHookMessage};
 use super::owner_records::{
-    FoundWorkerRecord, WorkerRecord, read_worker_records, worker_running_since,
+    FoundWorkerRecord, WorkerRecord, check_in_worker_running_since, read_worker_records,
 };
 use super::{WorkerCheck, WorkerCheckBatch};
 use crate::error::RuntimeError;
 use crate::event_delivery::VerificationProgress;
 use crate::verification::{
-    FirstCheckRunOutcome, FirstCheckRunResult, ReturnedEvidence, VerificationBatch,
+    EvidenceOrDisturbedCheck, FirstCheckRunResult, ReturnedEvidence, VerificationBatch,
     VerificationRequest,
 };
 use crate::{evidence_codec, output_files};
@@ -48,7 +48,7 @@ impl<'a> VerificationBatch<'a> {
         let session = self.session?;
         let left = self.patience.due_at?;
         let left = left.saturating_duration_since(self.system_interface().monotonic_now());
-        if self.origin != EvidenceOrigin::Gate
+        if self.origin != EvidenceProducer::Gate
             || output_files::stdout_may_be_tree_file(&self.runtime.place.root)
         {
             return None;
@@ -93,7 +93,7 @@ impl<'a> VerificationBatch<'a> {
             };
             let mut joined = false;
             for owner in found.iter().filter(here) {
-                match check.compare_check_with_worker(&owner.record, policy) {
+                match check.match_check_to_worker_record(&owner.record, policy) {
                     WorkerCheckMatch::Joined => joined = true,
                     // Its run is about files that are not there any more.
                     WorkerCheckMatch::Outdated => {
@@ -171,7 +171,7 @@ impl<'a> VerificationBatch<'a> {
                 }
                 return;
             }
-            match link.receive_message() {
+            match link.receive_link_message() {
                 ReceivedOnWorkerLink::Message(WorkerToHookMessage::Started {
                     verifier,
                     command,
@@ -184,7 +184,7 @@ impl<'a> VerificationBatch<'a> {
                             wanted.retain(|want| want.verifier != done.evidence.verifier);
                             self.looks.record_evidence_time();
                             self.looks.note_evidence_found_elsewhere();
-                            send(Ok(FirstCheckRunOutcome::Evidence(Box::new(done))));
+                            send(Ok(EvidenceOrDisturbedCheck::Evidence(Box::new(done))));
                         }
                         Ok(None) => {}
                         Err(error) => return send(Err(error)),
@@ -234,7 +234,7 @@ impl<'a> VerificationBatch<'a> {
             return Err(RuntimeError::Deadline);
         };
         let done = self.still_running_evidence(spec, want.content, since)?;
-        Ok(FirstCheckRunOutcome::Evidence(Box::new(done)))
+        Ok(EvidenceOrDisturbedCheck::Evidence(Box::new(done)))
     }
 
     /// Returns evidence that an owner goes on with this check. It is kept apart from the check's
@@ -281,7 +281,7 @@ impl<'a> VerificationBatch<'a> {
         subject: Digest,
     ) -> Option<UnixMillis> {
         let place = &self.runtime.place;
-        worker_running_since(&place.state, &place.root, spec, subject)
+        check_in_worker_running_since(&place.state, &place.root, spec, subject)
     }
 }
 
@@ -298,7 +298,11 @@ enum WorkerCheckMatch {
 }
 
 impl WorkerCheck {
-    fn compare_check_with_worker(&self, owner: &WorkerRecord, policy: Digest) -> WorkerCheckMatch {
+    fn match_check_to_worker_record(
+        &self,
+        owner: &WorkerRecord,
+        policy: Digest,
+    ) -> WorkerCheckMatch {
         let batch = &owner.batch;
         let mut checks = batch.checks.iter();
         match checks.find(|check| check.verifier == self.verifier) {
@@ -361,13 +365,14 @@ mod tests {
                 agent: crate::owner::UniqueProcessId::new(1, 1),
             },
         };
-        let beside =
-            |wanted: WorkerCheck, policy| match wanted.compare_check_with_worker(&owner, policy) {
-                WorkerCheckMatch::Joined => "joined",
-                WorkerCheckMatch::Outdated => "outdated",
-                WorkerCheckMatch::Stale => "stale",
-                WorkerCheckMatch::Apart => "apart",
-            };
+        let beside = |wanted: WorkerCheck, policy| match wanted
+            .match_check_to_worker_record(&owner, policy)
+        {
+            WorkerCheckMatch::Joined => "joined",
+            WorkerCheckMatch::Outdated => "outdated",
+            WorkerCheckMatch::Stale => "stale",
+            WorkerCheckMatch::Apart => "apart",
+        };
         assert_eq!(beside(check("lint", b"files", 5, None), policy), "apart");
         assert_eq!(
             beside(check("tests", b"others", 5, None), policy),

@@ -122,7 +122,7 @@ impl WorkerLink {
     }
 
     /// Receives a message. A line that cannot be read ends the link: nobody could be told about it.
-    pub(super) fn receive_message<T: DeserializeOwned>(&mut self) -> ReceivedOnWorkerLink<T> {
+    pub(super) fn receive_link_message<T: DeserializeOwned>(&mut self) -> ReceivedOnWorkerLink<T> {
         match self.end.receive_line_from_worker_link() {
             WorkerLinkReceiveOutcome::Line(line) => serde_json::from_slice(&line)
                 .map_or(ReceivedOnWorkerLink::End, ReceivedOnWorkerLink::Message),
@@ -183,23 +183,23 @@ mod tests {
         let (here, mut there) = UnixStream::pair().unwrap();
         let mut link = WorkerLink::new(here).unwrap();
         assert_eq!(
-            link.receive_message::<HookToWorkerMessage>(),
+            link.receive_link_message::<HookToWorkerMessage>(),
             ReceivedOnWorkerLink::Nothing
         );
         there.write_all(b"\"ke").unwrap();
         assert_eq!(
-            link.receive_message::<HookToWorkerMessage>(),
+            link.receive_link_message::<HookToWorkerMessage>(),
             ReceivedOnWorkerLink::Nothing
         );
         there.write_all(b"ep\"\n").unwrap();
         assert_eq!(
-            link.receive_message(),
+            link.receive_link_message(),
             ReceivedOnWorkerLink::Message(HookToWorkerMessage::Keep)
         );
         there.write_all(b"\"kee").unwrap();
         drop(there);
         assert_eq!(
-            link.receive_message::<HookToWorkerMessage>(),
+            link.receive_link_message::<HookToWorkerMessage>(),
             ReceivedOnWorkerLink::End
         );
     }
@@ -211,7 +211,7 @@ mod tests {
         drop(there);
         let mut link = WorkerLink::new(here).unwrap();
         assert_eq!(
-            link.receive_message::<HookToWorkerMessage>(),
+            link.receive_link_message::<HookToWorkerMessage>(),
             ReceivedOnWorkerLink::End
         );
     }

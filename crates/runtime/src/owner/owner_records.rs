@@ -138,7 +138,7 @@ pub(super) fn read_worker_records(state: &Path) -> Vec<FoundWorkerRecord> {
 }
 
 /// Returns since when an owner has been running this check on this content.
-pub(crate) fn worker_running_since(
+pub(crate) fn check_in_worker_running_since(
     state: &Path,
     root: &Path,
     spec: &VerifierSpec,
@@ -207,7 +207,7 @@ pub(crate) fn remove_lost_worker_records(state: &Path, before: SystemTime, dry: 
 pub(super) mod tests {
     use super::super::WorkerCheck;
     use super::*;
-    use crate::config::{self, ConfigSource, TaskDriver};
+    use crate::config::{self, NamedConfigText, TaskDriver};
     use crate::owner::UniqueProcessId;
     use crate::set_clock::SetClock;
 
@@ -233,7 +233,7 @@ pub(super) mod tests {
 
     pub(in crate::owner) fn sample_verifier_spec(name: &str) -> VerifierSpec {
         let text = format!("[[verifier]]\nname = \"{name}\"\nrun = \"true\"\n");
-        let source = ConfigSource {
+        let source = NamedConfigText {
             name: PathBuf::from("checkrein.toml"),
             text,
         };
@@ -242,12 +242,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn worker_matches_check_and_content() {
+    fn test_worker_matches_check_content() {
         let (state, clock) = (tempfile::tempdir().unwrap(), SetClock::new());
         let registered =
             register_worker(&sample_worker_batch(state.path(), "one"), &*clock).unwrap();
         let runs = |root: &str, name: &str, files: &[u8]| {
-            worker_running_since(
+            check_in_worker_running_since(
                 state.path(),
                 Path::new(root),
                 &sample_verifier_spec(name),

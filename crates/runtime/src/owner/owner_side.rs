@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::EvidenceOrigin;
+use checkrein_core::evidence::EvidenceProducer;
 use checkrein_core::policy::Policy;
 
 use super::link::{
@@ -28,7 +28,7 @@ impl WorkerLink {
     /// Receives the batch from the hook; `None` if nothing readable comes.
     pub fn receive_batch_from_hook(&mut self) -> Option<WorkerCheckBatch> {
         loop {
-            match self.receive_message() {
+            match self.receive_link_message() {
                 ReceivedOnWorkerLink::Message(batch) => return Some(batch),
                 ReceivedOnWorkerLink::Nothing => {}
                 ReceivedOnWorkerLink::End => return None,
@@ -104,7 +104,7 @@ impl Runtime {
                 &batch.session,
                 &policy,
                 &wanted,
-                EvidenceOrigin::Gate,
+                EvidenceProducer::Gate,
                 true,
                 batch.since,
                 None,
@@ -151,7 +151,7 @@ fn wait_for_check_batch_while_wanted(
     let mut looked = system.monotonic_now();
     while !ended.load(Ordering::Relaxed) {
         if !is_alone {
-            match link.receive_message() {
+            match link.receive_link_message() {
                 ReceivedOnWorkerLink::Message(HookToWorkerMessage::Keep) => is_alone = true,
                 ReceivedOnWorkerLink::Nothing => {}
                 // Without `keep` the hook was killed, or the person interrupted it: the checks end

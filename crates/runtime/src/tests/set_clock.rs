@@ -84,7 +84,7 @@ impl FileSystem for SetClock {
 }
 
 impl System for SetClock {
-    fn wait_until_ready(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool) {
+    fn wait_for_condition(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool) {
         while !ready(ThreadBlockingPermission::No) {
             self.sleep(AGAIN);
         }

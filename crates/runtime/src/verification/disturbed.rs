@@ -11,7 +11,7 @@ use checkrein_core::evidence::{Evidence, InconclusiveCause, Retryability, Verdic
 use checkrein_core::ids::UnixMillis;
 use checkrein_core::policy::VerifierSpec;
 
-use super::{CheckExecutionResult, EvidenceOrCheckClaim, ReturnedEvidence, VerificationBatch};
+use super::{CheckExecutionResult, KnownEvidenceOrRunClaim, ReturnedEvidence, VerificationBatch};
 use crate::error::RuntimeError;
 use crate::external_writes;
 use crate::system::ScopedThreads;
@@ -29,13 +29,13 @@ pub(crate) struct DisturbedCheck<'a> {
     /// The files that were written.
     pub(super) written: Vec<String>,
     /// The disturbed run; `None` if the check has not run yet.
-    pub(super) disturbed: Option<DisturbedRun>,
+    pub(super) disturbed: Option<DisturbedCheckRun>,
     /// As of [`super::VerificationRequest`].
     pub(super) again: Option<UnixMillis>,
 }
 
 /// A run during which files were written.
-pub(super) struct DisturbedRun {
+pub(super) struct DisturbedCheckRun {
     pub(super) run: CheckExecutionResult,
     pub(super) before: Arc<TreeSnapshot>,
     pub(super) after: Arc<TreeSnapshot>,
@@ -64,7 +64,7 @@ pub(super) struct FilesChangedDuringSoloCheck {
 impl<'a> VerificationBatch<'a> {
     /// Looks, while no check runs, whether somebody writes the files that were written during the
     /// checks. Returns how long to wait for that; `None` if this stop has waited before.
-    pub(super) fn wait_needed_for_external_writers(
+    pub(super) fn external_file_writers_wait_time(
         &self,
         moved: &[Box<DisturbedCheck<'a>>],
     ) -> Result<Option<Duration>, RuntimeError> {
@@ -86,7 +86,7 @@ impl<'a> VerificationBatch<'a> {
         // What a check of another process writes is no neighbour's.
         let are_neighbours = is_quiet && !self.is_check_running_elsewhere()?;
         if are_neighbours {
-            external_writes::record_external_writes(place, &theirs);
+            external_writes::record_writes_between_checks(place, &theirs);
         }
         let longest = match are_neighbours && is_new {
             true => self.looks.longest_wait,
@@ -121,7 +121,7 @@ impl<'a> VerificationBatch<'a> {
     ) -> Result<ReturnedEvidence, RuntimeError> {
         let place = &self.runtime.place;
         let neighbours = external_writes::externally_written_files(place);
-        let by_neighbours = |ran: &DisturbedRun| {
+        let by_neighbours = |ran: &DisturbedCheckRun| {
             let packages = ran
                 .before
                 .reading
@@ -201,19 +201,19 @@ impl<'a> VerificationBatch<'a> {
             // The claim was given back: another process may have found the evidence since.
             let Some(claim) = &claim else {
                 match self.known_evidence_or_run_claim(spec, subject, key, acts, again)? {
-                    EvidenceOrCheckClaim::Known(done) | EvidenceOrCheckClaim::Unavailable(done) => {
+                    KnownEvidenceOrRunClaim::Known(done)
+                    | KnownEvidenceOrRunClaim::Unavailable(done) => {
                         return Ok(*done);
                     }
                     // The tree may have changed while another process held the claim.
-                    EvidenceOrCheckClaim::Claimed(mine) => claim = Some(mine),
+                    KnownEvidenceOrRunClaim::Claimed(mine) => claim = Some(mine),
                 }
                 waited = true;
                 continue;
             };
             // Two readings do not show that a file was gone in between. The watched files are
             // polled during the run.
-            let mut watch =
-                before.watch_files_for_changed_content(&self.runtime.place.root, &written);
+            let mut watch = before.file_content_watch(&self.runtime.place.root, &written);
             let ended = AtomicBool::new(false);
             let run = std::thread::scope(|scope| {
                 let threads = ScopedThreads::new(self.system_interface(), scope);

@@ -10,7 +10,7 @@ use crate::{
     StoreError, StoredApprovalRequest,
 };
 
-pub(super) fn sample_call_approval(
+pub(super) fn approval_for_store_test(
     session: &str,
     what: &str,
     nth: u32,
@@ -73,10 +73,10 @@ pub(super) fn test_newest_approval_counts(subject: &dyn StoreUnderTest) -> Resul
     let (store, s, other) = (subject.open_store()?, "s".into(), SessionId::from("other"));
     assert_eq!(store.list_approvals()?, []);
     let (rm, again) = (
-        sample_call_approval("s", "rm", 0, 10),
-        sample_call_approval("s", "rm", 1, 30),
+        approval_for_store_test("s", "rm", 0, 10),
+        approval_for_store_test("s", "rm", 1, 30),
     );
-    let push = sample_call_approval("other", "push", 0, 20);
+    let push = approval_for_store_test("other", "push", 0, 20);
     assert_eq!(
         with_session_view(&*store, &s, |tail| tail.newest_approval(&rm.key))?,
         Some(None)
@@ -109,7 +109,7 @@ pub(super) fn test_approval_answer_is_final(
     subject: &dyn StoreUnderTest,
 ) -> Result<(), StoreError> {
     let (store, s) = (subject.open_store()?, "s".into());
-    let row = sample_call_approval("s", "rm", 0, 10);
+    let row = approval_for_store_test("s", "rm", 0, 10);
     let yes = approval_with_answer(&row, true);
     let used = StoredApprovalRequest {
         used_at: Some(UnixMillis(12)),
@@ -145,9 +145,9 @@ pub(super) fn test_approval_answer_is_final(
     // Expiry does not count as use, and is not taken back.
     let ran_out = StoredApprovalRequest {
         expiry_reported_at: Some(UnixMillis(111)),
-        ..sample_call_approval("s", "push", 0, 10)
+        ..approval_for_store_test("s", "push", 0, 10)
     };
-    for put in [&ran_out, &sample_call_approval("s", "push", 0, 10)] {
+    for put in [&ran_out, &approval_for_store_test("s", "push", 0, 10)] {
         append_approvals(&*store, &s, std::slice::from_ref(put))?;
         assert!(store.list_approvals()?.contains(&ran_out));
     }

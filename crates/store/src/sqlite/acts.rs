@@ -61,7 +61,10 @@ pub(crate) fn newest_tool_act_numbers(
 }
 
 /// Keeps the acts of a removed session without its name, because act numbers are never given twice.
-pub(crate) fn anonymize_acts(tx: &Connection, session: &SessionId) -> rusqlite::Result<()> {
+pub(crate) fn remove_session_name_from_acts(
+    tx: &Connection,
+    session: &SessionId,
+) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT INTO act SELECT root, '', reach, newest FROM act WHERE session = ?1
          ON CONFLICT DO UPDATE SET newest = max(newest, excluded.newest)",

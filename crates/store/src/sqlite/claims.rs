@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use checkrein_core::digest::Digest;
 
 use crate::sqlite::folder;
-use crate::{EffectClaim, StoreError};
+use crate::{EffectClaimGuard, StoreError};
 
 const FOLDER: &str = "claims";
 
@@ -19,7 +19,7 @@ const FOLDER: &str = "claims";
 pub(crate) fn try_claim_effect(
     store: &Path,
     key: &Digest,
-) -> Result<Option<EffectClaim>, StoreError> {
+) -> Result<Option<EffectClaimGuard>, StoreError> {
     let path = store.join(FOLDER).join(key.to_hex());
     let failed = |error| StoreError::from_io_error("claim", &path, error);
     loop {
@@ -37,7 +37,7 @@ pub(crate) fn try_claim_effect(
                 // A second handle to the same lock, which a child process can inherit to keep the
                 // claim until it ends.
                 let lock = held.locked.try_clone().map_err(failed)?;
-                return Ok(Some(EffectClaim::claim_with_lock_file(held, lock)));
+                return Ok(Some(EffectClaimGuard::claim_held_by_lock_file(held, lock)));
             }
             FileLockOutcome::Busy => return Ok(None),
             // Try again on the file that is there now.

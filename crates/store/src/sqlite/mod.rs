@@ -28,7 +28,7 @@ use crate::sqlite::busy_timeout::BusyTimeout;
 use crate::sqlite::connection::{CommitSyncMode, StoreConnection};
 use crate::sqlite::session_view::SqliteSessionView;
 use crate::{
-    ActNumbersForRoot, AppendedEventRange, EffectClaim, EvidenceFinality, EvidencePutOutcome,
+    ActNumbersForRoot, AppendedEventRange, EffectClaimGuard, EvidenceFinality, EvidencePutOutcome,
     HashChainStatus, PruneSelection, RawEvent, SessionReadFn, Store, StoreCensus, StoreError,
     StoredApprovalRequest, StoredEvidence, TaskRow, ToolAct, TransactFn,
 };
@@ -302,7 +302,7 @@ impl Store for SqliteStore {
         self.query_database_with_retry(|conn| messages::list_session_messages(conn, session, limit))
     }
 
-    fn try_claim_effect(&self, key: &Digest) -> Result<Option<EffectClaim>, StoreError> {
+    fn try_claim_effect(&self, key: &Digest) -> Result<Option<EffectClaimGuard>, StoreError> {
         self.check_store_writable()?;
         // A claim is a lock on a file, not a row. It must outlive any transaction and end with its
         // process.

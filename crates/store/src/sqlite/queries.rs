@@ -34,7 +34,7 @@ pub(crate) fn session_row_id(conn: &Connection, name: &SessionId) -> rusqlite::R
 }
 
 /// The newest event and state cache of a session.
-pub(crate) struct SessionLogHead {
+pub(crate) struct NewestEventAndStateCache {
     /// Its row id.
     pub(crate) id: i64,
     /// The place of its newest event.
@@ -50,7 +50,7 @@ pub(crate) struct SessionLogHead {
 pub(crate) fn read_session_head(
     conn: &Connection,
     name: &SessionId,
-) -> rusqlite::Result<Option<SessionLogHead>> {
+) -> rusqlite::Result<Option<NewestEventAndStateCache>> {
     conn.prepare_cached(
         "SELECT session.id, event.id, chain, cached, core_version, policy, state FROM session
          JOIN event ON event.id BETWEEN session.id << 40 AND (session.id + 1 << 40) - 1
@@ -68,7 +68,7 @@ pub(crate) fn read_session_head(
             )),
             None => None,
         };
-        Ok(SessionLogHead {
+        Ok(NewestEventAndStateCache {
             id: row.get(0)?,
             last: seq_from_row_id(row.get(1)?),
             head: Digest::from_bytes(row.get(2)?),

@@ -55,7 +55,7 @@ impl<'a> SqliteSessionView<'a> {
         })
     }
 
-    fn query_session_db_or_default<T>(
+    fn query_session_row_or_default<T>(
         &self,
         none: T,
         query: impl FnOnce(&Connection, i64) -> rusqlite::Result<T>,
@@ -79,19 +79,19 @@ impl SessionTransactionView for SqliteSessionView<'_> {
     }
 
     fn events_after(&self, after: EventSeq) -> Result<Vec<RawEvent>, StoreError> {
-        self.query_session_db_or_default(Vec::new(), |conn, id| {
+        self.query_session_row_or_default(Vec::new(), |conn, id| {
             queries::read_events(conn, id, after)
         })
     }
 
     fn find_seq_by_idempotency_key(&self, key: &str) -> Result<Option<EventSeq>, StoreError> {
-        self.query_session_db_or_default(None, |conn, id| {
+        self.query_session_row_or_default(None, |conn, id| {
             queries::find_seq_by_idempotency_key(conn, id, key)
         })
     }
 
     fn pending_effects(&self) -> Result<Vec<StoredCheckRequest>, StoreError> {
-        self.query_session_db_or_default(Vec::new(), queries::pending_effects)
+        self.query_session_row_or_default(Vec::new(), queries::pending_effects)
     }
 
     fn stored_scope_row(&self, scope: &ScopeId) -> Result<Option<ScopeRow>, StoreError> {
@@ -102,7 +102,7 @@ impl SessionTransactionView for SqliteSessionView<'_> {
     }
 
     fn newest_approval(&self, key: &Digest) -> Result<Option<StoredApprovalRequest>, StoreError> {
-        approvals::newest_approval(self.conn, key)
+        approvals::newest_approval_by_key(self.conn, key)
             .map_err(|error| sqlite_error::sqlite_to_store_error(self.file, error))
     }
 

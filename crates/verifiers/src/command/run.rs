@@ -60,7 +60,7 @@ enum CommandEvent {
     End(std::io::Result<(ProcessExit, bool)>),
 }
 
-pub(crate) fn run_check_command(
+pub(crate) fn run_verifier_command(
     definition: &CommandVerifierDefinition,
     job: &VerifierJob<'_>,
 ) -> CheckCommandResult {
@@ -100,7 +100,7 @@ pub(crate) fn run_check_command(
         // A check that asks a question gets an end of file instead of waiting for ever.
         .stdin(Stdio::null());
     let (how, survivors) = match spawn_check_process(command, job, &nonce) {
-        Ok((news, kill)) => await_command_end(&news, kill, &clock, &mut capture),
+        Ok((news, kill)) => wait_for_command_or_abort(&news, kill, &clock, &mut capture),
         Err(how) => (how, false),
     };
     CheckCommandResult {
@@ -138,7 +138,7 @@ fn spawn_check_process(
     let to_end = sender.clone();
     let threads = std::thread::Builder::new()
         .name("check-output".to_owned())
-        .spawn(move || forward_command_output(output, &sender))
+        .spawn(move || send_command_output_events(output, &sender))
         .and_then(|_| {
             let builder = std::thread::Builder::new().name("check-end".to_owned());
             builder.spawn(move || send_process_end(wait, &to_end))
@@ -159,7 +159,7 @@ fn send_process_end(wait: ProcessTreeWaiter, to: &SyncSender<CommandEvent>) {
     let _ = to.send(CommandEvent::End(wait.wait_for_command_end()));
 }
 
-fn forward_command_output(mut output: std::io::PipeReader, to: &SyncSender<CommandEvent>) {
+fn send_command_output_events(mut output: std::io::PipeReader, to: &SyncSender<CommandEvent>) {
     loop {
         // A new buffer each time: the capture moves chunks into its tail without a copy.
         let mut chunk = vec![0; CHUNK];
@@ -178,7 +178,7 @@ fn forward_command_output(mut output: std::io::PipeReader, to: &SyncSender<Comma
     let _ = to.send(CommandEvent::OutputEnd);
 }
 
-fn await_command_end(
+fn wait_for_command_or_abort(
     news: &Receiver<CommandEvent>,
     kill: ProcessTreeKillHandle,
     clock: &CommandDeadline<'_>,

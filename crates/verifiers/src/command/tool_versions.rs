@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use checkrein_core::digest::Digest;
 
 use super::definition::SHELL_SYNTAX;
-use super::process::bounded_command::{self, CommandLimits, LimitedCommandOutput};
+use super::process::bounded_command::{self, CommandLimits, LimitedCommandResult};
 use super::programs::find_program_in_path;
 use super::withheld;
 use crate::private_file::write_private_file;
@@ -138,7 +138,7 @@ fn query_tool_version(program: &Path, flag: &str, job: &VerifierJob<'_>) -> Opti
         // Some tools, such as `java -version`, print it on stderr.
         include_stderr: true,
     };
-    let LimitedCommandOutput::Complete(said) = bounded_command::run_with_limits(command, bounds)
+    let LimitedCommandResult::Complete(said) = bounded_command::run_with_limits(command, bounds)
     else {
         return None;
     };

@@ -62,7 +62,7 @@ impl FindingReader {
     /// Returns the findings, at most [`checkrein_core::evidence::MAX_FINDINGS`], and how many there
     /// were in all.
     pub(crate) fn into_findings_and_total(mut self) -> (Vec<Finding>, u32) {
-        self.tests.join_test_names_and_messages(&mut self.gathered);
+        self.tests.pair_test_names_with_messages(&mut self.gathered);
         self.gathered.finish_gathered_findings()
     }
 }

@@ -434,7 +434,7 @@ impl TestFailureReader {
 
     /// Joins the names with their places and messages. Only at the end, since some runners print
     /// the name first and others last.
-    pub(crate) fn join_test_names_and_messages(&mut self, into: &mut FindingCollector) {
+    pub(crate) fn pair_test_names_with_messages(&mut self, into: &mut FindingCollector) {
         for (mut draft, name) in self.named.drain(..) {
             if let Some(detail) = self.details.get(&name) {
                 // A test's own file is part of its identity; the place of the failure may be in a

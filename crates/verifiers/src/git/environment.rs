@@ -13,13 +13,13 @@ use super::repository::{GitRepository, real_path};
 /// clone can set the environment of a hook. So the files that these variables lead to count in
 /// addition to those found without them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct GitEnvironment {
+pub struct GitPathsFromEnvironment {
     git_dir: Option<PathBuf>,
     work_tree: Option<PathBuf>,
     index_file: Option<PathBuf>,
 }
 
-impl GitEnvironment {
+impl GitPathsFromEnvironment {
     /// Reads `GIT_DIR`, `GIT_WORK_TREE` and `GIT_INDEX_FILE`.
     pub fn git_variables_from_env(env: &BTreeMap<OsString, OsString>) -> Self {
         let path = |name: &str| env.get(OsStr::new(name)).map(PathBuf::from);

@@ -12,7 +12,7 @@ mod tracked;
 use std::io;
 use std::path::PathBuf;
 
-pub use environment::GitEnvironment;
+pub use environment::GitPathsFromEnvironment;
 pub use index_format::{
     GitIndex, GitIndexEntry, GitIndexEntryKind, SplitIndexLink, parse_git_index,
 };

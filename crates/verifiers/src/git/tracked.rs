@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::config::GitObjectFormat;
 use super::index_file::LARGEST;
 use super::repository::{GitRepository, path_from_bytes, real_path};
-use super::{GitEnvironment, GitIndexEntryKind, GitReadError};
+use super::{GitIndexEntryKind, GitPathsFromEnvironment, GitReadError};
 
 /// Names that git tracks, as bytes relative to a folder.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct GitTrackedPaths {
 /// it is unknown what is tracked.
 pub fn read_tracked_paths(
     folder: &Path,
-    env: &GitEnvironment,
+    env: &GitPathsFromEnvironment,
     until: Instant,
 ) -> Result<GitTrackedPaths, GitReadError> {
     let mut tracked = TrackedPathsReader {

@@ -16,7 +16,7 @@ pub struct JudgeDefinition {
     /// Whether it judges answers to heartbeats: all of them, whatever they say.
     pub heartbeat: bool,
     /// The kinds of conversation whose answers it judges.
-    pub surfaces: Vec<ConversationKind>,
+    pub surfaces: Vec<MainOrSubagentConversation>,
     /// The least score that passes, in thousandths.
     pub min_score: u32,
     /// Further criteria, in the project's own words.
@@ -41,7 +41,7 @@ pub enum JudgeTriggerMode {
 /// A kind of conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ConversationKind {
+pub enum MainOrSubagentConversation {
     /// The one that a person talks to.
     Main,
     /// A sub-agent's.

@@ -19,14 +19,14 @@ use checkrein_models::{
 
 pub use case::{ConversationTurn, JudgeInput, StandingTaskLists};
 pub use definition::{
-    ConversationKind, DEFAULT_KEYWORDS, JudgeDefinition, JudgeInstructionFile, JudgeTriggerMode,
-    RULE_FILE_NAMES,
+    DEFAULT_KEYWORDS, JudgeDefinition, JudgeInstructionFile, JudgeTriggerMode,
+    MainOrSubagentConversation, RULE_FILE_NAMES,
 };
 pub use trigger::evaluate_judge_trigger;
 pub use verdict::{
     JudgeVerdict, JudgeVerdictParseError, JudgedFailureCategory, parse_judge_verdict,
 };
-use verdict_request::JudgePromptOrder;
+use verdict_request::JudgeRequestAnswerOrder;
 
 use crate::{VerifierDefinitionError, VerifierJob, VerifierKind, VerifierReport};
 
@@ -176,11 +176,11 @@ fn run_judge(
         ..JudgeUsage::default()
     };
     let mut heard = |order| ask_judge(judge, case, (&name, until), order, job, &mut testimony);
-    let first = heard(JudgePromptOrder::RequestFirst);
+    let first = heard(JudgeRequestAnswerOrder::RequestFirst);
     // Only a close call costs a second question.
     let second = match &first {
         JudgeResponse::Verdict(said) if judge.is_near_min_score(said) => {
-            Some(heard(JudgePromptOrder::AnswerFirst))
+            Some(heard(JudgeRequestAnswerOrder::AnswerFirst))
         }
         _ => None,
     };
@@ -256,7 +256,7 @@ fn ask_judge(
     judge: &JudgeDefinition,
     case: &JudgeInput,
     (name, until): (&str, Instant),
-    order: JudgePromptOrder,
+    order: JudgeRequestAnswerOrder,
     job: &VerifierJob<'_>,
     testimony: &mut JudgeUsage,
 ) -> JudgeResponse {

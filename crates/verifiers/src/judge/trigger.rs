@@ -1,16 +1,16 @@
 //! Decides whether an answer calls for a judge, from its text and the facts of the stop. Nothing is
 //! asked and nothing is read, so the result is itself a fact of the stop.
 
-use checkrein_core::input::{AgentAnswerFlags, JudgeTrigger};
+use checkrein_core::input::{AgentAnswerFacts, JudgeTrigger};
 
-use super::definition::{ConversationKind, JudgeDefinition, JudgeTriggerMode};
+use super::definition::{JudgeDefinition, JudgeTriggerMode, MainOrSubagentConversation};
 
 /// Returns whether this answer calls for this judge, and why. Facts that need no model come first:
 /// they say whether there is anything to judge at all.
 pub fn evaluate_judge_trigger(
     judge: &JudgeDefinition,
     main: bool,
-    fact: AgentAnswerFlags,
+    fact: AgentAnswerFacts,
     text: &str,
 ) -> JudgeTrigger {
     // With calls still open this is no final answer.
@@ -32,8 +32,8 @@ pub fn evaluate_judge_trigger(
         return JudgeTrigger::HeartbeatOff;
     }
     let surface = match main {
-        true => ConversationKind::Main,
-        false => ConversationKind::Subagent,
+        true => MainOrSubagentConversation::Main,
+        false => MainOrSubagentConversation::Subagent,
     };
     if !judge.surfaces.contains(&surface) {
         return JudgeTrigger::OtherSurface;
@@ -87,7 +87,10 @@ mod tests {
             trigger: JudgeTriggerMode::Keywords,
             keywords: DEFAULT_KEYWORDS.map(str::to_owned).to_vec(),
             heartbeat: false,
-            surfaces: vec![ConversationKind::Main, ConversationKind::Subagent],
+            surfaces: vec![
+                MainOrSubagentConversation::Main,
+                MainOrSubagentConversation::Subagent,
+            ],
             min_score: 700,
             rubric: None,
             rules: Vec::new(),
@@ -108,7 +111,7 @@ mod tests {
             ("", JudgeTrigger::Empty),
             (" \n", JudgeTrigger::Empty),
         ] {
-            let plain = AgentAnswerFlags::default();
+            let plain = AgentAnswerFacts::default();
             assert_eq!(
                 evaluate_judge_trigger(&judge(), true, plain, text),
                 expected,
@@ -119,8 +122,8 @@ mod tests {
 
     #[test]
     fn what_is_known_beside_the_text_comes_first() {
-        let fact = |change: fn(&mut AgentAnswerFlags)| {
-            let mut fact = AgentAnswerFlags::default();
+        let fact = |change: fn(&mut AgentAnswerFacts)| {
+            let mut fact = AgentAnswerFacts::default();
             change(&mut fact);
             fact
         };
@@ -152,7 +155,7 @@ mod tests {
             JudgeTrigger::Heartbeat
         );
         // The keywords go on counting for all else.
-        let plain = AgentAnswerFlags::default();
+        let plain = AgentAnswerFacts::default();
         assert_eq!(
             evaluate_judge_trigger(&heartbeats, true, plain, ok),
             JudgeTrigger::Nothing
@@ -162,10 +165,10 @@ mod tests {
     #[test]
     fn surfaces_and_every_answer() {
         let main_only = JudgeDefinition {
-            surfaces: vec![ConversationKind::Main],
+            surfaces: vec![MainOrSubagentConversation::Main],
             ..judge()
         };
-        let plain = AgentAnswerFlags::default();
+        let plain = AgentAnswerFacts::default();
         assert_eq!(
             evaluate_judge_trigger(&main_only, false, plain, "Done."),
             JudgeTrigger::OtherSurface

@@ -57,7 +57,7 @@ static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
 
 /// The order in which a judge reads its material.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum JudgePromptOrder {
+pub(super) enum JudgeRequestAnswerOrder {
     /// The request first, the answer last.
     RequestFirst,
     /// The other way round.
@@ -79,7 +79,7 @@ pub(super) fn verdict_request(
     judge: &JudgeDefinition,
     case: &JudgeInput,
     quotes: QuotedPromptBlocks,
-    order: JudgePromptOrder,
+    order: JudgeRequestAnswerOrder,
 ) -> ModelRequest {
     let mut system = format!("{INSTRUCTIONS}\n{RULE}");
     if let Some(rubric) = &judge.rubric {
@@ -179,7 +179,11 @@ impl JudgePromptSections {
         }
     }
 
-    fn render_judge_prompt(&self, quotes: QuotedPromptBlocks, order: JudgePromptOrder) -> String {
+    fn render_judge_prompt(
+        &self,
+        quotes: QuotedPromptBlocks,
+        order: JudgeRequestAnswerOrder,
+    ) -> String {
         let history = self.history.join("\n\n");
         let mut blocks = [
             ("request", self.request.as_str()),
@@ -190,10 +194,10 @@ impl JudgePromptSections {
             ("answer", &self.answer),
         ];
         // Reversing keeps request and answer at the two ends, which are read best.
-        if order == JudgePromptOrder::AnswerFirst {
+        if order == JudgeRequestAnswerOrder::AnswerFirst {
             blocks.reverse();
         }
-        let mut text = quotes.prompt_quote_number_heading();
+        let mut text = quotes.heading_with_quote_number();
         for (label, data) in blocks.into_iter().filter(|(_, data)| !data.is_empty()) {
             quotes.push_quoted_block(&mut text, label, data);
         }

@@ -87,7 +87,7 @@ impl ReviewTemplate {
         let quotes = QuotedPromptBlocks::with_random_quote_number();
         // The block begins with the number already; a heading would repeat it at a cost.
         let mut prompt = String::with_capacity(ROOM);
-        quotes.push_quoted_block_by_writer(&mut prompt, self.label, |prompt| {
+        quotes.write_quoted_block_in_place(&mut prompt, self.label, |prompt| {
             data(&mut PromptLineWriter::new(prompt));
         });
         let request = ModelRequest {
@@ -113,7 +113,7 @@ impl ReviewTemplate {
         match reply {
             Ok(reply) => ModelQuestionOutcome {
                 result: self
-                    .parse_review_answer(asking, &reply)
+                    .parse_reviewer_model_reply(asking, &reply)
                     .and_then(|answer| read(&answer)),
                 // Also of an answer that does not count: it is paid for.
                 usage: Some(reply.usage),
@@ -125,7 +125,7 @@ impl ReviewTemplate {
         }
     }
 
-    fn parse_review_answer<'a>(
+    fn parse_reviewer_model_reply<'a>(
         &self,
         asking: &PreparedModelQuestion,
         reply: &'a ModelReply,

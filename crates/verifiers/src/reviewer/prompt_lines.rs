@@ -35,7 +35,7 @@ impl<'a> PromptLineWriter<'a> {
     }
 
     /// Appends the end of a conversation. An empty one is skipped.
-    pub(crate) fn add_recent_messages(
+    pub(crate) fn add_recent_messages_to_prompt(
         &mut self,
         messages: &[ChatMessage],
         recent: ConversationExcerptLimits,

@@ -72,7 +72,7 @@ fn append_recent_message(message: &ChatMessage, most: usize, out: &mut PromptLin
         ChatMessage::User(text) => ("user", text),
         ChatMessage::Assistant { text, calls } if calls.is_empty() => ("assistant", text),
         ChatMessage::Assistant { text, calls } => {
-            ("assistant", &render_calls_and_text(text, calls))
+            ("assistant", &render_message_for_reviewer(text, calls))
         }
         ChatMessage::ToolResult { text, failed, .. } => {
             (if *failed { "failed" } else { "result" }, text)
@@ -87,7 +87,7 @@ fn append_recent_message(message: &ChatMessage, most: usize, out: &mut PromptLin
 }
 
 /// Calls come first: if the end is cut, what was done says more than what was said about it.
-fn render_calls_and_text(text: &str, calls: &[RequestedToolCall]) -> String {
+fn render_message_for_reviewer(text: &str, calls: &[RequestedToolCall]) -> String {
     let mut said = String::new();
     for call in calls {
         said.push_str(&match &call.arguments {

@@ -28,16 +28,16 @@ impl UncheckableDocumentError {
 
 /// How a document was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SchemaDocumentFormat {
+pub(super) enum JsonOrMarkdownFormat {
     Json,
     Sections,
 }
 
 /// A document and the places of its parts.
 #[derive(Debug)]
-pub(super) struct DocumentWithLineLookup {
+pub(super) struct SchemaCheckedDocument {
     pub(super) value: Value,
-    pub(super) form: SchemaDocumentFormat,
+    pub(super) form: JsonOrMarkdownFormat,
     places: JsonPointerLineFinder,
 }
 
@@ -51,7 +51,7 @@ enum JsonPointerLineFinder {
     Outline(MarkdownOutline),
 }
 
-impl DocumentWithLineLookup {
+impl SchemaCheckedDocument {
     /// Returns a lookup of the lines of JSON pointers.
     pub(super) fn pointer_line_lookup(&self) -> Box<PointerLineFunction<'_>> {
         match &self.places {
@@ -70,7 +70,7 @@ impl DocumentWithLineLookup {
 pub(super) fn parse_schema_checked_document(
     target: &SchemaTarget,
     text: String,
-) -> Result<DocumentWithLineLookup, UncheckableDocumentError> {
+) -> Result<SchemaCheckedDocument, UncheckableDocumentError> {
     match target {
         SchemaTarget::File(_) if target.is_markdown() => Ok(parse_markdown_document(&text)),
         SchemaTarget::File(name) => parse_json_document(name, text, 1),
@@ -80,7 +80,7 @@ pub(super) fn parse_schema_checked_document(
 
 fn parse_final_message_document(
     text: String,
-) -> Result<DocumentWithLineLookup, UncheckableDocumentError> {
+) -> Result<SchemaCheckedDocument, UncheckableDocumentError> {
     const NAME: &str = "the final message";
     if text.trim().is_empty() {
         return Err(UncheckableDocumentError::new(
@@ -108,11 +108,11 @@ fn parse_final_message_document(
     }
 }
 
-fn parse_markdown_document(text: &str) -> DocumentWithLineLookup {
+fn parse_markdown_document(text: &str) -> SchemaCheckedDocument {
     let outline = MarkdownOutline::parse_outline(text);
-    DocumentWithLineLookup {
+    SchemaCheckedDocument {
         value: outline.to_json(),
-        form: SchemaDocumentFormat::Sections,
+        form: JsonOrMarkdownFormat::Sections,
         places: JsonPointerLineFinder::Outline(outline),
     }
 }
@@ -121,7 +121,7 @@ fn parse_json_document(
     name: &str,
     text: String,
     first: u32,
-) -> Result<DocumentWithLineLookup, UncheckableDocumentError> {
+) -> Result<SchemaCheckedDocument, UncheckableDocumentError> {
     match serde_json::from_str(&text) {
         // `serde_json` takes the last of two equal names. Where readers of JSON differ nothing is
         // judged.
@@ -131,9 +131,9 @@ fn parse_json_document(
                 line: Some(line.saturating_add(first - 1)),
                 what: format!("{name}: {what}"),
             }),
-            None => Ok(DocumentWithLineLookup {
+            None => Ok(SchemaCheckedDocument {
                 value,
-                form: SchemaDocumentFormat::Json,
+                form: JsonOrMarkdownFormat::Json,
                 places: JsonPointerLineFinder::Json(text, first),
             }),
         },

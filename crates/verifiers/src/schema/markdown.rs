@@ -84,7 +84,7 @@ impl MarkdownOutline {
             table: None,
         };
         for (event, range) in Parser::new_ext(text, markdown_parser_options()).into_offset_iter() {
-            reader.read_markdown_event(event, range);
+            reader.handle_markdown_event(event, range);
         }
         reader.end_markdown_block();
         Self {
@@ -156,7 +156,7 @@ struct MarkdownTableReader {
 }
 
 impl MarkdownReader {
-    fn read_markdown_event(&mut self, event: Event<'_>, range: Range<usize>) {
+    fn handle_markdown_event(&mut self, event: Event<'_>, range: Range<usize>) {
         match event {
             Event::Start(tag) => self.read_markdown_tag_start(tag, &range),
             Event::End(tag) => self.end_markdown_tag(tag),

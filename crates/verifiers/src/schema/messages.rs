@@ -5,7 +5,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value;
 
-use super::document::SchemaDocumentFormat;
+use super::document::JsonOrMarkdownFormat;
 use super::validator::CompiledSchema;
 
 /// Longest quoted value, in characters.
@@ -36,16 +36,16 @@ pub(super) fn format_constraint_for_finding_id(kind: &Kind) -> String {
 }
 
 /// Names a place in the terms of the document's author; empty for the whole document.
-pub(super) fn describe_document_place(form: SchemaDocumentFormat, pointer: &str) -> String {
+pub(super) fn describe_document_place(form: JsonOrMarkdownFormat, pointer: &str) -> String {
     let tokens: Vec<String> = pointer
         .split('/')
         .skip(1)
         .map(|token| token.replace("~1", "/").replace("~0", "~"))
         .collect();
     let (section, inner) = match (form, tokens.split_first()) {
-        (SchemaDocumentFormat::Json, _) => return one_line(pointer),
-        (SchemaDocumentFormat::Sections, None) => return String::new(),
-        (SchemaDocumentFormat::Sections, Some(split)) => split,
+        (JsonOrMarkdownFormat::Json, _) => return one_line(pointer),
+        (JsonOrMarkdownFormat::Sections, None) => return String::new(),
+        (JsonOrMarkdownFormat::Sections, Some(split)) => split,
     };
     let mut place = match section.as_str() {
         "" => "before the first heading".to_owned(),
@@ -70,7 +70,7 @@ pub(super) fn describe_document_place(form: SchemaDocumentFormat, pointer: &str)
 /// Describes what is there and what is wanted.
 pub(super) fn describe_schema_violation(
     compiled: &CompiledSchema,
-    form: SchemaDocumentFormat,
+    form: JsonOrMarkdownFormat,
     error: &ValidationError<'_>,
 ) -> String {
     let value = error.instance().as_ref();
@@ -101,10 +101,10 @@ pub(super) fn describe_schema_violation(
         Kind::Required { property } => {
             let name = one_line(property.as_str().unwrap_or_default());
             match form {
-                SchemaDocumentFormat::Sections if error.instance_path().as_str().is_empty() => {
+                JsonOrMarkdownFormat::Sections if error.instance_path().as_str().is_empty() => {
                     format!("the section '{name}' is missing: add a heading of that name")
                 }
-                SchemaDocumentFormat::Sections | SchemaDocumentFormat::Json => {
+                JsonOrMarkdownFormat::Sections | JsonOrMarkdownFormat::Json => {
                     format!("'{name}' is missing")
                 }
             }
@@ -172,7 +172,7 @@ pub(super) fn describe_schema_violation(
         Kind::FalseSchema => "may not be there".to_owned(),
         Kind::Not { .. } => {
             // From the schema as written: the compiled one contains the counting keyword.
-            let not = schema_object_with_keyword(compiled, error).and_then(|of| of.get("not"));
+            let not = schema_object_of_violation(compiled, error).and_then(|of| of.get("not"));
             let not = not.map_or_else(String::new, |not| format!(": {not}"));
             format!(
                 "{here} fits what it may not{}",
@@ -225,7 +225,7 @@ pub(super) fn describe_schema_violation(
 }
 
 fn describe_contains_violation(compiled: &CompiledSchema, error: &ValidationError<'_>) -> String {
-    let keywords = schema_object_with_keyword(compiled, error);
+    let keywords = schema_object_of_violation(compiled, error);
     let number = |key: &str| keywords.and_then(|of| of.get(key)?.as_u64());
     let wanted = keywords.and_then(|of| of.get("contains"));
     let wanted = wanted.map_or_else(String::new, |wanted| {
@@ -245,7 +245,7 @@ fn describe_contains_violation(compiled: &CompiledSchema, error: &ValidationErro
 }
 
 /// Returns the schema object that holds the violated keyword.
-pub(super) fn schema_object_with_keyword<'a>(
+pub(super) fn schema_object_of_violation<'a>(
     compiled: &'a CompiledSchema,
     error: &ValidationError<'_>,
 ) -> Option<&'a Value> {
@@ -256,12 +256,12 @@ pub(super) fn schema_object_with_keyword<'a>(
 }
 
 fn section_or_property_noun(
-    form: SchemaDocumentFormat,
+    form: JsonOrMarkdownFormat,
     error: &ValidationError<'_>,
 ) -> &'static str {
     match form {
-        SchemaDocumentFormat::Sections if error.instance_path().as_str().is_empty() => "section",
-        SchemaDocumentFormat::Sections | SchemaDocumentFormat::Json => "property",
+        JsonOrMarkdownFormat::Sections if error.instance_path().as_str().is_empty() => "section",
+        JsonOrMarkdownFormat::Sections | JsonOrMarkdownFormat::Json => "property",
     }
 }
 

@@ -140,7 +140,7 @@ fn check_target_against_schema(
     // check's own time.
     let ended = bounded_run::run_closure_until_deadline(job, &budget, move || {
         let source = match &form {
-            SchemaTarget::File(name) => target::read_schema_target(&root, name),
+            SchemaTarget::File(name) => target::read_document_to_validate(&root, name),
             SchemaTarget::Message => target::check_final_message_size(&message.unwrap_or_default()),
         };
         let source = match source {
@@ -157,7 +157,7 @@ fn check_target_against_schema(
         BoundedValidationOutcome::Done(Ok(Ok(Ok(problems)))) if problems.is_empty() => {
             VerifierReport {
                 excerpt: format!("{target} fits {schema}"),
-                ..schema_report_with_verdict(Verdict::Pass)
+                ..schema_verifier_report(Verdict::Pass)
             }
         }
         BoundedValidationOutcome::Done(Ok(Ok(Ok(problems)))) => {
@@ -215,7 +215,7 @@ fn unusable_schema_target_report(
         }],
         findings_total: 1,
         excerpt: unfit.what,
-        ..schema_report_with_verdict(Verdict::Fail)
+        ..schema_verifier_report(Verdict::Fail)
     }
 }
 
@@ -241,7 +241,7 @@ fn schema_violations_report(
     let mut report = VerifierReport {
         findings_total: u32::try_from(total).unwrap_or(u32::MAX),
         excerpt,
-        ..schema_report_with_verdict(Verdict::Fail)
+        ..schema_verifier_report(Verdict::Fail)
     };
     if total > MAX_FINDINGS {
         let lines: String = findings.iter().map(format_finding_line).collect();
@@ -270,7 +270,7 @@ fn format_finding_line(finding: &Finding) -> String {
     }
 }
 
-fn schema_report_with_verdict(verdict: Verdict) -> VerifierReport {
+fn schema_verifier_report(verdict: Verdict) -> VerifierReport {
     VerifierReport {
         verdict,
         cause: None,

@@ -78,7 +78,7 @@ impl fmt::Display for SchemaTarget {
 }
 
 /// Reads the file's text.
-pub(super) fn read_schema_target(
+pub(super) fn read_document_to_validate(
     root: &Path,
     name: &str,
 ) -> Result<String, UncheckableDocumentError> {

@@ -5,7 +5,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 
 use super::budget::ValidationBudgetExhausted;
-use super::document::{DocumentWithLineLookup, PointerLineFunction, SchemaDocumentFormat};
+use super::document::{JsonOrMarkdownFormat, PointerLineFunction, SchemaCheckedDocument};
 use super::messages::{self, shorten_to_one_line};
 use super::validator::CompiledSchema;
 
@@ -32,7 +32,7 @@ pub(super) struct SchemaViolation {
 /// Returns all violations; the document fits if there are none.
 pub(super) fn find_schema_violations(
     compiled: &CompiledSchema,
-    document: &DocumentWithLineLookup,
+    document: &SchemaCheckedDocument,
 ) -> Result<Vec<SchemaViolation>, ValidationBudgetExhausted> {
     let CompiledSchema {
         validator, budget, ..
@@ -89,7 +89,7 @@ fn too_many_errors_violation(first: Option<SchemaViolation>) -> SchemaViolation 
 
 fn violation_from_error(
     compiled: &CompiledSchema,
-    form: SchemaDocumentFormat,
+    form: JsonOrMarkdownFormat,
     error: &ValidationError<'_>,
     line: &PointerLineFunction<'_>,
 ) -> SchemaViolation {
@@ -118,7 +118,7 @@ fn description_of_violated_schema<'a>(
     compiled: &'a CompiledSchema,
     error: &ValidationError<'_>,
 ) -> Option<&'a str> {
-    let of = messages::schema_object_with_keyword(compiled, error)?;
+    let of = messages::schema_object_of_violation(compiled, error)?;
     let of = match error.kind() {
         // A missing property is described by its own schema, not by that of the object.
         Kind::Required { property } => of.get("properties")?.get(property.as_str()?)?,

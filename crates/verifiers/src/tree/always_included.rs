@@ -13,13 +13,13 @@ use super::excluded_folders::OWN_FOLDER;
 use super::excluded_folders::is_version_control_name;
 use super::globs::GlobReachingIgnoredFiles;
 use super::walk::{
-    is_folder, is_valid_tree_path, list_entry_names, os_str_bytes, trim_trailing_slash,
+    is_folder, is_valid_tree_path, list_folder_entry_names, os_str_bytes, trim_trailing_slash,
 };
 use super::{TreeReadDeadline, TreeReader, TreeReaderError};
 use crate::file_system::{FileKind, FileSystem, SymlinkMode};
 
 /// Adds the tracked files that the walk did not find, and keeps the list sorted.
-pub(crate) fn add_always_included(
+pub(crate) fn add_unwalked_tracked_files(
     reader: &TreeReader,
     found: &mut TreeEntryList,
     time: &TreeReadDeadline<'_>,
@@ -91,7 +91,7 @@ fn tree_entry_index_near(found: &TreeEntryList, from: usize, path: &[u8]) -> usi
 
 /// Adds the ignored files that these `inputs` globs name before their first wildcard, and keeps the
 /// list sorted.
-pub(crate) fn add_ignored_files_inputs_name(
+pub(crate) fn add_ignored_files_named_by_inputs(
     reader: &TreeReader,
     reaches: &[GlobReachingIgnoredFiles],
     found: &mut TreeEntryList,
@@ -163,7 +163,7 @@ impl IgnoredFilesSearch<'_> {
                 }
             };
             // A folder that can be listed only in part counts by what was seen and by the error.
-            let (entries, unseen) = list_entry_names(&mut *open);
+            let (entries, unseen) = list_folder_entry_names(&mut *open);
             if let Some(err) = unseen {
                 add(
                     trim_trailing_slash(&prefix),

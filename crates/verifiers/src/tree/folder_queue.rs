@@ -18,7 +18,7 @@ struct FolderListingQueueState {
 
 /// A folder to list. Dropping the lease queues the subfolders in `below`, even if the listing
 /// failed.
-pub(crate) struct FolderListingLease<'q> {
+pub(crate) struct FolderToListLease<'q> {
     queue: &'q FolderQueue,
     pub(crate) folder: Option<FolderToWalk>,
     pub(crate) below: Vec<FolderToWalk>,
@@ -33,14 +33,14 @@ impl FolderQueue {
     }
 
     /// Waits for a folder; `None` if there will be none any more.
-    pub(crate) fn next(&self) -> Option<FolderListingLease<'_>> {
+    pub(crate) fn next(&self) -> Option<FolderToListLease<'_>> {
         let mut waiting = self.lock_listing_queue();
         loop {
             // Last in, first out keeps the queue short: a breadth-first order would hold a whole
             // level of the tree.
             if let Some(folder) = waiting.folders.pop() {
                 waiting.busy += 1;
-                return Some(FolderListingLease {
+                return Some(FolderToListLease {
                     queue: self,
                     folder: Some(folder),
                     below: Vec::new(),
@@ -63,7 +63,7 @@ impl FolderQueue {
     }
 }
 
-impl Drop for FolderListingLease<'_> {
+impl Drop for FolderToListLease<'_> {
     fn drop(&mut self) {
         let mut waiting = self.queue.lock_listing_queue();
         waiting.busy -= 1;

@@ -142,7 +142,7 @@ impl VerifierPathMatcher {
         in_tree || self.views.iter().any(has)
     }
 
-    pub(crate) fn leaf_counts_for_whole_tree(&self, leaf: &TreeEntryDigest<'_>) -> bool {
+    pub(crate) fn is_leaf_in_whole_tree_view(&self, leaf: &TreeEntryDigest<'_>) -> bool {
         !leaf.named && (self.all_outputs.is_empty() || !globs_match(&self.all_outputs, leaf.path))
     }
 
@@ -156,7 +156,7 @@ impl VerifierPathMatcher {
             Some(view) if view.inputs.is_some() => view.view_includes_path(leaf.path, leaf.named),
             // An unknown verifier errs on the side of more: a verdict that is stale too often is
             // run again, one that is never stale is wrong.
-            Some(_) | None => self.leaf_counts_for_whole_tree(leaf),
+            Some(_) | None => self.is_leaf_in_whole_tree_view(leaf),
         }
     }
 

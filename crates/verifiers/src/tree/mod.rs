@@ -156,7 +156,7 @@ impl TreeReader {
         } = walk::walk_tree(self, &time)?;
         // Ignored files that a glob asks for are searched after the walk, which does not enter
         // ignored folders.
-        always_included::add_ignored_files_inputs_name(
+        always_included::add_ignored_files_named_by_inputs(
             self,
             &selector.globs_reaching_ignored_files(),
             &mut found,

@@ -74,7 +74,7 @@ impl TreeReadResult {
         let (tree, files) = digest_tree_entries(
             leaves
                 .iter()
-                .filter(|leaf| selector.leaf_counts_for_whole_tree(leaf)),
+                .filter(|leaf| selector.is_leaf_in_whole_tree_view(leaf)),
         );
         let views: Vec<VerifierInputDigest> = selector
             .verifier_names()
@@ -139,11 +139,7 @@ impl TreeReadResult {
     }
 
     /// Watches these files for content other than in this reading.
-    pub fn watch_files_for_changed_content(
-        &self,
-        root: &Path,
-        paths: &[String],
-    ) -> FilesWatchedDuringCheck {
+    pub fn file_content_watch(&self, root: &Path, paths: &[String]) -> FilesWatchedDuringCheck {
         let named = |leaf: &TreeEntryDigest<'_>| paths.contains(&path_text(leaf.path));
         FilesWatchedDuringCheck::new(
             Arc::clone(&self.file_system),
@@ -203,7 +199,7 @@ impl TreeReadResult {
         };
         let counts = |leaf: &TreeEntryDigest<'_>| match view {
             Some(name) if !about_all(name) => self.selector.is_verifier_input(name, leaf),
-            Some(_) | None => self.selector.leaf_counts_for_whole_tree(leaf),
+            Some(_) | None => self.selector.is_leaf_in_whole_tree_view(leaf),
         };
         let mut changed = Vec::new();
         // A merge of two lists that are both sorted by path.

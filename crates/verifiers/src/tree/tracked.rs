@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::PackedNameSet;
 use super::walk::{path_bytes_to_lossless_text, path_text};
-use crate::git::{self, GitEnvironment, GitReadError};
+use crate::git::{self, GitPathsFromEnvironment, GitReadError};
 
 /// Returns the files under `root` that git tracks, relative to it; none where there is no git
 /// repository. A name that ends with `/` is a folder of which git tracks everything. `env` may
@@ -24,7 +24,7 @@ pub fn git_tracked_files(
 ) -> Result<PackedNameSet, GitReadError> {
     let names = git::read_tracked_paths(
         root,
-        &GitEnvironment::git_variables_from_env(env),
+        &GitPathsFromEnvironment::git_variables_from_env(env),
         Instant::now() + limit,
     )?;
     let files: Vec<Cow<'_, str>> = names

@@ -9,7 +9,7 @@ use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::always_included::add_always_included;
+use super::always_included::add_unwalked_tracked_files;
 use super::entries::{SortedPathChunks, TreeEntryKind, TreeEntryList};
 use super::excluded_folders::{OWN_FOLDER, is_cache_folder, is_version_control_name};
 use super::folder_queue::FolderQueue;
@@ -70,7 +70,7 @@ pub(crate) fn walk_tree(
     // Threads list folders in any order. Sorting the chunks makes the result the same each time.
     let mut found = SortedPathChunks::merge_sorted_path_chunks(found);
     // Tracked files come last: only now is it known which of them the walk left out.
-    add_always_included(reader, &mut found, time)?;
+    add_unwalked_tracked_files(reader, &mut found, time)?;
     Ok(TreeWalkResult {
         found,
         left_out,
@@ -374,7 +374,9 @@ impl<'a> TreeWalker<'a> {
 
 /// Returns the names in an open folder as far as they can be listed, and the error that ended the
 /// listing if one did.
-pub(crate) fn list_entry_names(folder: &mut dyn OpenFolder) -> (Vec<OsString>, Option<io::Error>) {
+pub(crate) fn list_folder_entry_names(
+    folder: &mut dyn OpenFolder,
+) -> (Vec<OsString>, Option<io::Error>) {
     let mut names = Vec::new();
     let seen = folder.for_each_folder_entry(&mut |name, _| names.push(name.to_owned()));
     (names, seen.err())

@@ -155,7 +155,7 @@ pub fn build_veto_question_for_call(
         if let Some(tools) = tools {
             data.add_prompt_raw_line("tools", tools.tool_names());
         }
-        data.add_recent_messages(call.history, HISTORY_LIMITS);
+        data.add_recent_messages_to_prompt(call.history, HISTORY_LIMITS);
         data.add_prompt_text_line("tool", call.tool, MAX_TOOL);
         if let Some(known) = known {
             data.add_prompt_raw_line("takes", known.tool_parameter_summary());

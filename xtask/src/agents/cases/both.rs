@@ -11,7 +11,7 @@ use super::{
 };
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, task_number_field};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, numeric_field_of_task};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "both",
@@ -57,7 +57,7 @@ fn run_duplicate_hooks_case(
             .unwrap_or_default();
         // This is a note and no check: Claude Code passes on the answers of both hooks, so the
         // reason arrives twice.
-        report.print_case_note(&format!(
+        report.print_probe_case_note(&format!(
             "the first refusal is in the next request {} times",
             fresh.matches("checkrein: not done yet").count()
         ));
@@ -65,18 +65,22 @@ fn run_duplicate_hooks_case(
     let task = check_single_task_ended_as(report, &world, "task_complete")?;
     report.report_whether_as_expected(
         "three calls",
-        &task_number_field(&task, "tool_calls"),
+        &numeric_field_of_task(&task, "tool_calls"),
         &Some(3),
     );
-    report.report_whether_as_expected("three stops", &task_number_field(&task, "stops"), &Some(3));
+    report.report_whether_as_expected(
+        "three stops",
+        &numeric_field_of_task(&task, "stops"),
+        &Some(3),
+    );
     report.report_whether_as_expected(
         "sent back twice",
-        &task_number_field(&task, "continues"),
+        &numeric_field_of_task(&task, "continues"),
         &Some(2),
     );
     report.report_whether_as_expected(
         "six rounds: three with a call, three that stop",
-        &task_number_field(&task, "rounds"),
+        &numeric_field_of_task(&task, "rounds"),
         &Some(6),
     );
     report.report_whether_as_expected(

@@ -77,7 +77,7 @@ fn probe_committed_hooks(
         &2,
     );
 
-    report.print_case_note("-- the same in its terminal UI");
+    report.print_probe_case_note("-- the same in its terminal UI");
     let mut shown = committed_hooks_fixture(stage, "screen")?;
     shown.become_user_without_checkrein()?;
     let screen = AgentTmuxSession::start_agent_in_tmux(&shown, "Make one.txt.")?;

@@ -13,7 +13,7 @@ use super::{
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{
     ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, ending_text_from_task_json,
-    task_number_field,
+    numeric_field_of_task,
 };
 use checkrein_scripted::{ModelScript, ScriptedModelAction, model_script_from_rounds};
 
@@ -101,7 +101,7 @@ fn probe_confined_agent_works(
     );
     report.report_whether_as_expected(
         "in one process of the agent",
-        &task_number_field(&said, "attempts"),
+        &numeric_field_of_task(&said, "attempts"),
         &Some(1),
     );
     let task = world.list_recorded_probe_tasks()?.pop().unwrap_or_default();
@@ -112,7 +112,7 @@ fn probe_confined_agent_works(
     );
     report.report_whether_as_expected(
         "calls were judged",
-        &task_number_field(&task, "tool_calls"),
+        &numeric_field_of_task(&task, "tool_calls"),
         &Some(2),
     );
     report.report_whether_as_expected(
@@ -170,7 +170,7 @@ fn probe_sandbox_inside_confinement(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
-    report.print_case_note("-- with --sandbox workspace-write");
+    report.print_probe_case_note("-- with --sandbox workspace-write");
     let outside = stage.path_beside_probe_repo("sandboxed", "outside.txt");
     let act = format!(
         "echo yes > verified.txt; echo no > '{}'; echo tried",

@@ -86,7 +86,7 @@ fn run_doctor_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
     let file = world.home.join(stage.agent.hooks_file_relative_path());
     // Codex runs no hook that a person has not reviewed.
     if codex {
-        trust_hooks(&world, &file)?;
+        write_codex_hook_trust(&world, &file)?;
     }
     let settings = std::fs::read_to_string(&file)?;
 
@@ -157,7 +157,7 @@ fn run_doctor_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
         &initiated.stderr,
     );
     if codex {
-        trust_hooks(
+        write_codex_hook_trust(
             &world,
             &world.repo.join(stage.agent.hooks_file_relative_path()),
         )?;
@@ -196,7 +196,7 @@ fn create_symlink(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Records a person's review of the hooks as they are, as Codex's terminal UI does.
-fn trust_hooks(world: &ProbeCaseFixture<'_>, file: &Path) -> Result<()> {
+fn write_codex_hook_trust(world: &ProbeCaseFixture<'_>, file: &Path) -> Result<()> {
     // The absolute path of the file is part of the key under which Codex keeps a review.
     let file = file.canonicalize()?;
     let bytes = std::fs::read(&file)?;

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, task_number_field};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, numeric_field_of_task};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "documented",
@@ -77,10 +77,14 @@ fn probe_documented_hooks(
     let task = check_single_task_ended_as(report, &world, "task_complete")?;
     report.report_whether_as_expected(
         "three calls",
-        &task_number_field(&task, "tool_calls"),
+        &numeric_field_of_task(&task, "tool_calls"),
         &Some(3),
     );
-    report.report_whether_as_expected("two stops", &task_number_field(&task, "stops"), &Some(2));
+    report.report_whether_as_expected(
+        "two stops",
+        &numeric_field_of_task(&task, "stops"),
+        &Some(2),
+    );
     report.report_whether_as_expected(
         "the verifier ran once per stop",
         &world.file_line_count("runs.txt"),

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, task_number_field};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, numeric_field_of_task};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "fixes",
@@ -84,7 +84,7 @@ fn probe_false_claim_sent_back(
     if python.is_ok_and(|output| output.status.success()) {
         probe_broken_project(stage, report, &PYTHON)
     } else {
-        report.print_case_note("python3 is not here: its project was left out");
+        report.print_probe_case_note("python3 is not here: its project was left out");
         Ok(())
     }
 }
@@ -94,7 +94,7 @@ fn probe_broken_project(
     report: &mut ProbeCaseReport,
     project: &ProbeProjectWithFailingTest,
 ) -> Result<()> {
-    report.print_case_note(&format!(
+    report.print_probe_case_note(&format!(
         "-- {}, checked by: {}",
         project.name, project.check
     ));
@@ -160,10 +160,14 @@ fn probe_broken_project(
     let text = std::fs::read_to_string(world.repo.join(project.broken))?;
     report_whether_text_contains(report, "the agent's edit is on disk", &text, project.right);
     let task = check_single_task_ended_as(report, &world, "task_complete")?;
-    report.report_whether_as_expected("two stops", &task_number_field(&task, "stops"), &Some(2));
+    report.report_whether_as_expected(
+        "two stops",
+        &numeric_field_of_task(&task, "stops"),
+        &Some(2),
+    );
     report.report_whether_as_expected(
         "sent back once",
-        &task_number_field(&task, "continues"),
+        &numeric_field_of_task(&task, "continues"),
         &Some(1),
     );
     check_recorded_session_replay(report, &world, &task)

@@ -39,7 +39,7 @@ fn probe_uninstalled_checkrein(
     let own = world.folder.join("bin").join("checkrein");
     std::fs::create_dir_all(world.folder.join("bin"))?;
     std::fs::copy(&stage.programs.checkrein, &own)?;
-    let ran = world.run_probe_command(Command::new(&own).args([
+    let ran = world.run_command_in_probe_fixture(Command::new(&own).args([
         "init",
         "--agent",
         stage.agent.agent_name(),

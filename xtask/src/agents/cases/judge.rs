@@ -12,7 +12,7 @@ use super::{
 };
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, task_number_field};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, numeric_field_of_task};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "judge",
@@ -93,7 +93,11 @@ fn probe_judge_verifier(
     // The second stop has the same tree, for which the verdict is still fresh.
     report.report_whether_as_expected("the check ran once", &world.file_line_count("runs.txt"), &1);
     let task = check_single_task_ended_as(report, &world, "task_complete")?;
-    report.report_whether_as_expected("two stops", &task_number_field(&task, "stops"), &Some(2));
+    report.report_whether_as_expected(
+        "two stops",
+        &numeric_field_of_task(&task, "stops"),
+        &Some(2),
+    );
     check_recorded_session_replay(report, &world, &task)?;
 
     drop(judge);
@@ -105,7 +109,7 @@ fn probe_judge_verifier(
     let ran = world.run_agent_headless("Write a note about the README.")?;
     check_agent_ended_cleanly(report, &world, &ran);
     let task = check_single_task_ended_as(report, &world, "task_complete")?;
-    report.report_whether_as_expected("one stop", &task_number_field(&task, "stops"), &Some(1));
+    report.report_whether_as_expected("one stop", &numeric_field_of_task(&task, "stops"), &Some(1));
     let why = world.run_checkrein(&["show", "--why"])?.stdout;
     report_whether_text_contains(
         report,

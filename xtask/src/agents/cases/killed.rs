@@ -92,10 +92,10 @@ fn probe_agent_killed_after(
     agent.kill()?;
     agent.wait()?;
     let killed = Instant::now();
-    let mut left = command_lines_naming_path(&lock)?;
+    let mut left = process_command_lines_with_path(&lock)?;
     while !left.is_empty() && killed.elapsed() < MAX_AFTERLIFE {
         std::thread::sleep(POLL_INTERVAL);
-        left = command_lines_naming_path(&lock)?;
+        left = process_command_lines_with_path(&lock)?;
     }
     report.report_probe_condition("5 s later no check runs", left.is_empty(), &left.join("\n"));
 
@@ -143,7 +143,7 @@ fn spawn_agent(world: &ProbeCaseFixture<'_>) -> Result<std::process::Child> {
 }
 
 /// Returns the command lines of all processes that contain the path.
-fn command_lines_naming_path(path: &Path) -> Result<Vec<String>> {
+fn process_command_lines_with_path(path: &Path) -> Result<Vec<String>> {
     let path = path.display().to_string();
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")?.flatten() {

@@ -12,7 +12,7 @@ use super::{
 use crate::agents::agent::{DEADLINE, HooksToInstall};
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{
-    ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, task_number_field, write_file,
+    ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, numeric_field_of_task, write_file,
 };
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
@@ -70,7 +70,11 @@ fn run_long_check_case(
         "stop again when you have nothing else to do; changing files starts it again",
     );
     let task = check_single_task_ended_as(report, &world, "task_complete")?;
-    report.report_whether_as_expected("two stops", &task_number_field(&task, "stops"), &Some(2));
+    report.report_whether_as_expected(
+        "two stops",
+        &numeric_field_of_task(&task, "stops"),
+        &Some(2),
+    );
     report.report_whether_as_expected("the check ran once", &world.file_line_count("runs.txt"), &1);
     check_recorded_session_replay(report, &world, &task)
 }

@@ -35,7 +35,7 @@ use serde_json::Value;
 use super::report::ProbeCaseReport;
 use super::world::{
     ProbeCaseEnvironment, ProbeCaseFixture, ProgramResult, ending_text_from_task_json,
-    task_number_field,
+    numeric_field_of_task,
 };
 
 /// One scenario.
@@ -118,7 +118,7 @@ fn check_agent_ended_cleanly(
     // This is a note and no check: an agent may try whatever host it likes, and all were refused.
     let outside = world.model.model_request_log().refused_hosts.clone();
     if !outside.is_empty() {
-        report.print_case_note(&format!(
+        report.print_probe_case_note(&format!(
             "hosts it tried outside loopback, all refused: {}",
             outside.join(", ")
         ));
@@ -169,7 +169,7 @@ fn check_recorded_token_counts(
         let seen = world.model.model_request_log();
         (seen.requests.len(), seen.tokens)
     };
-    let recorded = task_number_field(task, "output_tokens");
+    let recorded = numeric_field_of_task(task, "output_tokens");
     let last = scripted_output_tokens(asked.saturating_sub(1));
     // A transcript may lag behind the very message that triggered the hook, so that one may be
     // missing. Any other difference is a fault.

@@ -14,7 +14,7 @@ use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::screen::AgentTmuxSession;
 use crate::agents::world::{
-    ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, task_number_field,
+    ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, numeric_field_of_task,
 };
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
@@ -62,7 +62,7 @@ fn probe_agent_that_never_fixes(
     check_agent_ended_cleanly(report, &headless, &ran);
     check_task_given_up(report, &headless)?;
 
-    report.print_case_note("-- the same in its terminal UI");
+    report.print_probe_case_note("-- the same in its terminal UI");
     let shown = repeated_claim_fixture(stage, "screen")?;
     let screen = AgentTmuxSession::start_agent_in_tmux(&shown, "Make it verified.")?;
     let (found, text) = screen.wait_for_screen_text(LINE, Duration::from_secs(90));
@@ -81,12 +81,12 @@ fn check_task_given_up(report: &mut ProbeCaseReport, world: &ProbeCaseFixture<'_
     // The default of `attempts` is three.
     report.report_whether_as_expected(
         "exactly three stops",
-        &task_number_field(&task, "stops"),
+        &numeric_field_of_task(&task, "stops"),
         &Some(3),
     );
     report.report_whether_as_expected(
         "sent back twice",
-        &task_number_field(&task, "continues"),
+        &numeric_field_of_task(&task, "continues"),
         &Some(2),
     );
     // The second stop has the verdict of the first. Before the task is given up the check runs

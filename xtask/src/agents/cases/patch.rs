@@ -26,7 +26,7 @@ fn build_git_apply_script(old: &str, new: &str) -> String {
     )
 }
 
-fn scripted_line_replacement(old: &str, new: &str) -> Vec<ScriptedModelAction> {
+fn model_actions_replacing_line(old: &str, new: &str) -> Vec<ScriptedModelAction> {
     vec![ScriptedModelAction::Replace {
         path: "a.txt".to_owned(),
         old: old.to_owned(),
@@ -46,8 +46,8 @@ fn probe_unfitting_patch_repair(
     ];
     if has_tool {
         script.extend([
-            scripted_line_replacement("there", "THREE"),
-            scripted_line_replacement("three", "THREE"),
+            model_actions_replacing_line("there", "THREE"),
+            model_actions_replacing_line("three", "THREE"),
         ]);
     }
     script.push(ScriptedModelAction::scripted_text_response("Done."));

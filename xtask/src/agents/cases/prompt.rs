@@ -65,7 +65,7 @@ fn approval_prompt_probe_fixture<'a>(
     })
 }
 
-fn session_and_ending_from_output(ran: &ProgramResult) -> Result<(String, String)> {
+fn session_and_ending_from_run_json(ran: &ProgramResult) -> Result<(String, String)> {
     let last = ran.stdout.lines().next_back().unwrap_or_default();
     let said: Value = serde_json::from_str(last)
         .map_err(|error| Error::other(format!("run --json: {error}: {ran:?}")))?;
@@ -94,7 +94,7 @@ fn probe_parked_approval(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
-    report.print_case_note("-- nobody attends");
+    report.print_probe_case_note("-- nobody attends");
     let world = approval_prompt_probe_fixture(
         stage,
         "parked",
@@ -109,7 +109,7 @@ fn probe_parked_approval(
     )?;
     let ran = world.run_under_checkrein(&["--json", "Do what has to be asked about."])?;
     report.report_whether_as_expected("run ends with status 17", &ran.status, &Some(17));
-    let (session, ended) = session_and_ending_from_output(&ran)?;
+    let (session, ended) = session_and_ending_from_run_json(&ran)?;
     report.report_whether_as_expected(
         "it waits for a person",
         &ended,
@@ -146,7 +146,7 @@ fn probe_parked_approval(
     // The approval allows exactly this call once; the script's second try uses it up.
     let ran =
         world.run_under_checkrein(&["--json", "--resume", &head, "It is approved; go on."])?;
-    let (_, ended) = self::session_and_ending_from_output(&ran)?;
+    let (_, ended) = self::session_and_ending_from_run_json(&ran)?;
     report.report_probe_condition(
         "taken up again, the same call goes through",
         ran.status == Some(0) && ended == "task_complete",
@@ -196,7 +196,7 @@ fn probe_approved_prompt(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
-    report.print_case_note("-- somebody attends");
+    report.print_probe_case_note("-- somebody attends");
     let world = approval_prompt_probe_fixture(
         stage,
         "asked",
@@ -251,7 +251,7 @@ fn probe_declined_approval_prompt(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
-    report.print_case_note("-- somebody attends and says no");
+    report.print_probe_case_note("-- somebody attends and says no");
     let world = approval_prompt_probe_fixture(
         stage,
         "declined",
@@ -276,7 +276,7 @@ fn probe_parked_approval_in_terminal(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
-    report.print_case_note("-- somebody attends, and the agent cannot ask them");
+    report.print_probe_case_note("-- somebody attends, and the agent cannot ask them");
     let world = approval_prompt_probe_fixture(
         stage,
         "in-sight",

@@ -133,7 +133,9 @@ fn protected_write_try_by_tool_call(
     )
 }
 
-fn shell_tampering_attempts(tool: &'static str) -> impl Iterator<Item = ProtectedFileWriteTry> {
+fn scripted_shell_tampering_tries(
+    tool: &'static str,
+) -> impl Iterator<Item = ProtectedFileWriteTry> {
     SHELL.iter().map(move |command| {
         let first = command.lines().next().unwrap_or_default();
         new_protected_write_attempt(
@@ -186,11 +188,11 @@ fn claude_code_tampering_attempts(repo: &Path) -> Vec<ProtectedFileWriteTry> {
             }),
         )
     });
-    tries.extend(shell_tampering_attempts("Bash"));
+    tries.extend(scripted_shell_tampering_tries("Bash"));
     tries
 }
 
-fn codex_protected_write_attempts() -> Vec<ProtectedFileWriteTry> {
+fn scripted_codex_tampering_tries() -> Vec<ProtectedFileWriteTry> {
     let patch = |what: &str, body: &str| {
         let text = format!("*** Begin Patch\n{body}\n*** End Patch\n");
         protected_write_try_by_tool_call("apply_patch", what, json!(text))
@@ -220,7 +222,7 @@ fn codex_protected_write_attempts() -> Vec<ProtectedFileWriteTry> {
             "*** Update File: src/app.py\n@@\n-    return 41\n+    return 43\n*** Update File: tests/test_x.py\n@@\n-    assert answer() == 42\n+    pass",
         ),
     ];
-    tries.extend(shell_tampering_attempts("exec_command"));
+    tries.extend(scripted_shell_tampering_tries("exec_command"));
     // Codex asks no hook about `write_stdin`, so what has to be refused is the program's start. The
     // session id is only known afterwards; 0 stands for it until then.
     tries.extend(
@@ -269,7 +271,7 @@ fn model_script_trying_writes(
 ) -> ModelScript {
     let repo = stage.path_beside_probe_repo("main", "repo");
     let tries = match stage.agent.agent_name() {
-        "codex" => codex_protected_write_attempts(),
+        "codex" => scripted_codex_tampering_tries(),
         _ => claude_code_tampering_attempts(&repo),
     };
     let came = Arc::clone(came);
@@ -349,7 +351,7 @@ fn call_with_exec_session_id(act: ScriptedModelAction, told: &str) -> ScriptedMo
 
 /// Creates a branch on which the test is weaker, for the tries that check it out from there.
 fn create_weakened_test_branch(world: &ProbeCaseFixture<'_>) -> Result<()> {
-    let made = world.run_probe_command(Command::new("sh").args([
+    let made = world.run_command_in_probe_fixture(Command::new("sh").args([
         "-c",
         "git checkout -q -b weak && cp src/weak.py tests/test_x.py && \
          git -c user.name=probe -c user.email=probe@localhost commit -qam weak && git checkout -q -",
@@ -381,7 +383,7 @@ fn probe_protected_tests(
     {
         let seen = world.model.model_request_log();
         let tools = seen.requests.first().map(|asked| asked.tools.join(", "));
-        report.print_case_note(&format!("on offer: {}", tools.unwrap_or_default()));
+        report.print_probe_case_note(&format!("on offer: {}", tools.unwrap_or_default()));
     }
     let came = came.lock().unwrap_or_else(PoisonError::into_inner);
     for came in came.iter() {

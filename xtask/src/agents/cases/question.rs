@@ -10,7 +10,7 @@ use super::{
 };
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, task_number_field};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, numeric_field_of_task};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "question",
@@ -70,9 +70,9 @@ fn probe_read_only_question(
     let task = check_single_task_ended_as(report, &world, "unverified no_change")?;
     report.report_whether_as_expected(
         "ten calls were counted",
-        &task_number_field(&task, "tool_calls"),
+        &numeric_field_of_task(&task, "tool_calls"),
         &Some(10),
     );
-    report.report_whether_as_expected("one stop", &task_number_field(&task, "stops"), &Some(1));
+    report.report_whether_as_expected("one stop", &numeric_field_of_task(&task, "stops"), &Some(1));
     check_recorded_session_replay(report, &world, &task)
 }

@@ -50,15 +50,15 @@ fn probe_what_terminal_shows(
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
     probe_plain_questions(stage, report)?;
-    run_false_then_true_claim(stage, report, "", "silent")?;
-    run_false_then_true_claim(stage, report, "[ui]\nverified = \"line\"\n", "one-line")
+    probe_false_then_true_claim(stage, report, "", "silent")?;
+    probe_false_then_true_claim(stage, report, "[ui]\nverified = \"line\"\n", "one-line")
 }
 
 fn probe_plain_questions(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
-    report.print_case_note("-- five plain questions in one session");
+    report.print_probe_case_note("-- five plain questions in one session");
     let say = |at: usize| QUESTIONS.get(at).map_or("", |(_, answer)| answer);
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "questions",
@@ -119,13 +119,13 @@ fn probe_plain_questions(
 }
 
 /// Plays a false claim, which is sent back, and then a true one. `ui` is added to the config.
-fn run_false_then_true_claim(
+fn probe_false_then_true_claim(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
     ui: &str,
     name: &str,
 ) -> Result<()> {
-    report.print_case_note(&format!("-- a false done, then an honest one: {name}"));
+    report.print_probe_case_note(&format!("-- a false done, then an honest one: {name}"));
     let runs = stage.path_beside_probe_repo(name, "runs.txt");
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name,

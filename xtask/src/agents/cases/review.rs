@@ -54,7 +54,7 @@ fn run_hook_review_case(
     drop(screen);
 
     // `headless_arguments` contain the flag that bypasses the review, so they are not used here.
-    let ran = world.run_probe_command(Command::new(&stage.program).args([
+    let ran = world.run_command_in_probe_fixture(Command::new(&stage.program).args([
         "exec",
         "--json",
         "Make it verified.",

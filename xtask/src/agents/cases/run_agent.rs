@@ -14,7 +14,7 @@ use super::{
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{
     ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, ProgramResult,
-    ending_text_from_task_json, task_number_field, write_file,
+    ending_text_from_task_json, numeric_field_of_task, write_file,
 };
 use checkrein_scripted::{ModelScript, ScriptedModelAction, model_script_from_rounds};
 
@@ -118,13 +118,13 @@ fn check_reported_token_usage(
     let usage = said.get("usage").cloned().unwrap_or_default();
     report.report_whether_as_expected(
         "output tokens are the scripted ones",
-        &task_number_field(&usage, "output_tokens"),
+        &numeric_field_of_task(&usage, "output_tokens"),
         &Some(wanted),
     );
     // The scripted model reports 1000 input tokens at each request.
     report.report_whether_as_expected(
         "input tokens are the scripted ones",
-        &task_number_field(&usage, "input_tokens"),
+        &numeric_field_of_task(&usage, "input_tokens"),
         &Some(1000 * requests.len() as u64),
     );
 }
@@ -133,7 +133,7 @@ fn probe_completed_run(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
-    report.print_case_note("-- it is sent back once, and then done; then taken up again");
+    report.print_probe_case_note("-- it is sent back once, and then done; then taken up again");
     let world = wrapper_run_fixture(
         stage,
         "complete",
@@ -160,7 +160,7 @@ fn probe_completed_run(
     // start the agent again.
     report.report_whether_as_expected(
         "the refusal was its hook's: one process did it all",
-        &task_number_field(&said, "attempts"),
+        &numeric_field_of_task(&said, "attempts"),
         &Some(1),
     );
     check_reported_token_usage(report, &said, 0..4);
@@ -186,7 +186,7 @@ fn probe_completed_run(
     );
     report.report_whether_as_expected(
         "its second task",
-        &task_number_field(&said, "task"),
+        &numeric_field_of_task(&said, "task"),
         &Some(2),
     );
     // The four requests of the first run must not be counted again.
@@ -211,7 +211,7 @@ fn probe_given_up_task(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
-    report.print_case_note("-- it never does what it says");
+    report.print_probe_case_note("-- it never does what it says");
     let world = wrapper_run_fixture(
         stage,
         "gave-up",
@@ -236,7 +236,7 @@ fn probe_change_after_accepted_stop(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
-    report.print_case_note("-- accepted, and changed before its process is gone");
+    report.print_probe_case_note("-- accepted, and changed before its process is gone");
     let world = wrapper_run_fixture(
         stage,
         "late",
@@ -270,7 +270,7 @@ fn probe_change_after_accepted_stop(
     );
     report.report_whether_as_expected(
         "it was sent back by run itself",
-        &task_number_field(&said, "attempts"),
+        &numeric_field_of_task(&said, "attempts"),
         &Some(2),
     );
     Ok(())
@@ -280,7 +280,7 @@ fn probe_wall_clock_cap(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
-    report.print_case_note("-- it does not come back");
+    report.print_probe_case_note("-- it does not come back");
     let pid = stage.path_beside_probe_repo("wall", "pid.txt");
     // `exec` keeps the process id of the shell, so the file names the process that sleeps.
     let sleep = format!("echo $$ > '{}'; exec sleep 600", pid.display());
@@ -309,7 +309,7 @@ fn probe_agent_killed_midwork(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
-    report.print_case_note("-- its process dies in the middle of the work");
+    report.print_probe_case_note("-- its process dies in the middle of the work");
     let world = wrapper_run_fixture(
         stage,
         "early",
@@ -326,7 +326,7 @@ fn probe_agent_killed_midwork(
     let said = expect_run_ending(report, &world, &ran, 0, "task_complete")?;
     report.report_whether_as_expected(
         "started twice",
-        &task_number_field(&said, "attempts"),
+        &numeric_field_of_task(&said, "attempts"),
         &Some(2),
     );
     let asked = world.model.model_request_log().requests.clone();
@@ -346,7 +346,7 @@ fn probe_hooks_switched_off(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
-    report.print_case_note("-- the person's own settings switch hooks off");
+    report.print_probe_case_note("-- the person's own settings switch hooks off");
     let world = wrapper_run_fixture(
         stage,
         "silent",
@@ -371,7 +371,7 @@ fn probe_hooks_switched_off(
     report_whether_text_contains(report, "which is said, loudly", &ran.stderr, "never fired");
     report.report_whether_as_expected(
         "run judged by itself and took the session up again",
-        &task_number_field(&said, "attempts"),
+        &numeric_field_of_task(&said, "attempts"),
         &Some(2),
     );
     report.report_whether_as_expected(
@@ -387,7 +387,7 @@ fn probe_unstartable_agent(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
-    report.print_case_note("-- it fails before it has done anything");
+    report.print_probe_case_note("-- it fails before it has done anything");
     let world = wrapper_run_fixture(
         stage,
         "fails",

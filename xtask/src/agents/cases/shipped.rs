@@ -29,7 +29,7 @@ fn probe_shipped_policy(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
-    report.print_case_note("-- a freshly initialised repo");
+    report.print_probe_case_note("-- a freshly initialised repo");
     let world = shipped_policy_probe_fixture(stage, "init", &[])?;
     let init = world.run_checkrein(&["init", "--agent", stage.agent.agent_name()])?;
     report.report_probe_condition(
@@ -58,7 +58,7 @@ fn probe_shipped_policy(
         id,
     );
 
-    report.print_case_note("-- no config at all");
+    report.print_probe_case_note("-- no config at all");
     let world = self::shipped_policy_probe_fixture(stage, "without", &[HooksToInstall::User])?;
     let ran = world.run_agent_headless("Clean up and publish.")?;
     check_agent_ended_cleanly(report, &world, &ran);
@@ -97,7 +97,7 @@ fn shipped_policy_probe_fixture<'a>(
         &["init", "--quiet", "--bare", &remote][..],
         &["remote", "add", "origin", &remote],
     ] {
-        let done = world.run_probe_command(Command::new("git").args(arguments))?;
+        let done = world.run_command_in_probe_fixture(Command::new("git").args(arguments))?;
         if done.status != Some(0) {
             return Err(Error::other(format!("git {arguments:?}: {}", done.stderr)));
         }
@@ -132,7 +132,8 @@ fn check_destruction_was_refused(report: &mut ProbeCaseReport, world: &ProbeCase
 
 fn is_branch_pushed(world: &ProbeCaseFixture<'_>) -> Result<bool> {
     let remote = world.folder.join("remote.git");
-    let listed = world.run_probe_command(Command::new("git").arg("ls-remote").arg(remote))?;
+    let listed =
+        world.run_command_in_probe_fixture(Command::new("git").arg("ls-remote").arg(remote))?;
     Ok(listed.stdout.contains("refs/heads/main"))
 }
 

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::agents::agent::HooksToInstall;
 use crate::agents::report::ProbeCaseReport;
-use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, task_number_field};
+use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, numeric_field_of_task};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "subagent",
@@ -93,7 +93,7 @@ fn run_subagent_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRep
     let task = check_single_task_ended_as(report, &world, "task_complete")?;
     report.report_whether_as_expected(
         "the sub-agent's calls count: Agent, two of its own, one more",
-        &task_number_field(&task, "tool_calls"),
+        &numeric_field_of_task(&task, "tool_calls"),
         &Some(4),
     );
     check_recorded_token_counts(report, &world, &task);

@@ -14,7 +14,7 @@ use crate::locate;
 
 /// An agent that can be inspected.
 #[derive(Debug)]
-pub(super) struct DoctorAgent {
+pub(super) struct InspectableAgent {
     /// Our name for the agent.
     pub(super) name: &'static str,
     /// The name that people use for it.
@@ -33,8 +33,8 @@ pub(super) struct DoctorAgent {
 }
 
 /// All agents that doctor knows.
-pub(super) const ALL: &[DoctorAgent] = &[
-    DoctorAgent {
+pub(super) const ALL: &[InspectableAgent] = &[
+    InspectableAgent {
         name: "claude-code",
         label: "Claude Code",
         program: "claude",
@@ -47,7 +47,7 @@ pub(super) const ALL: &[DoctorAgent] = &[
         in_home: "settings.json",
         transcripts: "projects",
     },
-    DoctorAgent {
+    InspectableAgent {
         name: "codex",
         label: "Codex",
         program: "codex",
@@ -93,7 +93,7 @@ pub(super) struct SettingsFile {
 
 impl SettingsFile {
     /// Returns the file as JSON; null if it is no JSON.
-    pub(super) fn settings_json(&self) -> &Value {
+    pub(super) fn parsed_settings(&self) -> &Value {
         &self.json
     }
 
@@ -141,7 +141,7 @@ impl PathShortener {
     }
 }
 
-impl DoctorAgent {
+impl InspectableAgent {
     /// Returns the agent's own folder.
     pub(super) fn agent_home_folder(&self) -> Option<PathBuf> {
         let (variable, below_home) = self.home;
@@ -182,7 +182,7 @@ impl DoctorAgent {
 }
 
 /// Presents hooks that stand in a file of another kind as if they stood in JSON.
-pub(super) fn settings_from_inline_hooks(
+pub(super) fn inline_hooks_as_json_settings(
     scope: SettingsScope,
     path: PathBuf,
     text: String,

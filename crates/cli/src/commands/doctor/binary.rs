@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::agents::{DoctorAgent, SettingsScope};
+use super::agents::{InspectableAgent, SettingsScope};
 use super::bounded_run;
 use super::finding::{DoctorFinding, DoctorFindingSeverity};
 use super::hook_entry::{HookProgram, is_current_executable};
@@ -15,7 +15,7 @@ use super::hooks::{InstalledHook, reinstall_hooks_command};
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn check_hook_programs(
-    agent: &DoctorAgent,
+    agent: &InspectableAgent,
     installed: &[InstalledHook<'_>],
     root: &Path,
     scratch: &Path,
@@ -35,7 +35,7 @@ pub(super) fn check_hook_programs(
 }
 
 fn check_hook_program(
-    agent: &DoctorAgent,
+    agent: &InspectableAgent,
     entries: &[&InstalledHook<'_>],
     root: &Path,
     scratch: &Path,
@@ -78,7 +78,7 @@ fn check_hook_program(
 }
 
 fn missing_program_finding(
-    agent: &DoctorAgent,
+    agent: &InspectableAgent,
     entries: &[&InstalledHook<'_>],
     program: &str,
     again: String,
@@ -110,7 +110,7 @@ fn missing_program_finding(
 
 /// Compares another copy that the person chose with this one.
 fn other_checkrein_copy_finding(
-    agent: &DoctorAgent,
+    agent: &InspectableAgent,
     found: &Path,
     again: String,
     scratch: &Path,

@@ -67,7 +67,7 @@ pub(super) fn run_command_with_timeout(
     let (status, cut) = loop {
         match end.recv_timeout(TICK) {
             Ok(ended) => break (Some(ended?.0), false),
-            Err(_) if Instant::now() > until || signals::is_interrupted_by_signal() => {
+            Err(_) if Instant::now() > until || signals::is_process_cancelled() => {
                 kill.kill_process_tree();
                 // The keeper of a killed tree ends by itself.
                 let _ = end.recv();

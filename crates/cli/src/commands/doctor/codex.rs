@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use checkrein_adapters::codex_trust::{self, CodexHooksConfig, HookTrust};
 use checkrein_runtime::durable_file;
 
-use super::agents::{self, DoctorAgent, PathShortener, SettingsFile, SettingsScope};
+use super::agents::{self, InspectableAgent, PathShortener, SettingsFile, SettingsScope};
 use super::canary::HooksTrustedByPerson;
 use super::finding::DoctorFinding;
 use super::hooks::{InstalledHook, reinstall_hooks_command};
@@ -23,7 +23,7 @@ pub(super) struct CodexConfigs {
 
 /// Reads the configs of the person and of the repo.
 pub(super) fn read_codex_configs(
-    agent: &DoctorAgent,
+    agent: &InspectableAgent,
     root: &Path,
     near: &PathShortener,
 ) -> CodexConfigs {
@@ -47,7 +47,7 @@ pub(super) fn read_codex_configs(
             Ok(config) => {
                 if !config.inline_hooks.hooks.is_empty() {
                     let reading = config.inline_hooks.clone();
-                    configs.inline.push(agents::settings_from_inline_hooks(
+                    configs.inline.push(agents::inline_hooks_as_json_settings(
                         scope,
                         path.clone(),
                         text,
@@ -89,7 +89,7 @@ pub(super) fn read_codex_configs(
 
 /// Checks whether our entries would run; what was agreed to is added to `agreed`.
 pub(super) fn check_codex_hook_trust(
-    agent: &DoctorAgent,
+    agent: &InspectableAgent,
     configs: &CodexConfigs,
     installed: &[InstalledHook<'_>],
     near: &PathShortener,

@@ -10,7 +10,7 @@ use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_store::{SqliteStore, Store as _};
 
-use super::agents::DoctorAgent;
+use super::agents::InspectableAgent;
 use super::finding::DoctorFinding;
 use super::hooks::{InstalledHook, reinstall_hooks_command};
 use crate::commands::lookup;
@@ -44,7 +44,7 @@ pub(super) fn longest_check_times(store: &SqliteStore) -> BTreeMap<VerifierName,
 }
 
 pub(super) fn check_hook_deadlines(
-    agent: &DoctorAgent,
+    agent: &InspectableAgent,
     installed: &[InstalledHook<'_>],
     policy: Option<&Policy>,
     measured: &BTreeMap<VerifierName, u64>,
@@ -71,7 +71,7 @@ pub(super) fn check_hook_deadlines(
 
 /// Compares what the agent waits with what the entry was told.
 fn check_hook_entry_deadline(
-    agent: &DoctorAgent,
+    agent: &InspectableAgent,
     one: &InstalledHook<'_>,
 ) -> Option<DoctorFinding> {
     let adapter = adapters::find_adapter(agent.name)?;
@@ -116,7 +116,7 @@ fn check_hook_entry_deadline(
 
 /// Compares what the agent waits at a stop with what the longest required check takes.
 fn compare_stop_timeout_to_checks(
-    agent: &DoctorAgent,
+    agent: &InspectableAgent,
     stop: &InstalledHook<'_>,
     policy: &Policy,
     measured: &BTreeMap<VerifierName, u64>,

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use checkrein_adapters::settings::{
-    HookHandler, HookHandlerAction, SettingsFault, SettingsFaultKind, SettingsLostToFileMistake,
+    HookHandler, HookHandlerAction, SettingsFault, SettingsFaultImpact, SettingsFaultKind,
 };
 use checkrein_adapters::{self as adapters};
 
-use super::agents::{DoctorAgent, PathShortener, SettingsFile, SettingsScope};
+use super::agents::{InspectableAgent, PathShortener, SettingsFile, SettingsScope};
 use super::finding::DoctorFinding;
 use super::hook_entry::ParsedHookEntry;
 use super::json_location::{JsonPathStep, parse_json_path};
@@ -53,8 +53,8 @@ pub(super) fn installed_hooks<'a>(
 }
 
 /// Reports entries that call us and do something else too: they are neither counted nor tried.
-pub(super) fn check_compound_hook_commands(
-    agent: &DoctorAgent,
+pub(super) fn compound_hook_command_findings(
+    agent: &InspectableAgent,
     settings: &[SettingsFile],
     near: &PathShortener,
 ) -> Vec<DoctorFinding> {
@@ -93,7 +93,7 @@ pub(super) fn check_compound_hook_commands(
 }
 
 /// Returns the command that writes our entries of this scope anew.
-pub(super) fn reinstall_hooks_command(agent: &DoctorAgent, scope: SettingsScope) -> String {
+pub(super) fn reinstall_hooks_command(agent: &InspectableAgent, scope: SettingsScope) -> String {
     let flag = match scope {
         SettingsScope::User => " --user",
         SettingsScope::Project => " --shared",
@@ -110,7 +110,7 @@ pub(super) fn reinstall_hooks_command(agent: &DoctorAgent, scope: SettingsScope)
 
 /// Reports what the parser found in every file, as far as it concerns us.
 pub(super) fn check_settings_faults(
-    agent: &DoctorAgent,
+    agent: &InspectableAgent,
     settings: &[SettingsFile],
     near: &PathShortener,
 ) -> Vec<DoctorFinding> {
@@ -124,7 +124,7 @@ pub(super) fn check_settings_faults(
 }
 
 fn settings_fault_finding(
-    agent: &DoctorAgent,
+    agent: &InspectableAgent,
     file: &SettingsFile,
     fault: &SettingsFault,
     near: &PathShortener,
@@ -132,9 +132,9 @@ fn settings_fault_finding(
     // A fault that costs the whole file is ours if the file is, or if it switches all hooks
     // off.
     let ours = match fault.effect {
-        SettingsLostToFileMistake::Nothing => return None,
-        SettingsLostToFileMistake::Entry => is_json_path_at_checkrein_hook(file, &fault.place),
-        SettingsLostToFileMistake::Hooks | SettingsLostToFileMistake::File => {
+        SettingsFaultImpact::Nothing => return None,
+        SettingsFaultImpact::Entry => is_json_path_at_checkrein_hook(file, &fault.place),
+        SettingsFaultImpact::Hooks | SettingsFaultImpact::File => {
             file.settings_file_mentions_checkrein() || fault.kind == SettingsFaultKind::HooksOff
         }
     };
@@ -143,17 +143,17 @@ fn settings_fault_finding(
     let finding = match (ours, fault.effect) {
         (true, _) => DoctorFinding::new_doctor_fault_finding(agent.name, check, what),
         // Not our entry, but a person will want to know that their rules are not in force.
-        (false, SettingsLostToFileMistake::File) => {
+        (false, SettingsFaultImpact::File) => {
             DoctorFinding::warning_finding(agent.name, check, what)
         }
         (false, _) => return None,
     };
     let so = match fault.effect {
-        SettingsLostToFileMistake::Nothing | SettingsLostToFileMistake::Entry => {
+        SettingsFaultImpact::Nothing | SettingsFaultImpact::Entry => {
             "this entry is never called, and nothing is said"
         }
-        SettingsLostToFileMistake::Hooks => "no hook is called, and nothing is said",
-        SettingsLostToFileMistake::File => {
+        SettingsFaultImpact::Hooks => "no hook is called, and nothing is said",
+        SettingsFaultImpact::File => {
             "the whole file is dropped without a word: hooks, permission rules and all"
         }
     };
@@ -172,7 +172,7 @@ fn settings_fault_finding(
 
 /// Returns whether an entry of ours stands at this place or around it.
 fn is_json_path_at_checkrein_hook(file: &SettingsFile, place: &str) -> bool {
-    let mut value = file.settings_json();
+    let mut value = file.parsed_settings();
     let mut group = 0;
     for step in parse_json_path(place) {
         let next = match &step {
@@ -214,7 +214,7 @@ fn settings_fault_name(kind: SettingsFaultKind) -> &'static str {
 
 /// Reports which events our entries cover.
 pub(super) fn check_hook_event_coverage(
-    agent: &DoctorAgent,
+    agent: &InspectableAgent,
     installed: &[InstalledHook<'_>],
     plugin: bool,
 ) -> Vec<DoctorFinding> {
@@ -296,7 +296,10 @@ pub(super) fn check_hook_event_coverage(
 }
 
 /// Reports mistakes in our entries.
-fn check_hook_entries(agent: &DoctorAgent, installed: &[InstalledHook<'_>]) -> Vec<DoctorFinding> {
+fn check_hook_entries(
+    agent: &InspectableAgent,
+    installed: &[InstalledHook<'_>],
+) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     let mut seen: BTreeMap<(&str, &str), &InstalledHook<'_>> = BTreeMap::new();
     for one in installed {

@@ -31,7 +31,7 @@ use checkrein_verifiers::private_file::create_private_temp_folder;
 use crate::args::DoctorArgs;
 use crate::ui::errors::CommandError;
 use crate::{exit_code, locate, programs, signals, ui};
-use agents::{DoctorAgent, PathShortener};
+use agents::{InspectableAgent, PathShortener};
 use finding::{DoctorFinding, DoctorFindingSeverity};
 use repo::DoctorRepoInspection;
 
@@ -40,7 +40,7 @@ const SCHEMA: &str = "checkrein/doctor/1";
 
 pub(crate) fn run_doctor_command(args: &DoctorArgs) -> Result<ExitCode, CommandError> {
     signals::install_signal_handlers();
-    let agents: Vec<&DoctorAgent> = select_agents(args.agent.as_deref())?;
+    let agents: Vec<&InspectableAgent> = select_agents_to_inspect(args.agent.as_deref())?;
     let located = locate::locate_project(&std::env::current_dir()?, None);
     // The audit reads files only, so it needs none of what follows.
     if args.audit {
@@ -88,11 +88,13 @@ pub(crate) fn run_doctor_command(args: &DoctorArgs) -> Result<ExitCode, CommandE
     ))
 }
 
-fn select_agents(name: Option<&str>) -> Result<Vec<&'static DoctorAgent>, CommandError> {
+fn select_agents_to_inspect(
+    name: Option<&str>,
+) -> Result<Vec<&'static InspectableAgent>, CommandError> {
     let Some(name) = name else {
         return Ok(agents::ALL.iter().collect());
     };
-    let found: Vec<&DoctorAgent> = agents::ALL
+    let found: Vec<&InspectableAgent> = agents::ALL
         .iter()
         .filter(|agent| agent.name == name)
         .collect();
@@ -108,7 +110,7 @@ fn select_agents(name: Option<&str>) -> Result<Vec<&'static DoctorAgent>, Comman
 
 /// The inspection of one agent.
 struct AgentInspection<'a> {
-    agent: &'a DoctorAgent,
+    agent: &'a InspectableAgent,
     repo: &'a DoctorRepoInspection,
     near: &'a PathShortener,
     scratch: &'a Path,
@@ -162,7 +164,9 @@ impl AgentInspection<'_> {
             plugins.has_own_hooks,
         ));
         findings.extend(plugins.findings);
-        findings.extend(hooks::check_compound_hook_commands(agent, &settings, near));
+        findings.extend(hooks::compound_hook_command_findings(
+            agent, &settings, near,
+        ));
         findings.extend(binary::check_hook_programs(
             agent, &installed, &near.top, scratch,
         ));
@@ -230,7 +234,7 @@ impl AgentInspection<'_> {
     }
 
     fn agent_version_finding(&self, program: &Path) -> DoctorFinding {
-        let DoctorAgent { name, tested, .. } = self.agent;
+        let InspectableAgent { name, tested, .. } = self.agent;
         let mut asked = Command::new(program);
         asked.arg("--version");
         // The program may want to write into a home folder.

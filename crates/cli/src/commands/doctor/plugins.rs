@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use checkrein_adapters as adapters;
-use checkrein_adapters::settings::SettingsLostToFileMistake;
+use checkrein_adapters::settings::SettingsFaultImpact;
 use checkrein_runtime::durable_file;
 use serde_json::Value;
 
-use super::agents::{DoctorAgent, PathShortener, SettingsFile};
+use super::agents::{InspectableAgent, PathShortener, SettingsFile};
 use super::finding::DoctorFinding;
 
 /// Where an organisation's settings may be.
@@ -21,18 +21,18 @@ const HOOKS: &str = "hooks/hooks.json";
 
 /// The findings on plug-ins and managed settings.
 #[derive(Default)]
-pub(super) struct PluginFindings {
+pub(super) struct AgentPluginFindings {
     pub(super) findings: Vec<DoctorFinding>,
     /// Whether a plug-in brings hooks of ours that are in force.
     pub(super) has_own_hooks: bool,
 }
 
 pub(super) fn gather_agent_plugin_findings(
-    agent: &DoctorAgent,
+    agent: &InspectableAgent,
     settings: &[SettingsFile],
     near: &PathShortener,
-) -> PluginFindings {
-    let mut plugins = PluginFindings::default();
+) -> AgentPluginFindings {
+    let mut plugins = AgentPluginFindings::default();
     // Codex has plug-ins of another kind, which this does not read.
     if agent.name != "claude-code" {
         return plugins;
@@ -93,12 +93,12 @@ fn installed_plugins(folder: &Path) -> Vec<(String, PathBuf)> {
 }
 
 fn inspect_agent_plugin_hooks(
-    agent: &DoctorAgent,
+    agent: &InspectableAgent,
     id: &str,
     install: &Path,
     settings: &[SettingsFile],
     near: &PathShortener,
-    plugins: &mut PluginFindings,
+    plugins: &mut AgentPluginFindings,
 ) {
     let file = install.join(HOOKS);
     // A plug-in named after us is expected to bring hooks, so one that cannot be read is a
@@ -132,7 +132,7 @@ fn inspect_agent_plugin_hooks(
     }
     // The file nearest to the work that says anything decides.
     let enabled = settings.iter().rev().find_map(|file| {
-        file.settings_json()
+        file.parsed_settings()
             .pointer("/enabledPlugins")?
             .get(id)?
             .as_bool()
@@ -157,7 +157,7 @@ fn inspect_agent_plugin_hooks(
     if let Some(fault) = reading
         .faults
         .iter()
-        .find(|fault| fault.effect >= SettingsLostToFileMistake::Entry)
+        .find(|fault| fault.effect >= SettingsFaultImpact::Entry)
     {
         plugins.findings.push(
             DoctorFinding::new_doctor_fault_finding(

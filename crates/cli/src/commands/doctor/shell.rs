@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use checkrein_runtime::durable_file;
 
-use super::agents::DoctorAgent;
+use super::agents::InspectableAgent;
 use super::bounded_run::{self, BoundedProcessResult};
 use super::finding::{DoctorFinding, DoctorFindingSeverity};
 use super::hooks::InstalledHook;
@@ -20,7 +20,7 @@ const SHELL_TIMEOUT: Duration = Duration::from_secs(15);
 const DEFAULT_SHELL: &str = "/bin/sh";
 
 pub(super) fn check_hook_shells(
-    agent: &DoctorAgent,
+    agent: &InspectableAgent,
     installed: &[InstalledHook<'_>],
     top: &Path,
     scratch: &Path,
@@ -30,7 +30,7 @@ pub(super) fn check_hook_shells(
         return Vec::new();
     }
     if agent.name != "codex" {
-        return vec![check_shell_is_silent(
+        return vec![diagnose_hook_shell(
             agent,
             Path::new(DEFAULT_SHELL),
             "-c",
@@ -38,11 +38,11 @@ pub(super) fn check_hook_shells(
         )];
     }
     let shell = login_shell(top);
-    let plain = check_shell_is_silent(agent, &shell, "-c", scratch);
+    let plain = diagnose_hook_shell(agent, &shell, "-c", scratch);
     if plain.status != DoctorFindingSeverity::Ok {
         return vec![plain];
     }
-    let login = check_shell_is_silent(agent, &shell, "-lc", scratch);
+    let login = diagnose_hook_shell(agent, &shell, "-lc", scratch);
     match login.status {
         DoctorFindingSeverity::Ok => vec![plain],
         // The tested version of Codex does not start hooks in a login shell.
@@ -59,8 +59,8 @@ pub(super) fn check_hook_shells(
     }
 }
 
-fn check_shell_is_silent(
-    agent: &DoctorAgent,
+fn diagnose_hook_shell(
+    agent: &InspectableAgent,
     shell: &Path,
     flag: &str,
     scratch: &Path,

@@ -9,7 +9,7 @@ use checkrein_core::ids::UnixMillis;
 use checkrein_runtime::durable_file;
 use checkrein_store::{SqliteStore, Store as _};
 
-use super::agents::{DoctorAgent, SettingsScope};
+use super::agents::{InspectableAgent, SettingsScope};
 use super::finding::DoctorFinding;
 use super::hooks::reinstall_hooks_command;
 use crate::commands::lookup;
@@ -23,11 +23,11 @@ const MAX_FILES: usize = 60;
 const MAX_TASKS: usize = 500;
 
 pub(super) fn check_silent_hooks(
-    agent: &DoctorAgent,
+    agent: &InspectableAgent,
     root: &Path,
     store: Option<&SqliteStore>,
 ) -> Option<DoctorFinding> {
-    let worked = newest_transcript_time(agent, root)?;
+    let worked = last_transcript_write_time(agent, root)?;
     let heard = store.and_then(|store| last_event_time_of_agent(agent, store));
     // Heard of after the newest transcript: nothing is silent, and nothing is reported.
     let since = match heard {
@@ -75,7 +75,7 @@ pub(super) fn check_silent_hooks(
 }
 
 /// Returns when this agent's newest event was recorded.
-fn last_event_time_of_agent(agent: &DoctorAgent, store: &SqliteStore) -> Option<SystemTime> {
+fn last_event_time_of_agent(agent: &InspectableAgent, store: &SqliteStore) -> Option<SystemTime> {
     let rows = store.newest_task_summaries(None, MAX_TASKS).ok()?;
     // Without an entry for SessionStart the log does not say which agent it is.
     let row = rows
@@ -91,7 +91,7 @@ fn last_event_time_of_agent(agent: &DoctorAgent, store: &SqliteStore) -> Option<
 }
 
 /// Returns when the agent last wrote a transcript of a conversation in this repo.
-fn newest_transcript_time(agent: &DoctorAgent, root: &Path) -> Option<SystemTime> {
+fn last_transcript_write_time(agent: &InspectableAgent, root: &Path) -> Option<SystemTime> {
     let folder = agent.agent_home_folder()?.join(agent.transcripts);
     let mut files = Vec::new();
     // The transcripts lie up to four folders deep.

@@ -8,7 +8,7 @@ use std::path::Path;
 use checkrein_core::evidence::{Evidence, Verdict};
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::Policy;
-use checkrein_runtime::config::{self, ConfigSource, TaskDriver};
+use checkrein_runtime::config::{self, NamedConfigText, TaskDriver};
 use checkrein_runtime::{Deadline, VerificationProgress};
 
 use super::InitContext;
@@ -21,7 +21,7 @@ use crate::programs::find_program_on_path;
 use crate::settings::install_record::InitWrittenFileKind;
 use crate::settings::settings_file;
 use crate::ui::errors::CommandError;
-use crate::ui::progress::CheckProgressView;
+use crate::ui::progress::RunningChecksView;
 use crate::{signals, ui, ui::explanations};
 
 /// A check that takes longer gets more time than the usual ten minutes.
@@ -83,7 +83,7 @@ fn warn_masked_checks(root: &Path, policy: &Policy) {
 
 /// Says where the config belongs, if that is not the current folder.
 fn print_init_folder(site: &InitContext) -> Result<(), CommandError> {
-    if let Some(above) = site.located.ignored_config_folder() {
+    if let Some(above) = site.located.unused_parent_config_folder() {
         ui::print_wrapped_to_stderr(&explanations::ignored_parent_config_text(&above));
     } else if std::env::current_dir()?.canonicalize()? != site.root {
         ui::print_wrapped_to_stderr(&format!(
@@ -144,7 +144,7 @@ fn try_detected_checks(
         engine::open_store(&located.place)?,
         TaskDriver::Hook,
     );
-    let checks = CheckProgressView::for_policy(Some(&policy));
+    let checks = RunningChecksView::for_policy(Some(&policy));
     let show = |progress: VerificationProgress| checks.show_check_progress(progress);
     let patience = Deadline {
         due_at: None,
@@ -208,7 +208,7 @@ fn why_check_not_required(evidence: &Evidence) -> Option<String> {
 }
 
 fn compile_config_to_policy(file: &std::path::Path, text: &str) -> Result<Policy, CommandError> {
-    let source = ConfigSource {
+    let source = NamedConfigText {
         name: file.to_owned(),
         text: text.to_owned(),
     };

@@ -5,7 +5,9 @@ use std::error::Error as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use checkrein_verifiers::git::{GitEnvironment, GitReadError, GitRepository, read_tracked_paths};
+use checkrein_verifiers::git::{
+    GitPathsFromEnvironment, GitReadError, GitRepository, read_tracked_paths,
+};
 use checkrein_verifiers::regular_file;
 use ignore::Match;
 use ignore::gitignore::{GitignoreBuilder, gitconfig_excludes_path};
@@ -38,7 +40,7 @@ pub(super) fn is_tracked_by_git(root: &Path, file: &Path) -> Result<bool, Comman
     let name = name.as_os_str().as_encoded_bytes();
     read_tracked_paths(
         root,
-        &GitEnvironment::default(),
+        &GitPathsFromEnvironment::default(),
         Instant::now() + INDEX_READ_LIMIT,
     )
     .map(|tracked| tracked.files.contains(name))

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use checkrein_adapters::settings::{ParsedHookSettings, SettingsLostToFileMistake};
+use checkrein_adapters::settings::{ParsedHookSettings, SettingsFaultImpact};
 use checkrein_core::policy::Policy;
 
 use super::agents::InitAgent;
@@ -329,7 +329,7 @@ fn warn_unless_hooks_active(
     for fault in reading
         .faults
         .iter()
-        .filter(|fault| fault.effect >= SettingsLostToFileMistake::Hooks)
+        .filter(|fault| fault.effect >= SettingsFaultImpact::Hooks)
     {
         fine = false;
         print_warning(&format!(

@@ -100,7 +100,7 @@ pub(crate) fn run_init_command(args: &InitArgs) -> Result<ExitCode, CommandError
     // Reviews come last, because a person may leave at the question.
     let mut waiting = Vec::new();
     for (agent, (path, reading)) in &to_review {
-        if reviews::review_codex_hooks(
+        if reviews::ask_person_to_review_codex_hooks(
             &mut pen,
             agent,
             &agent.agent_settings_root(&site),

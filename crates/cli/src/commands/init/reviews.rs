@@ -21,7 +21,7 @@ const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Checks how Codex regards the hooks in `path`, and asks. Returns whether the person has to do
 /// something before it runs them.
-pub(super) fn review_codex_hooks(
+pub(super) fn ask_person_to_review_codex_hooks(
     pen: &mut InitWriter<'_>,
     agent: &InitAgent,
     repo: &Path,
@@ -151,7 +151,7 @@ fn ask_yes_no(question: &str, undo: &str) -> Result<bool, CommandError> {
     loop {
         match receiver.recv_timeout(CANCEL_POLL_INTERVAL) {
             Ok(answer) => return Ok(matches!(answer?.trim(), "y" | "Y" | "yes")),
-            Err(RecvTimeoutError::Timeout) if !signals::is_interrupted_by_signal() => {}
+            Err(RecvTimeoutError::Timeout) if !signals::is_process_cancelled() => {}
             Err(_) => {
                 ui::print_wrapped_to_stderr("");
                 return Err(CommandError::interrupted_error(format!(

@@ -11,7 +11,7 @@ use checkrein_verifiers::judge::calibration::{
     self, CalibrationError, CalibrationQuestionTotals, CalibrationResult, CalibrationShortfall,
     JudgeCalibrationContext, JudgeLabelFile, RecordedReplies,
 };
-use checkrein_verifiers::judge::{ConversationKind, JudgeDefinition, JudgeTriggerMode};
+use checkrein_verifiers::judge::{JudgeDefinition, JudgeTriggerMode, MainOrSubagentConversation};
 use serde_json::{Value, json};
 
 use super::{document, table};
@@ -136,7 +136,7 @@ fn choose_calibration_judge(
                 trigger: JudgeTriggerMode::Always,
                 keywords: Vec::new(),
                 heartbeat: false,
-                surfaces: vec![ConversationKind::Main],
+                surfaces: vec![MainOrSubagentConversation::Main],
                 min_score: MIN_SCORE,
                 rubric: None,
                 rules: Vec::new(),

@@ -77,7 +77,10 @@ fn judge_verdict_statistics_lines(verdicts: &JudgeVerdictStatistics) -> Vec<Styl
         row("labelled pass", said_of_passes, silent_passes),
         row("labelled fail", said_of_fails, silent_fails),
     ];
-    lines.extend(no_verdict_counts_line(&[silent_passes, silent_fails]));
+    lines.extend(no_verdict_reason_counts_line(&[
+        silent_passes,
+        silent_fails,
+    ]));
     lines.push(labelled_line(
         "agreement",
         &proportion_text(verdicts.agreement),
@@ -142,7 +145,7 @@ fn judge_pair_statistics_lines(pairs: &PairStatistics) -> Vec<StyledLine> {
         "chose the first shown",
         &chosen.map_or_else(none_table_cell, of),
     ));
-    lines.extend(no_verdict_counts_line(&[
+    lines.extend(no_verdict_reason_counts_line(&[
         &pairs.a_first.silent,
         &pairs.b_first.silent,
     ]));
@@ -158,7 +161,9 @@ fn labelled_line(left: &str, right: &str) -> StyledLine {
 }
 
 /// Returns a line on replies without a verdict, by cause.
-fn no_verdict_counts_line(all: &[&BTreeMap<NoJudgeVerdictReason, u64>]) -> Option<StyledLine> {
+fn no_verdict_reason_counts_line(
+    all: &[&BTreeMap<NoJudgeVerdictReason, u64>],
+) -> Option<StyledLine> {
     let count = |silence: NoJudgeVerdictReason| {
         let counts = all.iter().filter_map(|counts| counts.get(&silence));
         (counts.sum::<u64>(), silence)

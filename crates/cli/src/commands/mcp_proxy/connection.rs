@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::declared_tools::ServerDeclaredTools;
 use super::gate::{ForwardedCall, McpProxySessionGate, ProxiedCallDecision};
 use super::wire::{
-    INVALID_REQUEST, JsonRpcMessage, McpWireLine, SERVER_FAILED, parse_raw_json_part,
+    INVALID_REQUEST, JsonRpcMessage, McpStreamReadResult, SERVER_FAILED, parse_raw_json_part,
 };
 use crate::ui;
 use crate::ui::printable::escape_to_one_line;
@@ -157,9 +157,9 @@ impl McpMessageForwarder {
 
     /// Handles a line of the client. Calls are queued for the thread that judges them one after the
     /// other: that may take a while, and nothing else waits for it.
-    pub(super) fn handle_mcp_client_line(
+    pub(super) fn handle_line_from_mcp_client(
         &self,
-        line: McpWireLine,
+        line: McpStreamReadResult,
         calls: &Sender<QueuedMcpToolCall>,
     ) {
         let refused = |text: &str| {
@@ -170,11 +170,11 @@ impl McpMessageForwarder {
             ));
         };
         let message = match line {
-            McpWireLine::End => return,
-            McpWireLine::Text(line) if line.trim().is_empty() => return,
-            McpWireLine::Text(line) => JsonRpcMessage::parse_json_rpc_line(&line),
-            McpWireLine::NotUtf8 => Err("it is not UTF-8".to_owned()),
-            McpWireLine::TooLong => Err(TOO_LONG_TEXT.to_owned()),
+            McpStreamReadResult::End => return,
+            McpStreamReadResult::Text(line) if line.trim().is_empty() => return,
+            McpStreamReadResult::Text(line) => JsonRpcMessage::parse_json_rpc_line(&line),
+            McpStreamReadResult::NotUtf8 => Err("it is not UTF-8".to_owned()),
+            McpStreamReadResult::TooLong => Err(TOO_LONG_TEXT.to_owned()),
         };
         let message = match message {
             Ok(message) => message,
@@ -351,7 +351,7 @@ impl McpMessageForwarder {
     }
 
     /// Handles a line of the server.
-    pub(super) fn handle_mcp_server_line(&self, line: &str) -> MessageOrStrayLine {
+    pub(super) fn handle_line_from_mcp_server(&self, line: &str) -> MessageOrStrayLine {
         let Ok(message) = JsonRpcMessage::parse_json_rpc_line(line) else {
             return MessageOrStrayLine::Stray;
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use checkrein_adapters::mcp::{self, McpInputAndAction};
+use checkrein_adapters::mcp::{self, McpInputAndToolAction};
 use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::digest::EightByteDigest;
 use checkrein_core::ids::{AgentName, ScopeId, SessionId, SourceName};
@@ -185,7 +185,7 @@ impl McpProxySessionGate {
 
     /// Records that a call came to nothing.
     pub(super) fn record_mcp_call_failure(&self, call: &mcp::McpToolCall, why: &str) {
-        self.record_proxy_event_or_warn(call.failed_tool_call_event(why));
+        self.record_proxy_event_or_warn(call.failed_mcp_call_event(why));
     }
 
     /// Ends the session with the connection.
@@ -198,7 +198,7 @@ impl McpProxySessionGate {
         }
     }
 
-    fn record_proxy_event_or_warn(&self, news: McpInputAndAction) {
+    fn record_proxy_event_or_warn(&self, news: McpInputAndToolAction) {
         if let Err(error) = self.deliver_proxy_event(news, None) {
             // The call has run, so there is nothing left to refuse.
             ui::print_wrapped_to_stderr(&format!(
@@ -247,12 +247,12 @@ impl McpProxySessionGate {
     }
 
     fn deliver_input_to_runtime(&self, input: Input) -> Result<DeliveryOutcome, RuntimeError> {
-        self.deliver_proxy_event(McpInputAndAction::mcp_input_without_action(input), None)
+        self.deliver_proxy_event(McpInputAndToolAction::mcp_input_without_action(input), None)
     }
 
     fn deliver_proxy_event(
         &self,
-        news: McpInputAndAction,
+        news: McpInputAndToolAction,
         returned: Option<ToolResponse<'_>>,
     ) -> Result<DeliveryOutcome, RuntimeError> {
         let delivery = EventDelivery {

@@ -21,7 +21,7 @@ use checkrein_verifiers::withheld;
 
 use self::connection::{McpMessageForwarder, MessageOrStrayLine, StrayLineCounter, TOO_LONG_TEXT};
 use self::gate::McpProxySessionGate;
-use self::wire::{McpWireLine, WireLineReader};
+use self::wire::{McpStreamReadResult, WireLineReader};
 use super::engine;
 use super::run::{new_unique_hex_id, start_failure_text};
 use crate::args::McpProxyArgs;
@@ -152,8 +152,8 @@ fn listen_to_client(passing: &Arc<McpMessageForwarder>, news: Sender<McpProxyEve
         let mut lines = WireLineReader::new(std::io::stdin());
         loop {
             match lines.read_next_mcp_line() {
-                McpWireLine::End => break,
-                line => passing.handle_mcp_client_line(line, &calls),
+                McpStreamReadResult::End => break,
+                line => passing.handle_line_from_mcp_client(line, &calls),
             }
         }
         // A client that hangs up behind a call has made the call: it is judged before the end is
@@ -175,18 +175,18 @@ fn spawn_mcp_server_listener(
         let mut strays = StrayLineCounter::default();
         let why = loop {
             let line = match lines.read_next_mcp_line() {
-                McpWireLine::End => break None,
-                McpWireLine::TooLong => {
+                McpStreamReadResult::End => break None,
+                McpStreamReadResult::TooLong => {
                     break Some(format!(
                         "sent a message that cannot be passed on: {TOO_LONG_TEXT}"
                     ));
                 }
-                McpWireLine::Text(line) if line.trim().is_empty() => continue,
-                McpWireLine::Text(line) => line,
+                McpStreamReadResult::Text(line) if line.trim().is_empty() => continue,
+                McpStreamReadResult::Text(line) => line,
                 // Such a line is no JSON either, and is counted as a stray one.
-                McpWireLine::NotUtf8 => "bytes that are no UTF-8".to_owned(),
+                McpStreamReadResult::NotUtf8 => "bytes that are no UTF-8".to_owned(),
             };
-            match passing.handle_mcp_server_line(&line) {
+            match passing.handle_line_from_mcp_server(&line) {
                 MessageOrStrayLine::Message => strays.reset_stray_line_count(),
                 MessageOrStrayLine::Stray if strays.count_stray_mcp_line(&line) => {
                     break Some("floods its stdout with what is no MCP message".to_owned());
@@ -249,7 +249,7 @@ impl McpServerMonitor<'_> {
                     McpConnectionEnd::ServerFailed(self.server_error_text(&process_exit_text(how)))
                 });
             }
-            if signals::is_interrupted_by_signal() && over.is_none() {
+            if signals::is_process_cancelled() && over.is_none() {
                 over = Some(McpConnectionEnd::Terminated);
                 self.passing.close_server_stdin();
                 due = due.or(Instant::now().checked_add(EXIT_GRACE));

@@ -17,7 +17,7 @@ pub(super) const SERVER_FAILED: i64 = -32000;
 
 /// What was read from a stream.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum McpWireLine {
+pub(super) enum McpStreamReadResult {
     /// A line without its newline.
     Text(String),
     /// A line that is not UTF-8.
@@ -44,11 +44,11 @@ impl<R: Read> WireLineReader<R> {
     }
 
     /// Reads the next line. A stream that cannot be read counts as ended.
-    pub(super) fn read_next_mcp_line(&mut self) -> McpWireLine {
+    pub(super) fn read_next_mcp_line(&mut self) -> McpStreamReadResult {
         let mut line = Vec::new();
         loop {
             let Ok(bytes) = self.from.fill_buf() else {
-                return McpWireLine::End;
+                return McpStreamReadResult::End;
             };
             let newline = bytes.iter().position(|byte| *byte == b'\n');
             let (part, used) = match newline {
@@ -64,14 +64,15 @@ impl<R: Read> WireLineReader<R> {
             match (newline.is_some() || used == 0, self.skipping_rest) {
                 _ if too_long => {
                     self.skipping_rest = newline.is_none();
-                    return McpWireLine::TooLong;
+                    return McpStreamReadResult::TooLong;
                 }
                 (false, _) => {}
                 (true, true) if used > 0 => self.skipping_rest = false,
-                (true, _) if used == 0 && line.is_empty() => return McpWireLine::End,
+                (true, _) if used == 0 && line.is_empty() => return McpStreamReadResult::End,
                 // At the end of the stream, what was read without a newline is a line as well.
                 (true, _) => {
-                    return String::from_utf8(line).map_or(McpWireLine::NotUtf8, McpWireLine::Text);
+                    return String::from_utf8(line)
+                        .map_or(McpStreamReadResult::NotUtf8, McpStreamReadResult::Text);
                 }
             }
         }
@@ -187,15 +188,15 @@ mod tests {
         text.extend(long);
         text.extend(b"last");
         let mut lines = WireLineReader::new(text.as_slice());
-        let whole = |text: &str| McpWireLine::Text(text.to_owned());
+        let whole = |text: &str| McpStreamReadResult::Text(text.to_owned());
         for expected in [
             whole("a"),
             whole(""),
-            McpWireLine::NotUtf8,
-            McpWireLine::TooLong,
+            McpStreamReadResult::NotUtf8,
+            McpStreamReadResult::TooLong,
             whole("c"),
             whole("last"),
-            McpWireLine::End,
+            McpStreamReadResult::End,
         ] {
             assert_eq!(lines.read_next_mcp_line(), expected);
         }

@@ -38,7 +38,7 @@ use crate::confine::{self, AgentConfinement};
 use crate::locate::ProjectLocation;
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
-use crate::ui::progress::CheckProgressView;
+use crate::ui::progress::RunningChecksView;
 use crate::ui::style::Paint;
 use crate::{notify, off, programs, signals};
 
@@ -168,7 +168,7 @@ pub(super) fn run_agent_until_task_ends(
     located: &ProjectLocation,
     plan: &AgentRunPlan,
     confinement: Option<&AgentConfinement>,
-    checks: &Arc<CheckProgressView>,
+    checks: &Arc<RunningChecksView>,
 ) -> Result<AgentRunResult, CommandError> {
     let store = engine::open_store(&located.place)?;
     let show = checks.clone();
@@ -285,7 +285,7 @@ struct ActiveAgentRun<'a> {
     confinement: Option<&'a AgentConfinement>,
     /// Judges the hooks of a confined agent.
     relay: Option<Arc<RelayServer>>,
-    checks: &'a CheckProgressView,
+    checks: &'a RunningChecksView,
     engine: &'a Engine,
     store: &'a SqliteStore,
     session: Option<Session<'a>>,
@@ -513,7 +513,7 @@ impl<'a> ActiveAgentRun<'a> {
                 };
                 let (look, seen) = eye.check_whether_session_is_over(session)?;
                 if let Some((state, _)) = &seen {
-                    self.view.show_session_state(state);
+                    self.view.show_session_progress(state);
                 }
                 Ok(look)
             },
@@ -521,7 +521,7 @@ impl<'a> ActiveAgentRun<'a> {
         let (facts, said, stderr) = program.collect_final_agent_output();
         said.iter()
             .for_each(|said| self.view.show_agent_output(said));
-        self.view.clear_agent_progress_bar();
+        self.view.clear_agent_spinner();
         // An agent that left before it said an id gets one of ours, so that its ending can be
         // recorded.
         self.ensure_session(facts.session.as_deref())?;
@@ -567,7 +567,7 @@ impl<'a> ActiveAgentRun<'a> {
                 // end of the process tree. Such an acceptance is judged anew, as a stop that nobody
                 // answered.
                 if !passed
-                    || signals::is_interrupted_by_signal()
+                    || signals::is_process_cancelled()
                     || session.is_acceptance_still_valid()?
                 {
                     return Ok(RunEndedOrSentBack::Ended(transition));
@@ -623,7 +623,7 @@ impl<'a> ActiveAgentRun<'a> {
             .session_of_agent_run()?
             .report_agent_exit(&message, over);
         // Ctrl-C cancels the checks of this stop. The error is the interrupt, no failure of ours.
-        if answer.is_err() && signals::is_interrupted_by_signal() {
+        if answer.is_err() && signals::is_process_cancelled() {
             return self.record_interrupt();
         }
         let (_, decided) = answer?;

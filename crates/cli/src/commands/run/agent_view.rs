@@ -10,7 +10,7 @@ use indicatif::ProgressBar;
 
 use crate::ui::line::StyledLine;
 use crate::ui::printable::escape_hidden_chars;
-use crate::ui::progress::CheckProgressView;
+use crate::ui::progress::RunningChecksView;
 use crate::ui::style::Paint;
 
 /// Characters of a message of the agent that are shown.
@@ -18,7 +18,7 @@ const SHOWN: usize = 160;
 
 /// Renders the live line and the printed ones.
 pub(super) struct LiveAgentProgressDisplay<'a> {
-    checks: &'a CheckProgressView,
+    checks: &'a RunningChecksView,
     agent: &'static str,
     bar: Option<ProgressBar>,
     /// Refused stops that were announced already.
@@ -28,7 +28,7 @@ pub(super) struct LiveAgentProgressDisplay<'a> {
 }
 
 impl<'a> LiveAgentProgressDisplay<'a> {
-    pub(super) fn new(checks: &'a CheckProgressView, agent: &'static str) -> Self {
+    pub(super) fn new(checks: &'a RunningChecksView, agent: &'static str) -> Self {
         Self {
             checks,
             agent,
@@ -46,7 +46,7 @@ impl<'a> LiveAgentProgressDisplay<'a> {
     }
 
     /// Removes the spinner at the end of the process.
-    pub(super) fn clear_agent_progress_bar(&mut self) {
+    pub(super) fn clear_agent_spinner(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
@@ -71,7 +71,7 @@ impl<'a> LiveAgentProgressDisplay<'a> {
     }
 
     /// Shows the session's state: tool calls, checks under way, and stops that were refused since.
-    pub(super) fn show_session_state(&mut self, state: &SessionState) {
+    pub(super) fn show_session_progress(&mut self, state: &SessionState) {
         let Some(task) = &state.task else { return };
         self.calls = task.totals.tool_calls;
         let waiting: Vec<&str> = state

@@ -13,7 +13,7 @@ use checkrein_core::policy::VerifierSpec;
 use checkrein_core::transition::Reason;
 use checkrein_runtime::config::{self, Goal};
 use checkrein_runtime::{GuardedFilesReader, PolicyCompiler, durable_file};
-use checkrein_store::{EffectClaim, SqliteStore, Store as _};
+use checkrein_store::{EffectClaimGuard, SqliteStore, Store as _};
 use serde_json::{Value, json};
 
 use crate::commands::engine;
@@ -90,7 +90,7 @@ impl AutopilotGoal {
         &self,
         store: &SqliteStore,
         located: &ProjectLocation,
-    ) -> Result<EffectClaim, CommandError> {
+    ) -> Result<EffectClaimGuard, CommandError> {
         let root = located.place.root.as_os_str().as_encoded_bytes();
         let file = self.file.as_os_str().as_encoded_bytes();
         // The claim is freed by the death of its process, so a killed run does not block its

@@ -120,7 +120,7 @@ pub(crate) fn drive_wrapped_command(
                 }
                 None => match seat.session.stop("exit status 0") {
                     // Ctrl-C cancels the checks. The error is the interrupt, no failure of ours.
-                    Err(_) if signals::is_interrupted_by_signal() => {
+                    Err(_) if signals::is_process_cancelled() => {
                         seat.session.submit_agent_event(Input::Interrupted)?
                     }
                     other => other?.1,

@@ -32,7 +32,7 @@ use crate::locate::{self, ProjectLocation};
 use crate::ui::errors::CommandError;
 use crate::ui::explanations;
 use crate::ui::line::StyledLine;
-use crate::ui::progress::CheckProgressView;
+use crate::ui::progress::RunningChecksView;
 use crate::ui::style::reason_paint;
 use crate::{exit_code, session_location, signals, ui};
 
@@ -60,7 +60,7 @@ pub(crate) fn run_run_command(args: &RunArgs) -> Result<ExitCode, CommandError> 
     let policy = located.compile_policy(TaskDriver::Run).ok();
     let checks = policy.as_ref().map(|compiled| &compiled.policy);
     let capped = checks.is_some_and(|policy| policy.caps.cost.is_some());
-    let checks = Arc::new(CheckProgressView::for_policy(checks));
+    let checks = Arc::new(RunningChecksView::for_policy(checks));
     // Only our own loop knows what it costs. Whose session --resume names is not known yet.
     if capped && !is_own_agent_loop_run(args) && args.resume.is_none() {
         checks.print_above_progress("checkrein: caps.cost_usd is not applied here: nobody tells what this agent costs while it works");
@@ -106,21 +106,21 @@ pub(crate) fn run_run_command(args: &RunArgs) -> Result<ExitCode, CommandError> 
 fn dispatch_run_command(
     args: &RunArgs,
     located: &ProjectLocation,
-    checks: &Arc<CheckProgressView>,
+    checks: &Arc<RunningChecksView>,
 ) -> Result<AgentRunResult, CommandError> {
     // --resume alone does not say whose session it is. The model's plan looks first, and is
     // `None` for sessions of others.
     if (is_own_agent_loop_run(args) || args.resume.is_some())
-        && let Some(plan) = model::RunCommandModelPlan::plan_from_run_args(args, located)?
+        && let Some(plan) = model::ModelRunPlan::plan_from_run_args(args, located)?
     {
         model::drive_model_agent_loop(located, &plan, checks)
     } else if args.agent.is_some() || args.resume.is_some() {
         let plan = agent::AgentRunPlan::agent_run_plan_from_args(args, located)?;
-        let confinement = build_confinement(args, located)?;
+        let confinement = build_agent_confinement(args, located)?;
         agent::run_agent_until_task_ends(located, &plan, confinement.as_ref(), checks)
     } else {
         let mut plan = command::CommandRunPlan::run_plan_from_args(args)?;
-        plan.confinement = build_confinement(args, located)?;
+        plan.confinement = build_agent_confinement(args, located)?;
         let show = checks.clone();
         let show = Arc::new(move |progress| show.show_check_progress(progress));
         command::drive_wrapped_command(
@@ -137,7 +137,7 @@ fn is_own_agent_loop_run(args: &RunArgs) -> bool {
     args.model.is_some() || args.autopilot.is_some()
 }
 
-fn build_confinement(
+fn build_agent_confinement(
     args: &RunArgs,
     located: &ProjectLocation,
 ) -> Result<Option<AgentConfinement>, CommandError> {

@@ -17,13 +17,13 @@ use checkrein_runtime::{FrontEndMiddlewareStages, durable_file};
 use checkrein_store::SqliteStore;
 
 use super::autopilot::{AutopilotGoal, GoalCriterionResult};
-use super::model_view::ModelProgressView;
+use super::model_view::ModelRunEventPrinter;
 use super::{AgentRunResult, read_task_text, run_protection_level};
 use crate::args::RunArgs;
 use crate::commands::{engine, lookup};
 use crate::locate::ProjectLocation;
 use crate::ui::errors::CommandError;
-use crate::ui::progress::CheckProgressView;
+use crate::ui::progress::RunningChecksView;
 use crate::{notify, signals};
 
 /// Bytes of a project's own instructions that the model is told.
@@ -34,7 +34,7 @@ const MAX_INSTRUCTION_FILE: u64 = 1 << 20;
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Which model to ask, and for what.
-pub(super) struct RunCommandModelPlan {
+pub(super) struct ModelRunPlan {
     model: RemoteModel,
     name: String,
     task: Option<String>,
@@ -54,7 +54,7 @@ pub(crate) struct ModelRunDetails {
     pub(crate) criteria: Vec<GoalCriterionResult>,
 }
 
-impl RunCommandModelPlan {
+impl ModelRunPlan {
     /// Returns `None` if the session to be resumed does not belong to our own loop.
     pub(super) fn plan_from_run_args(
         args: &RunArgs,
@@ -151,7 +151,7 @@ fn open_ready_model_client(
 ) -> Result<RemoteModel, CommandError> {
     let model = RemoteModel::new(
         name,
-        &located.place.model_environment(),
+        &located.place.env_vars_for_model_requests(),
         ModelRequestLimits::default(),
     );
     let ready = model.and_then(|model| {
@@ -169,8 +169,8 @@ fn open_ready_model_client(
 /// Drives the loop to its end.
 pub(super) fn drive_model_agent_loop(
     located: &ProjectLocation,
-    plan: &RunCommandModelPlan,
-    checks: &Arc<CheckProgressView>,
+    plan: &ModelRunPlan,
+    checks: &Arc<RunningChecksView>,
 ) -> Result<AgentRunResult, CommandError> {
     let store = engine::open_store(&located.place)?;
     let show = checks.clone();
@@ -236,14 +236,14 @@ pub(super) fn drive_model_agent_loop(
 
 fn run_agent_loop(
     located: &ProjectLocation,
-    plan: &RunCommandModelPlan,
+    plan: &ModelRunPlan,
     resume: Option<SessionId>,
     engine: Engine,
-    checks: &Arc<CheckProgressView>,
+    checks: &Arc<RunningChecksView>,
 ) -> Result<LoopResult, CommandError> {
     let root = &located.place.root;
     let (talk, state) = (
-        ModelProgressView::new(checks.clone(), &plan.name),
+        ModelRunEventPrinter::new(checks.clone(), &plan.name),
         located.place.state.clone(),
     );
     let errand = plan.goal.as_ref().map(AutopilotGoal::goal_identity_json);
@@ -265,7 +265,7 @@ fn run_agent_loop(
     let (over, ends) = channel::<()>();
     let watcher = std::thread::Builder::new().spawn(move || {
         while let Err(RecvTimeoutError::Timeout) = ends.recv_timeout(CANCEL_POLL_INTERVAL) {
-            if signals::is_interrupted_by_signal() {
+            if signals::is_process_cancelled() {
                 return interrupt.interrupt_agent_loops();
             }
         }

@@ -10,22 +10,22 @@ use serde_json::Value;
 
 use crate::ui::line::StyledLine;
 use crate::ui::printable::escape_hidden_chars;
-use crate::ui::progress::CheckProgressView;
+use crate::ui::progress::RunningChecksView;
 use crate::ui::style::Paint;
 
 /// Characters of a line that are shown.
 const SHOWN: usize = 160;
 
 /// Prints the events of a run.
-pub(super) struct ModelProgressView {
-    checks: Arc<CheckProgressView>,
+pub(super) struct ModelRunEventPrinter {
+    checks: Arc<RunningChecksView>,
     name: String,
     /// The spinner while the model thinks.
     bar: Mutex<Option<ProgressBar>>,
 }
 
-impl ModelProgressView {
-    pub(super) fn new(checks: Arc<CheckProgressView>, name: &str) -> Self {
+impl ModelRunEventPrinter {
+    pub(super) fn new(checks: Arc<RunningChecksView>, name: &str) -> Self {
         Self {
             checks,
             name: name.to_owned(),

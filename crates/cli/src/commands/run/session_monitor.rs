@@ -59,7 +59,7 @@ pub(super) fn wait_or_kill_process(
         }
         ticks = ticks.wrapping_add(1);
         // Signals are looked at in each tick. A look at the session reads the store and is rarer.
-        let over = if signals::is_interrupted_by_signal() {
+        let over = if signals::is_process_cancelled() {
             ProcessWatchResult::Interrupted
         } else if ticks.is_multiple_of(LOOK_EVERY) {
             match look()? {

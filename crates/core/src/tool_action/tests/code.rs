@@ -4,17 +4,17 @@ use serde_json::json;
 
 use super::*;
 
-fn command(tool: &str, args: Value) -> Option<CommandInToolArguments> {
+fn command(tool: &str, args: Value) -> Option<ScriptOrArgvOfToolCall> {
     classify_call(tool, &args).command
 }
 
-fn one_liner(program: &str, option: &str, code: &str) -> Option<CommandInToolArguments> {
+fn one_liner(program: &str, option: &str, code: &str) -> Option<ScriptOrArgvOfToolCall> {
     let words = [program, option, code].map(str::to_owned);
-    Some(CommandInToolArguments::Argv(words.to_vec()))
+    Some(ScriptOrArgvOfToolCall::Argv(words.to_vec()))
 }
 
-fn script(text: &str) -> Option<CommandInToolArguments> {
-    Some(CommandInToolArguments::Script(text.to_owned()))
+fn script(text: &str) -> Option<ScriptOrArgvOfToolCall> {
+    Some(ScriptOrArgvOfToolCall::Script(text.to_owned()))
 }
 
 #[test]

@@ -227,8 +227,8 @@ fn what_is_not_known_to_read_only_may_write_what_it_names() {
 
 #[test]
 fn a_command_is_found_wherever_it_stands() {
-    let script = |text: &str| Some(CommandInToolArguments::Script(text.to_owned()));
-    let check = |tool: &str, args: Value, expected: Option<CommandInToolArguments>| {
+    let script = |text: &str| Some(ScriptOrArgvOfToolCall::Script(text.to_owned()));
+    let check = |tool: &str, args: Value, expected: Option<ScriptOrArgvOfToolCall>| {
         assert_eq!(
             classify(tool, args.clone()).command,
             expected,
@@ -262,7 +262,7 @@ fn a_command_is_found_wherever_it_stands() {
         check("mcp__x__note", json!({key: "rm t/x"}), None);
     }
     let words = |words: [&str; 3]| {
-        Some(CommandInToolArguments::Argv(
+        Some(ScriptOrArgvOfToolCall::Argv(
             words.map(str::to_owned).to_vec(),
         ))
     };
@@ -418,7 +418,7 @@ fn a_program_and_its_arguments_are_a_command() {
     let command = |tool: &str, args: Value| classify_call(tool, &args).command;
     let words = |words: &[&str]| {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        Some(CommandInToolArguments::Argv(words))
+        Some(ScriptOrArgvOfToolCall::Argv(words))
     };
     let rm = words(&["rm", "-rf", "/"]);
     for (tool, args) in [
@@ -435,7 +435,7 @@ fn a_program_and_its_arguments_are_a_command() {
         assert_eq!(command(tool, args), rm, "{tool}");
     }
     // The program is the tool's name.
-    let script = |text: &str| Some(CommandInToolArguments::Script(text.to_owned()));
+    let script = |text: &str| Some(ScriptOrArgvOfToolCall::Script(text.to_owned()));
     for (tool, args, expected) in [
         (
             "git",

@@ -179,7 +179,7 @@ pub(super) fn analyze_javascript(text: &str, out: &mut Vec<CommandEffect>) -> bo
                 let [[CodeToken::Quoted(name, false)]] = arguments.as_slice() else {
                     return false;
                 };
-                if !is_harmless_js_require(&tokens, index) {
+                if !is_js_require_used_by_member_only(&tokens, index) {
                     return false;
                 }
                 let name = name.strip_prefix("node:").unwrap_or(name);
@@ -276,7 +276,7 @@ fn is_harmless_js_index_access(tokens: &[CodeToken<'_>], at: usize) -> bool {
 
 /// Whether the module that `require` returns is only used through named members: `require(x).y`,
 /// `{y} = require(x)`, or `m = require(x)` where every `m` is followed by a dot.
-fn is_harmless_js_require(tokens: &[CodeToken<'_>], at: usize) -> bool {
+fn is_js_require_used_by_member_only(tokens: &[CodeToken<'_>], at: usize) -> bool {
     let end = tokens
         .get(at..)
         .and_then(|rest| rest.iter().position(|token| *token == CodeToken::Sign(')')));

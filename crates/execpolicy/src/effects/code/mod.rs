@@ -78,7 +78,7 @@ pub(crate) fn add_code_effects(language: CodeLanguage, text: &str, out: &mut Vec
             CodeLanguage::Node => javascript::analyze_javascript(text, out),
             CodeLanguage::Perl => one_liners::analyze_perl(text, out),
             CodeLanguage::Ruby => one_liners::analyze_ruby(text, out),
-            CodeLanguage::Php => one_liners::analyze_php(text),
+            CodeLanguage::Php => one_liners::is_php_code_harmless(text),
             CodeLanguage::Sql => {
                 sql_effects(&CommandWord::new_literal_word(text), out);
                 true

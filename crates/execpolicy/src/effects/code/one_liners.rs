@@ -355,7 +355,7 @@ const PHP_PURE_FUNCTIONS: &[&str] = &[
 ];
 
 /// Whether the PHP program is harmless: every name outside of strings is a known pure function.
-pub(super) fn analyze_php(text: &str) -> bool {
+pub(super) fn is_php_code_harmless(text: &str) -> bool {
     // A variable could hold the name of a function, which PHP calls as `$f()`.
     if text.contains(['`', '$', '&']) || !text.is_ascii() {
         return false;

@@ -384,9 +384,9 @@ pub(super) fn analyze_python_code_effects(text: &str, out: &mut Vec<CommandEffec
         _ => true,
     });
     // An escape can spell any name in a text that some function runs; few need one.
-    let spelt = tokens
-        .iter()
-        .any(|token| matches!(token, CodeToken::Quoted(text, _) if has_obfuscating_escape(text)));
+    let spelt = tokens.iter().any(
+        |token| matches!(token, CodeToken::Quoted(text, _) if has_obfuscating_python_escape(text)),
+    );
     if !plain || spelt || identifiers_in_code(text).any(|name| FORBIDDEN_NAMES.contains(&name)) {
         return false;
     }
@@ -535,7 +535,7 @@ pub(super) fn analyze_python_code_effects(text: &str, out: &mut Vec<CommandEffec
 }
 
 /// Whether an escape can spell a character of a name or a path. `\x1b`, as in colours, cannot.
-fn has_obfuscating_escape(text: &str) -> bool {
+fn has_obfuscating_python_escape(text: &str) -> bool {
     text.match_indices("\\x").any(|(at, _)| {
         let digits = text.get(at + 2..at + 4);
         let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());

@@ -263,7 +263,7 @@ fn tar_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 }
             }
         }
-        _ if call.has_exactly_this_argument(&["--version", "--help"]) => {}
+        _ if call.only_argument_is_one_of(&["--version", "--help"]) => {}
         _ => out.push(CommandEffect::Kind(EffectKind::UnknownOptions)),
     }
 }

@@ -267,7 +267,7 @@ fn psql_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         out.push(CommandEffect::Kind(EffectKind::DestroysData));
     }
     let shows = call.has_option(&["l", "list", "f", "file"])
-        || call.has_exactly_this_argument(&["-V", "--version"]);
+        || call.only_argument_is_one_of(&["-V", "--version"]);
     // Without a statement in its words the client reads them from its input.
     if texts.is_empty() && !shows {
         out.push(CommandEffect::StdinCode(code::CodeLanguage::Sql));
@@ -280,7 +280,7 @@ fn psql_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 fn mysql_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.push(CommandEffect::Kind(EffectKind::Network));
     let texts = sql_in_options_and_operands(call, &["e", "execute"]);
-    if texts.is_empty() && !call.has_exactly_this_argument(&["-V", "--version"]) {
+    if texts.is_empty() && !call.only_argument_is_one_of(&["-V", "--version"]) {
         out.push(CommandEffect::StdinCode(code::CodeLanguage::Sql));
     }
     for text in texts {
@@ -502,7 +502,7 @@ fn aws_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         || verb == "wait"
         || verb == "tail";
     match (service, verb) {
-        ("", _) if call.has_exactly_this_argument(&["--version"]) => {}
+        ("", _) if call.only_argument_is_one_of(&["--version"]) => {}
         _ if secret => out.push(CommandEffect::Kind(EffectKind::ExposesSecret)),
         ("configure", "list" | "list-profiles") => {}
         ("configure" | "sso", _) => out.push(CommandEffect::Kind(EffectKind::ExposesSecret)),

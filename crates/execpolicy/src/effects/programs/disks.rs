@@ -74,7 +74,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ],
         &[EffectKind::ChangesMachine],
     )
-    .with_extra_effects_fn(disk_state_query_effects),
+    .with_extra_effects_fn(drop_disk_query_effects),
 ];
 
 /// Returns the program of which `mkfs.btrfs` or `newfs_msdos` is a variant.
@@ -195,7 +195,7 @@ fn volume_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 /// Drops the effects of calls that only show the state.
-fn disk_state_query_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn drop_disk_query_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let none = call.operands.is_empty();
     let shown = match call.command_name() {
         "mount" => none && (call.words.len() == 1 || call.has_only_listed_options(&["l", "V"])),

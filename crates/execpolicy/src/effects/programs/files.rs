@@ -162,7 +162,7 @@ fn cp_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 
 /// Judges `install`: an owner or a setuid mode is a matter of rights, `-d` creates folders.
 fn install_command_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
-    let lends = |word: &CommandWord| is_setuid_mode(&word.text);
+    let lends = |word: &CommandWord| sets_special_permission_bit(&word.text);
     if call.has_option(&["o", "owner"]) || call.option_values(&["m", "mode"]).any(lends) {
         out.push(CommandEffect::Kind(EffectKind::Privilege));
     }
@@ -246,7 +246,7 @@ fn rename_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 /// Whether a mode sets setuid, setgid or the sticky bit, in octal or as `s`.
-fn is_setuid_mode(mode: &str) -> bool {
+fn sets_special_permission_bit(mode: &str) -> bool {
     let digits = mode.trim_start_matches('0');
     let octal = !mode.is_empty() && mode.chars().all(|c| c.is_digit(8));
     (octal && digits.len() > 3) || (!octal && mode.contains('s'))
@@ -327,7 +327,8 @@ fn chmod_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if skip == 1 {
         match call.operands.first() {
             Some(mode)
-                if mode.knowledge != WordKnowledge::Literal || is_setuid_mode(&mode.text) =>
+                if mode.knowledge != WordKnowledge::Literal
+                    || sets_special_permission_bit(&mode.text) =>
             {
                 out.push(CommandEffect::Kind(EffectKind::Privilege));
             }
@@ -700,7 +701,7 @@ pub(super) fn find_braces_path_pattern(
     }
     let mut word = start.clone();
     let name = name.and_then(CommandWord::as_literal).unwrap_or("?*");
-    word.concatenate_word(&CommandWord::new_literal_word(format!("/**/{name}")));
+    word.append_word_without_blank(&CommandWord::new_literal_word(format!("/**/{name}")));
     word
 }
 

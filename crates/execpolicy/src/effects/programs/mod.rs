@@ -160,7 +160,7 @@ pub(crate) fn printed_file_names(words: &[CommandWord]) -> Option<Vec<CommandWor
                         // so both are returned.
                         _ => {
                             let mut there = (*word).clone();
-                            there.concatenate_word(&CommandWord::new_literal_word("/?*"));
+                            there.append_word_without_blank(&CommandWord::new_literal_word("/?*"));
                             vec![CommandWord::new_literal_word("?*"), there]
                         }
                     })

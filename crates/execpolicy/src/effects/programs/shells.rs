@@ -132,11 +132,11 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "dotenv",
         "dotenvx",
     ])
-    .with_extra_effects_fn(command_wrapper_effects),
+    .with_extra_effects_fn(command_wrapper_own_effects),
     ProgramSpec::new(&[
         "sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "rbash", "fish",
     ])
-    .with_extra_effects_fn(shell_effects),
+    .with_extra_effects_fn(shell_call_effects),
     ProgramSpec::new(&["source", "."]).with_extra_effects_fn(source_command_effects),
     ProgramSpec::new(&["python", "pypy", "ipython", "python3-dbg"])
         .with_extra_effects_fn(python_effects),
@@ -227,7 +227,7 @@ fn word_at<'w>(call: &'w ParsedArgs<'_>, at: usize) -> Option<&'w CommandWord> {
 }
 
 /// Adds what a wrapper does besides running its arguments, mostly a file that it writes.
-fn command_wrapper_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn command_wrapper_own_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let name = call.command_name();
     match name {
         "script" => {
@@ -314,7 +314,7 @@ fn command_wrapper_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) 
 }
 
 /// Judges a shell call: a script file, or standard input. The grammar reads the text of `-c`.
-fn shell_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn shell_call_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let mut at = 1;
     while let Some(word) = word_at(call, at) {
         let text = word.text.as_str();
@@ -433,7 +433,7 @@ fn python_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         let Some(cluster) = text.strip_prefix('-').filter(|cluster| !cluster.is_empty()) else {
             break;
         };
-        if call.has_exactly_this_argument(&["--version", "--help", "-V", "-VV", "-h"]) {
+        if call.only_argument_is_one_of(&["--version", "--help", "-V", "-VV", "-h"]) {
             return;
         }
         if cluster.starts_with('-') {
@@ -482,7 +482,7 @@ fn python_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         Some(file) => {
             let mut inner = file.clone();
             // `python FOLDER` and `python FILE.zip` run the `__main__.py` inside.
-            inner.concatenate_word(&CommandWord::new_literal_word("/__main__.py"));
+            inner.append_word_without_blank(&CommandWord::new_literal_word("/__main__.py"));
             out.push(CommandEffect::StartsFile(inner));
             out.push(CommandEffect::RunsFile(file.clone()));
         }

@@ -35,7 +35,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ],
         &[EffectKind::Privilege],
     )
-    .with_extra_effects_fn(sudo_adds_no_effects),
+    .with_extra_effects_fn(no_effects_of_sudo),
     ProgramSpec::program_with_fixed_effects(
         &[
             "passwd",
@@ -365,7 +365,7 @@ fn display_settings_tool_effects(_: &ParsedArgs<'_>, out: &mut Vec<CommandEffect
 
 /// Adds nothing. Its presence keeps `sudo --help` from being taken for a harmless call, because a
 /// row with a handler gets no such exemption.
-fn sudo_adds_no_effects(_: &ParsedArgs<'_>, _: &mut Vec<CommandEffect>) {}
+fn no_effects_of_sudo(_: &ParsedArgs<'_>, _: &mut Vec<CommandEffect>) {}
 
 /// Adds that the machine goes down, unless the call only prints or cancels something.
 fn shutdown_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
@@ -375,7 +375,7 @@ fn shutdown_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         "kexec" => call.has_option(&["e", "exec"]),
         // `-c` cancels, `-k` only warns, `-w` only writes the log record.
         _ => {
-            let says = call.has_exactly_this_argument(&["--help", "--version"]);
+            let says = call.only_argument_is_one_of(&["--help", "--version"]);
             !says && !call.has_only_listed_options(&["c", "k", "w", "wtmp-only", "show"])
         }
     };
@@ -740,7 +740,7 @@ fn checkrein_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 .next()
                 .cloned()
                 .unwrap_or_else(|| CommandWord::new_literal_word("."));
-            config.concatenate_word(&CommandWord::new_literal_word("/checkrein.toml"));
+            config.append_word_without_blank(&CommandWord::new_literal_word("/checkrein.toml"));
             out.push(CommandEffect::Kind(EffectKind::Opaque));
             out.push(CommandEffect::RunsFile(config));
         }

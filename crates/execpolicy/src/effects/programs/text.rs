@@ -652,7 +652,7 @@ fn split_program_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     };
     // The program only appends to the prefix, so the folder is known.
     let mut made = prefix.unwrap_or_else(|| crate::shell::CommandWord::new_literal_word("x"));
-    made.concatenate_word(&crate::shell::CommandWord::new_literal_word("?*"));
+    made.append_word_without_blank(&crate::shell::CommandWord::new_literal_word("?*"));
     out.push(CommandEffect::File(FileAccess::Write, made));
 }
 

@@ -29,7 +29,7 @@ impl ScriptSimulation<'_> {
             state.status = before;
             state.pipe_statuses.clone_from(&pipe);
             if self.targets.contains(&command.at) {
-                all.extend(self.simulate_checked_command(command, state, heeds));
+                all.extend(self.simulate_success_and_failure(command, state, heeds));
             } else if self.same_checks.contains(&command.at) {
                 // The same check ran again, so if it succeeds its earlier failure no longer
                 // counts.
@@ -56,7 +56,7 @@ impl ScriptSimulation<'_> {
         all
     }
 
-    fn simulate_checked_command(
+    fn simulate_success_and_failure(
         &mut self,
         command: &SimpleCommand,
         state: ScriptSimulationState,
@@ -377,12 +377,12 @@ impl ScriptSimulation<'_> {
         } else if let Some(more) = rest.strip_prefix("+=").or_else(|| rest.strip_prefix("|=")) {
             Some(evaluate_arithmetic(
                 &format!("{name} + {more}"),
-                &state.expansion_context(),
+                &state.shell_expansion_context(),
             ))
         } else if rest.starts_with('=') && !rest.starts_with("==") {
             Some(evaluate_arithmetic(
                 rest.trim_start_matches('='),
-                &state.expansion_context(),
+                &state.shell_expansion_context(),
             ))
         } else {
             None

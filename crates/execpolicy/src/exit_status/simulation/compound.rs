@@ -24,7 +24,7 @@ struct ScriptPipelineStatus {
 }
 
 impl ScriptSimulation<'_> {
-    pub(super) fn simulate_pipeline(
+    pub(super) fn simulate_pipeline_statuses(
         &mut self,
         members: &[ScriptNode],
         state: ScriptSimulationState,
@@ -231,7 +231,7 @@ impl ScriptSimulation<'_> {
         all
     }
 
-    pub(super) fn simulate_case(
+    pub(super) fn simulate_case_statement(
         &mut self,
         word: &WordExpansion,
         arms: &[(Vec<String>, ScriptNode)],

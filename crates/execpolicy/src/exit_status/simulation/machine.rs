@@ -137,7 +137,7 @@ impl ScriptSimulation<'_> {
                     normal_control_flow_end(state.state_with_exit_status(turned))
                 })
             }
-            ScriptNode::Pipe(members) => self.simulate_pipeline(members, state, heeds),
+            ScriptNode::Pipe(members) => self.simulate_pipeline_statuses(members, state, heeds),
             ScriptNode::Subshell(inner) => {
                 let states = self.simulate_subshell(inner, state, heeds);
                 self.apply_errexit_and_err_trap(states, heeds)
@@ -155,7 +155,9 @@ impl ScriptSimulation<'_> {
                 rounds,
                 body,
             } => self.simulate_for_loop(variable, rounds, body, state, heeds),
-            ScriptNode::Case { word, arms } => self.simulate_case(word, arms, state, heeds),
+            ScriptNode::Case { word, arms } => {
+                self.simulate_case_statement(word, arms, state, heeds)
+            }
             // A command in the background gives status 0 at once, whatever becomes of it.
             ScriptNode::Background(inner) => {
                 let ran = self

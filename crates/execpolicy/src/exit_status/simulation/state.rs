@@ -86,10 +86,10 @@ impl ScriptSimulationState {
     }
 
     pub(super) fn evaluate_word(&self, word: &WordExpansion) -> ShellValue {
-        word.evaluate_expansion(&self.expansion_context())
+        word.evaluate_expansion(&self.shell_expansion_context())
     }
 
-    pub(super) fn expansion_context(&self) -> ShellExpansionContext<'_> {
+    pub(super) fn shell_expansion_context(&self) -> ShellExpansionContext<'_> {
         ShellExpansionContext {
             variables: &self.variables,
             status: self.status,

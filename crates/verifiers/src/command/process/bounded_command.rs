@@ -26,7 +26,7 @@ pub struct CommandLimits {
 
 /// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LimitedCommandOutput {
+pub enum LimitedCommandResult {
     /// It ended with status 0 and printed this.
     Complete(Vec<u8>),
     /// It could not be started, or failed.
@@ -36,14 +36,14 @@ pub enum LimitedCommandOutput {
 }
 
 /// Runs `command` without input.
-pub fn run_with_limits(command: Command, bounds: CommandLimits) -> LimitedCommandOutput {
-    try_run_with_limits(command, bounds).unwrap_or(LimitedCommandOutput::Failed)
+pub fn run_with_limits(command: Command, bounds: CommandLimits) -> LimitedCommandResult {
+    try_run_with_limits(command, bounds).unwrap_or(LimitedCommandResult::Failed)
 }
 
 fn try_run_with_limits(
     mut command: Command,
     bounds: CommandLimits,
-) -> std::io::Result<LimitedCommandOutput> {
+) -> std::io::Result<LimitedCommandResult> {
     let until = Instant::now() + bounds.timeout;
     let (read, write) = std::io::pipe()?;
     let errors = match bounds.include_stderr {
@@ -73,12 +73,12 @@ fn try_run_with_limits(
         None => None,
     };
     match end {
-        Some((Ok((ProcessExit::Exited(0), _)), said)) => Ok(LimitedCommandOutput::Complete(said)),
-        Some(_) => Ok(LimitedCommandOutput::Failed),
+        Some((Ok((ProcessExit::Exited(0), _)), said)) => Ok(LimitedCommandResult::Complete(said)),
+        Some(_) => Ok(LimitedCommandResult::Failed),
         None => {
             kill.kill_process_tree();
             let _ = ended.recv_timeout(FAREWELL);
-            Ok(LimitedCommandOutput::OverLimit)
+            Ok(LimitedCommandResult::OverLimit)
         }
     }
 }
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
     use crate::command::process::build_shell_command;
 
-    fn run_limited_script(script: &str, time: Duration) -> LimitedCommandOutput {
+    fn run_limited_script(script: &str, time: Duration) -> LimitedCommandResult {
         let bounds = CommandLimits {
             timeout: time,
             max_bytes: 1000,
@@ -113,29 +113,29 @@ mod tests {
     }
 
     #[test]
-    fn output_needs_clean_exit() {
+    fn test_output_needs_clean_exit() {
         let long = Duration::from_secs(60);
         assert_eq!(
             run_limited_script("echo a; echo b >&2; echo c", long),
-            LimitedCommandOutput::Complete(b"a\nc\n".to_vec())
+            LimitedCommandResult::Complete(b"a\nc\n".to_vec())
         );
         assert_eq!(
             run_limited_script("echo a; exit 3", long),
-            LimitedCommandOutput::Failed
+            LimitedCommandResult::Failed
         );
         assert_eq!(
             run_limited_script("echo a; kill -9 $$", long),
-            LimitedCommandOutput::Failed
+            LimitedCommandResult::Failed
         );
         // Too much, and who keeps what it writes to open.
         assert_eq!(
             run_limited_script("yes", long),
-            LimitedCommandOutput::OverLimit
+            LimitedCommandResult::OverLimit
         );
         #[cfg(target_os = "linux")]
         assert_eq!(
             run_limited_script("echo a; sleep 1000 & exit 0", long),
-            LimitedCommandOutput::Complete(b"a\n".to_vec())
+            LimitedCommandResult::Complete(b"a\n".to_vec())
         );
     }
 
@@ -153,7 +153,7 @@ mod tests {
         );
         assert_eq!(
             run_limited_script(&script, Duration::from_millis(300)),
-            LimitedCommandOutput::OverLimit
+            LimitedCommandResult::OverLimit
         );
         let mut ps = Command::new("ps");
         ps.args(["-eo", "args"]);

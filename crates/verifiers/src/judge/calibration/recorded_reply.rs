@@ -43,7 +43,7 @@ impl RecordedJudgeReply {
         let mut map = require_json_object(value)?;
         // The raw text is preferred: it is parsed by today's rules and under the limit that is
         // asked about.
-        if let Some(text) = take_answer_text_and_ref(&mut map)? {
+        if let Some(text) = take_judge_reply_text_and_ref(&mut map)? {
             return Ok(Self::Text(text));
         }
         let passes = match map.get("verdict").and_then(Value::as_str) {
@@ -82,7 +82,7 @@ impl RecordedJudgeReply {
 impl RecordedPairChoice {
     pub(super) fn parse_recorded_choice(value: Value, first: AnswerSide) -> Result<Self, String> {
         let mut map = require_json_object(value)?;
-        if let Some(text) = take_answer_text_and_ref(&mut map)? {
+        if let Some(text) = take_judge_reply_text_and_ref(&mut map)? {
             return Ok(Self::Text(text, first));
         }
         match map.get("better").and_then(Value::as_str) {
@@ -96,7 +96,7 @@ impl RecordedPairChoice {
         match self {
             Self::Choice(side) => Ok(*side),
             Self::NoChoice(silence) => Err(*silence),
-            Self::Text(text, first) => match first_shown_is_preferred(text) {
+            Self::Text(text, first) => match reply_prefers_first_shown(text) {
                 // The judge names positions; which answer stood there is known from the order.
                 Some(true) => Ok(*first),
                 Some(false) => Ok(first.other_answer_of_pair()),
@@ -119,7 +119,9 @@ fn require_json_object(value: Value) -> Result<Map<String, Value>, String> {
 }
 
 /// `{"text": ..., "ref": N}`
-fn take_answer_text_and_ref(map: &mut Map<String, Value>) -> Result<Option<RawJudgeReply>, String> {
+fn take_judge_reply_text_and_ref(
+    map: &mut Map<String, Value>,
+) -> Result<Option<RawJudgeReply>, String> {
     let text = match map.remove("text") {
         None => return Ok(None),
         Some(Value::String(text)) => text,
@@ -142,7 +144,7 @@ const WORDS: &[(&str, bool)] = &[
 ];
 
 /// Parsed like a judge's verdict: a choice that does not repeat the number may be quoted.
-fn first_shown_is_preferred(said: &RawJudgeReply) -> Option<bool> {
+fn reply_prefers_first_shown(said: &RawJudgeReply) -> Option<bool> {
     let wanted = RequiredAnswerKeys {
         number: said.number,
         keys: &["better"],

@@ -20,7 +20,7 @@ use super::label_file::{LabelledAnswer, LabelledAnswerSet, LabelledPair};
 use super::recorded_reply::{RawJudgeReply, RecordedJudgeReply, RecordedPairChoice};
 use super::reply_record::{RecordedReplies, model_and_request_digest};
 use super::statistics::{AnswerSide, NoJudgeVerdictReason};
-use crate::judge::verdict_request::{self, JudgePromptOrder};
+use crate::judge::verdict_request::{self, JudgeRequestAnswerOrder};
 use crate::judge::{JudgeDefinition, JudgeInstructionFile, add_judge_usage, choose_judge_model};
 
 /// Questions asked at once: as many as providers allow a new account.
@@ -196,7 +196,7 @@ impl SharedCalibrationContext<'_> {
                 |quotes| verdict_request::verdict_request(&judge, &item.case, quotes, order);
             self.fetch_judge_reply(&name, &item.id, &request)
         };
-        let Some(first) = ask(JudgePromptOrder::RequestFirst)? else {
+        let Some(first) = ask(JudgeRequestAnswerOrder::RequestFirst)? else {
             return Ok(RecordedJudgeReply::NoVerdict(
                 NoJudgeVerdictReason::Unanswered,
             ));
@@ -210,7 +210,7 @@ impl SharedCalibrationContext<'_> {
             ));
         };
         if judge.is_near_min_score(&said) {
-            let Some(second) = ask(JudgePromptOrder::AnswerFirst)? else {
+            let Some(second) = ask(JudgeRequestAnswerOrder::AnswerFirst)? else {
                 return Ok(RecordedJudgeReply::NoVerdict(
                     NoJudgeVerdictReason::Unanswered,
                 ));

@@ -26,7 +26,7 @@ pub(super) fn verdict_calibration_shortfalls(
     verdicts: &JudgeVerdictStatistics,
 ) -> Vec<CalibrationShortfall> {
     find_calibration_shortfalls(
-        verdicts.labels_with_verdict_count(),
+        verdicts.judged_label_count(),
         verdicts.agreement,
         &[verdicts.kappa],
     )

@@ -144,7 +144,7 @@ impl JudgeVerdictStatistics {
     }
 
     /// Returns the number of labels with a verdict.
-    pub fn labels_with_verdict_count(&self) -> u64 {
+    pub fn judged_label_count(&self) -> u64 {
         self.table.iter().flatten().sum()
     }
 }

@@ -32,7 +32,7 @@ fn run_first_hour_case(
             .iter()
             .find(|program| !command_succeeds(program))
         {
-            report.print_case_note(&format!(
+            report.print_probe_case_note(&format!(
                 "-- {}: left out, {missing} is not here",
                 project.name
             ));
@@ -56,7 +56,7 @@ fn probe_first_hour_on_project(
     report: &mut ProbeCaseReport,
     project: &SampleProject,
 ) -> Result<String> {
-    report.print_case_note(&format!("-- {}", project.name));
+    report.print_probe_case_note(&format!("-- {}", project.name));
     let edit = |old: &str, new: &str| {
         vec![ScriptedModelAction::Replace {
             path: project.source.to_owned(),

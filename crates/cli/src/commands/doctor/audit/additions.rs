@@ -6,7 +6,7 @@ use checkrein_runtime::durable_file;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{AgentSetupKind, DoctorAuditReport, StopControlTier};
+use super::{AgentSetupKind, DoctorAuditReport, StopCriterionTier};
 use crate::detect::{self, RepoFiles};
 use crate::locate::CONFIG;
 
@@ -34,7 +34,7 @@ pub(super) enum SuggestedEditKind {
 }
 
 impl SuggestedEditKind {
-    pub(super) fn suggested_edit_instruction(&self) -> String {
+    pub(super) fn suggested_edit_verb_phrase(&self) -> String {
         match self {
             SuggestedEditKind::Create => "Write".to_owned(),
             SuggestedEditKind::Append => "Add to the end of".to_owned(),
@@ -48,7 +48,7 @@ impl SuggestedEditKind {
 /// Lines to add.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct AuditSuggestedAddition {
-    pub(super) tiers: Vec<StopControlTier>,
+    pub(super) tiers: Vec<StopCriterionTier>,
     pub(super) file: String,
     pub(super) how: SuggestedEditKind,
     pub(super) text: String,
@@ -60,7 +60,7 @@ pub(super) struct AuditSuggestedAddition {
 pub(super) fn audit_additions_for_empty_tiers(
     root: &Path,
     found: &DoctorAuditReport,
-    empty: &[StopControlTier],
+    empty: &[StopCriterionTier],
 ) -> Vec<AuditSuggestedAddition> {
     let lacks = |tier| empty.contains(&tier);
     // Hooks go to an agent that is set up here, else to one that a script starts headless.
@@ -77,7 +77,7 @@ pub(super) fn audit_additions_for_empty_tiers(
     .find_map(|kind| found.agent_setups_of_kind(kind).next());
     let mut additions = Vec::new();
     // Checkrein sees no calls of a person's own program, which has to ask people itself.
-    let by_rules = lacks(StopControlTier::Human) && (program.is_none() || hooked.is_some());
+    let by_rules = lacks(StopCriterionTier::Human) && (program.is_none() || hooked.is_some());
     additions.extend(suggested_config_addition(
         root,
         found,
@@ -87,7 +87,7 @@ pub(super) fn audit_additions_for_empty_tiers(
     ));
     if by_rules {
         additions.push(AuditSuggestedAddition {
-            tiers: vec![StopControlTier::Human],
+            tiers: vec![StopCriterionTier::Human],
             file: RULES_FILE.to_owned(),
             how: SuggestedEditKind::Create,
             text: RULES.to_owned(),
@@ -97,12 +97,12 @@ pub(super) fn audit_additions_for_empty_tiers(
     // Hooks bring the hard and the soft tier, and rules need them to see commands. They do
     // nothing for the lazy tier.
     if !found.has_own_hooks
-        && (lacks(StopControlTier::Hard) || lacks(StopControlTier::Soft) || by_rules)
+        && (lacks(StopCriterionTier::Hard) || lacks(StopCriterionTier::Soft) || by_rules)
     {
-        let tiers: Vec<StopControlTier> = empty
+        let tiers: Vec<StopCriterionTier> = empty
             .iter()
             .copied()
-            .filter(|tier| *tier != StopControlTier::Lazy)
+            .filter(|tier| *tier != StopCriterionTier::Lazy)
             .collect();
         match hooked {
             Some(AgentSetupKind::ClaudeCode) => {
@@ -145,8 +145,8 @@ pub(super) fn audit_additions_for_empty_tiers(
                     then: None,
                 })
         };
-        additions.extend(inside(StopControlTier::Lazy));
-        additions.extend(inside(StopControlTier::Human));
+        additions.extend(inside(StopCriterionTier::Lazy));
+        additions.extend(inside(StopCriterionTier::Human));
     }
     additions
 }
@@ -155,7 +155,7 @@ pub(super) fn audit_additions_for_empty_tiers(
 fn suggested_config_addition(
     root: &Path,
     found: &DoctorAuditReport,
-    empty: &[StopControlTier],
+    empty: &[StopCriterionTier],
     by_rules: bool,
     program: Option<&str>,
 ) -> Option<AuditSuggestedAddition> {
@@ -165,15 +165,15 @@ fn suggested_config_addition(
     let (mut tiers, mut text) = (Vec::new(), String::new());
     // A check that exists but gets no stops needs hooks, and no second check.
     let has_check = found.entries.iter().any(|filling| {
-        filling.tier == StopControlTier::Hard && filling.what.starts_with("check '")
+        filling.tier == StopCriterionTier::Hard && filling.what.starts_with("check '")
     });
     // With a config there are caps already, be it the defaults.
-    if empty.contains(&StopControlTier::Soft) && there.is_none() {
-        tiers.push(StopControlTier::Soft);
+    if empty.contains(&StopCriterionTier::Soft) && there.is_none() {
+        tiers.push(StopCriterionTier::Soft);
         text.push_str("[caps]\nwall_clock = \"1h\"\nattempts = 3\n\n");
     }
     if by_rules {
-        tiers.push(StopControlTier::Human);
+        tiers.push(StopCriterionTier::Human);
         let open = there
             .as_deref()
             .is_some_and(|text| text.lines().any(|line| line.trim() == "[policy]"));
@@ -187,8 +187,8 @@ fn suggested_config_addition(
             text.push_str(&format!("[policy]\n{rules}"));
         }
     }
-    if empty.contains(&StopControlTier::Hard) && !has_check {
-        tiers.push(StopControlTier::Hard);
+    if empty.contains(&StopCriterionTier::Hard) && !has_check {
+        tiers.push(StopCriterionTier::Hard);
         text.push_str(&format!(
             "[[verifier]]\nname = \"tests\"\nrun = {}\n",
             json!(suggested_check_command(root, program))
@@ -244,7 +244,7 @@ fn suggested_check_command(root: &Path, program: Option<&str>) -> String {
 }
 
 fn proposed_hooks_for_settings(
-    tiers: Vec<StopControlTier>,
+    tiers: Vec<StopCriterionTier>,
     file: &str,
     entry: fn(&str, u32) -> Value,
 ) -> AuditSuggestedAddition {
@@ -291,7 +291,7 @@ fn suggested_agent_loop_code_line(
     kind: &AgentSetupKind,
     file: &str,
     text: &str,
-    tier: StopControlTier,
+    tier: StopCriterionTier,
 ) -> Option<(SuggestedEditKind, String)> {
     let python = file.ends_with(".py");
     let shell = file.ends_with(".sh") || file.ends_with(".bash");
@@ -305,14 +305,14 @@ fn suggested_agent_loop_code_line(
         .find(|(_, line)| super::program_scan::is_loop_start_line(line))?;
     let indent: String = line.chars().take_while(|c| c.is_whitespace()).collect();
     let code = match tier {
-        StopControlTier::Human if python => "if input(\"go on? [y/N] \") != \"y\": break",
-        StopControlTier::Human if shell => {
+        StopCriterionTier::Human if python => "if input(\"go on? [y/N] \") != \"y\": break",
+        StopCriterionTier::Human if shell => {
             "printf 'go on? [y/N] '; read -r yes; [ \"$yes\" = y ] || break"
         }
-        StopControlTier::Lazy if python => {
+        StopCriterionTier::Lazy if python => {
             "if \"reply\" in locals() and reply.stop_reason == \"end_turn\": break  # reply: what the model said last"
         }
-        StopControlTier::Lazy if shell => {
+        StopCriterionTier::Lazy if shell => {
             "case \"$reply\" in *'\"DONE\"'*) break ;; esac  # reply: what the model said last"
         }
         _ => return None,
@@ -329,11 +329,14 @@ fn suggested_agent_loop_code_line(
 }
 
 /// Returns a line to add where the graph is made.
-fn langgraph_line_to_add(text: &str, tier: StopControlTier) -> Option<(SuggestedEditKind, String)> {
+fn langgraph_line_to_add(
+    text: &str,
+    tier: StopCriterionTier,
+) -> Option<(SuggestedEditKind, String)> {
     let word = match tier {
-        StopControlTier::Human => ".compile(",
-        StopControlTier::Lazy => "StateGraph(",
-        StopControlTier::Hard | StopControlTier::Soft => return None,
+        StopCriterionTier::Human => ".compile(",
+        StopCriterionTier::Lazy => "StateGraph(",
+        StopCriterionTier::Hard | StopCriterionTier::Soft => return None,
     };
     let (at, line) = text
         .lines()
@@ -346,7 +349,7 @@ fn langgraph_line_to_add(text: &str, tier: StopControlTier) -> Option<(Suggested
     );
     let code = match tier {
         // The graph needs a checkpointer as well, or nothing can be resumed.
-        StopControlTier::Human => format!("{name}.interrupt_before_nodes = [\"tools\"]"),
+        StopCriterionTier::Human => format!("{name}.interrupt_before_nodes = [\"tools\"]"),
         _ => format!(
             "{name}.add_conditional_edges(\"agent\", tools_condition)  # from langgraph.prebuilt"
         ),

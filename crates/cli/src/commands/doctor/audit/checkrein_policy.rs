@@ -4,10 +4,10 @@
 use checkrein_core::policy::{self, Policy};
 use checkrein_execpolicy::RuleSet;
 
-use super::{AgentSetupKind, DoctorAuditReport, StopControlTier};
+use super::{AgentSetupKind, DoctorAuditReport, StopCriterionTier};
 use crate::locate::{CONFIG, ProjectLocation};
 
-pub(super) fn audit_tiers_of_checkrein_policy(
+pub(super) fn audit_stop_criteria_of_policy(
     located: &ProjectLocation,
     policy: &Policy,
     found: &mut DoctorAuditReport,
@@ -41,23 +41,23 @@ pub(super) fn audit_tiers_of_checkrein_policy(
         match (policy.is_required_verifier(&spec.name), applies) {
             (true, true) if spec.tier == policy::VerifierTier::Person => {
                 found.record_stop_control_for_tier(
-                    StopControlTier::Human,
+                    StopCriterionTier::Human,
                     format!("a person looks: '{name}'{under}"),
                     place,
                 );
             }
             (true, true) => found.record_stop_control_for_tier(
-                StopControlTier::Hard,
+                StopCriterionTier::Hard,
                 format!("check '{name}'{under}"),
                 place,
             ),
             (true, false) => found.add_audit_near_miss(
-                StopControlTier::Hard,
+                StopCriterionTier::Hard,
                 format!("check '{name}': no hook hands stops to it"),
                 place,
             ),
             (false, _) => found.add_audit_near_miss(
-                StopControlTier::Hard,
+                StopCriterionTier::Hard,
                 format!("'{name}' is advisory"),
                 place,
             ),
@@ -68,14 +68,14 @@ pub(super) fn audit_tiers_of_checkrein_policy(
     }
     if found.has_own_hooks {
         found.record_stop_control_for_tier(
-            StopControlTier::Soft,
+            StopCriterionTier::Soft,
             "caps on tokens, time, calls, rounds",
             place,
         );
         let detectors = policy.loops.detectors.len();
         if detectors > 0 {
             found.record_stop_control_for_tier(
-                StopControlTier::Soft,
+                StopCriterionTier::Soft,
                 format!("{detectors} loop detectors"),
                 place,
             );
@@ -84,11 +84,15 @@ pub(super) fn audit_tiers_of_checkrein_policy(
         if RuleSet::deserialize_rule_set(&policy.rules)
             .is_ok_and(|rules| rules.has_prompting_rule())
         {
-            found.record_stop_control_for_tier(StopControlTier::Human, "rules that prompt", place);
+            found.record_stop_control_for_tier(
+                StopCriterionTier::Human,
+                "rules that prompt",
+                place,
+            );
         }
     } else {
         found.record_stop_control_for_tier(
-            StopControlTier::Soft,
+            StopCriterionTier::Soft,
             format!("caps on attempts and time{under}"),
             place,
         );
@@ -96,7 +100,7 @@ pub(super) fn audit_tiers_of_checkrein_policy(
     // With an agent set up besides, its own settings fill the lazy tier.
     if located.repo_config.is_some() && found.setups.len() == 1 {
         found.record_stop_control_for_tier(
-            StopControlTier::Lazy,
+            StopCriterionTier::Lazy,
             "the agent's own end, asked last",
             place,
         );

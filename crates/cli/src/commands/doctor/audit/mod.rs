@@ -33,27 +33,27 @@ const TIERS: &str =
 /// A tier that can end the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum StopControlTier {
+pub(super) enum StopCriterionTier {
     Hard,
     Soft,
     Lazy,
     Human,
 }
 
-impl StopControlTier {
-    const ALL: [StopControlTier; 4] = [
-        StopControlTier::Hard,
-        StopControlTier::Soft,
-        StopControlTier::Lazy,
-        StopControlTier::Human,
+impl StopCriterionTier {
+    const ALL: [StopCriterionTier; 4] = [
+        StopCriterionTier::Hard,
+        StopCriterionTier::Soft,
+        StopCriterionTier::Lazy,
+        StopCriterionTier::Human,
     ];
 
     fn as_str(self) -> &'static str {
         match self {
-            StopControlTier::Hard => "hard",
-            StopControlTier::Soft => "soft",
-            StopControlTier::Lazy => "lazy",
-            StopControlTier::Human => "human",
+            StopCriterionTier::Hard => "hard",
+            StopCriterionTier::Soft => "soft",
+            StopCriterionTier::Lazy => "lazy",
+            StopCriterionTier::Human => "human",
         }
     }
 }
@@ -95,8 +95,8 @@ pub(super) struct AuditedAgentSetup {
 
 /// Something that belongs to a tier.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct StopControlTierMatch {
-    pub(super) tier: StopControlTier,
+pub(super) struct AuditedStopCriterion {
+    pub(super) tier: StopCriterionTier,
     pub(super) what: String,
     /// `file` or `file:line`.
     #[serde(rename = "where")]
@@ -109,7 +109,7 @@ pub(super) struct StopControlTierMatch {
 #[derive(Debug, Default)]
 pub(super) struct DoctorAuditReport {
     pub(super) setups: Vec<AuditedAgentSetup>,
-    pub(super) entries: Vec<StopControlTierMatch>,
+    pub(super) entries: Vec<AuditedStopCriterion>,
     /// Whether hooks of ours get an agent's calls and stops.
     pub(super) has_own_hooks: bool,
     /// Whether a script starts its agent with `checkrein run`.
@@ -132,7 +132,7 @@ impl DoctorAuditReport {
 
     pub(super) fn record_stop_control_for_tier(
         &mut self,
-        tier: StopControlTier,
+        tier: StopCriterionTier,
         what: impl Into<String>,
         place: impl Into<String>,
     ) {
@@ -142,7 +142,7 @@ impl DoctorAuditReport {
     /// Records what is worth naming although it does not fill the tier.
     pub(super) fn add_audit_near_miss(
         &mut self,
-        tier: StopControlTier,
+        tier: StopCriterionTier,
         what: impl Into<String>,
         place: impl Into<String>,
     ) {
@@ -151,12 +151,12 @@ impl DoctorAuditReport {
 
     fn add_audit_tier_entry(
         &mut self,
-        tier: StopControlTier,
+        tier: StopCriterionTier,
         what: impl Into<String>,
         place: impl Into<String>,
         counts: bool,
     ) {
-        self.entries.push(StopControlTierMatch {
+        self.entries.push(AuditedStopCriterion {
             tier,
             what: what.into(),
             place: place.into(),
@@ -164,7 +164,7 @@ impl DoctorAuditReport {
         });
     }
 
-    fn has_stop_control_of_tier(&self, tier: StopControlTier) -> bool {
+    fn has_stop_control_of_tier(&self, tier: StopCriterionTier) -> bool {
         self.entries
             .iter()
             .any(|filling| filling.tier == tier && filling.counts)
@@ -195,11 +195,11 @@ pub(super) fn run_audit(located: &ProjectLocation, as_json: bool) -> Result<(), 
     let mut found = DoctorAuditReport::default();
     // The policy comes last: whether its checks count depends on the hooks and scripts found
     // before.
-    settings::audit_tiers_in_agent_settings(root, &mut found);
+    settings::audit_agent_settings(root, &mut found);
     program_scan::find_agent_loops_in_code(root, &mut found);
-    checkrein_policy::audit_tiers_of_checkrein_policy(located, &policy, &mut found);
+    checkrein_policy::audit_stop_criteria_of_policy(located, &policy, &mut found);
     // Near misses fill no tier.
-    let empty: Vec<StopControlTier> = StopControlTier::ALL
+    let empty: Vec<StopCriterionTier> = StopCriterionTier::ALL
         .into_iter()
         .filter(|tier| !found.has_stop_control_of_tier(*tier))
         .collect();
@@ -216,10 +216,10 @@ fn doctor_audit_json(
     found: &DoctorAuditReport,
     additions: &[AuditSuggestedAddition],
 ) -> serde_json::Value {
-    let tiers: Vec<serde_json::Value> = StopControlTier::ALL
+    let tiers: Vec<serde_json::Value> = StopCriterionTier::ALL
         .into_iter()
         .map(|tier| {
-            let by: Vec<&StopControlTierMatch> = found
+            let by: Vec<&AuditedStopCriterion> = found
                 .entries
                 .iter()
                 .filter(|filling| filling.tier == tier)
@@ -233,7 +233,7 @@ fn doctor_audit_json(
 fn print_doctor_audit(
     root: &Path,
     found: &DoctorAuditReport,
-    empty: &[StopControlTier],
+    empty: &[StopCriterionTier],
     additions: &[AuditSuggestedAddition],
 ) {
     if found.setups.is_empty() {
@@ -250,8 +250,8 @@ fn print_doctor_audit(
     ui::print_output_wrapped(StyledLine::line_from_styled_text(Paint::Dim, TIERS), 0);
     let head = format!("{:<6} {:<52} {}", "TIER", "FILLED BY", "WHERE");
     ui::print_output_line(StyledLine::line_from_styled_text(Paint::Dim, &head));
-    for tier in StopControlTier::ALL {
-        let rows: Vec<&StopControlTierMatch> = found
+    for tier in StopCriterionTier::ALL {
+        let rows: Vec<&AuditedStopCriterion> = found
             .entries
             .iter()
             .filter(|filling| filling.tier == tier)
@@ -284,7 +284,7 @@ fn print_doctor_audit(
         let tiers: Vec<&str> = addition.tiers.iter().map(|tier| tier.as_str()).collect();
         let head = format!(
             "{} {}",
-            addition.how.suggested_edit_instruction(),
+            addition.how.suggested_edit_verb_phrase(),
             addition.file
         );
         let head = StyledLine::line_from_styled_text(Paint::Strong, &head);

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::text_files::{self, AuditedTextFile};
-use super::{AgentSetupKind, DoctorAuditReport, StopControlTier};
+use super::{AgentSetupKind, DoctorAuditReport, StopCriterionTier};
 
 const ENDINGS: &[&str] = &[
     "py", "js", "mjs", "cjs", "ts", "mts", "rs", "go", "rb", "sh", "bash", "yaml", "yml", "toml",
@@ -170,7 +170,7 @@ fn audit_code_file_for_agent_loops(file: &AuditedTextFile, found: &mut DoctorAud
     }
     for (line, cap) in caps {
         found.record_stop_control_for_tier(
-            StopControlTier::Soft,
+            StopCriterionTier::Soft,
             cap,
             format!("{}:{line}", file.name),
         );
@@ -181,14 +181,14 @@ fn audit_code_file_for_agent_loops(file: &AuditedTextFile, found: &mut DoctorAud
     }
     if let Some((line, word)) = earliest_word_in_file(file, MODEL_END_SIGNS) {
         found.record_stop_control_for_tier(
-            StopControlTier::Lazy,
+            StopCriterionTier::Lazy,
             format!("the model's last word ({word})"),
             format!("{}:{line}", file.name),
         );
     }
     if let Some((line, word)) = earliest_word_in_file(file, PERSON_ASKED_SIGNS) {
         found.record_stop_control_for_tier(
-            StopControlTier::Human,
+            StopCriterionTier::Human,
             format!("a person is asked ({})", word.trim_end_matches('(')),
             format!("{}:{line}", file.name),
         );

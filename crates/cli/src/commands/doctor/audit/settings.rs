@@ -5,11 +5,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{AgentSetupKind, DoctorAuditReport, StopControlTier};
-use crate::commands::doctor::agents::{self, DoctorAgent, SettingsFile, SettingsScope};
+use super::{AgentSetupKind, DoctorAuditReport, StopCriterionTier};
+use crate::commands::doctor::agents::{self, InspectableAgent, SettingsFile, SettingsScope};
 use crate::commands::doctor::hook_entry;
 
-pub(super) fn audit_tiers_in_agent_settings(root: &Path, found: &mut DoctorAuditReport) {
+pub(super) fn audit_agent_settings(root: &Path, found: &mut DoctorAuditReport) {
     for agent in agents::ALL {
         for settings in agent.settings_files(root) {
             audit_agent_settings_file(agent, &settings, root, found);
@@ -18,7 +18,7 @@ pub(super) fn audit_tiers_in_agent_settings(root: &Path, found: &mut DoctorAudit
 }
 
 fn audit_agent_settings_file(
-    agent: &DoctorAgent,
+    agent: &InspectableAgent,
     settings: &SettingsFile,
     root: &Path,
     found: &mut DoctorAuditReport,
@@ -33,7 +33,7 @@ fn audit_agent_settings_file(
     } else {
         AgentSetupKind::ClaudeCode
     };
-    let json = settings.settings_json();
+    let json = settings.parsed_settings();
     let mut ours = false;
     for (event, handler) in hook_handlers(json) {
         if hook_entry::is_checkrein_handler(handler, agent.name) {
@@ -51,21 +51,21 @@ fn audit_agent_settings_file(
         match (event, word("type")) {
             ("Stop", Some("command" | "http")) if is_check_command(&what) => {
                 found.record_stop_control_for_tier(
-                    StopControlTier::Hard,
+                    StopCriterionTier::Hard,
                     format!("another tool at Stop: {what}"),
                     &place,
                 );
             }
             ("Stop", Some("command" | "http")) => {
                 found.add_audit_near_miss(
-                    StopControlTier::Hard,
+                    StopCriterionTier::Hard,
                     format!("no check, it seems: {what}"),
                     &place,
                 );
             }
             ("Stop", Some("prompt" | "agent")) => {
                 found.add_audit_near_miss(
-                    StopControlTier::Hard,
+                    StopCriterionTier::Hard,
                     format!("only a model's word at Stop: {what}"),
                     &place,
                 );
@@ -73,7 +73,7 @@ fn audit_agent_settings_file(
             // A hook before tools can forbid commands, but no claim of done reaches it.
             ("PreToolUse", _) => {
                 found.add_audit_near_miss(
-                    StopControlTier::Hard,
+                    StopCriterionTier::Hard,
                     format!("gates commands, not done: {what}"),
                     &place,
                 );
@@ -90,13 +90,13 @@ fn audit_agent_settings_file(
     }
     found.record_agent_setup_found(kind, &place);
     found.record_stop_control_for_tier(
-        StopControlTier::Lazy,
+        StopCriterionTier::Lazy,
         format!("{}'s own end of turn", agent.label),
         &place,
     );
     let asks = json.pointer("/permissions/ask").and_then(Value::as_array);
     if asks.is_some_and(|rules| !rules.is_empty()) {
-        found.record_stop_control_for_tier(StopControlTier::Human, "permissions.ask", &place);
+        found.record_stop_control_for_tier(StopCriterionTier::Human, "permissions.ask", &place);
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{
     CanaryAgent, CanaryTempEnvironment, HooksTrustedByPerson, SettingsFile,
-    loopback_proxy_environment, settings_copy, write_file_creating_folders,
+    scripted_model_proxy_variables, settings_copy, write_file_creating_folders,
 };
 use crate::commands::doctor::agents::SettingsScope;
 
@@ -37,7 +37,7 @@ impl CanaryAgent for ClaudeCodeCanary {
                 SettingsScope::Local => (&scene.repo, "settings.local.json"),
             };
             if let Some(copy) = settings_copy::settings_with_only_checkrein_hooks(
-                one.settings_json(),
+                one.parsed_settings(),
                 "claude-code",
                 one.scope,
                 &scene.inspected_repo,
@@ -58,7 +58,7 @@ impl CanaryAgent for ClaudeCodeCanary {
     fn canary_environment(&self, scene: &CanaryTempEnvironment) -> Vec<(&'static str, OsString)> {
         let base = scene.model.base_url();
         // The proxy variables lead all traffic to the scripted model, which lets nothing out.
-        let mut all = loopback_proxy_environment(&base);
+        let mut all = scripted_model_proxy_variables(&base);
         all.extend(
             [
                 ("ANTHROPIC_BASE_URL", base.as_str()),

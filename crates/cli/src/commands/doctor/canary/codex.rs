@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{
     CanaryAgent, CanaryTempEnvironment, HooksTrustedByPerson, SettingsFile,
-    loopback_proxy_environment, settings_copy, write_file_creating_folders,
+    scripted_model_proxy_variables, settings_copy, write_file_creating_folders,
 };
 use crate::commands::doctor::agents::SettingsScope;
 
@@ -38,7 +38,7 @@ impl CanaryAgent for CodexHookFiringCanary {
                 SettingsScope::Project | SettingsScope::Local => &scene.repo,
             };
             if let Some(copy) = settings_copy::settings_with_only_checkrein_hooks(
-                one.settings_json(),
+                one.parsed_settings(),
                 "codex",
                 one.scope,
                 &scene.inspected_repo,
@@ -76,7 +76,7 @@ impl CanaryAgent for CodexHookFiringCanary {
     }
 
     fn canary_environment(&self, scene: &CanaryTempEnvironment) -> Vec<(&'static str, OsString)> {
-        let mut all = loopback_proxy_environment(&scene.model.base_url());
+        let mut all = scripted_model_proxy_variables(&scene.model.base_url());
         all.push(("SCRIPTED_KEY", OsString::from("scripted-model-has-no-key")));
         all
     }

@@ -150,7 +150,7 @@ fn run_canary(
     command.args(canary.canary_agent_arguments("Do the canary task."));
     scene.set_clean_environment(&mut command, canary.canary_environment(&scene));
     let ran = bounded_run::run_command_with_timeout(command, CANARY_TIMEOUT, scene.folder.path())?;
-    if signals::is_interrupted_by_signal() {
+    if signals::is_process_cancelled() {
         // An interrupted canary proves nothing, in either direction.
         return Err(std::io::Error::other("interrupted; nothing was changed"));
     }
@@ -286,7 +286,7 @@ fn make_empty_git_repository(folder: &Path) -> Result<()> {
 }
 
 /// Returns the variables that lead an agent's traffic to the scripted model.
-fn loopback_proxy_environment(base: &str) -> Vec<(&'static str, OsString)> {
+fn scripted_model_proxy_variables(base: &str) -> Vec<(&'static str, OsString)> {
     [
         ("HTTPS_PROXY", base),
         ("HTTP_PROXY", base),
@@ -376,7 +376,7 @@ fn collect_canary_observations(
     let row = scene.recorded_task();
     let ending = row
         .as_ref()
-        .and_then(lookup::task_row_transition)
+        .and_then(lookup::ending_of_task_row)
         .map(|ending| explanations::transition_text(&ending));
     sights.push(sight(
         "it is recorded: three calls, two stops, task_complete",
