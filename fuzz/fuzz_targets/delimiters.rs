@@ -96,7 +96,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let kinds = [
         (
-            veto::build_veto_question_for_call(None, None, call),
+            veto::build_model_question_about_call(None, None, call),
             "call",
             &["tool", "arguments"][..],
         ),

@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     let mut reader = findings::FindingReader::new(Path::new("/repo"));
     text.lines()
-        .for_each(|line| reader.parse_finding_line(line));
+        .for_each(|line| reader.scan_line_for_findings(line));
     let (found, all) = reader.into_findings_and_total();
     assert!(found.len() <= MAX_FINDINGS && all as usize >= found.len());
 });

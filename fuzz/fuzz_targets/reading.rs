@@ -30,12 +30,12 @@ fuzz_target!(|text: &str| {
     if answer.answer_repeats_request_number() {
         assert!(text.contains("48213947"), "signed by nobody");
     }
-    if let Ok(share) = answer.thousandths_field("confidence") {
+    if let Ok(share) = answer.answer_thousandths_field("confidence") {
         assert!(share <= 1000);
     }
     let word = answer.enum_field_value("verdict", WORDS);
     let _ = (
-        answer.object_field("new_args"),
+        answer.object_valued_field("new_args"),
         answer.answer_json_field("x"),
     );
     if let Some(reason) = answer.answer_text_field("reason") {

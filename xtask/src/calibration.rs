@@ -140,7 +140,7 @@ fn compare_with_llmbar_results(
     let stages = read_json_file(&config)?;
     for (at, instance) in instances.iter().enumerate() {
         sum.answers += 2;
-        match verify_llmbar_recorded_choices(instance, &stages) {
+        match verify_llmbar_choices_by_texts(instance, &stages) {
             Ok(read) => sum.read += read,
             Err(what) => {
                 sum.differing
@@ -246,7 +246,7 @@ fn read_json_file(path: &Path) -> Result<Value, String> {
 
 /// Reads the texts of the last stage by its patterns and compares them with the recorded choices.
 /// Returns the number of texts; an evaluator that rates each output alone has none.
-fn verify_llmbar_recorded_choices(instance: &Value, stages: &Value) -> Result<u64, String> {
+fn verify_llmbar_choices_by_texts(instance: &Value, stages: &Value) -> Result<u64, String> {
     let results = instance["results"].as_array().ok_or("no results")?;
     let last = results.last().ok_or("no results")?;
     // Ratings of single outputs: the choice follows from two numbers, not from a text.
@@ -260,7 +260,7 @@ fn verify_llmbar_recorded_choices(instance: &Value, stages: &Value) -> Result<u6
         let mut said = None;
         for winner in ["1", "2"] {
             let pattern = patterns[winner].as_str().ok_or("no pattern")?;
-            if said.is_none() && matches_llmbar_pattern(pattern, text.trim())? {
+            if said.is_none() && reply_matches_llmbar_pattern(pattern, text.trim())? {
                 said = Some(winner);
             }
         }
@@ -281,7 +281,7 @@ fn verify_llmbar_recorded_choices(instance: &Value, stages: &Value) -> Result<u6
 }
 
 /// Matches one of the two forms of pattern that LLMBar's configs have.
-fn matches_llmbar_pattern(pattern: &str, text: &str) -> Result<bool, String> {
+fn reply_matches_llmbar_pattern(pattern: &str, text: &str) -> Result<bool, String> {
     let plain = |pattern: &str| pattern.replace('\\', "");
     if let Some(start) = pattern.strip_prefix("(?:^|\\n) ?") {
         let start = plain(start);

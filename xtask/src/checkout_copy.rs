@@ -83,7 +83,7 @@ impl CheckoutCopy {
     }
 
     /// Returns the folder in which the copy is built.
-    pub(crate) fn cargo_target_folder(&self) -> &Path {
+    pub(crate) fn cargo_target_of_copy(&self) -> &Path {
         &self.target
     }
 

@@ -52,7 +52,7 @@ pub(crate) fn run_renames_command(arguments: &[String]) -> Result<ExitCode, Stri
     }
     let mut failed = false;
     for revision in &revisions {
-        let subject = git(root, &["log", "-1", "--format=%h %s", revision])?;
+        let subject = run_git(root, &["log", "-1", "--format=%h %s", revision])?;
         let mut differences = changed_golden_files(root, revision)?;
         differences.extend(changed_serde_or_clap_names(root, revision)?);
         // The tests have to be built, so they run only where the quick comparisons find nothing.
@@ -80,7 +80,7 @@ pub(crate) fn run_renames_command(arguments: &[String]) -> Result<ExitCode, Stri
 fn changed_golden_files(root: &Path, revision: &str) -> Result<Vec<String>, String> {
     let before = format!("{revision}^");
     let names = ["diff", "--name-only", &before, revision, "--", GOLDEN_FILES];
-    let names = git(root, &names)?;
+    let names = run_git(root, &names)?;
     Ok(names
         .lines()
         .map(|name| format!("golden file {name}"))
@@ -101,7 +101,7 @@ fn changed_serde_or_clap_names(root: &Path, revision: &str) -> Result<Vec<String
         "*.rs",
     ];
     let mut differences = Vec::new();
-    for line in git(root, &listed)?.lines() {
+    for line in run_git(root, &listed)?.lines() {
         let fields: Vec<&str> = line.split('\t').collect();
         // A moved file has two paths; its names must be the same in both.
         let (old, new) = match fields.as_slice() {
@@ -130,15 +130,15 @@ fn serde_and_clap_names_at_revision(
     path: &str,
 ) -> Result<Vec<String>, String> {
     // A file that does not exist at that revision writes no names.
-    let Ok(text) = git(root, &["show", &format!("{revision}:{path}")]) else {
+    let Ok(text) = run_git(root, &["show", &format!("{revision}:{path}")]) else {
         return Ok(Vec::new());
     };
-    serde_and_clap_names(&text).map_err(|error| format!("{revision}:{path}: {error}"))
+    serialized_and_cli_names(&text).map_err(|error| format!("{revision}:{path}: {error}"))
 }
 
 /// Returns the names that serde and clap make of the fields and variants of a file, in its order:
 /// what an attribute says, or the name in the code with the rule that applies to it.
-fn serde_and_clap_names(text: &str) -> Result<Vec<String>, syn::Error> {
+fn serialized_and_cli_names(text: &str) -> Result<Vec<String>, syn::Error> {
     let mut names = Vec::new();
     collect_serde_and_clap_names(&syn::parse_file(text)?.items, &mut names);
     Ok(names)
@@ -258,13 +258,13 @@ fn failed_golden_tests(root: &Path, revision: &str) -> Result<Vec<String>, Strin
     // One worktree serves all revisions, so that each builds only what it changes. `--force` drops
     // whatever a run has left behind.
     if tree.exists() {
-        git(
+        run_git(
             &tree,
             &["checkout", "--quiet", "--force", "--detach", revision],
         )?;
     } else {
         let tree = tree.display().to_string();
-        git(
+        run_git(
             root,
             &["worktree", "add", "--quiet", "--detach", &tree, revision],
         )?;
@@ -288,7 +288,7 @@ fn failed_golden_tests(root: &Path, revision: &str) -> Result<Vec<String>, Strin
     Ok(failed)
 }
 
-fn git(root: &Path, arguments: &[&str]) -> Result<String, String> {
+fn run_git(root: &Path, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new("git")
         .args(arguments)
         .current_dir(root)
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_name_that_serde_or_clap_writes_is_seen_to_change() {
-        let names = |text: &str| serde_and_clap_names(text).unwrap();
+        let names = |text: &str| serialized_and_cli_names(text).unwrap();
         let old = "#[derive(Serialize)] #[serde(rename_all = \"snake_case\")] enum E { Old { #[serde(skip)] a: u8, b: u8 } }";
         assert_eq!(names(old), ["\"snake_case\" Old", " b"]);
         assert_ne!(names(old), names(&old.replace("Old", "New")));

@@ -35,8 +35,7 @@ pub(crate) fn run_simulations(arguments: &[String]) -> Result<ExitCode, String> 
     if options.planted {
         return simulate_planted_bugs(root, &options);
     }
-    let program =
-        build_simulation_program(root, &crate::build::cargo_build_folder(root), options.debug)?;
+    let program = compile_simulator(root, &crate::build::cargo_build_folder(root), options.debug)?;
     if options.story {
         print_simulation_story(&program, options.seed)?;
         return Ok(ExitCode::SUCCESS);
@@ -98,7 +97,7 @@ fn parse_simulate_options(arguments: &[String]) -> Result<SimulationOptions, Str
     Ok(options)
 }
 
-fn build_simulation_program(tree: &Path, target: &Path, debug: bool) -> Result<PathBuf, String> {
+fn compile_simulator(tree: &Path, target: &Path, debug: bool) -> Result<PathBuf, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
     build.args(["build", "--quiet", "--package", "checkrein-simulation"]);
@@ -273,7 +272,7 @@ fn simulate_planted_bugs(root: &Path, options: &SimulationOptions) -> Result<Exi
 }
 
 fn find_planted_bug_by_simulation(copy: &CheckoutCopy, debug: bool) -> Result<String, String> {
-    let program = build_simulation_program(copy.folder_path(), copy.cargo_target_folder(), debug)?;
+    let program = compile_simulator(copy.folder_path(), copy.cargo_target_of_copy(), debug)?;
     let began = Instant::now();
     let ran = run_simulation_seeds(&program, 1, PLANTED_BUG_LIMIT)?;
     let took = began.elapsed().as_secs();

@@ -142,7 +142,7 @@ impl ExpectedHookReplyKind {
 /// stance.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read the message of {agent}: {what} ({place})")]
-pub struct AgentEventError {
+pub struct AgentMessageParseError {
     /// The agent whose message it is.
     pub agent: &'static str,
     /// What kind of event it seems to be.

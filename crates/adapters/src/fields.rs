@@ -1,10 +1,10 @@
 //! Reads a message's fields tolerantly: unknown fields are ignored, an optional field of the wrong
 //! type counts as missing, and a missing field without which nothing can be judged is an
-//! [`AgentEventError`].
+//! [`AgentMessageParseError`].
 
 use serde_json::{Map, Value};
 
-use crate::agent_event::{AgentEventError, AgentEventKind, ExpectedHookReplyKind};
+use crate::agent_event::{AgentEventKind, AgentMessageParseError, ExpectedHookReplyKind};
 use crate::lenient_json;
 
 /// The fields of one message of one agent.
@@ -24,7 +24,7 @@ impl HookMessageFields {
         name: &'static str,
         kind: fn(&str) -> AgentEventKind,
         bytes: &[u8],
-    ) -> Result<Self, AgentEventError> {
+    ) -> Result<Self, AgentMessageParseError> {
         // A broken message often still shows which event it is, and so which form of answer the
         // agent waits for.
         let guess = || find_field_in_broken_json(bytes, name).map(|native| kind(&native));
@@ -34,7 +34,7 @@ impl HookMessageFields {
                 ExpectedHookReplyKind::Unknown,
                 ExpectedHookReplyKind::reply_form_for_event,
             );
-            AgentEventError {
+            AgentMessageParseError {
                 agent,
                 event,
                 what,
@@ -98,9 +98,9 @@ impl HookMessageFields {
     }
 
     /// A text without which the message cannot be judged.
-    pub(crate) fn required_id_field(&self, field: &str) -> Result<&str, AgentEventError> {
+    pub(crate) fn required_id_field(&self, field: &str) -> Result<&str, AgentMessageParseError> {
         self.nonempty_hook_message_field(field)
-            .ok_or_else(|| AgentEventError {
+            .ok_or_else(|| AgentMessageParseError {
                 agent: self.agent,
                 event: Some(self.event),
                 what: if self.map.contains_key(field) {
@@ -125,7 +125,7 @@ impl HookMessageFields {
     }
 
     /// A list; empty if it is missing.
-    pub(crate) fn list_field(&self, field: &str) -> &[Value] {
+    pub(crate) fn hook_message_list_field(&self, field: &str) -> &[Value] {
         self.map
             .get(field)
             .and_then(Value::as_array)
@@ -225,8 +225,8 @@ mod tests {
             (
                 fields.text_field("a"),
                 fields.text_field("b"),
-                fields.list_field("b").len(),
-                fields.list_field("c").len()
+                fields.hook_message_list_field("b").len(),
+                fields.hook_message_list_field("c").len()
             ),
             (None, Some("x"), 0, 1)
         );

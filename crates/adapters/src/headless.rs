@@ -23,7 +23,7 @@ pub trait HeadlessAgent: Sync {
     fn agent_output_reader(&self) -> Box<dyn AgentOutputReader + Send>;
 
     /// Returns where it keeps its conversations, if one has to be read before it is resumed.
-    fn agent_transcripts_folder(&self) -> Option<TranscriptLocation>;
+    fn agent_transcripts_folder(&self) -> Option<TranscriptFolder>;
 
     /// Returns what a conversation had used so far, by its transcript. `None` where the output of a
     /// resumed one tells only what was used since.
@@ -32,7 +32,7 @@ pub trait HeadlessAgent: Sync {
 
 /// A folder of conversations: files that end with the id and `.jsonl`, in folders by date.
 #[derive(Debug, Clone, Copy)]
-pub struct TranscriptLocation {
+pub struct TranscriptFolder {
     /// The variable that names the agent's own folder.
     pub home_variable: &'static str,
     /// That folder, below the home folder, if the variable is not set.

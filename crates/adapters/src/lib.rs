@@ -8,7 +8,7 @@
 //! 2. Make a folder `src/NAME/` with a unit struct that implements [`Adapter`]: one file per
 //!    group of events, with reading and rendering side by side.
 //! 3. Read with `fields`: an optional field of the wrong type is a missing one; only what
-//!    cannot be judged without is an [`AgentEventError`].
+//!    cannot be judged without is an [`AgentMessageParseError`].
 //! 4. Say in [`AgentCapabilities`] what the agent can be told. What it cannot is rendered as the
 //!    next stronger thing it obeys, never as a weaker one.
 //! 5. Render `allow` as no opinion (law 11), and print one JSON object or nothing.
@@ -32,7 +32,7 @@ mod usage_cursor;
 mod wording;
 
 pub use agent_event::{
-    AgentEvent, AgentEventError, AgentEventKind, ExpectedHookReplyKind, TranscriptFile,
+    AgentEvent, AgentEventKind, AgentMessageParseError, ExpectedHookReplyKind, TranscriptFile,
 };
 pub use capabilities::{AgentCapabilities, HookReplyDeadlines};
 pub use claude_code::permissions as claude_permissions;
@@ -62,11 +62,11 @@ pub trait Adapter: Sync {
     /// # Errors
     /// If it cannot be judged. The error says which form of answer the agent waits for, so
     /// that [`Adapter::stance_as_hook_reply`] can still speak its protocol.
-    fn parse_agent_event(
+    fn parse_agent_hook_message(
         &self,
         bytes: &[u8],
         env: EnvLookup<'_>,
-    ) -> Result<AgentEvent, AgentEventError>;
+    ) -> Result<AgentEvent, AgentMessageParseError>;
 
     /// Renders the answer for a decision.
     fn render_decision_reply(

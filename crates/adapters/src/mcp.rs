@@ -10,7 +10,7 @@ use checkrein_core::tool_action::ToolAction;
 use serde_json::{Map, Value};
 
 use crate::tool_call::{AgentToolCall, tool_outcome_digest};
-use crate::wording::{awaiting_approval_text, refusal_with_rewritten_call};
+use crate::wording::{refusal_until_call_approved, refusal_with_rewritten_call};
 
 /// The agent's name of such sessions. The protocol does not say which agent is behind the client.
 pub const AGENT: &str = "mcp";
@@ -126,7 +126,10 @@ impl McpToolCall {
 
     /// Returns the event that the call failed, for this reason.
     pub fn failed_mcp_call_event(&self, why: &str) -> McpInputAndToolAction {
-        self.tool_call_outcome_event(Digest::hash_bytes(why.as_bytes()).to_short_digest(), true)
+        self.tool_call_outcome_event(
+            Digest::hash_bytes(why.as_bytes()).to_eight_byte_digest(),
+            true,
+        )
     }
 
     fn tool_call_outcome_event(
@@ -152,7 +155,7 @@ pub fn refused_call_message(decision: &ToolDecision) -> Option<String> {
         ToolDecision::Rewrite { args, reason } => Some(refusal_with_rewritten_call(reason, args)),
         ToolDecision::Ask {
             reason, approval, ..
-        } => Some(awaiting_approval_text(reason, approval)),
+        } => Some(refusal_until_call_approved(reason, approval)),
         ToolDecision::Deny { reason } => Some(reason.clone()),
         ToolDecision::Halt { reason } => Some(format!("{reason}\n{HALT_NOTE}")),
     }

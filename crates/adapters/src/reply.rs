@@ -45,7 +45,7 @@ impl HookReply {
     }
 
     /// Returns an answer of one JSON object with exit status 0.
-    pub(crate) fn reply_with_json_stdout(value: &serde_json::Value) -> Self {
+    pub(crate) fn json_stdout_reply(value: &serde_json::Value) -> Self {
         Self {
             stdout: format!("{value}\n").into_bytes(),
             ..Self::default()

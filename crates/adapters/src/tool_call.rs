@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// Returns the digest of a tool's name and canonical arguments.
 pub(crate) fn tool_call_digest(tool: &str, args: &Digest) -> EightByteDigest {
-    Digest::hash_parts([tool.as_bytes(), args.as_bytes().as_slice()]).to_short_digest()
+    Digest::hash_parts([tool.as_bytes(), args.as_bytes().as_slice()]).to_eight_byte_digest()
 }
 
 /// Returns the digest of what came back. Fields that only tell how long it took are left out: the
@@ -29,9 +29,9 @@ pub(crate) fn tool_outcome_digest(result: &Value) -> EightByteDigest {
         Value::Object(map) if TIMES.iter().any(|key| map.contains_key(*key)) => {
             let mut map = map.clone();
             map.retain(|key, _| !TIMES.contains(&key.as_str()));
-            Digest::hash_json(&Value::Object(map)).to_short_digest()
+            Digest::hash_json(&Value::Object(map)).to_eight_byte_digest()
         }
-        _ => Digest::hash_json(result).to_short_digest(),
+        _ => Digest::hash_json(result).to_eight_byte_digest(),
     }
 }
 

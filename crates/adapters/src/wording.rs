@@ -18,7 +18,7 @@ pub(crate) fn text_or_fallback_refusal(text: &str) -> &str {
 }
 
 /// Returns a refusal that waits for a person and names the approval.
-pub(crate) fn awaiting_approval_text(reason: &str, approval: &str) -> String {
+pub(crate) fn refusal_until_call_approved(reason: &str, approval: &str) -> String {
     format!(
         "{reason}\ncheckrein: refused until a person approves exactly this call in a terminal of their own: checkrein approve {approval}. Say so and go on with what does not need it; do not try another way to the same end. Once it is approved, make the same call again."
     )

@@ -47,7 +47,7 @@ pub use agent_loop::{
     LoopResult, SelfReflectionConfig, ShellTool, conversation_model_and_errand,
 };
 pub use engine::Engine;
-pub use session::{AnswerUsage, FinalAnswer, Session, ToolCall};
+pub use session::{AnswerUsage, FinalAnswerFacts, Session, ToolCall};
 pub use supervisor::{
     PreToolDecision, PreToolVerifier, ProgressVerifier, StepProgressRating, ToolCallVerdict,
     VerifierConfig, VerifierNetwork, VerifierStats, wrap_tool_with_verifier,

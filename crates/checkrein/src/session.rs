@@ -73,7 +73,7 @@ pub struct AnswerUsage {
 
 /// Facts about the answer in which an agent claims to be done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FinalAnswer {
+pub struct FinalAnswerFacts {
     /// Its tokens and cost.
     pub usage: AnswerUsage,
     /// Whether its output limit cut it.
@@ -109,7 +109,7 @@ impl ToolCall {
 
     fn call_digest(&self) -> checkrein_core::digest::EightByteDigest {
         let args = Digest::hash_json(&self.args);
-        Digest::hash_parts([self.tool.as_bytes(), &args.as_bytes()[..]]).to_short_digest()
+        Digest::hash_parts([self.tool.as_bytes(), &args.as_bytes()[..]]).to_eight_byte_digest()
     }
 }
 
@@ -242,7 +242,7 @@ impl<'a> Session<'a> {
             call: call.call_digest(),
             // The digest is of the result as it was: redaction and middleware must not hide a
             // repeated result from the loop detectors.
-            outcome: Digest::hash_json(result).to_short_digest(),
+            outcome: Digest::hash_json(result).to_eight_byte_digest(),
             error,
             wrote: call.kind == ToolKind::Write && !error,
             tokens: None,
@@ -305,7 +305,12 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If Checkrein itself cannot judge.
     pub fn stop(&self, message: &str) -> Result<(StopDecision, DeliveryOutcome), RuntimeError> {
-        self.deliver_stop(message, FinalAnswer::default(), None, self.next_stop_key())
+        self.deliver_stop(
+            message,
+            FinalAnswerFacts::default(),
+            None,
+            self.next_stop_key(),
+        )
     }
 
     /// Like [`Self::stop`], with facts about the answer that holds the claim.
@@ -315,7 +320,7 @@ impl<'a> Session<'a> {
     pub fn request_stop_with_answer(
         &self,
         message: &str,
-        answer: FinalAnswer,
+        answer: FinalAnswerFacts,
     ) -> Result<(StopDecision, DeliveryOutcome), RuntimeError> {
         self.deliver_stop(message, answer, None, self.next_stop_key())
     }
@@ -326,7 +331,7 @@ impl<'a> Session<'a> {
         &self,
         key: String,
         message: &str,
-        answer: FinalAnswer,
+        answer: FinalAnswerFacts,
     ) -> Result<(StopDecision, DeliveryOutcome), RuntimeError> {
         self.deliver_stop(message, answer, None, key)
     }
@@ -342,7 +347,12 @@ impl<'a> Session<'a> {
         message: &str,
         over: Option<Transition>,
     ) -> Result<(StopDecision, DeliveryOutcome), RuntimeError> {
-        self.deliver_stop(message, FinalAnswer::default(), over, self.next_stop_key())
+        self.deliver_stop(
+            message,
+            FinalAnswerFacts::default(),
+            over,
+            self.next_stop_key(),
+        )
     }
 
     /// Returns whether the required checks of the newest task were about the current tree.
@@ -371,7 +381,7 @@ impl<'a> Session<'a> {
     fn deliver_stop(
         &self,
         message: &str,
-        answer: FinalAnswer,
+        answer: FinalAnswerFacts,
         over: Option<Transition>,
         key: String,
     ) -> Result<(StopDecision, DeliveryOutcome), RuntimeError> {
@@ -474,7 +484,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If the store cannot be written, or somebody else has been writing it for too long.
     pub fn check_writable(&self) -> Result<(), RuntimeError> {
-        self.engine.inner_runtime().check_store_writable(&self.id)
+        self.engine.inner_runtime().ensure_store_writable(&self.id)
     }
 
     fn deliver_input_to_runtime(

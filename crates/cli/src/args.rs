@@ -475,14 +475,14 @@ pub(crate) struct PatchArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PatchSubcommand {
     /// Say whether it applies and what it would change; the tree stays as it is.
-    Check(PatchCliArgs),
+    Check(PatchInputArgs),
     /// Apply it, all or nothing.
-    Apply(PatchCliArgs),
+    Apply(PatchInputArgs),
 }
 
 /// Which patch, and where.
 #[derive(Debug, Args)]
-pub(crate) struct PatchCliArgs {
+pub(crate) struct PatchInputArgs {
     /// The file that holds the patch; `-`, or nothing, for stdin.
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,

@@ -15,14 +15,14 @@ mod linux {
     use std::sync::Arc;
 
     use checkrein_runtime::config::ConfigError;
-    use checkrein_runtime::{RealSystem, Runtime, TreeAndStateFolder, WorkerLink};
+    use checkrein_runtime::{RealSystem, Runtime, TreeAndStateFolder, WorkerLinkEnd};
     use checkrein_verifiers::process::detached;
 
     use crate::commands::engine;
     use crate::{exit_code, off, ui};
 
     /// Starts an owner; see [`checkrein_runtime::StartOwner`].
-    pub(crate) fn start_worker_process(id: &str) -> io::Result<WorkerLink> {
+    pub(crate) fn start_worker_process(id: &str) -> io::Result<WorkerLinkEnd> {
         let (ours, theirs) = UnixStream::pair()?;
         let mut own = Command::new(std::env::current_exe()?);
         own.args([super::OWNER_ARGUMENT, id])
@@ -32,10 +32,10 @@ mod linux {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         detached::spawn_detached(own)?;
-        WorkerLink::new(ours)
+        WorkerLinkEnd::new(ours)
     }
 
-    pub(crate) fn main() -> ExitCode {
+    pub(crate) fn check_worker_main() -> ExitCode {
         match run_worker_process() {
             Ok(()) => exit_code::to_exit_code(exit_code::YES),
             // Usually nobody reads it: a hook starts its owner with stderr on the null device.
@@ -50,8 +50,9 @@ mod linux {
         let stdin = io::stdin().as_fd().try_clone_to_owned();
         let stdin = stdin.map_err(|error| error.to_string())?;
         let by_hand = "is started by a hook, not by hand";
-        let mut link = WorkerLink::new(UnixStream::from(stdin)).map_err(|_| by_hand.to_owned())?;
-        let batch = link.receive_batch_from_hook().ok_or(by_hand)?;
+        let mut link =
+            WorkerLinkEnd::new(UnixStream::from(stdin)).map_err(|_| by_hand.to_owned())?;
+        let batch = link.receive_check_batch_from_hook().ok_or(by_hand)?;
         let place = TreeAndStateFolder {
             root: batch.root.clone(),
             state: batch.state.clone(),
@@ -76,10 +77,10 @@ mod linux {
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{main, start_worker_process};
+pub(crate) use linux::{check_worker_main, start_worker_process};
 
 /// Returns an error: owners exist on Linux only.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn main() -> std::process::ExitCode {
+pub(crate) fn check_worker_main() -> std::process::ExitCode {
     crate::exit_code::to_exit_code(crate::exit_code::USAGE)
 }

@@ -23,10 +23,10 @@ const HOOK_SETTINGS_KEYS: &[&str] = &[
 ];
 
 /// Reads the digests that guarded files have now, for a session that is judged in `root`.
-pub(crate) fn read_guarded_files(located: &ProjectLocation, root: &Path) -> GuardedFileDigests {
+pub(crate) fn hash_guarded_files(located: &ProjectLocation, root: &Path) -> GuardedFileDigests {
     // A session is judged in the folder that it was sealed for, which may be another one by now.
     if root != located.place.root {
-        return read_guarded_files(&located.with_project_root(root), root);
+        return hash_guarded_files(&located.with_project_root(root), root);
     }
     let mut seen = GuardedFileDigests::default();
     let mut others = BTreeMap::new();
@@ -107,7 +107,10 @@ pub(crate) fn hook_settings_files(located: &ProjectLocation) -> Vec<PathBuf> {
 
 /// Returns the paths that no tool call may write: our state, settings with hooks that lie elsewhere
 /// than usual, the rules and schemas in force, and files that middleware runs.
-pub(crate) fn protected_paths(located: &ProjectLocation, sources: &PolicySources) -> Vec<String> {
+pub(crate) fn paths_no_call_may_write(
+    located: &ProjectLocation,
+    sources: &PolicySources,
+) -> Vec<String> {
     let mut paths: Vec<PathBuf> = hook_settings_files(located);
     paths.extend(located.place.state.parent().map(Path::to_owned));
     for gathered in [&sources.repo, &sources.person].into_iter().flatten() {

@@ -79,7 +79,7 @@ impl ProjectLocation {
     }
 
     /// Returns the error that the held config cannot be read or written.
-    pub(crate) fn config_held_despite_edit_io_error(&self, source: io::Error) -> ConfigError {
+    pub(crate) fn held_config_io_error(&self, source: io::Error) -> ConfigError {
         ConfigError::StateFile {
             name: self.place.state.join("held.json"),
             source,
@@ -97,7 +97,7 @@ impl ProjectLocation {
 
     /// Returns this place under the profile that a session was sealed with, whatever is asked for
     /// here.
-    pub(crate) fn with_sealed_config_profile(&self, profile: &RequestedConfigProfile) -> Self {
+    pub(crate) fn with_profile_from_seal(&self, profile: &RequestedConfigProfile) -> Self {
         Self {
             profile: match profile {
                 RequestedConfigProfile::Plain => ConfigProfileChoice::Plain,
@@ -127,7 +127,7 @@ impl ProjectLocation {
     pub(crate) fn for_new_session(self) -> Result<Self, ConfigError> {
         match self
             .nearest_config_held_despite_edit()
-            .map_err(|source| self.config_held_despite_edit_io_error(source))?
+            .map_err(|source| self.held_config_io_error(source))?
         {
             Some(held) if held.root != self.place.root => Ok(self.with_project_root(&held.root)),
             _ => Ok(self),
@@ -158,7 +158,7 @@ impl ProjectLocation {
         // same on each.
         config::protect_paths_in_policy(
             &mut compiled.policy,
-            guarded_files::protected_paths(self, sources),
+            guarded_files::paths_no_call_may_write(self, sources),
         );
         config::set_policy_root(&mut compiled.policy, &self.place.root);
         Ok(compiled)

@@ -49,13 +49,13 @@ fn main() -> ExitCode {
         .is_some_and(|word| word == notify::NOTIFIER_ARGUMENT)
     {
         let words: Vec<_> = words.skip(1).collect();
-        return notify::main(&words);
+        return notify::notifier_main(&words);
     }
     if std::env::args_os()
         .nth(1)
         .is_some_and(|word| word == check_owner::OWNER_ARGUMENT)
     {
-        return check_owner::main();
+        return check_owner::check_worker_main();
     }
     // Help for `hook` comes from the argument parser like all other help.
     if words.next().is_some_and(|word| word == "hook")

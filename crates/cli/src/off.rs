@@ -72,7 +72,7 @@ impl OffPeriod {
 }
 
 /// Returns what a recorded stance says about it, if it was used because Checkrein was off.
-pub(crate) fn off_reason_in_stance_text(why: &str) -> Option<&str> {
+pub(crate) fn off_reason_in_recorded_stance(why: &str) -> Option<&str> {
     why.strip_prefix("it ")
         .filter(|told| told.starts_with(OFF_REASON_PREFIX))
 }

@@ -57,7 +57,7 @@ pub(crate) fn effective_policy_sources(
     };
     let sources = PolicySources { repo, person };
     let state = &located.place.state;
-    let kept = |source| located.config_held_despite_edit_io_error(source);
+    let kept = |source| located.held_config_io_error(source);
     let Some(held) = located.config_held_despite_edit().map_err(kept)? else {
         return Ok(EffectivePolicySources {
             sources,

@@ -10,8 +10,8 @@ mod evaluation;
 mod soft_tier;
 
 use self::evaluation::{
-    StopEvaluation, VerifierKindsAtStop, VerifierOutcome, build_check_feedback, evaluate_stop,
-    explain_advisory_judge_verdicts, explain_stop, failure_set_digest,
+    StopEvaluation, VerifierKindsAtStop, VerifierOutcome, evaluate_stop,
+    explain_advisory_judge_verdicts, explain_stop, failed_check_feedback_facts, failure_set_digest,
     has_evidence_for_other_subject, verifier_subjects_digest,
 };
 use crate::accept::TruthValue;
@@ -95,14 +95,14 @@ fn refuse_stop_by_middleware(
     // The failure set of a middleware refusal is its layers, answers and reasons, so that the same
     // words again are an attempt. The leading tag keeps it apart from the sets of checks.
     let members = against.iter().flat_map(|fact| {
-        let says = fact.says.middleware_answer_digest_tag().to_owned();
+        let says = fact.says.answer_name_in_digests().to_owned();
         [fact.layer.to_string(), says, fact.reason.clone()]
     });
     let members: Vec<String> = std::iter::once("middleware".to_owned())
         .chain(members)
         .collect();
-    let set = Digest::hash_parts(members.iter().map(String::as_bytes)).to_short_digest();
-    let subjects = pending.message_and_tree_digest().to_short_digest();
+    let set = Digest::hash_parts(members.iter().map(String::as_bytes)).to_eight_byte_digest();
+    let subjects = pending.message_and_tree_digest().to_eight_byte_digest();
     let main = scope.is_main_scope();
     // `repeat` must be read before the event below is folded in, which overwrites `last_failure`.
     let repeat = main && task.last_failure == Some((subjects, set));
@@ -117,11 +117,11 @@ fn refuse_stop_by_middleware(
     } else {
         0
     };
-    let asks = select_verifiers_for_stop(draft.policy, task, scope, &pending);
+    let asks = verifier_kinds_for_stop(draft.policy, task, scope, &pending);
     let judged = evaluate_stop(draft.policy, task, &pending, asks);
-    if let Some(transition) = soft_tier::transition_if_not_worth_continuing(
-        draft, scope, &judged, &pending, met, &mut why,
-    ) {
+    if let Some(transition) =
+        soft_tier::task_transition_if_giving_up(draft, scope, &judged, &pending, met, &mut why)
+    {
         return accept_stop_and_end_task(draft, pending.stop, scope, transition, why);
     }
     let told = RefusedStopCounters {
@@ -178,7 +178,7 @@ pub(crate) fn accept_stop_by_stance(draft: &mut StepBuilder<'_>, seq: EventSeq, 
 
 /// Returns which kinds of verifiers are asked at this stop. Triggered judges are asked even where
 /// nothing else is.
-fn select_verifiers_for_stop(
+fn verifier_kinds_for_stop(
     policy: &Policy,
     task: &Task,
     scope: &ScopeId,
@@ -371,7 +371,7 @@ fn request_verifications_or_conclude(draft: &mut StepBuilder<'_>, scope: &ScopeI
         return;
     };
     let stop = pending.stop;
-    let asks = select_verifiers_for_stop(draft.policy, task, scope, pending);
+    let asks = verifier_kinds_for_stop(draft.policy, task, scope, pending);
     let judged = evaluate_stop(draft.policy, task, pending, asks);
 
     if !judged.stale_verifiers.is_empty() {
@@ -578,8 +578,7 @@ fn judge_consequence<'a>(
         }]);
     }
     let mut why = DecisionExplanation::new();
-    if soft_tier::transition_if_not_worth_continuing(draft, scope, judged, pending, 0, &mut why)
-        .is_some()
+    if soft_tier::task_transition_if_giving_up(draft, scope, judged, pending, 0, &mut why).is_some()
     {
         return JudgeConsequence::NoConsequence(why);
     }
@@ -643,8 +642,8 @@ fn refuse_stop_or_give_up_task(
     let cut = judged
         .outcomes
         .iter()
-        .any(VerifierOutcome::is_unfinished_check_run);
-    let held_up = judged.stop_held_up_by_unfinished_checks(policy);
+        .any(VerifierOutcome::has_unfinished_check_run);
+    let held_up = judged.unfinished_checks_hold_up_reason(policy);
     let Some(task) = &draft.state.task else {
         return;
     };
@@ -682,7 +681,7 @@ fn refuse_stop_or_give_up_task(
     let met = if held_up.is_some() { 0 } else { times };
 
     let verdict =
-        soft_tier::transition_if_not_worth_continuing(draft, scope, judged, pending, met, &mut why);
+        soft_tier::task_transition_if_giving_up(draft, scope, judged, pending, met, &mut why);
     // A process that keeps writing to the tree does not end while the agent waits for it. Without
     // this bound, the agent would be sent back until the continuations are used up.
     let stuck = held_up.filter(|held| held.detail == "tree_moving" && times >= MAX_HELD_UP_STOPS);
@@ -746,7 +745,7 @@ fn last_chance_rerun_effects(
             // asked again here.
             .filter(|_| spec.is_tree_check())?
             .verdict_subject_digest(spec);
-        if task.was_last_chance_rerun(&spec.name, about.to_short_digest(), line.began) {
+        if task.was_last_chance_rerun(&spec.name, about.to_eight_byte_digest(), line.began) {
             return None;
         }
         Some(Effect::RunVerifier {
@@ -789,7 +788,7 @@ fn refuse_stop_with_feedback(
     };
     let main = scope.is_main_scope();
     let limit = soft_tier::continuation_limit(draft.policy, pending);
-    let given = soft_tier::max_continuations_so_far(draft.policy, scope, pending);
+    let given = soft_tier::continuations_with_pending_stops(draft.policy, scope, pending);
     let Some(task) = &draft.state.task else {
         return;
     };
@@ -804,7 +803,7 @@ fn refuse_stop_with_feedback(
             } else {
                 &[]
             };
-            build_check_feedback(known, line)
+            failed_check_feedback_facts(known, line)
         })
         .collect();
     // Findings that do not fit into the text are not marked as told. They stay new for a later
@@ -862,7 +861,7 @@ fn continue_toward_token_target(
         threshold: target.threshold,
     });
     let limit = soft_tier::continuation_limit(draft.policy, pending);
-    let given = soft_tier::max_continuations_so_far(draft.policy, scope, pending);
+    let given = soft_tier::continuations_with_pending_stops(draft.policy, scope, pending);
     let feedback = StopFeedback {
         stop: task.stops,
         met: 0,

@@ -46,7 +46,7 @@ impl Digest {
     }
 
     /// The first eight bytes, for windows and sets that must stay small.
-    pub fn to_short_digest(&self) -> EightByteDigest {
+    pub fn to_eight_byte_digest(&self) -> EightByteDigest {
         let mut first = [0; 8];
         first.copy_from_slice(self.0.first_chunk::<8>().unwrap_or(&[0; 8]));
         EightByteDigest(u64::from_le_bytes(first))

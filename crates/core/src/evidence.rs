@@ -20,7 +20,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// Its word in digests. It never changes: recorded digests are made of it.
-    pub fn verdict_digest_tag(self) -> &'static str {
+    pub fn verdict_name_in_digests(self) -> &'static str {
         match self {
             Self::Pass => "Pass",
             Self::Fail => "Fail",
@@ -109,10 +109,10 @@ pub fn verdict_text_for_digest(verdict: Verdict, cause: Option<InconclusiveCause
     match cause {
         Some(cause) => format!(
             "{} Some({})",
-            verdict.verdict_digest_tag(),
+            verdict.verdict_name_in_digests(),
             cause.inconclusive_cause_digest_tag()
         ),
-        None => format!("{} None", verdict.verdict_digest_tag()),
+        None => format!("{} None", verdict.verdict_name_in_digests()),
     }
 }
 
@@ -174,7 +174,7 @@ impl Finding {
     /// Identity in failure sets: id and file, without line, column and message.
     pub fn failure_key(&self) -> EightByteDigest {
         let file = self.file.as_deref().unwrap_or("");
-        Digest::hash_parts([self.id.as_bytes(), file.as_bytes()]).to_short_digest()
+        Digest::hash_parts([self.id.as_bytes(), file.as_bytes()]).to_eight_byte_digest()
     }
 }
 
@@ -389,7 +389,7 @@ impl Evidence {
             _ => return None,
         };
         paths.sort_unstable();
-        Some(Digest::hash_parts(paths.into_iter().map(str::as_bytes)).to_short_digest())
+        Some(Digest::hash_parts(paths.into_iter().map(str::as_bytes)).to_eight_byte_digest())
     }
 }
 

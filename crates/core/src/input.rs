@@ -79,7 +79,7 @@ pub enum Input {
     /// The agent wants to stop.
     StopRequested(StopRequested),
     /// The agent's turn ended by an error of its API.
-    StopFailed(StopFailed),
+    StopFailed(TurnEndedByApiError),
     /// The conversation is over.
     SessionEnded(SessionEnded),
     /// A verifier came back, for the pending stop of this scope.
@@ -87,7 +87,7 @@ pub enum Input {
     /// The tree was read once more, for the pending stop of this scope.
     TreeRead(TreeReadingArrived),
     /// Under `run`: the agent's process ended without claiming to be done.
-    ProcessFailed(AgentProcessFailed),
+    ProcessFailed(AgentProcessFailureReport),
     /// Under `run`: a person pressed Ctrl-C.
     Interrupted,
     /// Under `run` and in the library: time went by.
@@ -648,9 +648,9 @@ pub struct TokenUsage {
     pub cursor: String,
 }
 
-/// See [`Input::StopFailed`].
+/// See [`Input::TurnEndedByApiError`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StopFailed {
+pub struct TurnEndedByApiError {
     /// Main conversation or sub-agent.
     pub scope: ScopeId,
     /// The vendor's word for it.
@@ -715,7 +715,7 @@ pub struct TreeReadingArrived {
 
 /// See [`Input::ProcessFailed`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentProcessFailed {
+pub struct AgentProcessFailureReport {
     /// Exit status, `None` if a signal ended it or it never started.
     pub exit_code: Option<i32>,
     /// What to tell a person.

@@ -162,7 +162,7 @@ pub struct Task {
     pub last_failure: Option<(EightByteDigest, EightByteDigest)>,
     /// Gate verdicts of the main conversation, one per verifier. While one of its stops is being
     /// judged, they are held by that stop.
-    pub verdicts: Vec<KeptVerifierVerdict>,
+    pub verdicts: Vec<VerifierVerdictInTask>,
     /// Continuations given to sub-agents, of those in `totals`.
     #[serde(rename = "continues_below")]
     pub subagent_continuations: u32,
@@ -372,7 +372,7 @@ pub struct PendingStop {
     #[serde(rename = "again")]
     pub final_reruns: Vec<VerifierName>,
     /// The verdicts that decide, sorted by verifier and stop. A sub-agent's stop begins with none.
-    pub verdicts: Vec<KeptVerifierVerdict>,
+    pub verdicts: Vec<VerifierVerdictInTask>,
     /// The task had a bad ending when the stop was requested.
     #[serde(rename = "spent")]
     pub had_bad_ending: bool,
@@ -393,7 +393,7 @@ pub struct PendingStop {
 
 /// A verdict of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptVerifierVerdict {
+pub struct VerifierVerdictInTask {
     /// What decides.
     pub fact: EvidenceSummary,
     /// Identity of what kept it from a verdict.
@@ -424,7 +424,7 @@ pub struct FindingsToldToAgent {
     pub findings: Vec<(EightByteDigest, bool)>,
 }
 
-impl KeptVerifierVerdict {
+impl VerifierVerdictInTask {
     /// Returns whether the verdict settles only the stop it was requested for: the check was cut,
     /// was held by another process, or files moved during it.
     fn is_transient_verdict(&self) -> bool {
@@ -457,7 +457,7 @@ impl ScopeState {
         let id = returned
             .call_id
             .as_ref()
-            .map(|id| Digest::hash_bytes(id.as_bytes()).to_short_digest());
+            .map(|id| Digest::hash_bytes(id.as_bytes()).to_eight_byte_digest());
         self.window.iter().rposition(|call| {
             let same = match (call.id, id) {
                 (Some(asked), Some(came)) => asked == came,
@@ -524,7 +524,7 @@ impl SessionState {
         // A prompt or a stop after the call means that it is over, whatever came of it.
         let is_newest = newest.outcome.is_none()
             && self.newest_stop_if_nothing_followed(scope).is_none()
-            && self.newest_prompt_delivery().is_none();
+            && self.newest_prompt_if_nothing_followed().is_none();
         newest.reach.filter(|_| is_newest && ran)
     }
 
@@ -550,7 +550,7 @@ impl SessionState {
 
     /// Returns the newest prompt, as long as neither a tool request nor a stop came after it. The
     /// same prompt from another installed hook entry can then only be a repeat.
-    pub fn newest_prompt_delivery(&self) -> Option<&PromptOrStopDelivery> {
+    pub fn newest_prompt_if_nothing_followed(&self) -> Option<&PromptOrStopDelivery> {
         self.deliveries.prompt.as_ref()
     }
 
@@ -616,7 +616,10 @@ impl Task {
 
 impl PendingStop {
     /// The newest verdict of this verifier.
-    pub fn newest_verdict_of_verifier(&self, name: &VerifierName) -> Option<&KeptVerifierVerdict> {
+    pub fn newest_verdict_of_verifier(
+        &self,
+        name: &VerifierName,
+    ) -> Option<&VerifierVerdictInTask> {
         let mut newest_first = self.verdicts.iter().rev();
         newest_first.find(|held| held.fact.verifier == *name)
     }
@@ -626,8 +629,8 @@ impl PendingStop {
         &self,
         name: &VerifierName,
         subject: Digest,
-    ) -> Option<&KeptVerifierVerdict> {
-        let about = |held: &&KeptVerifierVerdict| {
+    ) -> Option<&VerifierVerdictInTask> {
+        let about = |held: &&VerifierVerdictInTask| {
             held.fact.verifier == *name && held.fact.subject == subject
         };
         self.verdicts.iter().rev().find(about)

@@ -49,13 +49,13 @@ pub fn apply_input_and_decide(
     // A task without any input for a day is over, whatever this input is. With an open tool call
     // the limit is a week.
     if is_left && !policy.single_task {
-        draft.abandon_task("day_passed");
+        draft.end_task_as_abandoned("day_passed");
     }
     match news {
         Input::SessionStarted(started) => {
             // `/clear` starts over in the same session, so the open task will not be finished.
             if started.how == SessionStartKind::Clear {
-                draft.abandon_task("session_ended");
+                draft.end_task_as_abandoned("session_ended");
             }
             draft.decide_input_noted();
         }
@@ -229,7 +229,7 @@ impl StepBuilder<'_> {
         }
     }
 
-    fn abandon_task(&mut self, detail: &str) {
+    fn end_task_as_abandoned(&mut self, detail: &str) {
         self.end_open_task(Transition::new(Reason::Abandoned, detail));
     }
 
@@ -252,7 +252,7 @@ impl StepBuilder<'_> {
         // Under `run`, feedback reaches the agent as a prompt. Only a prompt after the end of the
         // task opens a new one.
         if !(self.policy.single_task && self.state.task_if_open().is_some()) {
-            self.abandon_task("superseded");
+            self.end_task_as_abandoned("superseded");
             self.open_task(TaskOrigin::Prompt, prompt.tree, prompt.acts);
         }
         self.decide_input_noted();

@@ -24,7 +24,7 @@ pub use compile::{
     compile_and_list_rules, compile_execpolicy_rules_files, compile_rules_with_base_folder,
 };
 pub use effect_policy::{EffectPolicy, UnmatchedDecision};
-pub use exit_status::{ProjectPathKind, ScriptProjectView, analyze_exit_statuses};
+pub use exit_status::{ProjectPathKind, ScriptProjectView, analyze_exit_status_masking};
 pub use network_rules::{NetworkProtocol, NetworkRule};
 pub use read_only_commands::is_read_only_command;
 pub use rule_set::{MatchedRule, RuleSet, StoredRuleSetReadError};
@@ -32,6 +32,6 @@ pub use shell::{
     CommandStartFolders, FileChangedByCommand, FilesChangedByCommand, ParsedShellScriptCache,
     PatchApplyingCommand, PatchTextSource, PatchTool, evaluate_argv,
     evaluate_argv_with_script_cache, evaluate_file_changes, evaluate_file_writes,
-    evaluate_parsed_script, evaluate_real_paths, evaluate_script, patch_commands_in_argv,
+    evaluate_real_paths, evaluate_script, evaluate_script_with_cache, patch_commands_in_argv,
     patches_in_script,
 };

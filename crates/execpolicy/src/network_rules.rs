@@ -56,7 +56,7 @@ impl NetworkProtocol {
 }
 
 /// Returns a host in lower case, without port, brackets and trailing dots.
-pub(crate) fn parse_host(text: &str) -> Result<String, String> {
+pub(crate) fn parse_network_rule_host(text: &str) -> Result<String, String> {
     let wrong = |what: &str| Err(format!("network_rule host {what}"));
     let text = text.trim();
     if text.is_empty() {
@@ -106,7 +106,11 @@ mod tests {
     #[test]
     fn hosts_are_named_in_one_way() {
         let check = |text: &str, expected: &str| {
-            assert_eq!(parse_host(text).as_deref(), Ok(expected), "{text:?}");
+            assert_eq!(
+                parse_network_rule_host(text).as_deref(),
+                Ok(expected),
+                "{text:?}"
+            );
         };
         check(" Example.COM. ", "example.com");
         check("example.com:443", "example.com");
@@ -123,7 +127,7 @@ mod tests {
     #[test]
     fn invalid_hosts_are_refused() {
         let check = |text: &str, fragment: &str| {
-            let said = parse_host(text).unwrap_err();
+            let said = parse_network_rule_host(text).unwrap_err();
             assert!(said.contains(fragment), "{text:?}: {said}");
         };
         for text in ["", " ", "\u{a0}", ".", " . ", "[]", "[ ]", "[.]"] {

@@ -127,7 +127,7 @@ impl RuleSet {
         }
     }
 
-    pub(crate) fn host_executables(&self) -> &HostExecutables {
+    pub(crate) fn host_executable_rules(&self) -> &HostExecutables {
         &self.host_executables
     }
 
@@ -288,7 +288,11 @@ impl RuleSet {
         // The rules of both names are brought into file order.
         at.sort_unstable();
         at.into_iter()
-            .filter_map(|(at, program)| self.rules.get(at)?.match_command(program, arguments))
+            .filter_map(|(at, program)| {
+                self.rules
+                    .get(at)?
+                    .match_command_to_rule(program, arguments)
+            })
             .collect()
     }
 
@@ -316,7 +320,7 @@ impl RuleSet {
         rules.sort_by_cached_key(|rule| (rule.head != program).then(|| rule.head.clone()));
         rules
             .into_iter()
-            .filter_map(|rule| rule.match_command(program, arguments))
+            .filter_map(|rule| rule.match_command_to_rule(program, arguments))
             .collect()
     }
 
@@ -399,7 +403,11 @@ impl PrefixRule {
     }
 
     /// `program` is how the command spells the first token.
-    fn match_command<S: AsRef<str>>(&self, program: &str, arguments: &[S]) -> Option<MatchedRule> {
+    fn match_command_to_rule<S: AsRef<str>>(
+        &self,
+        program: &str,
+        arguments: &[S],
+    ) -> Option<MatchedRule> {
         // A command with fewer words than the pattern does not match.
         let taken = arguments.get(..self.tail.len())?;
         let mut known = taken.iter().zip(&self.tail);

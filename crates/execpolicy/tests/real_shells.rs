@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use checkrein_execpolicy::{ProjectPathKind, ScriptProjectView, analyze_exit_statuses};
+use checkrein_execpolicy::{ProjectPathKind, ScriptProjectView, analyze_exit_status_masking};
 
 /// Scripts for each shell.
 const SCRIPTS: u64 = 400;
@@ -171,7 +171,7 @@ fn hides(script: &str, sh_is_bash: bool) -> bool {
         sh_is_bash,
         has_program: &|_| true,
     };
-    let reading = analyze_exit_statuses(script, &project);
+    let reading = analyze_exit_status_masking(script, &project);
     let is_runner = |text: &str| {
         ["pytest", "$t", "$@", "$*"]
             .iter()

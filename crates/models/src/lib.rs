@@ -26,7 +26,9 @@ pub use prices::{ModelPrice, PriceList};
 pub use providers::without_endpoint_variables;
 pub use remote::RemoteModel;
 pub use reply::{AnswerTokenUsage, FinishReason, ModelReply};
-pub use request::{ChatMessage, ModelRequest, OutputSchema, RequestedToolCall, ToolDefinition};
+pub use request::{
+    ChatMessage, ModelRequest, RequestedToolCall, StructuredAnswerSchema, ToolDefinition,
+};
 pub use wires::{WireFormat, decode_recorded_model_reply};
 
 /// Checks whether a model of this name, `provider/model`, can be asked at all. Nothing is looked

@@ -141,7 +141,7 @@ impl RemoteModelInner {
         until: Option<Instant>,
     ) -> Result<ModelReply, ModelError> {
         let key = self.api_key().await?;
-        let client = self.http_client()?;
+        let client = self.shared_http_client()?;
         let mut body = self.model_request_body(request);
         // The body without provider state is built once and tried at most once.
         let mut bare =
@@ -224,7 +224,7 @@ impl RemoteModelInner {
             Err(_) => return Err(self.model_idle_timeout_error()),
         };
         if !response.status().is_success() {
-            return Err(self.response_error(response, key).await);
+            return Err(self.request_failure_from_response(response, key).await);
         }
         self.read_model_reply(response, key).await
     }
@@ -303,7 +303,7 @@ impl RemoteModelInner {
     }
 
     /// Reads the error of an unsuccessful response, from its status and body.
-    async fn response_error(
+    async fn request_failure_from_response(
         &self,
         mut response: Response,
         key: Option<&ApiKey>,
@@ -427,7 +427,7 @@ impl RemoteModelInner {
         }
     }
 
-    fn http_client(&self) -> Result<&Client, ModelError> {
+    fn shared_http_client(&self) -> Result<&Client, ModelError> {
         let made = self.client.get_or_init(|| {
             connection::build_http_client(&self.base, &self.environment, self.limits.connect)
         });

@@ -15,7 +15,7 @@ pub struct ModelRequest {
     /// Tools that the model may call.
     pub tools: Vec<ToolDefinition>,
     /// The schema of the answer, where the provider can enforce it.
-    pub output_schema: Option<OutputSchema>,
+    pub output_schema: Option<StructuredAnswerSchema>,
     /// Most output tokens; `None` leaves it to the provider.
     pub max_tokens: Option<u32>,
 }
@@ -71,7 +71,7 @@ pub struct ToolDefinition {
 
 /// The shape of a structured answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct OutputSchema {
+pub struct StructuredAnswerSchema {
     /// A name of letters, digits, `_` and `-`, which some providers ask for.
     pub name: &'static str,
     /// JSON Schema of an object; of a strict kind: every property required, none else allowed.

@@ -28,7 +28,7 @@ fn verdict(text: &str) -> Result<(&'static str, u16), UnreadableAnswerCause> {
     let answer = parse_model_answer(text, WANTED)?;
     Ok((
         answer.enum_field_value("verdict", WORDS)?,
-        answer.thousandths_field("confidence")?,
+        answer.answer_thousandths_field("confidence")?,
     ))
 }
 
@@ -282,7 +282,7 @@ fn an_unsigned_answer_is_known_as_one() {
 #[test]
 fn texts_and_objects() {
     let with = |args: &str| VETO.replace("null", args);
-    let args = |text: &str| parse_model_answer(text, WANTED)?.object_field("new_args");
+    let args = |text: &str| parse_model_answer(text, WANTED)?.object_valued_field("new_args");
     assert_eq!(args(VETO), Ok(None));
     assert_eq!(args(&with("\"null\"")), Ok(None));
     let own = args(&with("{\"channel\": \"#qa\"}")).unwrap().unwrap();

@@ -9,7 +9,9 @@ use checkrein_core::digest::Digest;
 use crate::file_tree::{FileTree, FileTreeNode};
 use crate::hunks::{self, HunkMatchDialect};
 use crate::parsed_patch::{ParsedPatch, PatchFileChange, PatchFileSection, PatchFormat};
-use crate::plan::{FileAction, ListedFileAction, PatchPlan, PlannedFileChange, PlannedFileContent};
+use crate::plan::{
+    FileAction, FileActionForDisplay, PatchPlan, PlannedFileChange, PlannedFileContent,
+};
 use crate::refusal::{PatchRefusal, PatchRefusalCause};
 use crate::tree_path::{self, PathBelowRoot};
 use crate::update_chunks;
@@ -82,7 +84,7 @@ pub fn check_patch(
 }
 
 /// A file that the patch touches.
-struct PatchedFile {
+struct FileTouchedByPatch {
     path: PathBelowRoot,
     before: Option<Digest>,
     identity: Option<(u64, u64)>,
@@ -95,12 +97,12 @@ struct PatchPlanner<'c> {
     fit: HunkMatchDialect,
     format: PatchFormat,
     /// By path; in lower case on a tree that ignores case.
-    files: BTreeMap<PathBelowRoot, PatchedFile>,
+    files: BTreeMap<PathBelowRoot, FileTouchedByPatch>,
     /// How many touched files exist below each folder after the changes so far.
     folders: HashMap<PathBelowRoot, usize>,
     /// Touched files by their identity (device and inode).
     identities: HashMap<(u64, u64), Vec<PathBelowRoot>>,
-    listed: Vec<ListedFileAction>,
+    listed: Vec<FileActionForDisplay>,
     hazards: Vec<PatchRefusal>,
     bytes: usize,
 }
@@ -331,7 +333,7 @@ impl PatchPlanner<'_> {
     }
 
     /// Records a file that the patch touches.
-    fn record_patched_file(&mut self, key: PathBelowRoot, file: PatchedFile) {
+    fn record_patched_file(&mut self, key: PathBelowRoot, file: FileTouchedByPatch) {
         let is = file.now.is_some();
         if let Some(identity) = file.identity {
             self.identities
@@ -429,7 +431,7 @@ impl PatchPlanner<'_> {
                     }
                     continue;
                 }
-                name if !tree_path::is_portable_file_name(name) => {
+                name if !tree_path::is_single_file_name(name) => {
                     return Err(bad("the path holds what no file name may hold"));
                 }
                 name => at.push_path_component(name),
@@ -541,7 +543,7 @@ impl PatchPlanner<'_> {
                 }
             };
             let bytes = self.read_patch_target_file(spot, path)?;
-            let touched = PatchedFile {
+            let touched = FileTouchedByPatch {
                 path: path.clone(),
                 before: Some(Digest::hash_bytes(&bytes)),
                 identity,
@@ -598,7 +600,7 @@ impl PatchPlanner<'_> {
     ) -> Result<(), PatchRefusalList> {
         let key = self.case_folded_path_key(path);
         if !self.files.contains_key(&key) {
-            let mut touched = PatchedFile {
+            let mut touched = FileTouchedByPatch {
                 path: path.clone(),
                 before: None,
                 identity: None,
@@ -643,7 +645,7 @@ impl PatchPlanner<'_> {
     fn refuse_file_patched_by_two_names(
         &self,
         spot: &PatchPathReference<'_>,
-        touched: &PatchedFile,
+        touched: &FileTouchedByPatch,
     ) -> Result<(), PatchRefusalList> {
         let same = touched.identity.and_then(|it| self.identities.get(&it));
         let known = same.into_iter().flatten();
@@ -675,7 +677,7 @@ impl PatchPlanner<'_> {
         from: Option<&PathBelowRoot>,
         replaces: bool,
     ) {
-        self.listed.push(ListedFileAction {
+        self.listed.push(FileActionForDisplay {
             action,
             path: path.to_string(),
             from: from.map(PathBelowRoot::to_string),

@@ -31,7 +31,9 @@ pub use file_tree::{FileTree, FileTreeError, FileTreeNode, InMemoryFileTree};
 pub use hunks::HunkMatchDialect;
 pub use nearest_match::{FileOrPatchLine, NearestMatch};
 pub use parsed_patch::{ParsedPatch, PatchFormat};
-pub use plan::{FileAction, ListedFileAction, PatchPlan, PlannedFileChange, PlannedFileContent};
+pub use plan::{
+    FileAction, FileActionForDisplay, PatchPlan, PlannedFileChange, PlannedFileContent,
+};
 pub use refusal::{PatchRefusal, PatchRefusalCause, render_refusals};
 pub use tree_path::PathBelowRoot;
 

@@ -135,7 +135,7 @@ pub(crate) fn find_nearest_hunk_match(
         .unwrap_or(block);
     let start = block_start_by_equal_lines(file, block, cursor)
         .or_else(|| hunk_start_by_similarity(file, block, cursor))?;
-    compare_block_with_file_lines(file, block, start, exact)
+    show_block_beside_file_lines(file, block, start, exact)
 }
 
 fn line_comparison_key(line: &str) -> String {
@@ -203,7 +203,7 @@ fn hunk_start_by_similarity(file: &[&str], block: &[&str], cursor: usize) -> Opt
 
 /// Shows the block next to the file's lines from `start` on, beginning shortly before the first
 /// difference.
-fn compare_block_with_file_lines(
+fn show_block_beside_file_lines(
     file: &[&str],
     block: &[&str],
     start: usize,

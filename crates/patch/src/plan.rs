@@ -15,7 +15,7 @@ pub struct PatchPlan {
     /// The planned changes, one step per file.
     pub steps: Vec<PlannedFileChange>,
     /// The actions of the patch, in its own order.
-    pub listed_actions: Vec<ListedFileAction>,
+    pub listed_actions: Vec<FileActionForDisplay>,
     /// Operations that are safe here but lose data in the agents' own tools.
     pub hazards: Vec<PatchRefusal>,
 }
@@ -44,7 +44,7 @@ pub struct PlannedFileContent {
 
 /// A change of a file as it is listed for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListedFileAction {
+pub struct FileActionForDisplay {
     /// What.
     pub action: FileAction,
     /// The file; for a move or a copy, the target.

@@ -23,7 +23,7 @@ impl PathBelowRoot {
         };
         parts
             .iter()
-            .all(|part| is_portable_file_name(part))
+            .all(|part| is_single_file_name(part))
             .then_some(Self(parts))
     }
 
@@ -69,7 +69,7 @@ impl fmt::Display for PathBelowRoot {
 }
 
 /// Returns whether a name is a single file name on this system.
-pub(crate) fn is_portable_file_name(name: &str) -> bool {
+pub(crate) fn is_single_file_name(name: &str) -> bool {
     let special = matches!(name, "" | "." | "..") || name.contains(['/', '\0']);
     // `\` separates names and `:` names drives and streams there; elsewhere both are ordinary.
     let on_windows = cfg!(windows) && name.contains(['\\', ':']);

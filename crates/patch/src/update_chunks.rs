@@ -11,7 +11,7 @@ use crate::refusal::{PatchRefusal, PatchRefusalCause};
 const MAX_REFUSALS: usize = 3;
 
 /// An edit without kept lines: `removed` lines from `start` on are replaced by others.
-struct LineEdit<'c> {
+struct LineRangeReplacement<'c> {
     start: usize,
     removed: usize,
     lines: Vec<&'c str>,
@@ -28,7 +28,7 @@ pub(crate) fn apply_update_chunks(
     let mut refusals = Vec::new();
     let mut cursor = 0;
     for chunk in chunks {
-        match place_chunk(path, &file, &seeker, chunk, &mut cursor) {
+        match line_replacements_of_chunk(path, &file, &seeker, chunk, &mut cursor) {
             Ok(found) => edits.extend(found),
             Err(refusal) => refusals.push(refusal),
         }
@@ -44,13 +44,13 @@ pub(crate) fn apply_update_chunks(
     Ok(apply_line_edits(text, &file, &edits))
 }
 
-fn place_chunk<'c>(
+fn line_replacements_of_chunk<'c>(
     path: &str,
     file: &[LineWithEnding<'_>],
     seeker: &LooseHunkLineFinder<'_>,
     chunk: &'c UpdateChunk,
     cursor: &mut usize,
-) -> Result<Vec<LineEdit<'c>>, PatchRefusal> {
+) -> Result<Vec<LineRangeReplacement<'c>>, PatchRefusal> {
     let missed =
         |cause, wanted| nearest_match::block_not_found_refusal(path, file, seeker, cause, &wanted);
     if let Some(context) = &chunk.context {
@@ -132,8 +132,8 @@ fn drop_trailing_blank_chunk_line(sides: &mut [ChunkLineSides<'_>]) {
 }
 
 /// Returns a chunk's edits, given the position of its old lines.
-fn chunk_edits<'c>(start: usize, sides: &[ChunkLineSides<'c>]) -> Vec<LineEdit<'c>> {
-    let mut edits: Vec<LineEdit<'_>> = Vec::new();
+fn chunk_edits<'c>(start: usize, sides: &[ChunkLineSides<'c>]) -> Vec<LineRangeReplacement<'c>> {
+    let mut edits: Vec<LineRangeReplacement<'_>> = Vec::new();
     let mut at = start;
     for side in sides {
         // Kept lines are not part of an edit, so that the file's own spelling of them survives a
@@ -149,7 +149,7 @@ fn chunk_edits<'c>(start: usize, sides: &[ChunkLineSides<'c>]) -> Vec<LineEdit<'
                 last.removed += removed;
                 last.lines.extend(inserted);
             }
-            _ => edits.push(LineEdit {
+            _ => edits.push(LineRangeReplacement {
                 start: at,
                 removed,
                 lines: inserted.into_iter().collect(),
@@ -160,7 +160,11 @@ fn chunk_edits<'c>(start: usize, sides: &[ChunkLineSides<'c>]) -> Vec<LineEdit<'
     edits
 }
 
-fn apply_line_edits(text: &str, file: &[LineWithEnding<'_>], edits: &[LineEdit<'_>]) -> String {
+fn apply_line_edits(
+    text: &str,
+    file: &[LineWithEnding<'_>],
+    edits: &[LineRangeReplacement<'_>],
+) -> String {
     // A file has one style of line endings as a rule; the first line stands for all.
     let usual = match file.first().map(|line| line.end) {
         None | Some("") => "\n",

@@ -163,7 +163,9 @@ impl Redactor {
                 true => QuotedWordsReadAsScripts::WithoutEscapes,
                 false => QuotedWordsReadAsScripts::All,
             };
-            work.apply_redaction(|now| command_lines::redact_command_lines(now, quoted, told));
+            work.apply_redaction(|now| {
+                command_lines::redact_command_line_passwords(now, quoted, told)
+            });
         }
         for rule in hits.secret_rules_with_keyword_in_text() {
             if let Some(rule) = RULES.get(usize::from(*rule)) {

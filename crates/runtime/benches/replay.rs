@@ -133,7 +133,7 @@ fn inputs() -> Vec<StampedInput> {
                 argv: words.iter().map(|word| (*word).to_owned()).collect(),
                 rule: Some(RuleDecision::Allow),
             };
-            let call = Digest::hash_bytes(args.as_bytes()).to_short_digest();
+            let call = Digest::hash_bytes(args.as_bytes()).to_eight_byte_digest();
             add(Input::ToolRequested(ToolRequested {
                 scope: ScopeId::main_scope(),
                 call_id: Some(format!("toolu_{n}")),
@@ -158,7 +158,7 @@ fn inputs() -> Vec<StampedInput> {
                 scope: ScopeId::main_scope(),
                 call_id: Some(format!("toolu_{n}")),
                 call,
-                outcome: Digest::hash_bytes(&n.to_le_bytes()).to_short_digest(),
+                outcome: Digest::hash_bytes(&n.to_le_bytes()).to_eight_byte_digest(),
                 error: false,
                 wrote: false,
                 tokens: None,

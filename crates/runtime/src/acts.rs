@@ -85,7 +85,7 @@ impl Runtime {
         required
             .map(|spec| RequiredCheckAndRunKey {
                 verifier: spec.name.clone(),
-                key: self.evidence_content_key(
+                key: self.evidence_key_from_check_inputs(
                     policy,
                     spec,
                     look.reading.fact.verifier_input_digest(spec),
@@ -125,7 +125,7 @@ pub(crate) fn newest_check_runs(
         Ok(NewestCheckRun {
             verifier: required.verifier.clone(),
             run: kept.map(|kept| {
-                evidence_codec::newest_check_run_id(&required.key, &kept).to_short_digest()
+                evidence_codec::newest_check_run_id(&required.key, &kept).to_eight_byte_digest()
             }),
         })
     };
@@ -133,7 +133,7 @@ pub(crate) fn newest_check_runs(
 }
 
 /// The reach of the call that this input requests or returns from, before the input is folded in.
-pub(crate) fn act_reach(state: &SessionState, input: &Input) -> Option<ActReach> {
+pub(crate) fn act_reach_of_input(state: &SessionState, input: &Input) -> Option<ActReach> {
     match input {
         Input::ToolRequested(request) => request.facts.reach,
         Input::ToolReturned(returned) => state.act_reach_of_returned_call(returned),

@@ -72,7 +72,7 @@ pub(crate) struct UnredactedCall<'a> {
 }
 
 /// Builds the text, and everything that is shown beside it.
-pub(crate) fn call_to_display_text(
+pub(crate) fn approval_text_and_details(
     redactor: &Redactor,
     facts: &ToolRequestFacts,
     call: UnredactedCall<'_>,
@@ -259,7 +259,7 @@ mod tests {
             script: Some("ls; git commit -m 'a b'"),
             folder: Some("/elsewhere"),
         };
-        let (text, beside) = call_to_display_text(&Redactor::default(), &facts, call);
+        let (text, beside) = approval_text_and_details(&Redactor::default(), &facts, call);
         assert_eq!(text, "ls; git commit -m 'a b'");
         let expected = ApprovalCallDetails {
             args: vec!["dangerouslyDisableSandbox: true".to_owned()],
@@ -277,7 +277,7 @@ mod tests {
             folder: None,
         };
         let (text, beside) =
-            call_to_display_text(&Redactor::default(), &ToolRequestFacts::default(), call);
+            approval_text_and_details(&Redactor::default(), &ToolRequestFacts::default(), call);
         assert!(
             text.contains("\"n\":1") && !text.contains("hunter2x"),
             "{text}"

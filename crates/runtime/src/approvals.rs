@@ -34,11 +34,11 @@ use crate::{bound, clock, log_reader};
 
 /// What a transaction needs to know of approvals besides the event itself.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum ApprovalRequestOrAnswer<'a> {
+pub(crate) enum ToolCallOrApprovalAnswer<'a> {
     /// Nothing.
     Nothing,
     /// A tool request.
-    ToolCall(RawToolCall<'a>),
+    ToolCall(UnredactedToolCall<'a>),
     /// A person's answer to this question.
     PersonAnswer(&'a StoredApprovalRequest),
 }
@@ -46,20 +46,17 @@ pub(crate) enum ApprovalRequestOrAnswer<'a> {
 /// A tool request as it came, before any of it is bounded or redacted: two calls that look the same
 /// afterwards may differ.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RawToolCall<'a> {
+pub(crate) struct UnredactedToolCall<'a> {
     /// Identifies the call that an answer is about.
     pub(crate) key: Digest,
     pub(crate) args: &'a str,
 }
 
-impl<'a> ApprovalRequestOrAnswer<'a> {
+impl<'a> ToolCallOrApprovalAnswer<'a> {
     /// `args` are the arguments of a tool request.
-    pub(crate) fn approval_request_from_delivery(
-        delivery: &EventDelivery<'_>,
-        args: &'a str,
-    ) -> Self {
+    pub(crate) fn raw_tool_call_of_delivery(delivery: &EventDelivery<'_>, args: &'a str) -> Self {
         match &delivery.input {
-            Input::ToolRequested(request) => Self::ToolCall(RawToolCall {
+            Input::ToolRequested(request) => Self::ToolCall(UnredactedToolCall {
                 // The folder is part of the key: the same command somewhere else is another
                 // question.
                 key: Digest::hash_parts([
@@ -219,7 +216,7 @@ impl Runtime {
         state: &SessionState,
         delivery: &EventDelivery<'_>,
         request: &mut ToolRequested,
-        asked: RawToolCall<'_>,
+        asked: UnredactedToolCall<'_>,
     ) -> Result<Option<ApprovalQuestion>, StoreError> {
         // An approval that the agent claims by itself counts for nothing.
         request.facts.approval = None;
@@ -246,11 +243,11 @@ impl Runtime {
             .filter(|folder| *folder != self.place.workspace_root_path_text());
         // Looked up under the write lock of this session: two entries that deliver the call find
         // one row.
-        let mut known = tail.newest_approval(&asked.key)?;
+        let mut known = tail.newest_approval_request(&asked.key)?;
         // Keys of older builds do not name the folder. They are only taken for a call in the root.
         if known.is_none() && folder.is_none() {
             let earlier = legacy_call_approval_key(&delivery.session, &request.tool, asked.args);
-            known = tail.newest_approval(&earlier)?.filter(holds);
+            known = tail.newest_approval_request(&earlier)?.filter(holds);
         }
         let about = || {
             let call = UnredactedCall {
@@ -262,7 +259,7 @@ impl Runtime {
                 folder: folder.as_deref(),
             };
             let (text, beside) =
-                approval_preview::call_to_display_text(&self.redactor, &request.facts, call);
+                approval_preview::approval_text_and_details(&self.redactor, &request.facts, call);
             ApprovalSubject::Call {
                 tool: request.tool.clone(),
                 text,
@@ -350,7 +347,7 @@ impl Runtime {
 
     /// Returns a person's answer about this work. Without a session it is only looked up; otherwise
     /// a new question is parked. An expiry is reported once; after that the question is asked anew.
-    pub(crate) fn request_work_approval(
+    pub(crate) fn find_or_request_work_approval(
         &self,
         session: Option<&SessionId>,
         policy: &Policy,
@@ -381,14 +378,14 @@ impl Runtime {
             let tree = (spec.subject == VerdictSubjectKind::Message)
                 .then(|| pending_stop_tree_digest(&state));
             let key = tree.map_or(work, |tree| message_approval_key(work, session, tree));
-            let known = tail.newest_approval(&key)?;
+            let known = tail.newest_approval_request(&key)?;
             let nth = known.as_ref().map_or(0, |row| row.nth + 1);
             let task = state.task.as_ref().map(|task| task.id);
             if let Some((word, changed)) =
                 known.and_then(|row| reusable_work_approval(row, task, tree.is_some()))
             {
                 found = Ok(word);
-                return Ok(changed.map(approval_row_batch));
+                return Ok(changed.map(batch_storing_approval_row));
             }
             // A new question: its text and its time come from the verifier, what it lacks from the
             // policy.
@@ -423,7 +420,7 @@ impl Runtime {
                 to_tell: true,
                 ..WorkApprovalState::from_approval_row(row.clone(), row.at)
             });
-            Ok(Some(approval_row_batch(row)))
+            Ok(Some(batch_storing_approval_row(row)))
         })?;
         found
     }
@@ -488,7 +485,7 @@ impl Runtime {
         // there.
         self.transact_event_with_approvals(
             None,
-            ApprovalRequestOrAnswer::PersonAnswer(&answered),
+            ToolCallOrApprovalAnswer::PersonAnswer(&answered),
             delivery,
             patience,
         )?;
@@ -542,7 +539,7 @@ pub(crate) fn find_open_approval(
     question: &StoredApprovalRequest,
 ) -> Result<StoredApprovalRequest, RuntimeError> {
     let now = clock::now_millis();
-    match tail.newest_approval(&question.key)? {
+    match tail.newest_approval_request(&question.key)? {
         Some(row)
             if row.nth == question.nth && row.approval_status_at(now) == ApprovalStatus::Asked =>
         {
@@ -555,7 +552,7 @@ pub(crate) fn find_open_approval(
     }
 }
 
-fn approval_row_batch(row: StoredApprovalRequest) -> AppendBatch {
+fn batch_storing_approval_row(row: StoredApprovalRequest) -> AppendBatch {
     AppendBatch {
         approvals: vec![row],
         durable: true,

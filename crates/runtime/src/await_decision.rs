@@ -26,8 +26,8 @@ use crate::log_reader;
 use crate::runtime::Runtime;
 use crate::tool_facts::ToolFactsBuilder;
 use crate::transaction::{
-    TransactionResult, effects_awaited_by_stop, tree_digests_of_snapshot, tree_fact_from_reading,
-    verifier_content_and_voiding_act,
+    EventTransactionResult, effects_awaited_by_stop, tree_digests_of_snapshot,
+    tree_fact_from_reading, verifier_content_and_voiding_act,
 };
 use crate::tree_snapshots::{StopTreeSnapshots, TreeSnapshot};
 use crate::verification::VerificationRequest;
@@ -61,7 +61,7 @@ impl Runtime {
     pub(crate) fn perform_effects_until_decision(
         &self,
         session: &SessionId,
-        first: TransactionResult,
+        first: EventTransactionResult,
         message: Option<&str>,
         patience: Deadline<'_>,
         progress: &(dyn Fn(VerificationProgress) + Sync),
@@ -172,7 +172,7 @@ impl Runtime {
         looks: &StopTreeSnapshots,
         progress: &(dyn Fn(VerificationProgress) + Sync),
         parked: &mut Vec<StoredApprovalRequest>,
-    ) -> Result<TransactionResult, RuntimeError> {
+    ) -> Result<EventTransactionResult, RuntimeError> {
         // A person may seal anew while a stop is judged. The same is then found out once more.
         let under = Digest::hash_bytes(&policy.to_policy_blob());
         // Results answer this request and no later one.
@@ -195,7 +195,10 @@ impl Runtime {
                     });
                     let task = state.task.as_ref();
                     let once_more = task.and_then(|task| {
-                        task.last_chance_rerun_start_time(&verifier, subject.to_short_digest())
+                        task.last_chance_rerun_request_time(
+                            &verifier,
+                            subject.to_eight_byte_digest(),
+                        )
                     });
                     wanted.push(VerificationRequest {
                         verifier,
@@ -208,9 +211,9 @@ impl Runtime {
                 Effect::ReadTree { stop, .. } => read = Some(stop),
             }
         }
-        let mut last: Option<TransactionResult> = None;
+        let mut last: Option<EventTransactionResult> = None;
         // An answer or a new effect must not be lost behind a result that changed nothing.
-        let mut keep = |handled: TransactionResult| {
+        let mut keep = |handled: EventTransactionResult| {
             let says_something = matches!(handled.answer, Some((Decision::Stop(_), _)))
                 || !handled.effects.is_empty();
             if says_something || last.is_none() {
@@ -239,7 +242,7 @@ impl Runtime {
                 required_runs: runs,
                 ..internal_delivery(session, Some(key), input)
             };
-            keep(self.process_event_in_transaction(read, patience)?);
+            keep(self.transact_event(read, patience)?);
         }
         let case = self.judge_input_for_message(session, policy, scope, &wanted, message)?;
         self.run_verifications(
@@ -261,7 +264,7 @@ impl Runtime {
                     .find(|wanted| wanted.verifier == done.evidence.verifier);
                 let about = asked
                     .map_or(done.evidence.subject, |wanted| wanted.subject)
-                    .to_short_digest();
+                    .to_eight_byte_digest();
                 let name = &done.evidence.verifier;
                 // The same evidence for the same request is recorded once, whichever process
                 // delivers it.
@@ -377,7 +380,7 @@ impl Runtime {
         stop: EventSeq,
         scope: &ScopeId,
         patience: Deadline<'_>,
-    ) -> Result<TransactionResult, RuntimeError> {
+    ) -> Result<EventTransactionResult, RuntimeError> {
         loop {
             let (state, policy) =
                 self.load_session_state_and_policy(session)?
@@ -402,7 +405,7 @@ impl Runtime {
             if answer.is_some() || !effects.is_empty() {
                 let warnings = Vec::new();
                 let scope = scope.clone();
-                return Ok(TransactionResult {
+                return Ok(EventTransactionResult {
                     seq: stop,
                     scope,
                     answer,

@@ -219,8 +219,8 @@ fn truncate_middle(text: &str, limit: usize, whole: usize) -> Option<String> {
     }
     // Room for the mark in the middle.
     let room = limit.saturating_sub(80);
-    let head = fitting_bytes(text.chars(), room / 4 * 3);
-    let tail = fitting_bytes(text.chars().rev(), room / 4);
+    let head = fitting_byte_count(text.chars(), room / 4 * 3);
+    let tail = fitting_byte_count(text.chars().rev(), room / 4);
     let head = text.get(..head).unwrap_or_default();
     let tail = text.get(text.len() - tail..).unwrap_or_default();
     Some(format!(
@@ -229,7 +229,7 @@ fn truncate_middle(text: &str, limit: usize, whole: usize) -> Option<String> {
 }
 
 /// How many bytes of the text's characters fit.
-fn fitting_bytes(chars: impl Iterator<Item = char>, limit: usize) -> usize {
+fn fitting_byte_count(chars: impl Iterator<Item = char>, limit: usize) -> usize {
     let mut room = limit;
     let mut bytes = 0;
     for char in chars {

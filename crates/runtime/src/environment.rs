@@ -25,7 +25,10 @@ const VOLATILE: &[&str] = &[
 /// The beginnings of more such names.
 const VOLATILE_PREFIXES: &[&str] = &["SSH_", "TERM_", "VSCODE_", "XDG_SESSION"];
 
-pub(crate) fn environment_digest(root: &Path, env: &BTreeMap<OsString, OsString>) -> Digest {
+pub(crate) fn environment_and_platform_digest(
+    root: &Path,
+    env: &BTreeMap<OsString, OsString>,
+) -> Digest {
     let decides = |name: &str| {
         !is_withheld_variable(name)
             && !VOLATILE.contains(&name)
@@ -59,7 +62,7 @@ mod tests {
             .into_iter()
             .map(|(name, value)| (OsString::from(name), OsString::from(value)))
             .collect();
-        environment_digest(Path::new("/repo"), &env)
+        environment_and_platform_digest(Path::new("/repo"), &env)
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl<'a> Deadline<'a> {
     }
 
     /// Whether the caller wants this process to stop.
-    pub(crate) fn is_cancelled(&self) -> bool {
+    pub(crate) fn has_caller_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
@@ -159,7 +159,7 @@ pub struct DeliveryOutcome {
 
 impl DeliveryOutcome {
     /// How the task ended, if this answer ended it.
-    pub fn task_transition(&self) -> Option<Transition> {
+    pub fn task_ending_transition(&self) -> Option<Transition> {
         match &self.decision {
             Decision::Stop(StopDecision::Accept { transition }) => transition.clone(),
             Decision::Stop(StopDecision::Halt { transition }) => Some(transition.clone()),

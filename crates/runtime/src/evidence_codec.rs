@@ -11,7 +11,7 @@ use checkrein_store::{EvidenceFinality, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize)]
-struct TimedEvidenceRef<'a> {
+struct BorrowedTimedEvidence<'a> {
     at: UnixMillis,
     began: UnixMillis,
     acts: u64,
@@ -172,7 +172,7 @@ pub(crate) fn stored_evidence_time(bytes: &[u8]) -> Option<UnixMillis> {
 
 pub(crate) fn encode_evidence(found: EvidenceTiming, evidence: &Evidence) -> Vec<u8> {
     let EvidenceTiming { at, began, acts } = found;
-    let kept = TimedEvidenceRef {
+    let kept = BorrowedTimedEvidence {
         at,
         began,
         acts,

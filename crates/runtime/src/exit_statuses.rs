@@ -10,7 +10,7 @@ use std::path::Path;
 use checkrein_core::exit_status::ExitStatusAnalysis;
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Policy, VerifierSpec};
-use checkrein_execpolicy::{ProjectPathKind, ScriptProjectView, analyze_exit_statuses};
+use checkrein_execpolicy::{ProjectPathKind, ScriptProjectView, analyze_exit_status_masking};
 use checkrein_verifiers::{find_program_in_path, program_exists, regular_file};
 
 use crate::workspace::TreeAndStateFolder;
@@ -64,7 +64,7 @@ pub fn analyse_exit_statuses(
         folders: &|path| sorted_subfolder_names(&root.join(path)),
         has_program: &|program| program_exists(program, "", root, env),
     };
-    Some(analyze_exit_statuses(&script, &project))
+    Some(analyze_exit_status_masking(&script, &project))
 }
 
 /// Whether `sh` is another name of bash or zsh. On macOS it is, although no link shows it.
@@ -99,7 +99,7 @@ fn kind_of_entry_at_path(path: &Path) -> Option<ProjectPathKind> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Some(ProjectPathKind::Folder),
         Ok(found) if found.is_file() => Some(ProjectPathKind::File {
-            executable: is_executable(&found),
+            executable: has_execute_permission(&found),
             empty: found.len() == 0,
         }),
         // Only a sure absence counts as nothing; any other error leaves it unknown.
@@ -109,12 +109,12 @@ fn kind_of_entry_at_path(path: &Path) -> Option<ProjectPathKind> {
 }
 
 #[cfg(unix)]
-fn is_executable(file: &Metadata) -> bool {
+fn has_execute_permission(file: &Metadata) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     file.permissions().mode() & 0o111 != 0
 }
 
 #[cfg(not(unix))]
-fn is_executable(_: &Metadata) -> bool {
+fn has_execute_permission(_: &Metadata) -> bool {
     true
 }

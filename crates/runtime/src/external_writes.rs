@@ -69,7 +69,7 @@ pub(crate) fn detect_external_writes(
     let before: Vec<Option<FileStamp>> = paths.iter().map(stamp).collect();
     let until = system.monotonic_now() + time;
     let goes_on = || {
-        let is_over = patience.is_cancelled() || patience.is_past_deadline(system);
+        let is_over = patience.has_caller_cancelled() || patience.is_past_deadline(system);
         system.monotonic_now() < until && !is_over
     };
     let mut written: Vec<String> = Vec::new();
@@ -121,7 +121,7 @@ pub(crate) fn wait_until_files_unchanged(
     };
     while is_moving() {
         let is_over = system.monotonic_now() >= until || patience.is_past_deadline(system);
-        if is_over || patience.is_cancelled() {
+        if is_over || patience.has_caller_cancelled() {
             return false;
         }
         system.sleep(POLL_INTERVAL);
@@ -167,7 +167,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
 
-    use checkrein_verifiers::file_system::FileSystem as _;
+    use checkrein_verifiers::file_system::ReadOnlyFileSystem as _;
 
     use super::*;
     use crate::set_clock::SetClock;
@@ -187,7 +187,7 @@ mod tests {
 
         fn with(clock: Arc<SetClock>) -> Self {
             let folder = tempfile::tempdir().unwrap();
-            let mut place = TreeAndStateFolder::tree_with_temporary_state_folder(folder.path());
+            let mut place = TreeAndStateFolder::root_with_temporary_state_folder(folder.path());
             place.state = folder.path().join("state");
             place.system = clock.clone();
             Self {

@@ -400,7 +400,7 @@ impl Runtime {
         let input = Input::ConfigEdited(ConfigEdited { paths, guarded });
         // Two installed entries may notice the same edit at once.
         let key = format!("edited:{since}:{guarded}");
-        self.process_event_in_transaction(internal_delivery(session, Some(key), input), patience)?;
+        self.transact_event(internal_delivery(session, Some(key), input), patience)?;
         Ok(())
     }
 

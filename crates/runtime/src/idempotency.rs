@@ -171,7 +171,7 @@ fn approval_forcing_reevaluation(
     }) = decision
     {
         // A question that still waits is the answer to every repetition.
-        let newest = tail.newest_approval(&key)?;
+        let newest = tail.newest_approval_request(&key)?;
         let waits = newest.is_some_and(|row| {
             row.id == approval && row.approval_status_at(now) == ApprovalStatus::Asked
         });
@@ -210,7 +210,7 @@ fn find_original_of_redelivery(
         return Ok(None);
     }
     let newest = match &delivery.input {
-        Input::PromptSubmitted(_) => state.newest_prompt_delivery(),
+        Input::PromptSubmitted(_) => state.newest_prompt_if_nothing_followed(),
         Input::StopRequested(_) => state.newest_stop_if_nothing_followed(scope),
         _ => None,
     };

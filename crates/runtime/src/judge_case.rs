@@ -273,7 +273,7 @@ impl SessionShownToJudge {
             }
             Event::Input(stamped) => {
                 self.note_task_list_for_judge(stamped, scope);
-                self.collect_input_for_judge(&stamped.input, scope);
+                self.add_session_input_for_judge(&stamped.input, scope);
             }
             // Judges see the objections that the agent was told, and no others.
             Event::DecisionMade(made) if made.scope == *scope => {
@@ -298,7 +298,7 @@ impl SessionShownToJudge {
         }
     }
 
-    fn collect_input_for_judge(&mut self, input: &Input, scope: &ScopeId) {
+    fn add_session_input_for_judge(&mut self, input: &Input, scope: &ScopeId) {
         match input {
             Input::PromptSubmitted(prompt) => self.prompted.clone_from(&prompt.text),
             Input::ToolRequested(request) if request.scope == *scope => {

@@ -82,7 +82,7 @@ pub use guarded_files::{
     held_config,
 };
 pub use host_verifiers::{HostFunctionVerdict, HostVerifiers};
-pub use manual_check::{CheckResult, ManualCheckReport};
+pub use manual_check::{ManualCheckReport, ManualCheckResult};
 pub use middleware::{
     BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion, FrontEndMiddlewareStages, Middleware,
     MiddlewareLayer, MiddlewareRegistration, MiddlewareRegistry, MiddlewareSessionContext,
@@ -94,7 +94,7 @@ pub use notifications::{
 };
 #[cfg(unix)]
 pub use owner::{
-    UniqueProcessId, WorkerCheckBatch, WorkerLauncher, WorkerLink, WorkerLinkReceiveOutcome,
+    ReceivedWorkerLinkLine, UniqueProcessId, WorkerCheckBatch, WorkerLauncher, WorkerLinkEnd,
     WorkerTransport, WorkerTransportWriter, cancel_all_workers, cancel_session_workers,
 };
 pub use policy_fallback::UnusableConfigFallback;

@@ -4,7 +4,9 @@ use checkrein_core::event::{self, Event};
 use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_core::policy::Policy;
 use checkrein_core::state::SessionState;
-use checkrein_store::{CachedSessionState, RawEvent, SessionTransactionView, Store, StoreError};
+use checkrein_store::{
+    CachedSessionState, SessionTransactionView, Store, StoreError, UndecodedEvent,
+};
 
 use crate::error::RuntimeError;
 
@@ -56,7 +58,7 @@ pub(crate) fn read_session_with_state<T>(
 pub(crate) fn fold_event(
     session: &SessionId,
     state: &mut SessionState,
-    raw: &RawEvent,
+    raw: &UndecodedEvent,
 ) -> Result<(), RuntimeError> {
     match decode_event(session, raw)? {
         Some(event) => state.apply_event(&event),
@@ -69,7 +71,7 @@ pub(crate) fn fold_event(
 /// Decodes the event of a row; `None` if its kind is unknown here.
 pub(crate) fn decode_event(
     session: &SessionId,
-    raw: &RawEvent,
+    raw: &UndecodedEvent,
 ) -> Result<Option<Event>, RuntimeError> {
     match event::decode_event(&raw.payload) {
         Ok(event) => Ok(Some(event)),
@@ -96,7 +98,7 @@ fn decode_cached_session_state(cache: &CachedSessionState) -> Option<SessionStat
 /// from an older cache until they are answered.
 const MAX_CACHE_BYTES: usize = 16 * 1024;
 
-pub(crate) fn encode_state_cache(state: &SessionState) -> Option<CachedSessionState> {
+pub(crate) fn encode_cached_session_state(state: &SessionState) -> Option<CachedSessionState> {
     let bytes = postcard::to_stdvec(state).ok()?;
     if bytes.len() > MAX_CACHE_BYTES {
         return None;
@@ -136,9 +138,10 @@ mod tests {
     fn a_state_is_cached_unless_it_is_large() {
         let mut state = SessionState::default();
         state.policy = Some(Digest::hash_bytes(b"policy"));
-        let kept = encode_state_cache(&state).and_then(|cache| decode_cached_session_state(&cache));
+        let kept = encode_cached_session_state(&state)
+            .and_then(|cache| decode_cached_session_state(&cache));
         assert_eq!(kept.as_ref(), Some(&state));
         state.cursors = vec![(ScopeId::main_scope(), "c".repeat(MAX_CACHE_BYTES))];
-        assert!(encode_state_cache(&state).is_none());
+        assert!(encode_cached_session_state(&state).is_none());
     }
 }

@@ -24,14 +24,14 @@ pub struct ManualCheckReport {
     /// Digest of the tree.
     pub tree: Digest,
     /// One per verifier, in config order.
-    pub checks: Vec<CheckResult>,
+    pub checks: Vec<ManualCheckResult>,
     /// Files too large to be read: they count by their size and their times.
     pub large_files: Vec<String>,
 }
 
 /// One verifier's part of a [`ManualCheckReport`].
 #[derive(Debug, Clone)]
-pub struct CheckResult {
+pub struct ManualCheckResult {
     /// Whether `accept` names it.
     pub required: bool,
     /// What it found.
@@ -84,9 +84,9 @@ impl Runtime {
                 again: None,
             })
             .collect();
-        let mut checks: Vec<CheckResult> = Vec::new();
+        let mut checks: Vec<ManualCheckResult> = Vec::new();
         let mut collect = |done: ReturnedEvidence| {
-            checks.push(CheckResult {
+            checks.push(ManualCheckResult {
                 required: policy.is_required_verifier(&done.evidence.verifier),
                 evidence: done.evidence,
                 cached: done.cached,

@@ -54,7 +54,7 @@ pub fn mark_approvals_notified(
     rows: &[StoredApprovalRequest],
 ) -> Result<(), RuntimeError> {
     let now = clock::now_millis();
-    record_approval_notifications(store, rows, &|row| StoredApprovalRequest {
+    record_notification_outcomes(store, rows, &|row| StoredApprovalRequest {
         notified_at: Some(now),
         ..row
     })
@@ -69,20 +69,20 @@ pub fn mark_approvals_not_notified(
     rows: &[StoredApprovalRequest],
     why: &str,
 ) -> Result<(), RuntimeError> {
-    record_approval_notifications(store, rows, &|row| StoredApprovalRequest {
+    record_notification_outcomes(store, rows, &|row| StoredApprovalRequest {
         notification_error: Some(why.to_owned()),
         ..row
     })
 }
 
-fn record_approval_notifications(
+fn record_notification_outcomes(
     store: &dyn Store,
     rows: &[StoredApprovalRequest],
     noted: &dyn Fn(StoredApprovalRequest) -> StoredApprovalRequest,
 ) -> Result<(), RuntimeError> {
     for row in rows {
         store.transact_on_session(&row.session, &mut |tail| {
-            let known = tail.newest_approval(&row.key)?;
+            let known = tail.newest_approval_request(&row.key)?;
             // The question may have been asked anew meanwhile: then this outcome is about an older
             // one.
             let known = known.filter(|known| known.nth == row.nth);

@@ -33,7 +33,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(5);
 const STACK_BYTES: usize = 8 << 20;
 
 /// The patch to examine, and the folders it is applied in.
-struct PatchRequest {
+struct PatchToCheck {
     what: PatchSource,
     scripts: ParsedShellScriptCache,
     here: PathBuf,
@@ -60,7 +60,7 @@ pub(crate) fn dry_run_requested_patch(
         return None;
     };
     let action = delivery.facts.action_of_tool_call()?;
-    let asked = PatchRequest {
+    let asked = PatchToCheck {
         what: patch_requested_by_tool_call(action)?,
         scripts: delivery.facts.parsed_scripts().clone(),
         here: start_folders::patch_working_folder(action, delivery.working_folder.unwrap_or(root))?,
@@ -88,7 +88,7 @@ fn patch_requested_by_tool_call(action: &ToolAction) -> Option<PatchSource> {
 }
 
 fn check_patch_within_time(
-    asked: PatchRequest,
+    asked: PatchToCheck,
     limit: Duration,
 ) -> Option<PatchCheckedAgainstTree> {
     let (send, receive) = mpsc::channel();
@@ -122,7 +122,7 @@ fn unchecked_patch_refusal(why: &str) -> PatchCheckedAgainstTree {
     }
 }
 
-fn check_patches_against_tree(asked: &PatchRequest) -> Option<PatchCheckedAgainstTree> {
+fn check_patches_against_tree(asked: &PatchToCheck) -> Option<PatchCheckedAgainstTree> {
     let commands = match &asked.what {
         PatchSource::Patch(text) => vec![PatchApplyingCommand {
             tool: PatchTool::ApplyPatch,
@@ -341,12 +341,12 @@ fn read_regular_file(path: &PathBuf) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn adds(count: usize) -> PatchRequest {
+    fn adds(count: usize) -> PatchToCheck {
         let files: String = (0..count)
             .map(|number| format!("*** Add File: n{number}\n+x\n"))
             .collect();
         let root = std::env::temp_dir();
-        PatchRequest {
+        PatchToCheck {
             what: PatchSource::Patch(format!("*** Begin Patch\n{files}*** End Patch")),
             scripts: ParsedShellScriptCache::default(),
             here: root.clone(),

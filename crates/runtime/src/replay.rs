@@ -7,7 +7,7 @@ use checkrein_core::input::StampedInput;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::SessionState;
 use checkrein_core::step::{StateMachineStep, apply_input_and_decide};
-use checkrein_store::{RawEvent, Store};
+use checkrein_store::{Store, UndecodedEvent};
 
 use crate::error::RuntimeError;
 use crate::log_reader;
@@ -52,7 +52,7 @@ pub fn replay_session(
         inputs: 0,
         differs_at: None,
     };
-    let mut rest: &[RawEvent] = &rows;
+    let mut rest: &[UndecodedEvent] = &rows;
     while let Some((row, after)) = rest.split_first() {
         // An event of a newer version is counted and passed over, as in every fold.
         let Some(event) = log_reader::decode_event(session, row)? else {
@@ -115,7 +115,7 @@ pub fn replay_session(
 
 fn next_recorded_input(
     session: &SessionId,
-    rows: &[RawEvent],
+    rows: &[UndecodedEvent],
 ) -> Result<Option<StampedInput>, RuntimeError> {
     for row in rows {
         if let Some(Event::Input(stamped)) = log_reader::decode_event(session, row)? {
@@ -126,7 +126,7 @@ fn next_recorded_input(
 }
 
 fn round_trip_state_through_cache(state: &SessionState) -> Result<SessionState, RuntimeError> {
-    Ok(log_reader::encode_state_cache(state)
+    Ok(log_reader::encode_cached_session_state(state)
         .and_then(|cache| postcard::from_bytes(&cache.bytes).ok())
         .unwrap_or_else(|| state.clone()))
 }

@@ -24,7 +24,7 @@ const MAX_LINE_BYTES: u64 = 256;
 /// Digests what the checks of this policy run with, given marks of installed packages. One digest
 /// serves all: a pass that is lost needlessly costs a run, one that is kept wrongly is a wrong
 /// verdict.
-pub(crate) fn run_environment_digest(
+pub(crate) fn check_environment_digest(
     place: &TreeAndStateFolder,
     policy: &Policy,
     packages: Digest,
@@ -37,7 +37,7 @@ pub(crate) fn run_environment_digest(
                 .script_programs_digest(&script, &place.root, &place.env),
         );
     }
-    Digest::hash_parts(parts.iter().map(|part| &part.as_bytes()[..])).to_short_digest()
+    Digest::hash_parts(parts.iter().map(|part| &part.as_bytes()[..])).to_eight_byte_digest()
 }
 
 /// The shell command of a check whose kind starts programs.

@@ -148,7 +148,7 @@ impl Runtime {
         };
         let scope = delivery.input.scope_id().cloned();
         // First the event itself is decided on and recorded, then whatever its answer still needs.
-        let handled = self.process_event_in_transaction(delivery, patience)?;
+        let handled = self.transact_event(delivery, patience)?;
         let message = message.as_deref();
         let settled =
             self.perform_effects_until_decision(&session, handled, message, patience, progress)?;
@@ -306,7 +306,7 @@ impl Runtime {
     ///
     /// # Errors
     /// If the store cannot be written, or somebody else has been writing it for too long.
-    pub fn check_store_writable(&self, session: &SessionId) -> Result<(), RuntimeError> {
+    pub fn ensure_store_writable(&self, session: &SessionId) -> Result<(), RuntimeError> {
         // An empty transaction takes the write lock and changes nothing.
         self.store.transact_on_session(session, &mut |_| Ok(None))?;
         Ok(())
@@ -373,7 +373,7 @@ mod tests {
         let store = SqliteStore::open_store_with_options(&state, impatient).unwrap();
         let place = TreeAndStateFolder {
             state: state.clone(),
-            ..TreeAndStateFolder::tree_with_temporary_state_folder(folder.path())
+            ..TreeAndStateFolder::root_with_temporary_state_folder(folder.path())
         };
         let seal = || compile_config(None, None, TaskDriver::Hook);
         let runtime = Runtime::new(Arc::new(store), place, Box::new(seal));

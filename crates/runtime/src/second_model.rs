@@ -22,7 +22,7 @@ use checkrein_verifiers::sync_reviewer::SecondModelReviewer;
 use checkrein_verifiers::veto::{ToolCallForVeto, ToolCallVetoVerdict};
 use checkrein_verifiers::{ChatMessage, progress, veto};
 
-use crate::approvals::ApprovalRequestOrAnswer;
+use crate::approvals::ToolCallOrApprovalAnswer;
 use crate::error::RuntimeError;
 use crate::event_delivery::{Deadline, EventDelivery};
 use crate::runtime::Runtime;
@@ -44,11 +44,11 @@ impl Runtime {
     pub(crate) fn ask_veto_and_progress_models(
         &self,
         delivery: &mut EventDelivery<'_>,
-        beside: ApprovalRequestOrAnswer<'_>,
+        beside: ToolCallOrApprovalAnswer<'_>,
         stands: &StateBeforeInput,
         patience: Deadline<'_>,
     ) -> Result<(), RuntimeError> {
-        let (Input::ToolRequested(request), ApprovalRequestOrAnswer::ToolCall(asked)) =
+        let (Input::ToolRequested(request), ToolCallOrApprovalAnswer::ToolCall(asked)) =
             (&delivery.input, beside)
         else {
             return Ok(());
@@ -187,7 +187,7 @@ impl Runtime {
             Ok(_) => arguments,
             Err(_) => serde_json::Value::String(arguments).to_string(),
         };
-        let (goal, history) = (hide(&story.goal), story.recent_replies_as_messages(&hide));
+        let (goal, history) = (hide(&story.goal), story.recent_calls_as_messages(&hide));
         let planned = ToolCallForVeto {
             goal: &goal,
             tool: &request.tool,
@@ -238,7 +238,7 @@ impl Runtime {
             return Ok(nothing(reason, false));
         }
         let hide = |text: &str| self.redactor.redact_text(text).into_owned();
-        let (goal, history) = (hide(&story.goal), story.recent_replies_as_messages(&hide));
+        let (goal, history) = (hide(&story.goal), story.recent_calls_as_messages(&hide));
         let summary = hide(&story.steps.join("\n"));
         let taken = progress::AgentStepToRate {
             goal: &goal,
@@ -443,7 +443,7 @@ impl ActivityShownToModel {
         }
     }
 
-    fn recent_replies_as_messages(&self, hide: &dyn Fn(&str) -> String) -> Vec<ChatMessage> {
+    fn recent_calls_as_messages(&self, hide: &dyn Fn(&str) -> String) -> Vec<ChatMessage> {
         let said = |line: &String| ChatMessage::Assistant {
             text: hide(line),
             calls: Vec::new(),

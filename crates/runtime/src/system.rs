@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::UnixMillis;
-use checkrein_verifiers::file_system::FileSystem;
+use checkrein_verifiers::file_system::ReadOnlyFileSystem;
 pub use checkrein_verifiers::file_system::RealFileSystem as RealSystem;
 use checkrein_verifiers::{VerifierJob, VerifierKind, VerifierReport, logs};
 
@@ -24,7 +24,7 @@ use crate::owner::UniqueProcessId;
 use crate::run_environment;
 
 /// Everything that the engine asks of the machine beside files and clocks.
-pub trait System: FileSystem {
+pub trait System: ReadOnlyFileSystem {
     /// Waits until `ready` returns true, calling it again and again. A call may block only if it is
     /// told that it may.
     fn wait_for_condition(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool);

@@ -15,7 +15,7 @@ use checkrein_core::tool_action::{ScriptOrArgvOfToolCall, ToolAction};
 use checkrein_execpolicy::{
     CommandStartFolders, EffectPolicy, FileChangedByCommand, FilesChangedByCommand,
     ParsedShellScriptCache, RuleSet, UnmatchedDecision, evaluate_argv_with_script_cache,
-    evaluate_file_changes, evaluate_parsed_script, evaluate_real_paths, is_read_only_command,
+    evaluate_file_changes, evaluate_real_paths, evaluate_script_with_cache, is_read_only_command,
 };
 
 use crate::read_only::{MAX_COMMANDS, is_call_read_only_with_scripts};
@@ -141,7 +141,7 @@ impl<'a> ToolFactsBuilder<'a> {
         if let Some(ScriptOrArgvOfToolCall::Script(script)) = self.tool_command()
             && let Cow::Owned(hidden) = redactor.redact_text(script)
         {
-            facts.commands = evaluate_parsed_script(
+            facts.commands = evaluate_script_with_cache(
                 &self.scripts,
                 &rules,
                 &hidden,
@@ -177,14 +177,14 @@ impl<'a> ToolFactsBuilder<'a> {
                 argv,
                 &self.command_start_folders(place),
             ),
-            Some(ScriptOrArgvOfToolCall::Script(script)) => evaluate_parsed_script(
+            Some(ScriptOrArgvOfToolCall::Script(script)) => evaluate_script_with_cache(
                 &self.scripts,
                 rules,
                 script,
                 &self.command_start_folders(place),
             ),
             None => {
-                let files = self.files_changed_by_call();
+                let files = self.files_call_would_change();
                 let facts = match files.is_empty() {
                     true => ToolRequestFacts::default(),
                     false => evaluate_file_changes(rules, &files),
@@ -202,7 +202,7 @@ impl<'a> ToolFactsBuilder<'a> {
     }
 
     /// The files that the call names as written or removed.
-    fn files_changed_by_call(&self) -> Vec<FileChangedByCommand> {
+    fn files_call_would_change(&self) -> Vec<FileChangedByCommand> {
         let Some(action) = self.action else {
             return Vec::new();
         };
@@ -230,7 +230,7 @@ impl<'a> ToolFactsBuilder<'a> {
         let possible: Vec<FileChangedByCommand> = action
             .may_write
             .iter()
-            .map(affected_file_from_written_path)
+            .map(written_file_from_path)
             .collect();
         if !possible.is_empty() {
             merge_stricter_facts(facts, evaluate_real_paths(rules, &possible));
@@ -356,11 +356,10 @@ impl<'a> ToolFactsBuilder<'a> {
             ..EffectPolicy::default()
         };
         let rules = RuleSet::default().with_effect_policy(bounds);
-        let mut writes = self.files_changed_by_call();
+        let mut writes = self.files_call_would_change();
         if let Some(patch) = place.patch {
-            let below = |path: &String| {
-                affected_file_from_written_path(place.root.join(path).display().to_string())
-            };
+            let below =
+                |path: &String| written_file_from_path(place.root.join(path).display().to_string());
             writes.extend(patch.paths.iter().map(below));
         }
         // Without a command and without paths, all that is known is whether the tool may act.
@@ -379,7 +378,7 @@ impl<'a> ToolFactsBuilder<'a> {
         writes.extend(
             places
                 .iter()
-                .map(|place| affected_file_from_written_path(&place.path)),
+                .map(|place| written_file_from_path(&place.path)),
         );
         let asks = |facts: &ToolRequestFacts| facts.rule > Some(RuleDecision::Allow);
         asks(&facts) || asks(&evaluate_file_changes(&rules, &writes))
@@ -416,7 +415,7 @@ fn are_all_paths_part_of_tree(paths: &[PathBuf], root: &Path) -> bool {
     })
 }
 
-fn affected_file_from_written_path(path: impl AsRef<str>) -> FileChangedByCommand {
+fn written_file_from_path(path: impl AsRef<str>) -> FileChangedByCommand {
     FileChangedByCommand {
         path: path.as_ref().to_owned(),
         removed: false,
@@ -481,8 +480,7 @@ fn evaluate_patch(
     patch: PatchCheckedAgainstTree,
     root: &Path,
 ) {
-    let below =
-        |path: &String| affected_file_from_written_path(root.join(path).display().to_string());
+    let below = |path: &String| written_file_from_path(root.join(path).display().to_string());
     let changes: Vec<FileChangedByCommand> = patch.paths.iter().map(below).collect();
     if !changes.is_empty() {
         let writes = evaluate_file_changes(rules, &changes);

@@ -22,7 +22,7 @@ use checkrein_store::{
 };
 use checkrein_verifiers::tree::{TreeReadLimits, TreeReaderError};
 
-use crate::approvals::{ApprovalRequestOrAnswer, find_open_approval};
+use crate::approvals::{ToolCallOrApprovalAnswer, find_open_approval};
 use crate::error::RuntimeError;
 use crate::event_delivery::{Deadline, EventDelivery, RewrittenToolResult};
 use crate::guarded_files::PolicyToSeal;
@@ -44,7 +44,7 @@ use crate::{
 const CACHE_EVERY: u64 = 16;
 
 /// The result of one transaction.
-pub(crate) struct TransactionResult {
+pub(crate) struct EventTransactionResult {
     pub(crate) seq: EventSeq,
     pub(crate) scope: ScopeId,
     pub(crate) answer: Option<(Decision, DecisionExplanation)>,
@@ -73,22 +73,22 @@ pub(crate) struct StateBeforeInput {
 }
 
 /// The result of one look at the log.
-enum TransactionAttemptResult {
+enum TransactionNextStep {
     /// The session is new, and no policy is at hand.
     CompilePolicy,
     /// Layers or second models have to be asked first, with the session as it stands.
     Consult(Box<StateBeforeInput>),
     /// The event is handled; the batch holds what is to be written, if anything.
-    Finish(Box<(TransactionResult, Option<AppendBatch>)>),
+    Finish(Box<(EventTransactionResult, Option<AppendBatch>)>),
 }
 
 impl Runtime {
     /// One transaction: tail, fold, step, append.
-    pub(crate) fn process_event_in_transaction(
+    pub(crate) fn transact_event(
         &self,
         delivery: EventDelivery<'_>,
         patience: Deadline<'_>,
-    ) -> Result<TransactionResult, RuntimeError> {
+    ) -> Result<EventTransactionResult, RuntimeError> {
         self.transact_event_under_policy(None, delivery, patience)
     }
 
@@ -98,13 +98,13 @@ impl Runtime {
         sealed: Option<Digest>,
         delivery: EventDelivery<'_>,
         patience: Deadline<'_>,
-    ) -> Result<TransactionResult, RuntimeError> {
+    ) -> Result<EventTransactionResult, RuntimeError> {
         // The arguments as they came, since less of them may be kept.
         let args = match &delivery.input {
             Input::ToolRequested(request) => request.args.clone(),
             _ => String::new(),
         };
-        let beside = ApprovalRequestOrAnswer::approval_request_from_delivery(&delivery, &args);
+        let beside = ToolCallOrApprovalAnswer::raw_tool_call_of_delivery(&delivery, &args);
         self.transact_event_with_approvals(sealed, beside, delivery, patience)
     }
 
@@ -112,10 +112,10 @@ impl Runtime {
     pub(crate) fn transact_event_with_approvals(
         &self,
         sealed: Option<Digest>,
-        beside: ApprovalRequestOrAnswer<'_>,
+        beside: ToolCallOrApprovalAnswer<'_>,
         mut delivery: EventDelivery<'_>,
         patience: Deadline<'_>,
-    ) -> Result<TransactionResult, RuntimeError> {
+    ) -> Result<EventTransactionResult, RuntimeError> {
         let session = delivery.session.clone();
         // Keywords are searched in the whole message, of which less may be kept.
         let message = match &delivery.input {
@@ -141,7 +141,7 @@ impl Runtime {
         // watch, writes nothing; what it lacked is fetched outside and the next round begins.
         loop {
             let mut unwatched = None;
-            let mut outcome: Option<Result<TransactionResult, RuntimeError>> = None;
+            let mut outcome: Option<Result<EventTransactionResult, RuntimeError>> = None;
             let written = self
                 .store
                 .transact_on_session(&session, &mut |tail| match self.decide_in_transaction(
@@ -152,15 +152,15 @@ impl Runtime {
                     beside,
                     watched,
                 ) {
-                    Ok(TransactionAttemptResult::Consult(stands)) => {
+                    Ok(TransactionNextStep::Consult(stands)) => {
                         unwatched = Some(stands);
                         Ok(None)
                     }
-                    Ok(TransactionAttemptResult::CompilePolicy) => {
+                    Ok(TransactionNextStep::CompilePolicy) => {
                         outcome = None;
                         Ok(None)
                     }
-                    Ok(TransactionAttemptResult::Finish(made)) => {
+                    Ok(TransactionNextStep::Finish(made)) => {
                         let (handled, batch) = *made;
                         outcome = Some(Ok(handled));
                         Ok(batch)
@@ -184,9 +184,9 @@ impl Runtime {
                 watched = true;
                 if self.has_middleware_for_delivery(&stands.policy, &delivery) {
                     let args = match beside {
-                        ApprovalRequestOrAnswer::ToolCall(asked) => asked.args,
-                        ApprovalRequestOrAnswer::Nothing
-                        | ApprovalRequestOrAnswer::PersonAnswer(_) => "",
+                        ToolCallOrApprovalAnswer::ToolCall(asked) => asked.args,
+                        ToolCallOrApprovalAnswer::Nothing
+                        | ToolCallOrApprovalAnswer::PersonAnswer(_) => "",
                     };
                     let came = UnredactedEventTexts {
                         args,
@@ -200,7 +200,7 @@ impl Runtime {
             }
             match outcome {
                 Some(outcome) => {
-                    return outcome.map(|handled| TransactionResult {
+                    return outcome.map(|handled| EventTransactionResult {
                         rewritten,
                         large_files: unread,
                         snapshot: look,
@@ -320,9 +320,9 @@ impl Runtime {
         delivery: &EventDelivery<'_>,
         compiled: Option<&PolicyToSeal>,
         found_under: Option<Digest>,
-        beside: ApprovalRequestOrAnswer<'_>,
+        beside: ToolCallOrApprovalAnswer<'_>,
         watched: bool,
-    ) -> Result<TransactionAttemptResult, RuntimeError> {
+    ) -> Result<TransactionNextStep, RuntimeError> {
         let session = &delivery.session;
         // The session as it stands, and its policy. The first event of a session seals one.
         let loaded = log_reader::load_session_state(session, tail)?;
@@ -340,7 +340,7 @@ impl Runtime {
                 equipped,
             }) = compiled
             else {
-                return Ok(TransactionAttemptResult::CompilePolicy);
+                return Ok(TransactionNextStep::CompilePolicy);
             };
             let blob = compiled.policy.to_policy_blob();
             let sealed = Event::PolicySealed {
@@ -363,7 +363,7 @@ impl Runtime {
             && state.pending_stop(&scope).is_some_and(waits)
         {
             // A person has sealed anew since this was asked for, so it is asked for once more.
-            let handled = TransactionResult {
+            let handled = EventTransactionResult {
                 seq: tail.last_seq(),
                 effects: effects_awaited_by_stop(&policy, &state, &scope),
                 scope,
@@ -377,11 +377,11 @@ impl Runtime {
                 large_files: Vec::new(),
                 snapshot: None,
             };
-            return Ok(TransactionAttemptResult::Finish(Box::new((handled, None))));
+            return Ok(TransactionNextStep::Finish(Box::new((handled, None))));
         }
         // Before anything else: an answer that comes second is none, however much it is like the
         // first.
-        if let ApprovalRequestOrAnswer::PersonAnswer(answered) = beside {
+        if let ToolCallOrApprovalAnswer::PersonAnswer(answered) = beside {
             let open = find_open_approval(tail, answered)?;
             batch.approvals.push(StoredApprovalRequest {
                 until: answered.until,
@@ -391,7 +391,7 @@ impl Runtime {
         }
         let now = self.place.system.now_millis();
         let asked = match beside {
-            ApprovalRequestOrAnswer::ToolCall(asked) => Some(asked.key),
+            ToolCallOrApprovalAnswer::ToolCall(asked) => Some(asked.key),
             _ => None,
         };
         // Another entry may have delivered the same event: then the recorded answer counts.
@@ -406,7 +406,7 @@ impl Runtime {
                 batch.events.push(to_new_event(&repeated, None));
             }
             let effects = effects_awaited_by_stop(&policy, &state, &scope);
-            let handled = TransactionResult {
+            let handled = EventTransactionResult {
                 seq: known,
                 scope,
                 answer,
@@ -420,7 +420,7 @@ impl Runtime {
                 large_files: Vec::new(),
                 snapshot: None,
             };
-            return Ok(TransactionAttemptResult::Finish(Box::new((
+            return Ok(TransactionNextStep::Finish(Box::new((
                 handled,
                 Some(batch),
             ))));
@@ -437,13 +437,11 @@ impl Runtime {
         let watches = is_call && (policy.veto.is_some() || policy.progress.is_some());
         if !watched && (watches || self.has_middleware_for_delivery(&policy, delivery)) {
             let scope = known_scope;
-            return Ok(TransactionAttemptResult::Consult(Box::new(
-                StateBeforeInput {
-                    state,
-                    policy,
-                    scope,
-                },
-            )));
+            return Ok(TransactionNextStep::Consult(Box::new(StateBeforeInput {
+                state,
+                policy,
+                scope,
+            })));
         }
         // Facts are stamped before the step and recorded with the input, so that replay needs
         // neither the tree nor a shell parser (law 3).
@@ -452,7 +450,7 @@ impl Runtime {
             stamped.newest_runs = Some(acts::newest_check_runs(tail, required)?);
         }
         let question = match (&mut stamped.input, beside) {
-            (Input::ToolRequested(request), ApprovalRequestOrAnswer::ToolCall(asked)) => self
+            (Input::ToolRequested(request), ToolCallOrApprovalAnswer::ToolCall(asked)) => self
                 .stamp_approval_status_into_request(
                     tail, &policy, &state, delivery, request, asked,
                 )?,
@@ -462,7 +460,7 @@ impl Runtime {
             Input::ToolReturned(returned) if !state.answers_open_tool_call(returned) => {
                 self.unrecorded_call_act_reach(&policy, delivery)
             }
-            input => acts::act_reach(&state, input),
+            input => acts::act_reach_of_input(&state, input),
         };
         // Asked before the step, which folds the input into the state.
         let unreported = acts::unreported_act_reach(&state, &stamped.input);
@@ -514,7 +512,7 @@ impl Runtime {
             || !batch.approvals.is_empty()
             || matches!(delivery.input, Input::EvidenceArrived(_));
         if stop_decided || state.last.0.saturating_sub(loaded.cached_at.0) >= CACHE_EVERY {
-            batch.cache = log_reader::encode_state_cache(&state);
+            batch.cache = log_reader::encode_cached_session_state(&state);
         }
         if events.iter().any(event_changes_task_listing) {
             let root = self.place.workspace_root_path_text();
@@ -528,7 +526,7 @@ impl Runtime {
             ));
         }
         let answer = decision.map(|decision| (decision, why));
-        let handled = TransactionResult {
+        let handled = EventTransactionResult {
             seq,
             scope,
             answer,
@@ -542,7 +540,7 @@ impl Runtime {
             large_files: Vec::new(),
             snapshot: None,
         };
-        Ok(TransactionAttemptResult::Finish(Box::new((
+        Ok(TransactionNextStep::Finish(Box::new((
             handled,
             Some(batch),
         ))))
@@ -560,7 +558,7 @@ impl Runtime {
         StampedInput {
             at,
             source: delivery.source.clone(),
-            input: self.fill_in_input_facts(policy, state, &known.cursor, delivery),
+            input: self.delivered_input_with_facts(policy, state, &known.cursor, delivery),
             layers: delivery.layers.clone().into(),
             task_list: delivery.task_list.clone(),
             // A halt decides, so one that the state has forgotten is recorded with the input:
@@ -573,7 +571,7 @@ impl Runtime {
         }
     }
 
-    fn fill_in_input_facts(
+    fn delivered_input_with_facts(
         &self,
         policy: &Policy,
         state: &SessionState,
@@ -677,7 +675,7 @@ impl Runtime {
                     let (content, _) =
                         verifier_content_and_voiding_act(state, scope, spec, *subject);
                     Some(StoredCheckRequest {
-                        key: self.evidence_content_key(
+                        key: self.evidence_key_from_check_inputs(
                             policy,
                             spec,
                             content,

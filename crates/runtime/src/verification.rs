@@ -69,7 +69,7 @@ pub(crate) struct ReturnedEvidence {
 impl Runtime {
     /// Returns the key of evidence and claim. It covers everything that could change the verdict,
     /// but not the session.
-    pub(crate) fn evidence_content_key(
+    pub(crate) fn evidence_key_from_check_inputs(
         &self,
         policy: &Policy,
         spec: &VerifierSpec,
@@ -114,7 +114,7 @@ impl Runtime {
         progress: &(dyn Fn(VerificationProgress) + Sync),
         on_done: &mut dyn FnMut(ReturnedEvidence) -> Result<(), RuntimeError>,
     ) -> Result<(), RuntimeError> {
-        let batch = VerificationBatch {
+        let batch = VerificationBatchContext {
             runtime: self,
             session: session.into(),
             tracked: OnceLock::new(),
@@ -193,7 +193,7 @@ impl Runtime {
 }
 
 /// The data that the threads of one batch share.
-pub(crate) struct VerificationBatch<'a> {
+pub(crate) struct VerificationBatchContext<'a> {
     pub(crate) runtime: &'a Runtime,
     pub(crate) session: Option<&'a SessionId>,
     /// Files that count whatever ignore files say; asked for once, if anything has to run.
@@ -237,7 +237,7 @@ enum KnownEvidenceOrRunClaim {
 
 pub(crate) type FirstCheckRunResult<'a> = Result<EvidenceOrDisturbedCheck<'a>, RuntimeError>;
 
-impl<'a> VerificationBatch<'a> {
+impl<'a> VerificationBatchContext<'a> {
     pub(crate) fn system_interface(&self) -> &'a dyn System {
         &*self.runtime.place.system
     }
@@ -286,7 +286,7 @@ impl<'a> VerificationBatch<'a> {
             );
             let none = Digest::hash_bytes(b"");
             let evidence = self.build_evidence(spec, report, subject, subject, none, none);
-            let evidence = self.void_evidence_of_unseen_files(evidence, why);
+            let evidence = self.void_evidence_for_unseen_files(evidence, why);
             let found = evidence_codec::EvidenceTiming {
                 acts,
                 ..evidence_codec::EvidenceTiming::evidence_timing_without_run(self.now_millis())
@@ -446,9 +446,13 @@ impl<'a> VerificationBatch<'a> {
             .filter(|_| self.origin == EvidenceProducer::Gate);
         let ours = |message: &&str| Digest::hash_bytes(message.as_bytes()) == subject;
         let message = self.message.filter(ours);
-        let word = self
-            .runtime
-            .request_work_approval(asks, self.policy, spec, subject, message)?;
+        let word = self.runtime.find_or_request_work_approval(
+            asks,
+            self.policy,
+            spec,
+            subject,
+            message,
+        )?;
         let none = Digest::hash_bytes(b"");
         let report = approvals::report_from_approval_answer(&word);
         let evidence = self.build_evidence(spec, report, subject, subject, none, none);
@@ -495,7 +499,7 @@ impl<'a> VerificationBatch<'a> {
         let key = Digest::hash_parts([
             &key.as_bytes()[..],
             report.excerpt.as_bytes(),
-            report.verdict.verdict_digest_tag().as_bytes(),
+            report.verdict.verdict_name_in_digests().as_bytes(),
         ]);
         self.put_evidence(
             key,
@@ -783,7 +787,7 @@ impl<'a> VerificationBatch<'a> {
         if let Some(why) = &self.tracked_files().unknown
             && evidence.verdict == Verdict::Pass
         {
-            evidence = self.void_evidence_of_unseen_files(evidence, why);
+            evidence = self.void_evidence_for_unseen_files(evidence, why);
         }
         evidence.alone = matches!(ran, CheckRunInterference::Alone(_));
         let says_nothing = matches!(ran, CheckRunInterference::WithExternalWrites(_));
@@ -920,7 +924,7 @@ impl<'a> VerificationBatch<'a> {
     }
 
     /// Makes evidence inconclusive where not all files were seen.
-    fn void_evidence_of_unseen_files(&self, evidence: Evidence, why: &str) -> Evidence {
+    fn void_evidence_for_unseen_files(&self, evidence: Evidence, why: &str) -> Evidence {
         let why = self.runtime.redactor.redact_text(why);
         Evidence {
             verdict: Verdict::Inconclusive,
@@ -934,7 +938,7 @@ impl<'a> VerificationBatch<'a> {
 
     pub(crate) fn evidence_cache_key(&self, spec: &VerifierSpec, subject: Digest) -> Digest {
         self.runtime
-            .evidence_content_key(self.policy, spec, subject, self.origin)
+            .evidence_key_from_check_inputs(self.policy, spec, subject, self.origin)
     }
 
     /// Returns what has to be claimed for a run under this key. No two runs of one check of the

@@ -17,7 +17,7 @@ use checkrein_verifiers::git::GitReadError;
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
 use checkrein_verifiers::tree::{
     ExcludedFileCounts, PackedNameSet, TreeReadLimits, TreeReadResult, TreeReader, TreeReaderError,
-    VerifierGlobs, git_tracked_files,
+    UncompiledVerifierGlobs, git_tracked_files,
 };
 
 use crate::event_delivery::Deadline;
@@ -63,7 +63,7 @@ pub struct TreeAndStateFolder {
 impl TreeAndStateFolder {
     /// A workspace in this folder, with the environment of this process and a state folder of its
     /// own.
-    pub fn tree_with_temporary_state_folder(root: &Path) -> Self {
+    pub fn root_with_temporary_state_folder(root: &Path) -> Self {
         Self {
             state: std::env::temp_dir().join(format!("checkrein-{}", std::process::id())),
             env: Arc::new(std::env::vars_os().collect()),
@@ -96,7 +96,7 @@ impl TreeAndStateFolder {
             .flatten();
         // Nearly always nothing has changed, and there may be hundreds of thousands of names.
         if tracked.unknown.is_none()
-            && before.as_deref() == Some(tracked.names.nul_separated_names().as_bytes())
+            && before.as_deref() == Some(tracked.names.names_joined_by_nul().as_bytes())
         {
             return tracked;
         }
@@ -135,7 +135,7 @@ impl TreeAndStateFolder {
         if tracked.unknown.is_some() {
             text.push(char::from(INCOMPLETE_MARK));
         }
-        text.push_str(tracked.names.nul_separated_names());
+        text.push_str(tracked.names.names_joined_by_nul());
         // Errors are ignored. Without the list, ignore files decide: fewer files are seen, but
         // nothing wrong is claimed.
         let file = self.tracked_files_path(session);
@@ -169,11 +169,11 @@ impl TreeAndStateFolder {
         limits: TreeReadLimits<'_>,
     ) -> Result<TreeReadResult, TreeReaderError> {
         // Only checks of the tree have a part of it that they depend on.
-        let views: Vec<VerifierGlobs<'_>> = policy
+        let views: Vec<UncompiledVerifierGlobs<'_>> = policy
             .verifiers
             .iter()
             .filter(|spec| spec.subject == VerdictSubjectKind::Tree)
-            .map(|spec| VerifierGlobs {
+            .map(|spec| UncompiledVerifierGlobs {
                 name: &spec.name,
                 inputs: &spec.inputs,
                 outputs: &spec.outputs,
@@ -196,13 +196,13 @@ impl TreeAndStateFolder {
             own_output_files: own_output_file_ids(&self.state, &self.env),
         };
         let mut reading = reader.read_tree(&views, limits)?;
-        self.record_large_files(&reading.unread);
+        self.write_large_file_list(&reading.unread);
         // The reading itself is sound, but no evidence may be taken for this tree.
         if tracked.unknown.is_some() {
             reading.fact = mark_tree_digests_incomplete(reading.fact);
         }
         let packages = reading.packages_digest();
-        reading.fact.environment = Some(run_environment::run_environment_digest(
+        reading.fact.environment = Some(run_environment::check_environment_digest(
             self, policy, packages,
         ));
         Ok(reading)
@@ -274,7 +274,7 @@ impl TreeAndStateFolder {
     }
 
     /// Records the large files, for messages only: without the list none are named.
-    fn record_large_files(&self, names: &[String]) {
+    fn write_large_file_list(&self, names: &[String]) {
         let file = self.large_file_list_path();
         if names.is_empty() {
             // As a rule there is no such file.
@@ -302,7 +302,7 @@ impl TreeAndStateFolder {
 
     /// Part of the content key: a check that sees another environment is another check.
     pub(crate) fn environment_variables_digest(&self) -> Digest {
-        environment::environment_digest(&self.root, &self.env)
+        environment::environment_and_platform_digest(&self.root, &self.env)
     }
 
     pub(crate) fn workspace_root_path_text(&self) -> String {

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use checkrein_runtime::config::{
-    self, CompiledPolicy, ConfigError, ConfigKeySpec, ConfigValueKind, ConfigWordChoice, KEYS,
+    self, AllowedConfigWord, CompiledPolicy, ConfigError, ConfigKeySpec, ConfigValueKind, KEYS,
     NamedConfigText, TaskDriver,
 };
 use serde_json::{Map, Value, json};
@@ -65,7 +65,7 @@ fn object(table: &str) -> Value {
 }
 
 fn property(spec: &ConfigKeySpec) -> Value {
-    let one_of = |words: &[ConfigWordChoice]| {
+    let one_of = |words: &[AllowedConfigWord]| {
         let acts = words.iter().filter(|word| word.acts);
         let choices = acts.map(|word| json!({ "const": word.text, "description": word.meaning }));
         json!({ "oneOf": choices.collect::<Vec<_>>() })

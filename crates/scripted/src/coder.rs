@@ -104,7 +104,7 @@ pub struct ScriptedCoderServer {
 
 impl ScriptedCoderServer {
     /// Starts a server whose answers report [`TURN_TOKENS`].
-    pub fn start_scripted_coder(
+    pub fn start_coder_model_server(
         script: impl Fn(&ScriptedCoderConversation) -> ScriptedCoderTurn + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         Self::start_with_scripted_token_counts(move |heard| (script(heard), TURN_TOKENS.1))
@@ -117,14 +117,14 @@ impl ScriptedCoderServer {
         let heard = Arc::<Mutex<Vec<ScriptedCoderConversation>>>::default();
         let kept = Arc::clone(&heard);
         let server = LoopbackHttpServer::start_http_server(move |request| {
-            answer_model_request(&request, &kept, &script)
+            answer_as_scripted_coder(&request, &kept, &script)
         })?;
         Ok(Self { server, heard })
     }
 
     /// Starts a server that answers with these turns in order; the last one is repeated for ever.
     pub fn start_with_scripted_turns(turns: Vec<ScriptedCoderTurn>) -> std::io::Result<Self> {
-        Self::start_scripted_coder(move |heard| nth_or_last_scripted_turn(&turns, heard.turns))
+        Self::start_coder_model_server(move |heard| nth_or_last_scripted_turn(&turns, heard.turns))
     }
 
     /// `http://127.0.0.1:PORT`.
@@ -166,7 +166,7 @@ fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn answer_model_request(
+fn answer_as_scripted_coder(
     request: &HttpRequest,
     kept: &Mutex<Vec<ScriptedCoderConversation>>,
     script: &ScriptedCoderFn,

@@ -16,5 +16,5 @@ pub use model::{ScriptedModel, ScriptedModelApi, ScriptedModelRequestLog};
 pub use reviewer::ScriptedReviewer;
 pub use script::{
     ModelScript, ScriptedModelAction, ScriptedModelRequest, model_script_from_rounds,
-    scripted_output_tokens,
+    output_tokens_of_nth_response,
 };

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 
 use crate::http::{HttpRequest, HttpResponse, LoopbackHttpServer};
-use crate::script::{ModelScript, ScriptedModelRequest, scripted_output_tokens};
+use crate::script::{ModelScript, ScriptedModelRequest, output_tokens_of_nth_response};
 use crate::{anthropic, responses};
 
 /// Which API it speaks.
@@ -140,7 +140,7 @@ fn answer_scripted_model_request(
             }
             asked.number = seen.requests.len();
             let acts = lock_unpoisoned(script)(&asked);
-            let (number, tokens) = (asked.number, scripted_output_tokens(asked.number));
+            let (number, tokens) = (asked.number, output_tokens_of_nth_response(asked.number));
             seen.tokens += tokens;
             seen.requests.push(asked);
             (number, acts, tokens)

@@ -91,7 +91,7 @@ pub fn model_script_from_rounds(rounds: Vec<Vec<ScriptedModelAction>>) -> ModelS
 
 /// Returns the output tokens that the n-th response reports. All differ, so that a sum shows which
 /// responses were counted.
-pub fn scripted_output_tokens(number: usize) -> u64 {
+pub fn output_tokens_of_nth_response(number: usize) -> u64 {
     let number = number as u64;
     11 + 13 * number + number * number
 }

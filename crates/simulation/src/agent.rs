@@ -431,7 +431,7 @@ impl SimulatedAgent {
                 // Another session's act that is still running counts only when it is done.
                 let is_under_way = world.is_other_session_act_under_way(&self.session, from, after)
                     && world.checks_pass_but_for_outside_state(from, after);
-                if !world.checks_would_pass_within_span(from, after) && !is_under_way {
+                if !world.checks_would_pass_in_time_span(from, after) && !is_under_way {
                     world.record_simulation_violation(format!(
                         "a wrong task_complete: nothing passed between {from:?} and {after:?}"
                     ));

@@ -5,11 +5,11 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 
 /// Keeps the calling thread, and the threads it starts, on the current processor until dropped.
 /// Errors are ignored: a machine that does not allow this is only slower.
-pub(crate) struct CpuPin {
+pub(crate) struct SimulationCpuPin {
     before: Option<CpuSet>,
 }
 
-impl CpuPin {
+impl SimulationCpuPin {
     pub(crate) fn pin_current_thread() -> Self {
         // Restored on drop: the calling thread may belong to a test runner.
         let before = sched_getaffinity(None).ok();
@@ -20,7 +20,7 @@ impl CpuPin {
     }
 }
 
-impl Drop for CpuPin {
+impl Drop for SimulationCpuPin {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
             let _ = sched_setaffinity(None, before);

@@ -161,10 +161,10 @@ impl SimulationPlan {
             .collect();
         let mut neighbour = match r.u32(0..6) {
             0 | 2 => Vec::new(),
-            1 => vec![plan_harmless_neighbour_edits(r, &subjects)],
+            1 => vec![plan_harmless_outside_edits(r, &subjects)],
             3 => vec![meddling_neighbour_change(r, &subjects)],
             _ => (0..r.u32(1..=5))
-                .map(|_| random_simulated_change(r, &subjects))
+                .map(|_| random_outside_change(r, &subjects))
                 .collect(),
         };
         // Scenes that chance alone brings about too rarely.
@@ -424,7 +424,7 @@ fn uninterrupted_stop_action() -> SimulatedAgentAction {
     }
 }
 
-fn action_breaking_outside_state(reports: bool) -> SimulatedAgentAction {
+fn call_breaking_outside_input(reports: bool) -> SimulatedAgentAction {
     SimulatedAgentAction::Tool {
         subject: SimulatedCheckInput::Outside,
         good: false,
@@ -437,7 +437,7 @@ fn action_breaking_outside_state(reports: bool) -> SimulatedAgentAction {
 fn insistent_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     let mut actions = vec![
         SimulatedAgentAction::Prompt,
-        action_breaking_outside_state(true),
+        call_breaking_outside_input(true),
     ];
     for _ in 0..4 {
         actions.push(uninterrupted_stop_action());
@@ -465,7 +465,7 @@ fn reckless_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     vec![
         SimulatedAgentAction::Prompt,
         waits,
-        action_breaking_outside_state(false),
+        call_breaking_outside_input(false),
         uninterrupted_stop_action(),
     ]
 }
@@ -505,10 +505,7 @@ fn repeatedly_stopping_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     actions
 }
 
-fn random_simulated_change(
-    r: &mut Rng,
-    subjects: &[SimulatedCheckInput],
-) -> SimulatedOutsideChange {
+fn random_outside_change(r: &mut Rng, subjects: &[SimulatedCheckInput]) -> SimulatedOutsideChange {
     let is_uncounted = |subject: &&SimulatedCheckInput| match subject {
         SimulatedCheckInput::File(name) => name == "conf/.env",
         SimulatedCheckInput::Program(_) => true,
@@ -554,7 +551,7 @@ fn random_simulated_incident(r: &mut Rng) -> (Duration, PlannedIncident) {
 }
 
 /// Returns a neighbour that writes again and again, and only good content.
-fn plan_harmless_neighbour_edits(
+fn plan_harmless_outside_edits(
     r: &mut Rng,
     subjects: &[SimulatedCheckInput],
 ) -> SimulatedOutsideChange {
@@ -563,7 +560,7 @@ fn plan_harmless_neighbour_edits(
         good: true,
         mapped: false,
         times: r.u32(20..200),
-        ..random_simulated_change(r, subjects)
+        ..random_outside_change(r, subjects)
     }
 }
 

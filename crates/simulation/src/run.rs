@@ -12,7 +12,7 @@ use checkrein_core::policy::Stance;
 use checkrein_runtime::config::{self, NamedConfigText, TaskDriver};
 use checkrein_runtime::{
     Deadline, DeliveryOutcome, EventDelivery, Runtime, RuntimeError, ToolFactsBuilder,
-    TreeAndStateFolder, WorkerLink, replay,
+    TreeAndStateFolder, WorkerLinkEnd, replay,
 };
 use checkrein_store::{HashChainStatus, MemoryStore, SqliteStore, Store};
 
@@ -53,7 +53,7 @@ pub struct SimulationOutcome {
 /// If this machine cannot run it.
 pub fn run_simulation_plan(plan: &SimulationPlan) -> std::io::Result<SimulationOutcome> {
     #[cfg(target_os = "linux")]
-    let _stays = crate::cpu_pin::CpuPin::pin_current_thread();
+    let _stays = crate::cpu_pin::SimulationCpuPin::pin_current_thread();
     let folder = tempfile::tempdir()?;
     let root = folder.path().join("tree");
     std::fs::create_dir(&root)?;
@@ -233,10 +233,10 @@ impl SimulationContext {
                     .machine
                     .append_simulation_trace_line(format!("{owner:?} is an owner"));
                 let runtime = beginning.runtime_of_simulated_process(owner, agent);
-                let mut link = WorkerLink::over_transport(theirs);
+                let mut link = WorkerLinkEnd::over_transport(theirs);
                 // Without a batch the hook was killed before it sent one: the owner has nothing to
                 // do.
-                if let Some(batch) = link.receive_batch_from_hook() {
+                if let Some(batch) = link.receive_check_batch_from_hook() {
                     let is_off = || beginning.machine.is_checkrein_off();
                     let owned = runtime.run_worker_batch(&batch, link, &is_off);
                     beginning
@@ -244,7 +244,7 @@ impl SimulationContext {
                         .append_simulation_trace_line(format!("{owner:?} ends: {owned:?}"));
                 }
             });
-            Ok(WorkerLink::over_transport(ours))
+            Ok(WorkerLinkEnd::over_transport(ours))
         }))
     }
 
@@ -297,7 +297,7 @@ impl SimulationContext {
         let adapter = checkrein_adapters::find_adapter("generic");
         let read = adapter.and_then(|adapter| {
             adapter
-                .parse_agent_event(line.to_string().as_bytes(), env)
+                .parse_agent_hook_message(line.to_string().as_bytes(), env)
                 .ok()
         });
         let Some(knock) = read else {
@@ -393,7 +393,7 @@ impl SimulationContext {
         let neighbour = self.next_simulated_process_number();
         self.start_simulated_process(neighbour, {
             let stage = Arc::clone(self);
-            move || stage.simulate_neighbour_file_changes()
+            move || stage.simulate_outside_file_changes()
         });
         started.push(neighbour);
         let incidents = self.next_simulated_process_number();
@@ -410,11 +410,11 @@ impl SimulationContext {
             self.machine
                 .record_simulation_violation("a check runs 5 s after its agent is gone");
         }
-        self.simulate_final_accepted_stop();
+        self.check_final_stop_is_accepted();
         self.verify_simulated_logs();
     }
 
-    fn simulate_neighbour_file_changes(&self) {
+    fn simulate_outside_file_changes(&self) {
         for deed in &self.plan.neighbour {
             for _ in 0..deed.times {
                 self.machine.scheduler.sleep_simulated_thread(deed.after);
@@ -500,7 +500,7 @@ impl SimulationContext {
     }
 
     /// Checks that a stop is accepted once everything is good and nobody else is active.
-    fn simulate_final_accepted_stop(self: &Arc<Self>) {
+    fn check_final_stop_is_accepted(self: &Arc<Self>) {
         // Such a check finds a good file where the tree has a bad one: nothing can be expected of
         // the stop.
         if self.plan.has_stashing_check() {

@@ -311,7 +311,11 @@ impl SimulatedOperatingSystem {
     }
 
     /// Whether all checks would have passed at some moment of this span.
-    pub(crate) fn checks_would_pass_within_span(&self, from: VirtualTime, to: VirtualTime) -> bool {
+    pub(crate) fn checks_would_pass_in_time_span(
+        &self,
+        from: VirtualTime,
+        to: VirtualTime,
+    ) -> bool {
         had_pass_state_within_span(&self.lock_simulated_machine_state().passes, from, to, true)
     }
 

@@ -8,8 +8,8 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_store::{
     ActNumbersForRoot, AppendedEventRange, EffectClaimGuard, EvidenceFinality, EvidencePutOutcome,
-    HashChainStatus, PruneSelection, RawEvent, SessionReadFn, Store, StoreCensus, StoreError,
-    StoredApprovalRequest, StoredEvidence, TaskRow, ToolAct, TransactFn,
+    HashChainStatus, PruneSelection, SessionReadFn, Store, StoreCensus, StoreError,
+    StoredApprovalRequest, StoredEvidence, TaskRow, ToolAct, TransactFn, UndecodedEvent,
 };
 
 use crate::scheduler::SimulatedProcessId;
@@ -58,7 +58,7 @@ impl Store for SimulatedStore {
         &self,
         session: &SessionId,
         after: EventSeq,
-    ) -> Result<Vec<RawEvent>, StoreError> {
+    ) -> Result<Vec<UndecodedEvent>, StoreError> {
         self.spend_simulated_call_time();
         self.inner.events_after(session, after)
     }

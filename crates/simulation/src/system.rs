@@ -1,4 +1,4 @@
-//! Implements [`System`] and [`FileSystem`] for one simulated process.
+//! Implements [`System`] and [`ReadOnlyFileSystem`] for one simulated process.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,9 @@ use checkrein_core::evidence::{
     Finding, FindingBaselineState, InconclusiveCause, Retryability, Verdict,
 };
 use checkrein_runtime::{System, ThreadBlockingPermission, UniqueProcessId};
-use checkrein_verifiers::file_system::{FileStat, FileSystem, OpenFile, OpenFolder, SymlinkMode};
+use checkrein_verifiers::file_system::{
+    FileStat, OpenFile, OpenFolder, ReadOnlyFileSystem, SymlinkMode,
+};
 use checkrein_verifiers::{VerifierJob, VerifierKind, VerifierReport};
 
 use crate::plan::{SimulatedCheck, SimulatedCheckInput, SimulatedCheckTreeEffect};
@@ -83,7 +85,7 @@ impl Drop for SimulatedFileLockGuard {
     }
 }
 
-impl FileSystem for SimulatedSystem {
+impl ReadOnlyFileSystem for SimulatedSystem {
     fn clock_now(&self) -> SystemTime {
         let ns = u64::try_from(self.machine.simulated_wall_ns()).unwrap_or(0);
         UNIX_EPOCH + Duration::from_nanos(ns)

@@ -27,8 +27,8 @@ pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use record::{
     ActNumbersForRoot, AppendBatch, AppendedEventRange, CachedSessionState, EvidenceFinality,
-    EvidencePutOutcome, NewEvent, RawEvent, ScopeRow, StoredCheckRequest, StoredEvidence, TaskRow,
-    ToolAct,
+    EvidencePutOutcome, NewEvent, ScopeRow, StoredCheckRequest, StoredEvidence, TaskRow, ToolAct,
+    UndecodedEvent,
 };
 pub use sqlite::{SqliteStore, SqliteStoreOptions};
 
@@ -99,7 +99,7 @@ pub trait Store: Send + Sync {
         &self,
         session: &SessionId,
         after: EventSeq,
-    ) -> Result<Vec<RawEvent>, StoreError>;
+    ) -> Result<Vec<UndecodedEvent>, StoreError>;
 
     /// Verifies the session's whole hash chain. Finds changed, missing, moved and inserted rows. A
     /// log that lost its end is still a valid chain: to notice that, keep
@@ -243,7 +243,7 @@ pub trait SessionTransactionView {
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn events_after(&self, after: EventSeq) -> Result<Vec<RawEvent>, StoreError>;
+    fn events_after(&self, after: EventSeq) -> Result<Vec<UndecodedEvent>, StoreError>;
 
     /// Where the event with this idempotency key is.
     ///
@@ -268,7 +268,10 @@ pub trait SessionTransactionView {
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn newest_approval(&self, key: &Digest) -> Result<Option<StoredApprovalRequest>, StoreError>;
+    fn newest_approval_request(
+        &self,
+        key: &Digest,
+    ) -> Result<Option<StoredApprovalRequest>, StoreError>;
 
     /// As [`Store::read_blob`].
     ///

@@ -11,9 +11,9 @@ use checkrein_core::input::ActReach;
 use crate::chain::{self, HashChainRow, HashChainStatus, HashChainWalk};
 use crate::{
     ActNumbersForRoot, AppendedEventRange, CachedSessionState, EffectClaimGuard, EvidenceFinality,
-    EvidencePutOutcome, NewEvent, PruneSelection, RawEvent, ScopeRow, SessionReadFn,
-    SessionTransactionView, Store, StoreCensus, StoreError, StoredApprovalRequest,
-    StoredCheckRequest, StoredEvidence, TaskRow, ToolAct, TransactFn,
+    EvidencePutOutcome, NewEvent, PruneSelection, ScopeRow, SessionReadFn, SessionTransactionView,
+    Store, StoreCensus, StoreError, StoredApprovalRequest, StoredCheckRequest, StoredEvidence,
+    TaskRow, ToolAct, TransactFn, UndecodedEvent,
 };
 
 /// A store that lives as long as its last clone; clones share it.
@@ -46,7 +46,7 @@ struct MemorySessionLog {
 
 #[derive(Debug)]
 struct ChainedEvent {
-    event: RawEvent,
+    event: UndecodedEvent,
     key: Option<String>,
     link: Digest,
 }
@@ -58,7 +58,7 @@ impl MemorySessionLog {
             .map_or(EventSeq(0), |stored| stored.event.seq)
     }
 
-    fn events_after(&self, after: EventSeq) -> Vec<RawEvent> {
+    fn events_after(&self, after: EventSeq) -> Vec<UndecodedEvent> {
         let newer = self.events.iter().filter(|stored| stored.event.seq > after);
         newer.map(|stored| stored.event.clone()).collect()
     }
@@ -150,7 +150,7 @@ impl Store for MemoryStore {
                 key: key.as_deref(),
             };
             head = chain::next_hash_chain_link(&head, &row);
-            let event = RawEvent {
+            let event = UndecodedEvent {
                 seq,
                 kind: kind.to_owned(),
                 payload,
@@ -232,7 +232,7 @@ impl Store for MemoryStore {
         &self,
         session: &SessionId,
         after: EventSeq,
-    ) -> Result<Vec<RawEvent>, StoreError> {
+    ) -> Result<Vec<UndecodedEvent>, StoreError> {
         let world = lock_unpoisoned(&self.tables);
         Ok(world
             .logs
@@ -487,7 +487,7 @@ impl SessionTransactionView for MemorySessionView<'_> {
         Ok(self.log.cache.clone())
     }
 
-    fn events_after(&self, after: EventSeq) -> Result<Vec<RawEvent>, StoreError> {
+    fn events_after(&self, after: EventSeq) -> Result<Vec<UndecodedEvent>, StoreError> {
         Ok(self.log.events_after(after))
     }
 
@@ -509,7 +509,10 @@ impl SessionTransactionView for MemorySessionView<'_> {
         Ok(self.log.scopes.get(scope).cloned())
     }
 
-    fn newest_approval(&self, key: &Digest) -> Result<Option<StoredApprovalRequest>, StoreError> {
+    fn newest_approval_request(
+        &self,
+        key: &Digest,
+    ) -> Result<Option<StoredApprovalRequest>, StoreError> {
         let mut of_key = self.approvals.range((*key, 0)..=(*key, u32::MAX));
         Ok(of_key.next_back().map(|(_, row)| row.clone()))
     }

@@ -22,7 +22,7 @@ pub struct NewEvent {
 
 /// An event as it was appended, possibly by a newer version that knows more kinds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RawEvent {
+pub struct UndecodedEvent {
     /// Its place.
     pub seq: EventSeq,
     /// Its kind.

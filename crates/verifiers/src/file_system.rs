@@ -1,5 +1,5 @@
 //! Abstracts the file system and the clocks for the tree's walk. The walk decides what counts and
-//! what is remembered; whether files are on a disk or in memory is a matter of the [`FileSystem`].
+//! what is remembered; whether files are on a disk or in memory is a matter of the [`ReadOnlyFileSystem`].
 
 mod real;
 
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 pub use real::RealFileSystem;
 
 /// Access to files and clocks. It is used by several threads at once.
-pub trait FileSystem: Send + Sync + Debug {
+pub trait ReadOnlyFileSystem: Send + Sync + Debug {
     /// Returns the time of the clock that stamps are compared with.
     fn clock_now(&self) -> SystemTime;
 

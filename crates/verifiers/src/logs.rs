@@ -26,7 +26,7 @@ pub fn unique_run_name() -> String {
             .as_slice(),
         since_epoch.as_nanos().to_le_bytes().as_slice(),
     ]);
-    format!("{:016x}", digest.to_short_digest().0)
+    format!("{:016x}", digest.to_eight_byte_digest().0)
 }
 
 /// Returns the path of this run's log.
@@ -49,15 +49,15 @@ pub(crate) fn create_log_file(log: &Path) -> std::io::Result<File> {
     options.open(log)
 }
 
-/// Writes these bytes as the log of a run and returns its path as [`display_path`] does.
+/// Writes these bytes as the log of a run and returns its path as [`path_text_from_root`] does.
 pub(crate) fn write_check_run_log(job: &VerifierJob<'_>, bytes: &[u8]) -> std::io::Result<String> {
     let path = check_log_path(job, &unique_run_name());
     create_log_file(&path)?.write_all(bytes)?;
-    Ok(display_path(&path, job.root))
+    Ok(path_text_from_root(&path, job.root))
 }
 
 /// Returns the path relative to the root and `/`-separated if it is inside it.
-pub(crate) fn display_path(path: &Path, root: &Path) -> String {
+pub(crate) fn path_text_from_root(path: &Path, root: &Path) -> String {
     match path.strip_prefix(root) {
         Ok(inside) => {
             let parts: Vec<_> = inside

@@ -5,7 +5,9 @@ use std::sync::{Arc, LazyLock};
 
 use checkrein_models::answers::ParsedModelJson;
 use checkrein_models::quoted::{KeptTextPart, clip_text};
-use checkrein_models::{ChatMessage, LanguageModel, ModelError, ModelReply, OutputSchema};
+use checkrein_models::{
+    ChatMessage, LanguageModel, ModelError, ModelReply, StructuredAnswerSchema,
+};
 use serde_json::json;
 
 use crate::reviewer::{
@@ -55,7 +57,7 @@ pub struct ProgressRating {
 static REVIEW_TEMPLATE: LazyLock<ReviewTemplate> = LazyLock::new(|| ReviewTemplate {
     system: SYSTEM,
     label: "step",
-    shape: OutputSchema {
+    shape: StructuredAnswerSchema {
         name: "progress",
         schema: Arc::new(json!({
             "type": "object",
@@ -102,7 +104,7 @@ pub fn rating_from_reply(
 fn parse_progress_rating(
     answer: &ParsedModelJson<'_>,
 ) -> Result<ProgressRating, UnusableModelAnswer> {
-    let score = UnitFraction::share_from_thousandths(answer.thousandths_field("score")?);
+    let score = UnitFraction::share_from_thousandths(answer.answer_thousandths_field("score")?);
     // Only the score is required: a rating without words still counts.
     let kept = |key, most| {
         let text = answer.answer_text_field(key)?;

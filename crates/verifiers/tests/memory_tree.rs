@@ -16,8 +16,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use checkrein_core::ids::VerifierName;
-use checkrein_verifiers::file_system::{FileKind, FileSystem, RealFileSystem};
-use checkrein_verifiers::tree::{TreeReadLimits, TreeReadResult, TreeReader, VerifierGlobs};
+use checkrein_verifiers::file_system::{FileKind, ReadOnlyFileSystem, RealFileSystem};
+use checkrein_verifiers::tree::{
+    TreeReadLimits, TreeReadResult, TreeReader, UncompiledVerifierGlobs,
+};
 use memory_files::MemoryFiles;
 use proptest::prelude::*;
 
@@ -55,7 +57,7 @@ impl TwinTrees {
         self.folder.path().join("above/tree")
     }
 
-    fn reader(&self, files: Arc<dyn FileSystem>, cache: &str) -> TreeReader {
+    fn reader(&self, files: Arc<dyn ReadOnlyFileSystem>, cache: &str) -> TreeReader {
         let always = ["kept.log", "b/node_modules/c", "a.txt/kept/"];
         TreeReader {
             files,
@@ -132,10 +134,10 @@ fn read(reader: &TreeReader) -> TreeReadResult {
         (globs(&["a/**", "*.txt"]), globs(&["a/b"])),
         (globs(&["node_modules/**", ".env"]), globs(&[])),
     ];
-    let views: Vec<VerifierGlobs<'_>> = names
+    let views: Vec<UncompiledVerifierGlobs<'_>> = names
         .iter()
         .zip(&views)
-        .map(|(name, (inputs, outputs))| VerifierGlobs {
+        .map(|(name, (inputs, outputs))| UncompiledVerifierGlobs {
             name,
             inputs,
             outputs,
@@ -344,7 +346,7 @@ fn a_file_that_is_gone_for_long_is_seen_to_be() {
         watch.poll_watched_files_once();
         twins.memory.write(&file, b"content");
         watch.poll_watched_files_once();
-        watch.files_taken_away_during_check()
+        watch.files_differing_too_long()
     };
     assert_eq!(gone_for(Duration::from_millis(90)), Vec::<String>::new());
     assert_eq!(gone_for(Duration::from_millis(110)), ["file"]);

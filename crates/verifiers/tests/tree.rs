@@ -20,7 +20,7 @@ use checkrein_core::ids::VerifierName;
 use checkrein_verifiers::file_system::RealFileSystem;
 use checkrein_verifiers::tree::{
     ExcludedFileCounts, FileId, PackedNameSet, TreeReadLimits, TreeReadResult, TreeReader,
-    TreeReaderError, VerifierGlobs, git_tracked_files,
+    TreeReaderError, UncompiledVerifierGlobs, git_tracked_files,
 };
 use world::VerifierFixture;
 
@@ -49,9 +49,9 @@ fn read(reader: &TreeReader, views: &[ViewSpec<'_>]) -> TreeReadResult {
             (VerifierName::from(*name), text(inputs), text(outputs))
         })
         .collect();
-    let views: Vec<VerifierGlobs<'_>> = owned
+    let views: Vec<UncompiledVerifierGlobs<'_>> = owned
         .iter()
-        .map(|(name, inputs, outputs)| VerifierGlobs {
+        .map(|(name, inputs, outputs)| UncompiledVerifierGlobs {
             name,
             inputs,
             outputs,
@@ -435,7 +435,7 @@ fn a_folder_of_a_larger_repository() {
     reader.always_included = Arc::new(
         git_tracked_files(&reader.root, &BTreeMap::new(), Duration::from_secs(60)).unwrap(),
     );
-    assert_eq!(reader.always_included.nul_separated_names(), "src/a.py");
+    assert_eq!(reader.always_included.names_joined_by_nul(), "src/a.py");
     let check =
         |what: &str, differs, change: &dyn Fn()| check(&world, &reader, what, differs, change);
     check("an edit", true, &|| {
@@ -518,7 +518,7 @@ fn views() {
     );
     assert!(matches!(
         reader.read_tree(
-            &[VerifierGlobs {
+            &[UncompiledVerifierGlobs {
                 name: &"x".into(),
                 inputs: &["a[".into()],
                 outputs: &[]
@@ -757,17 +757,17 @@ fn how_fast() {
     let globs = |text: &str| vec![text.to_owned()];
     let (rust, cargo, out) = (globs("src/**/*.rs"), globs("Cargo.*"), globs("coverage/**"));
     let views = [
-        VerifierGlobs {
+        UncompiledVerifierGlobs {
             name: &names[0],
             inputs: &[],
             outputs: &out,
         },
-        VerifierGlobs {
+        UncompiledVerifierGlobs {
             name: &names[1],
             inputs: &rust,
             outputs: &[],
         },
-        VerifierGlobs {
+        UncompiledVerifierGlobs {
             name: &names[2],
             inputs: &cargo,
             outputs: &[],

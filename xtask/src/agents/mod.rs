@@ -102,7 +102,7 @@ fn run_agent_probe_cases(wanted: &AgentProbeOptions, folder: &Path) -> Result<Ex
                     folder: folder.join(format!("{}-{}", agent.agent_name(), case.name)),
                 };
                 let report = run_agent_probe_case(*agent, case, &stage);
-                checked += report.probe_check_count();
+                checked += report.case_check_count();
                 failed += report.failed_case_check_count();
             }
         }

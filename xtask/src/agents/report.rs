@@ -60,7 +60,7 @@ impl ProbeCaseReport {
         self.failed
     }
 
-    pub(super) fn probe_check_count(&self) -> usize {
+    pub(super) fn case_check_count(&self) -> usize {
         self.checked
     }
 }

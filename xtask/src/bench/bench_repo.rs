@@ -157,7 +157,7 @@ impl BenchRepo {
             .open(&transcript)
             .map_err(|error| format!("{}: {error}", transcript.display()))?;
         writeln!(file, "{line}").map_err(|error| format!("{}: {error}", transcript.display()))?;
-        self.write_hook_payload(session, n, "PreToolUse", None)
+        self.write_hook_payload_file(session, n, "PreToolUse", None)
     }
 
     /// Writes the agent's message after that call.
@@ -169,10 +169,10 @@ impl BenchRepo {
         let response = serde_json::json!({
             "stdout": format!("src/lib.rs:{n}:pub fn name_{n}()"), "stderr": "", "interrupted": false, "isImage": false,
         });
-        self.write_hook_payload(session, n, "PostToolUse", Some(response))
+        self.write_hook_payload_file(session, n, "PostToolUse", Some(response))
     }
 
-    fn write_hook_payload(
+    fn write_hook_payload_file(
         &self,
         session: &str,
         n: usize,

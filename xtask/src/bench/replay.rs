@@ -49,7 +49,7 @@ pub(super) fn bench_replay(
         println!("{}", times.bench_times_row());
     }
     let file = times.first().map_or(0.0, TimingSamples::median_ms);
-    let mut targets = bench_decoded_events(options)?;
+    let mut targets = bench_event_log_replay(options)?;
     targets.push(BenchMeasurementWithGoal::new(
         "JSONL lines read, stepped, reported",
         // Lines per millisecond are thousands of lines per second.
@@ -61,7 +61,7 @@ pub(super) fn bench_replay(
 }
 
 /// Runs `benches/replay.rs`, which prints `NAME: N events/s`, and returns its figures.
-fn bench_decoded_events(
+fn bench_event_log_replay(
     options: &BenchOptions,
 ) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {
     let profile = if options.profile == BuildProfile::Dev {

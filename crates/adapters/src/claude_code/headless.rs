@@ -6,7 +6,7 @@ use super::stream::ClaudeOutputReader;
 use crate::Adapter as _;
 use crate::headless::{
     AgentLaunchPlan, AgentLaunchRequest, AgentOutputReader, AgentTokensAndCost, HeadlessAgent,
-    LaunchConversation, TranscriptLocation,
+    LaunchConversation, TranscriptFolder,
 };
 
 /// Seconds that a stop may take. This is the longest timeout there is, since `run` has a clock of
@@ -85,7 +85,7 @@ impl HeadlessAgent for super::ClaudeCodeAdapter {
         Box::new(ClaudeOutputReader::default())
     }
 
-    fn agent_transcripts_folder(&self) -> Option<TranscriptLocation> {
+    fn agent_transcripts_folder(&self) -> Option<TranscriptFolder> {
         None
     }
 

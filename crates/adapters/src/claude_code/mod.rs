@@ -16,7 +16,7 @@ use checkrein_core::input::TokenUsage;
 use checkrein_core::policy::Stance;
 
 use crate::agent_event::{
-    AgentEvent, AgentEventError, AgentEventKind, ExpectedHookReplyKind, TranscriptFile,
+    AgentEvent, AgentEventKind, AgentMessageParseError, ExpectedHookReplyKind, TranscriptFile,
 };
 use crate::capabilities::{AgentCapabilities, HookReplyDeadlines};
 use crate::fields::HookMessageFields;
@@ -81,11 +81,11 @@ impl Adapter for ClaudeCodeAdapter {
         ]
     }
 
-    fn parse_agent_event(
+    fn parse_agent_hook_message(
         &self,
         bytes: &[u8],
         env: EnvLookup<'_>,
-    ) -> Result<AgentEvent, AgentEventError> {
+    ) -> Result<AgentEvent, AgentMessageParseError> {
         let fields = HookMessageFields::parse_hook_message(
             NAME,
             "hook_event_name",
@@ -208,7 +208,7 @@ fn event_kind_from_hook_name(native: &str) -> AgentEventKind {
 /// Reads the fields that every message carries.
 fn agent_event_with_common_fields(
     fields: &HookMessageFields,
-) -> Result<AgentEvent, AgentEventError> {
+) -> Result<AgentEvent, AgentMessageParseError> {
     let session = SessionId::new(fields.required_id_field("session_id")?);
     let mut knock = AgentEvent::new(session, fields.event, &fields.native_event);
     knock.cwd = fields.owned_id_field("cwd");
@@ -231,5 +231,5 @@ fn main_or_subagent_scope(fields: &HookMessageFields) -> ScopeId {
 
 /// Shows one line to the person. The model never sees it.
 fn hook_reply_for_person_only(text: &str) -> HookReply {
-    HookReply::reply_with_json_stdout(&serde_json::json!({ "systemMessage": text }))
+    HookReply::json_stdout_reply(&serde_json::json!({ "systemMessage": text }))
 }

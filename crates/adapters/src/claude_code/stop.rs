@@ -3,7 +3,9 @@
 
 use checkrein_core::decision::StopDecision;
 use checkrein_core::digest::Digest;
-use checkrein_core::input::{AgentAnswerFacts, Input, StopFailed, StopRequested, TreeReadError};
+use checkrein_core::input::{
+    AgentAnswerFacts, Input, StopRequested, TreeReadError, TurnEndedByApiError,
+};
 use serde_json::{Value, json};
 
 use crate::EnvLookup;
@@ -30,10 +32,10 @@ pub(super) fn read_stop(fields: &HookMessageFields, env: EnvLookup<'_>, knock: &
             why: "not read".to_owned(),
             cut: false,
         }),
-        block_cap: parse_block_cap(env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").as_deref()),
+        block_cap: parse_claude_stop_block_cap(env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").as_deref()),
         truncated: false,
         background: count_running_background_tasks(
-            fields.list_field("background_tasks"),
+            fields.hook_message_list_field("background_tasks"),
             fields.nonempty_hook_message_field("agent_id"),
         ),
         agent_ending: None,
@@ -64,7 +66,7 @@ pub(super) fn read_stop_failure(fields: &HookMessageFields, knock: &mut AgentEve
     let native_reason = fields.text_field("error").unwrap_or("unknown").to_owned();
     // A cut answer has a transition reason of its own; other errors keep the agent's word.
     let truncated = native_reason == "max_output_tokens";
-    knock.input = Some(Input::StopFailed(StopFailed {
+    knock.input = Some(Input::StopFailed(TurnEndedByApiError {
         scope: super::main_or_subagent_scope(fields),
         native_reason,
         truncated,
@@ -90,7 +92,7 @@ pub(super) fn render_stop_reply(
             // `stopReason` reaches person and transcript but not the model, `systemMessage` the
             // person only.
             let line = notice.map_or_else(|| how_task_ended_line(transition), str::to_owned);
-            HookReply::reply_with_json_stdout(
+            HookReply::json_stdout_reply(
                 &json!({ "continue": false, "stopReason": line, "systemMessage": line }),
             )
         }
@@ -98,7 +100,7 @@ pub(super) fn render_stop_reply(
 }
 
 /// The agent's own cap: 0 = none, unreadable = the default.
-fn parse_block_cap(variable: Option<&str>) -> Option<u32> {
+fn parse_claude_stop_block_cap(variable: Option<&str>) -> Option<u32> {
     match variable.map(|text| text.trim().parse::<u32>()) {
         Some(Ok(0)) => None,
         Some(Ok(cap)) => Some(cap),
@@ -129,7 +131,11 @@ mod tests {
     #[test]
     fn the_agents_own_cap() {
         let check = |variable: Option<&str>, expected: Option<u32>| {
-            assert_eq!(parse_block_cap(variable), expected, "{variable:?}");
+            assert_eq!(
+                parse_claude_stop_block_cap(variable),
+                expected,
+                "{variable:?}"
+            );
         };
         check(None, Some(8));
         check(Some("2"), Some(2));

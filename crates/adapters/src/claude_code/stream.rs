@@ -32,7 +32,7 @@ impl AgentOutputReader for ClaudeOutputReader {
             // The words of a sub-agent are not the agent's, so its rows count calls only.
             "assistant" if row.get("parent_tool_use_id").is_none_or(Value::is_null) => {
                 self.read_stream_row_session_id(&row);
-                self.read_assistant_output_row(&row)
+                self.read_claude_assistant_message(&row)
             }
             "assistant" => {
                 self.facts.calls += called_tools(&row).count() as u64;
@@ -72,7 +72,7 @@ impl ClaudeOutputReader {
         }
     }
 
-    fn read_assistant_output_row(&mut self, row: &Value) -> Option<AgentOutputItem> {
+    fn read_claude_assistant_message(&mut self, row: &Value) -> Option<AgentOutputItem> {
         // The program prints one row per content block, so a row has a call or a text, hardly ever
         // both. A call is the more telling of the two.
         let called = called_tools(row).next().map(str::to_owned);

@@ -7,13 +7,15 @@ use checkrein_core::input::{Input, RoundEnded};
 use serde_json::{Value, json};
 
 use crate::Adapter as _;
-use crate::agent_event::{AgentEvent, AgentEventError};
+use crate::agent_event::{AgentEvent, AgentMessageParseError};
 use crate::fields::HookMessageFields;
 use crate::reply::HookReply;
 use crate::tool_call::{AgentToolCall, tool_outcome_digest};
-use crate::wording::{awaiting_approval_text, refusal_with_rewritten_call};
+use crate::wording::{refusal_until_call_approved, refusal_with_rewritten_call};
 
-fn parse_hook_tool_call(fields: &HookMessageFields) -> Result<AgentToolCall<'_>, AgentEventError> {
+fn parse_hook_tool_call(
+    fields: &HookMessageFields,
+) -> Result<AgentToolCall<'_>, AgentMessageParseError> {
     let tool = fields.required_id_field("tool_name")?;
     let args = fields.json_field("tool_input");
     Ok(AgentToolCall {
@@ -27,7 +29,7 @@ fn parse_hook_tool_call(fields: &HookMessageFields) -> Result<AgentToolCall<'_>,
 pub(super) fn read_claude_tool_request(
     fields: &HookMessageFields,
     knock: &mut AgentEvent,
-) -> Result<(), AgentEventError> {
+) -> Result<(), AgentMessageParseError> {
     let call = parse_hook_tool_call(fields)?;
     knock.key = tool_event_dedup_key(fields, call.id.as_deref());
     knock.action = call.classify_tool_call_action();
@@ -43,7 +45,7 @@ pub(super) fn read_claude_tool_request(
 pub(super) fn read_tool_result_event(
     fields: &HookMessageFields,
     knock: &mut AgentEvent,
-) -> Result<(), AgentEventError> {
+) -> Result<(), AgentMessageParseError> {
     let call = parse_hook_tool_call(fields)?;
     knock.key = tool_event_dedup_key(fields, call.id.as_deref());
     let response = fields.json_field("tool_response");
@@ -58,7 +60,7 @@ pub(super) fn read_tool_result_event(
 pub(super) fn read_tool_failure(
     fields: &HookMessageFields,
     knock: &mut AgentEvent,
-) -> Result<(), AgentEventError> {
+) -> Result<(), AgentMessageParseError> {
     let call = parse_hook_tool_call(fields)?;
     knock.key = tool_event_dedup_key(fields, call.id.as_deref());
     knock.input =
@@ -72,7 +74,7 @@ pub(super) fn read_tool_failure(
 /// other round.
 pub(super) fn parse_round_end_hook(fields: &HookMessageFields, knock: &mut AgentEvent) {
     let first = fields
-        .list_field("tool_calls")
+        .hook_message_list_field("tool_calls")
         .first()
         .and_then(|call| call.get("tool_use_id"));
     knock.key = tool_event_dedup_key(fields, first.and_then(Value::as_str));
@@ -95,7 +97,7 @@ pub(super) fn render_tool_decision_reply(
     match decision {
         ToolDecision::Allow => HookReply::no_opinion_hook_reply(),
         // Without a permission decision the words go beside the call and lift nothing.
-        ToolDecision::Nudge { text } => HookReply::reply_with_json_stdout(&json!({
+        ToolDecision::Nudge { text } => HookReply::json_stdout_reply(&json!({
             "hookSpecificOutput": { "hookEventName": "PreToolUse", "additionalContext": text }
         })),
         ToolDecision::Rewrite { args, reason } => {
@@ -107,11 +109,11 @@ pub(super) fn render_tool_decision_reply(
         ToolDecision::Ask { reason, .. } if can_ask => hook_reply_asking_person(reason),
         ToolDecision::Ask {
             reason, approval, ..
-        } => deny_reply(&awaiting_approval_text(reason, approval)),
+        } => deny_reply(&refusal_until_call_approved(reason, approval)),
         ToolDecision::Deny { reason } => deny_reply(reason),
         // `continue: false` alone lets the call run before the loop ends; both together are
         // the hard stop. In a sub-agent they end the sub-agent only.
-        ToolDecision::Halt { reason } => HookReply::reply_with_json_stdout(&json!({
+        ToolDecision::Halt { reason } => HookReply::json_stdout_reply(&json!({
             "continue": false,
             "stopReason": reason,
             "systemMessage": notice.unwrap_or(reason),
@@ -133,7 +135,7 @@ pub(super) fn hook_reply_asking_person(reason: &str) -> HookReply {
 }
 
 fn permission_decision_reply(decision: &str, reason: &str) -> HookReply {
-    HookReply::reply_with_json_stdout(&json!({
+    HookReply::json_stdout_reply(&json!({
         "hookSpecificOutput": {
             "hookEventName": "PreToolUse",
             "permissionDecision": decision,

@@ -9,7 +9,7 @@ use super::trust;
 use crate::Adapter as _;
 use crate::headless::{
     AgentLaunchPlan, AgentLaunchRequest, AgentOutputReader, AgentTokensAndCost, HeadlessAgent,
-    LaunchConversation, TranscriptLocation,
+    LaunchConversation, TranscriptFolder,
 };
 use crate::settings::{HookHandler, HookHandlerAction};
 
@@ -114,8 +114,8 @@ impl HeadlessAgent for super::CodexAdapter {
         Box::new(CodexOutputReader::default())
     }
 
-    fn agent_transcripts_folder(&self) -> Option<TranscriptLocation> {
-        Some(TranscriptLocation {
+    fn agent_transcripts_folder(&self) -> Option<TranscriptFolder> {
+        Some(TranscriptFolder {
             home_variable: "CODEX_HOME",
             default_home: ".codex",
             subfolder: "sessions",

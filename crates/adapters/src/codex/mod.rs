@@ -17,7 +17,7 @@ use checkrein_core::input::TokenUsage;
 use checkrein_core::policy::Stance;
 
 use crate::agent_event::{
-    AgentEvent, AgentEventError, AgentEventKind, ExpectedHookReplyKind, TranscriptFile,
+    AgentEvent, AgentEventKind, AgentMessageParseError, ExpectedHookReplyKind, TranscriptFile,
 };
 use crate::capabilities::{AgentCapabilities, HookReplyDeadlines};
 use crate::fields::HookMessageFields;
@@ -79,11 +79,11 @@ impl Adapter for CodexAdapter {
         ]
     }
 
-    fn parse_agent_event(
+    fn parse_agent_hook_message(
         &self,
         bytes: &[u8],
         _env: EnvLookup<'_>,
-    ) -> Result<AgentEvent, AgentEventError> {
+    ) -> Result<AgentEvent, AgentMessageParseError> {
         let fields = HookMessageFields::parse_hook_message(
             NAME,
             "hook_event_name",
@@ -187,7 +187,9 @@ fn codex_event_kind(native: &str) -> AgentEventKind {
 }
 
 /// Reads the fields that every message carries.
-fn read_common_event_fields(fields: &HookMessageFields) -> Result<AgentEvent, AgentEventError> {
+fn read_common_event_fields(
+    fields: &HookMessageFields,
+) -> Result<AgentEvent, AgentMessageParseError> {
     let session = SessionId::new(fields.required_id_field("session_id")?);
     let mut knock = AgentEvent::new(session, fields.event, &fields.native_event);
     knock.cwd = fields.owned_id_field("cwd");
@@ -211,5 +213,5 @@ fn main_or_subagent_scope(fields: &HookMessageFields) -> ScopeId {
 
 /// Shows one line to the person.
 fn person_notice_reply(text: &str) -> HookReply {
-    HookReply::reply_with_json_stdout(&serde_json::json!({ "systemMessage": text }))
+    HookReply::json_stdout_reply(&serde_json::json!({ "systemMessage": text }))
 }

@@ -113,7 +113,7 @@ pub(super) fn parse_hooks_file(bytes: &[u8]) -> ParsedHookSettings {
             // The types drop unknown events silently, as Codex does. The second reading finds what
             // was dropped.
             if let Ok(whole) = serde_json::from_slice::<Value>(bytes) {
-                push_ignored_entry_faults(whole.get("hooks"), &mut found);
+                push_faults_of_skipped_entries(whole.get("hooks"), &mut found);
             }
             collect_codex_hook_handlers(file.hooks, &mut found);
         }
@@ -138,7 +138,7 @@ pub(super) fn read_codex_hook_handlers(
     whole: &Value,
 ) -> ParsedHookSettings {
     let mut found = HookSettingsCollector::default();
-    push_ignored_entry_faults(Some(whole), &mut found);
+    push_faults_of_skipped_entries(Some(whole), &mut found);
     collect_codex_hook_handlers(events, &mut found);
     found.settings
 }
@@ -177,7 +177,7 @@ fn add_settings_type_fault(error: &serde_json::Error, found: &mut HookSettingsCo
 }
 
 /// Reports entries that Codex skips without a message.
-fn push_ignored_entry_faults(events: Option<&Value>, found: &mut HookSettingsCollector) {
+fn push_faults_of_skipped_entries(events: Option<&Value>, found: &mut HookSettingsCollector) {
     let Some(Value::Object(events)) = events else {
         return;
     };

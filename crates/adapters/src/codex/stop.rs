@@ -66,5 +66,5 @@ pub(super) fn render_stop_reply(
 }
 
 pub(super) fn stop_blocking_reply(reason: &str) -> HookReply {
-    HookReply::reply_with_json_stdout(&json!({ "decision": "block", "reason": reason }))
+    HookReply::json_stdout_reply(&json!({ "decision": "block", "reason": reason }))
 }

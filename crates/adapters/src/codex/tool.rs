@@ -4,17 +4,19 @@
 use checkrein_core::decision::ToolDecision;
 use serde_json::{Value, json};
 
-use crate::agent_event::{AgentEvent, AgentEventError};
+use crate::agent_event::{AgentEvent, AgentMessageParseError};
 use crate::fields::HookMessageFields;
 use crate::reply::HookReply;
 use crate::tool_call::{AgentToolCall, tool_outcome_digest};
-use crate::wording::{awaiting_approval_text, refusal_with_rewritten_call};
+use crate::wording::{refusal_until_call_approved, refusal_with_rewritten_call};
 
 /// Follows the reason of a halt, once, since Codex cannot be halted. The core answers every later
 /// call until the next prompt with a deny and one fixed line of its own.
 const HALT_NOTE: &str = "checkrein: this task is over and no further tool call will run. Stop now and say what is left to do.";
 
-fn parse_codex_tool_call(fields: &HookMessageFields) -> Result<AgentToolCall<'_>, AgentEventError> {
+fn parse_codex_tool_call(
+    fields: &HookMessageFields,
+) -> Result<AgentToolCall<'_>, AgentMessageParseError> {
     let tool = fields.required_id_field("tool_name")?;
     let args = fields.json_field("tool_input");
     Ok(AgentToolCall {
@@ -28,7 +30,7 @@ fn parse_codex_tool_call(fields: &HookMessageFields) -> Result<AgentToolCall<'_>
 pub(super) fn read_codex_tool_request(
     fields: &HookMessageFields,
     knock: &mut AgentEvent,
-) -> Result<(), AgentEventError> {
+) -> Result<(), AgentMessageParseError> {
     let call = parse_codex_tool_call(fields)?;
     knock.key = call
         .id
@@ -42,7 +44,7 @@ pub(super) fn read_codex_tool_request(
 pub(super) fn read_tool_result(
     fields: &HookMessageFields,
     knock: &mut AgentEvent,
-) -> Result<(), AgentEventError> {
+) -> Result<(), AgentMessageParseError> {
     let call = parse_codex_tool_call(fields)?;
     knock.key = call
         .id
@@ -78,7 +80,7 @@ fn split_exit_code_from_output(text: &str) -> Option<(&str, &str)> {
 pub(super) fn codex_tool_decision_reply(decision: &ToolDecision) -> HookReply {
     match decision {
         ToolDecision::Allow => HookReply::no_opinion_hook_reply(),
-        ToolDecision::Nudge { text } => HookReply::reply_with_json_stdout(&json!({
+        ToolDecision::Nudge { text } => HookReply::json_stdout_reply(&json!({
             "hookSpecificOutput": { "hookEventName": "PreToolUse", "additionalContext": text }
         })),
         ToolDecision::Rewrite { args, reason } => {
@@ -86,7 +88,7 @@ pub(super) fn codex_tool_decision_reply(decision: &ToolDecision) -> HookReply {
         }
         ToolDecision::Ask {
             reason, approval, ..
-        } => deny_reply(&awaiting_approval_text(reason, approval)),
+        } => deny_reply(&refusal_until_call_approved(reason, approval)),
         ToolDecision::Deny { reason } => deny_reply(reason),
         // The denial with its note is the strongest answer that Codex obeys at this event.
         ToolDecision::Halt { reason } => deny_reply(&format!("{reason}\n{HALT_NOTE}")),
@@ -94,7 +96,7 @@ pub(super) fn codex_tool_decision_reply(decision: &ToolDecision) -> HookReply {
 }
 
 pub(super) fn deny_reply(reason: &str) -> HookReply {
-    HookReply::reply_with_json_stdout(&json!({
+    HookReply::json_stdout_reply(&json!({
         "hookSpecificOutput": {
             "hookEventName": "PreToolUse",
             "permissionDecision": "deny",

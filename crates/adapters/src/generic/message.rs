@@ -5,7 +5,7 @@ use checkrein_core::input::AgentAnswerFacts;
 use serde_json::Value;
 
 use super::trace;
-use crate::agent_event::{AgentEvent, AgentEventError, AgentEventKind};
+use crate::agent_event::{AgentEvent, AgentEventKind, AgentMessageParseError};
 use crate::fields::HookMessageFields;
 use crate::tool_call::AgentToolCall;
 
@@ -22,7 +22,9 @@ pub(super) fn event_kind_of_native_name(native: &str) -> AgentEventKind {
     }
 }
 
-pub(super) fn parse_generic_agent_event(bytes: &[u8]) -> Result<AgentEvent, AgentEventError> {
+pub(super) fn parse_generic_agent_event(
+    bytes: &[u8],
+) -> Result<AgentEvent, AgentMessageParseError> {
     let fields = HookMessageFields::parse_hook_message(
         super::NAME,
         "type",
@@ -64,7 +66,7 @@ pub(super) fn parse_generic_agent_event(bytes: &[u8]) -> Result<AgentEvent, Agen
                 heartbeat: said("heartbeat"),
             };
             let text = fields.text_field("text").unwrap_or_default();
-            knock.input = Some(trace::build_stop_input(text, answer));
+            knock.input = Some(trace::trace_stop_input(text, answer));
         }
         "end" => {
             let outcome = fields.json_field("success").as_bool();
@@ -81,7 +83,7 @@ pub(super) fn parse_generic_agent_event(bytes: &[u8]) -> Result<AgentEvent, Agen
 fn read_tool_call(
     fields: &HookMessageFields,
     knock: &mut AgentEvent,
-) -> Result<(), AgentEventError> {
+) -> Result<(), AgentMessageParseError> {
     let tool = fields.required_id_field("tool")?;
     let args = fields.json_field("args");
     // Each conversion consumes the call, and a call with its result is needed twice.
@@ -112,7 +114,7 @@ fn read_tool_call(
 fn read_tool_result(
     fields: &HookMessageFields,
     knock: &mut AgentEvent,
-) -> Result<(), AgentEventError> {
+) -> Result<(), AgentMessageParseError> {
     let id = call_id(fields);
     if id.is_none() {
         // Called for its error only: it says which field is missing and in which event.

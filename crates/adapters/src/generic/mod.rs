@@ -9,7 +9,7 @@ pub mod trace;
 use checkrein_core::input::TokenUsage;
 use checkrein_core::policy::Stance;
 
-use crate::agent_event::{AgentEvent, AgentEventError, ExpectedHookReplyKind};
+use crate::agent_event::{AgentEvent, AgentMessageParseError, ExpectedHookReplyKind};
 use crate::capabilities::{AgentCapabilities, HookReplyDeadlines};
 use crate::reply::{HookDecisionWithTexts, HookReply};
 use crate::wording::text_or_fallback_refusal;
@@ -67,11 +67,11 @@ impl Adapter for GenericAdapter {
         ]
     }
 
-    fn parse_agent_event(
+    fn parse_agent_hook_message(
         &self,
         bytes: &[u8],
         _env: EnvLookup<'_>,
-    ) -> Result<AgentEvent, AgentEventError> {
+    ) -> Result<AgentEvent, AgentMessageParseError> {
         message::parse_generic_agent_event(bytes)
     }
 

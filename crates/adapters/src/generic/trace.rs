@@ -142,7 +142,7 @@ impl AgentTraceReader {
             ),
             "stop" => {
                 let text = raw_json_value_text(wire.text).unwrap_or_default();
-                self.emit_trace_input(build_stop_input(&text, AgentAnswerFacts::default()), None);
+                self.emit_trace_input(trace_stop_input(&text, AgentAnswerFacts::default()), None);
             }
             "session" => {
                 // Calls are numbered and matched within one trajectory: ids of the last one mean
@@ -214,7 +214,7 @@ impl AgentTraceReader {
             kind,
         };
         if is_json_value_non_null(wire.result) || is_json_value_non_null(wire.error) {
-            self.push_tool_result_input(open, wire);
+            self.emit_tool_returned_input(open, wire);
         } else {
             if self.open.len() >= MAX_OPEN_CALLS {
                 self.open.pop_front();
@@ -235,12 +235,12 @@ impl AgentTraceReader {
             None => (!self.open.is_empty()).then_some(0),
         };
         match at.and_then(|at| self.open.remove(at)) {
-            Some(open) => self.push_tool_result_input(open, wire),
+            Some(open) => self.emit_tool_returned_input(open, wire),
             None => self.push_warning("a tool_result without its tool_call".to_owned()),
         }
     }
 
-    fn push_tool_result_input(&mut self, open: OpenCall, wire: &TraceLineWire<'_>) {
+    fn emit_tool_returned_input(&mut self, open: OpenCall, wire: &TraceLineWire<'_>) {
         let (outcome, error) = raw_outcome_digest_and_failure(wire.result, wire.error);
         self.emit_trace_input(
             Input::ToolReturned(ToolReturned {
@@ -349,7 +349,7 @@ fn raw_outcome_digest_and_failure(
             if json_string_without_escapes(raw.get()).is_some() =>
         {
             (
-                Digest::hash_bytes(raw.get().as_bytes()).to_short_digest(),
+                Digest::hash_bytes(raw.get().as_bytes()).to_eight_byte_digest(),
                 flag == "true",
             )
         }
@@ -432,7 +432,7 @@ pub(super) fn round_end_input(tokens: Option<TokenUsage>) -> Input {
     })
 }
 
-pub(super) fn build_stop_input(text: &str, answer: AgentAnswerFacts) -> Input {
+pub(super) fn trace_stop_input(text: &str, answer: AgentAnswerFacts) -> Input {
     Input::StopRequested(StopRequested {
         scope: ScopeId::main_scope(),
         message: text.to_owned(),

@@ -78,7 +78,7 @@ fn every_declared_event_has_a_fixture_that_means_something() {
                 "{file} is no declared event"
             );
             let knock = adapter
-                .parse_agent_event(&bytes, &|_| None)
+                .parse_agent_hook_message(&bytes, &|_| None)
                 .unwrap_or_else(|error| panic!("{file}: {error}"));
             assert_eq!(knock.native_event, event, "{file}");
             assert!(!knock.session.as_str().is_empty(), "{file}");
@@ -99,7 +99,7 @@ fn every_declared_event_has_a_fixture_that_means_something() {
 fn forms_go_with_what_was_asked() {
     for adapter in ALL {
         for (_, file, bytes) in fixtures(adapter.agent_name()) {
-            let knock = adapter.parse_agent_event(&bytes, &|_| None).unwrap();
+            let knock = adapter.parse_agent_hook_message(&bytes, &|_| None).unwrap();
             let expected = match knock.input {
                 Some(Input::ToolRequested(_)) => ExpectedHookReplyKind::Tool,
                 Some(Input::StopRequested(_)) => ExpectedHookReplyKind::Stop,

@@ -1,7 +1,7 @@
 //! Whatever bytes come in: an answer, never a panic.
 
 use checkrein_adapters::generic::trace;
-use checkrein_adapters::{ALL, Adapter, AgentEventError, ExpectedHookReplyKind};
+use checkrein_adapters::{ALL, Adapter, AgentMessageParseError, ExpectedHookReplyKind};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
@@ -25,9 +25,9 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 fn knocks(adapter: &dyn Adapter, bytes: &[u8]) {
-    let form = match adapter.parse_agent_event(bytes, &|_| Some("7".to_owned())) {
+    let form = match adapter.parse_agent_hook_message(bytes, &|_| Some("7".to_owned())) {
         Ok(knock) => knock.reply_form,
-        Err(AgentEventError {
+        Err(AgentMessageParseError {
             reply_form: form, ..
         }) => form,
     };
@@ -141,7 +141,7 @@ fn nesting_without_bound_does_not_recurse() {
         let bytes =
             format!("{{\"{name}\":\"{event}\",\"session_id\":\"s\",\"session\":\"s\",\"x\":{deep}");
         let error = adapter
-            .parse_agent_event(bytes.as_bytes(), &|_| None)
+            .parse_agent_hook_message(bytes.as_bytes(), &|_| None)
             .unwrap_err();
         assert!(error.event.is_some(), "{error:?}");
     }

@@ -6,9 +6,9 @@ use checkrein_adapters::{
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, ScopeId, SessionId};
 use checkrein_core::input::{
-    Input, PromptSubmitted, RoundEnded, SessionEnded, SessionStartKind, SessionStarted, StopFailed,
+    Input, PromptSubmitted, RoundEnded, SessionEnded, SessionStartKind, SessionStarted,
     StopRequested, TokenUsage, ToolKind, ToolRequestFacts, ToolRequested, ToolReturned,
-    TreeReadError,
+    TreeReadError, TurnEndedByApiError,
 };
 use checkrein_core::tool_action::{ScriptOrArgvOfToolCall, ToolAction};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ const CLAUDE_TRANSCRIPT: &str =
 fn read(agent: &str, file: &str) -> AgentEvent {
     find_adapter(agent)
         .unwrap()
-        .parse_agent_event(&fixture(agent, file), &|_| None)
+        .parse_agent_hook_message(&fixture(agent, file), &|_| None)
         .unwrap()
 }
 
@@ -30,7 +30,7 @@ fn read_with(agent: &str, file: &str, name: &str, value: &str) -> AgentEvent {
     let env = |asked: &str| (asked == name).then(|| value.to_owned());
     find_adapter(agent)
         .unwrap()
-        .parse_agent_event(&fixture(agent, file), &env)
+        .parse_agent_hook_message(&fixture(agent, file), &env)
         .unwrap()
 }
 
@@ -39,7 +39,7 @@ fn call(tool: &str, args: &Value) -> checkrein_core::digest::EightByteDigest {
         tool.as_bytes(),
         Digest::hash_json(args).as_bytes().as_slice(),
     ])
-    .to_short_digest()
+    .to_eight_byte_digest()
 }
 
 fn claude(file: &str) -> AgentEvent {
@@ -111,7 +111,7 @@ fn claude_code_results() {
             scope: ScopeId::main_scope(),
             call_id: Some("toolu_01A".into()),
             call: call("Bash", &args),
-            outcome: Digest::hash_json(&response).to_short_digest(),
+            outcome: Digest::hash_json(&response).to_eight_byte_digest(),
             error: false,
             wrote: false,
             tokens: None,
@@ -127,7 +127,7 @@ fn claude_code_results() {
                 "Bash",
                 &json!({"command": "ls /nope", "description": "fails"})
             ),
-            outcome: Digest::hash_json(&error).to_short_digest(),
+            outcome: Digest::hash_json(&error).to_eight_byte_digest(),
             error: true,
             wrote: false,
             tokens: None,
@@ -276,7 +276,7 @@ fn claude_code_sessions() {
     );
     assert_eq!(
         input(read("claude-code", "StopFailure@2.1.330-by-schema.json")),
-        Input::StopFailed(StopFailed {
+        Input::StopFailed(TurnEndedByApiError {
             scope: ScopeId::main_scope(),
             native_reason: "server_error".into(),
             truncated: false
@@ -330,7 +330,7 @@ fn codex_messages() {
     assert_eq!(
         result("PostToolUse"),
         (
-            Digest::hash_json(&json!("one\n")).to_short_digest(),
+            Digest::hash_json(&json!("one\n")).to_eight_byte_digest(),
             false,
             false
         )
@@ -341,7 +341,11 @@ fn codex_messages() {
     ]);
     assert_eq!(
         result("PostToolUse-patch"),
-        (Digest::hash_json(&patched).to_short_digest(), false, true)
+        (
+            Digest::hash_json(&patched).to_eight_byte_digest(),
+            false,
+            true
+        )
     );
     assert_eq!(
         (codex("Stop").first_stop, codex("Stop-again").first_stop),
@@ -361,7 +365,7 @@ fn a_codex_patch_that_failed_wrote_nothing() {
     });
     let knock = find_adapter("codex")
         .unwrap()
-        .parse_agent_event(message.to_string().as_bytes(), &|_| None)
+        .parse_agent_hook_message(message.to_string().as_bytes(), &|_| None)
         .unwrap();
     match input(knock) {
         Input::ToolReturned(returned) => {
@@ -423,7 +427,7 @@ fn unknown_events_mean_nothing_and_missing_fields_are_named() {
         |agent: &str, bytes: &str, expected: Result<Option<ExpectedHookReplyKind>, &str>| {
             let read = find_adapter(agent)
                 .unwrap()
-                .parse_agent_event(bytes.as_bytes(), &|_| None);
+                .parse_agent_hook_message(bytes.as_bytes(), &|_| None);
             match (read, expected) {
                 (Ok(knock), Ok(form)) => {
                     assert_eq!(
@@ -483,7 +487,7 @@ fn long_texts_are_handed_over_whole() {
         json!({"hook_event_name": "Stop", "session_id": "s", "last_assistant_message": message});
     let knock = find_adapter("codex")
         .unwrap()
-        .parse_agent_event(stop.to_string().as_bytes(), &|_| None)
+        .parse_agent_hook_message(stop.to_string().as_bytes(), &|_| None)
         .unwrap();
     match input(knock) {
         Input::StopRequested(stop) => {
@@ -499,7 +503,7 @@ fn long_texts_are_handed_over_whole() {
     let tool = json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_input": args});
     let knock = find_adapter("codex")
         .unwrap()
-        .parse_agent_event(tool.to_string().as_bytes(), &|_| None)
+        .parse_agent_hook_message(tool.to_string().as_bytes(), &|_| None)
         .unwrap();
     assert_eq!(
         knock.action.shell_script_of_call().map(str::len),

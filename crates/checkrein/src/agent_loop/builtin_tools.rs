@@ -27,7 +27,7 @@ pub struct ShellTool {
 impl ShellTool {
     /// In this folder, five minutes for a command.
     pub fn shell_in_folder(root: impl AsRef<Path>) -> Self {
-        Self::in_workspace(TreeAndStateFolder::tree_with_temporary_state_folder(
+        Self::in_workspace(TreeAndStateFolder::root_with_temporary_state_folder(
             root.as_ref(),
         ))
     }
@@ -58,7 +58,7 @@ impl Tool for ShellTool {
     }
 
     fn input_schema(&self) -> Arc<Value> {
-        single_text_schema("command", "The command.")
+        one_string_argument_schema("command", "The command.")
     }
 
     fn classify_tool_call<'a>(&self, arguments: &'a Value) -> DeclaredToolAction<'a> {
@@ -86,7 +86,7 @@ pub struct ApplyPatchTool(WorkspaceTools);
 impl ApplyPatchTool {
     /// In this folder.
     pub fn apply_patch_in_folder(root: impl AsRef<Path>) -> Self {
-        Self::patch_tool_in_workspace(TreeAndStateFolder::tree_with_temporary_state_folder(
+        Self::patch_tool_in_workspace(TreeAndStateFolder::root_with_temporary_state_folder(
             root.as_ref(),
         ))
     }
@@ -108,7 +108,7 @@ impl Tool for ApplyPatchTool {
     }
 
     fn input_schema(&self) -> Arc<Value> {
-        single_text_schema("patch", "The patch.")
+        one_string_argument_schema("patch", "The patch.")
     }
 
     fn classify_tool_call<'a>(&self, arguments: &'a Value) -> DeclaredToolAction<'a> {
@@ -132,7 +132,7 @@ fn text_argument<'a>(arguments: &'a Value, name: &str) -> Option<&'a str> {
     arguments.get(name).and_then(Value::as_str)
 }
 
-fn single_text_schema(name: &str, what: &str) -> Arc<Value> {
+fn one_string_argument_schema(name: &str, what: &str) -> Arc<Value> {
     Arc::new(json!({
         "type": "object",
         "properties": { name: { "type": "string", "description": what } },

@@ -3,7 +3,7 @@
 
 use checkrein_models::{AnswerTokenUsage, ChatMessage, ModelRequest};
 
-use super::journal::{AgentLoopJournalEntry, ModelAnswer, ReflectionEntry, ToolCallOutcome};
+use super::journal::{AgentLoopJournalEntry, ModelAnswer, ReflectionJournalEntry, ToolCallOutcome};
 use super::reflection::AnswerSelfRating;
 use super::result_replacement::PendingResultReplacements;
 
@@ -22,7 +22,7 @@ pub(super) struct AgentLoopConversation {
     pub(super) cost: Option<u64>,
     pub(super) replacements: PendingResultReplacements,
     /// The rating of the last answer, if nothing has followed from it yet.
-    pub(super) reflected: Option<ReflectionEntry>,
+    pub(super) reflected: Option<ReflectionJournalEntry>,
     pub(super) reflections: Vec<AnswerSelfRating>,
 }
 
@@ -143,7 +143,7 @@ impl AgentLoopConversation {
         self.cost = sum(self.cost, answer.model_answer_usage().cost);
     }
 
-    pub(super) fn record_reflection(&mut self, reflected: &ReflectionEntry) {
+    pub(super) fn record_reflection(&mut self, reflected: &ReflectionJournalEntry) {
         self.add_answer_token_usage(&reflected.answer);
         self.revisions += u32::from(reflected.feedback.is_some());
         self.reflections.push(AnswerSelfRating {

@@ -45,11 +45,11 @@ pub(super) struct LoopRunEndSignal(Arc<SharedRunEndState>);
 struct SharedRunEndState {
     /// Cancels running checks when it is set.
     interrupted: Arc<AtomicBool>,
-    waiting: Mutex<RunEndWaiter>,
+    waiting: Mutex<EarlyEndAndWaker>,
 }
 
 #[derive(Default)]
-struct RunEndWaiter {
+struct EarlyEndAndWaker {
     early_end: Option<AgentLoopEarlyEnd>,
     waker: Option<Waker>,
 }
@@ -72,7 +72,7 @@ impl SharedRunEndState {
 
 impl LoopRunEndSignal {
     /// Creates the signal of a run that begins, and registers it with the handle.
-    pub(super) fn register_run_end_signal(interrupt: &AgentLoopInterruptHandle) -> Self {
+    pub(super) fn new_registered_with_interrupt(interrupt: &AgentLoopInterruptHandle) -> Self {
         let shared = Arc::new(SharedRunEndState {
             interrupted: Arc::default(),
             waiting: Mutex::default(),
@@ -89,7 +89,7 @@ impl LoopRunEndSignal {
         Self(shared)
     }
 
-    pub(super) fn interrupt_flag(&self) -> Arc<AtomicBool> {
+    pub(super) fn checks_cancel_flag(&self) -> Arc<AtomicBool> {
         self.0.interrupted.clone()
     }
 

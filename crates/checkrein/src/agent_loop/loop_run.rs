@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use checkrein_core::budget;
 use checkrein_core::decision::{StopDecision, ToolDecision};
 use checkrein_core::ids::TaskId;
-use checkrein_core::input::{AgentProcessFailed, Input, SessionEnded, ToolKind};
+use checkrein_core::input::{AgentProcessFailureReport, Input, SessionEnded, ToolKind};
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_models::quoted::QuotedPromptBlocks;
 use checkrein_models::{
@@ -19,15 +19,15 @@ use serde_json::Value;
 use super::conversation::AgentLoopConversation;
 use super::interrupt::{AgentLoopEarlyEnd, LoopRunEndSignal};
 use super::journal::{
-    AgentLoopJournalEntry, ModelAnswer, ReflectionEntry, ResultRewriteEntry, ToolCallOutcome,
+    AgentLoopJournalEntry, ModelAnswer, ReflectionJournalEntry, ResultRewriteEntry, ToolCallOutcome,
 };
 use super::reflection::{self, SelfReflectionConfig};
 use super::session_thread::{ConversationNextStep, SessionThreadHandle, StartedAgentLoopSession};
-use super::verifier::SharedLoopState;
+use super::verifier::RunStateForVerifiers;
 use super::{AgentLoop, AgentLoopEvent, DoneClaimContext, LoopResult};
 use crate::session::RewrittenToolResultTexts;
 use crate::tool::{DeclaredToolAction, ToolInvocation, ToolOutcome};
-use crate::{FinalAnswer, Tool, ToolCall, ToolOutput};
+use crate::{FinalAnswerFacts, Tool, ToolCall, ToolOutput};
 
 /// Result of a call that never ran because the task had ended before it.
 const OVER: &str = "not run: the task is over";
@@ -48,7 +48,7 @@ pub(super) struct AgentLoopRun<'a> {
     agent_loop: &'a AgentLoop,
     session_thread: SessionThreadHandle,
     end_signal: LoopRunEndSignal,
-    shared_state: SharedLoopState,
+    shared_state: RunStateForVerifiers,
     conversation: AgentLoopConversation,
     /// Whether a cost cap applies to the run.
     cost_capped: bool,
@@ -62,7 +62,7 @@ impl<'a> AgentLoopRun<'a> {
         of: &'a AgentLoop,
         desk: SessionThreadHandle,
         stop: LoopRunEndSignal,
-        view: SharedLoopState,
+        view: RunStateForVerifiers,
         request: ModelRequest,
     ) -> Self {
         Self {
@@ -357,7 +357,7 @@ impl<'a> AgentLoopRun<'a> {
         heard: Result<ModelReply, ModelError>,
         quotes: QuotedPromptBlocks,
         reflect: SelfReflectionConfig,
-    ) -> ReflectionEntry {
+    ) -> ReflectionJournalEntry {
         let nothing = Some(0);
         let none = AnswerTokenUsage {
             input: nothing,
@@ -366,7 +366,7 @@ impl<'a> AgentLoopRun<'a> {
             output: nothing,
         };
         match heard {
-            Err(error) => ReflectionEntry {
+            Err(error) => ReflectionJournalEntry {
                 answer: ModelAnswer::new(String::new(), Vec::new(), false, &none, nothing),
                 score: Err(format!("the model gave no answer: {error}")),
                 feedback: None,
@@ -378,7 +378,7 @@ impl<'a> AgentLoopRun<'a> {
                     .prices
                     .usage_cost(self.agent_loop.model.model_name(), &reply.usage);
                 let cut = reply.finish_reason == FinishReason::Truncated;
-                ReflectionEntry {
+                ReflectionJournalEntry {
                     answer: ModelAnswer::new(reply.text, Vec::new(), cut, &reply.usage, cost),
                     feedback: said.revision_feedback(reflect),
                     score: said.score,
@@ -414,7 +414,7 @@ impl<'a> AgentLoopRun<'a> {
                 output: answer.text.clone(),
                 rounds: self.conversation.rounds,
             });
-        let last = FinalAnswer {
+        let last = FinalAnswerFacts {
             usage: answer.model_answer_usage(),
             truncated: answer.cut,
             calls_pending: !calls.is_empty(),
@@ -713,7 +713,7 @@ impl<'a> AgentLoopRun<'a> {
         what: String,
         native: Option<String>,
     ) -> Result<Transition, AgentLoopError> {
-        let failed = AgentProcessFailed {
+        let failed = AgentProcessFailureReport {
             exit_code: None,
             native_reason: native.or_else(|| Some(what.clone())),
             what,
@@ -735,7 +735,7 @@ fn automatic_message(text: String) -> AgentLoopJournalEntry {
 
 fn ending_transition(decided: &DeliveryOutcome) -> Transition {
     let without = || Transition::new(Reason::Error, "checkrein");
-    decided.task_transition().unwrap_or_else(without)
+    decided.task_ending_transition().unwrap_or_else(without)
 }
 
 /// Builds a call as the gates see it. Calls of unknown tools and calls whose arguments are no JSON

@@ -34,7 +34,7 @@ use crate::{Engine, Tool};
 use interrupt::LoopRunEndSignal;
 use session_thread::{AgentLoopRunStart, SessionThreadHandle};
 use settings::AgentLoopSettings;
-use verifier::SharedLoopState;
+use verifier::RunStateForVerifiers;
 
 pub use builtin_tools::{ApplyPatchTool, ShellTool};
 pub use interrupt::AgentLoopInterruptHandle;
@@ -418,9 +418,9 @@ impl AgentLoop {
     fn build_engine(&self) -> Engine {
         // The policy is compiled when a session begins, so a mistake in the config is an error of
         // `run`.
-        let place = TreeAndStateFolder::tree_with_temporary_state_folder(&self.root);
+        let place = TreeAndStateFolder::root_with_temporary_state_folder(&self.root);
         let (settings, root) = (self.settings.clone(), place.root.clone());
-        let seal = move || settings.compile_agent_loop_settings(&root);
+        let seal = move || settings.compile_settings_into_policy(&root);
         Engine::new(self.store.clone(), place, Box::new(seal))
     }
 
@@ -430,8 +430,8 @@ impl AgentLoop {
         begin: AgentLoopRunStart,
     ) -> Result<LoopResult, AgentLoopStartError> {
         // Registered first: an interrupt during the setup below ends the run as well.
-        let stop = LoopRunEndSignal::register_run_end_signal(&self.interrupt);
-        let view = SharedLoopState::default();
+        let stop = LoopRunEndSignal::new_registered_with_interrupt(&self.interrupt);
+        let view = RunStateForVerifiers::default();
         // The verifiers read the state of this run, so they are bound to it here and not when they
         // are added.
         let hosts = verifier::collect_library_host_verifiers(&self.verifiers, &view)?;
@@ -454,7 +454,7 @@ impl AgentLoop {
                 settings.apply_host_settings_to_policy(compiled, &required)
             })
             // An interrupt must end running checks, or the run would wait for them.
-            .with_shared_cancel_flag(stop.interrupt_flag())
+            .with_shared_cancel_flag(stop.checks_cancel_flag())
             .with_middleware(self.layers.clone())
             // Tools and conversation are the loop's, whoever the engine was made for.
             .with_middleware_stages(FrontEndMiddlewareStages::LIBRARY)

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use checkrein_models::answers::{RequiredAnswerKeys, parse_model_answer};
 use checkrein_models::quoted::{KeptTextPart, QuotedPromptBlocks, clip_text};
-use checkrein_models::{ChatMessage, ModelReply, ModelRequest, OutputSchema};
+use checkrein_models::{ChatMessage, ModelReply, ModelRequest, StructuredAnswerSchema};
 use serde_json::{Value, json};
 
 /// Most revisions that can be configured (seed 003: reflection, at most three).
@@ -69,7 +69,7 @@ pub struct AnswerSelfRating {
 }
 
 /// A parsed rating: the score and the critique.
-pub(super) struct ReflectionReply {
+pub(super) struct ParsedReflection {
     pub(super) score: Result<u16, String>,
     critique: String,
 }
@@ -102,7 +102,7 @@ pub(super) fn reflection_request(
     )));
     ModelRequest {
         messages,
-        output_schema: Some(OutputSchema {
+        output_schema: Some(StructuredAnswerSchema {
             name: "reflection",
             schema: SHAPE.clone(),
         }),
@@ -114,8 +114,8 @@ pub(super) fn reflection_request(
 pub(super) fn parse_reflection_reply(
     reply: &ModelReply,
     quotes: QuotedPromptBlocks,
-) -> ReflectionReply {
-    let nothing = |why: String| ReflectionReply {
+) -> ParsedReflection {
+    let nothing = |why: String| ParsedReflection {
         score: Err(why),
         critique: String::new(),
     };
@@ -128,10 +128,10 @@ pub(super) fn parse_reflection_reply(
         Ok(answer) if !answer.answer_repeats_request_number() => {
             nothing("the answer does not repeat the number of its question".to_owned())
         }
-        Ok(answer) => ReflectionReply {
+        Ok(answer) => ParsedReflection {
             // Read on its own: a reply with a score but without a critique is still usable.
             score: answer
-                .thousandths_field("score")
+                .answer_thousandths_field("score")
                 .map_err(|why| why.to_string()),
             critique: answer
                 .answer_text_field("critique")
@@ -141,7 +141,7 @@ pub(super) fn parse_reflection_reply(
     }
 }
 
-impl ReflectionReply {
+impl ParsedReflection {
     /// Returns the message that asks for a revision, if the score is below the threshold.
     pub(super) fn revision_feedback(&self, reflect: SelfReflectionConfig) -> Option<String> {
         // Without a score nothing is sent back: a model that cannot rate must not revise forever.

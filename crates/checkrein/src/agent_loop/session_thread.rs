@@ -184,7 +184,9 @@ impl SessionThreadHandle {
 impl Drop for SessionThreadHandle {
     /// Cancels checks that still run: nobody waits for the result of a dropped run.
     fn drop(&mut self) {
-        self.stop.interrupt_flag().store(true, Ordering::Relaxed);
+        self.stop
+            .checks_cancel_flag()
+            .store(true, Ordering::Relaxed);
     }
 }
 
@@ -322,7 +324,7 @@ fn serve_session_jobs(session: &Session<'_>, jobs: &Receiver<SessionJob>, stop: 
             Err(RecvTimeoutError::Timeout) => {
                 let ended = session
                     .submit_agent_event(Input::TimePassed)
-                    .map(|said| said.task_transition());
+                    .map(|said| said.task_ending_transition());
                 if let Ok(Some(transition)) = ended {
                     stop.end_run_early(AgentLoopEarlyEnd::Ended(transition));
                     alarm = None;

@@ -115,7 +115,7 @@ impl AgentLoopSettings {
     }
 
     /// Compiles the config that the loop's own engine seals, without the host's settings.
-    pub(super) fn compile_agent_loop_settings(
+    pub(super) fn compile_settings_into_policy(
         &self,
         root: &Path,
     ) -> Result<CompiledPolicy, ConfigError> {

@@ -62,9 +62,9 @@ impl HardVerifier {
 
 /// The state of a run, shared with its verifiers.
 #[derive(Clone, Default)]
-pub(super) struct SharedLoopState(Arc<Mutex<Arc<DoneClaimContext>>>);
+pub(super) struct RunStateForVerifiers(Arc<Mutex<Arc<DoneClaimContext>>>);
 
-impl SharedLoopState {
+impl RunStateForVerifiers {
     pub(super) fn publish_loop_state_to_verifiers(&self, state: DoneClaimContext) {
         // A new `Arc` each time: a verifier that still runs keeps the state that it was called
         // with.
@@ -81,7 +81,7 @@ impl SharedLoopState {
 
 pub(super) fn collect_library_host_verifiers(
     verifiers: &[Arc<HardVerifier>],
-    view: &SharedLoopState,
+    view: &RunStateForVerifiers,
 ) -> Result<HostVerifiers, ConfigError> {
     let mut hosts = HostVerifiers::default();
     for (at, verifier) in verifiers.iter().enumerate() {

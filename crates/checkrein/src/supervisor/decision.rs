@@ -135,7 +135,7 @@ pub struct StepProgressRating {
 }
 
 /// Builds the message to a stalling agent, as a user's message.
-pub(super) fn nudge_message(window: u32, suggestion: Option<&str>) -> ChatMessage {
+pub(super) fn stall_nudge_message(window: u32, suggestion: Option<&str>) -> ChatMessage {
     let steps = if window == 1 {
         "Your last step".to_owned()
     } else {

@@ -179,7 +179,7 @@ impl PreToolVerifier {
 
     /// Returns the errors in schemas of known tools that cannot be used to check arguments.
     pub fn tool_schema_warnings(&self) -> Vec<String> {
-        let kit = self.known_tools();
+        let kit = self.known_tools_snapshot();
         let tools = kit.tools.iter();
         tools
             .flat_map(ToolsPreparedForVeto::unusable_tool_schema_errors)
@@ -215,7 +215,7 @@ impl PreToolVerifier {
         self.current_run.begin_next_supervised_run();
     }
 
-    fn known_tools(&self) -> Arc<KnownTools> {
+    fn known_tools_snapshot(&self) -> Arc<KnownTools> {
         self.known_tools
             .read()
             .unwrap_or_else(PoisonError::into_inner)
@@ -235,7 +235,7 @@ impl PreToolVerifier {
             ControlFlow::Break(decision) => decision,
             ControlFlow::Continue(asked) => {
                 let reply = self.model.ask_model(&asked.asking.request).await;
-                self.decide_by_model_reply(&run, &call, own, asked, reply)
+                self.decide_call_by_veto_model_reply(&run, &call, own, asked, reply)
             }
         };
         lock_unpoisoned(&run)
@@ -258,7 +258,7 @@ impl PreToolVerifier {
         }
         // Misfits and the host's policy come before scope, caps and worth, which only limit the
         // model.
-        let kit = self.known_tools();
+        let kit = self.known_tools_snapshot();
         let tools = kit.tools.as_ref();
         let known = kit.find_prepared_tool(call.tool, own);
         if let Err(misfit) = check_call_against_tool_schema(tools, known, call) {
@@ -322,13 +322,13 @@ impl PreToolVerifier {
             history: call.history,
         };
         ControlFlow::Continue(CallPutToVetoModel {
-            asking: veto::build_veto_question_for_call(tools, known, planned),
+            asking: veto::build_model_question_about_call(tools, known, planned),
             key: shape,
             known_tools: kit,
         })
     }
 
-    fn decide_by_model_reply(
+    fn decide_call_by_veto_model_reply(
         &self,
         run: &Mutex<SupervisorRunState>,
         call: &ProposedCall<'_>,
@@ -347,7 +347,7 @@ impl PreToolVerifier {
             Err(silent) => PreToolDecision::unjudged_decision(UnjudgedReason::NoAnswer(silent)),
         };
         let mut run = lock_unpoisoned(run);
-        run.stats.count_usage(heard.usage);
+        run.stats.count_token_usage(heard.usage);
         // An unjudged call is not cached: the model may answer the next time.
         if decision.verdict != ToolCallVerdict::Unjudged {
             run.cache.cache_call_decision(asked.key, decision.clone());

@@ -6,7 +6,7 @@ use checkrein_models::{ChatMessage, LanguageModel};
 use checkrein_runtime::progress::{self, AgentStepToRate};
 
 use super::current_run::{SharedSupervisorRunState, lock_unpoisoned};
-use super::decision::nudge_message;
+use super::decision::stall_nudge_message;
 use super::{
     ExpectedRunCostAndDelay, StepProgressRating, UnjudgedReason, VerifierConfig,
     VerifierConfigError, VerifierStats,
@@ -91,7 +91,7 @@ impl ProgressVerifier {
                 let asking = progress::step_rating_request(step);
                 let reply = self.model.ask_model(&asking.request).await;
                 let heard = progress::rating_from_reply(&asking, reply);
-                lock_unpoisoned(&run).stats.count_usage(heard.usage);
+                lock_unpoisoned(&run).stats.count_token_usage(heard.usage);
                 heard.result.map_err(UnjudgedReason::NoAnswer)
             }
         };
@@ -135,7 +135,7 @@ impl ProgressVerifier {
         run.streak = 0;
         run.stats.nudges_injected += 1;
         let suggestion = last_check.suggested_action.as_deref();
-        Some(nudge_message(self.config.progress_window, suggestion))
+        Some(stall_nudge_message(self.config.progress_window, suggestion))
     }
 
     /// Returns the number of consecutive steps without progress.

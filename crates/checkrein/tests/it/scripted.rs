@@ -11,7 +11,7 @@ use checkrein::models::{
 use checkrein::{Tool, ToolInvocation, ToolOutput};
 use checkrein_scripted::ScriptedReviewer;
 use checkrein_scripted::reviewer::ScriptedReviewExchange;
-pub(crate) use checkrein_scripted::reviewer::{request_prompt_text, verdict_request_number};
+pub(crate) use checkrein_scripted::reviewer::{number_verdict_must_repeat, request_prompt_text};
 use serde_json::{Value, json};
 
 /// Waits for a future.
@@ -32,7 +32,8 @@ impl Scripted {
         script: impl Fn(&Value) -> Result<String, u16> + Send + Sync + 'static,
     ) -> Arc<Self> {
         let witness = ScriptedReviewer::start_scripted_model_server(move |body, _| {
-            script(body).map(|text| text.replace("REF", &verdict_request_number(body).to_string()))
+            script(body)
+                .map(|text| text.replace("REF", &number_verdict_must_repeat(body).to_string()))
         })
         .unwrap();
         let remote = remote(&format!("{}/v1", witness.base_url()));

@@ -12,7 +12,7 @@ use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_runtime::config::TaskDriver;
 use checkrein_runtime::{
-    CheckResult as Checked, Deadline, ManualCheckReport, VerificationProgress,
+    Deadline, ManualCheckReport, ManualCheckResult as Checked, VerificationProgress,
 };
 use checkrein_store::{SqliteStore, Store as _};
 use serde_json::json;
@@ -34,8 +34,8 @@ const OUTPUT_LINES: usize = 10;
 pub(crate) fn run_check_command(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     signals::install_signal_handlers();
     let asked =
-        ChecksSelectedToRun::check_request_from_args(&args.verifiers, args.profile.as_deref())?;
-    let checks = RunningChecksView::for_policy(Some(&asked.policy));
+        ChecksSelectedToRun::select_checks_from_args(&args.verifiers, args.profile.as_deref())?;
+    let checks = RunningChecksView::for_checks_of_policy(Some(&asked.policy));
     let show = |progress: VerificationProgress| {
         if !args.json {
             checks.show_check_progress(progress);
@@ -77,7 +77,7 @@ pub(super) struct ChecksSelectedToRun {
 
 impl ChecksSelectedToRun {
     /// Selects the named checks of the current folder; all of them if none is named.
-    pub(super) fn check_request_from_args(
+    pub(super) fn select_checks_from_args(
         verifiers: &[String],
         profile: Option<&str>,
     ) -> Result<Self, CommandError> {

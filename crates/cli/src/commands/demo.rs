@@ -98,7 +98,7 @@ pub(crate) fn run_demo_command(args: &DemoArgs) -> Result<ExitCode, CommandError
         ],
         confinement: None,
     };
-    let (checks, quiet) = (RunningChecksView::for_policy(None), args.json);
+    let (checks, quiet) = (RunningChecksView::for_checks_of_policy(None), args.json);
     let show = Arc::new(move |progress| {
         if !quiet {
             checks.show_check_progress(progress);
@@ -119,7 +119,7 @@ pub(crate) fn run_demo_command(args: &DemoArgs) -> Result<ExitCode, CommandError
     Ok(exit_code::to_exit_code(code))
 }
 
-fn print_run_timeline(outcome: &run::AgentRunResult) -> Result<(), CommandError> {
+fn print_run_timeline(outcome: &run::RunCommandResult) -> Result<(), CommandError> {
     let events = lookup::task_events(&outcome.store, &outcome.session, outcome.task)?;
     let why = lookup::task_end_reasons(&events).to_vec();
     let events: Vec<Event> = events.into_iter().map(|(_, event)| event).collect();

@@ -64,7 +64,7 @@ fn config_failure_fallback(located: &ProjectLocation) -> UnusableConfigFallback 
 
 fn guarded_files_reader(located: &ProjectLocation) -> Box<GuardedFilesReader> {
     let located = located.clone();
-    Box::new(move |root| guarded_files::read_guarded_files(&located, root))
+    Box::new(move |root| guarded_files::hash_guarded_files(&located, root))
 }
 
 /// Builds a runtime for a hook of an agent that `run` has started: it seals as `run` would.

@@ -163,7 +163,7 @@ fn with_panic_guard(
     let form = Cell::new(ExpectedHookReplyKind::Unknown);
     catch_unwind(AssertUnwindSafe(|| answer(&form))).unwrap_or_else(|_| {
         let why = "it failed in a way it should not; please report the lines above";
-        reply_by_stance(adapter, form.get(), None, why, StancePolicy::default())
+        fallback_hook_reply(adapter, form.get(), None, why, StancePolicy::default())
     })
 }
 
@@ -196,14 +196,14 @@ pub(crate) fn answer_relayed_hook_event(
             env,
             form,
             Instant::now(),
-            HookHandlingPlace::Relay(desk),
+            LocalOrRelayHookHandling::Relay(desk),
         )
     })
 }
 
 /// Where a message is judged.
 #[derive(Clone, Copy)]
-enum HookHandlingPlace<'a> {
+enum LocalOrRelayHookHandling<'a> {
     /// By this process or, inside a confinement, by the run outside; with the arguments as typed.
     Local(&'a [OsString]),
     /// By the run that confines the agent.
@@ -222,7 +222,7 @@ fn reply_to_hook_on_stdin(
     // here and not from when the message is complete.
     let started = Instant::now();
     let env = |name: &str| std::env::var(name).ok();
-    let read = |bytes: &[u8]| adapter.parse_agent_event(bytes, &env);
+    let read = |bytes: &[u8]| adapter.parse_agent_hook_message(bytes, &env);
     let due = args.as_ref().ok().and_then(|args| args.deadline);
     let due = due.map_or(DEFAULT_MESSAGE_WAIT, Duration::from_secs);
     let due = due.saturating_sub(reply_time_margin(due));
@@ -242,7 +242,7 @@ fn reply_to_hook_on_stdin(
                 .map(state_and_profile_args)
                 .unwrap_or_default();
             let stances = at_least_default_stances(stances_in_current_folder(place));
-            return reply_by_stance(adapter, form.get(), None, &why, stances);
+            return fallback_hook_reply(adapter, form.get(), None, &why, stances);
         }
     };
     answer_hook_message(
@@ -252,7 +252,7 @@ fn reply_to_hook_on_stdin(
         &env,
         form,
         started,
-        HookHandlingPlace::Local(words),
+        LocalOrRelayHookHandling::Local(words),
     )
 }
 
@@ -263,11 +263,11 @@ fn answer_hook_message(
     env: EnvLookup<'_>,
     form: &Cell<ExpectedHookReplyKind>,
     started: Instant,
-    place: HookHandlingPlace<'_>,
+    place: LocalOrRelayHookHandling<'_>,
 ) -> HookReply {
     // The event is parsed before the arguments are looked at: only the event says in which
     // form the agent waits for an answer.
-    let knock = match adapter.parse_agent_event(bytes, env) {
+    let knock = match adapter.parse_agent_hook_message(bytes, env) {
         Ok(knock) => knock,
         Err(unreadable) => {
             let why = format!("{unreadable}; {}", unreadable.hint);
@@ -276,7 +276,7 @@ fn answer_hook_message(
                 .map(state_and_profile_args)
                 .unwrap_or_default();
             let stances = at_least_default_stances(stances_in_current_folder(place));
-            return reply_by_stance(adapter, unreadable.reply_form, None, &why, stances);
+            return fallback_hook_reply(adapter, unreadable.reply_form, None, &why, stances);
         }
     };
     let args = match args {
@@ -287,16 +287,16 @@ fn answer_hook_message(
             // choose the stances. The rest of the arguments is unreadable, so trust cannot be
             // looked up.
             let of_clone = match place {
-                HookHandlingPlace::Local(words) => {
+                LocalOrRelayHookHandling::Local(words) => {
                     words.iter().any(|word| word == "--require-trust")
                 }
-                HookHandlingPlace::Relay(_) => true,
+                LocalOrRelayHookHandling::Relay(_) => true,
             };
             let stances = match of_clone {
                 true => StancePolicy::default(),
                 false => stances_in_current_folder(StateAndProfileArgs::default()),
             };
-            return reply_by_stance(adapter, knock.reply_form, knock.first_stop, &why, stances);
+            return fallback_hook_reply(adapter, knock.reply_form, knock.first_stop, &why, stances);
         }
     };
     // An event of no interest is answered before anything is opened: no store is made for it.
@@ -306,12 +306,12 @@ fn answer_hook_message(
     form.set(knock.reply_form);
     let first_stop = knock.first_stop;
     let desk = match place {
-        HookHandlingPlace::Relay(desk) => Some(desk),
-        HookHandlingPlace::Local(words) => {
+        LocalOrRelayHookHandling::Relay(desk) => Some(desk),
+        LocalOrRelayHookHandling::Local(words) => {
             let state = match locate::state_folder(state_and_profile_args(&args)) {
                 Ok(state) => state,
                 Err(why) => {
-                    return reply_by_stance(
+                    return fallback_hook_reply(
                         adapter,
                         knock.reply_form,
                         first_stop,
@@ -327,7 +327,7 @@ fn answer_hook_message(
                     .relay_message_out_of_sandbox(words, bytes)
                     .unwrap_or_else(|error| {
                         let why = format!("the run outside does not answer: {error}");
-                        reply_by_stance(
+                        fallback_hook_reply(
                             adapter,
                             form.get(),
                             first_stop,
@@ -340,7 +340,7 @@ fn answer_hook_message(
         }
     };
     answer_hook_event(adapter, &args, knock, started, desk).unwrap_or_else(|failure| {
-        reply_by_stance(
+        fallback_hook_reply(
             adapter,
             form.get(),
             first_stop,
@@ -761,7 +761,7 @@ fn accept_stop_while_off(
     let recorded = runtime_for_hook_event(args, located, knock, desk, MAX_BUSY_WAIT, patience)
         .and_then(|(runtime, _)| runtime.deliver_event(delivery, patience, &|_| {}));
     let said = match &recorded {
-        Ok(decided) => match (decided.task_transition(), &decided.state.task) {
+        Ok(decided) => match (decided.task_ending_transition(), &decided.state.task) {
             (Some(transition), Some(task)) => explanations::task_ending_line(
                 &transition,
                 &decided.why,
@@ -792,7 +792,7 @@ fn render_hook_reply(
     decided: DeliveryOutcome,
 ) -> HookReply {
     let ending = decided
-        .task_transition()
+        .task_ending_transition()
         .filter(|_| decided.decision != Decision::Noted)
         .and_then(|transition| {
             let task = decided
@@ -862,7 +862,7 @@ fn task_ending_notices(located: &ProjectLocation, decided: &DeliveryOutcome) -> 
         let held = matches!(located.config_held_despite_edit(), Ok(Some(_)));
         said.push(explanations::edited_guarded_files_line(edited, held));
     }
-    let ending = decided.task_transition();
+    let ending = decided.task_ending_transition();
     let is_no_change = ending.is_some_and(|ending| ending.detail.as_deref() == Some("no_change"));
     if !decided.large_files.is_empty() && !is_no_change {
         said.push(explanations::large_files_text(&decided.large_files));
@@ -882,7 +882,7 @@ fn reply_time_margin(deadline: Duration) -> Duration {
     Duration::from_secs(5).min(deadline / 5)
 }
 
-fn reply_by_stance(
+fn fallback_hook_reply(
     adapter: &dyn Adapter,
     form: ExpectedHookReplyKind,
     first_stop: Option<bool>,
@@ -890,12 +890,12 @@ fn reply_by_stance(
     stances: StancePolicy,
 ) -> HookReply {
     ui::print_wrapped_to_stderr(&format!("checkrein: {why}"));
-    let stance = effective_stance(form, first_stop, stances);
+    let stance = fallback_stance_for_hook(form, first_stop, stances);
     adapter.stance_as_hook_reply(form, stance, &format!("checkrein could not judge: {why}"))
 }
 
 /// Returns the stance to answer by.
-fn effective_stance(
+fn fallback_stance_for_hook(
     form: ExpectedHookReplyKind,
     first_stop: Option<bool>,
     stances: StancePolicy,
@@ -936,7 +936,7 @@ fn record_stance(
     if at == StancePoint::Stop && shared {
         return;
     }
-    let stance = effective_stance(knock.reply_form, knock.first_stop, failure.stances);
+    let stance = fallback_stance_for_hook(knock.reply_form, knock.first_stop, failure.stances);
     let input = Input::StanceUsed(StanceUsed {
         scope,
         at,

@@ -175,7 +175,7 @@ impl ServerHandler for CheckreinMcpServer {
                 result
             }
             Err(error) => {
-                CallToolResult::error(vec![ContentBlock::text(command_error_text(&error))])
+                CallToolResult::error(vec![ContentBlock::text(error_text_with_hint(&error))])
             }
         }
         .into())
@@ -192,10 +192,12 @@ fn run_mcp_tool(
     cancelled: &AtomicBool,
 ) -> McpToolReply {
     match question {
-        McpTool::Verify => run_verify_tool(&parse_tool_args(args)?, profile.as_deref(), cancelled),
-        McpTool::Evidence => answer_mcp_evidence_call(&parse_tool_args(args)?),
+        McpTool::Verify => {
+            run_verify_tool(&parse_mcp_tool_args(args)?, profile.as_deref(), cancelled)
+        }
+        McpTool::Evidence => answer_mcp_evidence_call(&parse_mcp_tool_args(args)?),
         McpTool::Approvals => {
-            let EmptyToolArgs {} = parse_tool_args(args)?;
+            let EmptyToolArgs {} = parse_mcp_tool_args(args)?;
             run_approvals_tool()
         }
     }
@@ -218,7 +220,7 @@ struct EvidenceToolArgs {
 #[serde(deny_unknown_fields)]
 struct EmptyToolArgs {}
 
-fn parse_tool_args<T: DeserializeOwned>(args: Value) -> Result<T, CommandError> {
+fn parse_mcp_tool_args<T: DeserializeOwned>(args: Value) -> Result<T, CommandError> {
     serde_json::from_value(args).map_err(|error| {
         CommandError::usage_error(
             format!("these arguments do not fit: {error}"),
@@ -232,7 +234,7 @@ fn run_verify_tool(
     profile: Option<&str>,
     cancelled: &AtomicBool,
 ) -> McpToolReply {
-    let asked = check::ChecksSelectedToRun::check_request_from_args(&asked.verifiers, profile)?;
+    let asked = check::ChecksSelectedToRun::select_checks_from_args(&asked.verifiers, profile)?;
     let report = asked.run_checks(true, cancelled, &|_| {})?;
     Ok((
         check::check_report_text(&report),
@@ -292,7 +294,7 @@ fn into_json_object(value: Value) -> JsonObject {
     }
 }
 
-fn command_error_text(error: &CommandError) -> String {
+fn error_text_with_hint(error: &CommandError) -> String {
     match &error.hint {
         Some(hint) => format!("{}\n{hint}", error.what),
         None => error.what.clone(),

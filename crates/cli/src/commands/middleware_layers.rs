@@ -12,7 +12,7 @@ use crate::ui::printable::escape_to_one_line;
 use crate::ui::timeline;
 
 /// A step at which layers were asked.
-struct MiddlewareConsultation<'a> {
+struct LoggedMiddlewareConsultation<'a> {
     seq: EventSeq,
     /// The input of the step.
     what: String,
@@ -21,9 +21,9 @@ struct MiddlewareConsultation<'a> {
 
 fn middleware_consultations(
     events: &[(EventSeq, Event)],
-) -> impl Iterator<Item = MiddlewareConsultation<'_>> {
+) -> impl Iterator<Item = LoggedMiddlewareConsultation<'_>> {
     events.iter().filter_map(|(seq, event)| match event {
-        Event::Input(stamped) if !stamped.layers.is_empty() => Some(MiddlewareConsultation {
+        Event::Input(stamped) if !stamped.layers.is_empty() => Some(LoggedMiddlewareConsultation {
             seq: *seq,
             what: summarize_event_input(&stamped.input, events)?,
             layers: &stamped.layers,
@@ -53,7 +53,7 @@ pub(super) fn middleware_answer_lines(events: &[(EventSeq, Event)]) -> Vec<Strin
 
 /// Returns the answers as JSON, one object for each.
 pub(super) fn middleware_answers_json(events: &[(EventSeq, Event)]) -> Value {
-    let of = |step: MiddlewareConsultation<'_>| {
+    let of = |step: LoggedMiddlewareConsultation<'_>| {
         let fact = |fact: &MiddlewareAnswerFact| {
             json!({
                 "seq": step.seq,

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use checkrein_core::digest::Digest;
 use checkrein_execpolicy::{RuleSet, evaluate_file_writes};
 use checkrein_patch::{
-    self as patches, DiskTree, HunkMatchDialect, ListedFileAction, PatchApplyError, PatchPlan,
+    self as patches, DiskTree, FileActionForDisplay, HunkMatchDialect, PatchApplyError, PatchPlan,
     PatchRecoveryOutcome, PatchRefusal, PathBelowRoot,
 };
 use serde_json::{Value, json};
@@ -259,7 +259,7 @@ fn print_patch_plan(plan: &PatchPlan, applied: bool) {
     }
 }
 
-fn patched_file_display_line(one: &ListedFileAction) -> String {
+fn patched_file_display_line(one: &FileActionForDisplay) -> String {
     let mut text = match &one.from {
         Some(from) => format!(
             "{} → {}",

@@ -110,7 +110,7 @@ fn reseal_sessions_with_new_policy(
             .unwrap_or_default();
         let own = sealed
             .profile
-            .map(|profile| located.with_sealed_config_profile(&profile));
+            .map(|profile| located.with_profile_from_seal(&profile));
         let own = own.as_ref().unwrap_or(located);
         let runtime = engine::build_checkrein_runtime(own, store.clone(), TaskDriver::Hook);
         if runtime

@@ -68,7 +68,7 @@ pub(crate) fn run_trust_command(args: &TrustArgs) -> Result<ExitCode, CommandErr
 fn config_from_detected_checks(
     located: &ProjectLocation,
 ) -> Result<Option<ConfigWithNamedFiles>, CommandError> {
-    let found = detect::detect_checks(&RepoFiles::read_project_tree(&located.place.root));
+    let found = detect::detect_checks(&RepoFiles::read_repo_file_texts(&located.place.root));
     if found.is_empty() {
         return Ok(None);
     }

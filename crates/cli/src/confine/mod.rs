@@ -68,7 +68,7 @@ impl AgentConfinement {
         let inside = state.join(INSIDE_FOLDER);
         create_private_folder(&inside)?;
         let mut loans =
-            SandboxPlaceholderFiles::create_confined_run_folder(&state.join(RUNS_FOLDER))?;
+            SandboxPlaceholderFiles::create_folder_of_confined_run(&state.join(RUNS_FOLDER))?;
         let guarded = guarded_paths::collect_guarded_paths(located, state);
         for link in guarded_paths::symlinked_guarded_paths(&guarded) {
             ui::print_wrapped_to_stderr(&format!(

@@ -34,7 +34,7 @@ pub(super) struct SandboxPlaceholderFiles {
 
 impl SandboxPlaceholderFiles {
     /// Begins a run.
-    pub(super) fn create_confined_run_folder(runs: &Path) -> io::Result<Self> {
+    pub(super) fn create_folder_of_confined_run(runs: &Path) -> io::Result<Self> {
         create_private_folder(runs)?;
         let mutex = lock_runs_folder(runs)?;
         remove_dead_run_placeholders(runs)?;
@@ -220,12 +220,12 @@ mod tests {
                 file(&repo, "new"),
             ]
         };
-        let mut one = SandboxPlaceholderFiles::create_confined_run_folder(&runs).unwrap();
+        let mut one = SandboxPlaceholderFiles::create_folder_of_confined_run(&runs).unwrap();
         let lent = one
             .create_sandbox_placeholders(wanted().into_iter())
             .unwrap();
         assert_eq!(lent.len(), 3, "{lent:?}");
-        let mut two = SandboxPlaceholderFiles::create_confined_run_folder(&runs).unwrap();
+        let mut two = SandboxPlaceholderFiles::create_folder_of_confined_run(&runs).unwrap();
         assert_eq!(
             two.create_sandbox_placeholders(wanted().into_iter())
                 .unwrap()
@@ -244,7 +244,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (runs, repo) = (folder.path().join("runs"), folder.path().join("repo"));
         std::fs::create_dir(&repo).unwrap();
-        let mut killed = SandboxPlaceholderFiles::create_confined_run_folder(&runs).unwrap();
+        let mut killed = SandboxPlaceholderFiles::create_folder_of_confined_run(&runs).unwrap();
         killed
             .create_sandbox_placeholders([file(&repo, "new"), file(&repo, "changed")].into_iter())
             .unwrap();

@@ -104,7 +104,7 @@ impl RelayServer {
             for stream in listener.incoming().filter_map(Result::ok) {
                 let desk = Arc::clone(&self);
                 // A connection that cannot be answered is closed, which the hook inside reports.
-                std::thread::spawn(move || desk.serve_relayed_hook(&stream));
+                std::thread::spawn(move || desk.serve_hook_from_sandbox(&stream));
             }
         });
         Ok(())
@@ -116,7 +116,7 @@ impl RelayServer {
     }
 
     #[cfg(unix)]
-    fn serve_relayed_hook(&self, stream: &std::os::unix::net::UnixStream) -> io::Result<()> {
+    fn serve_hook_from_sandbox(&self, stream: &std::os::unix::net::UnixStream) -> io::Result<()> {
         let mut reader = BufReader::new(stream);
         let mut envelope = Vec::new();
         reader

@@ -1,14 +1,14 @@
 //! Detects Rust checks: `cargo test`, and clippy where the project uses it already.
 
 use super::repo_files::RepoFiles;
-use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
+use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "rust",
-    detect: detect_cargo,
+    detect: detect_cargo_checks,
 };
 
-fn detect_cargo(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
+fn detect_cargo_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
     if !tree.has_file(folder, "Cargo.toml") {
         return None;
     }
@@ -17,7 +17,7 @@ fn detect_cargo(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> 
         .lines()
         .any(|line| line.trim() == "[workspace]" || line.trim().starts_with("[workspace."));
     let mut tests = DetectedFolderCheck::new(
-        DetectedCheckKind::Tests,
+        DetectedCheckPurpose::Tests,
         if workspace {
             "cargo test --workspace"
         } else {
@@ -36,7 +36,7 @@ fn detect_cargo(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> 
     if let Some(why) = sign_of_clippy_use(tree, folder, manifest) {
         let scope = if workspace { " --workspace" } else { "" };
         let run = format!("cargo clippy{scope} --all-targets -- -D warnings");
-        let mut lint = DetectedFolderCheck::new(DetectedCheckKind::Lint, run, why);
+        let mut lint = DetectedFolderCheck::new(DetectedCheckPurpose::Lint, run, why);
         // `cargo` alone may be installed without the component.
         lint.program = "cargo-clippy".to_owned();
         lint.reaches_out = manifest.contains("\"../");

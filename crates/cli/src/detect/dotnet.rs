@@ -1,15 +1,15 @@
 //! Detects .NET checks: `dotnet test` on a solution, or on a project that holds tests.
 
 use super::repo_files::RepoFiles;
-use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
+use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 use crate::shell::quote_shell_word;
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "dotnet",
-    detect: detect_dotnet,
+    detect: detect_dotnet_checks,
 };
 
-fn detect_dotnet(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
+fn detect_dotnet_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
     let here = |endings: &[&str]| {
         let mut files = tree.files_below(folder).filter(|file| {
             let ending = file.rsplit('.').next().unwrap_or_default();
@@ -29,7 +29,7 @@ fn detect_dotnet(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks>
     });
     let hits = if tests {
         vec![DetectedFolderCheck::new(
-            DetectedCheckKind::Tests,
+            DetectedCheckPurpose::Tests,
             format!("dotnet test {}", quote_shell_word(&file)),
             file,
         )]

@@ -1,14 +1,14 @@
 //! Detects Go checks: `go test` and `go vet`, or golangci-lint where it is configured.
 
 use super::repo_files::RepoFiles;
-use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
+use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "go",
-    detect: detect_go,
+    detect: detect_go_checks,
 };
 
-fn detect_go(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
+fn detect_go_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
     if !tree.has_file(folder, "go.mod") {
         return None;
     }
@@ -23,11 +23,13 @@ fn detect_go(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
         ],
     );
     let lint = match linter {
-        Some(file) => DetectedFolderCheck::new(DetectedCheckKind::Lint, "golangci-lint run", file),
-        None => DetectedFolderCheck::new(DetectedCheckKind::Lint, "go vet ./...", "go.mod"),
+        Some(file) => {
+            DetectedFolderCheck::new(DetectedCheckPurpose::Lint, "golangci-lint run", file)
+        }
+        None => DetectedFolderCheck::new(DetectedCheckPurpose::Lint, "go vet ./...", "go.mod"),
     };
     let mut hits = vec![
-        DetectedFolderCheck::new(DetectedCheckKind::Tests, "go test ./...", "go.mod"),
+        DetectedFolderCheck::new(DetectedCheckPurpose::Tests, "go test ./...", "go.mod"),
         lint,
     ];
     for hit in &mut hits {

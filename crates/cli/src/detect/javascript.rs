@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::repo_files::RepoFiles;
-use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
+use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "js",
@@ -12,11 +12,11 @@ pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
 };
 
 /// Usual names of scripts of each kind, the most usual first.
-const SCRIPTS: &[(DetectedCheckKind, &[&str])] = &[
-    (DetectedCheckKind::Tests, &["test"]),
-    (DetectedCheckKind::Lint, &["lint"]),
+const SCRIPTS: &[(DetectedCheckPurpose, &[&str])] = &[
+    (DetectedCheckPurpose::Tests, &["test"]),
+    (DetectedCheckPurpose::Lint, &["lint"]),
     (
-        DetectedCheckKind::Typecheck,
+        DetectedCheckPurpose::Typecheck,
         &["typecheck", "type-check", "check-types", "types", "tsc"],
     ),
 ];
@@ -130,7 +130,7 @@ fn detect_javascript_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDete
     }
     if !hits
         .iter()
-        .any(|hit| hit.kind == DetectedCheckKind::Typecheck)
+        .any(|hit| hit.kind == DetectedCheckPurpose::Typecheck)
         && tree.has_file(folder, "tsconfig.json")
         && depends_on_package(&package, "typescript")
     {
@@ -142,18 +142,18 @@ fn detect_javascript_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDete
             PackageManager::Bun => "bunx --no-install tsc --noEmit",
         };
         hits.push(DetectedFolderCheck::new(
-            DetectedCheckKind::Typecheck,
+            DetectedCheckPurpose::Typecheck,
             run,
             "tsconfig.json",
         ));
     }
-    if !hits.iter().any(|hit| hit.kind == DetectedCheckKind::Tests)
+    if !hits.iter().any(|hit| hit.kind == DetectedCheckPurpose::Tests)
         // Only Bun has a test runner that needs no script.
         && manager == PackageManager::Bun
         && tree.files_below(folder).any(is_bun_test_file)
     {
         hits.push(DetectedFolderCheck::new(
-            DetectedCheckKind::Tests,
+            DetectedCheckPurpose::Tests,
             "bun test",
             "*.test.* files",
         ));
@@ -164,7 +164,9 @@ fn detect_javascript_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDete
         // well.
         hit.reaches_out = text.contains("workspace:") || text.contains(":../");
     }
-    let covers = hits.iter().any(|hit| hit.kind == DetectedCheckKind::Tests);
+    let covers = hits
+        .iter()
+        .any(|hit| hit.kind == DetectedCheckPurpose::Tests);
     Some(FolderDetectedChecks {
         checks: hits,
         covers_subfolders: covers,

@@ -1,11 +1,11 @@
 //! Detects tests of Gradle and Maven, run through the repo's own wrapper where it has one.
 
 use super::repo_files::RepoFiles;
-use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
+use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "jvm",
-    detect: detect_jvm,
+    detect: detect_jvm_checks,
 };
 
 const GRADLE: &[&str] = &[
@@ -15,7 +15,7 @@ const GRADLE: &[&str] = &[
     "build.gradle.kts",
 ];
 
-fn detect_jvm(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
+fn detect_jvm_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
     let (wrapper, program, arguments, why) =
         if let Some(file) = tree.first_present_file(folder, GRADLE) {
             ("gradlew", "gradle", "test", file)
@@ -30,7 +30,7 @@ fn detect_jvm(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
     } else {
         format!("{program} {arguments}")
     };
-    let mut hit = DetectedFolderCheck::new(DetectedCheckKind::Tests, run, why);
+    let mut hit = DetectedFolderCheck::new(DetectedCheckPurpose::Tests, run, why);
     hit.timeout = Some("20m");
     Some(FolderDetectedChecks {
         checks: vec![hit],

@@ -21,18 +21,18 @@ use crate::shell::quote_shell_word;
 
 /// The kind of a check, which is also its name where it is the only one of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum DetectedCheckKind {
+pub(crate) enum DetectedCheckPurpose {
     Tests,
     Lint,
     Typecheck,
 }
 
-impl DetectedCheckKind {
+impl DetectedCheckPurpose {
     fn as_str(self) -> &'static str {
         match self {
-            DetectedCheckKind::Tests => "tests",
-            DetectedCheckKind::Lint => "lint",
-            DetectedCheckKind::Typecheck => "typecheck",
+            DetectedCheckPurpose::Tests => "tests",
+            DetectedCheckPurpose::Lint => "lint",
+            DetectedCheckPurpose::Typecheck => "typecheck",
         }
     }
 }
@@ -65,7 +65,7 @@ struct FolderDetectedChecks {
 /// One check of one folder.
 #[derive(Debug)]
 struct DetectedFolderCheck {
-    kind: DetectedCheckKind,
+    kind: DetectedCheckPurpose,
     run: String,
     program: String,
     why: String,
@@ -76,7 +76,7 @@ struct DetectedFolderCheck {
 
 impl DetectedFolderCheck {
     /// `run` begins with the program that it needs.
-    fn new(kind: DetectedCheckKind, run: impl Into<String>, why: impl Into<String>) -> Self {
+    fn new(kind: DetectedCheckPurpose, run: impl Into<String>, why: impl Into<String>) -> Self {
         let run = run.into();
         let needs = run.split(' ').next().unwrap_or_default().to_owned();
         Self {
@@ -149,7 +149,7 @@ pub(crate) fn detect_checks(tree: &RepoFiles) -> Vec<DetectedCheck> {
 fn name_detected_checks(
     placed: Vec<(&'static str, String, DetectedFolderCheck)>,
 ) -> Vec<DetectedCheck> {
-    let alone = |folder: &str, kind: DetectedCheckKind| {
+    let alone = |folder: &str, kind: DetectedCheckPurpose| {
         let same = |(_, place, hit): &&(&str, String, DetectedFolderCheck)| {
             place == folder && hit.kind == kind
         };

@@ -2,12 +2,12 @@
 //! They are started through uv, poetry or pdm where the project uses one, else by its own virtual
 //! environment.
 
-use super::repo_files::{RepoFiles, is_python_test};
-use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
+use super::repo_files::{RepoFiles, is_python_test_file};
+use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "python",
-    detect: detect_python,
+    detect: detect_python_checks,
 };
 
 const MANIFESTS: &[&str] = &[
@@ -25,11 +25,11 @@ const MANIFESTS: &[&str] = &[
     ".mypy.ini",
 ];
 
-fn detect_python(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
+fn detect_python_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
     let manifest = tree.first_present_file(folder, MANIFESTS);
     let tests = tree
         .files_below(folder)
-        .any(|file| is_python_test(file) && (manifest.is_some() || is_test_near_root(file)));
+        .any(|file| is_python_test_file(file) && (manifest.is_some() || is_test_near_root(file)));
     if manifest.is_none() && !tests {
         return None;
     }
@@ -124,7 +124,7 @@ impl PythonProject<'_> {
     fn python_tests_check(&self, there: bool) -> Option<DetectedFolderCheck> {
         let files = || {
             let texts = self.tree.file_texts_below_folder(self.folder);
-            texts.filter(|(file, _)| is_python_test(file))
+            texts.filter(|(file, _)| is_python_test_file(file))
         };
         let configured = self
             .tree
@@ -148,7 +148,7 @@ impl PythonProject<'_> {
                 None => "tests written for pytest".to_owned(),
             };
             return Some(DetectedFolderCheck::new(
-                DetectedCheckKind::Tests,
+                DetectedCheckPurpose::Tests,
                 self.python_module_command("pytest"),
                 why,
             ));
@@ -168,7 +168,7 @@ impl PythonProject<'_> {
             });
             let run = self.command_to_run_stdlib_module(&format!("unittest discover{start}"));
             return Some(DetectedFolderCheck::new(
-                DetectedCheckKind::Tests,
+                DetectedCheckPurpose::Tests,
                 run,
                 "tests written for unittest",
             ));
@@ -177,7 +177,8 @@ impl PythonProject<'_> {
         let tox = self.project_file_text("tox.ini").contains("[testenv")
             || self.has_pyproject_table("tool.tox");
         tox.then(|| {
-            let mut hit = DetectedFolderCheck::new(DetectedCheckKind::Tests, "tox", "tox settings");
+            let mut hit =
+                DetectedFolderCheck::new(DetectedCheckPurpose::Tests, "tox", "tox settings");
             hit.timeout = Some("20m");
             hit
         })
@@ -203,7 +204,7 @@ impl PythonProject<'_> {
             None => return None,
         };
         Some(DetectedFolderCheck::new(
-            DetectedCheckKind::Lint,
+            DetectedCheckPurpose::Lint,
             self.python_tool_command("ruff", "check ."),
             why,
         ))
@@ -234,7 +235,7 @@ impl PythonProject<'_> {
         });
         let what = if named { "" } else { "." };
         Some(DetectedFolderCheck::new(
-            DetectedCheckKind::Typecheck,
+            DetectedCheckPurpose::Typecheck,
             self.python_tool_command("mypy", what),
             why,
         ))

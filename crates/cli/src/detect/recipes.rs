@@ -1,14 +1,14 @@
 //! Detects checks of make and just: targets that are named for what they check.
 
 use super::repo_files::RepoFiles;
-use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
+use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "recipes",
-    detect: detect_make_and_just,
+    detect: detect_make_and_just_checks,
 };
 
-fn detect_make_and_just(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
+fn detect_make_and_just_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
     let files = [
         ("just", ["justfile", "Justfile", ".justfile"]),
         ("make", ["GNUmakefile", "makefile", "Makefile"]),
@@ -19,9 +19,9 @@ fn detect_make_and_just(tree: &RepoFiles, folder: &str) -> Option<FolderDetected
     let text = tree.project_file_text(folder, file);
     let has = |target: &str| text.lines().any(|line| line_defines_target(line, target));
     let wanted = [
-        (DetectedCheckKind::Tests, &["test", "tests", "check"][..]),
-        (DetectedCheckKind::Lint, &["lint"]),
-        (DetectedCheckKind::Typecheck, &["typecheck"]),
+        (DetectedCheckPurpose::Tests, &["test", "tests", "check"][..]),
+        (DetectedCheckPurpose::Lint, &["lint"]),
+        (DetectedCheckPurpose::Typecheck, &["typecheck"]),
     ];
     let hits = wanted
         .iter()

@@ -48,7 +48,7 @@ pub(crate) struct RepoFiles {
 
 impl RepoFiles {
     /// Reads a folder on disk. What git ignores is left out.
-    pub(crate) fn read_project_tree(root: &Path) -> Self {
+    pub(crate) fn read_repo_file_texts(root: &Path) -> Self {
         let mut tree = Self::default();
         let walk = WalkBuilder::new(root)
             .max_depth(Some(MAX_DEPTH))
@@ -74,7 +74,7 @@ impl RepoFiles {
             if !entry.file_type().is_some_and(|kind| kind.is_file()) {
                 continue;
             }
-            let test = is_python_test(&name);
+            let test = is_python_test_file(&name);
             looked_into += usize::from(test);
             if (is_manifest_or_ci_file(&name) || test && looked_into <= MAX_TEST_FILES)
                 && let Ok(Some(text)) =
@@ -191,7 +191,7 @@ pub(super) fn join_path(folder: &str, name: &str) -> String {
 }
 
 /// Returns whether pytest or unittest would collect the file.
-pub(super) fn is_python_test(file: &str) -> bool {
+pub(super) fn is_python_test_file(file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
     name.ends_with(".py") && (name.starts_with("test") || name.ends_with("_test.py"))
 }

@@ -57,7 +57,7 @@ fn spawn_notifier(state: &Path) -> std::io::Result<()> {
 }
 
 /// Runs the notifier process.
-pub(crate) fn main(words: &[OsString]) -> ExitCode {
+pub(crate) fn notifier_main(words: &[OsString]) -> ExitCode {
     let [state] = words else {
         return exit_code::to_exit_code(exit_code::USAGE);
     };

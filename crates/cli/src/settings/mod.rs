@@ -99,7 +99,7 @@ fn splice_texts_into_settings(text: &str, mut splices: Vec<(usize, String)>) -> 
 }
 
 /// Appends a line to a text of lines.
-pub(crate) fn append_settings_line(text: &str, line: &str) -> EditedSettingsText {
+pub(crate) fn settings_text_with_line(text: &str, line: &str) -> EditedSettingsText {
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let before = if text.is_empty() || text.ends_with('\n') {
         ""

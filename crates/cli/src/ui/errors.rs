@@ -60,7 +60,7 @@ impl CommandError {
         }
     }
 
-    pub(crate) fn interrupted_error(what: impl Into<String>) -> Self {
+    pub(crate) fn command_interrupted_error(what: impl Into<String>) -> Self {
         Self {
             kind: CliErrorKind::Interrupted,
             what: what.into(),
@@ -107,7 +107,7 @@ impl From<RuntimeError> for CommandError {
             RuntimeError::Config(error) => error.into(),
             // Ctrl-C can arrive while the tree is read; both are the same to a person.
             RuntimeError::Cancelled | RuntimeError::Tree(TreeReaderError::Cancelled) => {
-                Self::interrupted_error(RuntimeError::Cancelled.to_string())
+                Self::command_interrupted_error(RuntimeError::Cancelled.to_string())
             }
             other => Self::command_failed_error(other.to_string()),
         }

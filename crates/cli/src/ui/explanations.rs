@@ -99,7 +99,7 @@ fn ending_factor_text(why: &[DecisionFactor], transition: &Transition) -> Option
         DecisionFactor::StanceUsed { why, .. } if transition.reason == Reason::Unverified => {
             Some(format!(
                 "Let through unchecked: checkrein {}.",
-                off::off_reason_in_stance_text(why)?
+                off::off_reason_in_recorded_stance(why)?
             ))
         }
         _ => None,
@@ -116,7 +116,7 @@ pub(crate) fn is_agent_start_failure(because: &DecisionFactor) -> bool {
 
 /// Returns whether it was let through because Checkrein was switched off.
 pub(crate) fn was_let_through_because_off(because: &DecisionFactor) -> bool {
-    matches!(because, DecisionFactor::StanceUsed { why, .. } if off::off_reason_in_stance_text(why).is_some())
+    matches!(because, DecisionFactor::StanceUsed { why, .. } if off::off_reason_in_recorded_stance(why).is_some())
 }
 
 /// Returns what an ending means, in a sentence. `held_up_by` is what kept its stop from being
@@ -411,7 +411,7 @@ pub(crate) fn decision_factor_text(because: &DecisionFactor) -> String {
         DecisionFactor::Process { what } => what.clone(),
         DecisionFactor::Truncated => "the answer was cut by its output limit".to_owned(),
         DecisionFactor::Interrupted => "a person pressed Ctrl-C".to_owned(),
-        DecisionFactor::StanceUsed { stance, why } => stance_use_text(StancePoint::Stop, *stance, why),
+        DecisionFactor::StanceUsed { stance, why } => cannot_judge_outcome_text(StancePoint::Stop, *stance, why),
     }
 }
 
@@ -487,7 +487,7 @@ fn judge_not_asked_text(calling: JudgeTrigger) -> &'static str {
 }
 
 /// Returns what Checkrein did when it could not judge.
-pub(crate) fn stance_use_text(at: StancePoint, stance: Stance, why: &str) -> String {
+pub(crate) fn cannot_judge_outcome_text(at: StancePoint, stance: Stance, why: &str) -> String {
     let done = match (at, stance) {
         (StancePoint::Stop, Stance::Allow) => "the stop was let through",
         (StancePoint::Stop, Stance::Ask) => "the stop was let through, parked for a person",
@@ -496,7 +496,7 @@ pub(crate) fn stance_use_text(at: StancePoint, stance: Stance, why: &str) -> Str
         (StancePoint::Tool, Stance::Ask) => "a person was asked about the call",
         (StancePoint::Tool, Stance::Block) => "the call was denied",
     };
-    match off::off_reason_in_stance_text(why) {
+    match off::off_reason_in_recorded_stance(why) {
         Some(off) => format!("checkrein {off}; {done}"),
         None => format!("checkrein could not judge: {why}; {done}"),
     }

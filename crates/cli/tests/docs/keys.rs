@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use checkrein_runtime::config::{ConfigKeySpec, ConfigValueKind, ConfigWordChoice, KEYS};
+use checkrein_runtime::config::{AllowedConfigWord, ConfigKeySpec, ConfigValueKind, KEYS};
 
 use super::{read, root};
 
@@ -74,7 +74,7 @@ fn rows(text: &mut String, specs: impl Iterator<Item = &'static ConfigKeySpec>) 
     }
 }
 
-fn words(spec: &ConfigKeySpec) -> Option<impl Iterator<Item = &'static ConfigWordChoice>> {
+fn words(spec: &ConfigKeySpec) -> Option<impl Iterator<Item = &'static AllowedConfigWord>> {
     match spec.value {
         ConfigValueKind::OneOf(words) | ConfigValueKind::AnyOf(words) => {
             Some(words.iter().filter(|word| word.acts))

@@ -60,7 +60,7 @@ fn killed_at_random_moments_it_goes_on_with_what_is_left() {
     while left > 0 {
         let world = repo(true);
         goal(&world, "dollars = 5\ntokens = 100_000\n");
-        let coder = ScriptedCoderServer::start_scripted_coder(script).unwrap();
+        let coder = ScriptedCoderServer::start_coder_model_server(script).unwrap();
         for _ in 0..left.min(5) {
             let mut run = run(
                 &world,
@@ -107,7 +107,7 @@ fn killed_at_random_moments_it_goes_on_with_what_is_left() {
 fn each_criterion_is_listed_with_its_evidence() {
     let world = repo(true);
     goal(&world, "dollars = 5\nseconds = 600\n");
-    let coder = ScriptedCoderServer::start_scripted_coder(script).unwrap();
+    let coder = ScriptedCoderServer::start_coder_model_server(script).unwrap();
     let said = fly(&world, &coder);
     assert_eq!(said.code, Some(0), "{said:?}");
     let told = said.json();
@@ -155,7 +155,7 @@ fn a_spent_budget_ends_it_and_the_goal_cannot_be_made_easier() {
     ] {
         let world = repo(true);
         goal(&world, budget);
-        let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
+        let coder = ScriptedCoderServer::start_coder_model_server(|heard| match heard.turns {
             0 => ScriptedCoderTurn::scripted_shell_call_turn("sh -c 'echo goal > GOAL.toml'"),
             1 => ScriptedCoderTurn::patch_turn(
                 "*** Begin Patch\n*** Delete File: GOAL.toml\n*** End Patch",
@@ -177,7 +177,7 @@ fn two_runs_of_one_goal_exclude_each_other() {
     let world = repo(true);
     goal(&world, "iterations = 9");
     let (ready, go) = (world.pipe("ready"), world.pipe("go"));
-    let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
+    let coder = ScriptedCoderServer::start_coder_model_server(|heard| match heard.turns {
         0 => ScriptedCoderTurn::scripted_shell_call_turn("echo ready > ../ready; cat ../go"),
         _ => ScriptedCoderTurn::scripted_text_turn("Stuck."),
     });
@@ -209,7 +209,7 @@ fn two_runs_of_one_goal_exclude_each_other() {
 fn mistakes_in_a_goal_are_told() {
     let (name, ..) = PROVIDER_ENTRIES[0];
     let world = repo(true);
-    let coder = ScriptedCoderServer::start_scripted_coder(script).unwrap();
+    let coder = ScriptedCoderServer::start_coder_model_server(script).unwrap();
     let fails = |text: Option<&str>, told: &str| {
         if let Some(text) = text {
             world.write("GOAL.toml", text);
@@ -235,7 +235,7 @@ fn mistakes_in_a_goal_are_told() {
 fn a_goal_that_was_edited_is_another_one() {
     let world = repo(true);
     goal(&world, "iterations = 4");
-    let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
+    let coder = ScriptedCoderServer::start_coder_model_server(|heard| match heard.turns {
         0 => ScriptedCoderTurn::patch_turn(
             "*** Begin Patch\n*** Add File: e.sh\n+sed -i 's/grep -q right notes/true/' G*L.toml\n*** End Patch",
         ),
@@ -262,7 +262,7 @@ fn the_same_goal_in_another_worktree_runs_separately() {
     let other = world.outside("other");
     world.git(&["worktree", "add", "-q", "--detach", other.to_str().unwrap()]);
     let ready = world.pipe("ready");
-    let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
+    let coder = ScriptedCoderServer::start_coder_model_server(|heard| match heard.turns {
         0 if heard.full_text.contains("reached when") => {
             ScriptedCoderTurn::scripted_shell_call_turn(
                 "if mkdir ../begun; then echo ready > ../ready; sleep 611; fi",
@@ -299,7 +299,7 @@ fn the_same_goal_in_another_worktree_runs_separately() {
 fn old_evidence_is_told_as_old() {
     let world = repo(true);
     goal(&world, "iterations = 5");
-    let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
+    let coder = ScriptedCoderServer::start_coder_model_server(|heard| match heard.turns {
         0 => ScriptedCoderTurn::scripted_shell_call_turn("echo right > notes"),
         1 => ScriptedCoderTurn::scripted_text_turn("Reached."),
         2 => ScriptedCoderTurn::scripted_shell_call_turn("echo wrong > notes"),

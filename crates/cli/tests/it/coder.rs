@@ -104,7 +104,7 @@ fn hostile(heard: &ScriptedCoderConversation) -> ScriptedCoderTurn {
 fn a_hostile_model_over_each_wire() {
     for (name, ..) in PROVIDER_ENTRIES {
         let world = repo(true);
-        let coder = ScriptedCoderServer::start_scripted_coder(hostile).unwrap();
+        let coder = ScriptedCoderServer::start_coder_model_server(hostile).unwrap();
         let said = says(&mut run(
             &world,
             &coder,

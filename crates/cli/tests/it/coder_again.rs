@@ -36,7 +36,7 @@ fn a_run_killed_at_random_moments_is_resumed() {
     while left > 0 {
         rounds += 1;
         let world = repo(true);
-        let coder = ScriptedCoderServer::start_scripted_coder(script).unwrap();
+        let coder = ScriptedCoderServer::start_coder_model_server(script).unwrap();
         // All but the last of these runs are killed.
         let mut alive = 6;
         let told = loop {
@@ -92,7 +92,7 @@ fn a_run_killed_at_random_moments_is_resumed() {
 fn a_finished_run_reports_again_and_takes_a_new_task() {
     let (name, ..) = PROVIDER_ENTRIES[2];
     let world = repo(true);
-    let coder = ScriptedCoderServer::start_scripted_coder(|heard| {
+    let coder = ScriptedCoderServer::start_coder_model_server(|heard| {
         match heard.new_text.contains("say why") {
             true => ScriptedCoderTurn::scripted_text_turn("It was wrong."),
             false if heard.turns == 0 => ScriptedCoderTurn::patch_turn(FIX),
@@ -152,7 +152,7 @@ fn a_call_cut_by_a_kill_is_counted_once_with_a_new_task() {
     let (name, ..) = PROVIDER_ENTRIES[0];
     let world = repo(true);
     let ready = world.pipe("ready");
-    let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
+    let coder = ScriptedCoderServer::start_coder_model_server(|heard| match heard.turns {
         0 => ScriptedCoderTurn::scripted_shell_call_turn("echo ready > ../ready; sleep 609"),
         1 => ScriptedCoderTurn::patch_turn(FIX),
         _ => ScriptedCoderTurn::scripted_text_turn("Mended."),
@@ -178,7 +178,7 @@ fn a_call_whose_secret_was_not_kept_is_not_made_again() {
     let (name, ..) = PROVIDER_ENTRIES[0];
     let world = repo(true);
     let ready = world.pipe("ready");
-    let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
+    let coder = ScriptedCoderServer::start_coder_model_server(|heard| match heard.turns {
         0 => ScriptedCoderTurn::scripted_shell_call_turn(
             "echo login >> ../logins; echo ready > ../ready; sleep 611; : login --password hunter22",
         ),
@@ -217,7 +217,7 @@ fn a_result_unseen_by_middleware_never_reaches_the_model() {
         ));
         world.commit();
         let ready = world.pipe("ready");
-        let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
+        let coder = ScriptedCoderServer::start_coder_model_server(|heard| match heard.turns {
             0 => ScriptedCoderTurn::scripted_shell_call_turn("cat secret"),
             1 => ScriptedCoderTurn::patch_turn(FIX),
             _ => ScriptedCoderTurn::scripted_text_turn("Mended."),
@@ -254,7 +254,7 @@ fn deeply_nested_arguments_survive_a_resume() {
     let deep = (0..120).fold(serde_json::json!("x"), |within, _| {
         serde_json::json!([within])
     });
-    let coder = ScriptedCoderServer::start_scripted_coder(move |heard| match heard.turns {
+    let coder = ScriptedCoderServer::start_coder_model_server(move |heard| match heard.turns {
         0 => ScriptedCoderTurn::scripted_tool_call_turn(
             "shell",
             serde_json::json!({ "command": "true", "why": deep }),
@@ -298,7 +298,7 @@ fn a_model_without_a_price_takes_up_nothing_that_may_cost_so_much() {
 fn a_further_task_may_be_cut_once_as_well() {
     let (name, ..) = PROVIDER_ENTRIES[0];
     let world = repo(true);
-    let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
+    let coder = ScriptedCoderServer::start_coder_model_server(|heard| match heard.turns {
         0 | 1 => ScriptedCoderTurn::Truncated("one".to_owned()),
         2 => ScriptedCoderTurn::Truncated("two".to_owned()),
         3 => ScriptedCoderTurn::patch_turn(FIX),

@@ -213,7 +213,7 @@ fn a_run_that_waits_for_a_person_is_taken_up() {
         "deploy.rules",
         "prefix_rule(pattern = [\"sh\", \"deploy.sh\"], decision = \"prompt\", justification = \"a person deploys\")\n",
     );
-    let coder = ScriptedCoderServer::start_scripted_coder(|heard| match heard.turns {
+    let coder = ScriptedCoderServer::start_coder_model_server(|heard| match heard.turns {
         0 => ScriptedCoderTurn::scripted_shell_call_turn(DEPLOY),
         1 => ScriptedCoderTurn::scripted_text_turn("I have to wait for a person."),
         2 if heard.new_text.contains("has answered") => {

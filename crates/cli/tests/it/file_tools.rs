@@ -421,7 +421,7 @@ fn a_file_tool_gets_the_same_answer_under_our_own_loop() {
         .map(|(tool, args, _)| (*tool, args.clone()))
         .collect();
     let coder =
-        ScriptedCoderServer::start_scripted_coder(move |heard| match turns.get(heard.turns) {
+        ScriptedCoderServer::start_coder_model_server(move |heard| match turns.get(heard.turns) {
             Some((tool, args)) => ScriptedCoderTurn::scripted_tool_call_turn(tool, args.clone()),
             None => ScriptedCoderTurn::scripted_text_turn("Done."),
         })

@@ -5,7 +5,7 @@ use std::path::Path;
 use checkrein_scripted::coder::{
     PROVIDER_ENTRIES, ScriptedCoderConversation, nth_or_last_scripted_turn,
 };
-use checkrein_scripted::reviewer::verdict_request_number;
+use checkrein_scripted::reviewer::number_verdict_must_repeat;
 use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn, ScriptedReviewer};
 use serde_json::{Value, json};
 
@@ -473,7 +473,7 @@ fn run_with_a_model_obeys_all_of_it() {
         ];
         nth_or_last_scripted_turn(&turns, heard.turns)
     };
-    let coder = ScriptedCoderServer::start_scripted_coder(script).unwrap();
+    let coder = ScriptedCoderServer::start_coder_model_server(script).unwrap();
     let (name, ..) = PROVIDER_ENTRIES[0];
     let args = ["--model", name, "--json", "do it"];
     let said = coder::says(&mut coder::run(&world, &coder, name, &args));
@@ -510,7 +510,7 @@ fn a_second_model_is_not_asked_about_what_a_layer_refuses() {
     let world = hooked(veto);
     let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
         Ok(json!({
-            "ref": verdict_request_number(body), "verdict": "allow", "confidence": 0.95, "reason": "", "new_args": null,
+            "ref": number_verdict_must_repeat(body), "verdict": "allow", "confidence": 0.95, "reason": "", "new_args": null,
         })
         .to_string())
     })

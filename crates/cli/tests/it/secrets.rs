@@ -192,7 +192,7 @@ fn the_conversation_of_a_model_is_kept_without_its_secrets() {
     world.write("all.txt", &text);
     world.commit();
     let said = text.clone();
-    let model = ScriptedCoderServer::start_scripted_coder(move |heard| match heard.turns {
+    let model = ScriptedCoderServer::start_coder_model_server(move |heard| match heard.turns {
         0 => ScriptedCoderTurn::scripted_shell_call_turn(&format!(
             ": <<'END'\n{said}\nEND\ncat all.txt"
         )),

@@ -11,7 +11,7 @@ use crate::explain::{DecisionExplanation, DecisionFactor};
 use crate::ids::{UnixMillis, VerifierName};
 use crate::input::JudgeTrigger;
 use crate::policy::{Policy, Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
-use crate::state::{KeptVerifierVerdict, PendingStop, Task, TreeRecheckState};
+use crate::state::{PendingStop, Task, TreeRecheckState, VerifierVerdictInTask};
 
 /// What is known about a pending stop.
 pub(super) struct StopEvaluation {
@@ -112,7 +112,7 @@ impl VerifierOutcome {
     }
 
     /// Its run was cut off or is held by another process. Costs a continuation, not an attempt.
-    pub(super) fn is_unfinished_check_run(&self) -> bool {
+    pub(super) fn has_unfinished_check_run(&self) -> bool {
         self.cause.is_some_and(InconclusiveCause::is_unfinished_run)
     }
 }
@@ -128,7 +128,7 @@ pub(super) struct StopHoldUpReason {
 impl StopEvaluation {
     /// Returns why the stop is held up, if `accept` would hold or be open once the checks passed
     /// that were cut, that run elsewhere, or during which files moved.
-    pub(super) fn stop_held_up_by_unfinished_checks(
+    pub(super) fn unfinished_checks_hold_up_reason(
         &self,
         policy: &Policy,
     ) -> Option<StopHoldUpReason> {
@@ -149,7 +149,7 @@ impl StopEvaluation {
         }
         // An unfinished check is the more useful news for a person than a moving tree, so it names
         // the ending if both occur.
-        let detail = match held.iter().any(|line| line.is_unfinished_check_run()) {
+        let detail = match held.iter().any(|line| line.has_unfinished_check_run()) {
             true => "still_running",
             false => "tree_moving",
         };
@@ -160,7 +160,7 @@ impl StopEvaluation {
         let parts: Vec<Vec<u8>> = std::iter::once(detail.as_bytes().to_vec())
             .chain(parts)
             .collect();
-        let by = Digest::hash_parts(parts.iter().map(Vec::as_slice)).to_short_digest();
+        let by = Digest::hash_parts(parts.iter().map(Vec::as_slice)).to_eight_byte_digest();
         Some(StopHoldUpReason { detail, by })
     }
 
@@ -367,7 +367,7 @@ fn verifier_status_at_stop(
         by_stance: verdict == Verdict::Inconclusive && !waits,
         is_from_this_stop: settled.is_some_and(|held| held.stop == pending.stop),
         unrecoverable: verdict != Verdict::Pass
-            && settled.is_some_and(KeptVerifierVerdict::can_verifier_never_pass),
+            && settled.is_some_and(VerifierVerdictInTask::can_verifier_never_pass),
         // What holds a check up is part of the failure set of the stop, so each case needs an
         // identity that stays the same from stop to stop.
         held_up: match settled {
@@ -403,7 +403,7 @@ fn verifier_status_at_stop(
 /// changed unseen. Declared `inputs` are taken to be complete, so such verdicts do not age.
 fn is_verdict_too_old(
     spec: &VerifierSpec,
-    held: &KeptVerifierVerdict,
+    held: &VerifierVerdictInTask,
     pending: &PendingStop,
 ) -> bool {
     let is_old = |began: UnixMillis| {
@@ -414,7 +414,7 @@ fn is_verdict_too_old(
 
 /// Returns whether a newer run of the check is known than the one that produced this verdict. Its
 /// result then supersedes the verdict.
-fn has_newer_run(spec: &VerifierSpec, held: &KeptVerifierVerdict, pending: &PendingStop) -> bool {
+fn has_newer_run(spec: &VerifierSpec, held: &VerifierVerdictInTask, pending: &PendingStop) -> bool {
     // Only a finding can be superseded. An inconclusive verdict found nothing.
     let is_found = held.fact.verdict != Verdict::Inconclusive;
     let runs = pending.newest_runs.iter().flatten();
@@ -422,7 +422,7 @@ fn has_newer_run(spec: &VerifierSpec, held: &KeptVerifierVerdict, pending: &Pend
     let newest = newest.next().and_then(|newest| newest.run);
     spec.is_tree_check()
         && is_found
-        && newest.is_some_and(|run| run != held.fact.key.to_short_digest())
+        && newest.is_some_and(|run| run != held.fact.key.to_eight_byte_digest())
 }
 
 /// How many times one check is requested for one subject at one stop. The second request answers a
@@ -442,7 +442,7 @@ pub(super) fn has_evidence_for_other_subject(
             .iter()
             .filter(|(asked, _)| asked == name)
     };
-    let about_this = asked().any(|(_, about)| *about == subject.to_short_digest());
+    let about_this = asked().any(|(_, about)| *about == subject.to_eight_byte_digest());
     let settling = pending.find_verdict_on_subject(name, subject);
     let came_back = settling.is_some_and(|held| held.stop == pending.stop);
     about_this && !(came_back && asked().count() < MAX_REQUESTS_PER_STOP)
@@ -480,7 +480,7 @@ pub(super) fn failure_set_digest<'a>(
     let mut members: Vec<Digest> = Vec::new();
     let failures = lines.filter(|line| {
         line.verifier_refuses_stop()
-            && (line.is_unfinished_check_run() || !line.is_held_up_without_fault())
+            && (line.has_unfinished_check_run() || !line.is_held_up_without_fault())
     });
     for line in failures {
         let name = line.verifier.as_str().as_bytes();
@@ -503,7 +503,7 @@ pub(super) fn failure_set_digest<'a>(
     }
     // Sorted, so that the order of findings and verifiers does not make a new set.
     members.sort_unstable();
-    Digest::hash_parts(members.iter().map(|member| &member.as_bytes()[..])).to_short_digest()
+    Digest::hash_parts(members.iter().map(|member| &member.as_bytes()[..])).to_eight_byte_digest()
 }
 
 /// Returns the identity of the subjects of these verifiers.
@@ -518,11 +518,11 @@ pub(super) fn verifier_subjects_digest(
     let meant: Vec<Option<Digest>> = specs.map(of).collect();
     let bytes = |digest: &Option<Digest>| digest.map_or(Vec::new(), |of| of.as_bytes().to_vec());
     let parts: Vec<Vec<u8>> = meant.iter().map(bytes).collect();
-    Digest::hash_parts(parts.iter().map(Vec::as_slice)).to_short_digest()
+    Digest::hash_parts(parts.iter().map(Vec::as_slice)).to_eight_byte_digest()
 }
 
 /// Builds the feedback on this check for an agent that was told the findings in `told` before.
-pub(super) fn build_check_feedback(
+pub(super) fn failed_check_feedback_facts(
     told: &[(EightByteDigest, bool)],
     line: &VerifierOutcome,
 ) -> FailedCheckFeedback {

@@ -15,7 +15,7 @@ use crate::transition::{Reason, Transition};
 
 /// Returns the ending if going on is not worth it, or `None` if it is. The checks run in a fixed
 /// order, and the first that applies names the ending.
-pub(super) fn transition_if_not_worth_continuing(
+pub(super) fn task_transition_if_giving_up(
     draft: &StepBuilder<'_>,
     scope: &ScopeId,
     judged: &StopEvaluation,
@@ -94,7 +94,7 @@ pub(super) fn transition_if_not_worth_continuing(
     }
     // If nothing is known against the work, reaching the limit is not `gave_up`: nobody could tell
     // whether it was right.
-    let ended = || match judged.stop_held_up_by_unfinished_checks(policy) {
+    let ended = || match judged.unfinished_checks_hold_up_reason(policy) {
         Some(held) => Transition::new(Reason::Unverified, held.detail),
         None => Transition::new(Reason::GaveUp, "continues"),
     };
@@ -119,7 +119,7 @@ pub(super) fn reached_continuation_limit(
 ) -> Option<DecisionFactor> {
     let (policy, state) = (draft.policy, &*draft.state);
     let task = state.task.as_ref()?;
-    let given = max_continuations_so_far(policy, scope, pending);
+    let given = continuations_with_pending_stops(policy, scope, pending);
     let of_task = (given, continuation_limit(policy, pending));
     // Both totals have grown by the same amount since the stop was requested, so their difference
     // is the session's count before this task.
@@ -168,7 +168,7 @@ fn spent_judge_attempts_factor(
 /// Returns the continuations of the task before this stop, counting one for each stop that was
 /// being judged when this one was requested. The answer therefore does not depend on which of them
 /// is answered first (law 4).
-pub(super) fn max_continuations_so_far(
+pub(super) fn continuations_with_pending_stops(
     policy: &Policy,
     scope: &ScopeId,
     pending: &PendingStop,
@@ -274,14 +274,8 @@ pub(super) fn unmet_token_target(
     let is_target = policy.token_budget.mode == TokenLimitOrTarget::Target && policy.single_task;
     let target = token_budget_progress(policy, draft.state.task.as_ref()?).filter(|_| is_target)?;
     let mut why = DecisionExplanation::new();
-    match transition_if_not_worth_continuing(
-        draft,
-        &ScopeId::main_scope(),
-        judged,
-        pending,
-        0,
-        &mut why,
-    ) {
+    match task_transition_if_giving_up(draft, &ScopeId::main_scope(), judged, pending, 0, &mut why)
+    {
         Some(_) => None,
         None => Some(target),
     }

@@ -125,10 +125,10 @@ pub fn newest_stop_held_up_cause<'e>(
         match &stamped.input {
             Input::StopRequested(stop) if stop.scope == *scope => {
                 moves = TreeChangesDuringStop::default();
-                moves.note_tree_change_between_readings(stop.tree.as_ref().ok());
+                moves.compare_tree_with_last_reading(stop.tree.as_ref().ok());
             }
             Input::TreeRead(read) if read.scope == *scope => {
-                moves.note_tree_change_between_readings(read.tree.as_ref().ok())
+                moves.compare_tree_with_last_reading(read.tree.as_ref().ok())
             }
             Input::EvidenceArrived(arrived) if arrived.scope == *scope => {
                 let cut = arrived
@@ -158,7 +158,7 @@ struct TreeChangesDuringStop<'e> {
 }
 
 impl<'e> TreeChangesDuringStop<'e> {
-    fn note_tree_change_between_readings(&mut self, tree: Option<&'e TreeDigests>) {
+    fn compare_tree_with_last_reading(&mut self, tree: Option<&'e TreeDigests>) {
         match (self.newest, tree) {
             (Some(before), Some(now)) if !before.is_equivalent_tree(now) => {
                 // Equal apart from the act numbers means that only acts came in between.
@@ -292,7 +292,7 @@ impl CheckRunLogReader {
                             continue;
                         };
                         open.asked
-                            .push((verifier.clone(), subject.to_short_digest()));
+                            .push((verifier.clone(), subject.to_eight_byte_digest()));
                         if *again {
                             open.again.push(verifier.clone());
                         }
@@ -398,7 +398,7 @@ impl CheckRunLogReader {
             };
             let place = (
                 spec.name.clone(),
-                tree.verdict_subject_digest(spec).to_short_digest(),
+                tree.verdict_subject_digest(spec).to_eight_byte_digest(),
             );
             self.abouts.insert(place, about);
         }
@@ -417,7 +417,7 @@ impl CheckRunLogReader {
         else {
             return;
         };
-        let about = fact.subject.to_short_digest();
+        let about = fact.subject.to_eight_byte_digest();
         let asked = arrived.asked.unwrap_or(about);
         let answers = |open: &UnansweredStop| {
             let is_asked = |about: EightByteDigest| open.asked.contains(&(name.clone(), about));
@@ -534,7 +534,7 @@ impl CheckRunLogReader {
             let mut kept = open.kept.iter();
             let kept = kept.find(|kept| kept.verifier == spec.name);
             let run = kept.and_then(|kept| kept.run);
-            run.is_some_and(|run| run != newest.key.to_short_digest())
+            run.is_some_and(|run| run != newest.key.to_eight_byte_digest())
         };
         // The order mirrors the rules that make a verdict stale. The first that applies is
         // reported.

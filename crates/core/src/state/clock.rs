@@ -1,7 +1,7 @@
 //! The session clock: the latest time stamped so far, unless the clock turns out to have been far
 //! ahead. Also computes how long a session has been idle.
 
-use super::{KeptVerifierVerdict, SessionState, Task};
+use super::{SessionState, Task, VerifierVerdictInTask};
 use crate::ids::UnixMillis;
 
 /// How far behind the latest stamp a clock must be to count as turned back. Smaller steps are
@@ -96,7 +96,7 @@ impl Task {
             *outside = (*outside).min(at);
         }
         let pending = self.scopes.iter_mut().flat_map(|scope| &mut scope.pending);
-        let mut verdicts: Vec<&mut KeptVerifierVerdict> = self.verdicts.iter_mut().collect();
+        let mut verdicts: Vec<&mut VerifierVerdictInTask> = self.verdicts.iter_mut().collect();
         for pending in pending {
             pending.at = pending.at.min(at);
             verdicts.extend(&mut pending.verdicts);

@@ -35,13 +35,13 @@ impl SessionState {
                 equipped,
                 ..
             } => {
-                self.record_policy_seal(*policy, *guarded);
+                self.fold_policy_seal(*policy, *guarded);
                 self.equipped.clone_from(equipped);
             }
             Event::PolicyRenewed {
                 policy, guarded, ..
             } => {
-                self.record_policy_seal(*policy, *guarded);
+                self.fold_policy_seal(*policy, *guarded);
                 // The new policy may define a verifier differently, so its old verdict says
                 // nothing.
                 if let Some(task) = &mut self.task {
@@ -96,7 +96,7 @@ impl SessionState {
         }
     }
 
-    fn record_policy_seal(&mut self, policy: Digest, guarded: Option<Digest>) {
+    fn fold_policy_seal(&mut self, policy: Digest, guarded: Option<Digest>) {
         self.policy = Some(policy);
         self.guarded = guarded.map(|blob| (self.last, blob));
     }
@@ -124,32 +124,32 @@ impl SessionState {
                 let (at, source) = (stamped.at, &stamped.source);
                 self.deliveries
                     .record_prompt_delivery(self.last, at, source);
-                self.prompt = Digest::hash_bytes(prompt.text.as_bytes()).to_short_digest();
-                self.charge_and_meter_tokens(&ScopeId::main_scope(), prompt.tokens.as_ref());
+                self.prompt = Digest::hash_bytes(prompt.text.as_bytes()).to_eight_byte_digest();
+                self.charge_tokens_and_mark_metered(&ScopeId::main_scope(), prompt.tokens.as_ref());
             }
             Input::ToolRequested(request) => {
                 // The session total counts calls that find no task yet as well.
                 add_saturating(&mut self.totals.tool_calls, 1);
                 self.deliveries
                     .forget_prompt_and_stop_deliveries(&request.scope);
-                self.charge_and_meter_tokens(&request.scope, request.tokens.as_ref());
-                self.count_tool_or_stop_event(self.last, stamped);
+                self.charge_tokens_and_mark_metered(&request.scope, request.tokens.as_ref());
+                self.record_tool_or_stop_for_task(self.last, stamped);
             }
             Input::ToolReturned(returned) => {
-                self.charge_and_meter_tokens(&returned.scope, returned.tokens.as_ref());
-                self.end_tool_call(returned);
+                self.charge_tokens_and_mark_metered(&returned.scope, returned.tokens.as_ref());
+                self.record_tool_call_result(returned);
             }
             Input::RoundEnded(round) => {
                 self.shows_rounds = true;
-                self.charge_and_meter_tokens(&round.scope, round.tokens.as_ref());
+                self.charge_tokens_and_mark_metered(&round.scope, round.tokens.as_ref());
                 self.count_model_round(&round.scope);
             }
             Input::StopRequested(stop) => {
                 let (at, source) = (stamped.at, &stamped.source);
                 self.deliveries
                     .record_stop_event_delivery(&stop.scope, self.last, at, source);
-                self.charge_and_meter_tokens(&stop.scope, stop.tokens.as_ref());
-                self.count_tool_or_stop_event(self.last, stamped);
+                self.charge_tokens_and_mark_metered(&stop.scope, stop.tokens.as_ref());
+                self.record_tool_or_stop_for_task(self.last, stamped);
             }
             Input::EvidenceArrived(arrived) => self.fold_evidence_into_state(arrived),
             Input::TreeRead(read) => {
@@ -215,7 +215,7 @@ impl SessionState {
 
     /// Counts a tool request or stop for the task. Without a task it is kept until the task it
     /// opens is recorded.
-    fn count_tool_or_stop_event(&mut self, seq: EventSeq, stamped: &StampedInput) {
+    fn record_tool_or_stop_for_task(&mut self, seq: EventSeq, stamped: &StampedInput) {
         if self.task.is_none() {
             self.orphan = Some(Box::new((seq, stamped.clone())));
             return;
@@ -230,7 +230,7 @@ impl SessionState {
         }
     }
 
-    fn charge_and_meter_tokens(&mut self, scope: &ScopeId, tokens: Option<&TokenUsage>) {
+    fn charge_tokens_and_mark_metered(&mut self, scope: &ScopeId, tokens: Option<&TokenUsage>) {
         self.charge_tokens(scope, tokens);
         if let Some(task) = &mut self.task {
             task.metered |= tokens.is_some();
@@ -298,7 +298,7 @@ impl SessionState {
             id: request
                 .call_id
                 .as_ref()
-                .map(|id| Digest::hash_bytes(id.as_bytes()).to_short_digest()),
+                .map(|id| Digest::hash_bytes(id.as_bytes()).to_eight_byte_digest()),
             outcome: None,
             poll: request.kind == ToolKind::Poll,
             write: request.kind == ToolKind::Write,
@@ -310,7 +310,7 @@ impl SessionState {
     /// Records the result of a tool call. A result belongs to the task of its request: one whose
     /// request is not in the window says nothing about this task's progress. A result may lack the
     /// tool's name and arguments, and then the request supplies them.
-    fn end_tool_call(&mut self, returned: &ToolReturned) {
+    fn record_tool_call_result(&mut self, returned: &ToolReturned) {
         let Some(task) = &mut self.task else { return };
         if returned.wrote {
             task.acts_at_start = None;
@@ -331,7 +331,7 @@ impl SessionState {
         task.clear_approval_of_returned_call(request.call);
         // A (call, outcome) pair that is new in the task is progress, and so is a successful write.
         // The circuit breaker counts calls without progress.
-        let fresh = task.remember_new_call_outcome(request.call, returned.outcome);
+        let fresh = task.remember_call_outcome_if_new(request.call, returned.outcome);
         let scope = task.get_or_insert_scope(&returned.scope);
         if let Some(call) = scope.window.get_mut(open) {
             call.set_call_outcome(returned.outcome, fresh || wrote);
@@ -457,11 +457,11 @@ impl SessionState {
         // superseded.
         let mut runs = pending.newest_runs.iter_mut().flatten();
         if let Some(newest) = runs.find(|newest| newest.verifier == fact.verifier) {
-            newest.run = Some(fact.key.to_short_digest());
+            newest.run = Some(fact.key.to_eight_byte_digest());
         }
         match arrived.scope.is_main_scope() {
             true => pending.keep_stop_evidence(fact.clone(), arrived, now),
-            false => pending.keep_subagent_verdict(fact.clone(), arrived, now),
+            false => pending.keep_subagent_stop_evidence(fact.clone(), arrived, now),
         }
     }
 
@@ -555,7 +555,7 @@ impl SessionState {
                 task.metered = true;
             }
             self.record_passed_over_middleware(&orphan.1);
-            self.count_tool_or_stop_event(orphan.0, &orphan.1);
+            self.record_tool_or_stop_for_task(orphan.0, &orphan.1);
         }
     }
 
@@ -636,14 +636,14 @@ impl SessionState {
                         pending.final_reruns.push(verifier.clone());
                         run_once_more.push(LastChanceRerun {
                             verifier: verifier.clone(),
-                            subject: subject.to_short_digest(),
+                            subject: subject.to_eight_byte_digest(),
                             at: pending.at,
                         });
                     }
                     pending.awaited_verifiers.push(verifier.clone());
                     pending
                         .requested_subjects
-                        .push((verifier.clone(), subject.to_short_digest()));
+                        .push((verifier.clone(), subject.to_eight_byte_digest()));
                 }
                 Effect::ReadTree { .. } => pending.recheck.note_tree_reread_request(),
             }

@@ -49,7 +49,7 @@ impl Task {
         &mut self.scopes[last]
     }
 
-    pub(super) fn remember_new_call_outcome(
+    pub(super) fn remember_call_outcome_if_new(
         &mut self,
         call: EightByteDigest,
         outcome: EightByteDigest,
@@ -215,14 +215,14 @@ impl Task {
     /// Records the denial as the outcome of a call denied by policy. The call stays in the window,
     /// so that detectors see an agent that keeps asking for it.
     fn record_denied_call(&mut self, scope: &ScopeId, reason: &str) {
-        let denial = Digest::hash_bytes(reason.as_bytes()).to_short_digest();
+        let denial = Digest::hash_bytes(reason.as_bytes()).to_eight_byte_digest();
         let newest = self
             .scope_by_id(scope)
             .filter(|scope| !scope.newest_denied_by_detector)
             .and_then(|scope| scope.window.back())
             .map(|call| call.call);
         let Some(newest) = newest else { return };
-        let fresh = self.remember_new_call_outcome(newest, denial);
+        let fresh = self.remember_call_outcome_if_new(newest, denial);
         if let Some(call) = self.get_or_insert_scope(scope).window.back_mut() {
             call.set_call_outcome(denial, fresh);
         }

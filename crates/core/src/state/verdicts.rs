@@ -5,7 +5,7 @@
 //! check that already ran is up to the runtime, which knows the earlier results.
 
 use super::{
-    FindingsToldToAgent, KeptVerifierVerdict, LastChanceRerun, MAX_TOLD, PendingStop, Task,
+    FindingsToldToAgent, LastChanceRerun, MAX_TOLD, PendingStop, Task, VerifierVerdictInTask,
 };
 use crate::digest::EightByteDigest;
 use crate::evidence::{EvidenceSummary, InconclusiveCause, MAX_FINDINGS, Verdict};
@@ -19,12 +19,12 @@ impl Task {
     pub(super) fn take_verdicts_valid_at_stop(
         &mut self,
         equipped: &[VerifierName],
-    ) -> Vec<KeptVerifierVerdict> {
-        let came_back = |held: &KeptVerifierVerdict| {
+    ) -> Vec<VerifierVerdictInTask> {
+        let came_back = |held: &VerifierVerdictInTask| {
             held.fact.cause == Some(InconclusiveCause::MissingProgram)
                 && equipped.contains(&held.fact.verifier)
         };
-        let overtaken = |held: &KeptVerifierVerdict| {
+        let overtaken = |held: &VerifierVerdictInTask| {
             held.fact.verdict != Verdict::Pass && self.outside.is_some_and(|(at, _)| held.stop < at)
         };
         let mut verdicts = std::mem::take(&mut self.verdicts);
@@ -33,7 +33,7 @@ impl Task {
     }
 
     /// Keeps the newest verdict per verifier of a main stop that is no longer judged.
-    pub(super) fn keep_newest_verdicts(&mut self, mut verdicts: Vec<KeptVerifierVerdict>) {
+    pub(super) fn keep_newest_verdicts(&mut self, mut verdicts: Vec<VerifierVerdictInTask>) {
         verdicts.retain(|held| !held.is_transient_verdict());
         // Verdicts are sorted by verifier and then by stop. Reversed, the newest of each verifier
         // comes first and survives the deduplication.
@@ -63,13 +63,13 @@ impl Task {
         subject: EightByteDigest,
         began: Option<UnixMillis>,
     ) -> bool {
-        let since = self.last_chance_rerun_start_time(verifier, subject);
+        let since = self.last_chance_rerun_request_time(verifier, subject);
         since.is_some_and(|since| began.is_some_and(|began| began >= since))
     }
 
     /// Returns the time from which on a run of this check about this subject counts as its
     /// last-chance rerun.
-    pub fn last_chance_rerun_start_time(
+    pub fn last_chance_rerun_request_time(
         &self,
         verifier: &VerifierName,
         subject: EightByteDigest,
@@ -85,7 +85,7 @@ impl Task {
     pub(super) fn record_last_chance_reruns(&mut self, ran: Vec<LastChanceRerun>) {
         for new in ran {
             if self
-                .last_chance_rerun_start_time(&new.verifier, new.subject)
+                .last_chance_rerun_request_time(&new.verifier, new.subject)
                 .is_none()
             {
                 // One entry per check keeps the list bounded.
@@ -163,13 +163,13 @@ impl PendingStop {
                 .contains(&(fact.verifier.clone(), about))
         };
         let about = arrived.asked;
-        about.is_none_or(|about| asked(about) || asked(fact.subject.to_short_digest()))
+        about.is_none_or(|about| asked(about) || asked(fact.subject.to_eight_byte_digest()))
     }
 
     /// Keeps the evidence of a sub-agent's stop. Many such stops may be judged at once, so the
     /// checks of one share the space for findings that each check of a main stop has. The number of
     /// checks is known before the first result, so the order of arrival leaves no trace.
-    pub(super) fn keep_subagent_verdict(
+    pub(super) fn keep_subagent_stop_evidence(
         &mut self,
         mut fact: EvidenceSummary,
         arrived: &EvidenceArrived,
@@ -195,8 +195,8 @@ impl PendingStop {
         arrived: &EvidenceArrived,
         now: UnixMillis,
     ) {
-        let place = |held: &KeptVerifierVerdict| (held.fact.verifier.clone(), held.stop);
-        let new = KeptVerifierVerdict {
+        let place = |held: &VerifierVerdictInTask| (held.fact.verifier.clone(), held.stop);
+        let new = VerifierVerdictInTask {
             fact,
             held_up: arrived.held_up,
             began: arrived.began.map(|began| began.min(now)),

@@ -137,8 +137,8 @@ impl ArgumentPathScan {
                     {
                         continue;
                     }
-                    self.note_argument_about_writing(name, value);
-                    let mut inner = ToolArgumentRole::role_from_argument_name(name);
+                    self.note_tool_argument_about_writing(name, value);
+                    let mut inner = ToolArgumentRole::role_from_tool_argument_name(name);
                     let like_a_path = name.contains(['/', '.']);
                     if role.is_path && (like_a_path || !inner.is_path && !inner.is_content) {
                         // Paths as keys, with the text as value: `{"files": {"a.rs": "text"}}`.
@@ -190,12 +190,12 @@ impl ArgumentPathScan {
             self.scan_argument_value_for_paths(&value, role, depth);
         }
         if role.is_options {
-            let said = self.options.scan_options_for_file_effects(text);
+            let said = self.options.file_effects_of_options(text);
             said.into_iter()
                 .for_each(|said| self.note_option_effect_on_files(said));
         }
         self.is_fetched |= address::is_remote_address(text);
-        self.add_call_working_folder(text, role.start);
+        self.add_working_folder_argument(text, role.start);
         // A file name may contain a newline, and a text may be a list of names, so both readings
         // count.
         if role.is_path && text.trim().contains('\n') {
@@ -256,7 +256,7 @@ impl ArgumentPathScan {
     }
 
     /// Notes what an argument says about the call as a whole.
-    fn note_argument_about_writing(&mut self, name: &str, value: &Value) {
+    fn note_tool_argument_about_writing(&mut self, name: &str, value: &Value) {
         let joined = split_tool_name_into_words(name).concat();
         let text = value.as_str().unwrap_or("");
         if matches!(joined.as_str(), "mode" | "openmode" | "flag" | "flags") {
@@ -292,7 +292,7 @@ impl ArgumentPathScan {
         }
     }
 
-    fn add_call_working_folder(&mut self, text: &str, start: StartFolderCertainty) {
+    fn add_working_folder_argument(&mut self, text: &str, start: StartFolderCertainty) {
         let path = address::possible_paths_of_text(text.trim())
             .into_iter()
             .next();
@@ -351,7 +351,7 @@ impl ArgumentPathScan {
 }
 
 impl ToolArgumentRole {
-    fn role_from_argument_name(name: &str) -> Self {
+    fn role_from_tool_argument_name(name: &str) -> Self {
         let words = split_tool_name_into_words(name);
         let joined = words.concat();
         let any = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));

@@ -146,7 +146,7 @@ impl ToolCallCodeReader {
     }
 
     /// Returns the commands of an argument that is named like a command but holds code.
-    pub(super) fn code_in_command_argument(
+    pub(super) fn commands_if_argument_is_code(
         self,
         map: &Map<String, Value>,
         text: &str,

@@ -193,7 +193,7 @@ impl CommandsInArguments {
                     Value::String(script) => {
                         let code = self
                             .code
-                            .and_then(|code| code.code_in_command_argument(map, script));
+                            .and_then(|code| code.commands_if_argument_is_code(map, script));
                         match code {
                             Some(codes) => self.add_code_commands(&codes),
                             None => lines.push(script.clone()),

@@ -46,7 +46,7 @@ pub(super) struct OptionScanner {
 
 impl OptionScanner {
     /// Returns the effects of these options.
-    pub(super) fn scan_options_for_file_effects(&mut self, text: &str) -> Vec<OptionEffectOnFiles> {
+    pub(super) fn file_effects_of_options(&mut self, text: &str) -> Vec<OptionEffectOnFiles> {
         let mut said = Vec::new();
         for word in text.split_whitespace() {
             // The state outlives one text, because options and their values may be separate items

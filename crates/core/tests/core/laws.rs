@@ -44,7 +44,7 @@ pub(crate) fn audit(world: &CoreWorld) {
             }
             Event::Input(stamped) => match &stamped.input {
                 Input::PromptSubmitted(said) => {
-                    prompted = Digest::hash_bytes(said.text.as_bytes()).to_short_digest();
+                    prompted = Digest::hash_bytes(said.text.as_bytes()).to_eight_byte_digest();
                 }
                 Input::StopRequested(stop) if stop.scope.is_main_scope() => {
                     tree = stop.tree.clone().ok();

@@ -54,7 +54,7 @@ fn request(tokens: Option<TokenUsage>, asked: u64) -> Input {
         tool: "read".to_owned(),
         kind: ToolKind::Other,
         args: "{}".to_owned(),
-        call: Digest::hash_bytes(&asked.to_le_bytes()).to_short_digest(),
+        call: Digest::hash_bytes(&asked.to_le_bytes()).to_eight_byte_digest(),
         facts: ToolRequestFacts {
             veto: Some(Box::new(veto)),
             progress: Some(Box::new(progress)),

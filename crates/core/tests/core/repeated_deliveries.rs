@@ -17,7 +17,7 @@ fn repeatable(story: &str) -> String {
     let state = &world.state;
     let stops = [ScopeId::main_scope(), scope("s"), scope("t")];
     let mut words: Vec<&str> = Vec::new();
-    words.extend(state.newest_prompt_delivery().map(|_| "prompt"));
+    words.extend(state.newest_prompt_if_nothing_followed().map(|_| "prompt"));
     for (id, word) in stops.iter().zip(["main", "s", "t"]) {
         words.extend(state.newest_stop_if_nothing_followed(id).map(|_| word));
     }
@@ -68,7 +68,11 @@ fn who_delivered_it_is_remembered() {
     let main = ScopeId::main_scope();
     let mut world = CoreWorld::new(policy("tests", ""));
     tell(&mut world, "prompt");
-    let prompt = world.state.newest_prompt_delivery().unwrap().clone();
+    let prompt = world
+        .state
+        .newest_prompt_if_nothing_followed()
+        .unwrap()
+        .clone();
     assert_eq!((prompt.seq, prompt.at.0), (EventSeq(2), world.now));
     again(
         &mut world,
@@ -77,7 +81,7 @@ fn who_delivered_it_is_remembered() {
         RedeliveredInputKind::Prompt,
     );
     assert_eq!(
-        sources(world.state.newest_prompt_delivery()),
+        sources(world.state.newest_prompt_if_nothing_followed()),
         ["user", "project"]
     );
     // Not twice, not for another place.
@@ -89,7 +93,7 @@ fn who_delivered_it_is_remembered() {
     );
     again(&mut world, EventSeq(1), "run", RedeliveredInputKind::Prompt);
     assert_eq!(
-        sources(world.state.newest_prompt_delivery()),
+        sources(world.state.newest_prompt_if_nothing_followed()),
         ["user", "project"]
     );
 
@@ -115,7 +119,7 @@ fn remembered_deliveries_are_bounded() {
     let mut world = CoreWorld::new(policy("tests", ""));
     tell(&mut world, "prompt");
     for at in 0..100 {
-        let of = world.state.newest_prompt_delivery().unwrap().seq;
+        let of = world.state.newest_prompt_if_nothing_followed().unwrap().seq;
         again(
             &mut world,
             of,
@@ -123,7 +127,10 @@ fn remembered_deliveries_are_bounded() {
             RedeliveredInputKind::Prompt,
         );
     }
-    assert_eq!(sources(world.state.newest_prompt_delivery()).len(), 8);
+    assert_eq!(
+        sources(world.state.newest_prompt_if_nothing_followed()).len(),
+        8
+    );
     tell(&mut world, "stop");
     for at in 0..100 {
         world.stop(&scope(&format!("s{at}")));

@@ -140,7 +140,7 @@ fn where_the_last_run_is_cut_the_task_is_not_given_up() {
     // Another session's run comes in between. It had begun before somebody could mend anything.
     let (verifier, run) = (
         "tests".into(),
-        Some(Digest::hash_bytes(b"another process").to_short_digest()),
+        Some(Digest::hash_bytes(b"another process").to_eight_byte_digest()),
     );
     world.runs = Some(vec![NewestCheckRun { verifier, run }].into());
     world.other_run = Some(before);

@@ -5,7 +5,7 @@ use checkrein_core::effect::Effect;
 use checkrein_core::ids::ScopeId;
 use checkrein_core::input::{ConfigEdited, Input, SessionStartKind, SessionStarted, TokenUsage};
 use checkrein_core::policy::SubagentStopVerification;
-use checkrein_core::state::KeptVerifierVerdict;
+use checkrein_core::state::VerifierVerdictInTask;
 
 use crate::world::{CoreWorld, ScriptedVerdict, policy, scope, with};
 
@@ -83,7 +83,7 @@ fn a_full_state_fits_the_cache() {
     assert!(task.scopes.iter().all(|scope| scope.pending.is_some()));
     let pending = world.state.pending_stop(&main).unwrap();
     assert_eq!(pending.verdicts.len(), 5);
-    let full = |held: &KeptVerifierVerdict| held.fact.findings.len() == 50;
+    let full = |held: &VerifierVerdictInTask| held.fact.findings.len() == 50;
     assert!(pending.verdicts.iter().all(full));
     assert!(size(&world) <= LIMIT, "{} bytes", size(&world));
 

@@ -14,9 +14,9 @@ use checkrein_core::event::Event;
 use checkrein_core::evidence::{InconclusiveCause, Verdict};
 use checkrein_core::ids::{ScopeId, SessionId, UnixMillis, VerifierName};
 use checkrein_core::input::{
-    AgentProcessFailed, ApprovalStatusFact, ConfigEdited, Input, PersonAnswer, PersonAnswered,
-    RoundEnded, SessionEnded, SessionStartKind, SessionStarted, StancePoint, StanceUsed,
-    StopFailed, TokenUsage,
+    AgentProcessFailureReport, ApprovalStatusFact, ConfigEdited, Input, PersonAnswer,
+    PersonAnswered, RoundEnded, SessionEnded, SessionStartKind, SessionStarted, StancePoint,
+    StanceUsed, TokenUsage, TurnEndedByApiError,
 };
 use checkrein_core::policy::{Policy, Stance};
 use checkrein_core::tool_request::{GRACE_MESSAGE, HALTED_MESSAGE};
@@ -158,12 +158,12 @@ fn act(world: &mut CoreWorld, words: &[&str]) -> Option<String> {
             parent: Some(SessionId::from("older")),
             tokens: tokens(rest),
         })),
-        "failed" => world.news(Input::StopFailed(StopFailed {
+        "failed" => world.news(Input::StopFailed(TurnEndedByApiError {
             scope: at,
             native_reason: rest[0].to_owned(),
             truncated: rest[0] == "max_tokens",
         })),
-        "process" => world.news(Input::ProcessFailed(AgentProcessFailed {
+        "process" => world.news(Input::ProcessFailed(AgentProcessFailureReport {
             exit_code: Some(3),
             what: "exit status 3".to_owned(),
             native_reason: rest.first().map(ToString::to_string),

@@ -396,7 +396,7 @@ impl CoreWorld {
     ) -> StateMachineStep {
         self.calls += 1;
         let call_id = Some(format!("call-{}", self.calls));
-        let call = Digest::hash_bytes(name.as_bytes()).to_short_digest();
+        let call = Digest::hash_bytes(name.as_bytes()).to_eight_byte_digest();
         let made = self.news(Input::ToolRequested(ToolRequested {
             scope: scope.clone(),
             call_id: call_id.clone(),
@@ -442,7 +442,7 @@ impl CoreWorld {
         self.news(Input::ToolReturned(ToolReturned {
             scope: scope.clone(),
             call_id,
-            call: Digest::hash_bytes(name.as_bytes()).to_short_digest(),
+            call: Digest::hash_bytes(name.as_bytes()).to_eight_byte_digest(),
             outcome: EightByteDigest(outcome),
             error: false,
             wrote: name.starts_with("write"),
@@ -551,13 +551,13 @@ impl CoreWorld {
                 let evidence = self.evidence(&verifier, subject);
                 let mut runs = self.runs.iter_mut().flatten();
                 if let Some(newest) = runs.find(|newest| newest.verifier == verifier) {
-                    newest.run = Some(evidence.key.to_short_digest());
+                    newest.run = Some(evidence.key.to_eight_byte_digest());
                 }
                 self.news(Input::EvidenceArrived(EvidenceArrived {
                     scope,
                     held_up: self.held_up(&evidence),
                     began: Some(UnixMillis(self.other_run.unwrap_or(self.now))),
-                    asked: Some(subject.to_short_digest()),
+                    asked: Some(subject.to_eight_byte_digest()),
                     tokens: 0,
                     cost: 0,
                     evidence,
@@ -614,7 +614,7 @@ impl CoreWorld {
 
 /// What all checks run with.
 fn environment() -> EightByteDigest {
-    Digest::hash_bytes(b"run environment").to_short_digest()
+    Digest::hash_bytes(b"run environment").to_eight_byte_digest()
 }
 
 /// What a verdict is about.

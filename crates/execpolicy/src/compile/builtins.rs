@@ -225,7 +225,7 @@ pub(super) fn register_rule_builtins(builder: &mut GlobalsBuilder) {
         rule_calls_of_evaluator(eval)?.reserve_rule_memory(
             rule_word_memory_cost(host) + justification.as_deref().map_or(0, rule_word_memory_cost),
         )?;
-        let host = network_rules::parse_host(host).map_err(RulesBuiltinError::Rule)?;
+        let host = network_rules::parse_network_rule_host(host).map_err(RulesBuiltinError::Rule)?;
         let rule = NetworkRule {
             host,
             protocol,
@@ -261,7 +261,7 @@ fn rule_calls_of_evaluator<'a>(
 }
 
 #[starlark_module]
-pub(super) fn register_meter_builtin(builder: &mut GlobalsBuilder) {
+pub(super) fn register_value_size_meter(builder: &mut GlobalsBuilder) {
     /// Lets a value through that is not too large for how it will be used.
     fn __meter<'v>(
         #[starlark(require = pos)] value: Value<'v>,

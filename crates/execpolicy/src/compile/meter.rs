@@ -309,7 +309,7 @@ impl<'t> StarlarkMeterInserter<'t> {
                 self.note_reserved_name(&def.name.node.ident, def.name.span);
                 def.params
                     .iter()
-                    .for_each(|one| self.instrument_function_parameter(&one.node));
+                    .for_each(|one| self.meter_parameter_default(&one.node));
                 self.visit_starlark_statement(&def.body);
             }
         }
@@ -332,7 +332,7 @@ impl<'t> StarlarkMeterInserter<'t> {
         }
     }
 
-    fn instrument_function_parameter(&mut self, parameter: &ParameterP<AstNoPayload>) {
+    fn meter_parameter_default(&mut self, parameter: &ParameterP<AstNoPayload>) {
         match parameter {
             ParameterP::Slash | ParameterP::NoArgs => {}
             ParameterP::Normal(name, _, default) => {
@@ -418,7 +418,7 @@ impl<'t> StarlarkMeterInserter<'t> {
                 lambda
                     .params
                     .iter()
-                    .for_each(|one| self.instrument_function_parameter(&one.node));
+                    .for_each(|one| self.meter_parameter_default(&one.node));
                 self.wrap_expression_in_meter_call(&lambda.body, MeteredValueUse::Any);
             }
             ExprP::Not(value) | ExprP::Minus(value) | ExprP::Plus(value) | ExprP::BitNot(value) => {

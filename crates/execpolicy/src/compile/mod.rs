@@ -272,7 +272,7 @@ impl StarlarkGlobals {
         let plain = || GlobalsBuilder::standard().with(builtins::register_rule_builtins);
         Self {
             plain: plain().build(),
-            measuring: plain().with(builtins::register_meter_builtin).build(),
+            measuring: plain().with(builtins::register_value_size_meter).build(),
         }
     }
 }

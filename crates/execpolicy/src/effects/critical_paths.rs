@@ -63,7 +63,7 @@ const SAMPLES: &[&str] = &[
 ];
 
 /// Whether the path is a home, or means all that lies in one.
-pub(super) fn is_home_path(path: &[&str], home: &[&str]) -> bool {
+pub(super) fn means_home_or_all_inside(path: &[&str], home: &[&str]) -> bool {
     let somebody = match path {
         ["home" | "Users", name] => is_user_home_folder_name(name),
         ["home" | "Users", name, all] => {
@@ -113,7 +113,7 @@ pub(super) fn is_login_account_file_path(path: &[&str]) -> bool {
 }
 
 /// Whether the path is a disk, or a pattern that means one.
-pub(super) fn is_disk_path(path: &[&str]) -> bool {
+pub(super) fn is_disk_device_or_glob(path: &[&str]) -> bool {
     match path {
         ["dev", "mapper" | "disk" | "block", rest @ ..] => {
             // `/dev/mapper/control` is the interface of the device mapper, and no disk.
@@ -217,7 +217,10 @@ mod tests {
             "/Users/you",
             "/h*/dev",
         ] {
-            assert!(is_home_path(&parts(path), &["home", "dev"]), "{path}");
+            assert!(
+                means_home_or_all_inside(&parts(path), &["home", "dev"]),
+                "{path}"
+            );
         }
         for path in [
             "/home/dev/.cache",
@@ -230,9 +233,15 @@ mod tests {
             "/home/\u{1}",
             "/home/**/?*",
         ] {
-            assert!(!is_home_path(&parts(path), &["home", "dev"]), "{path}");
+            assert!(
+                !means_home_or_all_inside(&parts(path), &["home", "dev"]),
+                "{path}"
+            );
         }
-        assert!(!is_home_path(&["Users", "Shared"], &["home", "dev"]));
+        assert!(!means_home_or_all_inside(
+            &["Users", "Shared"],
+            &["home", "dev"]
+        ));
     }
 
     #[test]
@@ -299,7 +308,7 @@ mod tests {
             "/dev/mem",
             "/dev/nvme?n1",
         ] {
-            assert!(is_disk_path(&parts(path)), "{path}");
+            assert!(is_disk_device_or_glob(&parts(path)), "{path}");
         }
         for path in [
             "/dev/null",
@@ -314,7 +323,7 @@ mod tests {
             "/dev/video0",
             "/dev/sde2e",
         ] {
-            assert!(!is_disk_path(&parts(path)), "{path}");
+            assert!(!is_disk_device_or_glob(&parts(path)), "{path}");
         }
     }
 }

@@ -192,7 +192,7 @@ impl EffectEvaluator<'_, '_> {
                 // Both the name and its target count: a protected file may be reached through
                 // either.
                 for (name, place) in self.links {
-                    found.extend(spot.resolve_path_alias(name, place));
+                    found.extend(spot.path_with_alias_replaced(name, place));
                 }
                 found.push(spot);
             }
@@ -376,11 +376,11 @@ impl EffectEvaluator<'_, '_> {
                     // Which of the names in it those are is not known.
                     _ => self.record_write_if_protected(spot, SubtreeExtent::Some),
                 }
-                self.prompt_if_guarded_path(spot);
+                self.record_ask_if_settings_path(spot);
                 // Files that go into `/tmp` itself are scratch, although `/tmp` lies outside the
                 // project.
                 if !ground.is_scratch_root(spot) {
-                    self.ask_about_write_location(place, spot);
+                    self.record_ask_reason_for_write(place, spot);
                 }
                 match act {
                     FileAccess::Write => self.result.written_files.push(spot.clone()),
@@ -452,7 +452,7 @@ impl EffectEvaluator<'_, '_> {
                 }
                 // Removing a folder removes every protected file below it.
                 self.record_write_if_protected(spot, SubtreeExtent::All);
-                self.prompt_if_guarded_path(spot);
+                self.record_ask_if_settings_path(spot);
                 self.result.removed.push(spot.clone());
                 match place {
                     PathLocation::Tree { sure: true } if ground.matches_all_project_files(spot) => {
@@ -502,7 +502,7 @@ impl EffectEvaluator<'_, '_> {
         }
     }
 
-    fn ask_about_write_location(&mut self, place: PathLocation, spot: &ResolvedPath) {
+    fn record_ask_reason_for_write(&mut self, place: PathLocation, spot: &ResolvedPath) {
         match place {
             PathLocation::Tree { .. }
             | PathLocation::WholeTree
@@ -538,7 +538,7 @@ impl EffectEvaluator<'_, '_> {
                     // not looked up.
                     self.result.copied.push((inner.clone(), folder.clone()));
                     self.record_write_if_protected(&spot, SubtreeExtent::Nothing);
-                    self.prompt_if_guarded_path(&spot);
+                    self.record_ask_if_settings_path(&spot);
                     self.record_login_file_overwrite(&spot);
                     // Other locations were judged with the folder itself; only `.git` can come in
                     // by the name.
@@ -594,7 +594,7 @@ impl EffectEvaluator<'_, '_> {
                 || place == PathLocation::Device
                 || place == PathLocation::Startup
             {
-                self.ask_about_write_location(place, spot);
+                self.record_ask_reason_for_write(place, spot);
             }
             for target in &targets {
                 // `ln FILE FOLDER` makes the link inside of the folder, under the name of the file.
@@ -673,7 +673,7 @@ impl EffectEvaluator<'_, '_> {
     }
 
     /// Asks before the settings of agents or of Checkrein itself are changed.
-    fn prompt_if_guarded_path(&mut self, spot: &ResolvedPath) {
+    fn record_ask_if_settings_path(&mut self, spot: &ResolvedPath) {
         let path = spot.absolute_path_text();
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let Some((name, above)) = parts.split_last() else {

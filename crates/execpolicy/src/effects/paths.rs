@@ -62,9 +62,9 @@ pub(crate) struct ProjectAndHomeFolders {
 impl ProjectAndHomeFolders {
     /// Takes the folders of the project; commands start in the first.
     pub(crate) fn new(roots: &[String]) -> Self {
-        let mut split: Vec<Vec<String>> = roots.iter().map(|root| split_path(root)).collect();
+        let mut split: Vec<Vec<String>> = roots.iter().map(|root| path_components(root)).collect();
         if split.is_empty() {
-            split.push(split_path(TREE));
+            split.push(path_components(TREE));
         }
         let first = split.first().map_or(&[][..], Vec::as_slice);
         // The home is derived from the project's own path; a project elsewhere leaves it unnamed.
@@ -73,7 +73,7 @@ impl ProjectAndHomeFolders {
                 vec![base.clone(), name.clone()]
             }
             [base, ..] if base == "root" => vec![base.clone()],
-            _ => split_path(HOME),
+            _ => path_components(HOME),
         };
         Self { roots: split, home }
     }
@@ -280,7 +280,7 @@ impl ProjectAndHomeFolders {
     pub(crate) fn is_home(&self, spot: &ResolvedPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         let home: Vec<&str> = self.home.iter().map(String::as_str).collect();
-        critical_paths::is_home_path(&parts, &home)
+        critical_paths::means_home_or_all_inside(&parts, &home)
     }
 
     /// Whether the path of these parts may be somebody's home: it is one, or lies neither in the
@@ -289,7 +289,7 @@ impl ProjectAndHomeFolders {
         let home: Vec<&str> = self.home.iter().map(String::as_str).collect();
         let elsewhere = self.strip_project_root(parts).is_none()
             && self.path_parts_below_scratch_dir(parts).is_none();
-        elsewhere || critical_paths::is_home_path(parts, &home)
+        elsewhere || critical_paths::means_home_or_all_inside(parts, &home)
     }
 
     /// Whether the path is a folder that the system needs, or means everything in it. A folder in
@@ -321,7 +321,7 @@ impl ProjectAndHomeFolders {
     /// Whether the path is a disk device.
     pub(crate) fn is_disk_device_path(&self, spot: &ResolvedPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
-        critical_paths::is_disk_path(&parts)
+        critical_paths::is_disk_device_or_glob(&parts)
     }
 
     /// Whether the path is a scratch folder itself.
@@ -423,7 +423,7 @@ impl ResolvedPath {
     }
 
     /// Returns the path behind this one if `name` is another name of `place`.
-    pub(crate) fn resolve_path_alias(&self, name: &Self, place: &Self) -> Option<Self> {
+    pub(crate) fn path_with_alias_replaced(&self, name: &Self, place: &Self) -> Option<Self> {
         let rest = self.parts.strip_prefix(name.parts.as_slice())?;
         let mut parts = place.parts.clone();
         parts.extend_from_slice(rest);
@@ -448,7 +448,7 @@ impl ResolvedPath {
     }
 }
 
-fn split_path(path: &str) -> Vec<String> {
+fn path_components(path: &str) -> Vec<String> {
     path.split('/')
         .filter(|part| !part.is_empty() && *part != ".")
         .map(str::to_owned)

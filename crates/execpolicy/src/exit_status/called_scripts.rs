@@ -2,7 +2,7 @@
 
 use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask};
 
-use super::expansion::WordExpansion;
+use super::expansion::ShellWordPieces;
 use super::known_programs::IDLE;
 use super::script_model::ParsedShellScript;
 use super::script_reader::read_script_without_positions;
@@ -121,7 +121,7 @@ impl ExitStatusAnalyzer<'_> {
             .all_script_commands()
             .into_iter()
             .filter_map(|command| {
-                let mut words = command.words.iter().map(WordExpansion::literal_text);
+                let mut words = command.words.iter().map(ShellWordPieces::literal_text);
                 let reads = matches!(words.next()??.as_str(), "." | "source");
                 words.next().flatten().filter(|_| reads)
             });

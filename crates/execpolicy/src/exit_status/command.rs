@@ -7,13 +7,15 @@ use tree_sitter::Node;
 use super::build_tools::{MavenGradleTestHandling, test_handling_by_build_args};
 use super::called_scripts::{is_shell, join_path_within_root, prepend_shell_options};
 use super::detached_commands::why_command_detaches;
-use super::recipes::RecipeLanguage;
-use super::recognise::{RecognisedCommand, recognise_command};
+use super::recipes::RecipeFileKind;
+use super::recognise::{ScriptCommandRole, classify_script_command};
 use super::status_tracer::ExitStatusTracer;
 use super::unknown_programs::operands_may_be_empty;
 use super::{CommandStatusContext, MAX_WORK, shorten_to_first_line};
 use crate::rule_set::basename;
-use crate::shell::{CommandWord, NestedCode, StdinSource, WordKnowledge, nested_code, read_word};
+use crate::shell::{
+    CommandWord, NestedCode, StdinSource, WordKnowledge, code_run_by_command, read_word,
+};
 
 /// How deep commands like `timeout 5 COMMAND` may be nested.
 const MAX_WRAPPERS: usize = 20;
@@ -35,7 +37,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     self.note_makeflags_assignment(*child);
                     self.note_bash_env_startup_file(self.node_text(*child));
                 }
-                _ => match self.expand_constant_variable(self.node_text(*child)) {
+                _ => match self.expand_constant_shell_variable(self.node_text(*child)) {
                     Some(constant) => words.extend(constant),
                     // Where the grammar and the shell do not agree, it is some word.
                     None => words.push(read_word(*child, self.text).unwrap_or_else(|| {
@@ -94,17 +96,17 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             return true;
         }
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-        match recognise_command(&texts) {
-            RecognisedCommand::Idle => {
-                !nested_code(name, words, &StdinSource::PlainFile).is_empty()
+        match classify_script_command(&texts) {
+            ScriptCommandRole::Idle => {
+                !code_run_by_command(name, words, &StdinSource::PlainFile).is_empty()
             }
             // Programs that nobody knows are asked about only while half of the work is left.
-            RecognisedCommand::Known(CheckScriptCommandKind::Program)
+            ScriptCommandRole::Known(CheckScriptCommandKind::Program)
                 if self.reader.work > MAX_WORK / 2 =>
             {
                 true
             }
-            RecognisedCommand::Known(
+            ScriptCommandRole::Known(
                 CheckScriptCommandKind::Program
                 | CheckScriptCommandKind::Utility
                 | CheckScriptCommandKind::Question,
@@ -112,7 +114,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 program.contains('/')
                     || name == "cargo"
                     || !(self.reader.project.has_program)(name)
-                    || !nested_code(name, words, &StdinSource::PlainFile).is_empty()
+                    || !code_run_by_command(name, words, &StdinSource::PlainFile).is_empty()
             }
             _ => true,
         }
@@ -282,42 +284,42 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             );
             return;
         }
-        match recognise_command(&texts) {
-            RecognisedCommand::Idle => {
+        match classify_script_command(&texts) {
+            ScriptCommandRole::Idle => {
                 self.trace_wrapped_command(name, words, text, fed, position, depth);
             }
-            RecognisedCommand::Wraps(at) => {
+            ScriptCommandRole::Wraps(at) => {
                 let inner = words.get(at..).unwrap_or(&[]);
                 self.trace_command_words(inner, text, fed, position, depth + 1);
             }
-            RecognisedCommand::Script(at) => {
+            ScriptCommandRole::Script(at) => {
                 let script = texts.get(at).copied().unwrap_or("");
                 self.reader.analyze_script_exit_statuses(
                     script,
                     &position.status_context_in_subprocess(false),
                 );
             }
-            RecognisedCommand::PackageScripts(call) => self
+            ScriptCommandRole::PackageScripts(call) => self
                 .reader
                 .analyze_called_package_scripts(text, program, &call, position),
-            RecognisedCommand::Make(mut call) => {
+            ScriptCommandRole::Make(mut call) => {
                 call.passed_over = call.passed_over.or(self.make_flags);
                 self.reader.analyze_called_recipes(
                     text,
                     program,
-                    RecipeLanguage::Make,
+                    RecipeFileKind::Make,
                     &call,
                     position,
                 )
             }
-            RecognisedCommand::Just(call) => self.reader.analyze_called_recipes(
+            ScriptCommandRole::Just(call) => self.reader.analyze_called_recipes(
                 text,
                 program,
-                RecipeLanguage::Just,
+                RecipeFileKind::Just,
                 &call,
                 position,
             ),
-            RecognisedCommand::Known(CheckScriptCommandKind::Program)
+            ScriptCommandRole::Known(CheckScriptCommandKind::Program)
                 if program.contains('/') && !program.starts_with('/') =>
             {
                 self.reader
@@ -329,7 +331,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     position,
                 );
             }
-            RecognisedCommand::Known(
+            ScriptCommandRole::Known(
                 kind @ (CheckScriptCommandKind::Program
                 | CheckScriptCommandKind::Utility
                 | CheckScriptCommandKind::Question),
@@ -341,7 +343,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                         .note_verdict_relevant_command(text, program, kind, position);
                 }
             }
-            RecognisedCommand::Known(kind) => self
+            ScriptCommandRole::Known(kind) => self
                 .reader
                 .note_verdict_relevant_command(text, program, kind, position),
         }
@@ -360,7 +362,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         let mut wraps = false;
         // `time` is a keyword of the shell, so a function may follow it.
         let deeper = if name == "time" { depth } else { depth + 1 };
-        for inner in nested_code(name, words, &StdinSource::PlainFile) {
+        for inner in code_run_by_command(name, words, &StdinSource::PlainFile) {
             match inner {
                 NestedCode::WordsFrom(at) => {
                     wraps = true;

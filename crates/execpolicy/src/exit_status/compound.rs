@@ -68,7 +68,11 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         }
     }
 
-    pub(super) fn visit_pipeline(&mut self, node: Node<'t>, position: &CommandStatusContext) {
+    pub(super) fn trace_pipeline_exit_statuses(
+        &mut self,
+        node: Node<'t>,
+        position: &CommandStatusContext,
+    ) {
         let mut cursor = node.walk();
         let members: Vec<Node<'t>> = node
             .named_children(&mut cursor)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// A word, split into pieces.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct WordExpansion(Vec<ExpansionPiece>);
+pub(super) struct ShellWordPieces(Vec<ExpansionPiece>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ExpansionPiece {
@@ -75,7 +75,7 @@ impl ShellValue {
     }
 }
 
-impl WordExpansion {
+impl ShellWordPieces {
     pub(super) fn unknown_expansion() -> Self {
         Self(vec![ExpansionPiece::Unknown])
     }
@@ -156,7 +156,7 @@ pub(super) fn evaluate_arithmetic(text: &str, scope: &ShellExpansionContext<'_>)
             true => format!("${part}"),
             false => part.to_owned(),
         };
-        match parse_expansion(&part)
+        match parse_word_pieces(&part)
             .evaluate_expansion(scope)
             .as_exit_status()
         {
@@ -296,7 +296,7 @@ pub(super) fn compare_test_operands(
 
 /// Returns the word, if nothing in it is expanded.
 pub(super) fn word_text_if_no_expansion(source: &str) -> Option<String> {
-    parse_expansion(source).literal_text()
+    parse_word_pieces(source).literal_text()
 }
 
 /// Splits a text into words, each with its quotes.
@@ -331,7 +331,7 @@ pub(super) fn split_shell_words_with_quotes(source: &str) -> Vec<&str> {
 }
 
 /// Parses one word.
-pub(super) fn parse_expansion(source: &str) -> WordExpansion {
+pub(super) fn parse_word_pieces(source: &str) -> ShellWordPieces {
     let mut pieces = Vec::new();
     let mut text = String::new();
     let mut was_quoted = false;
@@ -383,7 +383,7 @@ pub(super) fn parse_expansion(source: &str) -> WordExpansion {
     if !text.is_empty() || pieces.is_empty() && was_quoted {
         pieces.push(ExpansionPiece::Text(text));
     }
-    WordExpansion(pieces)
+    ShellWordPieces(pieces)
 }
 
 /// Returns the piece after a `$`, and the rest of the text.

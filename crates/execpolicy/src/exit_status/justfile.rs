@@ -20,7 +20,7 @@ pub(super) fn parse_justfile(text: &str) -> RecipeFile {
         if let Some((name, value)) = line.split_once(":=") {
             let (name, value) = (name.trim(), value.trim());
             if name == "set shell" {
-                set_justfile_shell(&mut file, value);
+                read_justfile_shell_setting(&mut file, value);
                 continue;
             }
             let name = name.trim_start_matches("export ").to_owned();
@@ -50,7 +50,7 @@ pub(super) fn parse_justfile(text: &str) -> RecipeFile {
 }
 
 /// Reads the list of `set shell`: `["bash", "-euo", "pipefail", "-c"]`.
-fn set_justfile_shell(file: &mut RecipeFile, list: &str) {
+fn read_justfile_shell_setting(file: &mut RecipeFile, list: &str) {
     let words: Vec<&str> = list
         .trim_matches(['[', ']'])
         .split(',')

@@ -78,7 +78,10 @@ pub enum ProjectPathKind {
 }
 
 /// Analyses what becomes of the exit statuses in `script`.
-pub fn analyze_exit_statuses(script: &str, project: &ScriptProjectView<'_>) -> ExitStatusAnalysis {
+pub fn analyze_exit_status_masking(
+    script: &str,
+    project: &ScriptProjectView<'_>,
+) -> ExitStatusAnalysis {
     let mut reader = ExitStatusAnalyzer {
         project,
         scripts: ParsedShellScriptCache::default(),

@@ -13,12 +13,12 @@ use super::{CommandStatusContext, ExitStatusAnalyzer, ProjectPathKind};
 
 /// The language of a file of recipes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RecipeLanguage {
+pub(super) enum RecipeFileKind {
     Make,
     Just,
 }
 
-impl RecipeLanguage {
+impl RecipeFileKind {
     fn makefile_or_justfile_names(self) -> &'static [&'static str] {
         match self {
             Self::Make => &["GNUmakefile", "makefile", "Makefile"],
@@ -34,7 +34,7 @@ impl ExitStatusAnalyzer<'_> {
         &mut self,
         text: &str,
         program: &str,
-        language: RecipeLanguage,
+        language: RecipeFileKind,
         call: &RecipeCall,
         position: &CommandStatusContext,
     ) {
@@ -70,8 +70,8 @@ impl ExitStatusAnalyzer<'_> {
             );
         };
         let mut file = match language {
-            RecipeLanguage::Make => self.load_makefile(&folder, &source),
-            RecipeLanguage::Just => parse_justfile(&source),
+            RecipeFileKind::Make => self.parse_makefile_with_includes(&folder, &source),
+            RecipeFileKind::Just => parse_justfile(&source),
         };
         // Variables of the command line override those of the file.
         for (name, value) in &call.variables {
@@ -148,7 +148,7 @@ impl ExitStatusAnalyzer<'_> {
                     },
                 );
             });
-            if language == RecipeLanguage::Make {
+            if language == RecipeFileKind::Make {
                 self.mark_recipe_possibly_skipped(&file, &folder, &target, before);
                 // Without a rule make fails, or uses a rule of its own.
                 if recipes.is_empty() && call.targets.contains(&target) {
@@ -210,7 +210,7 @@ impl ExitStatusAnalyzer<'_> {
     }
 
     /// Parses a makefile with the files that it includes.
-    fn load_makefile(&self, folder: &str, text: &str) -> RecipeFile {
+    fn parse_makefile_with_includes(&self, folder: &str, text: &str) -> RecipeFile {
         parse_makefile(text, &|name| {
             if let Some(text) = self.project_file_text(folder, name) {
                 return Ok(Some(text));

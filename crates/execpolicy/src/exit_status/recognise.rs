@@ -18,7 +18,7 @@ use crate::rule_set::basename;
 
 /// What a command is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum RecognisedCommand {
+pub(super) enum ScriptCommandRole {
     /// It prints, moves files about or waits: whether it fails says nothing of the project.
     Idle,
     /// It is of this kind.
@@ -36,9 +36,9 @@ pub(super) enum RecognisedCommand {
 }
 
 /// Returns what the command with these words is.
-pub(super) fn recognise_command(words: &[&str]) -> RecognisedCommand {
+pub(super) fn classify_script_command(words: &[&str]) -> ScriptCommandRole {
     let Some((first, rest)) = words.split_first() else {
-        return RecognisedCommand::Idle;
+        return ScriptCommandRole::Idle;
     };
     let program = basename(first);
     let plain = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -50,32 +50,32 @@ pub(super) fn recognise_command(words: &[&str]) -> RecognisedCommand {
     };
     // `pytest --collect-only` and the like run no test.
     if rest.iter().any(|word| ONLY_SHOWS.contains(word)) {
-        return RecognisedCommand::Known(CheckScriptCommandKind::Program);
+        return ScriptCommandRole::Known(CheckScriptCommandKind::Program);
     }
     match named {
         "cargo" => return recognise_cargo_command(rest),
         "python" => return recognise_python_command(rest, 1),
-        "go" if rest.first() == Some(&"run") => return recognised_project_script(),
+        "go" if rest.first() == Some(&"run") => return project_script_recognition(),
         "node" | "nodejs" | "ruby" | "php" | "perl" | "lua" | "tsx" | "ts-node" | "deno"
         | "bun"
             if interpreter_runs_script(named, rest) =>
         {
             return match rest.contains(&"--test") && matches!(named, "node" | "nodejs") {
                 true => {
-                    RecognisedCommand::Known(CheckScriptCommandKind::Tests(Some(TestRunner::Node)))
+                    ScriptCommandRole::Known(CheckScriptCommandKind::Tests(Some(TestRunner::Node)))
                 }
-                false => recognised_project_script(),
+                false => project_script_recognition(),
             };
         }
-        "make" | "gmake" => return RecognisedCommand::Make(parse_make_call(rest)),
-        "just" => return RecognisedCommand::Just(parse_just_call(rest)),
+        "make" | "gmake" => return ScriptCommandRole::Make(parse_make_call(rest)),
+        "just" => return ScriptCommandRole::Just(parse_just_call(rest)),
         "npm" | "pnpm" | "yarn" | "bun" => {
             if let Some(scripts) = parse_package_script_call(named, rest) {
-                return RecognisedCommand::PackageScripts(scripts);
+                return ScriptCommandRole::PackageScripts(scripts);
             }
         }
         "run-s" | "run-p" | "npm-run-all" | "npm-run-all2" => {
-            return RecognisedCommand::PackageScripts(PackageScriptCall {
+            return ScriptCommandRole::PackageScripts(PackageScriptCall {
                 names: operand_words(rest),
                 hooks: true,
                 ..PackageScriptCall::default()
@@ -84,7 +84,7 @@ pub(super) fn recognise_command(words: &[&str]) -> RecognisedCommand {
         _ => {}
     }
     if let Some(at) = launched_script_index(named, rest) {
-        return RecognisedCommand::Script(at + 1);
+        return ScriptCommandRole::Script(at + 1);
     }
     if let Some(at) = launched_command_index(named, rest) {
         return recognise_launched_command(named, words, at + 1);
@@ -94,17 +94,17 @@ pub(super) fn recognise_command(words: &[&str]) -> RecognisedCommand {
         let task = words.get(at).filter(|_| RUNNERS_OF_TASKS.contains(&named));
         return match task {
             Some(task) if is_test_task_name(task) => {
-                RecognisedCommand::Known(CheckScriptCommandKind::Tests(None))
+                ScriptCommandRole::Known(CheckScriptCommandKind::Tests(None))
             }
-            _ => RecognisedCommand::Wraps(at),
+            _ => ScriptCommandRole::Wraps(at),
         };
     }
     if TASK_RUNNERS.contains(&named) && rest.iter().any(|word| is_test_task_name(word)) {
-        return RecognisedCommand::Known(CheckScriptCommandKind::Tests(None));
+        return ScriptCommandRole::Known(CheckScriptCommandKind::Tests(None));
     }
     // `mvn -DskipTests package` is a build, and judges as one.
     if test_handling_by_build_args(named, rest) == MavenGradleTestHandling::LeftOut {
-        return RecognisedCommand::Known(CheckScriptCommandKind::Checker);
+        return ScriptCommandRole::Known(CheckScriptCommandKind::Checker);
     }
     let has = |wanted: &[&str]| rest.iter().any(|word| wanted.contains(word));
     // Test runners come first, since some of these programs also build: `go test`, `go build`.
@@ -125,7 +125,7 @@ pub(super) fn recognise_command(words: &[&str]) -> RecognisedCommand {
     {
         CheckScriptCommandKind::Checker
     } else if IDLE.contains(&named) {
-        return RecognisedCommand::Idle;
+        return ScriptCommandRole::Idle;
     } else if QUESTIONS.contains(&named) || named == "git" && has(GIT_QUESTIONS) {
         CheckScriptCommandKind::Question
     } else if UTILITIES.contains(&named) {
@@ -133,24 +133,24 @@ pub(super) fn recognise_command(words: &[&str]) -> RecognisedCommand {
     } else {
         CheckScriptCommandKind::Program
     };
-    RecognisedCommand::Known(kind)
+    ScriptCommandRole::Known(kind)
 }
 
 /// Returns what a command is that runs elsewhere. A program that is not known may exist there and
 /// not here.
-fn recognise_launched_command(program: &str, words: &[&str], at: usize) -> RecognisedCommand {
+fn recognise_launched_command(program: &str, words: &[&str], at: usize) -> ScriptCommandRole {
     let inner = words.get(at..).unwrap_or(&[]);
     let first = inner.first().map_or("", |word| basename(word));
     if RUNNERS_OF_TASKS.contains(&program) && is_test_task_name(first) {
-        return RecognisedCommand::Known(CheckScriptCommandKind::Tests(None));
+        return ScriptCommandRole::Known(CheckScriptCommandKind::Tests(None));
     }
     if is_shell(first) {
-        return RecognisedCommand::Wraps(at);
+        return ScriptCommandRole::Wraps(at);
     }
-    match recognise_command(inner) {
-        RecognisedCommand::Idle => RecognisedCommand::Known(CheckScriptCommandKind::Program),
-        known @ RecognisedCommand::Known(_) => known,
-        _ => RecognisedCommand::Wraps(at),
+    match classify_script_command(inner) {
+        ScriptCommandRole::Idle => ScriptCommandRole::Known(CheckScriptCommandKind::Program),
+        known @ ScriptCommandRole::Known(_) => known,
+        _ => ScriptCommandRole::Wraps(at),
     }
 }
 
@@ -162,8 +162,8 @@ pub(super) fn is_test_task_name(task: &str) -> bool {
             .any(|part| matches!(part, "test" | "tests" | "spec" | "specs"))
 }
 
-fn recognised_project_script() -> RecognisedCommand {
-    RecognisedCommand::Known(CheckScriptCommandKind::ProjectScript)
+fn project_script_recognition() -> ScriptCommandRole {
+    ScriptCommandRole::Known(CheckScriptCommandKind::ProjectScript)
 }
 
 /// Returns where the command of `npx COMMAND` and the like begins.
@@ -201,7 +201,7 @@ fn wrapped_command_index(program: &str, rest: &[&str]) -> Option<usize> {
     (at < rest.len()).then_some(at + 1)
 }
 
-fn recognise_cargo_command(rest: &[&str]) -> RecognisedCommand {
+fn recognise_cargo_command(rest: &[&str]) -> ScriptCommandRole {
     let mut rest = rest.iter().skip_while(|word| word.starts_with('+'));
     let sub = loop {
         match rest.next() {
@@ -233,34 +233,34 @@ fn recognise_cargo_command(rest: &[&str]) -> RecognisedCommand {
         Some("run" | "r" | "xtask" | "make") => CheckScriptCommandKind::ProjectScript,
         _ => CheckScriptCommandKind::Program,
     };
-    RecognisedCommand::Known(kind)
+    ScriptCommandRole::Known(kind)
 }
 
 /// `python -m pytest`, `python manage.py test`. `at`: where `rest` begins.
-fn recognise_python_command(rest: &[&str], at: usize) -> RecognisedCommand {
+fn recognise_python_command(rest: &[&str], at: usize) -> ScriptCommandRole {
     let mut place = 0;
     while let Some(word) = rest.get(place) {
         match *word {
             // The module has the name of its program, so it is recognised like one.
             "-m" if rest.get(place + 1).is_some() => {
-                return RecognisedCommand::Wraps(at + place + 1);
+                return ScriptCommandRole::Wraps(at + place + 1);
             }
             "-W" | "-X" => place += 2,
-            "-c" => return recognised_project_script(),
-            "-" => return recognised_project_script(),
+            "-c" => return project_script_recognition(),
+            "-" => return project_script_recognition(),
             word if word.starts_with('-') => place += 1,
             file => {
                 let tests = rest.get(place + 1) == Some(&"test") && file.ends_with(".py");
                 return match tests {
-                    true => RecognisedCommand::Known(CheckScriptCommandKind::Tests(Some(
+                    true => ScriptCommandRole::Known(CheckScriptCommandKind::Tests(Some(
                         TestRunner::Unittest,
                     ))),
-                    false => recognised_project_script(),
+                    false => project_script_recognition(),
                 };
             }
         }
     }
-    recognised_project_script()
+    project_script_recognition()
 }
 
 /// Returns whether an interpreter is given code or a file, and not a subcommand of its own.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::expansion::WordExpansion;
+use super::expansion::ShellWordPieces;
 
 /// A part of a script.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub(super) enum ScriptNode {
     },
     /// Alternatives of patterns, each with what runs.
     Case {
-        word: WordExpansion,
+        word: ShellWordPieces,
         arms: Vec<(Vec<String>, ScriptNode)>,
     },
     Background(Box<ScriptNode>),
@@ -47,7 +47,7 @@ pub(super) enum ScriptNode {
     BothOutputs(Box<ScriptNode>),
     /// `[ a = b ]`, `[[ a == b ]]`.
     Test {
-        words: Vec<WordExpansion>,
+        words: Vec<ShellWordPieces>,
         in_bash: bool,
     },
     /// `((a++))`.
@@ -63,7 +63,7 @@ pub(super) enum ScriptNode {
 pub(super) struct SimpleCommand {
     /// Where it stands in the script; `usize::MAX` in the text of a trap or of `eval`.
     pub(super) at: usize,
-    pub(super) words: Vec<WordExpansion>,
+    pub(super) words: Vec<ShellWordPieces>,
     /// `$(a)` among its words.
     pub(super) substitutions: Vec<ScriptNode>,
 }
@@ -72,7 +72,7 @@ pub(super) struct SimpleCommand {
 pub(super) struct VariableAssignment {
     pub(super) name: String,
     /// Its value; an unknown expansion if nothing is known of it.
-    pub(super) value: WordExpansion,
+    pub(super) value: ShellWordPieces,
     pub(super) appends: bool,
     pub(super) substitutions: Vec<ScriptNode>,
 }
@@ -110,10 +110,10 @@ impl ParsedShellScript {
     /// Returns the variables that get a value exactly once, with that value.
     pub(super) fn constant_variables(&self) -> HashMap<String, String> {
         let mut assignments = Vec::new();
-        self.code.collect_assignments(&mut assignments);
+        self.code.collect_script_assignments(&mut assignments);
         // A function can assign variables of the whole script.
         for function in self.functions.values() {
-            function.body.collect_assignments(&mut assignments);
+            function.body.collect_script_assignments(&mut assignments);
         }
         let mut constants: HashMap<String, Option<String>> = HashMap::new();
         for one in assignments {
@@ -158,12 +158,15 @@ impl ScriptNode {
     }
 
     /// Collects all assignments in it; functions are not entered.
-    pub(super) fn collect_assignments<'c>(&'c self, found: &mut Vec<&'c VariableAssignment>) {
+    pub(super) fn collect_script_assignments<'c>(
+        &'c self,
+        found: &mut Vec<&'c VariableAssignment>,
+    ) {
         if let Self::Assign { assignments, .. } = self {
             found.extend(assignments);
         }
         for part in self.child_nodes() {
-            part.collect_assignments(found);
+            part.collect_script_assignments(found);
         }
     }
 

@@ -7,7 +7,7 @@ use tree_sitter::Node;
 
 use super::compound::syntax_node_has_token;
 use super::expansion::{
-    WordExpansion, parse_expansion, split_shell_words_with_quotes, word_text_if_no_expansion,
+    ShellWordPieces, parse_word_pieces, split_shell_words_with_quotes, word_text_if_no_expansion,
 };
 use super::script_model::{
     LoopIterations, ParsedShellScript, ScriptNode, ShellFunction, SimpleCommand, VariableAssignment,
@@ -200,7 +200,7 @@ impl<'s> ScriptTreeReader<'s> {
                 at: self.node_byte_offset(node),
                 words: split_shell_words_with_quotes(self.node_text(node))
                     .into_iter()
-                    .map(parse_expansion)
+                    .map(parse_word_pieces)
                     .collect(),
                 substitutions: Vec::new(),
             }),
@@ -233,7 +233,7 @@ impl<'s> ScriptTreeReader<'s> {
                 }
                 "variable_assignment" => assignments.push(self.read_assignment(child)),
                 _ => {
-                    words.push(parse_expansion(self.node_text(child)));
+                    words.push(parse_word_pieces(self.node_text(child)));
                     self.collect_command_substitutions(child, &mut inner);
                 }
             }
@@ -271,8 +271,8 @@ impl<'s> ScriptTreeReader<'s> {
         VariableAssignment {
             name: name.split('[').next().unwrap_or(name).to_owned(),
             value: match is_list {
-                true => WordExpansion::unknown_expansion(),
-                false => parse_expansion(source),
+                true => ShellWordPieces::unknown_expansion(),
+                false => parse_word_pieces(source),
             },
             appends: syntax_node_has_token(node, "+="),
             substitutions: inner,
@@ -425,8 +425,8 @@ impl<'s> ScriptTreeReader<'s> {
 
     fn read_case_statement(&mut self, node: Node<'_>) -> ScriptNode {
         let word = node.child_by_field_name("value");
-        let word = word.map_or(WordExpansion::unknown_expansion(), |word| {
-            parse_expansion(self.node_text(word))
+        let word = word.map_or(ShellWordPieces::unknown_expansion(), |word| {
+            parse_word_pieces(self.node_text(word))
         });
         let mut arms = Vec::new();
         let mut cursor = node.walk();
@@ -477,18 +477,18 @@ fn build_shell_pipeline(mut members: Vec<ScriptNode>) -> ScriptNode {
 }
 
 /// Returns whether a test uses `==`, which is an error to some shells: `[ a == b ]`.
-pub(super) fn uses_bash_only_equality(words: &[WordExpansion]) -> bool {
+pub(super) fn uses_bash_only_equality(words: &[ShellWordPieces]) -> bool {
     words
         .iter()
         .any(|word| word.literal_text().as_deref() == Some("=="))
 }
 
 /// Returns the words between the brackets of a test.
-pub(super) fn words_in_test_brackets(source: &str) -> Vec<WordExpansion> {
+pub(super) fn words_in_test_brackets(source: &str) -> Vec<ShellWordPieces> {
     let inner = source.trim_start_matches('[').trim_end_matches(']');
     split_shell_words_with_quotes(inner)
         .into_iter()
-        .map(parse_expansion)
+        .map(parse_word_pieces)
         .collect()
 }
 

@@ -8,8 +8,8 @@ use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitSt
 use tree_sitter::Node;
 
 use super::called_scripts::join_path_within_root;
-use super::expansion::{WordExpansion, parse_expansion};
-use super::recognise::{RecognisedCommand, recognise_command};
+use super::expansion::{ShellWordPieces, parse_word_pieces};
+use super::recognise::{ScriptCommandRole, classify_script_command};
 use super::script_reader::read_script_with_positions;
 use super::simulation::{self, ScriptExitStatusAnswer, ScriptExitStatusQuestion};
 use super::status_tracer::{ExitStatusTracer, shell_list_statements};
@@ -82,9 +82,9 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     .collect();
                 let texts: Vec<&str> = words.iter().map(String::as_str).collect();
                 let called = texts.first().copied().unwrap_or("");
-                let known = match recognise_command(&texts) {
-                    RecognisedCommand::Idle => false,
-                    RecognisedCommand::Known(kind) => kind != CheckScriptCommandKind::Program,
+                let known = match classify_script_command(&texts) {
+                    ScriptCommandRole::Idle => false,
+                    ScriptCommandRole::Known(kind) => kind != CheckScriptCommandKind::Program,
                     _ => true,
                 };
                 known && command.at != usize::MAX && !self.script.functions.contains_key(called)
@@ -121,9 +121,12 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
 
     /// Returns whether a command of the script prints this file, spelled in the same way.
     pub(super) fn script_prints_file(&self, file: &str) -> bool {
-        let file = parse_expansion(file);
+        let file = parse_word_pieces(file);
         self.script.all_script_commands().iter().any(|command| {
-            let program = command.words.first().and_then(WordExpansion::literal_text);
+            let program = command
+                .words
+                .first()
+                .and_then(ShellWordPieces::literal_text);
             let prints = program.is_some_and(|name| FILE_PRINTERS.contains(&name.as_str()));
             prints && command.words.contains(&file)
         })

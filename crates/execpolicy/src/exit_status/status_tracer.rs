@@ -219,7 +219,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
     }
 
     /// Returns the words that a word with a constant expands to: `$T`, `"${T}"`.
-    pub(super) fn expand_constant_variable(&self, source: &str) -> Option<Vec<CommandWord>> {
+    pub(super) fn expand_constant_shell_variable(&self, source: &str) -> Option<Vec<CommandWord>> {
         let quoted = source
             .strip_prefix('"')
             .and_then(|rest| rest.strip_suffix('"'));
@@ -319,7 +319,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
         match node.kind() {
             "command" => self.follow_exit_status_of_command(node, position),
             "list" => self.visit_and_or_list(node, position),
-            "pipeline" => self.visit_pipeline(node, position),
+            "pipeline" => self.trace_pipeline_exit_statuses(node, position),
             "redirected_statement" => self.visit_redirected_statement(node, position),
             // `!` turns a failure into a success, and `set -e` ignores what it negates.
             "negated_command" => {

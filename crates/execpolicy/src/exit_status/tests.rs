@@ -47,7 +47,7 @@ fn read_by(sh_is_bash: bool, script: &str, files: &[(&str, &str)]) -> Vec<String
         entry: &entry,
         has_program: &|name| !matches!(name, "nosuch" | "rspec"),
     };
-    let reading = analyze_exit_statuses(script, &project);
+    let reading = analyze_exit_status_masking(script, &project);
     let told = reading.commands.into_iter().filter_map(|command| {
         let place = command
             .place

@@ -4,7 +4,7 @@
 use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
 
 use super::CommandStatusContext;
-use super::recognise::{RecognisedCommand, recognise_command};
+use super::recognise::{ScriptCommandRole, classify_script_command};
 use super::status_tracer::ExitStatusTracer;
 use crate::rule_set::basename;
 use crate::shell::CommandWord;
@@ -33,13 +33,13 @@ impl ExitStatusTracer<'_, '_, '_> {
             self.arguments.pop();
             self.call_stack.pop();
         }
-        let kind = match recognise_command(texts) {
-            RecognisedCommand::Known(
+        let kind = match classify_script_command(texts) {
+            ScriptCommandRole::Known(
                 kind @ (CheckScriptCommandKind::Tests(_) | CheckScriptCommandKind::Checker),
             ) => kind,
-            RecognisedCommand::PackageScripts(_)
-            | RecognisedCommand::Make(_)
-            | RecognisedCommand::Just(_) => CheckScriptCommandKind::Tests(None),
+            ScriptCommandRole::PackageScripts(_)
+            | ScriptCommandRole::Make(_)
+            | ScriptCommandRole::Just(_) => CheckScriptCommandKind::Tests(None),
             _ if body.is_some() => return,
             // It is defined in a file that the script sources.
             _ => CheckScriptCommandKind::Program,
@@ -101,8 +101,8 @@ impl ExitStatusTracer<'_, '_, '_> {
         // Whatever the program is, the words after it name the runner.
         let behind = match texts.as_slice() {
             ["-m", _, ..] => rest.get(1..),
-            rest_texts => match recognise_command(rest_texts) {
-                RecognisedCommand::Known(
+            rest_texts => match classify_script_command(rest_texts) {
+                ScriptCommandRole::Known(
                     CheckScriptCommandKind::Tests(_) | CheckScriptCommandKind::Checker,
                 ) => Some(rest),
                 _ => None,

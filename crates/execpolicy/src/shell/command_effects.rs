@@ -7,8 +7,7 @@ use super::stdin::StdinSource;
 use super::word::CommandWord;
 use super::working_dirs::WorkingDirs;
 use super::{
-    CommandAwaitingVerdict, CommandEvaluator, MOST_FILES, ProgramProviderAndHost, downloaded_code,
-    patches,
+    CommandAwaitingVerdict, CommandEvaluator, MOST_FILES, ProgramOrigin, downloaded_code, patches,
 };
 use crate::effects::evaluation::{self as sight, EffectEvalContext, EvaluatedEffects};
 use crate::effects::paths::PathLocation;
@@ -56,11 +55,11 @@ impl CommandEvaluator<'_> {
         self.forbid_changes_to_guarded_files(&judged);
         for spot in &judged.written {
             self.collector
-                .record_file_changed_by_command(&sight::display_path(spot), false);
+                .record_file_command_may_change(&sight::display_path(spot), false);
         }
         for spot in &judged.removed {
             self.collector
-                .record_file_changed_by_command(&sight::display_path(spot), true);
+                .record_file_command_may_change(&sight::display_path(spot), true);
         }
         // Links are kept so that a later command that writes through one is judged by its target.
         if self.links.len() < MOST_FILES {
@@ -106,7 +105,7 @@ impl CommandEvaluator<'_> {
     }
 
     /// Collects what is known about a command beside its words, and queues what it runs.
-    pub(super) fn gather_command_facts(
+    pub(super) fn gather_readability_and_hazards(
         &mut self,
         command: &CommandAwaitingVerdict,
         words: &[CommandWord],
@@ -125,7 +124,7 @@ impl CommandEvaluator<'_> {
         }
         let brought = matches!(
             command.origin,
-            ProgramProviderAndHost::Project | ProgramProviderAndHost::Container
+            ProgramOrigin::Project | ProgramOrigin::Container
         );
         let mut effects = effects::command_effects(program, words, brought);
         // An unquoted expansion that is empty leaves no word at all, so the command is also judged
@@ -136,13 +135,13 @@ impl CommandEvaluator<'_> {
             effects.extend(effects::command_effects(program, &rest, brought));
         }
         match command.origin {
-            ProgramProviderAndHost::Machine => {}
+            ProgramOrigin::Machine => {}
             // A word given to a tool of the project can look like a program's name
             // (`cargo test shutdown`), and a shutdown elsewhere stops no work here.
-            ProgramProviderAndHost::Project | ProgramProviderAndHost::Container => {
+            ProgramOrigin::Project | ProgramOrigin::Container => {
                 drop_effects_named_by_arguments(&mut effects, words)
             }
-            ProgramProviderAndHost::Remote | ProgramProviderAndHost::ContainerScript => effects
+            ProgramOrigin::Remote | ProgramOrigin::ContainerScript => effects
                 .retain(|effect| *effect != CommandEffect::Kind(EffectKind::ShutsDownMachine)),
         }
         // Code on standard input depends on the redirects, which the table of programs does not
@@ -192,7 +191,7 @@ impl CommandEvaluator<'_> {
         let removes = |effect: &CommandEffect| {
             matches!(effect, CommandEffect::File(effects::FileAccess::Remove, _))
         };
-        if command.origin == ProgramProviderAndHost::Container {
+        if command.origin == ProgramOrigin::Container {
             // The project's files may be mounted in the container, so a removal still counts as
             // destroyed data. All other paths are the container's own.
             if effects.iter().any(removes) {
@@ -209,7 +208,7 @@ impl CommandEvaluator<'_> {
             });
         }
         let readable = !effects.contains(&CommandEffect::Kind(EffectKind::UnreadableCode));
-        let contained = command.origin == ProgramProviderAndHost::ContainerScript;
+        let contained = command.origin == ProgramOrigin::ContainerScript;
         let hole = command.placeholder.as_deref();
         // Everything from here on needs the judged effects: tracking of created files, variables
         // that `env` sets, and code that the command spawns.
@@ -240,7 +239,7 @@ impl CommandEvaluator<'_> {
             }
         }
         for run in judged.spawned {
-            self.queue_spawned_code(
+            self.queue_code_run_by_effect(
                 run,
                 &command.stdin,
                 command.depth + 1,
@@ -264,7 +263,7 @@ impl CommandEvaluator<'_> {
         program: &str,
     ) {
         // Paths inside a container name none of the files that are guarded here.
-        if command.origin == ProgramProviderAndHost::Container {
+        if command.origin == ProgramOrigin::Container {
             return;
         }
         let bounds = self.collector.rule_set_in_use().effect_policy();
@@ -273,7 +272,7 @@ impl CommandEvaluator<'_> {
             variables: &self.variables,
             dirs: &command.dirs,
             placeholder: command.placeholder.as_deref(),
-            contained: command.origin == ProgramProviderAndHost::ContainerScript,
+            contained: command.origin == ProgramOrigin::ContainerScript,
         };
         let mut effects = effects::command_effects(program, words, true);
         drop_effects_named_by_arguments(&mut effects, words);

@@ -1,7 +1,7 @@
 //! Detects code that a program downloads and an interpreter runs in the same request, so that
 //! nobody has read it.
 
-use super::nested_code::{NestedCode, nested_code};
+use super::nested_code::{NestedCode, code_run_by_command};
 use super::stdin::StdinSource;
 use super::word::{CommandWord, WordKnowledge};
 use crate::effects::word_expansion::KnownShellVariables;
@@ -41,7 +41,7 @@ pub(super) fn calls_downloader(words: &[CommandWord]) -> bool {
             return !words.iter().any(|word| word.text.starts_with("file:"));
         }
         // One wrapper is taken off in each round, so `sudo env curl` is found as well.
-        words = match nested_code(name, &words, &StdinSource::PlainFile).pop() {
+        words = match code_run_by_command(name, &words, &StdinSource::PlainFile).pop() {
             Some(NestedCode::WordsFrom(at)) => words.split_off(at.min(words.len())),
             Some(NestedCode::Command(words)) => words,
             _ => return false,
@@ -52,7 +52,7 @@ pub(super) fn calls_downloader(words: &[CommandWord]) -> bool {
 
 /// Returns whether a text that stands for code is the output of a downloader: `$(curl …)`, `<(curl
 /// …)`, `` `curl …` ``, or a variable that is set to one of these.
-pub(super) fn is_output_of_download_command(text: &str, names: &KnownShellVariables) -> bool {
+pub(super) fn is_code_from_downloader(text: &str, names: &KnownShellVariables) -> bool {
     let text = text.trim_start();
     begins_with_download_substitution(text)
         || text.starts_with('$')

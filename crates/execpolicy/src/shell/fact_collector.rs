@@ -230,7 +230,7 @@ impl<'r> CommandFactsCollector<'r> {
 
     /// Records a file that is written or removed, so that the caller can check where it really
     /// lies.
-    pub(super) fn record_file_changed_by_command(&mut self, path: &str, removed: bool) {
+    pub(super) fn record_file_command_may_change(&mut self, path: &str, removed: bool) {
         // A name with an expansion, a pattern or a shortened part cannot be looked up on the disk.
         let known = !path.is_empty() && !path.contains(['$', '…', '*', '?', '\0']);
         let touched = FileChangedByCommand {

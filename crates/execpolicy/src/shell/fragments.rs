@@ -212,7 +212,7 @@ impl<'s> ShellFragmentSplitter<'s> {
         // Inside `[[` the operators `&&`, `||` and `(` belong to the test and end no command.
         if self.in_test {
             self.in_test =
-                !(self.at_word_start() && first_word(self.remaining_script_text()) == "]]");
+                !(self.at_word_start() && first_shell_word(self.remaining_script_text()) == "]]");
             return match self.in_test {
                 true => self.push_whole_quotation_or_char(),
                 false => self.copy_bytes_to_pipeline_member("]]".len()),
@@ -281,7 +281,7 @@ impl<'s> ShellFragmentSplitter<'s> {
             self.read_case_pattern();
             return true;
         }
-        let word = first_word(self.remaining_script_text());
+        let word = first_shell_word(self.remaining_script_text());
         match word {
             "for" | "select" => {
                 self.in_loop_head = true;
@@ -300,7 +300,7 @@ impl<'s> ShellFragmentSplitter<'s> {
                 self.at += word.len();
                 let rest = self.remaining_script_text();
                 let blanks = rest.len() - rest.trim_start().len();
-                let name = first_word(rest.trim_start());
+                let name = first_shell_word(rest.trim_start());
                 self.at += blanks + name.len().max(1);
             }
             "coproc" => {
@@ -308,7 +308,7 @@ impl<'s> ShellFragmentSplitter<'s> {
                 // `coproc NAME { ...; }`
                 let rest = self.remaining_script_text().trim_start();
                 let behind = rest
-                    .get(first_word(rest).len()..)
+                    .get(first_shell_word(rest).len()..)
                     .unwrap_or("")
                     .trim_start();
                 if behind.starts_with(['{', '(']) {
@@ -331,7 +331,7 @@ impl<'s> ShellFragmentSplitter<'s> {
         self.at += "case".len();
         self.now.line.push(':');
         while self.at < self.text.len() {
-            if self.at_word_start() && first_word(self.remaining_script_text()) == "in" {
+            if self.at_word_start() && first_shell_word(self.remaining_script_text()) == "in" {
                 self.at += "in".len();
                 break;
             }
@@ -352,7 +352,7 @@ impl<'s> ShellFragmentSplitter<'s> {
             return;
         }
         self.open.pop();
-        if first_word(rest) == "esac" {
+        if first_shell_word(rest) == "esac" {
             self.at += "esac".len();
             return;
         }
@@ -465,7 +465,7 @@ fn char_ends_shell_word(c: char) -> bool {
     c.is_whitespace() || ";|&<>()".contains(c)
 }
 
-fn first_word(text: &str) -> &str {
+fn first_shell_word(text: &str) -> &str {
     let end = text.find(char_ends_shell_word).unwrap_or(text.len());
     text.get(..end).unwrap_or("")
 }

@@ -42,7 +42,7 @@ use crate::self_protection;
 use command_effects::CommandReadabilityAndHazards;
 use fact_collector::{CommandFactsCollector, PromptReasons};
 pub use fact_collector::{FileChangedByCommand, FilesChangedByCommand};
-pub(crate) use nested_code::{NestedCode, nested_code};
+pub(crate) use nested_code::{NestedCode, code_run_by_command};
 pub use parse_cache::ParsedShellScriptCache;
 pub use patches::{
     PatchApplyingCommand, PatchTextSource, PatchTool, patch_commands_in_argv, patches_in_script,
@@ -75,7 +75,7 @@ const MAX_TRIED: usize = 64;
 /// nothing is unresolved; with a prompt or forbidden rule loaded, anything unresolved
 /// makes it at least `Prompt`.
 pub fn evaluate_script(rules: &RuleSet, script: &str) -> ToolRequestFacts {
-    evaluate_parsed_script(
+    evaluate_script_with_cache(
         &ParsedShellScriptCache::default(),
         rules,
         script,
@@ -99,7 +99,7 @@ pub fn evaluate_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolRequestF
 /// Judges a script whose syntax trees may be used again for later questions, and returns the files
 /// that it changes as well. Where those really lie is for the caller to check: this crate reads no
 /// files.
-pub fn evaluate_parsed_script(
+pub fn evaluate_script_with_cache(
     scripts: &ParsedShellScriptCache,
     rules: &RuleSet,
     script: &str,
@@ -112,12 +112,12 @@ pub fn evaluate_parsed_script(
         StdinSource::Interactive,
         0,
         &start.0,
-        ProgramProviderAndHost::Machine,
+        ProgramOrigin::Machine,
     );
     judge.finish_facts_and_touched_files()
 }
 
-/// Judges a command given as words, as [`evaluate_parsed_script`] judges a script.
+/// Judges a command given as words, as [`evaluate_script_with_cache`] judges a script.
 pub fn evaluate_argv_with_script_cache<S: AsRef<str>>(
     scripts: &ParsedShellScriptCache,
     rules: &RuleSet,
@@ -181,12 +181,12 @@ struct CommandAwaitingVerdict {
     sure: bool,
     dirs: WorkingDirs,
     placeholder: Option<Rc<WordPlaceholderAndValues>>,
-    origin: ProgramProviderAndHost,
+    origin: ProgramOrigin,
 }
 
 /// Who provides the program of a command, and where it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum ProgramProviderAndHost {
+enum ProgramOrigin {
     /// This machine.
     Machine,
     /// The project, or a package registry.
@@ -209,7 +209,7 @@ struct CommandEvaluator<'r> {
     commands: usize,
     /// Scripts read already, each with its standard input. Without this, a shell that is fed
     /// itself would double the work with every level.
-    scripts_read: HashSet<(String, StdinSource, ProgramProviderAndHost)>,
+    scripts_read: HashSet<(String, StdinSource, ProgramOrigin)>,
     roots: ProjectAndHomeFolders,
     variables: KnownShellVariables,
     functions: HashSet<String>,
@@ -265,7 +265,7 @@ impl<'r> CommandEvaluator<'r> {
             sure: true,
             dirs: start.0.clone(),
             placeholder: None,
-            origin: ProgramProviderAndHost::Machine,
+            origin: ProgramOrigin::Machine,
         });
     }
 
@@ -354,7 +354,7 @@ impl<'r> CommandEvaluator<'r> {
         feed: StdinSource,
         depth: u16,
         dirs: &WorkingDirs,
-        kind: ProgramProviderAndHost,
+        kind: ProgramOrigin,
     ) {
         // The queue is worked breadth first, so an earlier reading of the same script was no
         // deeper and has found all that this one could.
@@ -401,7 +401,7 @@ impl<'r> CommandEvaluator<'r> {
         script: syntax_walk::ShellScriptContents,
         depth: u16,
         dirs: &WorkingDirs,
-        kind: ProgramProviderAndHost,
+        kind: ProgramOrigin,
     ) {
         self.functions.extend(script.functions);
         self.arithmetic_injections
@@ -431,7 +431,7 @@ impl<'r> CommandEvaluator<'r> {
                 self.call_arguments.push(words.to_vec());
             }
         }
-        let contained = kind == ProgramProviderAndHost::ContainerScript;
+        let contained = kind == ProgramOrigin::ContainerScript;
         let redirected = script.redirected.into_iter();
         self.redirected
             .extend(redirected.map(|redirected| (redirected, contained)));
@@ -449,7 +449,7 @@ impl<'r> CommandEvaluator<'r> {
                 placeholder: None,
                 // A script is read as it stands, whoever brings it.
                 origin: match kind {
-                    ProgramProviderAndHost::Project => ProgramProviderAndHost::Machine,
+                    ProgramOrigin::Project => ProgramOrigin::Machine,
                     kind => kind,
                 },
             });
@@ -465,7 +465,7 @@ impl<'r> CommandEvaluator<'r> {
         known: &HashMap<Vec<CommandWord>, syntax_walk::ParsedScriptCommand>,
         feed: &StdinSource,
         depth: u16,
-        (dirs, kind): (&WorkingDirs, ProgramProviderAndHost),
+        (dirs, kind): (&WorkingDirs, ProgramOrigin),
     ) {
         // Folders and downloads carry over from one piece to the next, as they would in the
         // script.
@@ -527,7 +527,7 @@ impl<'r> CommandEvaluator<'r> {
         feed: StdinSource,
         depth: u16,
         dirs: &WorkingDirs,
-        kind: ProgramProviderAndHost,
+        kind: ProgramOrigin,
     ) -> syntax_walk::ShellScriptContents {
         // Substitutions run even where the command around them is not understood.
         for text in member.substitution_scripts() {
@@ -597,7 +597,7 @@ impl<'r> CommandEvaluator<'r> {
     ) {
         let judged = self.evaluate_and_record_effects(effects, dirs, None, contained);
         self.write_then_run
-            .record_script_written_files(&judged, fetched);
+            .record_redirect_or_patch_files(&judged, fetched);
         if self.decides_unmatched_by_effect()
             && let Some(why) = judged.prompt_reason
         {
@@ -624,13 +624,14 @@ impl<'r> CommandEvaluator<'r> {
                 .record_shell_variable_value(name, Some(word.clone()));
         }
         match dangerous_variables::hazard_of_setting_variable(name, value) {
-            Some(dangerous_variables::EnvVariableHazard::Runs(run)) => self.queue_spawned_code(
-                run,
-                &StdinSource::PlainFile,
-                depth + 1,
-                (dirs, ProgramProviderAndHost::Machine),
-                None,
-            ),
+            Some(dangerous_variables::EnvVariableHazard::Runs(run)) => self
+                .queue_code_run_by_effect(
+                    run,
+                    &StdinSource::PlainFile,
+                    depth + 1,
+                    (dirs, ProgramOrigin::Machine),
+                    None,
+                ),
             Some(dangerous_variables::EnvVariableHazard::Prompts(why))
                 if self.decides_unmatched_by_effect() =>
             {
@@ -642,12 +643,12 @@ impl<'r> CommandEvaluator<'r> {
     }
 
     /// Queues the code that an effect runs.
-    fn queue_spawned_code(
+    fn queue_code_run_by_effect(
         &mut self,
         run: NestedCommandOrCode,
         feed: &StdinSource,
         depth: u16,
-        (dirs, kind): (&WorkingDirs, ProgramProviderAndHost),
+        (dirs, kind): (&WorkingDirs, ProgramOrigin),
         hole: Option<Rc<WordPlaceholderAndValues>>,
     ) {
         let (words, kind) = match run {
@@ -667,17 +668,15 @@ impl<'r> CommandEvaluator<'r> {
             // It was read together with the command that it is fed to.
             NestedCommandOrCode::StdinCode(_) => return,
             // A command that a tool of the project starts is an ordinary command again.
-            NestedCommandOrCode::Command(words) if kind == ProgramProviderAndHost::Project => {
-                (words, ProgramProviderAndHost::Machine)
+            NestedCommandOrCode::Command(words) if kind == ProgramOrigin::Project => {
+                (words, ProgramOrigin::Machine)
             }
             NestedCommandOrCode::Command(words) => (words, kind),
-            NestedCommandOrCode::ProjectTool(words) if kind == ProgramProviderAndHost::Machine => {
-                (words, ProgramProviderAndHost::Project)
+            NestedCommandOrCode::ProjectTool(words) if kind == ProgramOrigin::Machine => {
+                (words, ProgramOrigin::Project)
             }
             NestedCommandOrCode::ProjectTool(words) => (words, kind),
-            NestedCommandOrCode::ContainerCommand(words) => {
-                (words, ProgramProviderAndHost::Container)
-            }
+            NestedCommandOrCode::ContainerCommand(words) => (words, ProgramOrigin::Container),
         };
         self.queue_command_to_evaluate(CommandAwaitingVerdict {
             words: words.into(),
@@ -692,7 +691,7 @@ impl<'r> CommandEvaluator<'r> {
     }
 
     /// Returns the words as the shell expands them, as far as that can be told.
-    fn resolve_words<'w>(
+    fn expand_words_like_shell<'w>(
         &self,
         words: &'w [CommandWord],
         hole: Option<&WordPlaceholderAndValues>,
@@ -726,7 +725,7 @@ impl<'r> CommandEvaluator<'r> {
                 self.collector.note_unresolved_command_part(&first.text);
                 self.collector.add_unknown_program_to_verdict(words);
                 if self.policy_asks_about_hazards()
-                    && downloaded_code::is_output_of_download_command(&first.text, &self.variables)
+                    && downloaded_code::is_code_from_downloader(&first.text, &self.variables)
                 {
                     self.collector
                         .record_prompt_for_risky_command(words, downloaded_code::DOWNLOAD_HAZARD);
@@ -741,20 +740,20 @@ impl<'r> CommandEvaluator<'r> {
         };
         // Rules match the words as written. Effects are judged by the words as the shell expands
         // them.
-        let settled = self.resolve_words(words, command.placeholder.as_deref());
+        let settled = self.expand_words_like_shell(words, command.placeholder.as_deref());
         let facts = match command.sure {
-            true => self.gather_command_facts(command, &settled, program),
+            true => self.gather_readability_and_hazards(command, &settled, program),
             false => CommandReadabilityAndHazards::default(),
         };
         if !command.sure {
             self.assess_possible_command(command, &settled, program);
         }
-        let inner = nested_code::nested_code(basename(program), words, &command.stdin);
+        let inner = nested_code::code_run_by_command(basename(program), words, &command.stdin);
         let asks = PromptReasons {
             effects: facts.prompt_reason.as_deref(),
             hazard: facts
                 .hazard
-                .or_else(|| self.download_hazard(command, &inner)),
+                .or_else(|| self.hazard_of_downloaded_code(command, &inner)),
         };
         self.collector
             .add_command_to_verdict(words, program, command.sure, asks);
@@ -779,8 +778,8 @@ impl<'r> CommandEvaluator<'r> {
                 .first()
                 .and_then(CommandWord::as_program_name)
                 .unwrap_or("");
-            let inner = nested_code::nested_code(basename(program), &words, &command.stdin);
-            if let Some(why) = self.download_hazard(&command, &inner) {
+            let inner = nested_code::code_run_by_command(basename(program), &words, &command.stdin);
+            if let Some(why) = self.hazard_of_downloaded_code(&command, &inner) {
                 self.collector.record_prompt_for_risky_command(&words, why);
             }
             self.queue_nested_code(&command, &words, inner, facts.readable);
@@ -849,7 +848,7 @@ impl<'r> CommandEvaluator<'r> {
     }
 
     /// Returns why a person is asked if code that a command runs comes from the network.
-    fn download_hazard(
+    fn hazard_of_downloaded_code(
         &self,
         command: &CommandAwaitingVerdict,
         inner: &[NestedCode],
@@ -862,7 +861,7 @@ impl<'r> CommandEvaluator<'r> {
             NestedCode::Downloaded(_) => true,
             NestedCode::Unreadable(text) if added(text) => true,
             NestedCode::Code(text) | NestedCode::Unreadable(text) => {
-                downloaded_code::is_output_of_download_command(text, &self.variables)
+                downloaded_code::is_code_from_downloader(text, &self.variables)
             }
             NestedCode::Script { text, sure: false } => added(text),
             _ => false,
@@ -996,11 +995,9 @@ impl<'r> CommandEvaluator<'r> {
                 // For a script in a container only the system is separate; files of the project
                 // may be shared.
                 let kind = match command.origin {
-                    ProgramProviderAndHost::Container => ProgramProviderAndHost::ContainerScript,
-                    ProgramProviderAndHost::Machine
-                        if nested_code::runs_on_other_machine(words) =>
-                    {
-                        ProgramProviderAndHost::Remote
+                    ProgramOrigin::Container => ProgramOrigin::ContainerScript,
+                    ProgramOrigin::Machine if nested_code::runs_on_other_machine(words) => {
+                        ProgramOrigin::Remote
                     }
                     kind => kind,
                 };

@@ -42,7 +42,7 @@ pub(crate) enum NestedCode {
 }
 
 /// Returns the code that the command `words`, whose program is `name`, runs.
-pub(crate) fn nested_code(
+pub(crate) fn code_run_by_command(
     name: &str,
     words: &[CommandWord],
     feed: &StdinSource,
@@ -608,7 +608,9 @@ fn interpreter_code(
     }
     // Neither code nor a file is named, so the program comes from standard input.
     match feed {
-        StdinSource::Interactive if words.iter().any(is_information_option) => Vec::new(),
+        StdinSource::Interactive if words.iter().any(option_prevents_interactive_mode) => {
+            Vec::new()
+        }
         StdinSource::Interactive => vec![NestedCode::Interactive],
         StdinSource::PlainFile => Vec::new(),
         StdinSource::Text { text, .. } => vec![NestedCode::Code(text.to_string())],
@@ -622,7 +624,7 @@ fn interpreter_code(
 }
 
 /// Returns whether with this option an interpreter does something other than read what is typed.
-fn is_information_option(word: &CommandWord) -> bool {
+fn option_prevents_interactive_mode(word: &CommandWord) -> bool {
     word.as_literal().is_some_and(|text| {
         matches!(
             text,

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use super::nested_code::{NestedCode, nested_code};
+use super::nested_code::{NestedCode, code_run_by_command};
 use super::parse_cache::ParsedShellScriptCache;
 use super::stdin::StdinSource;
 use super::word::CommandWord;
@@ -107,14 +107,14 @@ impl PatchCommandContext<'_> {
     /// Returns the folders in which it can work, the likeliest first: a `cd` usually succeeds.
     fn patch_folders_by_likelihood(&self) -> Vec<Option<String>> {
         let mut folders: Vec<(usize, Option<String>)> =
-            self.dirs.iter().map(folder_and_cd_count).collect();
+            self.dirs.iter().map(cd_step_count_and_folder).collect();
         folders.sort_by_key(|(steps, _)| std::cmp::Reverse(*steps));
         folders.into_iter().map(|(_, folder)| folder).collect()
     }
 }
 
 /// Returns how many `cd` steps lead to a folder, and its name.
-fn folder_and_cd_count(dir: &WorkingDir) -> (usize, Option<String>) {
+fn cd_step_count_and_folder(dir: &WorkingDir) -> (usize, Option<String>) {
     let mut steps = Vec::new();
     let mut at = dir;
     while let Some(step) = at {
@@ -309,7 +309,10 @@ fn collect_patches_in_command(
         "cd" | "pushd" | "popd" | "echo" | "pwd" | "true" | "set" | ":" => {}
         _ => {
             let mut inner_one = false;
-            for inner in nested_code(program, words, feed).into_iter().take(8) {
+            for inner in code_run_by_command(program, words, feed)
+                .into_iter()
+                .take(8)
+            {
                 inner_one = true;
                 match inner {
                     NestedCode::Script { text, sure: true } if depth > 0 && !*anything => {

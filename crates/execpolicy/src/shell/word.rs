@@ -97,7 +97,7 @@ impl CommandWord {
     }
 
     /// Returns the part before this byte.
-    pub(crate) fn word_before_byte(&self, at: usize) -> Self {
+    pub(crate) fn word_prefix_before_byte(&self, at: usize) -> Self {
         let text = self.text.get(..at).unwrap_or(&self.text).to_owned();
         let known = match self.literal_len >= text.len() {
             true => WordKnowledge::Literal,

@@ -107,7 +107,7 @@ pub(crate) fn working_dirs_after_cd(
 ) -> Option<WorkingDirs> {
     // `command -v cd` only prints what `cd` is. Its option ends the prefixes, so it is no `cd`
     // here.
-    let words = skip_command_prefix_words(words, &["builtin", "command"]);
+    let words = skip_builtin_prefix_words(words, &["builtin", "command"]);
     match words.split_first()? {
         (name, rest) if name.as_literal() == Some("eval") => dirs_after_eval(rest, now, all),
         _ => dirs_after_cd(words, now, all),
@@ -115,7 +115,7 @@ pub(crate) fn working_dirs_after_cd(
 }
 
 /// Returns the words after prefixes that only say how the next word is looked up.
-fn skip_command_prefix_words<'w>(words: &'w [CommandWord], names: &[&str]) -> &'w [CommandWord] {
+fn skip_builtin_prefix_words<'w>(words: &'w [CommandWord], names: &[&str]) -> &'w [CommandWord] {
     let is = |word: &CommandWord| word.as_literal().is_some_and(|text| names.contains(&text));
     let count = words.iter().take_while(|word| is(word)).count();
     words.get(count..).unwrap_or(&[])
@@ -161,7 +161,7 @@ fn dirs_after_eval(
         .collect();
     if !text.contains([';', '&', '|', '\n', '(', ')', '$', '`', '*', '?', '{']) {
         return dirs_after_cd(
-            skip_command_prefix_words(&words, &["builtin", "command", "eval"]),
+            skip_builtin_prefix_words(&words, &["builtin", "command", "eval"]),
             now,
             all,
         );

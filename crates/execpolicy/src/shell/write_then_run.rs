@@ -33,7 +33,11 @@ pub(super) struct WriteThenRunTracker {
 impl WriteThenRunTracker {
     /// Records the files that a redirect or a patch writes. `fetched`: their content comes from
     /// the network.
-    pub(super) fn record_script_written_files(&mut self, judged: &EvaluatedEffects, fetched: bool) {
+    pub(super) fn record_redirect_or_patch_files(
+        &mut self,
+        judged: &EvaluatedEffects,
+        fetched: bool,
+    ) {
         add_new_paths_up_to_limit(&mut self.files, &judged.written_files);
         if fetched {
             add_new_paths_up_to_limit(&mut self.fetched, &judged.written_files);
@@ -101,7 +105,7 @@ impl WriteThenRunTracker {
             }
             // Files that were made in a copied folder lie in the copy as well.
             for (from, to) in &judged.copied {
-                let within = |file: &ResolvedPath| file.resolve_path_alias(from, to);
+                let within = |file: &ResolvedPath| file.path_with_alias_replaced(from, to);
                 let moved: Vec<ResolvedPath> = self.files.iter().filter_map(within).collect();
                 add_new_paths_up_to_limit(&mut self.files, &moved);
                 let moved: Vec<ResolvedPath> = self.fetched.iter().filter_map(within).collect();
@@ -112,7 +116,7 @@ impl WriteThenRunTracker {
 
     /// Returns whether a path can be one of these files or lie in one of these folders.
     fn may_be_made_by_script(&self, spot: &ResolvedPath) -> bool {
-        let below = |folder: &ResolvedPath| spot.resolve_path_alias(folder, folder).is_some();
+        let below = |folder: &ResolvedPath| spot.path_with_alias_replaced(folder, folder).is_some();
         self.files.iter().any(|file| may_be_same_path(file, spot)) || self.folders.iter().any(below)
     }
 

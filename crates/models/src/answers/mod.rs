@@ -48,7 +48,7 @@ pub struct ParsedModelJson<'a> {
 /// let answer = parse_model_answer(said, wanted)?;
 /// assert!(answer.answer_repeats_request_number());
 /// assert_eq!(answer.enum_field_value("verdict", words), Ok(true));
-/// assert_eq!(answer.thousandths_field("confidence"), Ok(900));
+/// assert_eq!(answer.answer_thousandths_field("confidence"), Ok(900));
 ///
 /// let said = "{\"verdict\": \"not blocked\"}";
 /// assert_eq!(parse_model_answer(said, wanted)?.enum_field_value("verdict", words), Err(UnreadableAnswerCause::UnknownWord("verdict")));
@@ -108,7 +108,10 @@ impl<'a> ParsedModelJson<'a> {
     ///
     /// # Errors
     /// It is missing, cut, out of range, or no number (neither `true` nor NaN is one).
-    pub fn thousandths_field(&self, key: &'static str) -> Result<u16, UnreadableAnswerCause> {
+    pub fn answer_thousandths_field(
+        &self,
+        key: &'static str,
+    ) -> Result<u16, UnreadableAnswerCause> {
         match self.raw_model_answer_field(key)? {
             None => Err(UnreadableAnswerCause::Missing(key)),
             Some(JsonFieldContent::Cut(_)) => Err(UnreadableAnswerCause::Cut(key)),
@@ -130,7 +133,7 @@ impl<'a> ParsedModelJson<'a> {
     ///
     /// # Errors
     /// It is cut, nested too deep, or no object.
-    pub fn object_field(
+    pub fn object_valued_field(
         &self,
         key: &'static str,
     ) -> Result<Option<Map<String, Value>>, UnreadableAnswerCause> {

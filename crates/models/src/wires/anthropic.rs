@@ -122,7 +122,7 @@ pub(super) fn apply_stream_event(
     match text("/type").unwrap_or_default() {
         "message_start" => {
             if let Some(usage) = event.pointer("/message/usage") {
-                record_reply_usage(draft, usage);
+                fill_anthropic_token_usage(draft, usage);
             }
         }
         "content_block_start" => match text("/content_block/type") {
@@ -191,7 +191,7 @@ pub(super) fn apply_stream_event(
         },
         "message_delta" => {
             if let Some(usage) = event.get("usage") {
-                record_reply_usage(draft, usage);
+                fill_anthropic_token_usage(draft, usage);
             }
             if let Some(reason) = text("/delta/stop_reason") {
                 draft.ended = Some(match reason {
@@ -227,7 +227,7 @@ pub(super) fn apply_stream_event(
 
 /// Records token use. The start event reports input and the last one output; some gateways report
 /// everything at the end.
-fn record_reply_usage(draft: &mut PartialReply, usage: &Value) {
+fn fill_anthropic_token_usage(draft: &mut PartialReply, usage: &Value) {
     let count = |field: &mut Option<u64>, pointer: &str| {
         if let Some(tokens) = usage_token_count(usage, pointer) {
             *field = Some(tokens);

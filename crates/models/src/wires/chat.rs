@@ -6,7 +6,7 @@ use super::partial_reply::{PartialReply, usage_from_inclusive_totals, usage_toke
 use super::thought_blocks::{self, ReplyBlock};
 use super::{
     JsonObjectBuilder, ModelAnswerDecodeError, ProviderWireDialect, call_arguments_for_provider,
-    find_provider_error_text, system_prompt_with_schema, tool_result_text,
+    find_provider_error_text, system_prompt_with_schema, tool_result_text_marking_failure,
 };
 use crate::{ChatMessage, FinishReason, ModelRequest};
 
@@ -97,7 +97,7 @@ fn chat_api_message_json(message: &ChatMessage, dialect: ProviderWireDialect) ->
         ChatMessage::ToolResult {
             call, text, failed, ..
         } => {
-            json!({ "role": "tool", "tool_call_id": call, "content": tool_result_text(text, *failed) })
+            json!({ "role": "tool", "tool_call_id": call, "content": tool_result_text_marking_failure(text, *failed) })
         }
     }
 }
@@ -125,7 +125,7 @@ pub(super) fn apply_chat_stream_event(
         });
     }
     if let Some(usage) = event.get("usage").filter(|usage| usage.is_object()) {
-        record_reply_usage(draft, usage);
+        fill_chat_token_usage(draft, usage);
     }
     let delta = choice.get("delta").unwrap_or(&Value::Null);
     match delta.get("content") {
@@ -143,7 +143,7 @@ pub(super) fn apply_chat_stream_event(
     if draft.keeps_thoughts
         && let Some(text) = delta.get("reasoning_content").and_then(Value::as_str)
     {
-        if !draft.has_model_reply_block(THOUGHTS_KEY) {
+        if !draft.has_block_with_key(THOUGHTS_KEY) {
             draft.begin_model_reply_block(
                 THOUGHTS_KEY,
                 ReplyBlock::Thought(Value::String(String::new())),
@@ -206,7 +206,7 @@ fn apply_call_delta(draft: &mut PartialReply, piece: &Value) -> Result<(), Model
     Ok(())
 }
 
-fn record_reply_usage(draft: &mut PartialReply, usage: &Value) {
+fn fill_chat_token_usage(draft: &mut PartialReply, usage: &Value) {
     let (input, output) = (
         usage_token_count(usage, "/prompt_tokens"),
         usage_token_count(usage, "/completion_tokens"),

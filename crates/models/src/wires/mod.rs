@@ -12,7 +12,7 @@ mod thought_blocks;
 
 use serde_json::Value;
 
-use crate::{ModelReply, ModelRequest, OutputSchema, RequestedToolCall};
+use crate::{ModelReply, ModelRequest, RequestedToolCall, StructuredAnswerSchema};
 use json_object::JsonObjectBuilder;
 use partial_reply::PartialReply;
 use sse::SseParser;
@@ -203,7 +203,7 @@ fn call_arguments_for_provider(call: &RequestedToolCall) -> Value {
 }
 
 /// Returns the result of a call where the wire cannot say whether it failed.
-fn tool_result_text(text: &str, failed: bool) -> String {
+fn tool_result_text_marking_failure(text: &str, failed: bool) -> String {
     if failed {
         format!("[the call failed]\n{text}")
     } else {
@@ -212,7 +212,7 @@ fn tool_result_text(text: &str, failed: bool) -> String {
 }
 
 /// Returns the instructions with the schema in words, where the provider cannot enforce it.
-fn system_prompt_with_schema(system: &str, shape: &OutputSchema) -> String {
+fn system_prompt_with_schema(system: &str, shape: &StructuredAnswerSchema) -> String {
     let gap = if system.is_empty() { "" } else { "\n\n" };
     format!(
         "{system}{gap}Answer with one JSON object and nothing else. It must fit this JSON Schema:\n{}",

@@ -118,7 +118,7 @@ impl PartialReply {
     }
 
     /// Returns whether a part has been begun under this key.
-    pub(super) fn has_model_reply_block(&self, key: &str) -> bool {
+    pub(super) fn has_block_with_key(&self, key: &str) -> bool {
         self.blocks.iter().any(|(own, _)| own == key)
     }
 

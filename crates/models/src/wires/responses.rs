@@ -6,7 +6,7 @@ use super::partial_reply::{PartialReply, usage_from_inclusive_totals, usage_toke
 use super::thought_blocks::{ReplyBlock, ResentReplyPart, reply_parts_to_resend};
 use super::{
     JsonObjectBuilder, ModelAnswerDecodeError, call_arguments_for_provider,
-    find_provider_error_text, tool_result_text,
+    find_provider_error_text, tool_result_text_marking_failure,
 };
 use crate::{ChatMessage, FinishReason, ModelRequest};
 
@@ -83,7 +83,7 @@ fn responses_api_items(message: &ChatMessage) -> Vec<Value> {
         ChatMessage::ToolResult {
             call, text, failed, ..
         } => vec![json!({
-            "type": "function_call_output", "call_id": call, "output": tool_result_text(text, *failed),
+            "type": "function_call_output", "call_id": call, "output": tool_result_text_marking_failure(text, *failed),
         })],
     }
 }
@@ -152,7 +152,7 @@ fn apply_responses_api_output_item(
         "reasoning" => {
             // The id is left out: the provider would look for it among stored items, and none are
             // stored.
-            if !draft.has_model_reply_block(at)
+            if !draft.has_block_with_key(at)
                 && let Some(sealed) = item.get("encrypted_content").filter(|it| it.is_string())
             {
                 let summary = item.get("summary").cloned().unwrap_or_else(|| json!([]));

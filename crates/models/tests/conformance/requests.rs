@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use checkrein_models::{
-    ChatMessage, LanguageModel, ModelReply, ModelRequest, OutputSchema, RemoteModel,
-    RequestedToolCall, ToolDefinition, block_on,
+    ChatMessage, LanguageModel, ModelReply, ModelRequest, RemoteModel, RequestedToolCall,
+    StructuredAnswerSchema, ToolDefinition, block_on,
 };
 use serde_json::{Value, json};
 
@@ -61,7 +61,7 @@ fn schema(properties: &[&str]) -> Value {
 fn the_schema_of_an_answer_is_on_the_wire() {
     let wanted = schema(&["verdict"]);
     let request = ModelRequest {
-        output_schema: Some(OutputSchema {
+        output_schema: Some(StructuredAnswerSchema {
             name: "verdict",
             schema: Arc::new(wanted.clone()),
         }),
@@ -111,7 +111,7 @@ fn who_knows_no_schemas_is_told_in_words() {
     ];
     let model = RemoteModel::new("groq/m", &environment.into(), LIMITS).unwrap();
     let request = ModelRequest {
-        output_schema: Some(OutputSchema {
+        output_schema: Some(StructuredAnswerSchema {
             name: "verdict",
             schema: Arc::new(schema(&["verdict"])),
         }),

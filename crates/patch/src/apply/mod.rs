@@ -99,7 +99,7 @@ fn apply_patch_plan_observed(
     let staging = || -> io::Result<()> {
         // Written before the first staged file, so that recovery knows which files to remove.
         journal.write_journal_durably(memory, ops)?;
-        write_staged_files(plan, disk, &journal, &staged, ops)?;
+        create_staged_files(plan, disk, &journal, &staged, ops)?;
         // The last check before the decision. What changes after it is found file by file when
         // rolling forward.
         ensure_tree_matches_plan(plan, disk)
@@ -114,10 +114,10 @@ fn apply_patch_plan_observed(
     if let Err(error) = journal.write_journal_durably(memory, ops) {
         // The error may have come before or after the rename. Recovery reads the journal and
         // decides by what it finds.
-        return Err(unfinished_patch_error(error));
+        return Err(half_applied_patch_error(error));
     }
     let left_alone =
-        roll_patch_forward(&journal, disk, memory, ops).map_err(unfinished_patch_error)?;
+        roll_patch_forward(&journal, disk, memory, ops).map_err(half_applied_patch_error)?;
     match left_alone.is_empty() {
         true => Ok(()),
         false => Err(PatchApplyError::Overtaken(left_alone.join(", "))),
@@ -128,7 +128,7 @@ fn patch_left_tree_untouched_error(error: io::Error) -> PatchApplyError {
     PatchApplyError::Untouched(error.to_string())
 }
 
-fn unfinished_patch_error(error: io::Error) -> PatchApplyError {
+fn half_applied_patch_error(error: io::Error) -> PatchApplyError {
     PatchApplyError::Unfinished(error.to_string())
 }
 
@@ -225,7 +225,7 @@ fn nearest_existing_folder(path: &PathBelowRoot, disk: &DiskTree) -> io::Result<
     Ok(PathBelowRoot::tree_root_path())
 }
 
-fn write_staged_files(
+fn create_staged_files(
     plan: &PatchPlan,
     disk: &DiskTree,
     journal: &PatchApplyJournal,
@@ -237,7 +237,7 @@ fn write_staged_files(
             continue;
         };
         ops.call_hook_before_disk_operation("create a staged file");
-        let file = disk.root_folder().create_file(
+        let file = disk.root_folder().create_empty_file(
             &staged,
             content.permissions_from.as_ref(),
             content.executable,

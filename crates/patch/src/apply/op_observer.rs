@@ -13,7 +13,7 @@ impl<'o> PatchStepObserver<'o> {
     }
 
     #[cfg(test)]
-    pub(super) fn with_file_operation_callback(by: &'o dyn Fn(&'static str)) -> Self {
+    pub(super) fn new_with_file_op_callback(by: &'o dyn Fn(&'static str)) -> Self {
         PatchStepObserver(by)
     }
 

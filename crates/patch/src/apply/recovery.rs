@@ -7,7 +7,7 @@ use std::path::Path;
 use super::journal::{JournalReadResult, PatchApplyJournal, PatchApplyPhase, PatchJournalEntry};
 use super::op_observer::PatchStepObserver;
 use super::{
-    PatchApplyError, file_digest, patch_left_tree_untouched_error, unfinished_patch_error,
+    PatchApplyError, file_digest, half_applied_patch_error, patch_left_tree_untouched_error,
 };
 use crate::disk::DiskTree;
 use crate::file_tree::FileTreeNode;
@@ -56,8 +56,8 @@ pub(super) fn recover_patch_journal(
             Ok(PatchRecoveryOutcome::RolledBack)
         }
         PatchApplyPhase::Decided => {
-            let left_alone =
-                roll_patch_forward(&journal, disk, memory, ops).map_err(unfinished_patch_error)?;
+            let left_alone = roll_patch_forward(&journal, disk, memory, ops)
+                .map_err(half_applied_patch_error)?;
             Ok(PatchRecoveryOutcome::Finished { left_alone })
         }
     }
@@ -147,7 +147,7 @@ fn finish_journaled_file(
     };
     // The new content counts, too: a rename onto it changes nothing and removes the staged file.
     if now == Some(act.before) || now == Some(Some(after)) {
-        let put = create_folders(path, disk, ops, folders).and_then(|()| {
+        let put = create_missing_parent_folders(path, disk, ops, folders).and_then(|()| {
             ops.call_hook_before_disk_operation("rename a staged file");
             disk.root_folder().rename_file(&staged, path)
         });
@@ -190,7 +190,7 @@ fn is_obstruction_error(error: &io::Error) -> bool {
     )
 }
 
-fn create_folders(
+fn create_missing_parent_folders(
     path: &PathBelowRoot,
     disk: &DiskTree,
     ops: &PatchStepObserver<'_>,

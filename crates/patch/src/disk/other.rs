@@ -88,7 +88,7 @@ impl PatchRootFolder {
     }
 
     /// Creates a new file; fails if it exists. Permissions are inherited from the folder here.
-    pub(crate) fn create_file(
+    pub(crate) fn create_empty_file(
         &self,
         path: &PathBelowRoot,
         _like: Option<&PathBelowRoot>,

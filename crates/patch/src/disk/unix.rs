@@ -97,7 +97,7 @@ impl PatchRootFolder {
     }
 
     /// Creates a new file with the permissions of `like`; fails if it exists.
-    pub(crate) fn create_file(
+    pub(crate) fn create_empty_file(
         &self,
         path: &PathBelowRoot,
         like: Option<&PathBelowRoot>,

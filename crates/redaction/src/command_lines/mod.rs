@@ -11,7 +11,7 @@ use std::ops::Range;
 use program_secrets::{
     ProgramSecretOption, SecretArgumentPosition, known_program_name, may_word_part_be_secret,
 };
-use shell_words::{CommandConnection, ShellCommand, ShellWord, for_each_shell_command};
+use shell_words::{LinkToPreviousCommand, ShellCommand, ShellWord, for_each_shell_command};
 
 use crate::redaction_marks;
 use crate::rules::PROGRAMS;
@@ -35,7 +35,7 @@ pub(crate) enum QuotedWordsReadAsScripts {
 }
 
 /// Returns the text without the passwords of its command lines; `None` if it has none.
-pub(crate) fn redact_command_lines(
+pub(crate) fn redact_command_line_passwords(
     text: &[u8],
     quoted: QuotedWordsReadAsScripts,
     told: &mut dyn FnMut(&[u8]),
@@ -131,23 +131,29 @@ fn find_command_line_secrets(
             }
             // `echo SECRET | program --password-stdin`: the secret is in the command before.
             if let Some(before) = &before
-                && command.start == CommandConnection::Pipe
+                && command.start == LinkToPreviousCommand::Pipe
             {
                 add(
                     &before.words,
-                    keep_possibly_secret_word_parts(&before.words, echoed_words(&before.words)),
+                    keep_possibly_secret_word_parts(
+                        &before.words,
+                        echoed_word_positions(&before.words),
+                    ),
                 );
             }
         }
         // `program --pass-file <(echo SECRET)`: here the secret is in the command after.
-        if command.start == CommandConnection::Substitution
+        if command.start == LinkToPreviousCommand::Substitution
             && before
                 .as_ref()
                 .is_some_and(|before| reads_secret_file(&before.words))
         {
             add(
                 &command.words,
-                keep_possibly_secret_word_parts(&command.words, echoed_words(&command.words)),
+                keep_possibly_secret_word_parts(
+                    &command.words,
+                    echoed_word_positions(&command.words),
+                ),
             );
         }
         before = Some(command);
@@ -159,13 +165,17 @@ fn find_command_line_secrets(
 fn argument_secrets(words: &[ShellWord]) -> Vec<SecretArgumentPosition> {
     let mut found = Vec::new();
     for (nth, program) in programs_with_secret_arguments(words) {
-        program.collect_secret_arguments(program_argument_words(words, nth), nth + 1, &mut found);
+        program.collect_secret_arguments(
+            words_up_to_argument_limit(words, nth),
+            nth + 1,
+            &mut found,
+        );
     }
     keep_possibly_secret_word_parts(words, found)
 }
 
 /// Returns the words up to the bound for the arguments of the program at this index.
-fn program_argument_words(words: &[ShellWord], program: usize) -> &[ShellWord] {
+fn words_up_to_argument_limit(words: &[ShellWord], program: usize) -> &[ShellWord] {
     let end = words.len().min(program + MAX_WORDS);
     words.get(..end).unwrap_or(words)
 }
@@ -195,13 +205,13 @@ fn programs_with_secret_arguments(
 
 fn reads_secret_from_stdin(words: &[ShellWord]) -> bool {
     programs_with_secret_arguments(words).any(|(nth, program)| {
-        program.reads_secret_from_stdin(program_argument_words(words, nth), nth + 1)
+        program.reads_secret_from_stdin(words_up_to_argument_limit(words, nth), nth + 1)
     })
 }
 
 fn reads_secret_file(words: &[ShellWord]) -> bool {
     programs_with_secret_arguments(words).any(|(nth, program)| {
-        program.expects_secret_file_next(program_argument_words(words, nth), nth + 1)
+        program.expects_secret_file_next(words_up_to_argument_limit(words, nth), nth + 1)
     })
 }
 
@@ -218,7 +228,7 @@ fn secret_heredoc_lines(command: &ShellCommand) -> &[ShellWord] {
 }
 
 /// Returns the words that `echo` or `printf` writes.
-fn echoed_words(words: &[ShellWord]) -> Vec<SecretArgumentPosition> {
+fn echoed_word_positions(words: &[ShellWord]) -> Vec<SecretArgumentPosition> {
     let is_writer = |word: &ShellWord| matches!(&*word.text, b"echo" | b"printf");
     let Some(at) = words.iter().position(is_writer) else {
         return Vec::new();

@@ -127,7 +127,7 @@ impl ProgramSecretOption {
                 }
             }
             SecretArgumentPlace::OptionValue { options, prefix } => {
-                for (nth, value) in self.secret_option_values(words, rest, options) {
+                for (nth, value) in self.secret_option_value_positions(words, rest, options) {
                     let text = word_part_bytes(words, nth, &value);
                     if text.starts_with(prefix.as_bytes()) {
                         found.push((nth, value.start + prefix.len()..value.end));
@@ -135,12 +135,12 @@ impl ProgramSecretOption {
                 }
             }
             SecretArgumentPlace::AfterUser { options, separator } => {
-                for (nth, value) in self.secret_option_values(words, rest, options) {
+                for (nth, value) in self.secret_option_value_positions(words, rest, options) {
                     found.extend(secret_after_separator(words, nth, &value, *separator));
                 }
             }
             SecretArgumentPlace::PairValue(options) => {
-                for (nth, value) in self.secret_option_values(words, rest, options) {
+                for (nth, value) in self.secret_option_value_positions(words, rest, options) {
                     found.extend(secret_after_separator(words, nth, &value, '='));
                 }
             }
@@ -148,13 +148,13 @@ impl ProgramSecretOption {
                 found.extend(
                     operand_indexes(words, rest)
                         .nth(*nth)
-                        .map(|nth| secret_in_whole_word(words, nth)),
+                        .map(|nth| whole_word_as_secret(words, nth)),
                 );
             }
             SecretArgumentPlace::LastOperand { flag } => {
                 let flagged = flag.is_empty() || has_flag(words, rest, flag);
                 let last = operand_indexes(words, rest).last().filter(|_| flagged);
-                found.extend(last.map(|nth| secret_in_whole_word(words, nth)));
+                found.extend(last.map(|nth| whole_word_as_secret(words, nth)));
             }
             SecretArgumentPlace::Login(separator) => {
                 for nth in operand_indexes(words, rest) {
@@ -174,7 +174,7 @@ impl ProgramSecretOption {
                     // `net use` takes switches with `/`, and `*` asks for the password.
                     !matches!(first, None | Some(b'-' | b'/' | b'*'))
                 });
-                found.extend(next.map(|nth| secret_in_whole_word(words, nth)));
+                found.extend(next.map(|nth| whole_word_as_secret(words, nth)));
             }
             SecretArgumentPlace::Setting(names) => {
                 find_name_value_secrets(words, rest, names, found)
@@ -189,7 +189,7 @@ impl ProgramSecretOption {
                         .any(|word| word.text.starts_with(option.as_bytes()));
                 found.extend(name.filter(|_| flagged).and_then(|(name, value)| {
                     let is_secret = is_secret_variable_name(&words.get(name)?.text);
-                    is_secret.then(|| secret_in_whole_word(words, value))
+                    is_secret.then(|| whole_word_as_secret(words, value))
                 }));
             }
             // These secrets are in another command or a here-document; the caller looks for them.
@@ -242,7 +242,7 @@ impl ProgramSecretOption {
     }
 
     /// Returns the values of these options.
-    fn secret_option_values(
+    fn secret_option_value_positions(
         &self,
         words: &[ShellWord],
         rest: usize,
@@ -258,7 +258,7 @@ impl ProgramSecretOption {
                     let next = words.get(nth + 1);
                     // A word that begins with `-` is the next option, not a value.
                     let next = next.filter(|next| next.text.first() != Some(&b'-'));
-                    found.extend(next.map(|_| secret_in_whole_word(words, nth + 1)));
+                    found.extend(next.map(|_| whole_word_as_secret(words, nth + 1)));
                 } else if has_attached_value(word, option) {
                     let attached = option.len()..word.text.len();
                     match word.text.get(option.len()) {
@@ -309,7 +309,7 @@ fn word_part_bytes<'w>(words: &'w [ShellWord], nth: usize, part: &Range<usize>) 
     text.flatten().unwrap_or_default()
 }
 
-fn secret_in_whole_word(words: &[ShellWord], nth: usize) -> SecretArgumentPosition {
+fn whole_word_as_secret(words: &[ShellWord], nth: usize) -> SecretArgumentPosition {
     (nth, 0..words.get(nth).map_or(0, |word| word.text.len()))
 }
 
@@ -331,7 +331,7 @@ fn secret_in_login_argument(
     nth: usize,
     separator: char,
 ) -> Option<SecretArgumentPosition> {
-    let (_, all) = secret_in_whole_word(words, nth);
+    let (_, all) = whole_word_as_secret(words, nth);
     let text = word_part_bytes(words, nth, &all);
     // The last `@`: a password may contain others.
     let host = text.iter().rposition(|byte| *byte == b'@');
@@ -369,7 +369,7 @@ fn find_name_value_secrets(
     let operands: Vec<usize> = operand_indexes(words, rest).collect();
     let mut pairs = 0;
     for nth in &operands {
-        let (_, all) = secret_in_whole_word(words, *nth);
+        let (_, all) = whole_word_as_secret(words, *nth);
         let text = word_part_bytes(words, *nth, &all);
         let Some(at) = text.iter().position(|byte| *byte == b'=') else {
             continue;
@@ -390,13 +390,13 @@ fn find_name_value_secrets(
     }
     let mut operands = operands.into_iter();
     while let Some(name) = operands.next() {
-        let (_, all) = secret_in_whole_word(words, name);
+        let (_, all) = whole_word_as_secret(words, name);
         let text = word_part_bytes(words, name, &all);
         if is_meant(text.rsplit(|byte| *byte == b':').next().unwrap_or(text)) {
             found.extend(
                 operands
                     .next()
-                    .map(|value| secret_in_whole_word(words, value)),
+                    .map(|value| whole_word_as_secret(words, value)),
             );
             // With any name allowed, only the first two operands are a pair.
             if names.is_empty() {

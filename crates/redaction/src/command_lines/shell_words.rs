@@ -63,7 +63,7 @@ impl ShellWord {
 
 /// How a command is connected to the one before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum CommandConnection {
+pub(crate) enum LinkToPreviousCommand {
     /// It reads the other one's output.
     Pipe,
     /// Its output is a file argument of the other one: `<(...)`.
@@ -76,7 +76,7 @@ pub(crate) enum CommandConnection {
 /// A simple command.
 #[derive(Debug, Default)]
 pub(crate) struct ShellCommand {
-    pub(crate) start: CommandConnection,
+    pub(crate) start: LinkToPreviousCommand,
     pub(crate) words: Vec<ShellWord>,
     /// The here-string, given with `<<<`.
     pub(crate) here_string: Option<ShellWord>,
@@ -137,12 +137,12 @@ impl CommandSplitter<'_> {
                         .get(..at)
                         .is_some_and(|before| before.ends_with(b"<")) =>
                 {
-                    self.finish_split_command(CommandConnection::Substitution, take);
+                    self.finish_split_command(LinkToPreviousCommand::Substitution, take);
                 }
                 // Subshells and command substitutions end the command around them, too: each part
                 // is searched on its own.
                 b'\n' | b';' | b'(' | b')' | b'`' => {
-                    self.finish_split_command(CommandConnection::Other, take)
+                    self.finish_split_command(LinkToPreviousCommand::Other, take)
                 }
                 b'|' | b'&' => self.end_command_at_list_operator(byte, take),
                 b'<' | b'>' => self.start_redirection(byte),
@@ -155,7 +155,7 @@ impl CommandSplitter<'_> {
                 _ => self.push_word_byte(byte, at..at + 1),
             }
         }
-        self.finish_split_command(CommandConnection::Other, take);
+        self.finish_split_command(LinkToPreviousCommand::Other, take);
     }
 
     fn byte_at(&self, at: usize) -> Option<u8> {
@@ -191,7 +191,7 @@ impl CommandSplitter<'_> {
 
     fn finish_split_command(
         &mut self,
-        next: CommandConnection,
+        next: LinkToPreviousCommand,
         take: &mut dyn FnMut(ShellCommand),
     ) {
         self.end_word();
@@ -214,9 +214,9 @@ impl CommandSplitter<'_> {
             self.at += 1;
         }
         let start = if is_pipe {
-            CommandConnection::Pipe
+            LinkToPreviousCommand::Pipe
         } else {
-            CommandConnection::Other
+            LinkToPreviousCommand::Other
         };
         self.finish_split_command(start, take);
     }

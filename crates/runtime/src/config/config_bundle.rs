@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use checkrein_core::digest::Digest;
-use checkrein_verifiers::judge::{JudgeInstructionFile, RULE_FILE_NAMES};
+use checkrein_verifiers::judge::{AgentRulesFile, RULE_FILE_NAMES};
 use globset::GlobMatcher;
 use serde::{Deserialize, Serialize};
 
@@ -75,7 +75,7 @@ impl ConfigWithNamedFiles {
     ) -> Result<Self, ConfigError> {
         let document = ParsedConfigDocument::parse_config_document(&config, keys)?;
         let parts = document.split_config_and_profiles()?;
-        let folder = parent_folder_of_config(&config);
+        let folder = config_file_folder(&config);
         let mut paths = Vec::new();
         for pattern in rules_file_globs(&parts) {
             let found = files_matching_glob(folder, pattern)
@@ -154,11 +154,11 @@ impl ConfigWithNamedFiles {
     }
 
     /// Returns the rules for agents as a judge is shown them.
-    pub(super) fn agent_rules_files(&self) -> Vec<JudgeInstructionFile> {
+    pub(super) fn agent_rules_file_texts(&self) -> Vec<AgentRulesFile> {
         let rules = |source: &NamedConfigText| {
             let name = source.name.file_name()?.to_str()?.to_owned();
             let text = source.text.clone();
-            Some(JudgeInstructionFile { name, text })
+            Some(AgentRulesFile { name, text })
         };
         self.agents.iter().filter_map(rules).collect()
     }
@@ -187,7 +187,7 @@ impl ConfigWithNamedFiles {
         let layers = parts.iter().flat_map(|file| &file.middleware);
         let words = layers.flat_map(|layer| layer.run.split_whitespace());
         let words = words.map(|word| word.trim_matches(['\'', '"']));
-        let folder = parent_folder_of_config(&self.config);
+        let folder = config_file_folder(&self.config);
         let files = words
             .filter_map(|word| path_below_folder(folder, word.strip_prefix("./").unwrap_or(word)));
         let mut found: Vec<PathBuf> = files.filter(|path| path.is_file()).collect();
@@ -198,7 +198,7 @@ impl ConfigWithNamedFiles {
 
     /// Returns the text of the schema file with this name, if there was one.
     pub(super) fn schema_text(&self, name: &str) -> Option<&str> {
-        let path = path_below_folder(parent_folder_of_config(&self.config), name)?;
+        let path = path_below_folder(config_file_folder(&self.config), name)?;
         let named = |source: &&NamedConfigText| source.name == path;
         self.schemas.iter().find(named).map(|source| &*source.text)
     }
@@ -214,7 +214,7 @@ impl ConfigWithNamedFiles {
     /// Returns the digest of all bytes that say what runs and what may run, wherever the checkout
     /// lies.
     pub fn config_digest(&self) -> Digest {
-        let folder = parent_folder_of_config(&self.config);
+        let folder = config_file_folder(&self.config);
         // Names are relative to the config, so that another checkout of the same files has the same
         // digest.
         let name = |source: &NamedConfigText| {
@@ -235,7 +235,7 @@ impl ConfigWithNamedFiles {
         document: &ParsedConfigDocument,
         file: &DeserializedConfigFile,
     ) -> Result<Vec<(String, String)>, ConfigError> {
-        let folder = parent_folder_of_config(&self.config);
+        let folder = config_file_folder(&self.config);
         let mut found = Vec::new();
         for pattern in file.policy.rules.iter().flatten() {
             // The shipped policy has no file: it judges by what commands do.
@@ -262,7 +262,7 @@ impl ConfigWithNamedFiles {
     }
 }
 
-fn parent_folder_of_config(config: &NamedConfigText) -> &Path {
+fn config_file_folder(config: &NamedConfigText) -> &Path {
     config.name.parent().unwrap_or(Path::new("."))
 }
 

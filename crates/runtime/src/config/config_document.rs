@@ -11,7 +11,7 @@ use toml::{Spanned, Table, Value};
 
 use super::config_file::{ByteSize, ConfigDuration, DeserializedConfigFile};
 use super::config_keys::{
-    self, ConfigFileKind, ConfigKeySpec, ConfigValueKind, ConfigWordChoice,
+    self, AllowedConfigWord, ConfigFileKind, ConfigKeySpec, ConfigValueKind,
     PersonalConfigKeyPermission,
 };
 use super::{ConfigError, NamedConfigText, ProfileChoice, TaskDriver, profile};
@@ -561,7 +561,7 @@ impl ConfigKeyChecker<'_> {
         // A key that is right, but stands in the wrong table.
         let others = self
             .keys
-            .config_table_key_specs()
+            .specs_of_keys_holding_tables()
             .filter(|spec| spec.path != path.table);
         let mut elsewhere = Vec::new();
         for other in others.filter(|_| !table) {
@@ -742,7 +742,7 @@ fn check_time_span_range(span: ConfigDuration, least: &str, most: &str) -> Resul
 
 fn check_allowed_config_word(
     kind: ConfigValueKind,
-    words: &[ConfigWordChoice],
+    words: &[AllowedConfigWord],
     text: &str,
 ) -> Result<(), String> {
     match words.iter().find(|word| word.text == text) {

@@ -59,9 +59,9 @@ pub enum ConfigValueKind {
     /// A size of this many bytes or more, as text.
     Size(&'static str),
     /// One of these words.
-    OneOf(&'static [ConfigWordChoice]),
+    OneOf(&'static [AllowedConfigWord]),
     /// A list of these words.
-    AnyOf(&'static [ConfigWordChoice]),
+    AnyOf(&'static [AllowedConfigWord]),
     /// A list of text.
     Texts,
     /// A table: its keys are rows of their own.
@@ -74,7 +74,7 @@ pub enum ConfigValueKind {
 
 /// A word that a key can have for its value.
 #[derive(Debug, Clone, Copy)]
-pub struct ConfigWordChoice {
+pub struct AllowedConfigWord {
     /// As it is written.
     pub text: &'static str,
     /// What it means.
@@ -122,16 +122,16 @@ const fn new_key_spec_not_yet_supported(path: &'static str) -> ConfigKeySpec {
     }
 }
 
-const fn new_allowed_config_word(text: &'static str, meaning: &'static str) -> ConfigWordChoice {
-    ConfigWordChoice {
+const fn new_allowed_config_word(text: &'static str, meaning: &'static str) -> AllowedConfigWord {
+    AllowedConfigWord {
         text,
         meaning,
         acts: true,
     }
 }
 
-const fn new_unsupported_config_word(text: &'static str) -> ConfigWordChoice {
-    ConfigWordChoice {
+const fn new_unsupported_config_word(text: &'static str) -> AllowedConfigWord {
+    AllowedConfigWord {
         text,
         meaning: "",
         acts: false,
@@ -153,7 +153,7 @@ impl ConfigKeySpec {
         }
     }
 
-    const fn key_spec_with_example(self, example: &'static str) -> Self {
+    const fn with_example(self, example: &'static str) -> Self {
         Self {
             example: Some(example),
             ..self
@@ -227,9 +227,9 @@ use PersonalConfigKeyPermission::{Adds, Stricter, Wins};
 /// Every key of `checkrein.toml`, in the order of the manual.
 #[rustfmt::skip] // One row is one key; broken over many lines the table cannot be read.
 pub const KEYS: &[ConfigKeySpec] = &[
-    new_config_key_spec("goal", Text, "What the task is for; shown in listings.").key_spec_with_example("\"make the build green\""),
+    new_config_key_spec("goal", Text, "What the task is for; shown in listings.").with_example("\"make the build green\""),
     new_config_key_spec("accept", Text, "What is required: `tests and (lint or typecheck)`, `2 of (a, b, c)`; by default all verifiers that are not advisory.")
-        .key_spec_with_example("\"tests and (lint or typecheck)\""),
+        .with_example("\"tests and (lint or typecheck)\""),
     new_config_key_spec("verify_on", OneOf(&[
         new_allowed_config_word("change", "a first stop that changed nothing runs nothing"),
         new_allowed_config_word("always", "every stop is verified"),
@@ -245,17 +245,17 @@ pub const KEYS: &[ConfigKeySpec] = &[
     new_config_key_spec("caps.attempts", Count(1), "Stops at which the same failures may be met.").with_default_value("3").with_personal_config_permission(Stricter),
     new_config_key_spec("caps.continues", Count(1), "Times the agent is sent back in all.").with_default_value("7").with_personal_config_permission(Stricter),
     new_config_key_spec("caps.cost_usd", Dollars, "Dollars, of the agent and of models that judge it; where it is known what the agent costs: `run --model` and the library.")
-        .key_spec_with_example("5.0").with_personal_config_permission(Stricter),
+        .with_example("5.0").with_personal_config_permission(Stricter),
     new_key_spec_not_yet_supported("caps.preset"),
 
     new_config_key_spec("session_caps", OneTable, "The same over the whole session, off unless set; a new prompt does not reset them.").with_personal_config_permission(Stricter),
-    new_config_key_spec("session_caps.token_budget", Count(1), "Output tokens, thinking included, sub-agents too.").key_spec_with_example("5_000_000").with_personal_config_permission(Stricter),
-    new_config_key_spec("session_caps.wall_clock", ANY_SPAN, "The agent's time from prompt to stop, without our own checks.").key_spec_with_example("\"12h\"").with_personal_config_permission(Stricter),
-    new_config_key_spec("session_caps.tool_calls", Count(1), "Tool requests, denied ones included.").key_spec_with_example("5000").with_personal_config_permission(Stricter),
-    new_config_key_spec("session_caps.max_iterations", Count(1), "Rounds: one response of the model and its tool calls.").key_spec_with_example("1000").with_personal_config_permission(Stricter),
-    new_config_key_spec("session_caps.continues", Count(1), "Times the agent is sent back in all.").key_spec_with_example("20").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.token_budget", Count(1), "Output tokens, thinking included, sub-agents too.").with_example("5_000_000").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.wall_clock", ANY_SPAN, "The agent's time from prompt to stop, without our own checks.").with_example("\"12h\"").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.tool_calls", Count(1), "Tool requests, denied ones included.").with_example("5000").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.max_iterations", Count(1), "Rounds: one response of the model and its tool calls.").with_example("1000").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.continues", Count(1), "Times the agent is sent back in all.").with_example("20").with_personal_config_permission(Stricter),
     new_config_key_spec("session_caps.cost_usd", Dollars, "Dollars, of the agent and of models that judge it; where it is known what the agent costs: `run --model` and the library.")
-        .key_spec_with_example("20.0").with_personal_config_permission(Stricter),
+        .with_example("20.0").with_personal_config_permission(Stricter),
 
     new_config_key_spec("subagents", OneTable, "Sub-agents.").with_personal_config_permission(Stricter),
     new_config_key_spec("subagents.max_iterations", Count(1), "Rounds of one sub-agent.").with_default_value("150").with_personal_config_permission(Stricter),
@@ -297,17 +297,17 @@ pub const KEYS: &[ConfigKeySpec] = &[
 
     new_config_key_spec("policy", OneTable, "Exec policy.").with_personal_config_permission(Adds),
     new_config_key_spec("policy.rules", Texts, "Globs of `.rules` files, relative to the config file. One that matches nothing is an error. `\"builtin:default\"` is the policy that is shipped: it asks before releases, forced pushes and code from the network that nobody has read. What it forbids, because it destroys a home, a disk or the system, is refused without this key, too, and not with `[]`.")
-        .key_spec_with_example("[\"builtin:default\", \"rules/*.rules\"]").with_personal_config_permission(Adds),
+        .with_example("[\"builtin:default\", \"rules/*.rules\"]").with_personal_config_permission(Adds),
     new_config_key_spec("policy.unmatched", OneOf(&[
         new_allowed_config_word("allow", "left to the agent's own rules"),
         new_allowed_config_word("prompt", "a person is asked"),
         new_allowed_config_word("by-effect", "ordinary work goes on; what destroys, reaches beyond the project or is not known is asked about"),
     ]), "What holds for a command that no rule names; default: `allow`.")
-        .key_spec_with_example("\"allow\"").with_personal_config_permission(Adds),
+        .with_example("\"allow\"").with_personal_config_permission(Adds),
     new_config_key_spec("policy.opaque", OneOf(&[new_allowed_config_word("allow", "it goes on"), new_allowed_config_word("prompt", "a person is asked")]),
         "Code that is not read before it runs, where effects decide: `make`, `npm test`, a script; default: `allow`.")
-        .key_spec_with_example("\"allow\"").with_personal_config_permission(Adds),
-    new_config_key_spec("policy.protect", Texts, "Globs of paths, from the top of the project, that no tool writes.").key_spec_with_example("[\"tests/**\"]").with_personal_config_permission(Adds),
+        .with_example("\"allow\"").with_personal_config_permission(Adds),
+    new_config_key_spec("policy.protect", Texts, "Globs of paths, from the top of the project, that no tool writes.").with_example("[\"tests/**\"]").with_personal_config_permission(Adds),
     new_config_key_spec("policy.approval", OneOf(&[
         new_allowed_config_word("on-request", "about what the rules say `prompt` to"),
         new_allowed_config_word("never", "about nothing: `prompt` is a refusal"),
@@ -319,7 +319,7 @@ pub const KEYS: &[ConfigKeySpec] = &[
     new_config_key_spec("approvals.expires", ANSWER_SPAN, "How long a question waits for a person, and how long an answer holds; 30 days at most.")
         .with_default_value("\"24h\"").with_personal_config_permission(Stricter),
     new_config_key_spec("approvals.notify", Text, "A command that tells a person that something waits: `CHECKREIN_APPROVAL` is its id, the rest comes on stdin. Nobody waits for it. It runs in the person's home folder, with a clean environment; one in the person's own config takes the place of the repo's.")
-        .key_spec_with_example("\"notify-send checkrein\"").with_personal_config_permission(Wins),
+        .with_example("\"notify-send checkrein\"").with_personal_config_permission(Wins),
 
     new_config_key_spec("ui", OneTable, "What a person is told in the agent's screen.").with_personal_config_permission(Wins),
     new_config_key_spec("ui.verified", OneOf(&[
@@ -333,48 +333,48 @@ pub const KEYS: &[ConfigKeySpec] = &[
     new_config_key_spec("store.max_size", Size("1MB"), "How much may be kept: over it the oldest sessions go.").with_default_value("\"500MB\"").with_personal_config_permission(Wins),
 
     new_config_key_spec("verifier", Tables, "Verifiers."),
-    new_config_key_spec("verifier.name", Text, "Its name, used in `accept`.").key_spec_with_example("\"tests\"").mark_key_required(),
+    new_config_key_spec("verifier.name", Text, "Its name, used in `accept`.").with_example("\"tests\"").mark_key_required(),
     new_config_key_spec("verifier.kind", OneOf(&[
         new_allowed_config_word("command", "runs one"),
         new_allowed_config_word("schema", "holds a document against a JSON Schema"),
         new_allowed_config_word("human", "asks a person"),
         new_allowed_config_word("judge", "asks a model"),
         new_unsupported_config_word("http"),
-    ]), "What it is; by default `command`.").key_spec_with_example("\"command\""),
-    new_config_key_spec("verifier.run", Text, "The command; handed to a shell only if it uses the shell's grammar.").key_spec_with_example("\"cargo test\""),
+    ]), "What it is; by default `command`.").with_example("\"command\""),
+    new_config_key_spec("verifier.run", Text, "The command; handed to a shell only if it uses the shell's grammar.").with_example("\"cargo test\""),
     new_config_key_spec("verifier.inputs", Texts, "Globs of what it depends on; an edit elsewhere does not void its verdict. By default the whole tree. What git ignores counts where a glob names it before its first wildcard: `.env`, `node_modules/**`.")
-        .key_spec_with_example("[\"src/**\", \"Cargo.*\"]"),
-    new_config_key_spec("verifier.outputs", Texts, "Globs of what it writes; left out of the tree.").key_spec_with_example("[\"coverage/**\"]"),
-    new_config_key_spec("verifier.timeout", ANY_SPAN, "How long it may run; longer is inconclusive. By default `10m`; a judge has `30s`.").key_spec_with_example("\"10m\""),
-    new_config_key_spec("verifier.retries", Count(0), "How often an inconclusive verdict is tried again, within one stop.").key_spec_with_example("0"),
-    new_config_key_spec("verifier.env", Texts, "Variables it may see although they hold provider keys or an agent's marks.").key_spec_with_example("[\"OPENAI_API_KEY\"]"),
-    new_config_key_spec("verifier.advisory", Flag, "Reported, never required.").key_spec_with_example("false"),
-    new_config_key_spec("verifier.stance", STANCES, "What its inconclusive verdict counts as; by default `block`, of a judge `allow`.").key_spec_with_example("\"block\""),
-    new_config_key_spec("verifier.schema", Text, "Of kind `schema`: the file of a JSON Schema, relative to the config file.").key_spec_with_example("\"weekly.schema.json\""),
+        .with_example("[\"src/**\", \"Cargo.*\"]"),
+    new_config_key_spec("verifier.outputs", Texts, "Globs of what it writes; left out of the tree.").with_example("[\"coverage/**\"]"),
+    new_config_key_spec("verifier.timeout", ANY_SPAN, "How long it may run; longer is inconclusive. By default `10m`; a judge has `30s`.").with_example("\"10m\""),
+    new_config_key_spec("verifier.retries", Count(0), "How often an inconclusive verdict is tried again, within one stop.").with_example("0"),
+    new_config_key_spec("verifier.env", Texts, "Variables it may see although they hold provider keys or an agent's marks.").with_example("[\"OPENAI_API_KEY\"]"),
+    new_config_key_spec("verifier.advisory", Flag, "Reported, never required.").with_example("false"),
+    new_config_key_spec("verifier.stance", STANCES, "What its inconclusive verdict counts as; by default `block`, of a judge `allow`.").with_example("\"block\""),
+    new_config_key_spec("verifier.schema", Text, "Of kind `schema`: the file of a JSON Schema, relative to the config file.").with_example("\"weekly.schema.json\""),
     new_config_key_spec("verifier.target", Text, "Of kind `schema`: the file that is judged by it, or `\"message\"` for the final message; of kind `human` only that.")
-        .key_spec_with_example("\"out/report.json\""),
-    new_config_key_spec("verifier.ask", Text, "Of kind `human`: what a person is asked.").key_spec_with_example("\"Is the report fit to be sent?\""),
-    new_config_key_spec("verifier.expires", ANSWER_SPAN, "Of kind `human`: how long a person has to answer; by default `approvals.expires`.").key_spec_with_example("\"24h\""),
+        .with_example("\"out/report.json\""),
+    new_config_key_spec("verifier.ask", Text, "Of kind `human`: what a person is asked.").with_example("\"Is the report fit to be sent?\""),
+    new_config_key_spec("verifier.expires", ANSWER_SPAN, "Of kind `human`: how long a person has to answer; by default `approvals.expires`.").with_example("\"24h\""),
     new_config_key_spec("verifier.model", Text, "Of kind `judge`: the model, `provider/model`; by default one of another family than the agent's.")
-        .key_spec_with_example("\"openai/gpt-4.1\""),
+        .with_example("\"openai/gpt-4.1\""),
     new_config_key_spec("verifier.trigger", OneOf(&[
         new_allowed_config_word("keywords", "answers that hold one of its keywords"),
         new_allowed_config_word("always", "every answer"),
-    ]), "Of kind `judge`: which answers it reads if `accept` does not name it.").key_spec_with_example("\"keywords\""),
+    ]), "Of kind `judge`: which answers it reads if `accept` does not name it.").with_example("\"keywords\""),
     new_config_key_spec("verifier.keywords", Texts, "Of kind `judge`: words and phrases that call for it.")
-        .key_spec_with_example("[\"done\", \"completed\", \"finished\", \"ready\", \"here you go\"]"),
-    new_config_key_spec("verifier.heartbeat", Flag, "Of kind `judge`: whether it reads answers to heartbeats, all of them.").key_spec_with_example("false"),
+        .with_example("[\"done\", \"completed\", \"finished\", \"ready\", \"here you go\"]"),
+    new_config_key_spec("verifier.heartbeat", Flag, "Of kind `judge`: whether it reads answers to heartbeats, all of them.").with_example("false"),
     new_config_key_spec("verifier.surfaces", AnyOf(&[
         new_allowed_config_word("main", "the conversation with the person"),
         new_allowed_config_word("subagent", "those of sub-agents"),
-    ]), "Of kind `judge`: whose answers it reads; by default all.").key_spec_with_example("[\"main\", \"subagent\"]"),
-    new_config_key_spec("verifier.max_attempts", Count(1), "Of kind `judge`: answers to one request that it may see, the first included.").key_spec_with_example("3"),
+    ]), "Of kind `judge`: whose answers it reads; by default all.").with_example("[\"main\", \"subagent\"]"),
+    new_config_key_spec("verifier.max_attempts", Count(1), "Of kind `judge`: answers to one request that it may see, the first included.").with_example("3"),
     new_config_key_spec("verifier.mode", OneOf(&[
         new_allowed_config_word("enforce", "what it says counts"),
         new_allowed_config_word("shadow", "what would have followed is recorded, and nothing follows"),
-    ]), "Of kind `judge`: whether its word counts.").key_spec_with_example("\"enforce\""),
-    new_config_key_spec("verifier.min_score", Share, "Of kind `judge`: the least score that passes, from 0 to 1.").key_spec_with_example("0.7"),
-    new_config_key_spec("verifier.rubric", Text, "Of kind `judge`: a file that says what to look at besides, relative to the config file.").key_spec_with_example("\"rubric.md\""),
+    ]), "Of kind `judge`: whether its word counts.").with_example("\"enforce\""),
+    new_config_key_spec("verifier.min_score", Share, "Of kind `judge`: the least score that passes, from 0 to 1.").with_example("0.7"),
+    new_config_key_spec("verifier.rubric", Text, "Of kind `judge`: a file that says what to look at besides, relative to the config file.").with_example("\"rubric.md\""),
     new_key_spec_not_yet_supported("verifier.report"),
     new_key_spec_not_yet_supported("verifier.baseline"),
     new_key_spec_not_yet_supported("verifier.parallel"),
@@ -382,7 +382,7 @@ pub const KEYS: &[ConfigKeySpec] = &[
 
     new_config_key_spec("veto", OneTable, "A second model, asked about calls before they run: `docs/second-model.md`."),
     new_config_key_spec("veto.enabled", Flag, "Whether it is asked at all.").with_default_value("false"),
-    new_config_key_spec("veto.model", Text, "The model, `provider/model`.").key_spec_with_example("\"anthropic/claude-haiku-4-5\""),
+    new_config_key_spec("veto.model", Text, "The model, `provider/model`.").with_example("\"anthropic/claude-haiku-4-5\""),
     new_config_key_spec("veto.scope", OneOf(&[
         new_allowed_config_word("risky", "calls that could do harm: whatever is not known for ordinary work on the project's files"),
         new_allowed_config_word("all", "every call"),
@@ -392,15 +392,15 @@ pub const KEYS: &[ConfigKeySpec] = &[
 
     new_config_key_spec("progress", OneTable, "A second model, asked whether the agent gets anywhere."),
     new_config_key_spec("progress.enabled", Flag, "Whether it is asked at all.").with_default_value("false"),
-    new_config_key_spec("progress.model", Text, "The model, `provider/model`.").key_spec_with_example("\"anthropic/claude-haiku-4-5\""),
+    new_config_key_spec("progress.model", Text, "The model, `provider/model`.").with_example("\"anthropic/claude-haiku-4-5\""),
     new_config_key_spec("progress.threshold", Share, "A score below this, from 0 to 1, is no progress.").with_default_value("0.4"),
     new_config_key_spec("progress.window", Count(1), "So many of them in a row, and the agent is told.").with_default_value("3"),
     new_config_key_spec("progress.max_calls", Count(1), "Times that it is asked in one task.").with_default_value("30"),
 
     new_config_key_spec("middleware", Tables, "Programs that are asked on the way: `docs/middleware.md`."),
-    new_config_key_spec("middleware.name", Text, "Its name, as it is told by.").key_spec_with_example("\"cut-secrets\"").mark_key_required(),
+    new_config_key_spec("middleware.name", Text, "Its name, as it is told by.").with_example("\"cut-secrets\"").mark_key_required(),
     new_config_key_spec("middleware.run", Text, "The command; handed to a shell only if it uses the shell's grammar. It gets one JSON document on stdin and answers with one on stdout: `docs/middleware.md`.")
-        .key_spec_with_example("\"python3 tools/cut_secrets.py\""),
+        .with_example("\"python3 tools/cut_secrets.py\""),
     new_config_key_spec("middleware.on", AnyOf(&[
         new_allowed_config_word("session_start", "a session began; it can only look"),
         new_allowed_config_word("before_tool", "the agent wants to use a tool"),
@@ -409,13 +409,13 @@ pub const KEYS: &[ConfigKeySpec] = &[
         new_allowed_config_word("round_end", "a round is over; it can only look"),
         new_allowed_config_word("before_stop", "the agent says that it is done"),
         new_allowed_config_word("session_end", "the session is over; it can only look"),
-    ]), "Where it is asked.").key_spec_with_example("[\"after_tool\"]"),
-    new_config_key_spec("middleware.order", Order, "Lower numbers are asked first; of equal ones the first of the file.").key_spec_with_example("0"),
-    new_config_key_spec("middleware.timeout", Span { least: "1ms", most: "10m" }, "How long it may take for one answer; 10 minutes at most.").key_spec_with_example("\"5s\""),
+    ]), "Where it is asked.").with_example("[\"after_tool\"]"),
+    new_config_key_spec("middleware.order", Order, "Lower numbers are asked first; of equal ones the first of the file.").with_example("0"),
+    new_config_key_spec("middleware.timeout", Span { least: "1ms", most: "10m" }, "How long it may take for one answer; 10 minutes at most.").with_example("\"5s\""),
     new_config_key_spec("middleware.stance", OneOf(&[
         new_allowed_config_word("block", "what it cannot judge is refused, a result withheld"),
         new_allowed_config_word("allow", "it passes, and the ending is then at best `unverified`"),
-    ]), "What follows where it cannot judge; by default `block`.").key_spec_with_example("\"block\""),
+    ]), "What follows where it cannot judge; by default `block`.").with_example("\"block\""),
 
     new_config_key_spec("profile", Profiles, "Other values for other occasions: `--profile`, `CHECKREIN_PROFILE`, or `CI=true`.").with_personal_config_permission(Adds),
 
@@ -479,7 +479,9 @@ impl ConfigFileKind {
     }
 
     /// The tables of the file and its lists of tables, those of later builds left out.
-    pub(super) fn config_table_key_specs(self) -> impl Iterator<Item = &'static ConfigKeySpec> {
+    pub(super) fn specs_of_keys_holding_tables(
+        self,
+    ) -> impl Iterator<Item = &'static ConfigKeySpec> {
         let top = self.config_table_keys("");
         top.filter(|spec| spec.config_key_holds_table() && spec.since.is_some())
     }
@@ -525,7 +527,7 @@ fn default_config_text(driver: TaskDriver) -> String {
 /// What a value can be, after "must be".
 impl fmt::Display for ConfigValueKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let listed = |words: &[ConfigWordChoice]| {
+        let listed = |words: &[AllowedConfigWord]| {
             let acts = words.iter().filter(|word| word.acts);
             let quoted: Vec<String> = acts.map(|word| format!("\"{}\"", word.text)).collect();
             match quoted.split_last() {

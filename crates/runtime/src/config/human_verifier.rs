@@ -81,7 +81,7 @@ pub(super) fn compile_human_verifier(
 }
 
 /// Refuses keys of a human verifier on other kinds.
-pub(super) fn reject_human_verifier_keys(
+pub(super) fn reject_human_keys_on_other_kinds(
     at: &ParsedConfigDocument,
     table: &VerifierConfigTable,
 ) -> Result<(), ConfigError> {

@@ -96,7 +96,7 @@ pub(super) fn compile_judge_verifier(
         min_score,
         rubric,
         rules: gathered
-            .map(ConfigWithNamedFiles::agent_rules_files)
+            .map(ConfigWithNamedFiles::agent_rules_file_texts)
             .unwrap_or_default(),
     };
     let definition = serde_json::to_string(&definition).unwrap_or_default();

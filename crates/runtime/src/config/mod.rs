@@ -39,7 +39,7 @@ use config_file::{
     VerifierConfigTable,
 };
 pub use config_keys::{
-    ConfigKeySpec, ConfigValueKind, ConfigWordChoice, KEYS, PersonalConfigKeyPermission,
+    AllowedConfigWord, ConfigKeySpec, ConfigValueKind, KEYS, PersonalConfigKeyPermission,
 };
 pub use goal::Goal;
 pub use profile::{ProfileChoice, RequestedConfigProfile};
@@ -606,7 +606,7 @@ fn compile_verifier(
     if kind == judge_verifier::KIND {
         return judge_verifier::compile_judge_verifier(at, table, gathered);
     }
-    human_verifier::reject_human_verifier_keys(at, table)?;
+    human_verifier::reject_human_keys_on_other_kinds(at, table)?;
     judge_verifier::reject_judge_keys(at, table)?;
     let Some(implementation) = checkrein_verifiers::find_verifier_kind(kind) else {
         // Not reached: the table of keys names the same kinds.

@@ -10,7 +10,9 @@ use checkrein_core::ids::UnixMillis;
 use checkrein_core::policy::VerifierSpec;
 use checkrein_verifiers::VerifierReport;
 
-use super::link::{HookToWorkerMessage, ReceivedOnWorkerLink, WorkerLink, WorkerToHookMessage};
+use super::link::{
+    HookToWorkerMessage, ReceivedWorkerLinkMessage, WorkerLinkEnd, WorkerToHookMessage,
+};
 use super::owner_records::{
     FoundWorkerRecord, WorkerRecord, check_in_worker_running_since, read_worker_records,
 };
@@ -18,7 +20,7 @@ use super::{WorkerCheck, WorkerCheckBatch};
 use crate::error::RuntimeError;
 use crate::event_delivery::VerificationProgress;
 use crate::verification::{
-    EvidenceOrDisturbedCheck, FirstCheckRunResult, ReturnedEvidence, VerificationBatch,
+    EvidenceOrDisturbedCheck, FirstCheckRunResult, ReturnedEvidence, VerificationBatchContext,
     VerificationRequest,
 };
 use crate::{evidence_codec, output_files};
@@ -28,13 +30,13 @@ const MAX_LOST_OWNERS: usize = 2;
 
 /// An owner at work.
 pub(crate) struct RunningWorker {
-    link: WorkerLink,
+    link: WorkerLinkEnd,
     /// The verifications that it runs.
     pub(crate) wanted: Vec<VerificationRequest>,
     since: UnixMillis,
 }
 
-impl<'a> VerificationBatch<'a> {
+impl<'a> VerificationBatchContext<'a> {
     /// Hands checks that may outlast the answer to an owner. Returns `None` where none may, or
     /// where no owner is possible: then this process runs what it can in its time, and waits for
     /// what another owner is finding out already.
@@ -172,13 +174,13 @@ impl<'a> VerificationBatch<'a> {
                 return;
             }
             match link.receive_link_message() {
-                ReceivedOnWorkerLink::Message(WorkerToHookMessage::Started {
+                ReceivedWorkerLinkMessage::Message(WorkerToHookMessage::Started {
                     verifier,
                     command,
                 }) => {
                     (self.progress)(VerificationProgress::Started { verifier, command });
                 }
-                ReceivedOnWorkerLink::Message(WorkerToHookMessage::Done { run }) => {
+                ReceivedWorkerLinkMessage::Message(WorkerToHookMessage::Done { run }) => {
                     match self.evidence_from_worker_run(&wanted, run) {
                         Ok(Some(done)) => {
                             wanted.retain(|want| want.verifier != done.evidence.verifier);
@@ -190,8 +192,8 @@ impl<'a> VerificationBatch<'a> {
                         Err(error) => return send(Err(error)),
                     }
                 }
-                ReceivedOnWorkerLink::Nothing => {}
-                ReceivedOnWorkerLink::End => break,
+                ReceivedWorkerLinkMessage::Nothing => {}
+                ReceivedWorkerLinkMessage::End => break,
             }
         }
         // Closed before the checks run here: an owner that still lives ends with the link and frees

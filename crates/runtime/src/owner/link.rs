@@ -16,11 +16,11 @@ const MAX_LINE_BYTES: u64 = 1 << 20;
 const TICK: Duration = Duration::from_millis(50);
 
 /// One end of the connection between a hook and its owner.
-pub struct WorkerLink {
+pub struct WorkerLinkEnd {
     end: Box<dyn WorkerTransport>,
 }
 
-impl fmt::Debug for WorkerLink {
+impl fmt::Debug for WorkerLinkEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OwnerLink").finish_non_exhaustive()
     }
@@ -29,7 +29,7 @@ impl fmt::Debug for WorkerLink {
 /// Carries the lines. It ends when the process at the other end does.
 pub trait WorkerTransport: Send {
     /// Waits for a line, but only for a moment.
-    fn receive_line_from_worker_link(&mut self) -> WorkerLinkReceiveOutcome;
+    fn receive_line_from_worker_link(&mut self) -> ReceivedWorkerLinkLine;
 
     /// Returns a writer to the other end.
     ///
@@ -49,7 +49,7 @@ pub trait WorkerTransportWriter: Send + Sync {
 
 /// The outcome of waiting for a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WorkerLinkReceiveOutcome {
+pub enum ReceivedWorkerLinkLine {
     /// A line, with the line feed at its end.
     Line(Vec<u8>),
     /// No line yet.
@@ -87,14 +87,14 @@ pub(super) enum HookToWorkerMessage {
 
 /// The outcome of listening for a moment.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum ReceivedOnWorkerLink<T> {
+pub(super) enum ReceivedWorkerLinkMessage<T> {
     Message(T),
     Nothing,
     /// The other end is gone.
     End,
 }
 
-impl WorkerLink {
+impl WorkerLinkEnd {
     /// Creates a link over this end of a socket pair.
     ///
     /// # Errors
@@ -122,33 +122,37 @@ impl WorkerLink {
     }
 
     /// Receives a message. A line that cannot be read ends the link: nobody could be told about it.
-    pub(super) fn receive_link_message<T: DeserializeOwned>(&mut self) -> ReceivedOnWorkerLink<T> {
+    pub(super) fn receive_link_message<T: DeserializeOwned>(
+        &mut self,
+    ) -> ReceivedWorkerLinkMessage<T> {
         match self.end.receive_line_from_worker_link() {
-            WorkerLinkReceiveOutcome::Line(line) => serde_json::from_slice(&line)
-                .map_or(ReceivedOnWorkerLink::End, ReceivedOnWorkerLink::Message),
-            WorkerLinkReceiveOutcome::Nothing => ReceivedOnWorkerLink::Nothing,
-            WorkerLinkReceiveOutcome::End => ReceivedOnWorkerLink::End,
+            ReceivedWorkerLinkLine::Line(line) => serde_json::from_slice(&line).map_or(
+                ReceivedWorkerLinkMessage::End,
+                ReceivedWorkerLinkMessage::Message,
+            ),
+            ReceivedWorkerLinkLine::Nothing => ReceivedWorkerLinkMessage::Nothing,
+            ReceivedWorkerLinkLine::End => ReceivedWorkerLinkMessage::End,
         }
     }
 }
 
 impl WorkerTransport for WorkerSocketTransport {
-    fn receive_line_from_worker_link(&mut self) -> WorkerLinkReceiveOutcome {
+    fn receive_line_from_worker_link(&mut self) -> ReceivedWorkerLinkLine {
         // The bound includes what came before the last pause, so no line can grow beyond it.
         let left = MAX_LINE_BYTES.saturating_sub(self.begun.len() as u64);
         let mut bounded = (&mut self.lines).take(left);
         match bounded.read_until(b'\n', &mut self.begun) {
             Ok(_) if self.begun.ends_with(b"\n") => {
-                WorkerLinkReceiveOutcome::Line(std::mem::take(&mut self.begun))
+                ReceivedWorkerLinkLine::Line(std::mem::take(&mut self.begun))
             }
             // The end of the stream, or a line that is too long.
-            Ok(_) => WorkerLinkReceiveOutcome::End,
+            Ok(_) => ReceivedWorkerLinkLine::End,
             Err(error) => match error.kind() {
                 // The beginning of a line stays in `begun`, so a pause in its middle loses nothing.
                 ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {
-                    WorkerLinkReceiveOutcome::Nothing
+                    ReceivedWorkerLinkLine::Nothing
                 }
-                _ => WorkerLinkReceiveOutcome::End,
+                _ => ReceivedWorkerLinkLine::End,
             },
         }
     }
@@ -181,26 +185,26 @@ mod tests {
     #[test]
     fn a_line_is_heard_whole_and_an_end_is_an_end() {
         let (here, mut there) = UnixStream::pair().unwrap();
-        let mut link = WorkerLink::new(here).unwrap();
+        let mut link = WorkerLinkEnd::new(here).unwrap();
         assert_eq!(
             link.receive_link_message::<HookToWorkerMessage>(),
-            ReceivedOnWorkerLink::Nothing
+            ReceivedWorkerLinkMessage::Nothing
         );
         there.write_all(b"\"ke").unwrap();
         assert_eq!(
             link.receive_link_message::<HookToWorkerMessage>(),
-            ReceivedOnWorkerLink::Nothing
+            ReceivedWorkerLinkMessage::Nothing
         );
         there.write_all(b"ep\"\n").unwrap();
         assert_eq!(
             link.receive_link_message(),
-            ReceivedOnWorkerLink::Message(HookToWorkerMessage::Keep)
+            ReceivedWorkerLinkMessage::Message(HookToWorkerMessage::Keep)
         );
         there.write_all(b"\"kee").unwrap();
         drop(there);
         assert_eq!(
             link.receive_link_message::<HookToWorkerMessage>(),
-            ReceivedOnWorkerLink::End
+            ReceivedWorkerLinkMessage::End
         );
     }
 
@@ -209,10 +213,10 @@ mod tests {
         let (here, mut there) = UnixStream::pair().unwrap();
         there.write_all(b"\"keep\"").unwrap();
         drop(there);
-        let mut link = WorkerLink::new(here).unwrap();
+        let mut link = WorkerLinkEnd::new(here).unwrap();
         assert_eq!(
             link.receive_link_message::<HookToWorkerMessage>(),
-            ReceivedOnWorkerLink::End
+            ReceivedWorkerLinkMessage::End
         );
     }
 }

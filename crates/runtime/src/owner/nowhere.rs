@@ -10,7 +10,7 @@ use checkrein_core::policy::VerifierSpec;
 
 use crate::error::RuntimeError;
 use crate::verification::{
-    FirstCheckRunResult, ReturnedEvidence, VerificationBatch, VerificationRequest,
+    FirstCheckRunResult, ReturnedEvidence, VerificationBatchContext, VerificationRequest,
 };
 
 /// Never exists on such a system.
@@ -19,7 +19,7 @@ pub(crate) struct RunningWorker {
     never: Infallible,
 }
 
-impl<'a> VerificationBatch<'a> {
+impl<'a> VerificationBatchContext<'a> {
     pub(crate) fn hand_checks_to_worker(&self, _: &[VerificationRequest]) -> Option<RunningWorker> {
         None
     }

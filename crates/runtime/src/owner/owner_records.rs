@@ -211,7 +211,7 @@ pub(super) mod tests {
     use crate::owner::UniqueProcessId;
     use crate::set_clock::SetClock;
 
-    fn sample_worker_batch(state: &Path, id: &str) -> WorkerCheckBatch {
+    fn sample_worker_check_batch(state: &Path, id: &str) -> WorkerCheckBatch {
         WorkerCheckBatch {
             id: id.to_owned(),
             root: PathBuf::from("/project"),
@@ -245,7 +245,7 @@ pub(super) mod tests {
     fn test_worker_matches_check_content() {
         let (state, clock) = (tempfile::tempdir().unwrap(), SetClock::new());
         let registered =
-            register_worker(&sample_worker_batch(state.path(), "one"), &*clock).unwrap();
+            register_worker(&sample_worker_check_batch(state.path(), "one"), &*clock).unwrap();
         let runs = |root: &str, name: &str, files: &[u8]| {
             check_in_worker_running_since(
                 state.path(),
@@ -267,7 +267,7 @@ pub(super) mod tests {
     fn worker_cancel_waits_up_to_timeout() {
         let (state, clock) = (tempfile::tempdir().unwrap(), SetClock::new());
         let registered =
-            register_worker(&sample_worker_batch(state.path(), "one"), &*clock).unwrap();
+            register_worker(&sample_worker_check_batch(state.path(), "one"), &*clock).unwrap();
         let found = read_worker_records(state.path());
         assert!(!registered.is_cancel_requested());
         found[0].cancel_worker_and_wait(&*clock);
@@ -285,9 +285,10 @@ pub(super) mod tests {
         let (state, clock) = (tempfile::tempdir().unwrap(), SetClock::new());
         let other = WorkerCheckBatch {
             session: SessionId::new("another"),
-            ..sample_worker_batch(state.path(), "two")
+            ..sample_worker_check_batch(state.path(), "two")
         };
-        let ours = register_worker(&sample_worker_batch(state.path(), "one"), &*clock).unwrap();
+        let ours =
+            register_worker(&sample_worker_check_batch(state.path(), "one"), &*clock).unwrap();
         let theirs = register_worker(&other, &*clock).unwrap();
         cancel_session_workers(state.path(), &SessionId::new("a session"));
         assert!(ours.is_cancel_requested() && !theirs.is_cancel_requested());
@@ -296,10 +297,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn test_old_lost_worker_cleanup() {
+    fn test_lost_worker_record_removal() {
         let (state, clock) = (tempfile::tempdir().unwrap(), SetClock::new());
-        let lives = register_worker(&sample_worker_batch(state.path(), "lives"), &*clock).unwrap();
-        let lost = register_worker(&sample_worker_batch(state.path(), "lost"), &*clock).unwrap();
+        let lives =
+            register_worker(&sample_worker_check_batch(state.path(), "lives"), &*clock).unwrap();
+        let lost =
+            register_worker(&sample_worker_check_batch(state.path(), "lost"), &*clock).unwrap();
         let text = std::fs::read(&lost.path).unwrap();
         let path = lost.path.clone();
         drop(lost);

@@ -9,7 +9,7 @@ use checkrein_core::evidence::EvidenceProducer;
 use checkrein_core::policy::Policy;
 
 use super::link::{
-    HookToWorkerMessage, ReceivedOnWorkerLink, WorkerLink, WorkerToHookMessage,
+    HookToWorkerMessage, ReceivedWorkerLinkMessage, WorkerLinkEnd, WorkerToHookMessage,
     write_worker_link_message,
 };
 use super::owner_records::{WorkerRegistration, register_worker};
@@ -24,14 +24,14 @@ use crate::verification::{ReturnedEvidence, VerificationRequest};
 /// How often an owner looks whether its work is still wanted.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-impl WorkerLink {
+impl WorkerLinkEnd {
     /// Receives the batch from the hook; `None` if nothing readable comes.
-    pub fn receive_batch_from_hook(&mut self) -> Option<WorkerCheckBatch> {
+    pub fn receive_check_batch_from_hook(&mut self) -> Option<WorkerCheckBatch> {
         loop {
             match self.receive_link_message() {
-                ReceivedOnWorkerLink::Message(batch) => return Some(batch),
-                ReceivedOnWorkerLink::Nothing => {}
-                ReceivedOnWorkerLink::End => return None,
+                ReceivedWorkerLinkMessage::Message(batch) => return Some(batch),
+                ReceivedWorkerLinkMessage::Nothing => {}
+                ReceivedWorkerLinkMessage::End => return None,
             }
         }
     }
@@ -47,7 +47,7 @@ impl Runtime {
     pub fn run_worker_batch(
         &self,
         batch: &WorkerCheckBatch,
-        mut link: WorkerLink,
+        mut link: WorkerLinkEnd,
         is_off: &dyn Fn() -> bool,
     ) -> Result<(), RuntimeError> {
         let registered = register_worker(batch, &*self.place.system)
@@ -142,7 +142,7 @@ impl WorkerCheck {
 /// Waits for the end of the batch; returns false if nobody wants it any more.
 fn wait_for_check_batch_while_wanted(
     system: &dyn System,
-    link: &mut WorkerLink,
+    link: &mut WorkerLinkEnd,
     batch: &WorkerCheckBatch,
     registered: &WorkerRegistration,
     ended: &AtomicBool,
@@ -152,11 +152,11 @@ fn wait_for_check_batch_while_wanted(
     while !ended.load(Ordering::Relaxed) {
         if !is_alone {
             match link.receive_link_message() {
-                ReceivedOnWorkerLink::Message(HookToWorkerMessage::Keep) => is_alone = true,
-                ReceivedOnWorkerLink::Nothing => {}
+                ReceivedWorkerLinkMessage::Message(HookToWorkerMessage::Keep) => is_alone = true,
+                ReceivedWorkerLinkMessage::Nothing => {}
                 // Without `keep` the hook was killed, or the person interrupted it: the checks end
                 // too.
-                ReceivedOnWorkerLink::End => return false,
+                ReceivedWorkerLinkMessage::End => return false,
             }
         } else {
             system.sleep(POLL_INTERVAL / 10);

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use checkrein_core::digest::Digest;
-use checkrein_verifiers::file_system::{FileStat, FileSystem, OpenFile, OpenFolder, SymlinkMode};
+use checkrein_verifiers::file_system::{
+    FileStat, OpenFile, OpenFolder, ReadOnlyFileSystem, SymlinkMode,
+};
 use checkrein_verifiers::{VerifierJob, VerifierKind, VerifierReport};
 
 use crate::owner::UniqueProcessId;
@@ -45,7 +47,7 @@ impl SetClock {
     }
 }
 
-impl FileSystem for SetClock {
+impl ReadOnlyFileSystem for SetClock {
     fn clock_now(&self) -> SystemTime {
         self.began.0 + self.passed()
     }

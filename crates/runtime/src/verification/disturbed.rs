@@ -11,7 +11,9 @@ use checkrein_core::evidence::{Evidence, InconclusiveCause, Retryability, Verdic
 use checkrein_core::ids::UnixMillis;
 use checkrein_core::policy::VerifierSpec;
 
-use super::{CheckExecutionResult, KnownEvidenceOrRunClaim, ReturnedEvidence, VerificationBatch};
+use super::{
+    CheckExecutionResult, KnownEvidenceOrRunClaim, ReturnedEvidence, VerificationBatchContext,
+};
 use crate::error::RuntimeError;
 use crate::external_writes;
 use crate::system::ScopedThreads;
@@ -61,7 +63,7 @@ pub(super) struct FilesChangedDuringSoloCheck {
     unseen: Vec<String>,
 }
 
-impl<'a> VerificationBatch<'a> {
+impl<'a> VerificationBatchContext<'a> {
     /// Looks, while no check runs, whether somebody writes the files that were written during the
     /// checks. Returns how long to wait for that; `None` if this stop has waited before.
     pub(super) fn external_file_writers_wait_time(
@@ -252,7 +254,7 @@ impl<'a> VerificationBatch<'a> {
                 continue;
             }
             let lone = FilesChangedDuringSoloCheck {
-                taken_away: watch.files_taken_away_during_check(),
+                taken_away: watch.files_differing_too_long(),
                 wrote,
                 unseen,
             };

@@ -9,8 +9,8 @@ use super::{
     with_session_view,
 };
 use crate::{
-    AppendBatch, CachedSessionState, EvidenceFinality, HashChainStatus, NewEvent, RawEvent, Store,
-    StoreError, StoredCheckRequest,
+    AppendBatch, CachedSessionState, EvidenceFinality, HashChainStatus, NewEvent, Store,
+    StoreError, StoredCheckRequest, UndecodedEvent,
 };
 
 pub(super) fn test_append_and_read(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
@@ -54,7 +54,7 @@ pub(super) fn test_append_and_read(subject: &dyn StoreUnderTest) -> Result<(), S
         Some((EventSeq(2), EventSeq(3)))
     );
 
-    let odd = RawEvent {
+    let odd = UndecodedEvent {
         seq: EventSeq(3),
         kind: odd.kind.to_owned(),
         payload: odd.payload,

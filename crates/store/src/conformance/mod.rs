@@ -10,7 +10,7 @@ mod retention;
 
 use checkrein_core::ids::{EventSeq, SessionId};
 
-use crate::{AppendBatch, AppendedEventRange, NewEvent, RawEvent, Store, StoreError};
+use crate::{AppendBatch, AppendedEventRange, NewEvent, Store, StoreError, UndecodedEvent};
 
 /// A place that holds one store, which is empty at first.
 pub trait StoreUnderTest {
@@ -99,8 +99,8 @@ fn batch_of_note_events(payloads: &[&str]) -> AppendBatch {
     }
 }
 
-fn sample_raw_store_event(seq: u64, kind: &str, payload: &str) -> RawEvent {
-    RawEvent {
+fn sample_raw_store_event(seq: u64, kind: &str, payload: &str) -> UndecodedEvent {
+    UndecodedEvent {
         seq: EventSeq(seq),
         kind: kind.to_owned(),
         payload: payload.as_bytes().to_vec(),

@@ -92,7 +92,7 @@ impl StoreConnection {
         let mut decided = None;
         loop {
             let tx = begin_immediate_transaction(&self.conn, file, patience)?;
-            let tail = SqliteSessionView::read_session_in_transaction(&tx, file, session)
+            let tail = SqliteSessionView::session_view_in_transaction(&tx, file, session)
                 .map_err(|error| sqlite_error::sqlite_to_store_error(file, error))?;
             let batch = match decided.take() {
                 // The log has not grown since `work` decided, so its batch is still valid.

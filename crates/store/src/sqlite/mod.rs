@@ -29,8 +29,8 @@ use crate::sqlite::connection::{CommitSyncMode, StoreConnection};
 use crate::sqlite::session_view::SqliteSessionView;
 use crate::{
     ActNumbersForRoot, AppendedEventRange, EffectClaimGuard, EvidenceFinality, EvidencePutOutcome,
-    HashChainStatus, PruneSelection, RawEvent, SessionReadFn, Store, StoreCensus, StoreError,
-    StoredApprovalRequest, StoredEvidence, TaskRow, ToolAct, TransactFn,
+    HashChainStatus, PruneSelection, SessionReadFn, Store, StoreCensus, StoreError,
+    StoredApprovalRequest, StoredEvidence, TaskRow, ToolAct, TransactFn, UndecodedEvent,
 };
 
 /// How a store is opened.
@@ -145,11 +145,11 @@ impl SqliteStore {
     }
 
     fn lock_writable_connection(&self) -> Result<MutexGuard<'_, StoreConnection>, StoreError> {
-        self.check_store_writable()?;
+        self.ensure_store_writable()?;
         Ok(self.lock_connection())
     }
 
-    fn check_store_writable(&self) -> Result<(), StoreError> {
+    fn ensure_store_writable(&self) -> Result<(), StoreError> {
         if self.writable {
             Ok(())
         } else {
@@ -192,7 +192,7 @@ impl Store for SqliteStore {
                 reader.sqlite_writer_connection(),
                 TransactionBehavior::Deferred,
             )?;
-            let tail = SqliteSessionView::read_session_in_transaction(
+            let tail = SqliteSessionView::session_view_in_transaction(
                 reader.sqlite_writer_connection(),
                 &self.file,
                 session,
@@ -209,7 +209,7 @@ impl Store for SqliteStore {
         &self,
         session: &SessionId,
         after: EventSeq,
-    ) -> Result<Vec<RawEvent>, StoreError> {
+    ) -> Result<Vec<UndecodedEvent>, StoreError> {
         self.query_database_with_retry(|conn| match queries::session_row_id(conn, session)? {
             Some(id) => queries::read_events(conn, id, after),
             None => Ok(Vec::new()),
@@ -303,7 +303,7 @@ impl Store for SqliteStore {
     }
 
     fn try_claim_effect(&self, key: &Digest) -> Result<Option<EffectClaimGuard>, StoreError> {
-        self.check_store_writable()?;
+        self.ensure_store_writable()?;
         // A claim is a lock on a file, not a row. It must outlive any transaction and end with its
         // process.
         claims::try_claim_effect(&self.folder, key)

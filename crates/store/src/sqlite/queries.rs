@@ -8,7 +8,8 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use crate::chain::{HashChainRow, HashChainStatus, HashChainWalk};
 use crate::{
-    CachedSessionState, EvidenceFinality, RawEvent, StoreError, StoredCheckRequest, StoredEvidence,
+    CachedSessionState, EvidenceFinality, StoreError, StoredCheckRequest, StoredEvidence,
+    UndecodedEvent,
 };
 
 /// Bits of an event's row id that hold its position. The others hold its session.
@@ -82,14 +83,14 @@ pub(crate) fn read_events(
     conn: &Connection,
     id: i64,
     after: EventSeq,
-) -> rusqlite::Result<Vec<RawEvent>> {
+) -> rusqlite::Result<Vec<UndecodedEvent>> {
     conn.prepare_cached(
         "SELECT id, kind, payload FROM event WHERE id > ?1 AND id < ?2 ORDER BY id",
     )?
     .query_map(
         (event_row_id(id, after), event_row_id(id + 1, EventSeq(0))),
         |row| {
-            Ok(RawEvent {
+            Ok(UndecodedEvent {
                 seq: seq_from_row_id(row.get(0)?),
                 kind: row.get(1)?,
                 payload: row.get(2)?,

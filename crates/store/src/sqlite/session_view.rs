@@ -8,8 +8,8 @@ use rusqlite::Connection;
 
 use crate::sqlite::{approvals, queries, scopes, sqlite_error};
 use crate::{
-    CachedSessionState, RawEvent, ScopeRow, SessionTransactionView, StoreError,
-    StoredApprovalRequest, StoredCheckRequest, StoredEvidence, chain,
+    CachedSessionState, ScopeRow, SessionTransactionView, StoreError, StoredApprovalRequest,
+    StoredCheckRequest, StoredEvidence, UndecodedEvent, chain,
 };
 
 pub(crate) struct SqliteSessionView<'a> {
@@ -25,7 +25,7 @@ pub(crate) struct SqliteSessionView<'a> {
 
 impl<'a> SqliteSessionView<'a> {
     /// Reads the head of the session. `conn` must be in a transaction.
-    pub(crate) fn read_session_in_transaction(
+    pub(crate) fn session_view_in_transaction(
         conn: &'a Connection,
         file: &'a Path,
         session: &'a SessionId,
@@ -78,7 +78,7 @@ impl SessionTransactionView for SqliteSessionView<'_> {
         Ok(self.cache.clone())
     }
 
-    fn events_after(&self, after: EventSeq) -> Result<Vec<RawEvent>, StoreError> {
+    fn events_after(&self, after: EventSeq) -> Result<Vec<UndecodedEvent>, StoreError> {
         self.query_session_row_or_default(Vec::new(), |conn, id| {
             queries::read_events(conn, id, after)
         })
@@ -101,7 +101,10 @@ impl SessionTransactionView for SqliteSessionView<'_> {
             .map_err(|error| sqlite_error::sqlite_to_store_error(self.file, error))
     }
 
-    fn newest_approval(&self, key: &Digest) -> Result<Option<StoredApprovalRequest>, StoreError> {
+    fn newest_approval_request(
+        &self,
+        key: &Digest,
+    ) -> Result<Option<StoredApprovalRequest>, StoreError> {
         approvals::newest_approval_by_key(self.conn, key)
             .map_err(|error| sqlite_error::sqlite_to_store_error(self.file, error))
     }

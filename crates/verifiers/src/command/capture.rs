@@ -11,7 +11,7 @@ use memchr::memmem;
 use crate::RedactBytesFn;
 use crate::logs;
 use crate::output::{HeadTailBuffer, LineSplitter, strip_terminal_escapes};
-use crate::run_report::{CheckOutputParser, CheckOutputReport};
+use crate::run_report::{CheckOutputParser, ParsedCheckOutput};
 
 /// Bytes that are held back at most while a line or a private key is incomplete.
 const MAX_HELD: usize = 64 * 1024;
@@ -37,7 +37,7 @@ pub(crate) struct OutputCaptureResult {
     pub(crate) total: u64,
     pub(crate) ends: HeadTailBuffer,
     /// What the parsers read from its lines.
-    pub(crate) report: CheckOutputReport,
+    pub(crate) report: ParsedCheckOutput,
     /// Withheld variables that the output names.
     pub(crate) named: Vec<String>,
     /// The path of the log, or why there is none.

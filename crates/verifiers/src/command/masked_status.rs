@@ -7,7 +7,7 @@ use checkrein_core::exit_status::{
 
 use super::programs::program_exists;
 use crate::VerifierJob;
-use crate::run_report::CheckOutputReport;
+use crate::run_report::ParsedCheckOutput;
 
 /// Masked commands that a message names.
 const MAX_NAMED: usize = 3;
@@ -15,7 +15,7 @@ const MAX_NAMED: usize = 3;
 /// Returns why exit status 0 proves nothing; `None` if it does prove something.
 pub(super) fn masked_status_reason(
     statuses: &ExitStatusAnalysis,
-    report: &CheckOutputReport,
+    report: &ParsedCheckOutput,
     job: &VerifierJob<'_>,
 ) -> Option<String> {
     let commands = statuses.commands.iter();
@@ -40,7 +40,7 @@ pub(super) fn masked_status_reason(
 /// Returns the doubt about a command whose status is not masked but that may not have run.
 fn reason_command_may_be_skipped(
     command: &VerdictRelevantCommand,
-    report: &CheckOutputReport,
+    report: &ParsedCheckOutput,
 ) -> Option<String> {
     let ran = match command.kind {
         CheckScriptCommandKind::Tests(runner) => {
@@ -72,7 +72,7 @@ fn masked_command_reason(
     command: &VerdictRelevantCommand,
     hider: &ExitStatusMask,
     statuses: &ExitStatusAnalysis,
-    report: &CheckOutputReport,
+    report: &ParsedCheckOutput,
     job: &VerifierJob<'_>,
 ) -> Option<String> {
     let hides = hider.describe_exit_mask(command);

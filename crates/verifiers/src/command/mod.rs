@@ -52,7 +52,7 @@ impl VerifierKind for CommandVerifier {
                 let mut report = run_verdict::build_command_verifier_report(
                     &definition,
                     job,
-                    run::run_verifier_command(&definition, job),
+                    run::run_command_of_verifier(&definition, job),
                 );
                 report.tools = tools.join().unwrap_or_default();
                 report
@@ -77,7 +77,7 @@ impl CommandVerifier {
             Ok(definition) => run_verdict::build_command_verifier_report(
                 &definition,
                 job,
-                run::run_verifier_command(&definition, job),
+                run::run_command_of_verifier(&definition, job),
             ),
             Err(err) => VerifierReport::inconclusive_report(
                 InconclusiveCause::Internal,

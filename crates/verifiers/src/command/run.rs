@@ -60,7 +60,7 @@ enum CommandEvent {
     End(std::io::Result<(ProcessExit, bool)>),
 }
 
-pub(crate) fn run_verifier_command(
+pub(crate) fn run_command_of_verifier(
     definition: &CommandVerifierDefinition,
     job: &VerifierJob<'_>,
 ) -> CheckCommandResult {
@@ -141,7 +141,7 @@ fn spawn_check_process(
         .spawn(move || send_command_output_events(output, &sender))
         .and_then(|_| {
             let builder = std::thread::Builder::new().name("check-end".to_owned());
-            builder.spawn(move || send_process_end(wait, &to_end))
+            builder.spawn(move || wait_and_send_command_end(wait, &to_end))
         });
     match threads {
         Ok(_) => Ok((news, kill)),
@@ -154,7 +154,7 @@ fn spawn_check_process(
     }
 }
 
-fn send_process_end(wait: ProcessTreeWaiter, to: &SyncSender<CommandEvent>) {
+fn wait_and_send_command_end(wait: ProcessTreeWaiter, to: &SyncSender<CommandEvent>) {
     // The receiver is gone if the run was given up; the event is not needed then.
     let _ = to.send(CommandEvent::End(wait.wait_for_command_end()));
 }

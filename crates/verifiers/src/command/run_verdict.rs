@@ -58,7 +58,7 @@ pub(crate) fn build_command_verifier_report(
     let log = match captured.log {
         // An empty log is not worth a path that somebody would open.
         Ok(_) if captured.total == 0 => None,
-        Ok(path) => Some(logs::display_path(&path, job.root)),
+        Ok(path) => Some(logs::path_text_from_root(&path, job.root)),
         Err(why) => {
             notes.push(format!("its full output could not be kept: {why}"));
             None

@@ -138,7 +138,8 @@ fn query_tool_version(program: &Path, flag: &str, job: &VerifierJob<'_>) -> Opti
         // Some tools, such as `java -version`, print it on stderr.
         include_stderr: true,
     };
-    let LimitedCommandResult::Complete(said) = bounded_command::run_with_limits(command, bounds)
+    let LimitedCommandResult::Complete(said) =
+        bounded_command::run_command_with_limits(command, bounds)
     else {
         return None;
     };

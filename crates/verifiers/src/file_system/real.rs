@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::{FileKind, FileStamp, FileStat, FileSystem, OpenFile, OpenFolder, SymlinkMode};
+use super::{FileKind, FileStamp, FileStat, OpenFile, OpenFolder, ReadOnlyFileSystem, SymlinkMode};
 use crate::regular_file;
 
 /// The files and clocks of this machine.
@@ -16,7 +16,7 @@ pub struct RealFileSystem;
 /// Threads beyond which a tree is not read faster.
 const MAX_THREADS: usize = 4;
 
-impl FileSystem for RealFileSystem {
+impl ReadOnlyFileSystem for RealFileSystem {
     fn clock_now(&self) -> SystemTime {
         SystemTime::now()
     }

@@ -39,9 +39,9 @@ impl FindingCollector {
             (Some(test), _) => identity::finding_id_from_test(test),
             (None, Some(rule)) => format!(
                 "{rule}: {}",
-                identity::finding_id_from_message(&draft.message)
+                identity::message_as_finding_id(&draft.message)
             ),
-            (None, None) => identity::finding_id_from_message(&draft.message),
+            (None, None) => identity::message_as_finding_id(&draft.message),
         };
         // Neither line nor message is part of the key: both change when the code around the problem
         // does.

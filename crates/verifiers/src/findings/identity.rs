@@ -16,7 +16,7 @@ static NOISE: LazyRegex = LazyRegex::new(
 static DOCTEST_LINE: LazyRegex = LazyRegex::new("(line ", r"\(line [0-9]+\)");
 
 /// Returns the id of a finding that has only a message.
-pub(crate) fn finding_id_from_message(message: &str) -> String {
+pub(crate) fn message_as_finding_id(message: &str) -> String {
     truncate_text_to_bytes(NOISE.replace_all_regex_matches(message, "#"), ID_BYTES)
 }
 
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn noise_goes_and_names_stay() {
         let check =
-            |message: &str, expected: &str| assert_eq!(finding_id_from_message(message), expected);
+            |message: &str, expected: &str| assert_eq!(message_as_finding_id(message), expected);
         check("assert 3 == 4 after 0.25s", "assert # == # after #.#s");
         check("object at 0x7f3a2b1c is gone", "object at # is gone");
         check(

@@ -40,7 +40,7 @@ impl FindingReader {
     }
 
     /// Reads the next line. The first parser that understands it keeps it from the others.
-    pub(crate) fn parse_finding_line(&mut self, line: &str) {
+    pub(crate) fn scan_line_for_findings(&mut self, line: &str) {
         // Tests come first: the lines below a test's name would match the looser patterns too.
         if self
             .tests

@@ -19,7 +19,7 @@ fn check(files: &[&str], output: &str, expected: &[&str]) {
     let mut reader = FindingReader::new(root.path());
     output
         .lines()
-        .for_each(|line| reader.parse_finding_line(line));
+        .for_each(|line| reader.scan_line_for_findings(line));
     let (findings, total) = reader.into_findings_and_total();
     let shown: Vec<String> = findings
         .iter()
@@ -192,8 +192,8 @@ fn fifty_are_named_whatever_their_order_and_all_are_counted() {
     let keys = |numbers: &mut dyn Iterator<Item = u32>| {
         let mut reader = FindingReader::new(root.path());
         for number in numbers {
-            reader.parse_finding_line(&format!("test t{number:05} ... FAILED"));
-            reader.parse_finding_line(&format!("test t{number:05} ... FAILED"));
+            reader.scan_line_for_findings(&format!("test t{number:05} ... FAILED"));
+            reader.scan_line_for_findings(&format!("test t{number:05} ... FAILED"));
         }
         let (findings, total) = reader.into_findings_and_total();
         let mut keys: Vec<_> = findings
@@ -213,7 +213,7 @@ fn an_id_survives_a_shift_of_lines() {
     let root = tree(&["a.c"]);
     let key = |line: &str| {
         let mut reader = FindingReader::new(root.path());
-        reader.parse_finding_line(line);
+        reader.scan_line_for_findings(line);
         reader
             .into_findings_and_total()
             .0

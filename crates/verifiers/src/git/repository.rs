@@ -167,7 +167,9 @@ impl GitRepository {
 
     /// Returns the same settings if `core.worktree` agrees with where `.git` is. Otherwise the
     /// names in the index would be those of other files.
-    pub(super) fn read_worktree_settings(&self) -> Result<GitRepositorySettings, GitReadError> {
+    pub(super) fn read_settings_checking_worktree(
+        &self,
+    ) -> Result<GitRepositorySettings, GitReadError> {
         let settings = self.read_git_settings()?;
         if let Some(configured) = &settings.worktree {
             let folder = configured.folder.canonicalize();

@@ -19,13 +19,11 @@ use checkrein_models::{
 
 pub use case::{ConversationTurn, JudgeInput, StandingTaskLists};
 pub use definition::{
-    DEFAULT_KEYWORDS, JudgeDefinition, JudgeInstructionFile, JudgeTriggerMode,
+    AgentRulesFile, DEFAULT_KEYWORDS, JudgeDefinition, JudgeTriggerMode,
     MainOrSubagentConversation, RULE_FILE_NAMES,
 };
 pub use trigger::evaluate_judge_trigger;
-pub use verdict::{
-    JudgeVerdict, JudgeVerdictParseError, JudgedFailureCategory, parse_judge_verdict,
-};
+pub use verdict::{JudgeVerdict, JudgeVerdictParseError, JudgedAnswerFault, parse_judge_verdict};
 use verdict_request::JudgeRequestAnswerOrder;
 
 use crate::{VerifierDefinitionError, VerifierJob, VerifierKind, VerifierReport};

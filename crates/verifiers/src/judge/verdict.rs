@@ -5,7 +5,7 @@ use checkrein_models::answers::{self, RequiredAnswerKeys, UnreadableAnswerCause}
 
 /// The main fault of an answer (seed: OpenClaw pull request 21832).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum JudgedFailureCategory {
+pub enum JudgedAnswerFault {
     /// It does not do what was asked.
     GoalMissed,
     /// Something is missing.
@@ -18,7 +18,7 @@ pub enum JudgedFailureCategory {
     Refusal,
 }
 
-impl JudgedFailureCategory {
+impl JudgedAnswerFault {
     /// All of them.
     pub const ALL: [Self; 5] = [
         Self::GoalMissed,
@@ -55,7 +55,7 @@ pub struct JudgeVerdict {
     /// How good it is, in thousandths; `None` if it does not say.
     pub score: Option<u32>,
     /// The main fault.
-    pub category: Option<JudgedFailureCategory>,
+    pub category: Option<JudgedAnswerFault>,
     /// What the agent has to do, one point each.
     pub feedback: Vec<String>,
 }
@@ -107,7 +107,7 @@ pub fn parse_judge_verdict(
         return Err(JudgeVerdictParseError::Unsigned);
     }
     let passes = answer.enum_field_value("verdict", WORDS)?;
-    let score = match answer.thousandths_field("score") {
+    let score = match answer.answer_thousandths_field("score") {
         Ok(score) => Some(u32::from(score)),
         // A missing score is accepted; one that cannot be read is not, since it may be anything.
         Err(UnreadableAnswerCause::Missing(_)) => None,
@@ -120,7 +120,7 @@ pub fn parse_judge_verdict(
         score,
         category: category
             .as_deref()
-            .and_then(JudgedFailureCategory::parse_failure_category),
+            .and_then(JudgedAnswerFault::parse_failure_category),
         feedback: judge_feedback_points(
             answer
                 .answer_text_field("feedback")
@@ -153,7 +153,7 @@ impl JudgeVerdict {
     pub(super) fn findings_from_judge_verdict(&self) -> Vec<Finding> {
         let category = self
             .category
-            .unwrap_or(JudgedFailureCategory::Incomplete)
+            .unwrap_or(JudgedAnswerFault::Incomplete)
             .as_str();
         let finding = |message: String| Finding {
             id: category.to_owned(),
@@ -178,7 +178,7 @@ mod tests {
     fn said(
         passes: bool,
         score: Option<u32>,
-        category: Option<JudgedFailureCategory>,
+        category: Option<JudgedAnswerFault>,
         feedback: &[&str],
     ) -> JudgeVerdict {
         JudgeVerdict {
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn verdicts_are_read() {
-        use JudgedFailureCategory::{Incomplete, RuleViolation};
+        use JudgedAnswerFault::{Incomplete, RuleViolation};
         for (text, expected) in [
             (
                 r#"{"ref": 12345678, "verdict": "pass", "score": 0.9, "category": "none", "feedback": ""}"#,
@@ -247,7 +247,7 @@ mod tests {
         let expected = said(
             false,
             Some(100),
-            Some(JudgedFailureCategory::GoalMissed),
+            Some(JudgedAnswerFault::GoalMissed),
             &["x"],
         );
         assert_eq!(parse_judge_verdict(text, 12_345_678), Ok(expected));

@@ -4,7 +4,7 @@
 use std::sync::{Arc, LazyLock};
 
 use checkrein_models::quoted::{KeptTextPart, QuotedPromptBlocks, RULE, clip_text};
-use checkrein_models::{ChatMessage, ModelRequest, OutputSchema};
+use checkrein_models::{ChatMessage, ModelRequest, StructuredAnswerSchema};
 use serde_json::{Value, json};
 
 use super::case::{JudgeInput, StandingTaskLists};
@@ -92,7 +92,7 @@ pub(super) fn verdict_request(
         system: system.into(),
         messages: vec![ChatMessage::User(blocks.render_judge_prompt(quotes, order))],
         tools: Vec::new(),
-        output_schema: Some(OutputSchema {
+        output_schema: Some(StructuredAnswerSchema {
             name: "verdict",
             schema: SHAPE.clone(),
         }),

@@ -14,7 +14,8 @@ use checkrein_models::answers::{
 };
 use checkrein_models::quoted::QuotedPromptBlocks;
 use checkrein_models::{
-    AnswerTokenUsage, ChatMessage, FinishReason, ModelError, ModelReply, ModelRequest, OutputSchema,
+    AnswerTokenUsage, ChatMessage, FinishReason, ModelError, ModelReply, ModelRequest,
+    StructuredAnswerSchema,
 };
 
 pub use prompt_lines::push_json_string;
@@ -73,7 +74,7 @@ pub(crate) struct ReviewTemplate {
     pub(crate) system: &'static str,
     /// The label of the data block.
     pub(crate) label: &'static str,
-    pub(crate) shape: OutputSchema,
+    pub(crate) shape: StructuredAnswerSchema,
     /// See [`RequiredAnswerKeys::keys`].
     pub(crate) keys: &'static [&'static str],
 }

@@ -16,7 +16,7 @@ use summaries::TestRunnerSummaries;
 
 /// What a run's output says.
 #[derive(Debug)]
-pub(crate) struct CheckOutputReport {
+pub(crate) struct ParsedCheckOutput {
     /// Tests by outcome, over all runners; `None` if no runner was recognised.
     pub(crate) counts: Option<TestCounts>,
     /// At most [`checkrein_core::evidence::MAX_FINDINGS`].
@@ -30,7 +30,7 @@ pub(crate) struct CheckOutputReport {
     summaries: TestRunnerSummaries,
 }
 
-impl CheckOutputReport {
+impl ParsedCheckOutput {
     /// Returns whether a runner was recognised and none ran anything.
     pub(crate) fn runner_ran_no_tests(&self) -> bool {
         self.summaries.has_run_no_tests()
@@ -83,7 +83,7 @@ impl CheckOutputParser {
     /// Takes the next line.
     pub(crate) fn read_check_output_line(&mut self, line: &str) {
         self.summaries.scan_test_summary_line(line);
-        self.findings.parse_finding_line(line);
+        self.findings.scan_line_for_findings(line);
         // The first such line names the cause; later ones are often its consequences.
         if self.missing.is_none() && reports_missing_dependency(line) {
             self.missing = Some(line.trim().to_owned());
@@ -91,9 +91,9 @@ impl CheckOutputParser {
     }
 
     /// Returns the report. `whole` says that no line was left out.
-    pub(crate) fn finish_run_report(self, whole: bool) -> CheckOutputReport {
+    pub(crate) fn finish_run_report(self, whole: bool) -> ParsedCheckOutput {
         let (findings, findings_total) = self.findings.into_findings_and_total();
-        CheckOutputReport {
+        ParsedCheckOutput {
             counts: self.summaries.test_counts_of_all_runners(),
             findings,
             findings_total,

@@ -33,7 +33,7 @@ impl ValidationBudget {
     }
 
     /// Runs a validation of at most this many steps.
-    pub(super) fn validate_within_budget<T>(
+    pub(super) fn run_validation_within_budget<T>(
         &self,
         questions: u64,
         work: impl FnOnce() -> T,

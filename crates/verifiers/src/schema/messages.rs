@@ -74,7 +74,7 @@ pub(super) fn describe_schema_violation(
     error: &ValidationError<'_>,
 ) -> String {
     let value = error.instance().as_ref();
-    let here = quote_json_value(value);
+    let here = quote_json_in_message(value);
     match error.kind() {
         Kind::MinItems { limit } => {
             count_below_minimum_text(json_entry_count(value), *limit, "item")
@@ -124,10 +124,10 @@ pub(super) fn describe_schema_violation(
         Kind::Enum { options } => {
             let choices = match options.as_array() {
                 Some(options) => {
-                    let options: Vec<String> = options.iter().map(quote_json_value).collect();
+                    let options: Vec<String> = options.iter().map(quote_json_in_message).collect();
                     options.join(", ")
                 }
-                None => quote_json_value(options),
+                None => quote_json_in_message(options),
             };
             format!(
                 "{here} is none of {}",
@@ -137,7 +137,7 @@ pub(super) fn describe_schema_violation(
         Kind::Constant { expected_value } => {
             format!(
                 "{here} where {} is wanted",
-                quote_json_value(expected_value)
+                quote_json_in_message(expected_value)
             )
         }
         Kind::Minimum { limit } => format!("{here} is less than {limit}"),
@@ -166,7 +166,7 @@ pub(super) fn describe_schema_violation(
         {
             format!(
                 "may not have any {}",
-                pluralize(section_or_property_noun(form, error))
+                plural_noun(section_or_property_noun(form, error))
             )
         }
         Kind::FalseSchema => "may not be there".to_owned(),
@@ -282,11 +282,11 @@ fn count_above_maximum_text(there: u64, limit: u64, noun: &str) -> String {
 fn count_with_noun(count: u64, noun: &str) -> String {
     match count {
         1 => format!("1 {noun}"),
-        count => format!("{count} {}", pluralize(noun)),
+        count => format!("{count} {}", plural_noun(noun)),
     }
 }
 
-fn pluralize(noun: &str) -> String {
+fn plural_noun(noun: &str) -> String {
     match noun.strip_suffix('y') {
         Some(stem) => format!("{stem}ies"),
         None => format!("{noun}s"),
@@ -306,7 +306,7 @@ fn json_string_char_count(value: &Value) -> u64 {
 }
 
 /// Quotes a value as JSON; of a container that is not empty, only its kind.
-fn quote_json_value(value: &Value) -> String {
+fn quote_json_in_message(value: &Value) -> String {
     match value {
         Value::Array(items) if !items.is_empty() => "an array".to_owned(),
         Value::Object(object) if !object.is_empty() => "an object".to_owned(),

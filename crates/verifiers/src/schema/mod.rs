@@ -170,7 +170,7 @@ fn check_target_against_schema(
             format!("{schema} asks more of {target} than can be answered: make it simpler"),
         ),
         BoundedValidationOutcome::Done(Ok(Err(unfit))) => {
-            unusable_schema_target_report(&target, unfit, &schema)
+            uncheckable_document_report(&target, unfit, &schema)
         }
         // The schema was compiled when it was sealed, so this is not the agent's to fix.
         BoundedValidationOutcome::Done(Err(what)) => {
@@ -198,7 +198,7 @@ fn check_target_against_schema(
 }
 
 /// Returns the report on a target that is missing or cannot be judged.
-fn unusable_schema_target_report(
+fn uncheckable_document_report(
     target: &SchemaTarget,
     unfit: UncheckableDocumentError,
     schema: &str,
@@ -206,7 +206,7 @@ fn unusable_schema_target_report(
     let message = format!("{}; what is wanted is described in {schema}", unfit.what);
     VerifierReport {
         findings: vec![Finding {
-            id: format!("{} {}", target.schema_target_name(), unfit.id),
+            id: format!("{} {}", target.validated_document_name(), unfit.id),
             file: target.schema_target_file(),
             line: unfit.line,
             rule: None,

@@ -53,7 +53,7 @@ impl SchemaTarget {
         }
     }
 
-    pub(super) fn schema_target_name(&self) -> &str {
+    pub(super) fn validated_document_name(&self) -> &str {
         match self {
             Self::File(name) => name,
             Self::Message => MESSAGE,
@@ -62,7 +62,7 @@ impl SchemaTarget {
 
     /// Returns whether the file is Markdown, judged by its extension.
     pub(super) fn is_markdown(&self) -> bool {
-        let ending = Path::new(self.schema_target_name()).extension();
+        let ending = Path::new(self.validated_document_name()).extension();
         let ending = ending.map(|ending| ending.to_string_lossy().to_lowercase());
         matches!(self, Self::File(_)) && matches!(ending.as_deref(), Some("md" | "markdown"))
     }

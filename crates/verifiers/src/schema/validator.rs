@@ -176,7 +176,10 @@ mod tests {
                 .unwrap();
             let valid = || compiled.validator.is_valid(&Value::Null);
             assert!(
-                !compiled.budget.validate_within_budget(9, valid).unwrap(),
+                !compiled
+                    .budget
+                    .run_validation_within_budget(9, valid)
+                    .unwrap(),
                 "{draft}"
             );
         }

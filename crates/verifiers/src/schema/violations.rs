@@ -40,7 +40,7 @@ pub(super) fn find_schema_violations(
     let value = &document.value;
     // The verdict first, without errors to keep, so that a large document that fits does not need
     // the list's budget.
-    if budget.validate_within_budget(TO_JUDGE, || validator.is_valid(value))? {
+    if budget.run_validation_within_budget(TO_JUDGE, || validator.is_valid(value))? {
         return Ok(Vec::new());
     }
     let line = document.pointer_line_lookup();
@@ -50,13 +50,17 @@ pub(super) fn find_schema_violations(
             .map(|error| violation_from_error(compiled, document.form, &error, &*line))
             .collect()
     };
-    let mut problems: Vec<SchemaViolation> = match budget.validate_within_budget(TO_LIST, all) {
+    let mut problems: Vec<SchemaViolation> = match budget.run_validation_within_budget(TO_LIST, all)
+    {
         Ok(problems) => problems,
         Err(ValidationBudgetExhausted) => {
             // The verdict is known to be a failure by now, so running out of budget still gives one
             // finding.
             let first = || validator.validate(value).err();
-            let first = budget.validate_within_budget(TO_LIST, first).ok().flatten();
+            let first = budget
+                .run_validation_within_budget(TO_LIST, first)
+                .ok()
+                .flatten();
             let first =
                 first.map(|error| violation_from_error(compiled, document.form, &error, &*line));
             vec![too_many_errors_violation(first)]

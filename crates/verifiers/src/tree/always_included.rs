@@ -16,7 +16,7 @@ use super::walk::{
     is_folder, is_valid_tree_path, list_folder_entry_names, os_str_bytes, trim_trailing_slash,
 };
 use super::{TreeReadDeadline, TreeReader, TreeReaderError};
-use crate::file_system::{FileKind, FileSystem, SymlinkMode};
+use crate::file_system::{FileKind, ReadOnlyFileSystem, SymlinkMode};
 
 /// Adds the tracked files that the walk did not find, and keeps the list sorted.
 pub(crate) fn add_unwalked_tracked_files(
@@ -37,7 +37,7 @@ pub(crate) fn add_unwalked_tracked_files(
         if let Some(folder) = name.strip_suffix('/') {
             let is_ours = folder.is_empty() || is_valid_tree_path(folder);
             if is_ours && is_real_folder(files, root, folder, &mut real_folders) {
-                let below = IgnoredFilesSearch {
+                let below = AlwaysIncludedFileSearch {
                     folder,
                     meant: &|_| true,
                     visited: &|_| true,
@@ -49,7 +49,7 @@ pub(crate) fn add_unwalked_tracked_files(
         }
         // `always_included` and `found` are both sorted. Only the few names of `also_included` are
         // not, and cost a binary search.
-        at = tree_entry_index_near(found, at, name.as_bytes());
+        at = tree_entry_or_insertion_index(found, at, name.as_bytes());
         if found.entry_path_at(at) == name.as_bytes() || !is_valid_tree_path(name) {
             continue;
         }
@@ -79,7 +79,7 @@ pub(crate) fn add_unwalked_tracked_files(
 
 /// Returns the index of `path` in `found`, or the index at which it would be inserted. Tries the
 /// eight entries from `from` on before it searches the whole list.
-fn tree_entry_index_near(found: &TreeEntryList, from: usize, path: &[u8]) -> usize {
+fn tree_entry_or_insertion_index(found: &TreeEntryList, from: usize, path: &[u8]) -> usize {
     let is_behind = from == 0 || from <= found.len() && found.entry_path_at(from - 1) < path;
     let near = from..found.len().min(from + 8);
     let mut near = near.filter(|at| found.entry_path_at(*at) >= path);
@@ -110,7 +110,7 @@ pub(crate) fn add_ignored_files_named_by_inputs(
         {
             continue;
         }
-        let below = IgnoredFilesSearch {
+        let below = AlwaysIncludedFileSearch {
             folder,
             meant: &|path| reach.glob_matches_file(path),
             visited: &|path| reach.may_match_at_or_below(path),
@@ -123,7 +123,7 @@ pub(crate) fn add_ignored_files_named_by_inputs(
 }
 
 /// Searches one folder of the tree recursively, without regard to ignore files.
-struct IgnoredFilesSearch<'a> {
+struct AlwaysIncludedFileSearch<'a> {
     folder: &'a str,
     /// Selects the files to add.
     meant: &'a dyn Fn(&[u8]) -> bool,
@@ -132,7 +132,7 @@ struct IgnoredFilesSearch<'a> {
     named: bool,
 }
 
-impl IgnoredFilesSearch<'_> {
+impl AlwaysIncludedFileSearch<'_> {
     /// Adds to `more` the files that `meant` selects and that `found` does not hold.
     fn add_unlisted_files_below_folder(
         &self,
@@ -207,7 +207,7 @@ impl IgnoredFilesSearch<'_> {
 /// Returns whether every component of `folder` is a real folder. Through a symlink files would be
 /// read that are not in the tree. `known` caches the answers.
 fn is_real_folder(
-    files: &dyn FileSystem,
+    files: &dyn ReadOnlyFileSystem,
     root: &Path,
     folder: &str,
     known: &mut BTreeMap<String, bool>,

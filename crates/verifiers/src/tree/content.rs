@@ -10,11 +10,11 @@ use std::time::SystemTime;
 
 use checkrein_core::digest::Digest;
 
-use super::entries::{TreeEntry, TreeEntryKind, TreeEntryList};
+use super::entries::{ListedTreeEntry, TreeEntryKind, TreeEntryList};
 use super::stat_cache::StatCache;
 use super::walk::os_str_from_bytes;
 use super::{TreeReadDeadline, TreeReaderError};
-use crate::file_system::{FileKind, FileStamp, FileSystem, OpenFile, SymlinkMode};
+use crate::file_system::{FileKind, FileStamp, OpenFile, ReadOnlyFileSystem, SymlinkMode};
 
 /// Number of files to read from which a second thread is worth starting.
 const WORTH_A_THREAD: usize = 32;
@@ -48,7 +48,7 @@ pub(crate) struct SortedPathDigests {
 pub(crate) struct TreeEntryDigest<'l> {
     pub(crate) path: &'l [u8],
     pub(crate) digest: Digest,
-    /// See [`TreeEntry::named`].
+    /// See [`ListedTreeEntry::named`].
     pub(crate) named: bool,
     /// False for an empty folder only.
     pub(crate) is_file: bool,
@@ -89,7 +89,7 @@ enum FileReadOutcome {
 }
 
 /// Returns whether the file counts by its size and times instead of its content.
-pub(crate) fn is_too_large_to_read(entry: &TreeEntry) -> bool {
+pub(crate) fn is_too_large_to_read(entry: &ListedTreeEntry) -> bool {
     match &entry.kind {
         #[cfg(unix)]
         TreeEntryKind::File(stamp) => stamp.size > LARGEST_READ,
@@ -103,7 +103,7 @@ pub(crate) fn is_too_large_to_read(entry: &TreeEntry) -> bool {
 }
 
 pub(crate) fn digest_tree_contents(
-    file_system: &dyn FileSystem,
+    file_system: &dyn ReadOnlyFileSystem,
     root: &Path,
     mut found: TreeEntryList,
     cache: &StatCache,
@@ -240,7 +240,7 @@ fn digest_of_mode_and_content(stamp: &FileStamp, content: &Digest) -> Digest {
 /// Returns the current digest of a file, computed as for a leaf; `None` if there is no readable
 /// file.
 pub(crate) fn current_file_digest(
-    file_system: &dyn FileSystem,
+    file_system: &dyn ReadOnlyFileSystem,
     root: &Path,
     path: &[u8],
     stamp: &FileStamp,
@@ -263,7 +263,7 @@ pub(crate) fn current_file_digest(
 
 /// Returns the current stamp of a regular file.
 pub(crate) fn current_file_stamp(
-    file_system: &dyn FileSystem,
+    file_system: &dyn ReadOnlyFileSystem,
     root: &Path,
     path: &[u8],
 ) -> Option<FileStamp> {
@@ -280,7 +280,7 @@ fn digest_for_unreadable_file(kind: ErrorKind) -> Digest {
 /// Reads these files in order until time runs out. Returns what was read, and the limit that ended
 /// the reading if one did.
 fn read_files_until_deadline(
-    file_system: &dyn FileSystem,
+    file_system: &dyn ReadOnlyFileSystem,
     root: &Path,
     files: &[UnreadTreeEntry<'_>],
     time: &TreeReadDeadline<'_>,
@@ -342,7 +342,7 @@ fn read_files_until_deadline(
 type UnreadTreeEntry<'f> = (usize, &'f [u8], &'f TreeEntryKind);
 
 fn read_link_content(
-    file_system: &dyn FileSystem,
+    file_system: &dyn ReadOnlyFileSystem,
     path: &Path,
 ) -> std::io::Result<FileReadOutcome> {
     let target = file_system.read_link(path)?;
@@ -356,7 +356,7 @@ enum ContentReadError {
 }
 
 fn read_file_content(
-    file_system: &dyn FileSystem,
+    file_system: &dyn ReadOnlyFileSystem,
     path: &Path,
     stamp: &FileStamp,
     block: &mut Vec<u8>,
@@ -409,7 +409,7 @@ fn read_file_content(
 /// clock is ahead of ours; then only the content tells.
 #[cfg(unix)]
 fn wait_for_settled_file_stamp(
-    file_system: &dyn FileSystem,
+    file_system: &dyn ReadOnlyFileSystem,
     file: &dyn OpenFile,
     time: &TreeReadDeadline<'_>,
 ) -> Result<Option<FileStamp>, ContentReadError> {

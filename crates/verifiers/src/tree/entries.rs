@@ -8,7 +8,7 @@ use crate::file_system::{FileKind, FileStamp, FileStat};
 
 /// An entry of the tree. Its path is stored in the [`TreeEntryList`] that holds it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct TreeEntry {
+pub(crate) struct ListedTreeEntry {
     start: usize,
     end: usize,
     pub(crate) kind: TreeEntryKind,
@@ -45,7 +45,7 @@ impl TreeEntryKind {
 #[derive(Debug, Default)]
 pub(crate) struct TreeEntryList {
     paths: Vec<u8>,
-    entries: Vec<TreeEntry>,
+    entries: Vec<ListedTreeEntry>,
 }
 
 impl TreeEntryList {
@@ -53,7 +53,7 @@ impl TreeEntryList {
         self.entries.len()
     }
 
-    pub(crate) fn tree_entry_path(&self, entry: &TreeEntry) -> &[u8] {
+    pub(crate) fn tree_entry_path(&self, entry: &ListedTreeEntry) -> &[u8] {
         path_of_tree_entry(&self.paths, entry)
     }
 
@@ -64,7 +64,7 @@ impl TreeEntryList {
     }
 
     /// Iterates over the entries with their paths.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &TreeEntry)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &ListedTreeEntry)> {
         self.entries
             .iter()
             .map(|entry| (self.tree_entry_path(entry), entry))
@@ -83,7 +83,7 @@ impl TreeEntryList {
         for part in path {
             self.paths.extend_from_slice(part);
         }
-        self.entries.push(TreeEntry {
+        self.entries.push(ListedTreeEntry {
             start,
             end: self.paths.len(),
             kind: what,
@@ -94,7 +94,7 @@ impl TreeEntryList {
     /// Keeps the entries for which `counts` holds.
     pub(crate) fn retain_tree_entries(
         &mut self,
-        mut counts: impl FnMut(&[u8], &TreeEntry) -> bool,
+        mut counts: impl FnMut(&[u8], &ListedTreeEntry) -> bool,
     ) {
         let paths = &self.paths;
         self.entries
@@ -108,7 +108,7 @@ impl TreeEntryList {
         }
         self.append_tree_entries(more);
         let paths = &self.paths;
-        let path = |entry: &TreeEntry| path_of_tree_entry(paths, entry);
+        let path = |entry: &ListedTreeEntry| path_of_tree_entry(paths, entry);
         // The sort is stable, so of two entries with one path the one that was here first stays.
         self.entries.sort_by(|a, b| path(a).cmp(path(b)));
         self.entries.dedup_by(|a, b| path(a) == path(b));
@@ -119,7 +119,7 @@ impl TreeEntryList {
         let shift = self.paths.len();
         self.paths.extend_from_slice(&more.paths);
         self.entries
-            .extend(more.entries.into_iter().map(|entry| TreeEntry {
+            .extend(more.entries.into_iter().map(|entry| ListedTreeEntry {
                 start: entry.start + shift,
                 end: entry.end + shift,
                 ..entry
@@ -127,7 +127,7 @@ impl TreeEntryList {
     }
 }
 
-fn path_of_tree_entry<'p>(paths: &'p [u8], entry: &TreeEntry) -> &'p [u8] {
+fn path_of_tree_entry<'p>(paths: &'p [u8], entry: &ListedTreeEntry) -> &'p [u8] {
     paths.get(entry.start..entry.end).unwrap_or_default()
 }
 

@@ -11,7 +11,7 @@ use checkrein_core::ids::VerifierName;
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::content::TreeEntryDigest;
-use super::{TreeReaderError, VerifierGlobs};
+use super::{TreeReaderError, UncompiledVerifierGlobs};
 
 #[derive(Debug, Clone)]
 pub(crate) struct VerifierPathMatcher {
@@ -84,14 +84,14 @@ pub fn check_glob(pattern: &str) -> Result<(), TreeReaderError> {
 
 impl VerifierPathMatcher {
     pub(crate) fn new(
-        views: &[VerifierGlobs<'_>],
+        views: &[UncompiledVerifierGlobs<'_>],
         is_left_out: &dyn Fn(&str) -> bool,
     ) -> Result<Self, TreeReaderError> {
         let all = views
             .iter()
             .flat_map(|view| view.outputs)
             .map(String::as_str);
-        let globs = |view: &VerifierGlobs<'_>| {
+        let globs = |view: &UncompiledVerifierGlobs<'_>| {
             let inputs = view.inputs.iter().map(String::as_str);
             let mut reaches = Vec::new();
             for pattern in view.inputs {

@@ -14,7 +14,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::excluded_folders::is_cache_folder;
 use super::walk::{is_file, is_folder, os_str_from_bytes};
-use crate::file_system::{FileKind, FileSystem, SymlinkMode};
+use crate::file_system::{FileKind, ReadOnlyFileSystem, SymlinkMode};
 
 /// The rules of one folder's ignore file, linked to those of the folders above it.
 pub(crate) struct IgnoreRules {
@@ -58,7 +58,7 @@ pub(crate) fn is_ignored(path: &[u8], is_folder: bool, ignores: Option<&IgnoreRu
 
 /// The rules in a folder of the tree, `prefix` with a `/` at the end, or the root.
 pub(crate) fn folder_ignore_rules(
-    files: &dyn FileSystem,
+    files: &dyn ReadOnlyFileSystem,
     folder: &Path,
     prefix: &[u8],
     above: Option<Arc<IgnoreRules>>,
@@ -72,7 +72,7 @@ pub(crate) fn folder_ignore_rules(
 }
 
 fn load_ignore_rules(
-    files: &dyn FileSystem,
+    files: &dyn ReadOnlyFileSystem,
     folder: &Path,
     place: impl FnOnce() -> IgnoreFilePlace,
     above: Option<Arc<IgnoreRules>>,
@@ -113,7 +113,7 @@ fn load_ignore_rules(
 /// Returns `None` where there is no repository: a stray ignore file in a home folder says nothing
 /// about this tree.
 pub(crate) fn ignore_rules_above_root(
-    files: &dyn FileSystem,
+    files: &dyn ReadOnlyFileSystem,
     root: &Path,
 ) -> Option<Arc<IgnoreRules>> {
     let has_git = |folder: &Path| {
@@ -149,7 +149,11 @@ fn relative_path_with_slash(folder: &Path, inside: &Path) -> Vec<u8> {
 
 /// Returns whether ignore files or the cache list exclude paths that begin with this text, the
 /// literal start of a glob.
-pub(crate) fn is_glob_start_excluded(files: &dyn FileSystem, root: &Path, start: &str) -> bool {
+pub(crate) fn is_glob_start_excluded(
+    files: &dyn ReadOnlyFileSystem,
+    root: &Path,
+    start: &str,
+) -> bool {
     let mut ignores = folder_ignore_rules(files, root, &[], ignore_rules_above_root(files, root));
     let mut folder = root.to_owned();
     let mut path = String::new();

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use checkrein_core::digest::Digest;
 
-use crate::file_system::{FileSystem, SymlinkMode};
+use crate::file_system::{ReadOnlyFileSystem, SymlinkMode};
 
 /// Markers kept of one tree, nearest the root first.
 const MOST: usize = 200;
@@ -28,7 +28,7 @@ pub(crate) struct InstalledPackageMarker {
 
 /// Adds the markers that an ignored entry is or holds. `path` is relative to the root.
 pub(crate) fn collect_ignored_package_markers(
-    file_system: &dyn FileSystem,
+    file_system: &dyn ReadOnlyFileSystem,
     full: &Path,
     path: &str,
     is_folder: bool,
@@ -80,7 +80,7 @@ pub(crate) fn keep_package_markers_nearest_root(
 }
 
 fn collect_site_package_markers(
-    file_system: &dyn FileSystem,
+    file_system: &dyn ReadOnlyFileSystem,
     environment: &Path,
     path: &str,
     marks: &mut Vec<InstalledPackageMarker>,
@@ -101,7 +101,7 @@ fn collect_site_package_markers(
 }
 
 fn package_marker_from_file(
-    file_system: &dyn FileSystem,
+    file_system: &dyn ReadOnlyFileSystem,
     full: &Path,
     path: &str,
 ) -> Option<InstalledPackageMarker> {
@@ -121,7 +121,7 @@ fn package_marker_from_file(
 /// Makes a marker of the names in a folder. Times are left out: installing a package again changes
 /// them and nothing else.
 fn package_marker_from_folder_names(
-    file_system: &dyn FileSystem,
+    file_system: &dyn ReadOnlyFileSystem,
     full: &Path,
     path: &str,
     counts: impl Fn(&str) -> bool,
@@ -140,7 +140,10 @@ fn package_marker_from_folder_names(
 }
 
 /// Returns the names in a folder as far as they can be listed; `None` if there is no folder.
-fn entry_names_in_folder(file_system: &dyn FileSystem, folder: &Path) -> Option<Vec<OsString>> {
+fn entry_names_in_folder(
+    file_system: &dyn ReadOnlyFileSystem,
+    folder: &Path,
+) -> Option<Vec<OsString>> {
     let mut names = Vec::new();
     let mut folder = file_system.open_folder_for_listing(folder).ok()?;
     let _ = folder.for_each_folder_entry(&mut |name, _| names.push(name.to_owned()));

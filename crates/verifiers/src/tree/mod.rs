@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 
 use checkrein_core::ids::VerifierName;
 
-use crate::file_system::{FileKind, FileStat, FileSystem};
+use crate::file_system::{FileKind, FileStat, ReadOnlyFileSystem};
 
 pub use excluded_folders::CACHE_FOLDERS;
 pub use globs::check_glob;
@@ -50,7 +50,7 @@ use stat_cache::StatCache;
 
 /// The part of the tree that a verifier depends on.
 #[derive(Debug, Clone, Copy)]
-pub struct VerifierGlobs<'a> {
+pub struct UncompiledVerifierGlobs<'a> {
     /// The verifier's name.
     pub name: &'a VerifierName,
     /// Globs of what it depends on; empty = the whole tree. A folder's name stands for all in it.
@@ -63,7 +63,7 @@ pub struct VerifierGlobs<'a> {
 #[derive(Debug, Clone)]
 pub struct TreeReader {
     /// The file system that holds the tree.
-    pub files: Arc<dyn FileSystem>,
+    pub files: Arc<dyn ReadOnlyFileSystem>,
     /// The root of the tree.
     pub root: PathBuf,
     /// The stat cache, one file per tree, in the state folder; created when missing. It is on disk
@@ -140,7 +140,7 @@ impl TreeReader {
     /// cannot be read is no error: how it failed is part of the digest.
     pub fn read_tree(
         &self,
-        views: &[VerifierGlobs<'_>],
+        views: &[UncompiledVerifierGlobs<'_>],
         limits: TreeReadLimits<'_>,
     ) -> Result<TreeReadResult, TreeReaderError> {
         let time = TreeReadDeadline::new(limits, &*self.files);
@@ -238,13 +238,13 @@ impl TreeReaderError {
 
 /// The limits of one reading.
 pub(crate) struct TreeReadDeadline<'a> {
-    file_system: &'a dyn FileSystem,
+    file_system: &'a dyn ReadOnlyFileSystem,
     started: Instant,
     limits: TreeReadLimits<'a>,
 }
 
 impl<'a> TreeReadDeadline<'a> {
-    fn new(limits: TreeReadLimits<'a>, file_system: &'a dyn FileSystem) -> Self {
+    fn new(limits: TreeReadLimits<'a>, file_system: &'a dyn ReadOnlyFileSystem) -> Self {
         Self {
             file_system,
             started: file_system.monotonic_now(),

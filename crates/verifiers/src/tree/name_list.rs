@@ -10,7 +10,7 @@ pub struct PackedNameSet {
 }
 
 impl PackedNameSet {
-    /// Parses NUL-separated names, as [`PackedNameSet::nul_separated_names`] returns them.
+    /// Parses NUL-separated names, as [`PackedNameSet::names_joined_by_nul`] returns them.
     pub fn from_nul_separated(text: String) -> Self {
         let mut starts = Vec::new();
         let (mut at, mut before) = (0, "");
@@ -27,7 +27,7 @@ impl PackedNameSet {
     }
 
     /// Returns all names, separated by NUL.
-    pub fn nul_separated_names(&self) -> &str {
+    pub fn names_joined_by_nul(&self) -> &str {
         &self.text
     }
 
@@ -115,7 +115,7 @@ mod tests {
             assert_eq!(list, expected.iter().copied().collect());
             assert_eq!(
                 list,
-                PackedNameSet::from_nul_separated(list.nul_separated_names().to_owned())
+                PackedNameSet::from_nul_separated(list.names_joined_by_nul().to_owned())
             );
             assert_eq!(
                 (list.len(), list.is_empty()),
@@ -140,7 +140,7 @@ mod tests {
         check("a\0a\0b\0", &["a", "b"]);
         let list = PackedNameSet::from_nul_separated("b".to_owned());
         assert_eq!(
-            list.union_with_names(["c", "a", "b"]).nul_separated_names(),
+            list.union_with_names(["c", "a", "b"]).names_joined_by_nul(),
             "a\0b\0c"
         );
     }

@@ -14,7 +14,7 @@ use super::globs::VerifierPathMatcher;
 use super::markers::InstalledPackageMarker;
 use super::walk::path_text;
 use super::watch::FilesWatchedDuringCheck;
-use crate::file_system::FileSystem;
+use crate::file_system::ReadOnlyFileSystem;
 
 /// Counts of what was left out, for reports. A folder counts as one, whatever it holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub struct TreeReadResult {
     leaves: SortedPathDigests,
     markers: Vec<InstalledPackageMarker>,
     selector: VerifierPathMatcher,
-    file_system: Arc<dyn FileSystem>,
+    file_system: Arc<dyn ReadOnlyFileSystem>,
 }
 
 impl TreeReadResult {
@@ -69,7 +69,7 @@ impl TreeReadResult {
         left_out: ExcludedFileCounts,
         unread: Vec<String>,
         cache_error: Option<std::io::Error>,
-        file_system: Arc<dyn FileSystem>,
+        file_system: Arc<dyn ReadOnlyFileSystem>,
     ) -> Self {
         let (tree, files) = digest_tree_entries(
             leaves

@@ -18,7 +18,9 @@ use super::ignore_files::{
 };
 use super::markers::{self, InstalledPackageMarker};
 use super::{ExcludedFileCounts, FileId, TreeReadDeadline, TreeReader, TreeReaderError};
-use crate::file_system::{FileKind, FileStat, FileSystem, OpenFolder, RealFileSystem, SymlinkMode};
+use crate::file_system::{
+    FileKind, FileStat, OpenFolder, ReadOnlyFileSystem, RealFileSystem, SymlinkMode,
+};
 
 pub(crate) struct TreeWalkResult {
     /// Sorted by path, each once.
@@ -444,12 +446,12 @@ pub(crate) fn is_valid_tree_path(name: &str) -> bool {
 }
 
 /// Returns whether there is a regular file, directly or behind a link.
-pub(crate) fn is_file(files: &dyn FileSystem, path: &Path) -> bool {
+pub(crate) fn is_file(files: &dyn ReadOnlyFileSystem, path: &Path) -> bool {
     let found = files.stat_file(path, SymlinkMode::Follow);
     found.is_ok_and(|found| found.kind == FileKind::File)
 }
 
-pub(crate) fn is_folder(files: &dyn FileSystem, path: &Path, links: SymlinkMode) -> bool {
+pub(crate) fn is_folder(files: &dyn ReadOnlyFileSystem, path: &Path, links: SymlinkMode) -> bool {
     let found = files.stat_file(path, links);
     found.is_ok_and(|found| found.kind == FileKind::Folder)
 }

@@ -10,7 +10,7 @@ use checkrein_core::digest::Digest;
 use super::content::{TreeEntryDigest, current_file_digest, current_file_stamp};
 use super::stat_cache::can_file_change_unseen;
 use super::walk::path_text;
-use crate::file_system::{FileStamp, FileSystem};
+use crate::file_system::{FileStamp, ReadOnlyFileSystem};
 
 /// How long a file may differ without counting: a program that rewrites a file truncates it first.
 const BRIEFLY: Duration = Duration::from_millis(100);
@@ -18,7 +18,7 @@ const BRIEFLY: Duration = Duration::from_millis(100);
 /// Files with the content that they should have.
 #[derive(Debug)]
 pub struct FilesWatchedDuringCheck {
-    file_system: Arc<dyn FileSystem>,
+    file_system: Arc<dyn ReadOnlyFileSystem>,
     root: PathBuf,
     files: Vec<WatchedFile>,
 }
@@ -35,7 +35,7 @@ struct WatchedFile {
 
 impl FilesWatchedDuringCheck {
     pub(crate) fn new<'a>(
-        file_system: Arc<dyn FileSystem>,
+        file_system: Arc<dyn ReadOnlyFileSystem>,
         root: &Path,
         leaves: impl Iterator<Item = TreeEntryDigest<'a>>,
     ) -> Self {
@@ -89,7 +89,7 @@ impl FilesWatchedDuringCheck {
     }
 
     /// Returns the files that differed or were gone for longer than it takes to write one.
-    pub fn files_taken_away_during_check(&self) -> Vec<String> {
+    pub fn files_differing_too_long(&self) -> Vec<String> {
         let long = self.files.iter().filter(|file| file.longest > BRIEFLY);
         long.map(|file| path_text(&file.path)).collect()
     }

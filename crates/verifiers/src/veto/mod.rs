@@ -9,7 +9,9 @@ use std::sync::{Arc, LazyLock};
 
 use checkrein_models::answers::{ParsedModelJson, UnreadableAnswerCause};
 use checkrein_models::quoted::{KeptTextPart, clip_text};
-use checkrein_models::{ChatMessage, LanguageModel, ModelError, ModelReply, OutputSchema};
+use checkrein_models::{
+    ChatMessage, LanguageModel, ModelError, ModelReply, StructuredAnswerSchema,
+};
 use serde_json::{Map, Value, json};
 
 use crate::reviewer::{
@@ -111,7 +113,7 @@ impl ModelOpinionOnToolCall {
 static REVIEW_TEMPLATE: LazyLock<ReviewTemplate> = LazyLock::new(|| ReviewTemplate {
     system: SYSTEM,
     label: "call",
-    shape: OutputSchema {
+    shape: StructuredAnswerSchema {
         name: "veto",
         // Strict schemas do not allow an object with arbitrary keys, so the arguments are a string.
         schema: Arc::new(json!({
@@ -138,14 +140,14 @@ pub async fn ask_model_about_call(
     known: Option<&ToolWithCompiledSchema>,
     call: ToolCallForVeto<'_>,
 ) -> ModelQuestionOutcome<ModelOpinionOnToolCall> {
-    let asking = build_veto_question_for_call(tools, known, call);
+    let asking = build_model_question_about_call(tools, known, call);
     let reply = model.ask_model(&asking.request).await;
     veto_opinion_from_reply(&asking, known, reply)
 }
 
 /// Builds the question about a call, for callers that send it themselves. See
 /// [`ask_model_about_call`].
-pub fn build_veto_question_for_call(
+pub fn build_model_question_about_call(
     tools: Option<&ToolsPreparedForVeto>,
     known: Option<&ToolWithCompiledSchema>,
     call: ToolCallForVeto<'_>,
@@ -185,7 +187,7 @@ fn parse_veto_opinion(
 ) -> Result<ModelOpinionOnToolCall, UnusableModelAnswer> {
     let word = answer.enum_field_value("verdict", WORDS)?;
     let confidence = answer
-        .thousandths_field("confidence")
+        .answer_thousandths_field("confidence")
         .map(UnitFraction::share_from_thousandths);
     let (verdict, confidence) = match word {
         // An `allow` changes nothing, so it needs no confidence.
@@ -209,7 +211,7 @@ fn arguments_rewritten_by_model(
     answer: &ParsedModelJson<'_>,
     known: Option<&ToolWithCompiledSchema>,
 ) -> Result<Map<String, Value>, UnusableModelAnswer> {
-    let arguments = match answer.object_field("new_args") {
+    let arguments = match answer.object_valued_field("new_args") {
         Ok(Some(arguments)) if !arguments.is_empty() => arguments,
         // The strict schema makes a model fill in `new_args` always; empty means that it has none.
         Ok(_) | Err(UnreadableAnswerCause::WrongType(_)) => {

@@ -64,7 +64,7 @@ impl ToolsPreparedForVeto {
             .map(|tool| (tool.name.clone(), ToolWithCompiledSchema::new(tool)))
             .collect();
         let mut names = String::new();
-        push_text_as_one_line(&mut names, &displayed_tool_names(&known).join(", "));
+        push_text_as_one_line(&mut names, &tool_names_within_limit(&known).join(", "));
         Self { known, names }
     }
 
@@ -125,14 +125,14 @@ impl ToolsPreparedForVeto {
             None if self.known.is_empty() => String::new(),
             None => format!(
                 "; there are: {}",
-                displayed_tool_names(&self.known).join(", ")
+                tool_names_within_limit(&self.known).join(", ")
             ),
         }
     }
 }
 
 /// Returns the names that fit into the room.
-fn displayed_tool_names(known: &BTreeMap<String, ToolWithCompiledSchema>) -> Vec<String> {
+fn tool_names_within_limit(known: &BTreeMap<String, ToolWithCompiledSchema>) -> Vec<String> {
     let mut room = MAX_NAMES;
     let mut names = Vec::new();
     for name in known.keys() {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use checkrein_verifiers::file_system::{
-    FileKind, FileStamp, FileStat, FileSystem, OpenFile, OpenFolder, SymlinkMode,
+    FileKind, FileStamp, FileStat, OpenFile, OpenFolder, ReadOnlyFileSystem, SymlinkMode,
 };
 
 /// So much of a file comes in one piece.
@@ -282,7 +282,7 @@ impl MemoryNode {
     }
 }
 
-impl FileSystem for MemoryFiles {
+impl ReadOnlyFileSystem for MemoryFiles {
     fn clock_now(&self) -> SystemTime {
         UNIX_EPOCH + Duration::from_nanos(self.state().now.try_into().unwrap())
     }

@@ -29,7 +29,7 @@ mod veto;
 
 use std::io::Result;
 
-use checkrein_scripted::scripted_output_tokens;
+use checkrein_scripted::output_tokens_of_nth_response;
 use serde_json::Value;
 
 use super::report::ProbeCaseReport;
@@ -170,7 +170,7 @@ fn check_recorded_token_counts(
         (seen.requests.len(), seen.tokens)
     };
     let recorded = numeric_field_of_task(task, "output_tokens");
-    let last = scripted_output_tokens(asked.saturating_sub(1));
+    let last = output_tokens_of_nth_response(asked.saturating_sub(1));
     // A transcript may lag behind the very message that triggered the hook, so that one may be
     // missing. Any other difference is a fault.
     let behind = recorded.and_then(|recorded| said.checked_sub(recorded));

@@ -113,7 +113,7 @@ fn check_reported_token_usage(
 ) {
     let wanted: u64 = requests
         .clone()
-        .map(checkrein_scripted::scripted_output_tokens)
+        .map(checkrein_scripted::output_tokens_of_nth_response)
         .sum();
     let usage = said.get("usage").cloned().unwrap_or_default();
     report.report_whether_as_expected(

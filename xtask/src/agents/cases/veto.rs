@@ -3,7 +3,9 @@
 
 use std::io::{Error, Result};
 
-use checkrein_scripted::reviewer::{ScriptedReviewer, request_prompt_text, verdict_request_number};
+use checkrein_scripted::reviewer::{
+    ScriptedReviewer, number_verdict_must_repeat, request_prompt_text,
+};
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 use serde_json::json;
 
@@ -49,7 +51,7 @@ fn run_veto_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseReport)
             ("allow", None)
         };
         Ok(json!({
-            "ref": verdict_request_number(body), "verdict": verdict, "confidence": 0.92, "reason": REASON,
+            "ref": number_verdict_must_repeat(body), "verdict": verdict, "confidence": 0.92, "reason": REASON,
             "new_args": arguments,
         })
         .to_string())

@@ -141,7 +141,7 @@ fn compare_patch_parity_case(
         .output()
         .map_err(|error| error.to_string())?;
     // The journal (`memory`) lies outside of both trees, or it would be a difference.
-    let done = parity_apply_with_checkrein(&patch(&ours), &ours, &place.join("memory"));
+    let done = apply_patch_with_checkrein(&patch(&ours), &ours, &place.join("memory"));
     let after_theirs = read_tree_contents(&place.join("theirs"))?;
     let after_ours = read_tree_contents(&place.join("ours"))?;
     let succeeded = output.status.success();
@@ -182,7 +182,7 @@ fn describe_tree_differences(one: &TreeContents, others: &[&TreeContents]) -> St
     lines.join("\n  ")
 }
 
-fn parity_apply_with_checkrein(
+fn apply_patch_with_checkrein(
     text: &str,
     root: &Path,
     memory: &Path,

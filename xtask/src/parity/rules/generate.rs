@@ -263,7 +263,7 @@ fn random_prefix_rule_text(dice: &mut RuleRng, patterns: &mut Vec<RandomRulePatt
                     true => generate_matching_command(dice, &pattern),
                     false => random_command(dice),
                 };
-                random_rule_example(dice, &argv)
+                argv_as_rule_example(dice, &argv)
             })
             .collect();
         call.push_str(&format!(", match=[{}]", examples.join(", ")));
@@ -272,7 +272,7 @@ fn random_prefix_rule_text(dice: &mut RuleRng, patterns: &mut Vec<RandomRulePatt
         let argv = random_command(dice);
         call.push_str(&format!(
             ", not_match=[{}]",
-            random_rule_example(dice, &argv)
+            argv_as_rule_example(dice, &argv)
         ));
     }
     call.push(')');
@@ -367,7 +367,7 @@ fn random_command_for_rules(dice: &mut RuleRng, patterns: &[RandomRulePattern]) 
     argv
 }
 
-fn random_rule_example(dice: &mut RuleRng, argv: &[String]) -> String {
+fn argv_as_rule_example(dice: &mut RuleRng, argv: &[String]) -> String {
     // An example may be a list of words or one text in shell quoting.
     if dice.random_bool(50) {
         let words: Vec<String> = argv

@@ -10,7 +10,7 @@ use checkrein_adapters::{self as adapters};
 
 use super::agents::{InspectableAgent, PathShortener, SettingsFile, SettingsScope};
 use super::finding::DoctorFinding;
-use super::hook_entry::ParsedHookEntry;
+use super::hook_entry::CheckreinHookEntry;
 use super::json_location::{JsonPathStep, parse_json_path};
 
 /// The event without which nothing is checked.
@@ -23,13 +23,13 @@ const TOOL_EVENT: &str = "PreToolUse";
 pub(super) struct InstalledHook<'a> {
     pub(super) settings: &'a SettingsFile,
     pub(super) hook: &'a HookHandler,
-    pub(super) entry: ParsedHookEntry,
+    pub(super) entry: CheckreinHookEntry,
     /// `file:line`.
     pub(super) place: String,
 }
 
 /// Returns our entries that the agent would call.
-pub(super) fn installed_hooks<'a>(
+pub(super) fn active_checkrein_hooks<'a>(
     settings: &'a [SettingsFile],
     near: &PathShortener,
 ) -> Vec<InstalledHook<'a>> {
@@ -37,7 +37,7 @@ pub(super) fn installed_hooks<'a>(
         .iter()
         .flat_map(|file| file.reading.active_hooks().map(move |hook| (file, hook)))
         .filter_map(|(file, hook)| {
-            let entry = ParsedHookEntry::checkrein_entry_from_hook(hook)?;
+            let entry = CheckreinHookEntry::checkrein_entry_from_hook(hook)?;
             let path = format!(
                 "hooks.{}[{}].hooks[{}]",
                 hook.event, hook.group, hook.handler
@@ -291,12 +291,12 @@ pub(super) fn check_hook_event_coverage(
             .with_fix(reinstall_hooks_command(agent, scope)),
         );
     }
-    findings.extend(check_hook_entries(agent, installed));
+    findings.extend(check_checkrein_hook_entries(agent, installed));
     findings
 }
 
 /// Reports mistakes in our entries.
-fn check_hook_entries(
+fn check_checkrein_hook_entries(
     agent: &InspectableAgent,
     installed: &[InstalledHook<'_>],
 ) -> Vec<DoctorFinding> {

@@ -157,7 +157,7 @@ impl AgentInspection<'_> {
         if program.is_none() && !named && plugins.findings.is_empty() {
             return Ok(false);
         }
-        let installed = hooks::installed_hooks(&settings, near);
+        let installed = hooks::active_checkrein_hooks(&settings, near);
         findings.extend(hooks::check_hook_event_coverage(
             agent,
             &installed,

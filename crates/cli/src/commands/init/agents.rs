@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use super::{InitContext, git};
+use super::{InitFoldersAndScope, git};
 use crate::programs::find_program_on_path;
 use crate::settings::install_record::InstallScope;
 use crate::ui::errors::CommandError;
@@ -58,7 +58,7 @@ impl InitAgent {
 
     /// Returns where it looks for the settings of this repo: Codex in the main worktree, whichever
     /// worktree it runs in.
-    pub(super) fn agent_settings_root(&self, site: &InitContext) -> PathBuf {
+    pub(super) fn agent_settings_checkout(&self, site: &InitFoldersAndScope) -> PathBuf {
         match self.name {
             "codex" => git::main_worktree(&site.root).unwrap_or_else(|| site.root.clone()),
             _ => site.root.clone(),
@@ -68,17 +68,17 @@ impl InitAgent {
     /// Returns the file that its hooks go into.
     pub(super) fn hook_settings_file(
         &self,
-        site: &InitContext,
+        site: &InitFoldersAndScope,
         scope: InstallScope,
     ) -> Option<PathBuf> {
         let [person, shared, user] = self.files;
         Some(match scope {
             InstallScope::Person => self
-                .agent_settings_root(site)
+                .agent_settings_checkout(site)
                 .join(self.folder)
                 .join(person),
             InstallScope::Shared => self
-                .agent_settings_root(site)
+                .agent_settings_checkout(site)
                 .join(self.folder)
                 .join(shared),
             InstallScope::User => self.agent_home_folder()?.join(user),
@@ -86,7 +86,7 @@ impl InitAgent {
     }
 
     /// Returns what shows that the agent is used here.
-    fn agent_presence_sign(&self, site: &InitContext) -> Option<String> {
+    fn agent_presence_sign(&self, site: &InitFoldersAndScope) -> Option<String> {
         // The program is the surest sign; a folder alone may be left from an earlier
         // installation.
         if find_program_on_path(self.program).is_some() {
@@ -96,15 +96,15 @@ impl InitAgent {
         if let Some(home) = home {
             return Some(site.path_text_from_root_or_home(&home));
         }
-        let folder = self.agent_settings_root(site).join(self.folder);
+        let folder = self.agent_settings_checkout(site).join(self.folder);
         folder.is_dir().then(|| format!("{}/", self.folder))
     }
 }
 
 /// Returns the agents that are named, or else those that are found here.
-pub(super) fn select_agents(
+pub(super) fn select_agents_for_init(
     names: &[String],
-    site: &InitContext,
+    site: &InitFoldersAndScope,
 ) -> Result<Vec<&'static InitAgent>, CommandError> {
     let known: Vec<&str> = ALL.iter().map(|agent| agent.name).collect();
     let mut found = Vec::new();

@@ -11,7 +11,7 @@ use checkrein_core::policy::Policy;
 use checkrein_runtime::config::{self, NamedConfigText, TaskDriver};
 use checkrein_runtime::{Deadline, VerificationProgress};
 
-use super::InitContext;
+use super::InitFoldersAndScope;
 use super::writer::InitWriter;
 use crate::commands::engine;
 use crate::detect::{self, DetectedCheck, PlannedInitCheck, RepoFiles};
@@ -30,7 +30,7 @@ const SLOW_MS: u64 = 3 * 60_000;
 /// Returns the policy that holds from now on, and writes a config if there is none.
 pub(super) fn create_config_if_missing(pen: &mut InitWriter<'_>) -> Result<Policy, CommandError> {
     let site = pen.site;
-    print_init_folder(site)?;
+    print_config_folder_if_elsewhere(site)?;
     if let Some(file) = &site.located.repo_config {
         let compiled = site.located.compile_policy(TaskDriver::Hook)?;
         for warning in &compiled.warnings {
@@ -44,14 +44,14 @@ pub(super) fn create_config_if_missing(pen: &mut InitWriter<'_>) -> Result<Polic
     let file = settings_file::resolve_settings_path(&root.join(CONFIG), Some(root))?;
     // Asked before the checks are tried, which may take minutes.
     settings_file::ensure_settings_file_writable(&file)?;
-    let found = detect::detect_checks(&RepoFiles::read_project_tree(root));
+    let found = detect::detect_checks(&RepoFiles::read_repo_file_texts(root));
     let planned = if pen.dry_run {
         if !found.is_empty() {
             ui::print_wrapped_to_stderr(
                 "Checks are not tried in a dry run; those that fail would be advisory.",
             );
         }
-        found.into_iter().map(plan_untried_check).collect()
+        found.into_iter().map(planned_check_without_trial).collect()
     } else {
         try_detected_checks(pen, found)?
     };
@@ -82,7 +82,7 @@ fn warn_masked_checks(root: &Path, policy: &Policy) {
 }
 
 /// Says where the config belongs, if that is not the current folder.
-fn print_init_folder(site: &InitContext) -> Result<(), CommandError> {
+fn print_config_folder_if_elsewhere(site: &InitFoldersAndScope) -> Result<(), CommandError> {
     if let Some(above) = site.located.unused_parent_config_folder() {
         ui::print_wrapped_to_stderr(&explanations::ignored_parent_config_text(&above));
     } else if std::env::current_dir()?.canonicalize()? != site.root {
@@ -94,7 +94,7 @@ fn print_init_folder(site: &InitContext) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn plan_untried_check(check: DetectedCheck) -> PlannedInitCheck {
+fn planned_check_without_trial(check: DetectedCheck) -> PlannedInitCheck {
     let advisory =
         missing_check_program(&check).map(|program| format!("`{program}` is not installed here"));
     PlannedInitCheck { check, advisory }
@@ -112,7 +112,8 @@ fn try_detected_checks(
     pen: &mut InitWriter<'_>,
     found: Vec<DetectedCheck>,
 ) -> Result<Vec<PlannedInitCheck>, CommandError> {
-    let mut planned: Vec<PlannedInitCheck> = found.into_iter().map(plan_untried_check).collect();
+    let mut planned: Vec<PlannedInitCheck> =
+        found.into_iter().map(planned_check_without_trial).collect();
     // A check whose program is missing is advisory already, and running it would tell
     // nothing.
     let able: Vec<VerifierName> = planned
@@ -144,7 +145,7 @@ fn try_detected_checks(
         engine::open_store(&located.place)?,
         TaskDriver::Hook,
     );
-    let checks = RunningChecksView::for_policy(Some(&policy));
+    let checks = RunningChecksView::for_checks_of_policy(Some(&policy));
     let show = |progress: VerificationProgress| checks.show_check_progress(progress);
     let patience = Deadline {
         due_at: None,

@@ -12,7 +12,7 @@ use super::git;
 use super::writer::{InitWriter, print_written_file_line};
 use crate::programs::find_program_on_path;
 use crate::settings::install_record::{InitWrittenFile, InitWrittenFileKind, InstallScope};
-use crate::settings::{append_settings_line, json, remove_checkrein_entries, settings_file};
+use crate::settings::{json, remove_checkrein_entries, settings_file, settings_text_with_line};
 use crate::ui;
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
@@ -74,7 +74,7 @@ fn plan_hook_installation(
 ) -> Result<Option<PreparedHookFileChange>, CommandError> {
     let site = pen.site;
     let scope = site.scope;
-    let repo = agent.agent_settings_root(site);
+    let repo = agent.agent_settings_checkout(site);
     let place = agent.hook_settings_file(site, scope).ok_or_else(|| {
         CommandError::usage_error(
             "no home folder is known",
@@ -212,7 +212,7 @@ fn has_hooks_elsewhere(
         InstallScope::Person => InstallScope::Shared,
         InstallScope::Shared | InstallScope::User => InstallScope::Person,
     };
-    let repo = agent.agent_settings_root(site);
+    let repo = agent.agent_settings_checkout(site);
     // A file that git tracks is everybody's, so one person's hooks do not go into it.
     let tracked = site.scope == InstallScope::Person && git::is_tracked_by_git(&repo, path)?;
     let noted = pen
@@ -390,7 +390,7 @@ pub(super) fn exclude_agent_settings_from_git(
     let mut inserted = noted.map(|noted| noted.inserted).unwrap_or_default();
     let mut text = now.clone().unwrap_or_default();
     for agent in agents {
-        let repo = agent.agent_settings_root(pen.site);
+        let repo = agent.agent_settings_checkout(pen.site);
         let Some(path) = agent.hook_settings_file(pen.site, InstallScope::Person) else {
             continue;
         };
@@ -402,7 +402,7 @@ pub(super) fn exclude_agent_settings_from_git(
         let there = text.lines().any(|other| other == line);
         if !there && !git::is_ignored_by_git(&repo, &path) && !git::is_tracked_by_git(&repo, &path)?
         {
-            let edited = append_settings_line(&text, &line);
+            let edited = settings_text_with_line(&text, &line);
             inserted.extend(edited.inserted);
             text = edited.text;
         }

@@ -26,7 +26,7 @@ use crate::{exit_code, signals, ui};
 use writer::InitWriter;
 
 /// The folders and the scope of an installation.
-struct InitContext {
+struct InitFoldersAndScope {
     located: ProjectLocation,
     /// The repo, or the current folder.
     root: PathBuf,
@@ -35,7 +35,7 @@ struct InitContext {
     scope: InstallScope,
 }
 
-impl InitContext {
+impl InitFoldersAndScope {
     /// Returns the command that takes everything back.
     fn init_undo_command(&self) -> &'static str {
         match self.scope {
@@ -61,7 +61,7 @@ pub(crate) fn run_init_command(args: &InitArgs) -> Result<ExitCode, CommandError
     signals::install_signal_handlers();
     let here = std::env::current_dir()?;
     let located = locate::locate_project(&here, None);
-    let site = InitContext {
+    let site = InitFoldersAndScope {
         root: git::worktree_root(&here).unwrap_or_else(|| located.place.root.clone()),
         located,
         state: locate::default_state_folder(),
@@ -76,7 +76,7 @@ pub(crate) fn run_init_command(args: &InitArgs) -> Result<ExitCode, CommandError
     if args.undo {
         return undo::undo_init(&site, &mut installed, args);
     }
-    let agents = agents::select_agents(&args.agent, &site)?;
+    let agents = agents::select_agents_for_init(&args.agent, &site)?;
     let mut pen = InitWriter::new(&site, &mut installed, args.dry_run);
     // All files are checked before the checks are tried, which may take minutes.
     hooks::ensure_hook_files_writable(&pen, &agents)?;
@@ -103,7 +103,7 @@ pub(crate) fn run_init_command(args: &InitArgs) -> Result<ExitCode, CommandError
         if reviews::ask_person_to_review_codex_hooks(
             &mut pen,
             agent,
-            &agent.agent_settings_root(&site),
+            &agent.agent_settings_checkout(&site),
             path,
             reading,
         )? {
@@ -123,7 +123,7 @@ pub(crate) fn run_init_command(args: &InitArgs) -> Result<ExitCode, CommandError
 
 /// `waiting` names the agents that run no hook before the person has done something there.
 fn print_next_steps(
-    site: &InitContext,
+    site: &InitFoldersAndScope,
     policy: Option<&Policy>,
     all_in_force: bool,
     waiting: &[&str],

@@ -154,7 +154,7 @@ fn ask_yes_no(question: &str, undo: &str) -> Result<bool, CommandError> {
             Err(RecvTimeoutError::Timeout) if !signals::is_process_cancelled() => {}
             Err(_) => {
                 ui::print_wrapped_to_stderr("");
-                return Err(CommandError::interrupted_error(format!(
+                return Err(CommandError::command_interrupted_error(format!(
                     "interrupted: the hooks are in, your review is not. Take it back: {undo}"
                 )));
             }

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use super::InitContext;
+use super::InitFoldersAndScope;
 use super::agents::ALL;
 use super::writer::print_written_file_line;
 use crate::args::InitArgs;
@@ -16,7 +16,7 @@ use crate::ui::style::Paint;
 use crate::{exit_code, ui};
 
 pub(super) fn undo_init(
-    site: &InitContext,
+    site: &InitFoldersAndScope,
     installed: &mut InstallRecord,
     args: &InitArgs,
 ) -> Result<ExitCode, CommandError> {
@@ -73,7 +73,7 @@ enum FileAfterHookRemoval {
 }
 
 fn undo_init_file_change(
-    site: &InitContext,
+    site: &InitFoldersAndScope,
     installed: &InstallRecord,
     written: &InitWrittenFile,
     dry_run: bool,
@@ -152,7 +152,7 @@ fn undo_init_file_change(
 /// Removes entries that were never recorded, perhaps because the state folder is new. They are
 /// recognised by what they call.
 fn undo_unrecorded_hooks(
-    site: &InitContext,
+    site: &InitFoldersAndScope,
     installed: &InstallRecord,
     args: &InitArgs,
 ) -> Result<ExitCode, CommandError> {

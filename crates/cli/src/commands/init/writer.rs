@@ -5,7 +5,7 @@ use std::path::Path;
 
 use similar::TextDiff;
 
-use super::InitContext;
+use super::InitFoldersAndScope;
 use crate::settings::install_record::{
     InitWrittenFile, InitWrittenFileKind, InstallRecord, text_digest,
 };
@@ -20,14 +20,14 @@ const REPORTS_FOLDER: &str = ".checkrein";
 
 /// Writes files and records them.
 pub(super) struct InitWriter<'a> {
-    pub(super) site: &'a InitContext,
+    pub(super) site: &'a InitFoldersAndScope,
     pub(super) installed: &'a mut InstallRecord,
     pub(super) dry_run: bool,
 }
 
 impl<'a> InitWriter<'a> {
     pub(super) fn new(
-        site: &'a InitContext,
+        site: &'a InitFoldersAndScope,
         installed: &'a mut InstallRecord,
         dry_run: bool,
     ) -> Self {

@@ -224,10 +224,14 @@ fn ask_judge_calibration_items(
     });
     shown.clear_progress_line();
     asked.map_err(|error| match error {
-        CalibrationError::Cancelled => CommandError::interrupted_error(match &args.record {
-            Some(path) => format!("called off; what was answered is in {}", path.display()),
-            None => "called off; with --record FILE nothing that is answered is lost".to_owned(),
-        }),
+        CalibrationError::Cancelled => {
+            CommandError::command_interrupted_error(match &args.record {
+                Some(path) => format!("called off; what was answered is in {}", path.display()),
+                None => {
+                    "called off; with --record FILE nothing that is answered is lost".to_owned()
+                }
+            })
+        }
         // A missing key or a wrong name is the caller's mistake; other failures may be gone the
         // next time.
         CalibrationError::Model(

@@ -39,7 +39,7 @@ pub(super) struct McpMessageForwarder {
     learned_name: OnceLock<String>,
     program: String,
     declared_tools: ServerDeclaredTools,
-    open_requests: Mutex<BTreeMap<String, PendingMcpRequest>>,
+    open_requests: Mutex<BTreeMap<String, OpenMcpRequestPurpose>>,
     server_stdin: Mutex<Option<PipeWriter>>,
     /// When the client sent its first request.
     pub(super) first_request_at: OnceLock<Instant>,
@@ -58,7 +58,7 @@ pub(super) struct QueuedMcpToolCall {
 }
 
 /// What the answer to an open request is for.
-enum PendingMcpRequest {
+enum OpenMcpRequestPurpose {
     /// A call that is being judged, by the client's id.
     Evaluating(Value),
     /// A call that was judged and sent, by the client's id.
@@ -118,7 +118,7 @@ impl McpMessageForwarder {
     }
 
     /// Notes that the server's output has ended.
-    pub(super) fn mark_server_silent(&self) {
+    pub(super) fn mark_server_output_ended(&self) {
         self.declared_tools.mark_server_gone();
     }
 
@@ -127,7 +127,7 @@ impl McpMessageForwarder {
         for (_, open) in std::mem::take(&mut *lock_unpoisoned(&self.open_requests)) {
             let text = format!("checkrein mcp-proxy: {why}");
             match open {
-                PendingMcpRequest::Forwarded(id, passed) => {
+                OpenMcpRequestPurpose::Forwarded(id, passed) => {
                     // The server got this call and may have run it, so the log gets an outcome too.
                     self.gate.record_mcp_call_failure(&passed.call, why);
                     send_to_client(&JsonRpcMessage::json_rpc_result_message(
@@ -135,13 +135,13 @@ impl McpMessageForwarder {
                         &mcp::mcp_refusal_result(&text, &Value::Null),
                     ));
                 }
-                PendingMcpRequest::Evaluating(id) => {
+                OpenMcpRequestPurpose::Evaluating(id) => {
                     send_to_client(&JsonRpcMessage::json_rpc_result_message(
                         id,
                         &mcp::mcp_refusal_result(&text, &Value::Null),
                     ));
                 }
-                PendingMcpRequest::Handshake(id) | PendingMcpRequest::Other(id) => {
+                OpenMcpRequestPurpose::Handshake(id) | OpenMcpRequestPurpose::Other(id) => {
                     send_to_client(&JsonRpcMessage::new_json_rpc_error(
                         id,
                         SERVER_FAILED,
@@ -150,7 +150,7 @@ impl McpMessageForwarder {
                 }
                 // A request of our own: whoever waits for the list learns from
                 // `mark_server_silent`.
-                PendingMcpRequest::ToolList(_) => {}
+                OpenMcpRequestPurpose::ToolList(_) => {}
             }
         }
     }
@@ -210,7 +210,7 @@ impl McpMessageForwarder {
                         Ok(call) => {
                             // Entered before it is queued, so that a cancellation finds it.
                             lock_unpoisoned(&self.open_requests)
-                                .insert(key, PendingMcpRequest::Evaluating(id));
+                                .insert(key, OpenMcpRequestPurpose::Evaluating(id));
                             // The thread that judges ends after this one, so the queue is still
                             // read.
                             let _ = calls.send(call);
@@ -226,8 +226,8 @@ impl McpMessageForwarder {
                 // The answer to a handshake names the server, and rules know its tools by that
                 // name.
                 let open = match method {
-                    "initialize" | "server/discover" => PendingMcpRequest::Handshake(id),
-                    _ => PendingMcpRequest::Other(id),
+                    "initialize" | "server/discover" => OpenMcpRequestPurpose::Handshake(id),
+                    _ => OpenMcpRequestPurpose::Other(id),
                 };
                 lock_unpoisoned(&self.open_requests).insert(key, open);
                 self.send_to_server(&message);
@@ -241,14 +241,14 @@ impl McpMessageForwarder {
                 let open = key.and_then(|key| lock_unpoisoned(&self.open_requests).remove(&key));
                 match open {
                     // The server has not seen this call and will not, so it needs no cancellation.
-                    Some(PendingMcpRequest::Evaluating(_)) => return,
-                    Some(PendingMcpRequest::Forwarded(_, passed)) => {
+                    Some(OpenMcpRequestPurpose::Evaluating(_)) => return,
+                    Some(OpenMcpRequestPurpose::Forwarded(_, passed)) => {
                         self.gate.record_mcp_call_failure(&passed.call, CANCELLED)
                     }
                     Some(
-                        PendingMcpRequest::Handshake(_)
-                        | PendingMcpRequest::Other(_)
-                        | PendingMcpRequest::ToolList(_),
+                        OpenMcpRequestPurpose::Handshake(_)
+                        | OpenMcpRequestPurpose::Other(_)
+                        | OpenMcpRequestPurpose::ToolList(_),
                     )
                     | None => {}
                 }
@@ -278,7 +278,7 @@ impl McpMessageForwarder {
             let request = JsonRpcMessage::new_json_rpc_request(&id, "tools/list", &params);
             lock_unpoisoned(&self.open_requests).insert(
                 Value::from(id).to_string(),
-                PendingMcpRequest::ToolList(number),
+                OpenMcpRequestPurpose::ToolList(number),
             );
             self.send_to_server(&request);
         };
@@ -299,7 +299,7 @@ impl McpMessageForwarder {
         let mut open = lock_unpoisoned(&self.open_requests);
         // The client may have cancelled the call meanwhile. Then its entry is gone, and nobody
         // waits.
-        let waits = matches!(open.get(&key), Some(PendingMcpRequest::Evaluating(_)));
+        let waits = matches!(open.get(&key), Some(OpenMcpRequestPurpose::Evaluating(_)));
         match judged {
             ProxiedCallDecision::Refused(text) if waits => {
                 open.remove(&key);
@@ -311,7 +311,7 @@ impl McpMessageForwarder {
             }
             ProxiedCallDecision::Forward(passed) if waits => {
                 // Entered before it is sent, because a server may answer at once.
-                open.insert(key, PendingMcpRequest::Forwarded(id, Box::new(passed)));
+                open.insert(key, OpenMcpRequestPurpose::Forwarded(id, Box::new(passed)));
                 drop(open);
                 // The parameters that were judged are the ones that are sent.
                 self.send_to_server(&message.with_json_rpc_params(&params));
@@ -330,7 +330,7 @@ impl McpMessageForwarder {
     fn identical_call_refusal(&self, call: &mcp::McpToolCall) -> Option<String> {
         let digest = call.call_digest();
         let open = lock_unpoisoned(&self.open_requests);
-        let alike = |open: &&PendingMcpRequest| matches!(open, PendingMcpRequest::Forwarded(_, passed) if passed.digest == digest);
+        let alike = |open: &&OpenMcpRequestPurpose| matches!(open, OpenMcpRequestPurpose::Forwarded(_, passed) if passed.digest == digest);
         let alike = open.values().filter(alike).count();
         (alike >= MAX_IDENTICAL_OPEN).then(|| {
             format!(
@@ -375,7 +375,7 @@ impl McpMessageForwarder {
             return MessageOrStrayLine::Message;
         }
         match open {
-            Some(PendingMcpRequest::ToolList(number)) => {
+            Some(OpenMcpRequestPurpose::ToolList(number)) => {
                 let page = parse_raw_json_part(message.result.as_deref());
                 self.learn_mcp_server_name(&page);
                 let answer = message.result.is_some().then_some(page);
@@ -383,23 +383,24 @@ impl McpMessageForwarder {
                     .receive_tool_list_page(number, answer.ok_or(()));
                 return MessageOrStrayLine::Message;
             }
-            Some(PendingMcpRequest::Forwarded(_, passed)) => {
+            Some(OpenMcpRequestPurpose::Forwarded(_, passed)) => {
                 return self.forward_result(line, message, &passed);
             }
-            Some(PendingMcpRequest::Handshake(_)) => {
+            Some(OpenMcpRequestPurpose::Handshake(_)) => {
                 self.learn_mcp_server_name(&parse_raw_json_part(message.result.as_deref()))
             }
-            Some(PendingMcpRequest::Evaluating(_) | PendingMcpRequest::Other(_)) | None => {}
+            Some(OpenMcpRequestPurpose::Evaluating(_) | OpenMcpRequestPurpose::Other(_)) | None => {
+            }
         }
         send_line_to_client(line);
         MessageOrStrayLine::Message
     }
 
     /// Takes out the request that this answer belongs to.
-    fn take_request_awaiting_reply(&self, key: &str) -> Option<PendingMcpRequest> {
+    fn take_request_awaiting_reply(&self, key: &str) -> Option<OpenMcpRequestPurpose> {
         let mut open = lock_unpoisoned(&self.open_requests);
         // The server has not been sent a call that is still being judged.
-        let early = matches!(open.get(key), Some(PendingMcpRequest::Evaluating(_)));
+        let early = matches!(open.get(key), Some(OpenMcpRequestPurpose::Evaluating(_)));
         // The entry stays in that case: the call is still being judged, and the early answer is
         // dropped.
         match early && self.gate.middleware_rewrites_results() {

@@ -194,7 +194,7 @@ fn spawn_mcp_server_listener(
                 MessageOrStrayLine::Stray => {}
             }
         };
-        passing.mark_server_silent();
+        passing.mark_server_output_ended();
         let _ = news.send(McpProxyEvent::ServerSilent(why));
     });
 }

@@ -161,7 +161,7 @@ fn print_policy_check(facts: &ToolRequestFacts, judged: &[MatchedCommand<'_>]) {
     // A table of one command without a rule would only repeat the verdict.
     if judged.len() > 1 || judged.iter().any(|one| !one.matches.is_empty()) {
         ui::print_output_line("");
-        for line in command_decision_table(judged, ui::stdout_width()) {
+        for line in styled_command_decision_table(judged, ui::stdout_width()) {
             ui::print_output_line(line);
         }
     }
@@ -175,7 +175,10 @@ fn print_policy_check(facts: &ToolRequestFacts, judged: &[MatchedCommand<'_>]) {
 }
 
 /// Returns the table of commands: the decision, the rule behind it, and its reason.
-fn command_decision_table(judged: &[MatchedCommand<'_>], width: Option<usize>) -> Vec<StyledLine> {
+fn styled_command_decision_table(
+    judged: &[MatchedCommand<'_>],
+    width: Option<usize>,
+) -> Vec<StyledLine> {
     let rows: Vec<[String; 4]> = judged
         .iter()
         .map(|one| {

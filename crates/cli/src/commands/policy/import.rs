@@ -114,7 +114,7 @@ impl RulesWriter {
     fn import_permission(&mut self, permission: &PermissionRule) {
         let said = format!(
             "{} {}",
-            permission.list.json_key(),
+            permission.list.permissions_json_key(),
             one_line_comment_text(&permission.text)
         );
         match permission_to_policy_rule(permission) {

@@ -14,7 +14,9 @@ use checkrein_adapters::{self as adapters, Adapter, HeadlessAgent};
 use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::event::{self, Event};
 use checkrein_core::ids::{EventSeq, ScopeId, SessionId, TaskId};
-use checkrein_core::input::{AgentProcessFailed, Input, SessionStartKind, StancePoint, StanceUsed};
+use checkrein_core::input::{
+    AgentProcessFailureReport, Input, SessionStartKind, StancePoint, StanceUsed,
+};
 use checkrein_core::policy::Stance;
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_store::{SqliteStore, Store as _};
@@ -24,11 +26,12 @@ use checkrein_verifiers::process::ProcessExit;
 use super::agent_process::AgentProcess;
 use super::agent_view::LiveAgentProgressDisplay;
 use super::session_monitor::{
-    KeepOrKillAgentProcess, ProcessWatchResult, WrappedAgentSessionMonitor, wait_or_kill_process,
+    KeepOrKillAgentProcess, ProcessWatchResult, WrappedAgentSessionMonitor,
+    watch_process_and_kill_if_told,
 };
 use super::usage_totals::AgentRunUsageTotals;
 use super::{
-    AgentRunResult, new_unique_hex_id, read_task_text, run_protection_level, start_failure_text,
+    RunCommandResult, new_unique_hex_id, read_task_text, run_protection_level, start_failure_text,
     state_root,
 };
 use crate::args::RunArgs;
@@ -169,7 +172,7 @@ pub(super) fn run_agent_until_task_ends(
     plan: &AgentRunPlan,
     confinement: Option<&AgentConfinement>,
     checks: &Arc<RunningChecksView>,
-) -> Result<AgentRunResult, CommandError> {
+) -> Result<RunCommandResult, CommandError> {
     let store = engine::open_store(&located.place)?;
     let show = checks.clone();
     let show: Arc<dyn Fn(VerificationProgress) + Send + Sync> =
@@ -217,7 +220,7 @@ pub(super) fn run_agent_until_task_ends(
         .current_session_state()?
         .and_then(|(state, _)| state.task)
         .map_or(TaskId(1), |task| task.id);
-    Ok(AgentRunResult {
+    Ok(RunCommandResult {
         session: session.session_id().clone(),
         task,
         transition,
@@ -245,7 +248,7 @@ impl AgentRunPlan {
             .and_then(|bytes| self.headless.prior_conversation_usage(&bytes));
         before.map_or_else(
             AgentRunUsageTotals::default,
-            |before: AgentTokensAndCost| AgentRunUsageTotals::with_earlier_usage(before),
+            |before: AgentTokensAndCost| AgentRunUsageTotals::new_with_earlier_usage(before),
         )
     }
 }
@@ -490,7 +493,7 @@ impl<'a> ActiveAgentRun<'a> {
         // channel stands in for it.
         let ended = std::mem::replace(&mut program.ended, std::sync::mpsc::channel().1);
         let shared = std::cell::RefCell::new(&mut program);
-        let watched = wait_or_kill_process(
+        let watched = watch_process_and_kill_if_told(
             &ended,
             &mut || shared.borrow_mut().kill_process_tree(),
             &mut || {
@@ -655,14 +658,14 @@ impl<'a> ActiveAgentRun<'a> {
         self.ensure_session(None)?;
         self.checks
             .print_above_progress(&format!("checkrein: {what}"));
-        let failed = Input::ProcessFailed(AgentProcessFailed {
+        let failed = Input::ProcessFailed(AgentProcessFailureReport {
             exit_code,
             what,
             native_reason,
         });
         let decided = self.session_of_agent_run()?.submit_agent_event(failed)?;
         Ok(decided
-            .task_transition()
+            .task_ending_transition()
             .unwrap_or_else(|| Transition::new(Reason::Error, "agent")))
     }
 
@@ -748,7 +751,7 @@ impl RunEndedOrSentBack {
             }
             _ => RunEndedOrSentBack::Ended(
                 decided
-                    .task_transition()
+                    .task_ending_transition()
                     .unwrap_or_else(|| Transition::new(Reason::Error, "checkrein")),
             ),
         }

@@ -155,7 +155,7 @@ impl AutopilotGoal {
     ) -> Box<GuardedFilesReader> {
         let (located, file) = (located.clone(), self.file.clone());
         Box::new(move |root| {
-            let mut seen = guarded_files::read_guarded_files(&located, root);
+            let mut seen = guarded_files::hash_guarded_files(&located, root);
             if let Ok(Some(bytes)) =
                 durable_file::read_regular_file(&file, durable_file::MAX_CONFIG_BYTES)
             {
@@ -181,7 +181,7 @@ impl AutopilotGoal {
             goal.add_to_policy(&mut compiled)?;
             // The protected paths are set anew with the goal's file among them, or the agent could
             // lower the bar that it is measured by.
-            let mut protected = guarded_files::protected_paths(&located, &compiled.sources);
+            let mut protected = guarded_files::paths_no_call_may_write(&located, &compiled.sources);
             protected.extend(file.to_str().map(str::to_owned));
             config::protect_paths_in_policy(&mut compiled.policy, protected);
             Ok(compiled)

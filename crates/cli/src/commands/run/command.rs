@@ -9,16 +9,17 @@ use std::sync::mpsc::channel;
 use checkrein::{DeliveryOutcome, Session, VerificationProgress};
 use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::ids::{ScopeId, TaskId};
-use checkrein_core::input::{AgentProcessFailed, Input};
+use checkrein_core::input::{AgentProcessFailureReport, Input};
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_verifiers::private_file::{create_private_temp_folder, write_private_file};
 use checkrein_verifiers::process::{self, ProcessExit};
 use checkrein_verifiers::withheld;
 
 use super::session_monitor::{
-    KeepOrKillAgentProcess, ProcessWatchResult, WrappedAgentSessionMonitor, wait_or_kill_process,
+    KeepOrKillAgentProcess, ProcessWatchResult, WrappedAgentSessionMonitor,
+    watch_process_and_kill_if_told,
 };
-use super::{AgentRunResult, new_unique_hex_id, run_protection_level, state_root};
+use super::{RunCommandResult, new_unique_hex_id, run_protection_level, state_root};
 use crate::args::RunArgs;
 use crate::commands::engine;
 use crate::confine::relay_server::RelayServer;
@@ -78,7 +79,7 @@ pub(crate) fn drive_wrapped_command(
     plan: &CommandRunPlan,
     say: &dyn Fn(&str),
     progress: Arc<dyn Fn(VerificationProgress) + Send + Sync>,
-) -> Result<AgentRunResult, CommandError> {
+) -> Result<RunCommandResult, CommandError> {
     let store = engine::open_store(&located.place)?;
     let engine = engine::build_run_engine(
         located,
@@ -126,14 +127,13 @@ pub(crate) fn drive_wrapped_command(
                     other => other?.1,
                 },
             },
-            AgentProcessEnd::Failed(exit_code, what) => {
-                seat.session
-                    .submit_agent_event(Input::ProcessFailed(AgentProcessFailed {
-                        exit_code,
-                        what,
-                        native_reason: None,
-                    }))?
-            }
+            AgentProcessEnd::Failed(exit_code, what) => seat.session.submit_agent_event(
+                Input::ProcessFailed(AgentProcessFailureReport {
+                    exit_code,
+                    what,
+                    native_reason: None,
+                }),
+            )?,
             AgentProcessEnd::Interrupted => seat.session.submit_agent_event(Input::Interrupted)?,
             AgentProcessEnd::TaskEnded(decided) => *decided,
         };
@@ -146,12 +146,12 @@ pub(crate) fn drive_wrapped_command(
             // Every other decision ends the run. One without a transition is an error of ours.
             _ => {
                 break decided
-                    .task_transition()
+                    .task_ending_transition()
                     .unwrap_or_else(|| Transition::new(Reason::Error, "checkrein"));
             }
         }
     };
-    Ok(AgentRunResult {
+    Ok(RunCommandResult {
         session: seat.session.session_id().clone(),
         task: TaskId(1),
         transition,
@@ -265,7 +265,7 @@ impl CommandRunSession<'_> {
             }
         };
         let mut eye = WrappedAgentSessionMonitor::default();
-        let over = wait_or_kill_process(&receiver, &mut kill, &mut || {
+        let over = watch_process_and_kill_if_told(&receiver, &mut kill, &mut || {
             Ok(match eye.check_whether_session_is_over(&self.session)?.0 {
                 // A hook may have accepted a stop, but the claim of a command is its exit.
                 KeepOrKillAgentProcess::EndLingering => KeepOrKillAgentProcess::KeepRunning,

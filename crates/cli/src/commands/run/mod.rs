@@ -60,7 +60,7 @@ pub(crate) fn run_run_command(args: &RunArgs) -> Result<ExitCode, CommandError> 
     let policy = located.compile_policy(TaskDriver::Run).ok();
     let checks = policy.as_ref().map(|compiled| &compiled.policy);
     let capped = checks.is_some_and(|policy| policy.caps.cost.is_some());
-    let checks = Arc::new(RunningChecksView::for_policy(checks));
+    let checks = Arc::new(RunningChecksView::for_checks_of_policy(checks));
     // Only our own loop knows what it costs. Whose session --resume names is not known yet.
     if capped && !is_own_agent_loop_run(args) && args.resume.is_none() {
         checks.print_above_progress("checkrein: caps.cost_usd is not applied here: nobody tells what this agent costs while it works");
@@ -107,7 +107,7 @@ fn dispatch_run_command(
     args: &RunArgs,
     located: &ProjectLocation,
     checks: &Arc<RunningChecksView>,
-) -> Result<AgentRunResult, CommandError> {
+) -> Result<RunCommandResult, CommandError> {
     // --resume alone does not say whose session it is. The model's plan looks first, and is
     // `None` for sessions of others.
     if (is_own_agent_loop_run(args) || args.resume.is_some())
@@ -152,7 +152,7 @@ fn run_protection_level(confinement: Option<&AgentConfinement>) -> &'static str 
 }
 
 /// How a run ended.
-pub(crate) struct AgentRunResult {
+pub(crate) struct RunCommandResult {
     pub(crate) session: SessionId,
     pub(crate) task: TaskId,
     pub(crate) transition: Transition,
@@ -165,7 +165,7 @@ pub(crate) struct AgentRunResult {
 }
 
 /// The JSON document of `run` and `demo`.
-pub(crate) fn run_result_json(outcome: &AgentRunResult) -> serde_json::Value {
+pub(crate) fn run_result_json(outcome: &RunCommandResult) -> serde_json::Value {
     let events = outcome
         .store
         .events_after(&outcome.session, checkrein_core::ids::EventSeq(0))

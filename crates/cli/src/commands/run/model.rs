@@ -18,7 +18,7 @@ use checkrein_store::SqliteStore;
 
 use super::autopilot::{AutopilotGoal, GoalCriterionResult};
 use super::model_view::ModelRunEventPrinter;
-use super::{AgentRunResult, read_task_text, run_protection_level};
+use super::{RunCommandResult, read_task_text, run_protection_level};
 use crate::args::RunArgs;
 use crate::commands::{engine, lookup};
 use crate::locate::ProjectLocation;
@@ -171,7 +171,7 @@ pub(super) fn drive_model_agent_loop(
     located: &ProjectLocation,
     plan: &ModelRunPlan,
     checks: &Arc<RunningChecksView>,
-) -> Result<AgentRunResult, CommandError> {
+) -> Result<RunCommandResult, CommandError> {
     let store = engine::open_store(&located.place)?;
     let show = checks.clone();
     let show: Arc<dyn Fn(VerificationProgress) + Send + Sync> =
@@ -216,7 +216,7 @@ pub(super) fn drive_model_agent_loop(
     for warning in &result.warnings {
         checks.print_above_progress(&format!("checkrein: {warning}"));
     }
-    Ok(AgentRunResult {
+    Ok(RunCommandResult {
         session: result.session,
         task: result.task,
         transition: result.transition,

@@ -39,7 +39,7 @@ pub(super) enum KeepOrKillAgentProcess {
 }
 
 /// Waits for the end of a process; kills it if `look` says so.
-pub(super) fn wait_or_kill_process(
+pub(super) fn watch_process_and_kill_if_told(
     ended: &Receiver<std::io::Result<(ProcessExit, bool)>>,
     kill: &mut dyn FnMut(),
     look: &mut dyn FnMut() -> Result<KeepOrKillAgentProcess, CommandError>,

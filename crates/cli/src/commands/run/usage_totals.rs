@@ -15,7 +15,7 @@ pub(crate) struct AgentRunUsageTotals {
 
 impl AgentRunUsageTotals {
     /// Starts the totals of a run that continues a conversation.
-    pub(super) fn with_earlier_usage(before: AgentTokensAndCost) -> Self {
+    pub(super) fn new_with_earlier_usage(before: AgentTokensAndCost) -> Self {
         Self {
             before,
             ..Self::default()
@@ -88,7 +88,7 @@ mod tests {
             }));
         }
         assert_eq!(tokens(parts), (150, 15, false));
-        let mut sums = AgentRunUsageTotals::with_earlier_usage(usage(1000, 100));
+        let mut sums = AgentRunUsageTotals::new_with_earlier_usage(usage(1000, 100));
         sums.add_agent_process_usage(Some(TokenUsageOfRunOrConversation::Cumulative(usage(
             1100, 110,
         ))));

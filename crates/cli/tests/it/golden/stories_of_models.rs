@@ -4,7 +4,7 @@
 use checkrein_scripted::coder::{
     PROVIDER_ENTRIES, ScriptedCoderConversation, nth_or_last_scripted_turn,
 };
-use checkrein_scripted::reviewer::{self, request_prompt_text, verdict_request_number};
+use checkrein_scripted::reviewer::{self, number_verdict_must_repeat, request_prompt_text};
 use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn, ScriptedReviewer};
 use serde_json::{Value, json};
 
@@ -129,7 +129,7 @@ pub(super) fn standing_tasks() -> Told {
 
 fn veto(body: &Value, verdict: &str, confidence: f64, args: Option<&str>) -> String {
     let said = json!({
-        "ref": verdict_request_number(body), "verdict": verdict, "confidence": confidence,
+        "ref": number_verdict_must_repeat(body), "verdict": verdict, "confidence": confidence,
         "reason": "the goal says draft only", "new_args": args,
     });
     said.to_string()
@@ -177,7 +177,7 @@ pub(super) fn progress() -> Told {
         world("[progress]\nenabled = true\nmodel = \"ollama/p\"\nwindow = 2\nmax_calls = 5\n");
     let model = ScriptedReviewer::start_scripted_model_server(|body, before| {
         let rated = |score: f64, suggestion: Option<&str>| {
-            json!({ "ref": verdict_request_number(body), "score": score, "summary": "it reads", "suggested_action": suggestion }).to_string()
+            json!({ "ref": number_verdict_must_repeat(body), "score": score, "summary": "it reads", "suggested_action": suggestion }).to_string()
         };
         Ok(match before {
             0 | 1 => rated(0.1, Some("run the tests")),
@@ -209,16 +209,17 @@ pub(super) fn autopilot() -> Told {
         ),
     );
     world.commit();
-    let coder = ScriptedCoderServer::start_scripted_coder(|heard: &ScriptedCoderConversation| {
-        let turns = [
-            ScriptedCoderTurn::scripted_text_turn("The goal is reached."),
-            ScriptedCoderTurn::scripted_shell_call_turn("sh deploy.sh"),
-            ScriptedCoderTurn::patch_turn(FIX),
-            ScriptedCoderTurn::scripted_shell_call_turn("echo right > notes"),
-            ScriptedCoderTurn::scripted_text_turn("Reached."),
-        ];
-        nth_or_last_scripted_turn(&turns, heard.turns)
-    });
+    let coder =
+        ScriptedCoderServer::start_coder_model_server(|heard: &ScriptedCoderConversation| {
+            let turns = [
+                ScriptedCoderTurn::scripted_text_turn("The goal is reached."),
+                ScriptedCoderTurn::scripted_shell_call_turn("sh deploy.sh"),
+                ScriptedCoderTurn::patch_turn(FIX),
+                ScriptedCoderTurn::scripted_shell_call_turn("echo right > notes"),
+                ScriptedCoderTurn::scripted_text_turn("Reached."),
+            ];
+            nth_or_last_scripted_turn(&turns, heard.turns)
+        });
     let coder = coder.unwrap();
     let said = says(&mut run(
         &world,

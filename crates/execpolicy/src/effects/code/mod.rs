@@ -76,8 +76,8 @@ pub(crate) fn add_code_effects(language: CodeLanguage, text: &str, out: &mut Vec
         && match language {
             CodeLanguage::Python => python::analyze_python_code_effects(text, out),
             CodeLanguage::Node => javascript::analyze_javascript(text, out),
-            CodeLanguage::Perl => one_liners::analyze_perl(text, out),
-            CodeLanguage::Ruby => one_liners::analyze_ruby(text, out),
+            CodeLanguage::Perl => one_liners::is_perl_code_harmless(text, out),
+            CodeLanguage::Ruby => one_liners::is_ruby_code_harmless(text, out),
             CodeLanguage::Php => one_liners::is_php_code_harmless(text),
             CodeLanguage::Sql => {
                 sql_effects(&CommandWord::new_literal_word(text), out);

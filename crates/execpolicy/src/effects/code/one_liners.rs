@@ -134,7 +134,7 @@ const PERL_FORBIDDEN_NAMES: &[&str] = &[
 ];
 
 /// Whether the Perl program is harmless.
-pub(super) fn analyze_perl(text: &str, _: &mut [CommandEffect]) -> bool {
+pub(super) fn is_perl_code_harmless(text: &str, _: &mut [CommandEffect]) -> bool {
     // Signs that call a function by a computed name (`&$x`, `&{...}`, `->$x`, `*{...}`), run code
     // (backticks, `(?{`), open a pipe (`|"`), or spell characters (`\x`).
     let signs = [
@@ -232,7 +232,7 @@ const RUBY_FORBIDDEN_NAMES: &[&str] = &[
 ];
 
 /// Whether the Ruby program is harmless; adds the files that it reads.
-pub(super) fn analyze_ruby(text: &str, out: &mut Vec<CommandEffect>) -> bool {
+pub(super) fn is_ruby_code_harmless(text: &str, out: &mut Vec<CommandEffect>) -> bool {
     // Backticks and `%x` run commands, `&:name` calls a method by name, `#{}` holds code.
     let signs = ["`", "%x", "&:", "<<", "\\x", "\\u", "#{"];
     let mut words = text.split_whitespace().peekable();

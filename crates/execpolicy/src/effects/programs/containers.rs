@@ -634,7 +634,7 @@ fn add_container_mount_effects(value: Option<&CommandWord>, out: &mut Vec<Comman
         return;
     }
     let mut source_word = value.clone();
-    source_word = source_word.word_before_byte(source.len());
+    source_word = source_word.word_prefix_before_byte(source.len());
     let read_only = value.text.ends_with(":ro");
     out.push(CommandEffect::File(
         if read_only {

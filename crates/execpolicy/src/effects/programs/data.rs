@@ -119,7 +119,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "reindexdb",
         "pgbench",
     ])
-    .with_extra_effects_fn(postgres_server_effects),
+    .with_extra_effects_fn(postgres_admin_tool_effects),
     ProgramSpec::new(&[
         "dbmate",
         "migrate",
@@ -426,7 +426,7 @@ fn database_client_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) 
     }
 }
 
-fn postgres_server_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn postgres_admin_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     // `pg_ctl` starts and stops servers of the project; the others create or inspect.
     if call
         .words

@@ -640,7 +640,7 @@ fn find_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         match text {
             "-delete" => {
                 // Without a filter `-delete` removes the starting points themselves.
-                let all = paths_yielded_by_find_command(&starts, &names, has_find_filter(words));
+                let all = find_result_path_patterns(&starts, &names, has_find_filter(words));
                 out.extend(
                     all.into_iter()
                         .map(|word| CommandEffect::File(FileAccess::Remove, word)),
@@ -672,7 +672,7 @@ fn find_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 /// Returns patterns for what is found below these folders, by these names if there are any.
-pub(super) fn paths_yielded_by_find_command(
+pub(super) fn find_result_path_patterns(
     starts: &[CommandWord],
     names: &[CommandWord],
     chosen: bool,

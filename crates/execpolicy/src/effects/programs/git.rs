@@ -964,7 +964,7 @@ fn git_apply_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 /// Whether the word is a URL or a path and not the name of a remote.
-fn is_git_url_or_path(word: &CommandWord) -> bool {
+fn is_git_remote_url_or_path(word: &CommandWord) -> bool {
     word.text.contains("://")
         || word.text.starts_with(['/', '~'])
         || word
@@ -978,7 +978,7 @@ fn git_push_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call
         .operands
         .first()
-        .is_some_and(|word| is_git_url_or_path(word))
+        .is_some_and(|word| is_git_remote_url_or_path(word))
     {
         out.push(CommandEffect::Kind(EffectKind::Uploads));
     }

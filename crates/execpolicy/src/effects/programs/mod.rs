@@ -174,7 +174,7 @@ pub(crate) fn printed_file_names(words: &[CommandWord]) -> Option<Vec<CommandWor
 /// Returns what `{}` stands for in the commands of `find`.
 pub(crate) fn paths_found_by_find(words: &[CommandWord]) -> Vec<CommandWord> {
     let (starts, names) = files::starts_and_names_of_find(words);
-    let mut found = files::paths_yielded_by_find_command(&starts, &names, true);
+    let mut found = files::find_result_path_patterns(&starts, &names, true);
     // Without a filter `find` also yields the starting points themselves.
     if !files::has_find_filter(words) {
         found.extend(starts);

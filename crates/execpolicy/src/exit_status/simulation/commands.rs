@@ -1,15 +1,15 @@
 //! Simulates single commands: targets, calls of functions, and builtins of the shell.
 
 use super::super::expansion::{
-    CommandExitStatus, ShellValue, WordExpansion, compare_test_operands, evaluate_arithmetic,
-    evaluate_shell_test_command, parse_expansion, split_shell_words_with_quotes,
+    CommandExitStatus, ShellValue, ShellWordPieces, compare_test_operands, evaluate_arithmetic,
+    evaluate_shell_test_command, parse_word_pieces, split_shell_words_with_quotes,
 };
 use super::super::script_model::{ShellFunction, SimpleCommand};
 use super::super::script_reader::uses_bash_only_equality;
 use super::MAX_CALLS;
 use super::machine::ScriptSimulation;
 use super::state::{
-    ControlFlowEnd, ControlFlowEndsWithStates, ScriptSimulationState, normal_control_flow_end,
+    ControlFlowEnd, ControlFlowEndsWithStates, ShellStateOnOnePath, normal_control_flow_end,
     states_after_success_and_failure,
 };
 
@@ -17,7 +17,7 @@ impl ScriptSimulation<'_> {
     pub(super) fn simulate_command(
         &mut self,
         command: &SimpleCommand,
-        state: ScriptSimulationState,
+        state: ShellStateOnOnePath,
         heeds: bool,
     ) -> ControlFlowEndsWithStates {
         let before = state.status;
@@ -59,7 +59,7 @@ impl ScriptSimulation<'_> {
     fn simulate_success_and_failure(
         &mut self,
         command: &SimpleCommand,
-        state: ScriptSimulationState,
+        state: ShellStateOnOnePath,
         heeds: bool,
     ) -> ControlFlowEndsWithStates {
         self.reached.insert(command.at);
@@ -88,8 +88,8 @@ impl ScriptSimulation<'_> {
     fn simulate_command_words(
         &mut self,
         words: &[ShellValue],
-        written: &[WordExpansion],
-        state: ScriptSimulationState,
+        written: &[ShellWordPieces],
+        state: ShellStateOnOnePath,
         heeds: bool,
     ) -> ControlFlowEndsWithStates {
         let Some((name, arguments)) = words.split_first() else {
@@ -196,7 +196,7 @@ impl ScriptSimulation<'_> {
                 let found = self.evaluate_test_command(words, &state);
                 let states = self.shell_states_after_condition(found, state.clone());
                 let ends = self.apply_errexit_and_err_trap(states, heeds);
-                return self.add_failing_end_unless_bash(
+                return self.add_failure_in_non_bash_shell(
                     ends,
                     uses_bash_only_equality(words),
                     state,
@@ -209,7 +209,7 @@ impl ScriptSimulation<'_> {
                     .filter_map(ShellValue::shell_text_if_known)
                     .collect();
                 let ends = self.simulate_arithmetic(&text.join(" "), state.clone(), heeds);
-                return self.add_failing_end_unless_bash(ends, true, state, heeds);
+                return self.add_failure_in_non_bash_shell(ends, true, state, heeds);
             }
             // It is not known what is read, nor whether anything is.
             "read" | "mapfile" | "readarray" | "getopts" => {
@@ -274,7 +274,7 @@ impl ScriptSimulation<'_> {
         &mut self,
         function: &ShellFunction,
         arguments: &[ShellValue],
-        state: ScriptSimulationState,
+        state: ShellStateOnOnePath,
         heeds: bool,
     ) -> ControlFlowEndsWithStates {
         // A recursion would be followed without end.
@@ -317,8 +317,8 @@ impl ScriptSimulation<'_> {
 
     pub(super) fn evaluate_test_command(
         &mut self,
-        words: &[WordExpansion],
-        state: &ScriptSimulationState,
+        words: &[ShellWordPieces],
+        state: &ShellStateOnOnePath,
     ) -> Option<bool> {
         let values: Vec<ShellValue> = words.iter().map(|word| state.evaluate_word(word)).collect();
         let values: &[ShellValue] = match values.split_last() {
@@ -332,7 +332,7 @@ impl ScriptSimulation<'_> {
     pub(super) fn simulate_arithmetic(
         &mut self,
         text: &str,
-        state: ScriptSimulationState,
+        state: ShellStateOnOnePath,
         heeds: bool,
     ) -> ControlFlowEndsWithStates {
         let mut state = state;
@@ -347,7 +347,7 @@ impl ScriptSimulation<'_> {
                 } else {
                     word.to_owned()
                 };
-                state.evaluate_word(&parse_expansion(&word))
+                state.evaluate_word(&parse_word_pieces(&word))
             };
             let found = compare_test_operands(&value(left), operator, &value(right));
             let states = self.shell_states_after_condition(found, state);
@@ -361,7 +361,7 @@ impl ScriptSimulation<'_> {
         if rest.is_empty() && !name.is_empty() {
             // `((x))` succeeds if the value is not 0.
             let found = match state
-                .evaluate_word(&parse_expansion(&format!("${name}")))
+                .evaluate_word(&parse_word_pieces(&format!("${name}")))
                 .as_exit_status()
             {
                 Some(CommandExitStatus::Zero) => Some(false),
@@ -397,7 +397,7 @@ impl ScriptSimulation<'_> {
 
 /// Applies `set -e`, `set +e` and `set -o pipefail`. Returns whether nothing more is run:
 /// `set -n`.
-fn apply_shell_set_options(arguments: &[ShellValue], state: &mut ScriptSimulationState) -> bool {
+fn apply_shell_set_options(arguments: &[ShellValue], state: &mut ShellStateOnOnePath) -> bool {
     let mut reads_only = false;
     let mut words = arguments
         .iter()
@@ -420,7 +420,7 @@ fn apply_shell_set_options(arguments: &[ShellValue], state: &mut ScriptSimulatio
 }
 
 /// Applies `shopt -uo errexit`. Returns whether nothing more is run.
-fn apply_shopt(arguments: &[ShellValue], state: &mut ScriptSimulationState) -> bool {
+fn apply_shopt(arguments: &[ShellValue], state: &mut ShellStateOnOnePath) -> bool {
     let texts: Vec<&str> = arguments
         .iter()
         .filter_map(ShellValue::shell_text_if_known)
@@ -444,7 +444,7 @@ fn apply_shopt(arguments: &[ShellValue], state: &mut ScriptSimulationState) -> b
 fn simulate_shell_option_switch(
     name: Option<&str>,
     on: bool,
-    state: &mut ScriptSimulationState,
+    state: &mut ShellStateOnOnePath,
 ) -> bool {
     match name {
         Some("pipefail") => state.pipefail = on,
@@ -457,7 +457,7 @@ fn simulate_shell_option_switch(
 
 /// Applies `trap 'exit 0' EXIT INT`. A handler that can run at other times is taken to run at the
 /// end.
-fn simulate_trap_command(arguments: &[ShellValue], state: &mut ScriptSimulationState) {
+fn simulate_trap_command(arguments: &[ShellValue], state: &mut ShellStateOnOnePath) {
     let arguments = match arguments.split_first() {
         Some((first, rest)) if first.shell_text_if_known() == Some("--") => rest,
         _ => arguments,

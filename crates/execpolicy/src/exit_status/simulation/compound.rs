@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::super::expansion::{
-    CommandExitStatus, ShellValue, WordExpansion, compare_test_operands,
+    CommandExitStatus, ShellValue, ShellWordPieces, compare_test_operands,
 };
 use super::super::script_model::{LoopIterations, ScriptNode, VariableAssignment};
 use super::MAX_ROUNDS;
 use super::machine::ScriptSimulation;
 use super::state::{
-    ControlFlowEnd, ControlFlowEndsWithStates, MAX_WAYS, ScriptSimulationState,
+    ControlFlowEnd, ControlFlowEndsWithStates, MAX_WAYS, ShellStateOnOnePath,
     normal_control_flow_end, states_after_success_and_failure,
 };
 
@@ -27,7 +27,7 @@ impl ScriptSimulation<'_> {
     pub(super) fn simulate_pipeline_statuses(
         &mut self,
         members: &[ScriptNode],
-        state: ScriptSimulationState,
+        state: ShellStateOnOnePath,
         heeds: bool,
     ) -> ControlFlowEndsWithStates {
         let keeps = self.keeps_pipes;
@@ -40,7 +40,7 @@ impl ScriptSimulation<'_> {
         for member in members {
             let mut all = BTreeSet::new();
             for way in ways {
-                let begins = ScriptSimulationState {
+                let begins = ShellStateOnOnePath {
                     failed: way.failed,
                     ran: way.ran,
                     ..state.clone()
@@ -78,7 +78,7 @@ impl ScriptSimulation<'_> {
                     .copied()
                     .unwrap_or(CommandExitStatus::Zero),
             };
-            ScriptSimulationState {
+            ShellStateOnOnePath {
                 status,
                 pipe_statuses: if keeps { way.statuses } else { Vec::new() },
                 failed: way.failed,
@@ -94,7 +94,7 @@ impl ScriptSimulation<'_> {
         &mut self,
         arms: &[(ScriptNode, ScriptNode)],
         otherwise: Option<&ScriptNode>,
-        state: ScriptSimulationState,
+        state: ShellStateOnOnePath,
         heeds: bool,
     ) -> ControlFlowEndsWithStates {
         let Some(((asked, body), rest)) = arms.split_first() else {
@@ -119,7 +119,7 @@ impl ScriptSimulation<'_> {
         until: bool,
         condition: &ScriptNode,
         body: &ScriptNode,
-        state: ScriptSimulationState,
+        state: ShellStateOnOnePath,
         heeds: bool,
     ) -> ControlFlowEndsWithStates {
         let mut all = ControlFlowEndsWithStates::new();
@@ -178,7 +178,7 @@ impl ScriptSimulation<'_> {
         variable: &str,
         rounds: &LoopIterations,
         body: &ScriptNode,
-        state: ScriptSimulationState,
+        state: ShellStateOnOnePath,
         heeds: bool,
     ) -> ControlFlowEndsWithStates {
         let some = vec![ShellValue::Unknown; MAX_ROUNDS - 1];
@@ -233,9 +233,9 @@ impl ScriptSimulation<'_> {
 
     pub(super) fn simulate_case_statement(
         &mut self,
-        word: &WordExpansion,
+        word: &ShellWordPieces,
         arms: &[(Vec<String>, ScriptNode)],
-        state: ScriptSimulationState,
+        state: ShellStateOnOnePath,
         heeds: bool,
     ) -> ControlFlowEndsWithStates {
         let value = state.evaluate_word(word);
@@ -265,7 +265,7 @@ impl ScriptSimulation<'_> {
         &mut self,
         assignments: &[VariableAssignment],
         declares: bool,
-        state: ScriptSimulationState,
+        state: ShellStateOnOnePath,
         heeds: bool,
     ) -> ControlFlowEndsWithStates {
         let mut states = vec![state];
@@ -296,8 +296,8 @@ impl ScriptSimulation<'_> {
     pub(super) fn simulate_command_substitutions(
         &mut self,
         inner: &[ScriptNode],
-        states: Vec<ScriptSimulationState>,
-    ) -> Vec<ScriptSimulationState> {
+        states: Vec<ShellStateOnOnePath>,
+    ) -> Vec<ShellStateOnOnePath> {
         let mut states = states;
         for code in inner {
             let mut all = BTreeSet::new();
@@ -315,10 +315,7 @@ impl ScriptSimulation<'_> {
     }
 }
 
-fn simulate_variable_assignment(
-    state: &mut ScriptSimulationState,
-    assignment: &VariableAssignment,
-) {
+fn simulate_variable_assignment(state: &mut ShellStateOnOnePath, assignment: &VariableAssignment) {
     let mut value = state.evaluate_word(&assignment.value);
     if assignment.appends {
         let before = state.shell_variable_value(&assignment.name);

@@ -10,7 +10,7 @@ use super::super::script_reader::read_script_without_positions;
 use super::super::status_tracer::is_short_enough_to_parse;
 use super::FileTestLookup;
 use super::state::{
-    ControlFlowEnd, ControlFlowEndsWithStates, ScriptSimulationState, merge_script_states_to_limit,
+    ControlFlowEnd, ControlFlowEndsWithStates, ShellStateOnOnePath, merge_script_states_to_limit,
     normal_control_flow_end, states_after_success_and_failure,
 };
 use crate::shell::ParsedShellScriptCache;
@@ -46,7 +46,7 @@ impl ScriptSimulation<'_> {
     pub(super) fn simulate_script_node(
         &mut self,
         code: &ScriptNode,
-        state: ScriptSimulationState,
+        state: ShellStateOnOnePath,
         heeds: bool,
     ) -> ControlFlowEndsWithStates {
         if self.work_done >= self.work_limit {
@@ -75,8 +75,8 @@ impl ScriptSimulation<'_> {
     /// Does the same for the states before the next round of a loop.
     pub(super) fn merge_states_or_give_up(
         &mut self,
-        states: BTreeSet<ScriptSimulationState>,
-    ) -> BTreeSet<ScriptSimulationState> {
+        states: BTreeSet<ShellStateOnOnePath>,
+    ) -> BTreeSet<ShellStateOnOnePath> {
         let ends = states
             .into_iter()
             .map(|state| (ControlFlowEnd::Next, state))
@@ -88,7 +88,7 @@ impl ScriptSimulation<'_> {
     fn simulate_node_by_kind(
         &mut self,
         code: &ScriptNode,
-        state: ScriptSimulationState,
+        state: ShellStateOnOnePath,
         heeds: bool,
     ) -> ControlFlowEndsWithStates {
         match code {
@@ -100,7 +100,7 @@ impl ScriptSimulation<'_> {
             } => {
                 let before = state.clone();
                 let ends = self.simulate_assignments(assignments, *declares, state, heeds);
-                self.add_failing_end_unless_bash(ends, *in_bash, before, heeds)
+                self.add_failure_in_non_bash_shell(ends, *in_bash, before, heeds)
             }
             ScriptNode::Sequence(parts) => {
                 let mut ends = normal_control_flow_end(state);
@@ -188,11 +188,11 @@ impl ScriptSimulation<'_> {
                 let found = self.evaluate_test_command(words, &state);
                 let states = self.shell_states_after_condition(found, state.clone());
                 let ends = self.apply_errexit_and_err_trap(states, heeds);
-                self.add_failing_end_unless_bash(ends, *in_bash, state, heeds)
+                self.add_failure_in_non_bash_shell(ends, *in_bash, state, heeds)
             }
             ScriptNode::Arithmetic(text) => {
                 let ends = self.simulate_arithmetic(text, state.clone(), heeds);
-                self.add_failing_end_unless_bash(ends, true, state, heeds)
+                self.add_failure_in_non_bash_shell(ends, true, state, heeds)
             }
             // A definition runs nothing.
             ScriptNode::Function => {
@@ -206,11 +206,11 @@ impl ScriptSimulation<'_> {
     }
 
     /// Adds a failing end for what only bash knows: it is an error to other shells.
-    pub(super) fn add_failing_end_unless_bash(
+    pub(super) fn add_failure_in_non_bash_shell(
         &mut self,
         ends: ControlFlowEndsWithStates,
         in_bash: bool,
-        before: ScriptSimulationState,
+        before: ShellStateOnOnePath,
         heeds: bool,
     ) -> ControlFlowEndsWithStates {
         let mut ends = ends;
@@ -227,7 +227,7 @@ impl ScriptSimulation<'_> {
     pub(super) fn simulate_after_normal_ends(
         &mut self,
         ends: ControlFlowEndsWithStates,
-        mut go: impl FnMut(&mut Self, ScriptSimulationState) -> ControlFlowEndsWithStates,
+        mut go: impl FnMut(&mut Self, ShellStateOnOnePath) -> ControlFlowEndsWithStates,
     ) -> ControlFlowEndsWithStates {
         let mut all = ControlFlowEndsWithStates::new();
         for (end, state) in ends {
@@ -246,7 +246,7 @@ impl ScriptSimulation<'_> {
     /// Applies what a shell does after a simple command: `set -e`, `trap ... ERR`.
     pub(super) fn apply_errexit_and_err_trap(
         &mut self,
-        states: Vec<ScriptSimulationState>,
+        states: Vec<ShellStateOnOnePath>,
         heeds: bool,
     ) -> ControlFlowEndsWithStates {
         let mut ends = ControlFlowEndsWithStates::new();
@@ -258,7 +258,7 @@ impl ScriptSimulation<'_> {
             let mut after = match state.error_trap.clone() {
                 Some(handler) => {
                     // Failures inside the handler do not call it again.
-                    let handled = ScriptSimulationState {
+                    let handled = ShellStateOnOnePath {
                         error_trap: None,
                         ..state.clone()
                     };
@@ -293,8 +293,8 @@ impl ScriptSimulation<'_> {
     pub(super) fn shell_states_after_condition(
         &mut self,
         found: Option<bool>,
-        state: ScriptSimulationState,
-    ) -> Vec<ScriptSimulationState> {
+        state: ShellStateOnOnePath,
+    ) -> Vec<ShellStateOnOnePath> {
         match found {
             Some(true) => vec![state.state_with_exit_status(CommandExitStatus::Zero)],
             Some(false) => vec![state.state_with_exit_status(CommandExitStatus::Failed)],
@@ -306,17 +306,17 @@ impl ScriptSimulation<'_> {
     pub(super) fn simulate_subshell(
         &mut self,
         code: &ScriptNode,
-        state: ScriptSimulationState,
+        state: ShellStateOnOnePath,
         heeds: bool,
-    ) -> Vec<ScriptSimulationState> {
+    ) -> Vec<ShellStateOnOnePath> {
         // A subshell does not inherit the `EXIT` trap.
-        let inside = ScriptSimulationState {
+        let inside = ShellStateOnOnePath {
             exit_trap: None,
             ..state.clone()
         };
         let ends = self.simulate_script_node(code, inside, heeds);
         let states = self.simulate_exit_traps(ends);
-        let outside = states.into_iter().map(|end| ScriptSimulationState {
+        let outside = states.into_iter().map(|end| ShellStateOnOnePath {
             failed: end.failed,
             ran: end.ran,
             ..state.clone().state_with_exit_status(end.status)
@@ -328,7 +328,7 @@ impl ScriptSimulation<'_> {
     pub(super) fn simulate_exit_traps(
         &mut self,
         ends: ControlFlowEndsWithStates,
-    ) -> BTreeSet<ScriptSimulationState> {
+    ) -> BTreeSet<ShellStateOnOnePath> {
         let mut all = BTreeSet::new();
         for (_, mut state) in ends {
             let Some(handler) = state.exit_trap.take() else {
@@ -350,7 +350,7 @@ impl ScriptSimulation<'_> {
     pub(super) fn simulate_trap_handler(
         &mut self,
         handler: &ShellValue,
-        state: ScriptSimulationState,
+        state: ShellStateOnOnePath,
     ) -> ControlFlowEndsWithStates {
         let code = handler
             .shell_text_if_known()

@@ -11,11 +11,11 @@ mod state;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::expansion::{CommandExitStatus, ShellValue, WordExpansion};
+use super::expansion::{CommandExitStatus, ShellValue, ShellWordPieces};
 use super::script_model::{ParsedShellScript, ScriptNode, SimpleCommand};
 use crate::shell::ParsedShellScriptCache;
 use machine::ScriptSimulation;
-use state::{ControlFlowEnd, ScriptSimulationState};
+use state::{ControlFlowEnd, ShellStateOnOnePath};
 
 /// Work for one question: parts of scripts that are run, each by what it costs to copy what is
 /// known there.
@@ -85,7 +85,7 @@ impl ScriptAndSimulationContext<'_> {
         let mut simulation = self.new_script_simulation(targets, &again, *budget);
         let ends = simulation.simulate_script_node(
             &self.script.code,
-            ScriptSimulationState::initial_shell_simulation_state(self.initially_empty_variables()),
+            ShellStateOnOnePath::initial_shell_simulation_state(self.initially_empty_variables()),
             true,
         );
         let ends = simulation.simulate_exit_traps(ends);
@@ -130,13 +130,13 @@ impl ScriptAndSimulationContext<'_> {
         let mut simulation = self.new_script_simulation(targets, &[], *budget);
         let ends = simulation.simulate_script_node(
             &self.script.code,
-            ScriptSimulationState::initial_shell_simulation_state(self.initially_empty_variables()),
+            ShellStateOnOnePath::initial_shell_simulation_state(self.initially_empty_variables()),
             true,
         );
         let ends = simulation.simulate_exit_traps(ends);
         *budget = budget.saturating_sub(simulation.work_done);
         let hides =
-            |state: &ScriptSimulationState| state.status == CommandExitStatus::Zero && state.failed;
+            |state: &ShellStateOnOnePath| state.status == CommandExitStatus::Zero && state.failed;
         match simulation.given_up || ends.iter().any(hides) {
             true => BTreeSet::new(),
             false => simulation.reached,
@@ -147,9 +147,11 @@ impl ScriptAndSimulationContext<'_> {
     /// capitals may come from the environment.
     fn initially_empty_variables(&self) -> BTreeMap<String, ShellValue> {
         let mut assignments = Vec::new();
-        self.script.code.collect_assignments(&mut assignments);
+        self.script
+            .code
+            .collect_script_assignments(&mut assignments);
         for function in self.script.functions.values() {
-            function.body.collect_assignments(&mut assignments);
+            function.body.collect_script_assignments(&mut assignments);
         }
         let names = assignments.into_iter().map(|one| &one.name);
         let names = names.filter(|name| self.script.reads.contains(*name));
@@ -162,11 +164,11 @@ impl ScriptAndSimulationContext<'_> {
     /// failure.
     pub(super) fn always_fails_after_failure(&self, code: &ScriptNode, budget: &mut usize) -> bool {
         let mut simulation = self.new_script_simulation(&[], &[], *budget);
-        let begins = ScriptSimulationState::initial_shell_simulation_state(BTreeMap::new())
+        let begins = ShellStateOnOnePath::initial_shell_simulation_state(BTreeMap::new())
             .state_with_exit_status(CommandExitStatus::Failed);
         let ends = simulation.simulate_script_node(code, begins, false);
         *budget = budget.saturating_sub(simulation.work_done);
-        let badly = |(end, state): &(ControlFlowEnd, ScriptSimulationState)| {
+        let badly = |(end, state): &(ControlFlowEnd, ShellStateOnOnePath)| {
             state.status == CommandExitStatus::Failed
                 && matches!(
                     end,
@@ -215,7 +217,7 @@ fn same_check_command_positions(script: &ParsedShellScript, target: usize) -> Ve
         let words: Option<Vec<String>> = command
             .words
             .iter()
-            .map(WordExpansion::literal_text)
+            .map(ShellWordPieces::literal_text)
             .collect();
         words.filter(|words| {
             !words
@@ -225,7 +227,10 @@ fn same_check_command_positions(script: &ParsedShellScript, target: usize) -> Ve
     };
     // In another folder the same words are another check.
     let moves = commands.iter().any(|command| {
-        let first = command.words.first().and_then(WordExpansion::literal_text);
+        let first = command
+            .words
+            .first()
+            .and_then(ShellWordPieces::literal_text);
         first.is_none_or(|first| matches!(first.as_str(), "cd" | "pushd" | "." | "source"))
     });
     let checked = |command: &SimpleCommand| {

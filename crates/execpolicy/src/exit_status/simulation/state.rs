@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::super::expansion::{
-    CommandExitStatus, ShellExpansionContext, ShellValue, WordExpansion,
+    CommandExitStatus, ShellExpansionContext, ShellValue, ShellWordPieces,
 };
 
 /// Ways that are followed at once.
@@ -25,7 +25,7 @@ pub(super) enum ControlFlowEnd {
 /// The state on one way. Fields are compared in this order, so those that are expensive to compare
 /// come last.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ScriptSimulationState {
+pub(super) struct ShellStateOnOnePath {
     pub(super) status: CommandExitStatus,
     pub(super) errexit: bool,
     pub(super) pipefail: bool,
@@ -41,7 +41,7 @@ pub(super) struct ScriptSimulationState {
     pub(super) variables: Rc<BTreeMap<String, ShellValue>>,
 }
 
-impl ScriptSimulationState {
+impl ShellStateOnOnePath {
     /// Returns the state at the beginning, with the variables whose values are known.
     pub(super) fn initial_shell_simulation_state(variables: BTreeMap<String, ShellValue>) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl ScriptSimulationState {
         1 + self.variables.len() / 4 + self.pipe_statuses.len() / 4
     }
 
-    pub(super) fn evaluate_word(&self, word: &WordExpansion) -> ShellValue {
+    pub(super) fn evaluate_word(&self, word: &ShellWordPieces) -> ShellValue {
         word.evaluate_expansion(&self.shell_expansion_context())
     }
 
@@ -105,16 +105,16 @@ impl ScriptSimulationState {
     }
 }
 
-pub(super) type ControlFlowEndsWithStates = BTreeSet<(ControlFlowEnd, ScriptSimulationState)>;
+pub(super) type ControlFlowEndsWithStates = BTreeSet<(ControlFlowEnd, ShellStateOnOnePath)>;
 
-pub(super) fn normal_control_flow_end(state: ScriptSimulationState) -> ControlFlowEndsWithStates {
+pub(super) fn normal_control_flow_end(state: ShellStateOnOnePath) -> ControlFlowEndsWithStates {
     ControlFlowEndsWithStates::from([(ControlFlowEnd::Next, state)])
 }
 
 /// Returns the states after a success and after a failure.
 pub(super) fn states_after_success_and_failure(
-    state: ScriptSimulationState,
-) -> Vec<ScriptSimulationState> {
+    state: ShellStateOnOnePath,
+) -> Vec<ShellStateOnOnePath> {
     vec![
         state
             .clone()
@@ -152,10 +152,10 @@ fn merge_similar_script_states(
     ends: ControlFlowEndsWithStates,
     kept: &BTreeSet<String>,
 ) -> ControlFlowEndsWithStates {
-    let mut groups: BTreeMap<(ControlFlowEnd, ScriptSimulationState), Vec<ScriptSimulationState>> =
+    let mut groups: BTreeMap<(ControlFlowEnd, ShellStateOnOnePath), Vec<ShellStateOnOnePath>> =
         BTreeMap::new();
     for (end, state) in ends {
-        let mut alike = ScriptSimulationState {
+        let mut alike = ShellStateOnOnePath {
             variables: Rc::default(),
             ..state.clone()
         };

@@ -36,7 +36,7 @@ pub enum LimitedCommandResult {
 }
 
 /// Runs `command` without input.
-pub fn run_with_limits(command: Command, bounds: CommandLimits) -> LimitedCommandResult {
+pub fn run_command_with_limits(command: Command, bounds: CommandLimits) -> LimitedCommandResult {
     try_run_with_limits(command, bounds).unwrap_or(LimitedCommandResult::Failed)
 }
 
@@ -109,7 +109,7 @@ mod tests {
             max_bytes: 1000,
             include_stderr: false,
         };
-        run_with_limits(build_shell_command(script), bounds)
+        run_command_with_limits(build_shell_command(script), bounds)
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use checkrein_models::quoted::{QuotedPromptBlocks, RULE};
-use checkrein_models::{ChatMessage, ModelRequest, OutputSchema};
+use checkrein_models::{ChatMessage, ModelRequest, StructuredAnswerSchema};
 use serde_json::{Value, json};
 
 use super::label_file::LabelledPair;
@@ -57,7 +57,7 @@ pub(super) fn pairwise_choice_request(
         system: system.into(),
         messages: vec![ChatMessage::User(prompt)],
         tools: Vec::new(),
-        output_schema: Some(OutputSchema {
+        output_schema: Some(StructuredAnswerSchema {
             name: "choice",
             schema: SHAPE.clone(),
         }),

@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::llmbar;
-use super::recorded_reply::{RecordedJudgeReply, RecordedPairChoice};
+use super::recorded_reply::{RecordedCalibrationReply, RecordedPairChoice};
 use super::statistics::AnswerSide;
-use crate::judge::{ConversationTurn, JudgeInput, JudgedFailureCategory};
+use crate::judge::{ConversationTurn, JudgeInput, JudgedAnswerFault};
 
 /// Errors that are listed; the rest are counted.
 const LISTED: usize = 10;
@@ -45,9 +45,9 @@ pub struct LabelledAnswer {
     /// The label.
     pub passes: bool,
     /// What is wrong, if the label says.
-    pub category: Option<JudgedFailureCategory>,
+    pub category: Option<JudgedAnswerFault>,
     /// A recorded judge reply.
-    pub reply: Option<RecordedJudgeReply>,
+    pub reply: Option<RecordedCalibrationReply>,
 }
 
 /// Two answers with a label.
@@ -204,14 +204,14 @@ impl LabelFileParser {
             None => None,
             // `none` is what a judge is told to answer for a pass.
             Some(word) if word.trim().is_empty() || word == "none" => None,
-            Some(word) => Some(
-                JudgedFailureCategory::parse_failure_category(&word).ok_or_else(|| {
-                    let known = JudgedFailureCategory::ALL
-                        .map(JudgedFailureCategory::as_str)
+            Some(word) => Some(JudgedAnswerFault::parse_failure_category(&word).ok_or_else(
+                || {
+                    let known = JudgedAnswerFault::ALL
+                        .map(JudgedAnswerFault::as_str)
                         .join(", ");
                     format!("no category is called '{word}'; known: {known}")
-                })?,
-            ),
+                },
+            )?),
         };
         // One of the two must be a mistake.
         if passes && category.is_some() {
@@ -231,7 +231,8 @@ impl LabelFileParser {
         let reply = match map.remove("reply") {
             None | Some(Value::Null) => None,
             Some(reply) => Some(
-                RecordedJudgeReply::from_json(reply).map_err(|what| format!("'reply' {what}"))?,
+                RecordedCalibrationReply::from_json(reply)
+                    .map_err(|what| format!("'reply' {what}"))?,
             ),
         };
         self.items.push(LabelledAnswer {
@@ -441,7 +442,7 @@ mod tests {
         };
         assert_eq!((one.id.as_str(), one.passes), ("1", true));
         assert_eq!(two.id, "line 3");
-        assert_eq!(two.category, Some(JudgedFailureCategory::RuleViolation));
+        assert_eq!(two.category, Some(JudgedAnswerFault::RuleViolation));
         assert_eq!(two.case.evidence, ["e", "f"]);
         assert_eq!(two.case.history.len(), 1);
         assert_eq!(two.rules.as_deref(), Some("R"));

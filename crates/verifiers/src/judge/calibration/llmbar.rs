@@ -21,14 +21,14 @@ struct LlmBarInstance {
 #[derive(Deserialize)]
 struct LlmBarBothOrderChoices {
     #[serde(rename = "swap = False")]
-    forth: LlmBarChoice,
+    forth: LlmBarEvaluatorChoice,
     #[serde(rename = "swap = True")]
-    back: LlmBarChoice,
+    back: LlmBarEvaluatorChoice,
 }
 
 /// `winner` names the output itself in both orders, and is null if none could be read.
 #[derive(Deserialize)]
-struct LlmBarChoice {
+struct LlmBarEvaluatorChoice {
     winner: Option<String>,
 }
 
@@ -85,7 +85,9 @@ fn labelled_pair_from_llmbar(
     })
 }
 
-fn pair_choice_from_llmbar_winner(choice: LlmBarChoice) -> Result<RecordedPairChoice, String> {
+fn pair_choice_from_llmbar_winner(
+    choice: LlmBarEvaluatorChoice,
+) -> Result<RecordedPairChoice, String> {
     match choice.winner.as_deref() {
         Some("1") => Ok(RecordedPairChoice::Choice(AnswerSide::A)),
         Some("2") => Ok(RecordedPairChoice::Choice(AnswerSide::B)),

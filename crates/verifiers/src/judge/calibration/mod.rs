@@ -19,7 +19,7 @@ pub use label_file::{
     parse_label_file,
 };
 pub use proportion::{ConfidenceInterval, Proportion};
-pub use recorded_reply::{RawJudgeReply, RecordedJudgeReply, RecordedPairChoice};
+pub use recorded_reply::{RawJudgeReply, RecordedCalibrationReply, RecordedPairChoice};
 pub use reply_record::RecordedReplies;
 pub use run::{CalibrationError, CalibrationQuestionTotals, JudgeCalibrationContext};
 pub use shortfall::{CalibrationShortfall, MIN_AGREEMENT, MIN_LABELS};

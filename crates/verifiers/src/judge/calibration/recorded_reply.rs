@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::label_file::json_type_name;
 use super::statistics::{AnswerSide, NoJudgeVerdictReason, PredictedLabel};
-use crate::judge::{JudgedFailureCategory, verdict};
+use crate::judge::{JudgedAnswerFault, verdict};
 
 /// The text of a reply, and the number of the request that it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct RawJudgeReply {
 
 /// A reply about one answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RecordedJudgeReply {
+pub enum RecordedCalibrationReply {
     /// In the judge's own words.
     Text(RawJudgeReply),
     /// Already parsed.
@@ -38,7 +38,7 @@ pub enum RecordedPairChoice {
     NoChoice(NoJudgeVerdictReason),
 }
 
-impl RecordedJudgeReply {
+impl RecordedCalibrationReply {
     pub(super) fn from_json(value: Value) -> Result<Self, String> {
         let mut map = require_json_object(value)?;
         // The raw text is preferred: it is parsed by today's rules and under the limit that is
@@ -54,7 +54,7 @@ impl RecordedJudgeReply {
         let category = map.get("category").and_then(Value::as_str);
         Ok(Self::Verdict(PredictedLabel {
             passes,
-            category: category.and_then(JudgedFailureCategory::parse_failure_category),
+            category: category.and_then(JudgedAnswerFault::parse_failure_category),
         }))
     }
 
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn verdicts_in_all_their_forms() {
         let judged = |value| {
-            RecordedJudgeReply::from_json(value)
+            RecordedCalibrationReply::from_json(value)
                 .unwrap()
                 .predicted_label(700)
         };
@@ -197,7 +197,7 @@ mod tests {
             json!({"text": object, "ref": -1}),
         ] {
             assert!(
-                RecordedJudgeReply::from_json(wrong.clone()).is_err(),
+                RecordedCalibrationReply::from_json(wrong.clone()).is_err(),
                 "{wrong}"
             );
         }

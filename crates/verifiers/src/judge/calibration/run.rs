@@ -17,11 +17,11 @@ use checkrein_models::{
 
 use super::choice_request;
 use super::label_file::{LabelledAnswer, LabelledAnswerSet, LabelledPair};
-use super::recorded_reply::{RawJudgeReply, RecordedJudgeReply, RecordedPairChoice};
+use super::recorded_reply::{RawJudgeReply, RecordedCalibrationReply, RecordedPairChoice};
 use super::reply_record::{RecordedReplies, model_and_request_digest};
 use super::statistics::{AnswerSide, NoJudgeVerdictReason};
 use crate::judge::verdict_request::{self, JudgeRequestAnswerOrder};
-use crate::judge::{JudgeDefinition, JudgeInstructionFile, add_judge_usage, choose_judge_model};
+use crate::judge::{AgentRulesFile, JudgeDefinition, add_judge_usage, choose_judge_model};
 
 /// Questions asked at once: as many as providers allow a new account.
 const AT_ONCE: usize = 4;
@@ -183,12 +183,12 @@ impl SharedCalibrationContext<'_> {
     fn ask_judge_verdict(
         &self,
         item: &LabelledAnswer,
-    ) -> Result<RecordedJudgeReply, CalibrationError> {
+    ) -> Result<RecordedCalibrationReply, CalibrationError> {
         let mut judge = self.asking.judge.clone();
         if let Some(text) = &item.rules {
             let name = RULES_NAME.to_owned();
             let text = text.clone();
-            judge.rules = vec![JudgeInstructionFile { name, text }];
+            judge.rules = vec![AgentRulesFile { name, text }];
         }
         let name = choose_judge_model(&judge, &item.case.agent).0;
         let ask = |order| {
@@ -197,7 +197,7 @@ impl SharedCalibrationContext<'_> {
             self.fetch_judge_reply(&name, &item.id, &request)
         };
         let Some(first) = ask(JudgeRequestAnswerOrder::RequestFirst)? else {
-            return Ok(RecordedJudgeReply::NoVerdict(
+            return Ok(RecordedCalibrationReply::NoVerdict(
                 NoJudgeVerdictReason::Unanswered,
             ));
         };
@@ -205,19 +205,19 @@ impl SharedCalibrationContext<'_> {
             super::super::verdict::parse_judge_verdict(&text.text, text.number)
         };
         let Ok(said) = read(&first) else {
-            return Ok(RecordedJudgeReply::NoVerdict(
+            return Ok(RecordedCalibrationReply::NoVerdict(
                 NoJudgeVerdictReason::Unreadable,
             ));
         };
         if judge.is_near_min_score(&said) {
             let Some(second) = ask(JudgeRequestAnswerOrder::AnswerFirst)? else {
-                return Ok(RecordedJudgeReply::NoVerdict(
+                return Ok(RecordedCalibrationReply::NoVerdict(
                     NoJudgeVerdictReason::Unanswered,
                 ));
             };
             match read(&second) {
                 Err(_) => {
-                    return Ok(RecordedJudgeReply::NoVerdict(
+                    return Ok(RecordedCalibrationReply::NoVerdict(
                         NoJudgeVerdictReason::Unreadable,
                     ));
                 }
@@ -225,14 +225,14 @@ impl SharedCalibrationContext<'_> {
                     if said.passes_min_score(judge.min_score)
                         != other.passes_min_score(judge.min_score) =>
                 {
-                    return Ok(RecordedJudgeReply::NoVerdict(
+                    return Ok(RecordedCalibrationReply::NoVerdict(
                         NoJudgeVerdictReason::Wavering,
                     ));
                 }
                 Ok(_) => {}
             }
         }
-        Ok(RecordedJudgeReply::Text(first))
+        Ok(RecordedCalibrationReply::Text(first))
     }
 
     fn ask_pairwise_choice(
@@ -258,10 +258,8 @@ impl SharedCalibrationContext<'_> {
         request: &dyn Fn(QuotedPromptBlocks) -> ModelRequest,
     ) -> Result<Option<RawJudgeReply>, CalibrationError> {
         // The quote number is random, so the digest is taken over a request with a constant one.
-        let question = model_and_request_digest(
-            name,
-            &request(QuotedPromptBlocks::prompt_blocks_with_quote_number(0)),
-        );
+        let question =
+            model_and_request_digest(name, &request(QuotedPromptBlocks::from_request_number(0)));
         if let Some(known) = self.asking.record.recorded_judge_reply(&question) {
             let mut state = self.lock_calibration_state();
             state.asked.from_record += 1;

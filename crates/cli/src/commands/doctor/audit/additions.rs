@@ -57,7 +57,7 @@ pub(super) struct AuditSuggestedAddition {
 }
 
 /// Returns what fills these tiers.
-pub(super) fn audit_additions_for_empty_tiers(
+pub(super) fn suggestions_for_empty_tiers(
     root: &Path,
     found: &DoctorAuditReport,
     empty: &[StopCriterionTier],
@@ -233,7 +233,7 @@ fn suggest_program_start_command(file: &str) -> String {
 
 /// Suggests the check that this folder seems to have.
 fn suggested_check_command(root: &Path, program: Option<&str>) -> String {
-    let found = detect::detect_checks(&RepoFiles::read_project_tree(root));
+    let found = detect::detect_checks(&RepoFiles::read_repo_file_texts(root));
     match found.into_iter().next() {
         Some(check) => check.run,
         None if program.is_some_and(|file| file.ends_with(".py")) => {

@@ -203,7 +203,7 @@ pub(super) fn run_audit(located: &ProjectLocation, as_json: bool) -> Result<(), 
         .into_iter()
         .filter(|tier| !found.has_stop_control_of_tier(*tier))
         .collect();
-    let additions = additions::audit_additions_for_empty_tiers(root, &found, &empty);
+    let additions = additions::suggestions_for_empty_tiers(root, &found, &empty);
     if as_json {
         ui::print_json(&doctor_audit_json(&found, &additions));
     } else {

@@ -54,7 +54,7 @@ impl CanaryAgent for CodexHookFiringCanary {
         for (folder, (copy, originals)) in copies {
             let (file, text) = (folder.join(".codex/hooks.json"), copy.to_string());
             write_file_creating_folders(&file, &text)?;
-            states.push_str(&codex_trust_of_copied_hooks(
+            states.push_str(&render_trust_of_copied_hooks(
                 &file, &text, &originals, agreed,
             ));
         }
@@ -89,7 +89,7 @@ impl CanaryAgent for CodexHookFiringCanary {
 }
 
 /// Writes reviews of the copy's hooks for those that the person reviewed in the originals.
-fn codex_trust_of_copied_hooks(
+fn render_trust_of_copied_hooks(
     file: &Path,
     text: &str,
     originals: &[&Path],

@@ -79,7 +79,7 @@ struct CanaryTempEnvironment {
 
 /// One thing that has to be seen.
 #[derive(Debug)]
-struct CanaryExpectation {
+struct CanaryExpectationOutcome {
     what: &'static str,
     seen: bool,
     /// What was seen instead.
@@ -109,7 +109,7 @@ pub(super) fn hook_canary_findings(
     agreed: &HooksTrustedByPerson,
     root: &Path,
 ) -> Result<Vec<DoctorFinding>> {
-    let (seen, unseen): (Vec<CanaryExpectation>, Vec<CanaryExpectation>) =
+    let (seen, unseen): (Vec<CanaryExpectationOutcome>, Vec<CanaryExpectationOutcome>) =
         run_canary(agent, program, settings, agreed, root)?
             .into_iter()
             .partition(|sight| sight.seen);
@@ -140,7 +140,7 @@ fn run_canary(
     settings: &[SettingsFile],
     agreed: &HooksTrustedByPerson,
     root: &Path,
-) -> Result<Vec<CanaryExpectation>> {
+) -> Result<Vec<CanaryExpectationOutcome>> {
     let canary: &dyn CanaryAgent = match agent {
         "codex" => &codex::CodexHookFiringCanary,
         _ => &claude_code::ClaudeCodeCanary,
@@ -309,12 +309,12 @@ fn write_file_creating_folders(file: &Path, text: &str) -> Result<()> {
 fn collect_canary_observations(
     scene: &CanaryTempEnvironment,
     ran: &BoundedProcessResult,
-) -> Vec<CanaryExpectation> {
+) -> Vec<CanaryExpectationOutcome> {
     // The requests tell what the model read, so they show a denial even where the agent
     // prints nothing.
     let asked: Vec<ScriptedModelRequest> = scene.model.model_request_log().requests.clone();
     let fresh = |at: usize| asked.get(at).map_or("", |asked| asked.new_text.as_str());
-    let sight = |what, seen: bool, instead: String| CanaryExpectation {
+    let sight = |what, seen: bool, instead: String| CanaryExpectationOutcome {
         what,
         seen,
         instead,
