@@ -140,7 +140,7 @@ fn compare_with_llmbar_results(
     let stages = read_json_file(&config)?;
     for (at, instance) in instances.iter().enumerate() {
         sum.answers += 2;
-        match verify_llmbar_choices_by_texts(instance, &stages) {
+        match verify_llmbar_choices_by_replies(instance, &stages) {
             Ok(read) => sum.read += read,
             Err(what) => {
                 sum.differing
@@ -246,7 +246,7 @@ fn read_json_file(path: &Path) -> Result<Value, String> {
 
 /// Reads the texts of the last stage by its patterns and compares them with the recorded choices.
 /// Returns the number of texts; an evaluator that rates each output alone has none.
-fn verify_llmbar_choices_by_texts(instance: &Value, stages: &Value) -> Result<u64, String> {
+fn verify_llmbar_choices_by_replies(instance: &Value, stages: &Value) -> Result<u64, String> {
     let results = instance["results"].as_array().ok_or("no results")?;
     let last = results.last().ok_or("no results")?;
     // Ratings of single outputs: the choice follows from two numbers, not from a text.

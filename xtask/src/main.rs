@@ -83,7 +83,7 @@ const COMMANDS: &[(&str, &str, XtaskCommandFn)] = &[
     (
         "renames",
         "[REV]... [--run]: that commits which only rename (.git-blame-ignore-revs) change no byte of what is persisted; --run runs the golden tests at each",
-        renames::run_renames_command,
+        renames::check_rename_commits,
     ),
     (
         "rows",

@@ -140,19 +140,19 @@ fn carry_change_to_current_text(old: &str, broken: &str, now: &str) -> String {
             continue;
         }
         let (of_old, of_broken) = (change.old_range(), change.new_range());
-        let from = places.word_boundary_in_other_text(of_old.start);
+        let from = places.word_boundary_in_other_version(of_old.start);
         text.push_str(now.token_range_text(done..from));
         // What the patch puts in goes by today's names too.
         for at in of_broken {
             let word = broken.words.get(at).copied().unwrap_or_default();
             text.push_str(
                 places
-                    .nearest_aligned_name_of_word(word, of_old.start)
+                    .nearest_counterpart_of_word(word, of_old.start)
                     .unwrap_or(word),
             );
             text.push_str(broken.whitespace_after(at));
         }
-        done = places.word_boundary_in_other_text(of_old.end).max(from);
+        done = places.word_boundary_in_other_version(of_old.end).max(from);
         // Line breaks inside the replaced text are lost with it. A line comment before it would
         // swallow what follows, so one is put back.
         if now.token_range_text(from..done).ends_with(['\n', ' '])
@@ -266,13 +266,13 @@ impl<'t> WordMapBetweenVersions<'t> {
         Self { boundaries, names }
     }
 
-    fn word_boundary_in_other_text(&self, at: usize) -> usize {
+    fn word_boundary_in_other_version(&self, at: usize) -> usize {
         self.boundaries.get(at).copied().unwrap_or_default()
     }
 
     /// Returns what the occurrence of `word` nearest to `near` is called there. One word may have
     /// several new names, by what it means at each place.
-    fn nearest_aligned_name_of_word(&self, word: &str, near: usize) -> Option<&'t str> {
+    fn nearest_counterpart_of_word(&self, word: &str, near: usize) -> Option<&'t str> {
         let all = self.names.get(word)?.iter();
         all.min_by_key(|(at, _)| at.abs_diff(near))
             .map(|(_, name)| *name)

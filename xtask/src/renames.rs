@@ -35,7 +35,7 @@ const DERIVES_WITH_NAMES: &[&str] = &[
 ];
 
 /// Runs the command.
-pub(crate) fn run_renames_command(arguments: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn check_rename_commits(arguments: &[String]) -> Result<ExitCode, String> {
     let root = crate::build::checkout_root();
     let runs_tests = arguments.iter().any(|argument| argument == "--run");
     let mut revisions: Vec<String> = arguments
@@ -133,12 +133,12 @@ fn serde_and_clap_names_at_revision(
     let Ok(text) = run_git(root, &["show", &format!("{revision}:{path}")]) else {
         return Ok(Vec::new());
     };
-    serialized_and_cli_names(&text).map_err(|error| format!("{revision}:{path}: {error}"))
+    serde_and_clap_names_in_source(&text).map_err(|error| format!("{revision}:{path}: {error}"))
 }
 
 /// Returns the names that serde and clap make of the fields and variants of a file, in its order:
 /// what an attribute says, or the name in the code with the rule that applies to it.
-fn serialized_and_cli_names(text: &str) -> Result<Vec<String>, syn::Error> {
+fn serde_and_clap_names_in_source(text: &str) -> Result<Vec<String>, syn::Error> {
     let mut names = Vec::new();
     collect_serde_and_clap_names(&syn::parse_file(text)?.items, &mut names);
     Ok(names)
@@ -153,21 +153,21 @@ fn collect_serde_and_clap_names(items: &[Item], names: &mut Vec<String>) {
                 }
             }
             Item::Struct(item) if derives_serde_or_clap_names(&item.attrs) => {
-                let rule = serde_and_clap_attributes(&item.attrs).rename_rule("rename_all");
+                let rule = serde_and_clap_attributes(&item.attrs).serde_renaming_rule("rename_all");
                 collect_serialized_field_names(&item.fields, &rule, names);
             }
             Item::Enum(item) if derives_serde_or_clap_names(&item.attrs) => {
                 let of_enum = serde_and_clap_attributes(&item.attrs);
                 for variant in &item.variants {
                     let of_variant = serde_and_clap_attributes(&variant.attrs);
-                    names.extend(
-                        of_variant
-                            .serde_or_clap_name(&variant.ident, &of_enum.rename_rule("rename_all")),
-                    );
+                    names.extend(of_variant.serde_or_clap_name(
+                        &variant.ident,
+                        &of_enum.serde_renaming_rule("rename_all"),
+                    ));
                     // As in serde: for the fields of a variant, its own `rename_all` wins over
                     // `rename_all_fields`.
-                    let rule = match of_variant.rename_rule("rename_all") {
-                        rule if rule.is_empty() => of_enum.rename_rule("rename_all_fields"),
+                    let rule = match of_variant.serde_renaming_rule("rename_all") {
+                        rule if rule.is_empty() => of_enum.serde_renaming_rule("rename_all_fields"),
                         rule => rule,
                     };
                     collect_serialized_field_names(&variant.fields, &rule, names);
@@ -215,7 +215,7 @@ fn serde_and_clap_attributes(attributes: &[Attribute]) -> SerdeAndClapAttributes
 }
 
 impl SerdeAndClapAttributes {
-    fn rename_rule(&self, name: &str) -> String {
+    fn serde_renaming_rule(&self, name: &str) -> String {
         self.attribute_setting_text(name).unwrap_or_default()
     }
 
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_name_that_serde_or_clap_writes_is_seen_to_change() {
-        let names = |text: &str| serialized_and_cli_names(text).unwrap();
+        let names = |text: &str| serde_and_clap_names_in_source(text).unwrap();
         let old = "#[derive(Serialize)] #[serde(rename_all = \"snake_case\")] enum E { Old { #[serde(skip)] a: u8, b: u8 } }";
         assert_eq!(names(old), ["\"snake_case\" Old", " b"]);
         assert_ne!(names(old), names(&old.replace("Old", "New")));

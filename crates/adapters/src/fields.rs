@@ -125,7 +125,7 @@ impl HookMessageFields {
     }
 
     /// A list; empty if it is missing.
-    pub(crate) fn hook_message_list_field(&self, field: &str) -> &[Value] {
+    pub(crate) fn json_list_field(&self, field: &str) -> &[Value] {
         self.map
             .get(field)
             .and_then(Value::as_array)
@@ -225,8 +225,8 @@ mod tests {
             (
                 fields.text_field("a"),
                 fields.text_field("b"),
-                fields.hook_message_list_field("b").len(),
-                fields.hook_message_list_field("c").len()
+                fields.json_list_field("b").len(),
+                fields.json_list_field("c").len()
             ),
             (None, Some("x"), 0, 1)
         );

@@ -41,7 +41,7 @@ pub struct McpInputAndToolAction {
 
 impl McpInputAndToolAction {
     /// Wraps an input about which there is nothing to find out.
-    pub fn mcp_input_without_action(input: Input) -> Self {
+    pub fn wrap_input_without_tool_action(input: Input) -> Self {
         Self {
             key: None,
             input,
@@ -139,7 +139,7 @@ impl McpToolCall {
     ) -> McpInputAndToolAction {
         McpInputAndToolAction {
             key: Some(format!("tools/call result:{}", self.id)),
-            ..McpInputAndToolAction::mcp_input_without_action(
+            ..McpInputAndToolAction::wrap_input_without_tool_action(
                 self.as_agent_tool_call()
                     .into_tool_returned_input(outcome, error),
             )

@@ -140,7 +140,7 @@ fn load_personal_config(
 ) -> Result<Option<ConfigWithNamedFiles>, ConfigError> {
     let source = read_optional_config_source(located.person_config.as_deref())?;
     source
-        .map(ConfigWithNamedFiles::gather_files_of_person_config)
+        .map(ConfigWithNamedFiles::gather_files_named_by_own_config)
         .transpose()
 }
 

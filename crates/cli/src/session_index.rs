@@ -29,7 +29,10 @@ pub(crate) fn add_session_index_entry(state: &Path, session: &SessionId) {
 }
 
 /// Returns the state folder that this session began in, if it is another one than `state`.
-pub(crate) fn find_session_state_folder(state: &Path, session: &SessionId) -> Option<PathBuf> {
+pub(crate) fn find_other_state_folder_of_session(
+    state: &Path,
+    session: &SessionId,
+) -> Option<PathBuf> {
     let name = durable_file::read_limited_text_file(
         &session_index_entry_path(state, session)?,
         durable_file::MAX_SMALL_BYTES,

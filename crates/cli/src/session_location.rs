@@ -47,7 +47,7 @@ pub(crate) fn locate_session_store(
         // The usual case first: the session is known here. `quick` spares a hook the reading of its
         // events.
         let store = engine::open_store_with_timeout(&located.place, busy)?;
-        if quick && is_session_newest_task_at_root(&located, &store, session)? {
+        if quick && is_root_of_newest_session_task(&located, &store, session)? {
             return Ok(LocatedProjectWithStore { located, store });
         }
         let runtime = engine::build_checkrein_runtime(&located, store.clone(), TaskDriver::Hook);
@@ -100,7 +100,7 @@ pub(crate) fn locate_new_session_folder(
     Ok(located.for_new_session()?)
 }
 
-fn is_session_newest_task_at_root(
+fn is_root_of_newest_session_task(
     located: &ProjectLocation,
     store: &SqliteStore,
     session: &SessionId,
@@ -141,7 +141,8 @@ fn locate_session_in_other_folder(
     session: &SessionId,
     busy: Duration,
 ) -> Result<Option<LocatedProjectWithStore>, RuntimeError> {
-    let Some(state) = session_index::find_session_state_folder(&located.place.state, session)
+    let Some(state) =
+        session_index::find_other_state_folder_of_session(&located.place.state, session)
     else {
         return Ok(None);
     };

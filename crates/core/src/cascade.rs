@@ -149,7 +149,7 @@ fn refuse_stop_by_middleware(
 pub(crate) fn advance_stop_evaluation(draft: &mut StepBuilder<'_>, scope: &ScopeId) {
     match draft.state.pending_stop(scope) {
         // Evidence for a stop that is no longer pending is recorded and decides nothing.
-        None => draft.decide_input_noted(),
+        None => draft.decide_nothing_to_answer(),
         // Something is still outstanding. No decision is made until all of it has arrived, so that
         // the order of arrival cannot change the answer (law 4).
         Some(pending)
@@ -185,7 +185,9 @@ fn verifier_kinds_for_stop(
     pending: &PendingStop,
 ) -> VerifierKindsAtStop {
     match scope.is_main_scope() {
-        true if is_stop_of_unchanged_task(policy, task, pending) => VerifierKindsAtStop::JudgesOnly,
+        true if is_stop_of_task_without_changes(policy, task, pending) => {
+            VerifierKindsAtStop::JudgesOnly
+        }
         true => VerifierKindsAtStop::All,
         false if should_verify_subagent(policy, task, scope) => VerifierKindsAtStop::NoPersons,
         false => VerifierKindsAtStop::JudgesOnly,
@@ -204,7 +206,7 @@ fn should_verify_subagent(policy: &Policy, task: &Task, scope: &ScopeId) -> bool
 /// Returns whether the stop ends a task that changed nothing: a plain question must not run the
 /// test suite. With `ask_person_without_change`, a required person counts as a change, because
 /// their opinion of a tree can change while the tree does not.
-fn is_stop_of_unchanged_task(policy: &Policy, task: &Task, pending: &PendingStop) -> bool {
+fn is_stop_of_task_without_changes(policy: &Policy, task: &Task, pending: &PendingStop) -> bool {
     let is_view =
         |spec: &VerifierSpec| policy.ask_person_without_change && spec.tier == VerifierTier::Person;
     let judges_tree_only = policy
@@ -788,7 +790,7 @@ fn refuse_stop_with_feedback(
     };
     let main = scope.is_main_scope();
     let limit = soft_tier::continuation_limit(draft.policy, pending);
-    let given = soft_tier::continuations_with_pending_stops(draft.policy, scope, pending);
+    let given = soft_tier::continuations_plus_pending_stops(draft.policy, scope, pending);
     let Some(task) = &draft.state.task else {
         return;
     };
@@ -861,7 +863,7 @@ fn continue_toward_token_target(
         threshold: target.threshold,
     });
     let limit = soft_tier::continuation_limit(draft.policy, pending);
-    let given = soft_tier::continuations_with_pending_stops(draft.policy, scope, pending);
+    let given = soft_tier::continuations_plus_pending_stops(draft.policy, scope, pending);
     let feedback = StopFeedback {
         stop: task.stops,
         met: 0,

@@ -37,7 +37,7 @@ pub fn render_feedback(
     evidence: &dyn Fn(&Digest) -> Option<Evidence>,
 ) -> String {
     let mut text = String::new();
-    let ends = StopsUntilTaskEnd::forecast_end_from_feedback(feedback);
+    let ends = TaskEndForecast::forecast_end_from_feedback(feedback);
     // Nothing fails here, so there are no sections.
     if let Some(target) = feedback.target {
         let _ = write!(
@@ -152,14 +152,14 @@ pub fn render_feedback(
 }
 
 /// When the task ends if nothing changes.
-struct StopsUntilTaskEnd {
+struct TaskEndForecast {
     /// How many stops after this one.
     stops: u32,
     /// Any failure then ends it, not only the present ones.
     whatever_fails: bool,
 }
 
-impl StopsUntilTaskEnd {
+impl TaskEndForecast {
     /// Returns the smaller of two bounds: stops with the same failures, and all continuations.
     fn forecast_end_from_feedback(feedback: &StopFeedback) -> Self {
         let same_failures = feedback.attempts.saturating_sub(feedback.met);

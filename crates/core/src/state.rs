@@ -514,7 +514,7 @@ impl SessionState {
 
     /// Returns the reach of the newest call of this conversation, if it was an act, its outcome was
     /// never reported, and no prompt or stop has come since.
-    pub fn unreported_tool_act_reach(&self, scope: &ScopeId) -> Option<ActReach> {
+    pub fn reach_of_unreported_newest_call(&self, scope: &ScopeId) -> Option<ActReach> {
         let known = self.scope_by_id(scope)?;
         let newest = known.window.back()?;
         // A call that was halted or struck did not run.

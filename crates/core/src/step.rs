@@ -57,7 +57,7 @@ pub fn apply_input_and_decide(
             if started.how == SessionStartKind::Clear {
                 draft.end_task_as_abandoned("session_ended");
             }
-            draft.decide_input_noted();
+            draft.decide_nothing_to_answer();
         }
         Input::PromptSubmitted(prompt) => draft.open_prompt_task(prompt),
         Input::ToolRequested(request) => {
@@ -73,11 +73,13 @@ pub fn apply_input_and_decide(
         }
         Input::TreeRead(read) => cascade::advance_stop_evaluation(&mut draft, &read.scope),
         // A failed turn of a sub-agent does not end the task.
-        Input::StopFailed(failed) if !failed.scope.is_main_scope() => draft.decide_input_noted(),
+        Input::StopFailed(failed) if !failed.scope.is_main_scope() => {
+            draft.decide_nothing_to_answer()
+        }
         // `run` sees how the agent's process ends and may resume it, so a failed turn alone does
         // not end its task.
         Input::StopFailed(failed) if policy.single_task && !failed.truncated => {
-            draft.decide_input_noted()
+            draft.decide_nothing_to_answer()
         }
         Input::StopFailed(failed) => {
             let mut transition = if failed.truncated {
@@ -87,7 +89,7 @@ pub fn apply_input_and_decide(
             };
             transition.native_reason = Some(failed.native_reason);
             draft.end_open_task(transition);
-            draft.decide_input_noted();
+            draft.decide_nothing_to_answer();
         }
         Input::SessionEnded(ended) => {
             // Under `run` and in the library the front door ends the task. The end of an agent
@@ -97,7 +99,7 @@ pub fn apply_input_and_decide(
                 transition.native_reason = Some(ended.native_reason);
                 draft.end_open_task(transition);
             }
-            draft.decide_input_noted();
+            draft.decide_nothing_to_answer();
         }
         Input::ProcessFailed(failed) => {
             let transition = Transition {
@@ -123,7 +125,7 @@ pub fn apply_input_and_decide(
                 Transition::new(Reason::HardCap, CapKind::WallClock.as_str()),
                 over.reached_cap_decision_factor(),
             ),
-            None => draft.decide_input_noted(),
+            None => draft.decide_nothing_to_answer(),
         },
         Input::StanceUsed(used) => {
             // Under `block` the stop was already refused by the front door, and the task goes on.
@@ -132,13 +134,13 @@ pub fn apply_input_and_decide(
                 draft.ensure_open_task();
                 cascade::accept_stop_by_stance(&mut draft, seq, used);
             } else {
-                draft.decide_input_noted();
+                draft.decide_nothing_to_answer();
             }
         }
         Input::ToolReturned(_)
         | Input::RoundEnded(_)
         | Input::ConfigEdited(_)
-        | Input::PersonAnswered(_) => draft.decide_input_noted(),
+        | Input::PersonAnswered(_) => draft.decide_nothing_to_answer(),
     }
     StateMachineStep {
         events: draft.events,
@@ -199,7 +201,7 @@ impl StepBuilder<'_> {
 
     /// Decides that there is nothing to answer. This is not recorded as an event, because the input
     /// says everything.
-    pub(crate) fn decide_input_noted(&mut self) {
+    pub(crate) fn decide_nothing_to_answer(&mut self) {
         self.decision = Some(Decision::Noted);
     }
 
@@ -255,7 +257,7 @@ impl StepBuilder<'_> {
             self.end_task_as_abandoned("superseded");
             self.open_task(TaskOrigin::Prompt, prompt.tree, prompt.acts);
         }
-        self.decide_input_noted();
+        self.decide_nothing_to_answer();
     }
 
     /// Opens the first task of a session without prompts, or reopens an ended task in which work
@@ -281,7 +283,7 @@ impl StepBuilder<'_> {
             self.open_task(TaskOrigin::Work, None, None);
         }
         if self.state.task_if_open().is_none() {
-            self.decide_input_noted();
+            self.decide_nothing_to_answer();
             return;
         }
         let transition = self.prevailing_transition(transition);

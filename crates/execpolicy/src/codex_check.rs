@@ -142,7 +142,7 @@ impl RuleSet {
         argv: &[S],
         resolve: Option<&ProgramPathResolutionBase>,
     ) -> ExecPolicyCheckResult {
-        self.match_rules_with_executables(argv, resolve, self.host_executable_rules())
+        self.match_rules_with_executables(argv, resolve, self.host_executable_paths())
     }
 
     /// About how many bytes [`RuleSet::match_rules_with_executables`] compares for these words at most.

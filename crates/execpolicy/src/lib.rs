@@ -20,11 +20,11 @@ mod shell;
 
 pub use codex_check::{CodexFormatRuleMatch, ExecPolicyCheckResult, ProgramPathResolutionBase};
 pub use compile::{
-    ListedRule, RuleExample, RulesCompileError, RulesFileWithCalls, RulesListingEntry,
+    ListedRule, RuleExample, RulesCompileError, RulesFileListing, RulesListingEntry,
     compile_and_list_rules, compile_execpolicy_rules_files, compile_rules_with_base_folder,
 };
 pub use effect_policy::{EffectPolicy, UnmatchedDecision};
-pub use exit_status::{ProjectPathKind, ScriptProjectView, analyze_exit_status_masking};
+pub use exit_status::{FileFolderOrNothing, ScriptProjectView, analyze_exit_status_masking};
 pub use network_rules::{NetworkProtocol, NetworkRule};
 pub use read_only_commands::is_read_only_command;
 pub use rule_set::{MatchedRule, RuleSet, StoredRuleSetReadError};

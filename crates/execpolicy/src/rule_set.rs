@@ -127,7 +127,7 @@ impl RuleSet {
         }
     }
 
-    pub(crate) fn host_executable_rules(&self) -> &HostExecutables {
+    pub(crate) fn host_executable_paths(&self) -> &HostExecutables {
         &self.host_executables
     }
 

@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use checkrein_execpolicy::{ProjectPathKind, ScriptProjectView, analyze_exit_status_masking};
+use checkrein_execpolicy::{FileFolderOrNothing, ScriptProjectView, analyze_exit_status_masking};
 
 /// Scripts for each shell.
 const SCRIPTS: u64 = 400;
@@ -166,7 +166,7 @@ fn program(folder: &Path, name: &str, text: &str) {
 fn hides(script: &str, sh_is_bash: bool) -> bool {
     let project = ScriptProjectView {
         text: &|_| None,
-        entry: &|_| Some(ProjectPathKind::Nothing),
+        entry: &|_| Some(FileFolderOrNothing::Nothing),
         folders: &|_| Vec::new(),
         sh_is_bash,
         has_program: &|_| true,

@@ -141,7 +141,7 @@ impl RemoteModelInner {
         until: Option<Instant>,
     ) -> Result<ModelReply, ModelError> {
         let key = self.api_key().await?;
-        let client = self.shared_http_client()?;
+        let client = self.lazy_http_client()?;
         let mut body = self.model_request_body(request);
         // The body without provider state is built once and tried at most once.
         let mut bare =
@@ -427,7 +427,7 @@ impl RemoteModelInner {
         }
     }
 
-    fn shared_http_client(&self) -> Result<&Client, ModelError> {
+    fn lazy_http_client(&self) -> Result<&Client, ModelError> {
         let made = self.client.get_or_init(|| {
             connection::build_http_client(&self.base, &self.environment, self.limits.connect)
         });

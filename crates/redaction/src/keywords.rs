@@ -45,7 +45,7 @@ impl RedactionKeywordHits {
     fn scan_for_keywords(&mut self, text: &[u8]) {
         let mut place = 0;
         for (at, byte) in text.iter().enumerate() {
-            place = trigram::next_trigram_index(place, *byte);
+            place = trigram::trigram_index_after_byte(place, *byte);
             // The map has false positives, since other bytes can share an index; the keyword is
             // compared below.
             if trigram::is_in_trigram_map(&MAP, place) && at >= 2 {

@@ -5,7 +5,7 @@
 pub(crate) const WORDS: usize = 512;
 
 /// Returns the index of the last three bytes, given the index before and one more byte.
-pub(crate) fn next_trigram_index(place: u16, byte: u8) -> u16 {
+pub(crate) fn trigram_index_after_byte(place: u16, byte: u8) -> u16 {
     // Shifting 15 bits by 5 drops a byte after three more, so no byte has to be subtracted.
     ((place << 5) ^ u16::from(byte.to_ascii_lowercase())) & 0x7fff
 }
@@ -20,5 +20,5 @@ pub(crate) fn is_in_trigram_map(map: &[u64; WORDS], place: u16) -> bool {
 pub(crate) fn leading_trigram_index(text: &[u8]) -> u16 {
     text.iter()
         .take(3)
-        .fold(0, |place, byte| next_trigram_index(place, *byte))
+        .fold(0, |place, byte| trigram_index_after_byte(place, *byte))
 }

@@ -26,7 +26,7 @@ impl Runtime {
     ) -> Result<ActNumbersForRoot, StoreError> {
         self.store
             // Numbers and not times: the clocks of two processes do not order what they did.
-            .tool_act_numbers_for_session(&self.place.workspace_root_path_text(), session)
+            .act_numbers_in_root_for_session(&self.place.workspace_root_path_text(), session)
     }
 
     /// Counts a tool call that comes or returns while nothing is judged. It may do anything, so
@@ -133,7 +133,7 @@ pub(crate) fn newest_check_runs(
 }
 
 /// The reach of the call that this input requests or returns from, before the input is folded in.
-pub(crate) fn act_reach_of_input(state: &SessionState, input: &Input) -> Option<ActReach> {
+pub(crate) fn act_reach_of_call_in_input(state: &SessionState, input: &Input) -> Option<ActReach> {
     match input {
         Input::ToolRequested(request) => request.facts.reach,
         Input::ToolReturned(returned) => state.act_reach_of_returned_call(returned),
@@ -145,13 +145,13 @@ pub(crate) fn act_reach_of_input(state: &SessionState, input: &Input) -> Option<
 /// its work at all, it has done so by now. A stop counts it before it begins.
 pub(crate) fn unreported_act_reach(state: &SessionState, input: &Input) -> Option<ActReach> {
     match input {
-        Input::ToolRequested(request) => state.unreported_tool_act_reach(&request.scope),
-        Input::StopFailed(failed) => state.unreported_tool_act_reach(&failed.scope),
+        Input::ToolRequested(request) => state.reach_of_unreported_newest_call(&request.scope),
+        Input::StopFailed(failed) => state.reach_of_unreported_newest_call(&failed.scope),
         // A stop that was let through: its session's next may be long after another's.
-        Input::StanceUsed(used) => state.unreported_tool_act_reach(&used.scope),
+        Input::StanceUsed(used) => state.reach_of_unreported_newest_call(&used.scope),
         // These belong to the main conversation, whatever sub-agents still do.
         Input::PromptSubmitted(_) | Input::SessionEnded(_) | Input::Interrupted => {
-            state.unreported_tool_act_reach(&ScopeId::main_scope())
+            state.reach_of_unreported_newest_call(&ScopeId::main_scope())
         }
         _ => None,
     }

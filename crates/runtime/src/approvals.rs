@@ -34,7 +34,7 @@ use crate::{bound, clock, log_reader};
 
 /// What a transaction needs to know of approvals besides the event itself.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum ToolCallOrApprovalAnswer<'a> {
+pub(crate) enum ApprovalAnswerOrToolCall<'a> {
     /// Nothing.
     Nothing,
     /// A tool request.
@@ -52,7 +52,7 @@ pub(crate) struct UnredactedToolCall<'a> {
     pub(crate) args: &'a str,
 }
 
-impl<'a> ToolCallOrApprovalAnswer<'a> {
+impl<'a> ApprovalAnswerOrToolCall<'a> {
     /// `args` are the arguments of a tool request.
     pub(crate) fn raw_tool_call_of_delivery(delivery: &EventDelivery<'_>, args: &'a str) -> Self {
         match &delivery.input {
@@ -243,11 +243,13 @@ impl Runtime {
             .filter(|folder| *folder != self.place.workspace_root_path_text());
         // Looked up under the write lock of this session: two entries that deliver the call find
         // one row.
-        let mut known = tail.newest_approval_request(&asked.key)?;
+        let mut known = tail.newest_approval_request_for_key(&asked.key)?;
         // Keys of older builds do not name the folder. They are only taken for a call in the root.
         if known.is_none() && folder.is_none() {
             let earlier = legacy_call_approval_key(&delivery.session, &request.tool, asked.args);
-            known = tail.newest_approval_request(&earlier)?.filter(holds);
+            known = tail
+                .newest_approval_request_for_key(&earlier)?
+                .filter(holds);
         }
         let about = || {
             let call = UnredactedCall {
@@ -378,7 +380,7 @@ impl Runtime {
             let tree = (spec.subject == VerdictSubjectKind::Message)
                 .then(|| pending_stop_tree_digest(&state));
             let key = tree.map_or(work, |tree| message_approval_key(work, session, tree));
-            let known = tail.newest_approval_request(&key)?;
+            let known = tail.newest_approval_request_for_key(&key)?;
             let nth = known.as_ref().map_or(0, |row| row.nth + 1);
             let task = state.task.as_ref().map(|task| task.id);
             if let Some((word, changed)) =
@@ -485,7 +487,7 @@ impl Runtime {
         // there.
         self.transact_event_with_approvals(
             None,
-            ToolCallOrApprovalAnswer::PersonAnswer(&answered),
+            ApprovalAnswerOrToolCall::PersonAnswer(&answered),
             delivery,
             patience,
         )?;
@@ -539,7 +541,7 @@ pub(crate) fn find_open_approval(
     question: &StoredApprovalRequest,
 ) -> Result<StoredApprovalRequest, RuntimeError> {
     let now = clock::now_millis();
-    match tail.newest_approval_request(&question.key)? {
+    match tail.newest_approval_request_for_key(&question.key)? {
         Some(row)
             if row.nth == question.nth && row.approval_status_at(now) == ApprovalStatus::Asked =>
         {

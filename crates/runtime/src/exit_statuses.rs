@@ -10,7 +10,7 @@ use std::path::Path;
 use checkrein_core::exit_status::ExitStatusAnalysis;
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Policy, VerifierSpec};
-use checkrein_execpolicy::{ProjectPathKind, ScriptProjectView, analyze_exit_status_masking};
+use checkrein_execpolicy::{FileFolderOrNothing, ScriptProjectView, analyze_exit_status_masking};
 use checkrein_verifiers::{find_program_in_path, program_exists, regular_file};
 
 use crate::workspace::TreeAndStateFolder;
@@ -95,15 +95,15 @@ fn sorted_subfolder_names(path: &Path) -> Vec<String> {
 }
 
 /// What is at a path; `None` if that cannot be found out.
-fn kind_of_entry_at_path(path: &Path) -> Option<ProjectPathKind> {
+fn kind_of_entry_at_path(path: &Path) -> Option<FileFolderOrNothing> {
     match std::fs::metadata(path) {
-        Ok(found) if found.is_dir() => Some(ProjectPathKind::Folder),
-        Ok(found) if found.is_file() => Some(ProjectPathKind::File {
+        Ok(found) if found.is_dir() => Some(FileFolderOrNothing::Folder),
+        Ok(found) if found.is_file() => Some(FileFolderOrNothing::File {
             executable: has_execute_permission(&found),
             empty: found.len() == 0,
         }),
         // Only a sure absence counts as nothing; any other error leaves it unknown.
-        Err(err) if err.kind() == ErrorKind::NotFound => Some(ProjectPathKind::Nothing),
+        Err(err) if err.kind() == ErrorKind::NotFound => Some(FileFolderOrNothing::Nothing),
         _ => None,
     }
 }

@@ -171,7 +171,7 @@ fn approval_forcing_reevaluation(
     }) = decision
     {
         // A question that still waits is the answer to every repetition.
-        let newest = tail.newest_approval_request(&key)?;
+        let newest = tail.newest_approval_request_for_key(&key)?;
         let waits = newest.is_some_and(|row| {
             row.id == approval && row.approval_status_at(now) == ApprovalStatus::Asked
         });

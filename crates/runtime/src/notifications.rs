@@ -82,7 +82,7 @@ fn record_notification_outcomes(
 ) -> Result<(), RuntimeError> {
     for row in rows {
         store.transact_on_session(&row.session, &mut |tail| {
-            let known = tail.newest_approval_request(&row.key)?;
+            let known = tail.newest_approval_request_for_key(&row.key)?;
             // The question may have been asked anew meanwhile: then this outcome is about an older
             // one.
             let known = known.filter(|known| known.nth == row.nth);

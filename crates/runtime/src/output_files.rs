@@ -83,7 +83,7 @@ pub(crate) fn own_output_file_ids(
         return ids;
     };
     for entry in entries.flatten() {
-        if is_output_file_held_by_live_run(&entry.path()) {
+        if is_announcement_of_live_run(&entry.path()) {
             let text =
                 durable_file::read_limited_text_file(&entry.path(), durable_file::MAX_SMALL_BYTES);
             ids.extend(
@@ -122,7 +122,7 @@ fn own_stdout_stderr_file_ids() -> BTreeSet<FileId> {
 }
 
 /// Whether the process that made the file still runs: what a killed one left does not count.
-fn is_output_file_held_by_live_run(file: &Path) -> bool {
+fn is_announcement_of_live_run(file: &Path) -> bool {
     File::open(file)
         .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }

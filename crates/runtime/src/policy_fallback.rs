@@ -56,7 +56,7 @@ struct EarlierSealedPolicy {
 impl Runtime {
     /// Goes on with an older policy where the config of a new session cannot be used.
     #[must_use]
-    pub fn with_unusable_config_fallback(mut self, fallback: UnusableConfigFallback) -> Self {
+    pub fn with_fallback_for_unusable_config(mut self, fallback: UnusableConfigFallback) -> Self {
         self.fallback = Some(fallback);
         self
     }

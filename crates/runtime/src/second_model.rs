@@ -22,7 +22,7 @@ use checkrein_verifiers::sync_reviewer::SecondModelReviewer;
 use checkrein_verifiers::veto::{ToolCallForVeto, ToolCallVetoVerdict};
 use checkrein_verifiers::{ChatMessage, progress, veto};
 
-use crate::approvals::ToolCallOrApprovalAnswer;
+use crate::approvals::ApprovalAnswerOrToolCall;
 use crate::error::RuntimeError;
 use crate::event_delivery::{Deadline, EventDelivery};
 use crate::runtime::Runtime;
@@ -44,11 +44,11 @@ impl Runtime {
     pub(crate) fn ask_veto_and_progress_models(
         &self,
         delivery: &mut EventDelivery<'_>,
-        beside: ToolCallOrApprovalAnswer<'_>,
+        beside: ApprovalAnswerOrToolCall<'_>,
         stands: &StateBeforeInput,
         patience: Deadline<'_>,
     ) -> Result<(), RuntimeError> {
-        let (Input::ToolRequested(request), ToolCallOrApprovalAnswer::ToolCall(asked)) =
+        let (Input::ToolRequested(request), ApprovalAnswerOrToolCall::ToolCall(asked)) =
             (&delivery.input, beside)
         else {
             return Ok(());

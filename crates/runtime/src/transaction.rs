@@ -22,7 +22,7 @@ use checkrein_store::{
 };
 use checkrein_verifiers::tree::{TreeReadLimits, TreeReaderError};
 
-use crate::approvals::{ToolCallOrApprovalAnswer, find_open_approval};
+use crate::approvals::{ApprovalAnswerOrToolCall, find_open_approval};
 use crate::error::RuntimeError;
 use crate::event_delivery::{Deadline, EventDelivery, RewrittenToolResult};
 use crate::guarded_files::PolicyToSeal;
@@ -104,7 +104,7 @@ impl Runtime {
             Input::ToolRequested(request) => request.args.clone(),
             _ => String::new(),
         };
-        let beside = ToolCallOrApprovalAnswer::raw_tool_call_of_delivery(&delivery, &args);
+        let beside = ApprovalAnswerOrToolCall::raw_tool_call_of_delivery(&delivery, &args);
         self.transact_event_with_approvals(sealed, beside, delivery, patience)
     }
 
@@ -112,7 +112,7 @@ impl Runtime {
     pub(crate) fn transact_event_with_approvals(
         &self,
         sealed: Option<Digest>,
-        beside: ToolCallOrApprovalAnswer<'_>,
+        beside: ApprovalAnswerOrToolCall<'_>,
         mut delivery: EventDelivery<'_>,
         patience: Deadline<'_>,
     ) -> Result<EventTransactionResult, RuntimeError> {
@@ -182,11 +182,11 @@ impl Runtime {
             }
             if let Some(stands) = unwatched {
                 watched = true;
-                if self.has_middleware_for_delivery(&stands.policy, &delivery) {
+                if self.has_middleware_for_event(&stands.policy, &delivery) {
                     let args = match beside {
-                        ToolCallOrApprovalAnswer::ToolCall(asked) => asked.args,
-                        ToolCallOrApprovalAnswer::Nothing
-                        | ToolCallOrApprovalAnswer::PersonAnswer(_) => "",
+                        ApprovalAnswerOrToolCall::ToolCall(asked) => asked.args,
+                        ApprovalAnswerOrToolCall::Nothing
+                        | ApprovalAnswerOrToolCall::PersonAnswer(_) => "",
                     };
                     let came = UnredactedEventTexts {
                         args,
@@ -235,7 +235,7 @@ impl Runtime {
         };
         if let (Some((state, _)), Input::StopRequested(stop)) = (&known, &delivery.input) {
             // Before acts are read, so that the act does not void what this stop finds out.
-            if let Some(reach) = state.unreported_tool_act_reach(&stop.scope) {
+            if let Some(reach) = state.reach_of_unreported_newest_call(&stop.scope) {
                 self.count_unlogged_act(&delivery.session, reach)?;
             }
         }
@@ -320,7 +320,7 @@ impl Runtime {
         delivery: &EventDelivery<'_>,
         compiled: Option<&PolicyToSeal>,
         found_under: Option<Digest>,
-        beside: ToolCallOrApprovalAnswer<'_>,
+        beside: ApprovalAnswerOrToolCall<'_>,
         watched: bool,
     ) -> Result<TransactionNextStep, RuntimeError> {
         let session = &delivery.session;
@@ -381,7 +381,7 @@ impl Runtime {
         }
         // Before anything else: an answer that comes second is none, however much it is like the
         // first.
-        if let ToolCallOrApprovalAnswer::PersonAnswer(answered) = beside {
+        if let ApprovalAnswerOrToolCall::PersonAnswer(answered) = beside {
             let open = find_open_approval(tail, answered)?;
             batch.approvals.push(StoredApprovalRequest {
                 until: answered.until,
@@ -391,7 +391,7 @@ impl Runtime {
         }
         let now = self.place.system.now_millis();
         let asked = match beside {
-            ToolCallOrApprovalAnswer::ToolCall(asked) => Some(asked.key),
+            ApprovalAnswerOrToolCall::ToolCall(asked) => Some(asked.key),
             _ => None,
         };
         // Another entry may have delivered the same event: then the recorded answer counts.
@@ -435,7 +435,7 @@ impl Runtime {
         )?;
         let is_call = matches!(delivery.input, Input::ToolRequested(_));
         let watches = is_call && (policy.veto.is_some() || policy.progress.is_some());
-        if !watched && (watches || self.has_middleware_for_delivery(&policy, delivery)) {
+        if !watched && (watches || self.has_middleware_for_event(&policy, delivery)) {
             let scope = known_scope;
             return Ok(TransactionNextStep::Consult(Box::new(StateBeforeInput {
                 state,
@@ -450,7 +450,7 @@ impl Runtime {
             stamped.newest_runs = Some(acts::newest_check_runs(tail, required)?);
         }
         let question = match (&mut stamped.input, beside) {
-            (Input::ToolRequested(request), ToolCallOrApprovalAnswer::ToolCall(asked)) => self
+            (Input::ToolRequested(request), ApprovalAnswerOrToolCall::ToolCall(asked)) => self
                 .stamp_approval_status_into_request(
                     tail, &policy, &state, delivery, request, asked,
                 )?,
@@ -460,7 +460,7 @@ impl Runtime {
             Input::ToolReturned(returned) if !state.answers_open_tool_call(returned) => {
                 self.unrecorded_call_act_reach(&policy, delivery)
             }
-            input => acts::act_reach_of_input(&state, input),
+            input => acts::act_reach_of_call_in_input(&state, input),
         };
         // Asked before the step, which folds the input into the state.
         let unreported = acts::unreported_act_reach(&state, &stamped.input);
@@ -558,7 +558,7 @@ impl Runtime {
         StampedInput {
             at,
             source: delivery.source.clone(),
-            input: self.delivered_input_with_facts(policy, state, &known.cursor, delivery),
+            input: self.delivered_input_with_tool_facts(policy, state, &known.cursor, delivery),
             layers: delivery.layers.clone().into(),
             task_list: delivery.task_list.clone(),
             // A halt decides, so one that the state has forgotten is recorded with the input:
@@ -571,7 +571,7 @@ impl Runtime {
         }
     }
 
-    fn delivered_input_with_facts(
+    fn delivered_input_with_tool_facts(
         &self,
         policy: &Policy,
         state: &SessionState,

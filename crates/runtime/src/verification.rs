@@ -286,7 +286,7 @@ impl<'a> VerificationBatchContext<'a> {
             );
             let none = Digest::hash_bytes(b"");
             let evidence = self.build_evidence(spec, report, subject, subject, none, none);
-            let evidence = self.void_evidence_for_unseen_files(evidence, why);
+            let evidence = self.void_for_unknown_tracked_files(evidence, why);
             let found = evidence_codec::EvidenceTiming {
                 acts,
                 ..evidence_codec::EvidenceTiming::evidence_timing_without_run(self.now_millis())
@@ -610,7 +610,7 @@ impl<'a> VerificationBatchContext<'a> {
     }
 
     /// Whether this stop can use a known verdict without a run.
-    pub(crate) fn has_verdict_without_run(
+    pub(crate) fn has_reusable_verdict(
         &self,
         spec: &VerifierSpec,
         want: &VerificationRequest,
@@ -787,7 +787,7 @@ impl<'a> VerificationBatchContext<'a> {
         if let Some(why) = &self.tracked_files().unknown
             && evidence.verdict == Verdict::Pass
         {
-            evidence = self.void_evidence_for_unseen_files(evidence, why);
+            evidence = self.void_for_unknown_tracked_files(evidence, why);
         }
         evidence.alone = matches!(ran, CheckRunInterference::Alone(_));
         let says_nothing = matches!(ran, CheckRunInterference::WithExternalWrites(_));
@@ -924,7 +924,7 @@ impl<'a> VerificationBatchContext<'a> {
     }
 
     /// Makes evidence inconclusive where not all files were seen.
-    fn void_evidence_for_unseen_files(&self, evidence: Evidence, why: &str) -> Evidence {
+    fn void_for_unknown_tracked_files(&self, evidence: Evidence, why: &str) -> Evidence {
         let why = self.runtime.redactor.redact_text(why);
         Evidence {
             verdict: Verdict::Inconclusive,

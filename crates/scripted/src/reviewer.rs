@@ -72,7 +72,7 @@ pub fn request_prompt_text(body: &Value) -> &str {
 
 /// Returns the number at the beginning of a request, alone or in a delimiter, which a verdict must
 /// repeat.
-pub fn number_verdict_must_repeat(body: &Value) -> u64 {
+pub fn request_number_in_prompt(body: &Value) -> u64 {
     let first = request_prompt_text(body).lines().next().unwrap_or_default();
     // Only the first line: data quoted further down may contain numbers as well.
     let mut numbers = first.split(|c: char| !c.is_ascii_digit());
@@ -89,7 +89,7 @@ pub fn scripted_judge_verdict(
     feedback: &str,
 ) -> String {
     json!({
-        "ref": number_verdict_must_repeat(body), "goal": "x", "completeness": "x", "rules": "x", "score": score,
+        "ref": request_number_in_prompt(body), "goal": "x", "completeness": "x", "rules": "x", "score": score,
         "verdict": verdict, "category": category, "feedback": feedback,
     })
     .to_string()

@@ -52,7 +52,7 @@ impl SimulatedChangeCounters {
     /// Returns the counters; `None` while an act is being counted, because it may or may not be
     /// included.
     fn read_change_counters(world: &SimulatedOperatingSystem) -> Option<Self> {
-        (!world.is_simulated_act_being_counted()).then(|| Self {
+        (!world.is_any_act_being_counted()).then(|| Self {
             changes: world.non_check_change_count(),
             renewals: world.evidence_invalidation_count(),
         })
@@ -430,8 +430,8 @@ impl SimulatedAgent {
                 let from = last_look.max(before);
                 // Another session's act that is still running counts only when it is done.
                 let is_under_way = world.is_other_session_act_under_way(&self.session, from, after)
-                    && world.checks_pass_but_for_outside_state(from, after);
-                if !world.checks_would_pass_in_time_span(from, after) && !is_under_way {
+                    && world.would_pass_if_outside_were_good(from, after);
+                if !world.checks_pass_sometime_in_span(from, after) && !is_under_way {
                     world.record_simulation_violation(format!(
                         "a wrong task_complete: nothing passed between {from:?} and {after:?}"
                     ));

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use checkrein_simulation::{SimulationPlan, run_simulation_plan, shrink_failing_simulation_plan};
 
 fn main() -> ExitCode {
-    match run_simulation_subcommand(&std::env::args().skip(1).collect::<Vec<_>>()) {
+    match run_simulator_command_line(&std::env::args().skip(1).collect::<Vec<_>>()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("checkrein-simulation: {why}");
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run_simulation_subcommand(arguments: &[String]) -> Result<(), String> {
+fn run_simulator_command_line(arguments: &[String]) -> Result<(), String> {
     let number = |text: &str| {
         let number = text.parse::<u64>();
         number.map_err(|_| format!("'{text}' is no number"))

@@ -297,7 +297,7 @@ impl SimulatedOperatingSystem {
     }
 
     /// Whether all checks would have passed at some moment of this span, were all well outside.
-    pub(crate) fn checks_pass_but_for_outside_state(
+    pub(crate) fn would_pass_if_outside_were_good(
         &self,
         from: VirtualTime,
         to: VirtualTime,
@@ -311,11 +311,7 @@ impl SimulatedOperatingSystem {
     }
 
     /// Whether all checks would have passed at some moment of this span.
-    pub(crate) fn checks_would_pass_in_time_span(
-        &self,
-        from: VirtualTime,
-        to: VirtualTime,
-    ) -> bool {
+    pub(crate) fn checks_pass_sometime_in_span(&self, from: VirtualTime, to: VirtualTime) -> bool {
         had_pass_state_within_span(&self.lock_simulated_machine_state().passes, from, to, true)
     }
 
@@ -600,7 +596,7 @@ impl SimulatedOperatingSystem {
         state.renewals += 1;
     }
 
-    pub(crate) fn is_simulated_act_being_counted(&self) -> bool {
+    pub(crate) fn is_any_act_being_counted(&self) -> bool {
         self.lock_simulated_machine_state().acts_being_counted > 0
     }
 

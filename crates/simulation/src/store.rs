@@ -68,13 +68,13 @@ impl Store for SimulatedStore {
         self.inner.verify_chain(session)
     }
 
-    fn tool_act_numbers_for_session(
+    fn act_numbers_in_root_for_session(
         &self,
         root: &str,
         session: Option<&SessionId>,
     ) -> Result<ActNumbersForRoot, StoreError> {
         self.spend_simulated_call_time();
-        self.inner.tool_act_numbers_for_session(root, session)
+        self.inner.act_numbers_in_root_for_session(root, session)
     }
 
     fn increment_act_count(&self, session: &SessionId, act: &ToolAct) -> Result<(), StoreError> {

@@ -21,7 +21,7 @@ impl EffectClaimGuard {
     }
 
     /// Creates a claim that also stays until every copy of the lock file's handle is closed.
-    pub fn claim_held_by_lock_file(held: impl Send + Sync + 'static, lock: File) -> Self {
+    pub fn new_claim_holding_lock_file(held: impl Send + Sync + 'static, lock: File) -> Self {
         Self {
             lock: Some(lock),
             ..Self::new(held)

@@ -114,7 +114,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn tool_act_numbers_for_session(
+    fn act_numbers_in_root_for_session(
         &self,
         root: &str,
         session: Option<&SessionId>,
@@ -268,7 +268,7 @@ pub trait SessionTransactionView {
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn newest_approval_request(
+    fn newest_approval_request_for_key(
         &self,
         key: &Digest,
     ) -> Result<Option<StoredApprovalRequest>, StoreError>;

@@ -263,7 +263,7 @@ impl Store for MemoryStore {
         Ok(walk.into_hash_chain_status())
     }
 
-    fn tool_act_numbers_for_session(
+    fn act_numbers_in_root_for_session(
         &self,
         root: &str,
         session: Option<&SessionId>,
@@ -509,7 +509,7 @@ impl SessionTransactionView for MemorySessionView<'_> {
         Ok(self.log.scopes.get(scope).cloned())
     }
 
-    fn newest_approval_request(
+    fn newest_approval_request_for_key(
         &self,
         key: &Digest,
     ) -> Result<Option<StoredApprovalRequest>, StoreError> {

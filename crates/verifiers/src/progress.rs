@@ -11,7 +11,7 @@ use checkrein_models::{
 use serde_json::json;
 
 use crate::reviewer::{
-    ConversationExcerptLimits, ModelQuestionOutcome, PreparedModelQuestion, ReviewTemplate,
+    ConversationExcerptLimits, ModelQuestionOutcome, PreparedModelQuestion, ReviewerQuestionSpec,
     UnitFraction, UnusableModelAnswer,
 };
 
@@ -54,7 +54,7 @@ pub struct ProgressRating {
     pub suggestion: Option<String>,
 }
 
-static REVIEW_TEMPLATE: LazyLock<ReviewTemplate> = LazyLock::new(|| ReviewTemplate {
+static REVIEW_TEMPLATE: LazyLock<ReviewerQuestionSpec> = LazyLock::new(|| ReviewerQuestionSpec {
     system: SYSTEM,
     label: "step",
     shape: StructuredAnswerSchema {

@@ -34,7 +34,7 @@ impl<'a> BenchContestant<'a> {
         }
     }
 
-    pub(crate) fn with_action_after_each_run(
+    pub(crate) fn with_action_after_bench_run(
         mut self,
         after: impl FnMut(usize) -> Result<(), BenchError> + 'a,
     ) -> Self {

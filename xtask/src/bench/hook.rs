@@ -174,14 +174,14 @@ fn hook_bench_contestants<'a>(
         BenchContestant::new(name(SECOND), |n| {
             scene.hook_command_for_bench(&scene.write_tool_request_payload_file(SHORT, n + 1)?)
         })
-        .with_action_after_each_run(|n| {
+        .with_action_after_bench_run(|n| {
             scene.run_untimed_bench_hook(&scene.write_tool_result_hook_payload(SHORT, n + 1)?)
         }),
         // The log has the calls below `filled` already.
         BenchContestant::new(name(LATE), move |n| {
             scene.hook_command_for_bench(&scene.write_tool_request_payload_file(LONG, filled + n)?)
         })
-        .with_action_after_each_run(move |n| {
+        .with_action_after_bench_run(move |n| {
             scene.run_untimed_bench_hook(&scene.write_tool_result_hook_payload(LONG, filled + n)?)
         }),
         BenchContestant::new(name(FIRST_OF_SESSION), |n| {

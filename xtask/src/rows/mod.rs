@@ -100,7 +100,7 @@ type PromiseWithObservingTest<'r> = (&'r DocumentedPromise, &'r PromiseObserving
 /// Rows by the suite of their test.
 type PromisesByTestSuite<'r> = BTreeMap<&'r TestBinaryName, Vec<PromiseWithObservingTest<'r>>>;
 
-fn compile_test_suites_of_rows<'r>(
+fn compile_test_suites_of_promises<'r>(
     rows: &'r [DocumentedPromise],
     root: &Path,
 ) -> Result<(TestBinaries, PromisesByTestSuite<'r>), String> {
@@ -127,7 +127,7 @@ fn requirement_rows_without_test(
     root: &Path,
 ) -> Result<Vec<String>, String> {
     let mut wrong = Vec::new();
-    let (binaries, suites) = compile_test_suites_of_rows(rows, root)?;
+    let (binaries, suites) = compile_test_suites_of_promises(rows, root)?;
     for (suite, rows) in suites {
         let there = binaries.listed_tests(suite)?;
         let gone = rows
@@ -143,7 +143,7 @@ fn requirement_rows_without_test(
 /// Runs the tests and prints the outcome of each row. Returns the rows that are wrong.
 fn run_promise_row_tests(rows: &[DocumentedPromise], root: &Path) -> Result<Vec<String>, String> {
     let mut wrong = Vec::new();
-    let (binaries, suites) = compile_test_suites_of_rows(rows, root)?;
+    let (binaries, suites) = compile_test_suites_of_promises(rows, root)?;
     for (suite, rows) in suites {
         let names = rows
             .iter()

@@ -312,7 +312,7 @@ impl EventHookListReader<'_> {
         };
         // A matcher that never matches does not drop the handlers: they are still listed, as not
         // firing, since `init` looks through all of them.
-        let fires = self.check_hook_matcher(&place, matcher);
+        let fires = self.check_hook_matcher_can_match(&place, matcher);
         for (handler, value) in handlers.iter().enumerate() {
             if let Some(mut hook) = self.read_handler(format!("{place}.hooks[{handler}]"), value) {
                 hook.group = at;
@@ -487,9 +487,9 @@ impl EventHookListReader<'_> {
     }
 
     /// Returns whether the matcher can ever match, and reports one that cannot.
-    fn check_hook_matcher(&mut self, place: &str, matcher: Option<&str>) -> bool {
+    fn check_hook_matcher_can_match(&mut self, place: &str, matcher: Option<&str>) -> bool {
         // For events whose subjects cannot be listed, no matcher can be called wrong.
-        let Some(subjects) = hook_matcher_subjects(self.name) else {
+        let Some(subjects) = matchable_values_of_hook_event(self.name) else {
             return true;
         };
         let Some(matcher) = matcher.filter(|matcher| !matches!(*matcher, "" | "*")) else {
@@ -565,7 +565,7 @@ fn is_mcp_tool(event: &str, name: &str) -> bool {
 
 /// Returns what an event's matcher is compared with; `None` if the event takes none, or nobody can
 /// list it.
-fn hook_matcher_subjects(event: &str) -> Option<&'static [&'static str]> {
+fn matchable_values_of_hook_event(event: &str) -> Option<&'static [&'static str]> {
     match event {
         "SessionStart" => Some(SOURCES),
         "PreCompact" | "PostCompact" => Some(&["auto", "manual"]),

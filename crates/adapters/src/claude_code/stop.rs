@@ -35,7 +35,7 @@ pub(super) fn read_stop(fields: &HookMessageFields, env: EnvLookup<'_>, knock: &
         block_cap: parse_claude_stop_block_cap(env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").as_deref()),
         truncated: false,
         background: count_running_background_tasks(
-            fields.hook_message_list_field("background_tasks"),
+            fields.json_list_field("background_tasks"),
             fields.nonempty_hook_message_field("agent_id"),
         ),
         agent_ending: None,

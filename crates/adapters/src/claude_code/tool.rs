@@ -74,7 +74,7 @@ pub(super) fn read_tool_failure(
 /// other round.
 pub(super) fn parse_round_end_hook(fields: &HookMessageFields, knock: &mut AgentEvent) {
     let first = fields
-        .hook_message_list_field("tool_calls")
+        .json_list_field("tool_calls")
         .first()
         .and_then(|call| call.get("tool_use_id"));
     knock.key = tool_event_dedup_key(fields, first.and_then(Value::as_str));

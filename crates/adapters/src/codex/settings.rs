@@ -45,7 +45,7 @@ macro_rules! events {
         }
 
         /// The event's name in keys of trust.
-        pub(super) fn event_name_in_codex_trust_key(event: &str) -> Option<&'static str> {
+        pub(super) fn trust_key_name_of_codex_event(event: &str) -> Option<&'static str> {
             match event {
                 $($name => Some($key),)*
                 _ => None,
@@ -113,7 +113,7 @@ pub(super) fn parse_hooks_file(bytes: &[u8]) -> ParsedHookSettings {
             // The types drop unknown events silently, as Codex does. The second reading finds what
             // was dropped.
             if let Ok(whole) = serde_json::from_slice::<Value>(bytes) {
-                push_faults_of_skipped_entries(whole.get("hooks"), &mut found);
+                push_faults_of_skipped_hooks(whole.get("hooks"), &mut found);
             }
             collect_codex_hook_handlers(file.hooks, &mut found);
         }
@@ -138,7 +138,7 @@ pub(super) fn read_codex_hook_handlers(
     whole: &Value,
 ) -> ParsedHookSettings {
     let mut found = HookSettingsCollector::default();
-    push_faults_of_skipped_entries(Some(whole), &mut found);
+    push_faults_of_skipped_hooks(Some(whole), &mut found);
     collect_codex_hook_handlers(events, &mut found);
     found.settings
 }
@@ -177,12 +177,12 @@ fn add_settings_type_fault(error: &serde_json::Error, found: &mut HookSettingsCo
 }
 
 /// Reports entries that Codex skips without a message.
-fn push_faults_of_skipped_entries(events: Option<&Value>, found: &mut HookSettingsCollector) {
+fn push_faults_of_skipped_hooks(events: Option<&Value>, found: &mut HookSettingsCollector) {
     let Some(Value::Object(events)) = events else {
         return;
     };
     for (event, groups) in events {
-        if event_name_in_codex_trust_key(event).is_none() {
+        if trust_key_name_of_codex_event(event).is_none() {
             // `state` is no event: Codex keeps the reviewed digests there.
             if event != "state" {
                 found.push_settings_fault(

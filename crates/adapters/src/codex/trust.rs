@@ -157,7 +157,7 @@ impl CodexHooksConfig {
 
 /// Returns the key under which a handler's review is kept. `path` is that of the file it stands in.
 pub fn codex_hook_trust_key(path: &str, hook: &HookHandler) -> Option<String> {
-    let event = settings::event_name_in_codex_trust_key(&hook.event)?;
+    let event = settings::trust_key_name_of_codex_event(&hook.event)?;
     // The position is part of the key: a handler that moves within its list needs a new review.
     Some(format!("{path}:{event}:{}:{}", hook.group, hook.handler))
 }
@@ -165,7 +165,7 @@ pub fn codex_hook_trust_key(path: &str, hook: &HookHandler) -> Option<String> {
 /// Returns the digest of a handler's definition. It covers the command as a text, not what the
 /// command runs. `None` for handlers that are no commands.
 pub fn codex_hook_trust_hash(hook: &HookHandler) -> Option<String> {
-    let event = settings::event_name_in_codex_trust_key(&hook.event)?;
+    let event = settings::trust_key_name_of_codex_event(&hook.event)?;
     let HookHandlerAction::Command { command, .. } = &hook.call else {
         return None;
     };

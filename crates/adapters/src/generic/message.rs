@@ -42,7 +42,11 @@ pub(super) fn parse_generic_agent_event(
     // asked.
     knock.can_ask = true;
     match fields.native_event.as_str() {
-        "session" => knock.input = Some(trace::session_start_input(fields.text_field("agent"))),
+        "session" => {
+            knock.input = Some(trace::session_start_input_from_trace(
+                fields.text_field("agent"),
+            ))
+        }
         "user" => {
             knock.input = Some(trace::prompt_submitted_input(
                 fields.text_field("text").unwrap_or_default(),
@@ -66,7 +70,7 @@ pub(super) fn parse_generic_agent_event(
                 heartbeat: said("heartbeat"),
             };
             let text = fields.text_field("text").unwrap_or_default();
-            knock.input = Some(trace::trace_stop_input(text, answer));
+            knock.input = Some(trace::stop_input_from_trace(text, answer));
         }
         "end" => {
             let outcome = fields.json_field("success").as_bool();

@@ -131,42 +131,45 @@ impl AgentTraceReader {
             "tool_result" => self.read_trace_tool_result(wire),
             "assistant" => {
                 let tokens = parse_token_usage(
-                    &parse_raw_json_value(wire.tokens),
-                    &parse_raw_json_value(wire.usage),
+                    &parse_json_or_null(wire.tokens),
+                    &parse_json_or_null(wire.usage),
                 );
                 self.emit_trace_input(round_end_input(tokens), None);
             }
             "user" => self.emit_trace_input(
-                prompt_submitted_input(&raw_json_value_text(wire.text).unwrap_or_default()),
+                prompt_submitted_input(&decoded_string_or_json(wire.text).unwrap_or_default()),
                 None,
             ),
             "stop" => {
-                let text = raw_json_value_text(wire.text).unwrap_or_default();
-                self.emit_trace_input(trace_stop_input(&text, AgentAnswerFacts::default()), None);
+                let text = decoded_string_or_json(wire.text).unwrap_or_default();
+                self.emit_trace_input(
+                    stop_input_from_trace(&text, AgentAnswerFacts::default()),
+                    None,
+                );
             }
             "session" => {
                 // Calls are numbered and matched within one trajectory: ids of the last one mean
                 // nothing here.
                 self.calls = 0;
                 self.open.clear();
-                let agent = raw_json_value_text(wire.agent).map(Cow::into_owned);
+                let agent = decoded_string_or_json(wire.agent).map(Cow::into_owned);
                 self.ready.push_back(AgentTraceLine::Session {
-                    id: raw_json_value_text(wire.id).map(Cow::into_owned),
-                    input: session_start_input(agent.as_deref()),
+                    id: decoded_string_or_json(wire.id).map(Cow::into_owned),
+                    input: session_start_input_from_trace(agent.as_deref()),
                     agent,
-                    goal: raw_json_value_text(wire.goal).map(Cow::into_owned),
+                    goal: decoded_string_or_json(wire.goal).map(Cow::into_owned),
                 });
             }
             "end" => self.ready.push_back(AgentTraceLine::End {
-                success: parse_raw_json_value(wire.success).as_bool(),
-                label: raw_json_value_text(wire.label).map(Cow::into_owned),
+                success: parse_json_or_null(wire.success).as_bool(),
+                label: decoded_string_or_json(wire.label).map(Cow::into_owned),
             }),
             other => self.push_warning(format!("unknown type {other:?}")),
         }
     }
 
     fn read_traced_tool_call(&mut self, wire: &TraceLineWire<'_>) {
-        let Some(tool) = raw_json_value_text(wire.tool) else {
+        let Some(tool) = decoded_string_or_json(wire.tool) else {
             return self.push_warning("a tool_call without a tool".to_owned());
         };
         let raw = wire.args.map_or("null", RawValue::get);
@@ -181,7 +184,7 @@ impl AgentTraceReader {
         let call = tool_call_digest(&tool, &digest);
         let index = self.calls;
         self.calls = index.saturating_add(1);
-        let id = raw_json_value_text(wire.id).map(Cow::into_owned);
+        let id = decoded_string_or_json(wire.id).map(Cow::into_owned);
         let tool = tool.into_owned();
         self.emit_trace_input(
             Input::ToolRequested(ToolRequested {
@@ -224,7 +227,7 @@ impl AgentTraceReader {
     }
 
     fn read_trace_tool_result(&mut self, wire: &TraceLineWire<'_>) {
-        let id = raw_json_value_text(wire.id);
+        let id = decoded_string_or_json(wire.id);
         // Some agents use ids again, so the newest call of that id is meant. Results without an id
         // come in the order of their calls.
         let at = match &id {
@@ -315,13 +318,13 @@ fn is_json_value_non_null(raw: Option<&RawValue>) -> bool {
     raw.is_some_and(|raw| raw.get() != "null")
 }
 
-fn parse_raw_json_value(raw: Option<&RawValue>) -> Value {
+fn parse_json_or_null(raw: Option<&RawValue>) -> Value {
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
         .unwrap_or(Value::Null)
 }
 
 /// Returns a text, or the JSON of what stands in its place (a number as an id, for example).
-fn raw_json_value_text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
+fn decoded_string_or_json(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
     let raw = raw?.get();
     match json_string_without_escapes(raw) {
         Some(inner) => Some(Cow::Borrowed(inner)),
@@ -405,7 +408,7 @@ pub(super) fn parse_token_usage(tokens: &Value, usage: &Value) -> Option<TokenUs
     })
 }
 
-pub(super) fn session_start_input(agent: Option<&str>) -> Input {
+pub(super) fn session_start_input_from_trace(agent: Option<&str>) -> Input {
     Input::SessionStarted(SessionStarted {
         agent: AgentName::from(agent.unwrap_or(super::NAME)),
         how: SessionStartKind::Startup,
@@ -432,7 +435,7 @@ pub(super) fn round_end_input(tokens: Option<TokenUsage>) -> Input {
     })
 }
 
-pub(super) fn trace_stop_input(text: &str, answer: AgentAnswerFacts) -> Input {
+pub(super) fn stop_input_from_trace(text: &str, answer: AgentAnswerFacts) -> Input {
     Input::StopRequested(StopRequested {
         scope: ScopeId::main_scope(),
         message: text.to_owned(),

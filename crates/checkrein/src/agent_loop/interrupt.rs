@@ -72,7 +72,7 @@ impl SharedRunEndState {
 
 impl LoopRunEndSignal {
     /// Creates the signal of a run that begins, and registers it with the handle.
-    pub(super) fn new_registered_with_interrupt(interrupt: &AgentLoopInterruptHandle) -> Self {
+    pub(super) fn new_ended_by_interrupt_handle(interrupt: &AgentLoopInterruptHandle) -> Self {
         let shared = Arc::new(SharedRunEndState {
             interrupted: Arc::default(),
             waiting: Mutex::default(),

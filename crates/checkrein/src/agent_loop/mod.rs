@@ -430,7 +430,7 @@ impl AgentLoop {
         begin: AgentLoopRunStart,
     ) -> Result<LoopResult, AgentLoopStartError> {
         // Registered first: an interrupt during the setup below ends the run as well.
-        let stop = LoopRunEndSignal::new_registered_with_interrupt(&self.interrupt);
+        let stop = LoopRunEndSignal::new_ended_by_interrupt_handle(&self.interrupt);
         let view = RunStateForVerifiers::default();
         // The verifiers read the state of this run, so they are bound to it here and not when they
         // are added.

@@ -11,7 +11,7 @@ use checkrein::models::{
 use checkrein::{Tool, ToolInvocation, ToolOutput};
 use checkrein_scripted::ScriptedReviewer;
 use checkrein_scripted::reviewer::ScriptedReviewExchange;
-pub(crate) use checkrein_scripted::reviewer::{number_verdict_must_repeat, request_prompt_text};
+pub(crate) use checkrein_scripted::reviewer::{request_number_in_prompt, request_prompt_text};
 use serde_json::{Value, json};
 
 /// Waits for a future.
@@ -33,7 +33,7 @@ impl Scripted {
     ) -> Arc<Self> {
         let witness = ScriptedReviewer::start_scripted_model_server(move |body, _| {
             script(body)
-                .map(|text| text.replace("REF", &number_verdict_must_repeat(body).to_string()))
+                .map(|text| text.replace("REF", &request_number_in_prompt(body).to_string()))
         })
         .unwrap();
         let remote = remote(&format!("{}/v1", witness.base_url()));

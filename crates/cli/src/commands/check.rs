@@ -35,7 +35,7 @@ pub(crate) fn run_check_command(args: &CheckArgs) -> Result<ExitCode, CommandErr
     signals::install_signal_handlers();
     let asked =
         ChecksSelectedToRun::select_checks_from_args(&args.verifiers, args.profile.as_deref())?;
-    let checks = RunningChecksView::for_checks_of_policy(Some(&asked.policy));
+    let checks = RunningChecksView::new_view_of_policy_checks(Some(&asked.policy));
     let show = |progress: VerificationProgress| {
         if !args.json {
             checks.show_check_progress(progress);
@@ -226,7 +226,7 @@ fn evidence_complaint_lines(evidence: &Evidence) -> Vec<String> {
                 | InconclusiveCause::TreeUnreadable,
             ) => output
                 .first()
-                .and_then(|line| checkrein_note_in_excerpt_line(line)),
+                .and_then(|line| checkrein_note_in_output_line(line)),
             _ => None,
         };
         if noted.is_some() {
@@ -306,7 +306,7 @@ fn format_toml_string_list(paths: &[String]) -> String {
 }
 
 /// Returns our own note in a line of an excerpt.
-fn checkrein_note_in_excerpt_line(line: &str) -> Option<&str> {
+fn checkrein_note_in_output_line(line: &str) -> Option<&str> {
     line.strip_prefix("[checkrein: ")?.strip_suffix(']')
 }
 

@@ -98,7 +98,10 @@ pub(crate) fn run_demo_command(args: &DemoArgs) -> Result<ExitCode, CommandError
         ],
         confinement: None,
     };
-    let (checks, quiet) = (RunningChecksView::for_checks_of_policy(None), args.json);
+    let (checks, quiet) = (
+        RunningChecksView::new_view_of_policy_checks(None),
+        args.json,
+    );
     let show = Arc::new(move |progress| {
         if !quiet {
             checks.show_check_progress(progress);

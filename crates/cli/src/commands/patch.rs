@@ -294,7 +294,7 @@ fn accepted_patch_json(plan: &PatchPlan, applied: bool, recovered: &PatchRecover
         "files": files,
         "notes": plan.hazards,
         "refusals": [],
-        "recovered": patch_recovery_name(recovered),
+        "recovered": patch_recovery_outcome_name(recovered),
     })
 }
 
@@ -306,13 +306,13 @@ fn refused_patch_json(refusals: &[PatchRefusal], recovered: &PatchRecoveryOutcom
         "files": [],
         "notes": [],
         "refusals": refusals,
-        "recovered": patch_recovery_name(recovered),
+        "recovered": patch_recovery_outcome_name(recovered),
     })
 }
 
 const SCHEMA: &str = "checkrein/patch/1";
 
-fn patch_recovery_name(recovered: &PatchRecoveryOutcome) -> Option<&'static str> {
+fn patch_recovery_outcome_name(recovered: &PatchRecoveryOutcome) -> Option<&'static str> {
     match recovered {
         PatchRecoveryOutcome::Nothing => None,
         PatchRecoveryOutcome::RolledBack => Some("taken_back"),

@@ -411,7 +411,7 @@ pub(crate) fn decision_factor_text(because: &DecisionFactor) -> String {
         DecisionFactor::Process { what } => what.clone(),
         DecisionFactor::Truncated => "the answer was cut by its output limit".to_owned(),
         DecisionFactor::Interrupted => "a person pressed Ctrl-C".to_owned(),
-        DecisionFactor::StanceUsed { stance, why } => cannot_judge_outcome_text(StancePoint::Stop, *stance, why),
+        DecisionFactor::StanceUsed { stance, why } => stance_action_text(StancePoint::Stop, *stance, why),
     }
 }
 
@@ -487,7 +487,7 @@ fn judge_not_asked_text(calling: JudgeTrigger) -> &'static str {
 }
 
 /// Returns what Checkrein did when it could not judge.
-pub(crate) fn cannot_judge_outcome_text(at: StancePoint, stance: Stance, why: &str) -> String {
+pub(crate) fn stance_action_text(at: StancePoint, stance: Stance, why: &str) -> String {
     let done = match (at, stance) {
         (StancePoint::Stop, Stance::Allow) => "the stop was let through",
         (StancePoint::Stop, Stance::Ask) => "the stop was let through, parked for a person",

@@ -36,7 +36,7 @@ impl Drop for RunningChecksView {
 
 impl RunningChecksView {
     /// Creates a view, live on a terminal, for the checks of this policy if it is known.
-    pub(crate) fn for_checks_of_policy(policy: Option<&Policy>) -> Self {
+    pub(crate) fn new_view_of_policy_checks(policy: Option<&Policy>) -> Self {
         let live = std::io::stderr().is_terminal();
         let names = || {
             let specs = policy.map_or(&[][..], |policy| &policy.verifiers);

@@ -224,7 +224,7 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
             Input::StanceUsed(used) => painted(
                 Paint::Warn,
                 "!",
-                explanations::cannot_judge_outcome_text(used.at, used.stance, &used.why),
+                explanations::stance_action_text(used.at, used.stance, &used.why),
             ),
             Input::ConfigEdited(edited) => painted(
                 Paint::Warn,

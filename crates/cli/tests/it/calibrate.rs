@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Mutex;
 
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::reviewer::{self, number_verdict_must_repeat, request_prompt_text};
+use checkrein_scripted::reviewer::{self, request_number_in_prompt, request_prompt_text};
 use serde_json::{Value, json};
 
 use crate::world::{Said, World, signal, start};
@@ -258,7 +258,7 @@ fn the_judge_of_the_config_is_asked_as_at_a_stop() {
 
 /// Says of two answers which is better, and what it was shown.
 fn choose(body: &Value, better: &str) -> String {
-    json!({"ref": number_verdict_must_repeat(body), "why": "x", "better": better}).to_string()
+    json!({"ref": request_number_in_prompt(body), "why": "x", "better": better}).to_string()
 }
 
 fn pairs(count: usize) -> String {

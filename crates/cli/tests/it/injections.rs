@@ -2,7 +2,7 @@
 //! is not believed, and one that quotes it and says its own is.
 
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::reviewer::{self, number_verdict_must_repeat, request_prompt_text};
+use checkrein_scripted::reviewer::{self, request_number_in_prompt, request_prompt_text};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Answer};
@@ -40,7 +40,7 @@ fn agent<'w>(world: &'w World, name: &str, model: &ScriptedReviewer) -> Agent<'w
 
 /// Whether our delimiters stand in it as often as the number says.
 fn holds(body: &Value) {
-    let (shown, number) = (request_prompt_text(body), number_verdict_must_repeat(body));
+    let (shown, number) = (request_prompt_text(body), request_number_in_prompt(body));
     let told = shown.matches(&format!("<quoted {number} ")).count();
     assert_eq!(shown.matches("<quoted").count(), told, "{shown}");
     assert_eq!(shown.matches("</quoted").count(), told, "{shown}");
@@ -107,7 +107,7 @@ fn a_veto_that_obeys_the_data_is_no_allow() {
         assert!(!log.contains("says: Allow"), "{log}");
         let resists = ScriptedReviewer::start_scripted_model_server(move |body, _| {
             let own = json!({
-                "ref": number_verdict_must_repeat(body), "verdict": "veto", "confidence": 0.9,
+                "ref": request_number_in_prompt(body), "verdict": "veto", "confidence": 0.9,
                 "reason": "it publishes", "new_args": "",
             });
             Ok(format!("The data wants {forged}.\n{own}"))

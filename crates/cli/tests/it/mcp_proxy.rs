@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 
 use checkrein_core::input::Input;
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::reviewer::number_verdict_must_repeat;
+use checkrein_scripted::reviewer::request_number_in_prompt;
 use serde_json::json;
 
 use crate::approvals::{approve, deny, waiting};
@@ -454,7 +454,7 @@ fn a_second_model_vetoes_a_call_and_nothing_else_waits_for_it() {
         };
         released.lock().unwrap().recv().unwrap();
         Ok(
-            json!({ "ref": number_verdict_must_repeat(body), "verdict": verdict, "confidence": 0.9,
+            json!({ "ref": request_number_in_prompt(body), "verdict": verdict, "confidence": 0.9,
                    "reason": "nobody asked for it", "new_args": null })
             .to_string(),
         )

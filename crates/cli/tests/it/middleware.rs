@@ -5,7 +5,7 @@ use std::path::Path;
 use checkrein_scripted::coder::{
     PROVIDER_ENTRIES, ScriptedCoderConversation, nth_or_last_scripted_turn,
 };
-use checkrein_scripted::reviewer::number_verdict_must_repeat;
+use checkrein_scripted::reviewer::request_number_in_prompt;
 use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn, ScriptedReviewer};
 use serde_json::{Value, json};
 
@@ -510,7 +510,7 @@ fn a_second_model_is_not_asked_about_what_a_layer_refuses() {
     let world = hooked(veto);
     let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
         Ok(json!({
-            "ref": number_verdict_must_repeat(body), "verdict": "allow", "confidence": 0.95, "reason": "", "new_args": null,
+            "ref": request_number_in_prompt(body), "verdict": "allow", "confidence": 0.95, "reason": "", "new_args": null,
         })
         .to_string())
     })

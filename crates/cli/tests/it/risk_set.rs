@@ -2,7 +2,7 @@
 //! `scope = "risky"` every veto is kept for at most a fifth of the tokens. `cargo xtask tokens` prints it.
 
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::reviewer::{number_verdict_must_repeat, request_prompt_text};
+use checkrein_scripted::reviewer::{request_number_in_prompt, request_prompt_text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tiktoken_rs::o200k_base_singleton;
@@ -57,7 +57,7 @@ fn labelled(calls: &[Call]) -> ScriptedReviewer {
         let label = labels.iter().find(|(input, _)| *input == arguments);
         let (_, veto) = label.ok_or(404_u16)?;
         Ok(json!({
-            "ref": number_verdict_must_repeat(body),
+            "ref": request_number_in_prompt(body),
             "verdict": if veto.is_some() { "veto" } else { "allow" },
             "confidence": 0.95,
             "reason": veto.as_deref().unwrap_or_default(),

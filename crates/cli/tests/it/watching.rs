@@ -1,6 +1,6 @@
 //! A second model beside the agent: what it is asked, and what the agent hears of it.
 
-use checkrein_scripted::reviewer::{self, number_verdict_must_repeat, request_prompt_text};
+use checkrein_scripted::reviewer::{self, request_number_in_prompt, request_prompt_text};
 use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn, ScriptedReviewer};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ const VETO: &str = "[veto]\nenabled = true\nmodel = \"ollama/v\"\n";
 
 fn says(body: &Value, verdict: &str, confidence: f64, args: Option<&str>) -> String {
     json!({
-        "ref": number_verdict_must_repeat(body), "verdict": verdict, "confidence": confidence,
+        "ref": request_number_in_prompt(body), "verdict": verdict, "confidence": confidence,
         "reason": "the goal says draft only", "new_args": args,
     })
     .to_string()
@@ -261,7 +261,7 @@ fn told(more: &str, scores: &'static [f64]) -> (Vec<usize>, usize) {
     let model = ScriptedReviewer::start_scripted_model_server(move |body, before| {
         let score = scores.get(before).copied().unwrap_or(0.9);
         let said =
-            json!({ "ref": number_verdict_must_repeat(body), "score": score, "summary": "", "suggested_action": null });
+            json!({ "ref": request_number_in_prompt(body), "score": score, "summary": "", "suggested_action": null });
         Ok(said.to_string())
     })
     .unwrap();
@@ -354,7 +354,7 @@ fn a_row_of_low_scores_nudges_once() {
     let model = ScriptedReviewer::start_scripted_model_server(move |body, before| {
         let score = scores.get(before).copied().unwrap_or(0.9);
         Ok(json!({
-            "ref": number_verdict_must_repeat(body), "score": score, "summary": "reads the same file again",
+            "ref": request_number_in_prompt(body), "score": score, "summary": "reads the same file again",
             "suggested_action": "try grep instead of read_file",
         })
         .to_string())
@@ -401,7 +401,7 @@ fn the_second_models_apply_to_run_with_a_model() {
             Some("v") if shown.contains("git push") => says(body, "veto", 0.92, None),
             Some("v") => says(body, "allow", 0.95, None),
             Some("p") => json!({
-                "ref": number_verdict_must_repeat(body), "score": 0.1, "summary": "reads on",
+                "ref": request_number_in_prompt(body), "score": 0.1, "summary": "reads on",
                 "suggested_action": "write the parser",
             })
             .to_string(),

@@ -88,7 +88,7 @@ pub(super) fn task_transition_if_giving_up(
         });
         return Some(Transition::new(Reason::GaveUp, "same_failures"));
     }
-    if let Some(spent) = spent_judge_attempts_factor(draft, scope, judged) {
+    if let Some(spent) = spent_judge_decision_factor(draft, scope, judged) {
         why.push(spent);
         return Some(Transition::new(Reason::GaveUp, "same_failures"));
     }
@@ -119,7 +119,7 @@ pub(super) fn reached_continuation_limit(
 ) -> Option<DecisionFactor> {
     let (policy, state) = (draft.policy, &*draft.state);
     let task = state.task.as_ref()?;
-    let given = continuations_with_pending_stops(policy, scope, pending);
+    let given = continuations_plus_pending_stops(policy, scope, pending);
     let of_task = (given, continuation_limit(policy, pending));
     // Both totals have grown by the same amount since the stop was requested, so their difference
     // is the session's count before this task.
@@ -148,7 +148,7 @@ pub(super) fn count_answers_seen_by_judges(draft: &StepBuilder<'_>, scope: &Scop
 
 /// Returns the factor that ends the task if a judge that `accept` cannot hold without has seen as
 /// many answers as it may.
-fn spent_judge_attempts_factor(
+fn spent_judge_decision_factor(
     draft: &StepBuilder<'_>,
     scope: &ScopeId,
     judged: &StopEvaluation,
@@ -168,7 +168,7 @@ fn spent_judge_attempts_factor(
 /// Returns the continuations of the task before this stop, counting one for each stop that was
 /// being judged when this one was requested. The answer therefore does not depend on which of them
 /// is answered first (law 4).
-pub(super) fn continuations_with_pending_stops(
+pub(super) fn continuations_plus_pending_stops(
     policy: &Policy,
     scope: &ScopeId,
     pending: &PendingStop,

@@ -137,7 +137,7 @@ impl SessionState {
             }
             Input::ToolReturned(returned) => {
                 self.charge_tokens_and_mark_metered(&returned.scope, returned.tokens.as_ref());
-                self.record_tool_call_result(returned);
+                self.fold_tool_call_result(returned);
             }
             Input::RoundEnded(round) => {
                 self.shows_rounds = true;
@@ -310,7 +310,7 @@ impl SessionState {
     /// Records the result of a tool call. A result belongs to the task of its request: one whose
     /// request is not in the window says nothing about this task's progress. A result may lack the
     /// tool's name and arguments, and then the request supplies them.
-    fn record_tool_call_result(&mut self, returned: &ToolReturned) {
+    fn fold_tool_call_result(&mut self, returned: &ToolReturned) {
         let Some(task) = &mut self.task else { return };
         if returned.wrote {
             task.acts_at_start = None;
@@ -331,7 +331,7 @@ impl SessionState {
         task.clear_approval_of_returned_call(request.call);
         // A (call, outcome) pair that is new in the task is progress, and so is a successful write.
         // The circuit breaker counts calls without progress.
-        let fresh = task.remember_call_outcome_if_new(request.call, returned.outcome);
+        let fresh = task.remember_new_call_outcome_pair(request.call, returned.outcome);
         let scope = task.get_or_insert_scope(&returned.scope);
         if let Some(call) = scope.window.get_mut(open) {
             call.set_call_outcome(returned.outcome, fresh || wrote);

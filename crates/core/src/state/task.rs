@@ -49,7 +49,7 @@ impl Task {
         &mut self.scopes[last]
     }
 
-    pub(super) fn remember_call_outcome_if_new(
+    pub(super) fn remember_new_call_outcome_pair(
         &mut self,
         call: EightByteDigest,
         outcome: EightByteDigest,
@@ -222,7 +222,7 @@ impl Task {
             .and_then(|scope| scope.window.back())
             .map(|call| call.call);
         let Some(newest) = newest else { return };
-        let fresh = self.remember_call_outcome_if_new(newest, denial);
+        let fresh = self.remember_new_call_outcome_pair(newest, denial);
         if let Some(call) = self.get_or_insert_scope(scope).window.back_mut() {
             call.set_call_outcome(denial, fresh);
         }

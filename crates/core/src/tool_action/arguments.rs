@@ -102,7 +102,7 @@ impl ArgumentPathScan {
 
     /// Scans a call that runs a command. The command itself is no argument of the call, and a
     /// folder is where it starts.
-    pub(super) fn scan_arguments_beside_command(args: &Value) -> Self {
+    pub(super) fn scan_tool_args_beside_command(args: &Value) -> Self {
         Self::scan_tool_arguments_for_paths(args, true)
     }
 
@@ -195,7 +195,7 @@ impl ArgumentPathScan {
                 .for_each(|said| self.note_option_effect_on_files(said));
         }
         self.is_fetched |= address::is_remote_address(text);
-        self.add_working_folder_argument(text, role.start);
+        self.note_call_start_folder(text, role.start);
         // A file name may contain a newline, and a text may be a list of names, so both readings
         // count.
         if role.is_path && text.trim().contains('\n') {
@@ -274,7 +274,7 @@ impl ArgumentPathScan {
         self.opens_to_write |= CHANGE_ARGUMENTS.contains(&joined.as_str()) && is_said;
         if *value == Value::Bool(true)
             && let Some(said) =
-                options::file_effect_named_by_options(&split_tool_name_into_words(name))
+                options::file_effect_of_option_name(&split_tool_name_into_words(name))
         {
             self.note_option_effect_on_files(said);
         }
@@ -292,7 +292,7 @@ impl ArgumentPathScan {
         }
     }
 
-    fn add_working_folder_argument(&mut self, text: &str, start: StartFolderCertainty) {
+    fn note_call_start_folder(&mut self, text: &str, start: StartFolderCertainty) {
         let path = address::possible_paths_of_text(text.trim())
             .into_iter()
             .next();
@@ -314,7 +314,7 @@ impl ArgumentPathScan {
 
     /// Returns the paths to which a reading tool writes its result. The second of two compared
     /// things is not one, nor is a log that is being read.
-    pub(super) fn paths_written_by_reading_tool(
+    pub(super) fn result_paths_of_reading_tool_call(
         &self,
         compares: bool,
         reads_logs: bool,

@@ -121,7 +121,7 @@ impl ToolCallCodeReader {
     }
 
     /// Code that is typed at a tool, where it is given no other.
-    pub(super) fn interpreter_commands_for_typed_code(self, args: &Value) -> Vec<Vec<String>> {
+    pub(super) fn commands_for_code_typed_into_tool(self, args: &Value) -> Vec<Vec<String>> {
         let Some(map) = args.as_object() else {
             return Vec::new();
         };
@@ -146,7 +146,7 @@ impl ToolCallCodeReader {
     }
 
     /// Returns the commands of an argument that is named like a command but holds code.
-    pub(super) fn commands_if_argument_is_code(
+    pub(super) fn commands_if_tool_argument_is_code(
         self,
         map: &Map<String, Value>,
         text: &str,

@@ -84,7 +84,7 @@ pub(super) fn command_in_tool_arguments(
     };
     found.scan_value_for_commands(args, MAX_DEPTH);
     match (found.lines.len(), found.argv) {
-        (0, _) => code::merge_commands_into_one(code?.interpreter_commands_for_typed_code(args)),
+        (0, _) => code::merge_commands_into_one(code?.commands_for_code_typed_into_tool(args)),
         (1, Some(argv)) => Some(ScriptOrArgvOfToolCall::Argv(argv)),
         // Several commands are judged together, as lines of one script.
         _ => Some(ScriptOrArgvOfToolCall::Script(found.lines.join("\n"))),
@@ -193,7 +193,7 @@ impl CommandsInArguments {
                     Value::String(script) => {
                         let code = self
                             .code
-                            .and_then(|code| code.commands_if_argument_is_code(map, script));
+                            .and_then(|code| code.commands_if_tool_argument_is_code(map, script));
                         match code {
                             Some(codes) => self.add_code_commands(&codes),
                             None => lines.push(script.clone()),

@@ -206,8 +206,8 @@ fn classify_shell_tool(
     command: Option<ScriptOrArgvOfToolCall>,
     args: &Value,
 ) -> ToolAction {
-    let found = ArgumentPathScan::scan_arguments_beside_command(args);
-    let mut may_write = found.paths_written_by_reading_tool(false, false);
+    let found = ArgumentPathScan::scan_tool_args_beside_command(args);
+    let mut may_write = found.result_paths_of_reading_tool_call(false, false);
     // `{"command": "create", "path": "a"}` is a call of an editor, not of a shell.
     if command.as_ref().is_none_or(is_single_mutating_word) {
         let possible = found
@@ -317,7 +317,7 @@ fn tool_writes_despite_name(name: &ToolNameWithoutServer<'_>, found: &ArgumentPa
 fn classify_reading_tool(name: &ToolNameWithoutServer<'_>, found: ArgumentPathScan) -> ToolAction {
     ToolAction {
         may_write: found
-            .paths_written_by_reading_tool(name.is_comparison_tool(), name.tool_reads_logs()),
+            .result_paths_of_reading_tool_call(name.is_comparison_tool(), name.tool_reads_logs()),
         reads: found.named,
         is_cut: found.is_cut,
         ..ToolAction::default()
@@ -328,7 +328,7 @@ fn classify_reading_tool(name: &ToolNameWithoutServer<'_>, found: ArgumentPathSc
 fn classify_possibly_writing_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
     let found = ArgumentPathScan::paths_named_in_tool_arguments(args);
     let names_no_file = found.named.is_empty();
-    let results = found.paths_written_by_reading_tool(false, false);
+    let results = found.result_paths_of_reading_tool_call(false, false);
     let mut may_write = [found.named, found.others, results, found.patched].concat();
     if names_no_file {
         may_write.extend(found.labels);

@@ -63,7 +63,7 @@ impl OptionScanner {
                 None => (option, None),
             };
             let words = split_tool_name_into_words(name);
-            said.extend(file_effect_named_by_options(&words));
+            said.extend(file_effect_of_option_name(&words));
             if words.iter().any(|word| is_output_option(word)) {
                 said.extend(
                     value.map(|value| OptionEffectOnFiles::WritesResultTo(value.to_owned())),
@@ -76,7 +76,7 @@ impl OptionScanner {
 }
 
 /// Returns the effect of an option, or of an argument that is `true`, with these words.
-pub(super) fn file_effect_named_by_options(words: &[String]) -> Option<OptionEffectOnFiles> {
+pub(super) fn file_effect_of_option_name(words: &[String]) -> Option<OptionEffectOnFiles> {
     let any = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
     let asks = any(ASKS_FOR_CHANGE) || TWO_WORD_CHANGES.contains(&words.concat().as_str());
     match any(ASKS_FOR_NONE) {

@@ -261,7 +261,7 @@ fn rule_calls_of_evaluator<'a>(
 }
 
 #[starlark_module]
-pub(super) fn register_value_size_meter(builder: &mut GlobalsBuilder) {
+pub(super) fn register_starlark_size_meter(builder: &mut GlobalsBuilder) {
     /// Lets a value through that is not too large for how it will be used.
     fn __meter<'v>(
         #[starlark(require = pos)] value: Value<'v>,

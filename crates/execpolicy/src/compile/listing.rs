@@ -8,7 +8,7 @@ use crate::rule_set::PrefixRule;
 
 /// A file and its calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RulesFileWithCalls {
+pub struct RulesFileListing {
     /// Its name.
     pub file: String,
     /// Its calls, in order.

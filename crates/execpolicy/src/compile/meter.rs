@@ -143,7 +143,7 @@ fn queue_nested_starlark_values<'v>(
 
 /// The text of a file as it is evaluated first.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum InstrumentedRulesSource {
+pub(super) enum RulesInstrumentationOutcome {
     /// There is nothing to measure: it only calls our own functions, or functions of its own,
     /// with what it spells out.
     Unchanged,
@@ -156,14 +156,14 @@ pub(super) enum InstrumentedRulesSource {
 pub(super) fn instrument_rules_with_meter(
     text: &str,
     module: &AstModule,
-) -> InstrumentedRulesSource {
+) -> RulesInstrumentationOutcome {
     let mut places = StarlarkMeterInserter::new(text);
     places.visit_starlark_statement(module.statement());
     // A file that computes nothing is not measured, so the name does no harm in it.
     match places.names_meter {
-        _ if !places.computes => InstrumentedRulesSource::Unchanged,
-        Some(at) => InstrumentedRulesSource::ReservedName(at),
-        None => InstrumentedRulesSource::Text(places.text_with_meter_inserted(0, text.len())),
+        _ if !places.computes => RulesInstrumentationOutcome::Unchanged,
+        Some(at) => RulesInstrumentationOutcome::ReservedName(at),
+        None => RulesInstrumentationOutcome::Text(places.text_with_meter_inserted(0, text.len())),
     }
 }
 
@@ -309,7 +309,7 @@ impl<'t> StarlarkMeterInserter<'t> {
                 self.note_reserved_name(&def.name.node.ident, def.name.span);
                 def.params
                     .iter()
-                    .for_each(|one| self.meter_parameter_default(&one.node));
+                    .for_each(|one| self.wrap_parameter_default_in_meter(&one.node));
                 self.visit_starlark_statement(&def.body);
             }
         }
@@ -332,7 +332,7 @@ impl<'t> StarlarkMeterInserter<'t> {
         }
     }
 
-    fn meter_parameter_default(&mut self, parameter: &ParameterP<AstNoPayload>) {
+    fn wrap_parameter_default_in_meter(&mut self, parameter: &ParameterP<AstNoPayload>) {
         match parameter {
             ParameterP::Slash | ParameterP::NoArgs => {}
             ParameterP::Normal(name, _, default) => {
@@ -418,7 +418,7 @@ impl<'t> StarlarkMeterInserter<'t> {
                 lambda
                     .params
                     .iter()
-                    .for_each(|one| self.meter_parameter_default(&one.node));
+                    .for_each(|one| self.wrap_parameter_default_in_meter(&one.node));
                 self.wrap_expression_in_meter_call(&lambda.body, MeteredValueUse::Any);
             }
             ExprP::Not(value) | ExprP::Minus(value) | ExprP::Plus(value) | ExprP::BitNot(value) => {
@@ -526,7 +526,7 @@ mod tests {
 
     use super::*;
 
-    fn measuring(text: &str) -> InstrumentedRulesSource {
+    fn measuring(text: &str) -> RulesInstrumentationOutcome {
         let dialect = Dialect {
             enable_f_strings: true,
             ..Dialect::Extended
@@ -543,7 +543,7 @@ mod tests {
         ] {
             assert_eq!(
                 measuring(text),
-                InstrumentedRulesSource::Unchanged,
+                RulesInstrumentationOutcome::Unchanged,
                 "{text}"
             );
         }
@@ -553,7 +553,7 @@ mod tests {
     fn values_are_measured_on_their_way_in() {
         let check = |text: &str, expected: &str| {
             let expected = expected.replace('~', METER_NAME);
-            assert_eq!(measuring(text), InstrumentedRulesSource::Text(expected));
+            assert_eq!(measuring(text), RulesInstrumentationOutcome::Text(expected));
         };
         check("x = a * b", "x = ~((~((a), 1) * ~((b), 1)), 0)");
         check("x += y", "~((x), 0); x += ~((y), 0)");

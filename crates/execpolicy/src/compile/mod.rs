@@ -22,8 +22,8 @@ use builtins::{CollectedRuleCalls, RuleFileDeclaration, RulesBuiltinCall};
 pub use error::RulesCompileError;
 pub use examples::RuleExample;
 use examples::RuleExampleTestBudget;
-pub use listing::{ListedRule, RulesFileWithCalls, RulesListingEntry};
-use meter::InstrumentedRulesSource;
+pub use listing::{ListedRule, RulesFileListing, RulesListingEntry};
+use meter::RulesInstrumentationOutcome;
 
 /// Bytes of one rules file.
 const MAX_FILE: usize = 1 << 20;
@@ -87,7 +87,7 @@ pub fn compile_rules_with_base_folder(
 pub fn compile_and_list_rules(
     files: &[(&str, &str)],
     from: &ProgramPathResolutionBase,
-) -> Result<(RuleSet, Vec<RulesFileWithCalls>), RulesCompileError> {
+) -> Result<(RuleSet, Vec<RulesFileListing>), RulesCompileError> {
     run_on_large_stack(|| compile_rule_files(files, from, |_, _, _| Ok(())))
 }
 
@@ -111,7 +111,7 @@ fn compile_rule_files(
     files: &[(&str, &str)],
     from: &ProgramPathResolutionBase,
     judge: impl Fn(&str, usize, &[RuleExample]) -> Result<(), RulesCompileError>,
-) -> Result<(RuleSet, Vec<RulesFileWithCalls>), RulesCompileError> {
+) -> Result<(RuleSet, Vec<RulesFileListing>), RulesCompileError> {
     let language = StarlarkGlobals::new();
     let mut rules = Vec::new();
     let mut hosts = HostExecutables::new();
@@ -160,7 +160,7 @@ fn compile_rule_files(
                 rule: says,
             });
         }
-        listings.push(RulesFileWithCalls {
+        listings.push(RulesFileListing {
             file: (*name).to_owned(),
             entries,
         });
@@ -198,8 +198,8 @@ fn collect_rules_file_calls(
     let parse = |text: &str| AstModule::parse(name, text.to_owned(), &dialect);
     let ast = parse(text).map_err(|error| RulesCompileError::from_starlark_error(name, &error))?;
     match meter::instrument_rules_with_meter(text, &ast) {
-        InstrumentedRulesSource::Unchanged => {}
-        InstrumentedRulesSource::ReservedName(at) => {
+        RulesInstrumentationOutcome::Unchanged => {}
+        RulesInstrumentationOutcome::ReservedName(at) => {
             let before = text.get(..at).unwrap_or_default();
             return Err(RulesCompileError::Rule {
                 file: name.to_owned(),
@@ -210,7 +210,7 @@ fn collect_rules_file_calls(
                 ),
             });
         }
-        InstrumentedRulesSource::Text(measured) => {
+        RulesInstrumentationOutcome::Text(measured) => {
             // A file that cannot be measured is not run.
             let ast = parse(&measured).map_err(|_| RulesCompileError::TooComplex {
                 file: name.to_owned(),
@@ -272,7 +272,7 @@ impl StarlarkGlobals {
         let plain = || GlobalsBuilder::standard().with(builtins::register_rule_builtins);
         Self {
             plain: plain().build(),
-            measuring: plain().with(builtins::register_value_size_meter).build(),
+            measuring: plain().with(builtins::register_starlark_size_meter).build(),
         }
     }
 }

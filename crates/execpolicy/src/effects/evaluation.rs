@@ -413,7 +413,7 @@ impl EffectEvaluator<'_, '_> {
             }
             FileAccess::Replace => {
                 // Appending to `/etc/passwd` adds a user; replacing it locks everybody out.
-                self.record_login_file_overwrite(spot);
+                self.record_account_file_overwrite(spot);
                 self.evaluate_file_access(FileAccess::Write, spot);
             }
             FileAccess::ClearContents => {
@@ -491,7 +491,7 @@ impl EffectEvaluator<'_, '_> {
     }
 
     /// Records that a file is overwritten without which nobody can log in.
-    fn record_login_file_overwrite(&mut self, spot: &ResolvedPath) {
+    fn record_account_file_overwrite(&mut self, spot: &ResolvedPath) {
         if !self.context.contained && self.context.roots.is_account_file(spot) {
             self.record_forbidden_destruction(|| {
                 format!(
@@ -539,7 +539,7 @@ impl EffectEvaluator<'_, '_> {
                     self.result.copied.push((inner.clone(), folder.clone()));
                     self.record_write_if_protected(&spot, SubtreeExtent::Nothing);
                     self.record_ask_if_settings_path(&spot);
-                    self.record_login_file_overwrite(&spot);
+                    self.record_account_file_overwrite(&spot);
                     // Other locations were judged with the folder itself; only `.git` can come in
                     // by the name.
                     if self.context.roots.classify_path_location(&spot) == PathLocation::Git {

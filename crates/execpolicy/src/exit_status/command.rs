@@ -8,7 +8,7 @@ use super::build_tools::{MavenGradleTestHandling, test_handling_by_build_args};
 use super::called_scripts::{is_shell, join_path_within_root, prepend_shell_options};
 use super::detached_commands::why_command_detaches;
 use super::recipes::RecipeFileKind;
-use super::recognise::{ScriptCommandRole, classify_script_command};
+use super::recognise::{RecognisedScriptCommand, classify_script_command};
 use super::status_tracer::ExitStatusTracer;
 use super::unknown_programs::operands_may_be_empty;
 use super::{CommandStatusContext, MAX_WORK, shorten_to_first_line};
@@ -97,16 +97,16 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         }
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         match classify_script_command(&texts) {
-            ScriptCommandRole::Idle => {
+            RecognisedScriptCommand::Idle => {
                 !code_run_by_command(name, words, &StdinSource::PlainFile).is_empty()
             }
             // Programs that nobody knows are asked about only while half of the work is left.
-            ScriptCommandRole::Known(CheckScriptCommandKind::Program)
+            RecognisedScriptCommand::Known(CheckScriptCommandKind::Program)
                 if self.reader.work > MAX_WORK / 2 =>
             {
                 true
             }
-            ScriptCommandRole::Known(
+            RecognisedScriptCommand::Known(
                 CheckScriptCommandKind::Program
                 | CheckScriptCommandKind::Utility
                 | CheckScriptCommandKind::Question,
@@ -285,26 +285,26 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             return;
         }
         match classify_script_command(&texts) {
-            ScriptCommandRole::Idle => {
+            RecognisedScriptCommand::Idle => {
                 self.trace_wrapped_command(name, words, text, fed, position, depth);
             }
-            ScriptCommandRole::Wraps(at) => {
+            RecognisedScriptCommand::Wraps(at) => {
                 let inner = words.get(at..).unwrap_or(&[]);
                 self.trace_command_words(inner, text, fed, position, depth + 1);
             }
-            ScriptCommandRole::Script(at) => {
+            RecognisedScriptCommand::Script(at) => {
                 let script = texts.get(at).copied().unwrap_or("");
                 self.reader.analyze_script_exit_statuses(
                     script,
                     &position.status_context_in_subprocess(false),
                 );
             }
-            ScriptCommandRole::PackageScripts(call) => self
+            RecognisedScriptCommand::PackageScripts(call) => self
                 .reader
                 .analyze_called_package_scripts(text, program, &call, position),
-            ScriptCommandRole::Make(mut call) => {
+            RecognisedScriptCommand::Make(mut call) => {
                 call.passed_over = call.passed_over.or(self.make_flags);
-                self.reader.analyze_called_recipes(
+                self.reader.analyze_recipes_run_by_command(
                     text,
                     program,
                     RecipeFileKind::Make,
@@ -312,14 +312,14 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     position,
                 )
             }
-            ScriptCommandRole::Just(call) => self.reader.analyze_called_recipes(
+            RecognisedScriptCommand::Just(call) => self.reader.analyze_recipes_run_by_command(
                 text,
                 program,
                 RecipeFileKind::Just,
                 &call,
                 position,
             ),
-            ScriptCommandRole::Known(CheckScriptCommandKind::Program)
+            RecognisedScriptCommand::Known(CheckScriptCommandKind::Program)
                 if program.contains('/') && !program.starts_with('/') =>
             {
                 self.reader
@@ -331,7 +331,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     position,
                 );
             }
-            ScriptCommandRole::Known(
+            RecognisedScriptCommand::Known(
                 kind @ (CheckScriptCommandKind::Program
                 | CheckScriptCommandKind::Utility
                 | CheckScriptCommandKind::Question),
@@ -343,7 +343,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                         .note_verdict_relevant_command(text, program, kind, position);
                 }
             }
-            ScriptCommandRole::Known(kind) => self
+            RecognisedScriptCommand::Known(kind) => self
                 .reader
                 .note_verdict_relevant_command(text, program, kind, position),
         }

@@ -115,7 +115,7 @@ fn syntax_of_launcher_program(
 /// Returns where the command begins that `program` launches; `rest` are its arguments.
 pub(super) fn launched_command_index(program: &str, rest: &[&str]) -> Option<usize> {
     if program == "nix" {
-        return argument_index_after_option(rest, &["-c", "--command"]);
+        return index_of_option_value(rest, &["-c", "--command"]);
     }
     let (launcher, begins) = syntax_of_launcher_program(program, rest)?;
     let mut at = begins;
@@ -140,14 +140,14 @@ pub(super) fn launcher_options<'r, 'w>(
 /// Returns where the script stands that `program` is given to run: `nix-shell --run 'pytest -q'`.
 pub(super) fn launched_script_index(program: &str, rest: &[&str]) -> Option<usize> {
     let at = match program {
-        "nix-shell" => argument_index_after_option(rest, &["--run", "--command"]),
-        "vagrant" => argument_index_after_option(rest, &["-c", "--command"]),
+        "nix-shell" => index_of_option_value(rest, &["--run", "--command"]),
+        "vagrant" => index_of_option_value(rest, &["-c", "--command"]),
         _ => None,
     }?;
     (at < rest.len()).then_some(at)
 }
 
-fn argument_index_after_option(rest: &[&str], marks: &[&str]) -> Option<usize> {
+fn index_of_option_value(rest: &[&str], marks: &[&str]) -> Option<usize> {
     let at = rest.iter().position(|word| marks.contains(word))?;
     (at + 1 < rest.len()).then_some(at + 1)
 }

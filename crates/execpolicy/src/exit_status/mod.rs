@@ -52,7 +52,7 @@ pub struct ScriptProjectView<'a> {
     /// The text of a file, by its path relative to the root.
     pub text: &'a dyn Fn(&str) -> Option<String>,
     /// What stands at a path relative to the root.
-    pub entry: &'a dyn Fn(&str) -> Option<ProjectPathKind>,
+    pub entry: &'a dyn Fn(&str) -> Option<FileFolderOrNothing>,
     /// The names of the folders in a folder.
     pub folders: &'a dyn Fn(&str) -> Vec<String>,
     /// Whether `sh` knows what bash knows: `[[`, `((`, `&>`, `+=`.
@@ -63,7 +63,7 @@ pub struct ScriptProjectView<'a> {
 
 /// What stands at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProjectPathKind {
+pub enum FileFolderOrNothing {
     /// A file.
     File {
         /// Whether it can be run.

@@ -9,7 +9,7 @@ use super::makefile::{logical_lines, parse_makefile};
 use super::recipe_file::{MakeOrJustRecipe, MakeTargetRemakeDecision, RecipeFile};
 use super::recognise::is_test_task_name;
 use super::runner_calls::RecipeCall;
-use super::{CommandStatusContext, ExitStatusAnalyzer, ProjectPathKind};
+use super::{CommandStatusContext, ExitStatusAnalyzer, FileFolderOrNothing};
 
 /// The language of a file of recipes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl RecipeFileKind {
 impl ExitStatusAnalyzer<'_> {
     /// Analyses the recipes that `make test` runs, or records the command itself if they cannot be
     /// read.
-    pub(super) fn analyze_called_recipes(
+    pub(super) fn analyze_recipes_run_by_command(
         &mut self,
         text: &str,
         program: &str,
@@ -190,7 +190,9 @@ impl ExitStatusAnalyzer<'_> {
         // A path outside of the root counts as existing: then make may have nothing to do.
         let is_there = |target: &str| {
             let path = join_path_within_root(folder, target);
-            path.is_none_or(|path| (self.project.entry)(&path) != Some(ProjectPathKind::Nothing))
+            path.is_none_or(|path| {
+                (self.project.entry)(&path) != Some(FileFolderOrNothing::Nothing)
+            })
         };
         let why = match file.predict_make_target_rebuild(target, &is_there, 0) {
             MakeTargetRemakeDecision::Always => return,
@@ -218,7 +220,7 @@ impl ExitStatusAnalyzer<'_> {
             let path = join_path_within_root(folder, name).ok_or(())?;
             // A file that exists and cannot be read may hide anything.
             match (self.project.entry)(&path) {
-                Some(ProjectPathKind::Nothing) => Ok(None),
+                Some(FileFolderOrNothing::Nothing) => Ok(None),
                 _ => Err(()),
             }
         })

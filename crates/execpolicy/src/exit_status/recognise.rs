@@ -18,7 +18,7 @@ use crate::rule_set::basename;
 
 /// What a command is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ScriptCommandRole {
+pub(super) enum RecognisedScriptCommand {
     /// It prints, moves files about or waits: whether it fails says nothing of the project.
     Idle,
     /// It is of this kind.
@@ -36,9 +36,9 @@ pub(super) enum ScriptCommandRole {
 }
 
 /// Returns what the command with these words is.
-pub(super) fn classify_script_command(words: &[&str]) -> ScriptCommandRole {
+pub(super) fn classify_script_command(words: &[&str]) -> RecognisedScriptCommand {
     let Some((first, rest)) = words.split_first() else {
-        return ScriptCommandRole::Idle;
+        return RecognisedScriptCommand::Idle;
     };
     let program = basename(first);
     let plain = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -50,32 +50,32 @@ pub(super) fn classify_script_command(words: &[&str]) -> ScriptCommandRole {
     };
     // `pytest --collect-only` and the like run no test.
     if rest.iter().any(|word| ONLY_SHOWS.contains(word)) {
-        return ScriptCommandRole::Known(CheckScriptCommandKind::Program);
+        return RecognisedScriptCommand::Known(CheckScriptCommandKind::Program);
     }
     match named {
         "cargo" => return recognise_cargo_command(rest),
         "python" => return recognise_python_command(rest, 1),
-        "go" if rest.first() == Some(&"run") => return project_script_recognition(),
+        "go" if rest.first() == Some(&"run") => return project_script_command_role(),
         "node" | "nodejs" | "ruby" | "php" | "perl" | "lua" | "tsx" | "ts-node" | "deno"
         | "bun"
             if interpreter_runs_script(named, rest) =>
         {
             return match rest.contains(&"--test") && matches!(named, "node" | "nodejs") {
-                true => {
-                    ScriptCommandRole::Known(CheckScriptCommandKind::Tests(Some(TestRunner::Node)))
-                }
-                false => project_script_recognition(),
+                true => RecognisedScriptCommand::Known(CheckScriptCommandKind::Tests(Some(
+                    TestRunner::Node,
+                ))),
+                false => project_script_command_role(),
             };
         }
-        "make" | "gmake" => return ScriptCommandRole::Make(parse_make_call(rest)),
-        "just" => return ScriptCommandRole::Just(parse_just_call(rest)),
+        "make" | "gmake" => return RecognisedScriptCommand::Make(parse_make_call(rest)),
+        "just" => return RecognisedScriptCommand::Just(parse_just_call(rest)),
         "npm" | "pnpm" | "yarn" | "bun" => {
             if let Some(scripts) = parse_package_script_call(named, rest) {
-                return ScriptCommandRole::PackageScripts(scripts);
+                return RecognisedScriptCommand::PackageScripts(scripts);
             }
         }
         "run-s" | "run-p" | "npm-run-all" | "npm-run-all2" => {
-            return ScriptCommandRole::PackageScripts(PackageScriptCall {
+            return RecognisedScriptCommand::PackageScripts(PackageScriptCall {
                 names: operand_words(rest),
                 hooks: true,
                 ..PackageScriptCall::default()
@@ -84,7 +84,7 @@ pub(super) fn classify_script_command(words: &[&str]) -> ScriptCommandRole {
         _ => {}
     }
     if let Some(at) = launched_script_index(named, rest) {
-        return ScriptCommandRole::Script(at + 1);
+        return RecognisedScriptCommand::Script(at + 1);
     }
     if let Some(at) = launched_command_index(named, rest) {
         return recognise_launched_command(named, words, at + 1);
@@ -94,17 +94,17 @@ pub(super) fn classify_script_command(words: &[&str]) -> ScriptCommandRole {
         let task = words.get(at).filter(|_| RUNNERS_OF_TASKS.contains(&named));
         return match task {
             Some(task) if is_test_task_name(task) => {
-                ScriptCommandRole::Known(CheckScriptCommandKind::Tests(None))
+                RecognisedScriptCommand::Known(CheckScriptCommandKind::Tests(None))
             }
-            _ => ScriptCommandRole::Wraps(at),
+            _ => RecognisedScriptCommand::Wraps(at),
         };
     }
     if TASK_RUNNERS.contains(&named) && rest.iter().any(|word| is_test_task_name(word)) {
-        return ScriptCommandRole::Known(CheckScriptCommandKind::Tests(None));
+        return RecognisedScriptCommand::Known(CheckScriptCommandKind::Tests(None));
     }
     // `mvn -DskipTests package` is a build, and judges as one.
     if test_handling_by_build_args(named, rest) == MavenGradleTestHandling::LeftOut {
-        return ScriptCommandRole::Known(CheckScriptCommandKind::Checker);
+        return RecognisedScriptCommand::Known(CheckScriptCommandKind::Checker);
     }
     let has = |wanted: &[&str]| rest.iter().any(|word| wanted.contains(word));
     // Test runners come first, since some of these programs also build: `go test`, `go build`.
@@ -125,7 +125,7 @@ pub(super) fn classify_script_command(words: &[&str]) -> ScriptCommandRole {
     {
         CheckScriptCommandKind::Checker
     } else if IDLE.contains(&named) {
-        return ScriptCommandRole::Idle;
+        return RecognisedScriptCommand::Idle;
     } else if QUESTIONS.contains(&named) || named == "git" && has(GIT_QUESTIONS) {
         CheckScriptCommandKind::Question
     } else if UTILITIES.contains(&named) {
@@ -133,24 +133,26 @@ pub(super) fn classify_script_command(words: &[&str]) -> ScriptCommandRole {
     } else {
         CheckScriptCommandKind::Program
     };
-    ScriptCommandRole::Known(kind)
+    RecognisedScriptCommand::Known(kind)
 }
 
 /// Returns what a command is that runs elsewhere. A program that is not known may exist there and
 /// not here.
-fn recognise_launched_command(program: &str, words: &[&str], at: usize) -> ScriptCommandRole {
+fn recognise_launched_command(program: &str, words: &[&str], at: usize) -> RecognisedScriptCommand {
     let inner = words.get(at..).unwrap_or(&[]);
     let first = inner.first().map_or("", |word| basename(word));
     if RUNNERS_OF_TASKS.contains(&program) && is_test_task_name(first) {
-        return ScriptCommandRole::Known(CheckScriptCommandKind::Tests(None));
+        return RecognisedScriptCommand::Known(CheckScriptCommandKind::Tests(None));
     }
     if is_shell(first) {
-        return ScriptCommandRole::Wraps(at);
+        return RecognisedScriptCommand::Wraps(at);
     }
     match classify_script_command(inner) {
-        ScriptCommandRole::Idle => ScriptCommandRole::Known(CheckScriptCommandKind::Program),
-        known @ ScriptCommandRole::Known(_) => known,
-        _ => ScriptCommandRole::Wraps(at),
+        RecognisedScriptCommand::Idle => {
+            RecognisedScriptCommand::Known(CheckScriptCommandKind::Program)
+        }
+        known @ RecognisedScriptCommand::Known(_) => known,
+        _ => RecognisedScriptCommand::Wraps(at),
     }
 }
 
@@ -162,8 +164,8 @@ pub(super) fn is_test_task_name(task: &str) -> bool {
             .any(|part| matches!(part, "test" | "tests" | "spec" | "specs"))
 }
 
-fn project_script_recognition() -> ScriptCommandRole {
-    ScriptCommandRole::Known(CheckScriptCommandKind::ProjectScript)
+fn project_script_command_role() -> RecognisedScriptCommand {
+    RecognisedScriptCommand::Known(CheckScriptCommandKind::ProjectScript)
 }
 
 /// Returns where the command of `npx COMMAND` and the like begins.
@@ -201,7 +203,7 @@ fn wrapped_command_index(program: &str, rest: &[&str]) -> Option<usize> {
     (at < rest.len()).then_some(at + 1)
 }
 
-fn recognise_cargo_command(rest: &[&str]) -> ScriptCommandRole {
+fn recognise_cargo_command(rest: &[&str]) -> RecognisedScriptCommand {
     let mut rest = rest.iter().skip_while(|word| word.starts_with('+'));
     let sub = loop {
         match rest.next() {
@@ -233,34 +235,34 @@ fn recognise_cargo_command(rest: &[&str]) -> ScriptCommandRole {
         Some("run" | "r" | "xtask" | "make") => CheckScriptCommandKind::ProjectScript,
         _ => CheckScriptCommandKind::Program,
     };
-    ScriptCommandRole::Known(kind)
+    RecognisedScriptCommand::Known(kind)
 }
 
 /// `python -m pytest`, `python manage.py test`. `at`: where `rest` begins.
-fn recognise_python_command(rest: &[&str], at: usize) -> ScriptCommandRole {
+fn recognise_python_command(rest: &[&str], at: usize) -> RecognisedScriptCommand {
     let mut place = 0;
     while let Some(word) = rest.get(place) {
         match *word {
             // The module has the name of its program, so it is recognised like one.
             "-m" if rest.get(place + 1).is_some() => {
-                return ScriptCommandRole::Wraps(at + place + 1);
+                return RecognisedScriptCommand::Wraps(at + place + 1);
             }
             "-W" | "-X" => place += 2,
-            "-c" => return project_script_recognition(),
-            "-" => return project_script_recognition(),
+            "-c" => return project_script_command_role(),
+            "-" => return project_script_command_role(),
             word if word.starts_with('-') => place += 1,
             file => {
                 let tests = rest.get(place + 1) == Some(&"test") && file.ends_with(".py");
                 return match tests {
-                    true => ScriptCommandRole::Known(CheckScriptCommandKind::Tests(Some(
+                    true => RecognisedScriptCommand::Known(CheckScriptCommandKind::Tests(Some(
                         TestRunner::Unittest,
                     ))),
-                    false => project_script_recognition(),
+                    false => project_script_command_role(),
                 };
             }
         }
     }
-    project_script_recognition()
+    project_script_command_role()
 }
 
 /// Returns whether an interpreter is given code or a file, and not a subcommand of its own.

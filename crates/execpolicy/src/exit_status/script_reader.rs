@@ -41,7 +41,7 @@ fn build_script_from_syntax_tree(
     };
     let code = match root.kind() {
         "program" => reading.read_statement_sequence(root),
-        _ => reading.depth_limited_script_node(root),
+        _ => reading.read_script_node_within_depth(root),
     };
     ParsedShellScript {
         code,
@@ -78,7 +78,7 @@ impl<'s> ScriptTreeReader<'s> {
     fn read_statement_sequence(&mut self, node: Node<'_>) -> ScriptNode {
         let statements = shell_list_statements(node);
         let read = statements.into_iter().map(|(node, background)| {
-            let code = self.depth_limited_script_node(node);
+            let code = self.read_script_node_within_depth(node);
             match background {
                 true => ScriptNode::Background(Box::new(code)),
                 false => code,
@@ -87,7 +87,7 @@ impl<'s> ScriptTreeReader<'s> {
         ScriptNode::Sequence(read.collect())
     }
 
-    fn depth_limited_script_node(&mut self, node: Node<'_>) -> ScriptNode {
+    fn read_script_node_within_depth(&mut self, node: Node<'_>) -> ScriptNode {
         // The model is walked recursively, so its depth is bounded here.
         if self.depth >= MAX_DEPTH {
             return ScriptNode::Unknown;
@@ -108,8 +108,8 @@ impl<'s> ScriptTreeReader<'s> {
                     return ScriptNode::Unknown;
                 };
                 let (left, right) = (
-                    Box::new(self.depth_limited_script_node(left)),
-                    Box::new(self.depth_limited_script_node(right)),
+                    Box::new(self.read_script_node_within_depth(left)),
+                    Box::new(self.read_script_node_within_depth(right)),
                 );
                 match syntax_node_has_token(node, "||") {
                     true => ScriptNode::Or(left, right),
@@ -123,7 +123,7 @@ impl<'s> ScriptTreeReader<'s> {
             "redirected_statement" => self.read_redirected_statement(node),
             "negated_command" => {
                 let inner = node.named_child(0).map_or(ScriptNode::Unknown, |child| {
-                    self.depth_limited_script_node(child)
+                    self.read_script_node_within_depth(child)
                 });
                 ScriptNode::Not(Box::new(inner))
             }
@@ -151,7 +151,7 @@ impl<'s> ScriptTreeReader<'s> {
                     .map(|name| self.node_text(name));
                 let body = node.child_by_field_name("body");
                 if let (Some(name), Some(body)) = (name, body) {
-                    let code = self.depth_limited_script_node(body);
+                    let code = self.read_script_node_within_depth(body);
                     let mut own = BTreeSet::new();
                     self.collect_local_variables(body, &mut own);
                     let function = ShellFunction {
@@ -215,7 +215,7 @@ impl<'s> ScriptTreeReader<'s> {
             .into_iter()
             .filter(|child| child.kind() != "comment");
         members
-            .map(|child| self.depth_limited_script_node(child))
+            .map(|child| self.read_script_node_within_depth(child))
             .collect()
     }
 
@@ -302,7 +302,7 @@ impl<'s> ScriptTreeReader<'s> {
     fn read_redirected_statement(&mut self, node: Node<'_>) -> ScriptNode {
         let body = node.child_by_field_name("body");
         let mut code = body.map_or(ScriptNode::Sequence(Vec::new()), |body| {
-            self.depth_limited_script_node(body)
+            self.read_script_node_within_depth(body)
         });
         let mut cursor = node.walk();
         let redirects: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
@@ -330,7 +330,7 @@ impl<'s> ScriptTreeReader<'s> {
                 code = build_shell_pipeline(members);
             }
             if let Some(right) = redirect.child_by_field_name("right") {
-                let right = Box::new(self.depth_limited_script_node(right));
+                let right = Box::new(self.read_script_node_within_depth(right));
                 code = match syntax_node_has_token(redirect, "||") {
                     true => ScriptNode::Or(Box::new(code), right),
                     false => ScriptNode::And(Box::new(code), right),
@@ -368,7 +368,7 @@ impl<'s> ScriptTreeReader<'s> {
                 .filter(|node| node.is_named() && is_shell_statement_node_kind(node.kind()));
             ScriptNode::Sequence(
                 nodes
-                    .map(|node| self.depth_limited_script_node(*node))
+                    .map(|node| self.read_script_node_within_depth(*node))
                     .collect(),
             )
         };
@@ -384,12 +384,12 @@ impl<'s> ScriptTreeReader<'s> {
             .into_iter()
             .filter(|(child, _)| child.id() != body.id());
         let condition: Vec<ScriptNode> = asked
-            .map(|(node, _)| self.depth_limited_script_node(node))
+            .map(|(node, _)| self.read_script_node_within_depth(node))
             .collect();
         ScriptNode::While {
             until: syntax_node_has_token(node, "until"),
             condition: Box::new(ScriptNode::Sequence(condition)),
-            body: Box::new(self.depth_limited_script_node(body)),
+            body: Box::new(self.read_script_node_within_depth(body)),
         }
     }
 
@@ -419,7 +419,7 @@ impl<'s> ScriptTreeReader<'s> {
         ScriptNode::For {
             variable,
             rounds,
-            body: Box::new(self.depth_limited_script_node(body)),
+            body: Box::new(self.read_script_node_within_depth(body)),
         }
     }
 
@@ -443,7 +443,7 @@ impl<'s> ScriptTreeReader<'s> {
                 .collect();
             let code = statements
                 .into_iter()
-                .map(|(node, _)| self.depth_limited_script_node(node))
+                .map(|(node, _)| self.read_script_node_within_depth(node))
                 .collect();
             arms.push((patterns, ScriptNode::Sequence(code)));
         }

@@ -9,11 +9,11 @@ use tree_sitter::Node;
 
 use super::called_scripts::join_path_within_root;
 use super::expansion::{ShellWordPieces, parse_word_pieces};
-use super::recognise::{ScriptCommandRole, classify_script_command};
+use super::recognise::{RecognisedScriptCommand, classify_script_command};
 use super::script_reader::read_script_with_positions;
 use super::simulation::{self, ScriptExitStatusAnswer, ScriptExitStatusQuestion};
 use super::status_tracer::{ExitStatusTracer, shell_list_statements};
-use super::{CommandStatusContext, MAX_COMMANDS, ProjectPathKind, shorten_to_first_line};
+use super::{CommandStatusContext, FileFolderOrNothing, MAX_COMMANDS, shorten_to_first_line};
 
 /// Programs that print the files that they are given.
 const FILE_PRINTERS: &[&str] = &[
@@ -40,18 +40,18 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             }
             // What lies outside of the root is not looked up.
             let entry = (project.entry)(&join_path_within_root(&folder, name)?)?;
-            let file = matches!(entry, ProjectPathKind::File { .. });
+            let file = matches!(entry, FileFolderOrNothing::File { .. });
             match operator {
                 "-f" => Some(file),
-                "-e" | "-r" => Some(entry != ProjectPathKind::Nothing),
-                "-d" => Some(entry == ProjectPathKind::Folder),
+                "-e" | "-r" => Some(entry != FileFolderOrNothing::Nothing),
+                "-d" => Some(entry == FileFolderOrNothing::Folder),
                 "-x" => Some(match entry {
-                    ProjectPathKind::File { executable, .. } => executable,
-                    other => other == ProjectPathKind::Folder,
+                    FileFolderOrNothing::File { executable, .. } => executable,
+                    other => other == FileFolderOrNothing::Folder,
                 }),
                 "-s" => Some(!matches!(
                     entry,
-                    ProjectPathKind::Nothing | ProjectPathKind::File { empty: true, .. }
+                    FileFolderOrNothing::Nothing | FileFolderOrNothing::File { empty: true, .. }
                 )),
                 _ => None,
             }
@@ -83,8 +83,8 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 let texts: Vec<&str> = words.iter().map(String::as_str).collect();
                 let called = texts.first().copied().unwrap_or("");
                 let known = match classify_script_command(&texts) {
-                    ScriptCommandRole::Idle => false,
-                    ScriptCommandRole::Known(kind) => kind != CheckScriptCommandKind::Program,
+                    RecognisedScriptCommand::Idle => false,
+                    RecognisedScriptCommand::Known(kind) => kind != CheckScriptCommandKind::Program,
                     _ => true,
                 };
                 known && command.at != usize::MAX && !self.script.functions.contains_key(called)

@@ -12,7 +12,7 @@ use super::makefile::make_flag_ignoring_failures;
 use super::script_model::ParsedShellScript;
 use super::script_reader::{is_negated_compound_command, read_script_with_positions};
 use super::simulation::ScriptExitStatusAnswer;
-use super::{CommandStatusContext, ExitStatusAnalyzer, ProjectPathKind, shorten_to_first_line};
+use super::{CommandStatusContext, ExitStatusAnalyzer, FileFolderOrNothing, shorten_to_first_line};
 use crate::shell::CommandWord;
 
 /// How deep statements may be nested, over all scripts; what is deeper is not read.
@@ -442,7 +442,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
         let is_file = || {
             let path = join_path_within_root(&self.shell.folder, value);
             let entry = path.and_then(|path| (self.reader.project.entry)(&path));
-            matches!(entry, Some(ProjectPathKind::File { .. }))
+            matches!(entry, Some(FileFolderOrNothing::File { .. }))
         };
         let matters = match name {
             "BASH_ENV" | "SHELLOPTS" => !value.is_empty(),

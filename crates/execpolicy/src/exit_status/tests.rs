@@ -20,7 +20,7 @@ fn read_by(sh_is_bash: bool, script: &str, files: &[(&str, &str)]) -> Vec<String
     let entry = |path: &str| {
         let known = files.iter().find(|(name, _)| *name == path);
         Some(match known {
-            Some((_, text)) => ProjectPathKind::File {
+            Some((_, text)) => FileFolderOrNothing::File {
                 executable: text.starts_with("#!"),
                 empty: text.is_empty(),
             },
@@ -28,9 +28,9 @@ fn read_by(sh_is_bash: bool, script: &str, files: &[(&str, &str)]) -> Vec<String
                 .iter()
                 .any(|(name, _)| name.starts_with(&format!("{path}/"))) =>
             {
-                ProjectPathKind::Folder
+                FileFolderOrNothing::Folder
             }
-            None => ProjectPathKind::Nothing,
+            None => FileFolderOrNothing::Nothing,
         })
     };
     let folders = |path: &str| {

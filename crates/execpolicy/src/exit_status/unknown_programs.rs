@@ -4,7 +4,7 @@
 use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
 
 use super::CommandStatusContext;
-use super::recognise::{ScriptCommandRole, classify_script_command};
+use super::recognise::{RecognisedScriptCommand, classify_script_command};
 use super::status_tracer::ExitStatusTracer;
 use crate::rule_set::basename;
 use crate::shell::CommandWord;
@@ -34,12 +34,12 @@ impl ExitStatusTracer<'_, '_, '_> {
             self.call_stack.pop();
         }
         let kind = match classify_script_command(texts) {
-            ScriptCommandRole::Known(
+            RecognisedScriptCommand::Known(
                 kind @ (CheckScriptCommandKind::Tests(_) | CheckScriptCommandKind::Checker),
             ) => kind,
-            ScriptCommandRole::PackageScripts(_)
-            | ScriptCommandRole::Make(_)
-            | ScriptCommandRole::Just(_) => CheckScriptCommandKind::Tests(None),
+            RecognisedScriptCommand::PackageScripts(_)
+            | RecognisedScriptCommand::Make(_)
+            | RecognisedScriptCommand::Just(_) => CheckScriptCommandKind::Tests(None),
             _ if body.is_some() => return,
             // It is defined in a file that the script sources.
             _ => CheckScriptCommandKind::Program,
@@ -102,7 +102,7 @@ impl ExitStatusTracer<'_, '_, '_> {
         let behind = match texts.as_slice() {
             ["-m", _, ..] => rest.get(1..),
             rest_texts => match classify_script_command(rest_texts) {
-                ScriptCommandRole::Known(
+                RecognisedScriptCommand::Known(
                     CheckScriptCommandKind::Tests(_) | CheckScriptCommandKind::Checker,
                 ) => Some(rest),
                 _ => None,

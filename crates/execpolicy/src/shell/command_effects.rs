@@ -52,7 +52,7 @@ impl CommandEvaluator<'_> {
         if let Some(what) = &judged.destruction_reason {
             self.collector.note_forbidden_destruction(what);
         }
-        self.forbid_changes_to_guarded_files(&judged);
+        self.forbid_if_guarded_file_changes(&judged);
         for spot in &judged.written {
             self.collector
                 .record_file_command_may_change(&sight::display_path(spot), false);
@@ -69,7 +69,7 @@ impl CommandEvaluator<'_> {
     }
 
     /// Forbids changes to the files that decide whether anybody is judged, whatever the rules say.
-    fn forbid_changes_to_guarded_files(&mut self, judged: &EvaluatedEffects) {
+    fn forbid_if_guarded_file_changes(&mut self, judged: &EvaluatedEffects) {
         let protected = self.collector.rule_set_in_use().protected_paths();
         let written = judged.written.iter().chain(&judged.perhaps_written);
         let written = written.map(|spot| (spot, self_protection::PredictedPathChange::Written));
@@ -280,7 +280,7 @@ impl CommandEvaluator<'_> {
         if let Some(what) = &judged.destruction_reason {
             self.collector.note_forbidden_destruction(what);
         }
-        self.forbid_changes_to_guarded_files(&judged);
+        self.forbid_if_guarded_file_changes(&judged);
     }
 }
 

@@ -104,7 +104,7 @@ fn shell_word_from_text(text: String) -> CommandWord {
 
 /// Splits a script into pieces. Beyond `MAX_PIECES` the rest is left whole.
 pub(super) fn split_script_fragments(text: &str) -> Vec<ScriptPipeline> {
-    let mut cut = ShellFragmentSplitter {
+    let mut cut = ScriptToPipelinesSplitter {
         text,
         at: 0,
         pieces: Vec::new(),
@@ -146,7 +146,7 @@ struct PendingHeredoc {
     tabs: bool,
 }
 
-struct ShellFragmentSplitter<'s> {
+struct ScriptToPipelinesSplitter<'s> {
     text: &'s str,
     at: usize,
     pieces: Vec<ScriptPipeline>,
@@ -161,7 +161,7 @@ struct ShellFragmentSplitter<'s> {
     in_test: bool,
 }
 
-impl<'s> ShellFragmentSplitter<'s> {
+impl<'s> ScriptToPipelinesSplitter<'s> {
     fn remaining_script_text(&self) -> &'s str {
         self.text.get(self.at..).unwrap_or("")
     }
@@ -177,7 +177,7 @@ impl<'s> ShellFragmentSplitter<'s> {
         before.is_none_or(char::is_whitespace)
     }
 
-    fn copy_bytes_to_pipeline_member(&mut self, bytes: usize) {
+    fn append_script_text_to_member(&mut self, bytes: usize) {
         let end = (self.at + bytes).min(self.text.len());
         let piece = self.text.get(self.at..end).unwrap_or("");
         self.now.line.push_str(piece);
@@ -187,7 +187,7 @@ impl<'s> ShellFragmentSplitter<'s> {
     /// Copies a whole quotation or substitution, or a single character.
     fn push_whole_quotation_or_char(&mut self) {
         let end = end_of_quote_or_substitution(self.text, self.at, &mut Vec::new());
-        self.copy_bytes_to_pipeline_member(end - self.at);
+        self.append_script_text_to_member(end - self.at);
     }
 
     fn finish_split_pipeline_member(&mut self) {
@@ -215,7 +215,7 @@ impl<'s> ShellFragmentSplitter<'s> {
                 !(self.at_word_start() && first_shell_word(self.remaining_script_text()) == "]]");
             return match self.in_test {
                 true => self.push_whole_quotation_or_char(),
-                false => self.copy_bytes_to_pipeline_member("]]".len()),
+                false => self.append_script_text_to_member("]]".len()),
             };
         }
         // Keywords count only where a command can begin; elsewhere they are arguments.
@@ -241,10 +241,10 @@ impl<'s> ShellFragmentSplitter<'s> {
                 self.end_script_fragment();
             }
             // `&>` is a redirect; the `&` does not end the command.
-            ('&', Some('>')) => self.copy_bytes_to_pipeline_member(2),
+            ('&', Some('>')) => self.append_script_text_to_member(2),
             // `>&` and `>|` are redirects as well.
             ('&' | '|', _) if self.now.line.ends_with(['>', '<']) => {
-                self.copy_bytes_to_pipeline_member(1)
+                self.append_script_text_to_member(1)
             }
             ('&', Some('&')) | ('|', Some('|')) => {
                 self.at += 2;
@@ -270,7 +270,7 @@ impl<'s> ShellFragmentSplitter<'s> {
             }
             ('(', _) => self.read_shell_parenthesis(),
             ('<', Some('<')) if !rest.starts_with("<<<") => self.read_heredoc_start(),
-            ('<', Some('<')) => self.copy_bytes_to_pipeline_member(3),
+            ('<', Some('<')) => self.append_script_text_to_member(3),
             _ => self.push_whole_quotation_or_char(),
         }
     }
@@ -285,7 +285,7 @@ impl<'s> ShellFragmentSplitter<'s> {
         match word {
             "for" | "select" => {
                 self.in_loop_head = true;
-                self.copy_bytes_to_pipeline_member(word.len());
+                self.append_script_text_to_member(word.len());
             }
             "case" => self.read_case_statement_header(),
             "esac" => {
@@ -317,7 +317,7 @@ impl<'s> ShellFragmentSplitter<'s> {
             }
             "[[" => {
                 self.in_test = true;
-                self.copy_bytes_to_pipeline_member(word.len());
+                self.append_script_text_to_member(word.len());
             }
             _ if KEYWORDS.contains(&word) => self.at += word.len(),
             _ => return false,
@@ -393,18 +393,18 @@ impl<'s> ShellFragmentSplitter<'s> {
             self.at = self.text.len() - inside.len() + 1;
         } else {
             let end = end_of_bracket(self.text, self.at);
-            self.copy_bytes_to_pipeline_member(end - self.at);
+            self.append_script_text_to_member(end - self.at);
         }
     }
 
     /// Reads `<<` and the word that ends its body.
     fn read_heredoc_start(&mut self) {
-        self.copy_bytes_to_pipeline_member("<<".len());
+        self.append_script_text_to_member("<<".len());
         // `<<-` strips leading tabs from the body, also from the line that ends it.
         let tabs = self.remaining_script_text().starts_with('-');
-        self.copy_bytes_to_pipeline_member(usize::from(tabs));
+        self.append_script_text_to_member(usize::from(tabs));
         let rest = self.remaining_script_text();
-        self.copy_bytes_to_pipeline_member(rest.len() - rest.trim_start_matches([' ', '\t']).len());
+        self.append_script_text_to_member(rest.len() - rest.trim_start_matches([' ', '\t']).len());
         let from = self.now.line.len();
         while !self.remaining_script_text().is_empty()
             && !self

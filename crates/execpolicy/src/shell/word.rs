@@ -231,7 +231,7 @@ impl<'s> ShellWordReader<'s> {
                 self.agreed &= taken == inner.len();
                 self.word.text.push_str(&text);
             }
-            _ if node.child_count() == 0 => self.append_unquoted_word_text(piece),
+            _ if node.child_count() == 0 => self.append_text_outside_quotes(piece),
             _ => self.append_expansion(piece, WordKnowledge::Unbounded),
         }
     }
@@ -241,11 +241,11 @@ impl<'s> ShellWordReader<'s> {
         let mut at = node.start_byte();
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
-            self.append_unquoted_word_text(self.source_slice(at, child.start_byte()));
+            self.append_text_outside_quotes(self.source_slice(at, child.start_byte()));
             self.read_word_part(child, depth + 1);
             at = child.end_byte();
         }
-        self.append_unquoted_word_text(self.source_slice(at, node.end_byte()));
+        self.append_text_outside_quotes(self.source_slice(at, node.end_byte()));
     }
 
     /// The grammar drops blanks at the edges of `string_content`, so the text is taken
@@ -295,7 +295,7 @@ impl<'s> ShellWordReader<'s> {
 
     /// Appends unquoted text. A backslash keeps the next character; globs and braces make the
     /// number of words unknown.
-    fn append_unquoted_word_text(&mut self, text: &str) {
+    fn append_text_outside_quotes(&mut self, text: &str) {
         let mut chars = text.chars().peekable();
         while let Some(c) = chars.next() {
             let at = self.word.text.len();

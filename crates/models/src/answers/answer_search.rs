@@ -44,13 +44,14 @@ pub(super) fn find_json_answer(
         && let JsonObjectScanResult::Whole(fields, length) = scan_json_object(plain)
         && length == plain.len()
         && let Some(
-            signed @ (ModelAnswerRequestMatch::ThisRequest | ModelAnswerRequestMatch::Unsigned),
+            signed @ (AnsweredThisOrOtherRequest::ThisRequest
+            | AnsweredThisOrOtherRequest::Unsigned),
         ) = match_model_answer_to_request(&fields, wanted)?
     {
         return Ok(ParsedModelJson {
             fields,
             cut: false,
-            signed: signed == ModelAnswerRequestMatch::ThisRequest,
+            signed: signed == AnsweredThisOrOtherRequest::ThisRequest,
         });
     }
     AnswersFoundInReply::scan_reply_for_answers(text, wanted)?.pick_model_json_answer(wanted)
@@ -58,7 +59,7 @@ pub(super) fn find_json_answer(
 
 /// The request that an answer belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum ModelAnswerRequestMatch {
+enum AnsweredThisOrOtherRequest {
     /// This request's.
     ThisRequest,
     /// Another's.
@@ -70,7 +71,7 @@ enum ModelAnswerRequestMatch {
 fn match_model_answer_to_request(
     fields: &[JsonField<'_>],
     wanted: RequiredAnswerKeys,
-) -> Result<Option<ModelAnswerRequestMatch>, UnreadableAnswerCause> {
+) -> Result<Option<AnsweredThisOrOtherRequest>, UnreadableAnswerCause> {
     let first = wanted.keys.first().copied().unwrap_or_default();
     // An object that has the first key twice is an answer, too. The contradiction is reported when
     // the field is read.
@@ -81,12 +82,12 @@ fn match_model_answer_to_request(
         // Models write the number as a number or as a text.
         Some(JsonFieldContent::Whole(raw)) if *raw != "null" => {
             if raw.trim_matches('"').parse() == Ok(wanted.number) {
-                ModelAnswerRequestMatch::ThisRequest
+                AnsweredThisOrOtherRequest::ThisRequest
             } else {
-                ModelAnswerRequestMatch::OtherRequest
+                AnsweredThisOrOtherRequest::OtherRequest
             }
         }
-        Some(_) | None => ModelAnswerRequestMatch::Unsigned,
+        Some(_) | None => AnsweredThisOrOtherRequest::Unsigned,
     }))
 }
 
@@ -173,11 +174,11 @@ impl<'a> AnswersFoundInReply<'a> {
                 self.others += 1;
                 return Ok(false);
             }
-            Some(ModelAnswerRequestMatch::OtherRequest) => {
+            Some(AnsweredThisOrOtherRequest::OtherRequest) => {
                 self.other_requests += 1;
                 return Ok(true);
             }
-            Some(signed) => signed == ModelAnswerRequestMatch::ThisRequest,
+            Some(signed) => signed == AnsweredThisOrOtherRequest::ThisRequest,
         };
         self.answers.push(ParsedModelJson {
             fields,

@@ -173,7 +173,7 @@ fn char_as_reader_sees_it(c: char) -> PerceivedChar {
         (Some(one), None) => one,
         _ => c,
     };
-    match delimiter_for_lookalike_char(c) {
+    match ascii_for_lookalike_char(c) {
         c if c.is_ascii_whitespace() => PerceivedChar::Nothing,
         c => PerceivedChar::As(c.to_ascii_lowercase()),
     }
@@ -206,7 +206,7 @@ fn letter_in_enclosed_symbol(c: char) -> Option<char> {
 }
 
 /// Returns the character of our delimiters that this character of another script looks like.
-fn delimiter_for_lookalike_char(c: char) -> char {
+fn ascii_for_lookalike_char(c: char) -> char {
     match c {
         'ԛ' | 'Ԛ' | 'գ' | 'զ' | 'ʠ' | 'ɋ' | 'Ɋ' | 'ꝗ' | 'ꝙ' => 'q',
         'υ' | 'ս' | 'ʋ' | 'ц' | 'Ս' | 'ᴜ' | 'ꞟ' | 'μ' | 'ʉ' | 'ꭎ' | 'ꭒ' | 'ⴎ' => {

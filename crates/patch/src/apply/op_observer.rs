@@ -13,7 +13,7 @@ impl<'o> PatchStepObserver<'o> {
     }
 
     #[cfg(test)]
-    pub(super) fn new_with_file_op_callback(by: &'o dyn Fn(&'static str)) -> Self {
+    pub(super) fn observer_with_step_callback(by: &'o dyn Fn(&'static str)) -> Self {
         PatchStepObserver(by)
     }
 

@@ -90,7 +90,7 @@ fn child() {
             std::process::abort();
         }
     };
-    let ops = PatchStepObserver::new_with_file_op_callback(&watch);
+    let ops = PatchStepObserver::observer_with_step_callback(&watch);
     let (disk, memory) = (disk(&place), place.join("memory"));
     match std::env::var(DOES).unwrap().as_str() {
         "apply" => apply_patch_plan_observed(&plan(&disk), &disk, &memory, &ops).unwrap(),
@@ -196,7 +196,7 @@ fn nothing_is_decided_before_all_of_it_is_synced() {
         &plan(&disk),
         &disk,
         &memory,
-        &PatchStepObserver::new_with_file_op_callback(&watch),
+        &PatchStepObserver::observer_with_step_callback(&watch),
     )
     .unwrap();
     let steps = steps.into_inner();

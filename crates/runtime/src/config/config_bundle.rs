@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use checkrein_core::digest::Digest;
-use checkrein_verifiers::judge::{AgentRulesFile, RULE_FILE_NAMES};
+use checkrein_verifiers::judge::{AgentInstructionsFile, RULE_FILE_NAMES};
 use globset::GlobMatcher;
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +65,7 @@ impl ConfigWithNamedFiles {
     ///
     /// # Errors
     /// As [`Self::gather_files_named_by_config`], and if it has a key that only the repo's can have.
-    pub fn gather_files_of_person_config(config: NamedConfigText) -> Result<Self, ConfigError> {
+    pub fn gather_files_named_by_own_config(config: NamedConfigText) -> Result<Self, ConfigError> {
         Self::read_files_named_by_config(config, ConfigFileKind::OwnConfig)
     }
 
@@ -154,11 +154,11 @@ impl ConfigWithNamedFiles {
     }
 
     /// Returns the rules for agents as a judge is shown them.
-    pub(super) fn agent_rules_file_texts(&self) -> Vec<AgentRulesFile> {
+    pub(super) fn agent_rules_file_texts(&self) -> Vec<AgentInstructionsFile> {
         let rules = |source: &NamedConfigText| {
             let name = source.name.file_name()?.to_str()?.to_owned();
             let text = source.text.clone();
-            Some(AgentRulesFile { name, text })
+            Some(AgentInstructionsFile { name, text })
         };
         self.agents.iter().filter_map(rules).collect()
     }

@@ -419,7 +419,7 @@ impl ConfigKeyChecker<'_> {
             // later build.
             (kind, found) => {
                 let later = matches!(found, DeValue::Table(_))
-                    && spec.config_key_becomes_table_later(self.keys);
+                    && spec.becomes_table_in_later_build(self.keys);
                 if later {
                     self.add_config_mistake(
                         at,
@@ -596,7 +596,7 @@ impl ConfigKeyChecker<'_> {
 
 impl ConfigKeySpec {
     /// Whether later builds accept a table in its place.
-    fn config_key_becomes_table_later(&self, keys: ConfigFileKind) -> bool {
+    fn becomes_table_in_later_build(&self, keys: ConfigFileKind) -> bool {
         keys.config_table_keys(self.path)
             .any(|spec| spec.since.is_none())
             && !self.config_key_holds_table()

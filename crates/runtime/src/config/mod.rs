@@ -186,7 +186,7 @@ pub fn compile_config(
         .transpose()?;
     let person = person
         .cloned()
-        .map(ConfigWithNamedFiles::gather_files_of_person_config)
+        .map(ConfigWithNamedFiles::gather_files_named_by_own_config)
         .transpose()?;
     compile_config_bundles(repo.as_ref(), person.as_ref(), driver, ProfileChoice::Plain)
 }

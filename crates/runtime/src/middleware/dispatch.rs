@@ -43,7 +43,7 @@ pub(crate) struct UnredactedEventTexts<'a> {
 
 impl Runtime {
     /// Whether any layer is to be asked about this event.
-    pub(crate) fn has_middleware_for_delivery(
+    pub(crate) fn has_middleware_for_event(
         &self,
         policy: &Policy,
         delivery: &EventDelivery<'_>,
@@ -167,7 +167,7 @@ impl Runtime {
                     changed,
                     message: came.message.to_owned(),
                 });
-                facts = self.ask_each_middleware_layer(
+                facts = self.ask_all_middleware_layers(
                     policy,
                     MiddlewareStage::BeforeStop,
                     &question,
@@ -177,7 +177,7 @@ impl Runtime {
             Input::RoundEnded(_) => {
                 let round = rounds + 1;
                 let question = MiddlewareQuestion::RoundEnd(RoundEndForMiddleware { about, round });
-                facts = self.ask_each_middleware_layer(
+                facts = self.ask_all_middleware_layers(
                     policy,
                     MiddlewareStage::RoundEnd,
                     &question,
@@ -187,7 +187,7 @@ impl Runtime {
             Input::SessionStarted(started) => {
                 let how = session_start_kind_name(started.how).to_owned();
                 let question = MiddlewareQuestion::SessionStart(SessionStart { about, how });
-                facts = self.ask_each_middleware_layer(
+                facts = self.ask_all_middleware_layers(
                     policy,
                     MiddlewareStage::SessionStart,
                     &question,
@@ -198,7 +198,7 @@ impl Runtime {
                 let why = ended.native_reason.clone();
                 let question =
                     MiddlewareQuestion::SessionEnd(SessionEndForMiddleware { about, why });
-                facts = self.ask_each_middleware_layer(
+                facts = self.ask_all_middleware_layers(
                     policy,
                     MiddlewareStage::SessionEnd,
                     &question,
@@ -284,7 +284,7 @@ impl Runtime {
     }
 
     /// Asks all layers, so that an agent that is sent back hears everything that is in the way.
-    fn ask_each_middleware_layer(
+    fn ask_all_middleware_layers(
         &self,
         policy: &Policy,
         stage: MiddlewareStage,
@@ -378,7 +378,7 @@ impl Runtime {
                 };
                 match stage {
                     MiddlewareStage::SessionEnd => {
-                        ask_layer_delaying_cancel(patience.cancelled, ask)
+                        ask_layer_with_delayed_cancel(patience.cancelled, ask)
                     }
                     _ => ask(patience.cancelled),
                 }
@@ -458,7 +458,10 @@ impl Runtime {
 
 /// Asks with a delay on cancellation. Layers are often told of a session's end because of that
 /// cancellation, so it must not cut them off at once.
-fn ask_layer_delaying_cancel<T>(cancelled: &AtomicBool, ask: impl FnOnce(&AtomicBool) -> T) -> T {
+fn ask_layer_with_delayed_cancel<T>(
+    cancelled: &AtomicBool,
+    ask: impl FnOnce(&AtomicBool) -> T,
+) -> T {
     let up = AtomicBool::new(false);
     let given_up = &up;
     let (over, is_over) = channel::<()>();

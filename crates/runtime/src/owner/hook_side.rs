@@ -11,10 +11,10 @@ use checkrein_core::policy::VerifierSpec;
 use checkrein_verifiers::VerifierReport;
 
 use super::link::{
-    HookToWorkerMessage, ReceivedWorkerLinkMessage, WorkerLinkEnd, WorkerToHookMessage,
+    HookToWorkerMessage, WorkerLinkEnd, WorkerLinkReceiveOutcome, WorkerToHookMessage,
 };
 use super::owner_records::{
-    FoundWorkerRecord, WorkerRecord, check_in_worker_running_since, read_worker_records,
+    FoundWorkerRecord, WorkerRecord, read_worker_records, start_time_of_check_in_worker,
 };
 use super::{WorkerCheck, WorkerCheckBatch};
 use crate::error::RuntimeError;
@@ -69,7 +69,7 @@ impl<'a> VerificationBatchContext<'a> {
             return None;
         }
         // Asked only now, since it reads the store: a known verdict needs no run.
-        unknown.retain(|(spec, want)| !self.has_verdict_without_run(spec, want));
+        unknown.retain(|(spec, want)| !self.has_reusable_verdict(spec, want));
         if !outlasts(&unknown) {
             return None;
         }
@@ -174,14 +174,14 @@ impl<'a> VerificationBatchContext<'a> {
                 return;
             }
             match link.receive_link_message() {
-                ReceivedWorkerLinkMessage::Message(WorkerToHookMessage::Started {
+                WorkerLinkReceiveOutcome::Message(WorkerToHookMessage::Started {
                     verifier,
                     command,
                 }) => {
                     (self.progress)(VerificationProgress::Started { verifier, command });
                 }
-                ReceivedWorkerLinkMessage::Message(WorkerToHookMessage::Done { run }) => {
-                    match self.evidence_from_worker_run(&wanted, run) {
+                WorkerLinkReceiveOutcome::Message(WorkerToHookMessage::Done { run }) => {
+                    match self.read_evidence_of_worker_run(&wanted, run) {
                         Ok(Some(done)) => {
                             wanted.retain(|want| want.verifier != done.evidence.verifier);
                             self.looks.record_evidence_time();
@@ -192,8 +192,8 @@ impl<'a> VerificationBatchContext<'a> {
                         Err(error) => return send(Err(error)),
                     }
                 }
-                ReceivedWorkerLinkMessage::Nothing => {}
-                ReceivedWorkerLinkMessage::End => break,
+                WorkerLinkReceiveOutcome::Nothing => {}
+                WorkerLinkReceiveOutcome::End => break,
             }
         }
         // Closed before the checks run here: an owner that still lives ends with the link and frees
@@ -206,7 +206,7 @@ impl<'a> VerificationBatchContext<'a> {
         }
     }
 
-    fn evidence_from_worker_run(
+    fn read_evidence_of_worker_run(
         &self,
         wanted: &[VerificationRequest],
         run: Digest,
@@ -283,7 +283,7 @@ impl<'a> VerificationBatchContext<'a> {
         subject: Digest,
     ) -> Option<UnixMillis> {
         let place = &self.runtime.place;
-        check_in_worker_running_since(&place.state, &place.root, spec, subject)
+        start_time_of_check_in_worker(&place.state, &place.root, spec, subject)
     }
 }
 

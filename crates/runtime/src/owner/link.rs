@@ -87,7 +87,7 @@ pub(super) enum HookToWorkerMessage {
 
 /// The outcome of listening for a moment.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum ReceivedWorkerLinkMessage<T> {
+pub(super) enum WorkerLinkReceiveOutcome<T> {
     Message(T),
     Nothing,
     /// The other end is gone.
@@ -124,14 +124,14 @@ impl WorkerLinkEnd {
     /// Receives a message. A line that cannot be read ends the link: nobody could be told about it.
     pub(super) fn receive_link_message<T: DeserializeOwned>(
         &mut self,
-    ) -> ReceivedWorkerLinkMessage<T> {
+    ) -> WorkerLinkReceiveOutcome<T> {
         match self.end.receive_line_from_worker_link() {
             ReceivedWorkerLinkLine::Line(line) => serde_json::from_slice(&line).map_or(
-                ReceivedWorkerLinkMessage::End,
-                ReceivedWorkerLinkMessage::Message,
+                WorkerLinkReceiveOutcome::End,
+                WorkerLinkReceiveOutcome::Message,
             ),
-            ReceivedWorkerLinkLine::Nothing => ReceivedWorkerLinkMessage::Nothing,
-            ReceivedWorkerLinkLine::End => ReceivedWorkerLinkMessage::End,
+            ReceivedWorkerLinkLine::Nothing => WorkerLinkReceiveOutcome::Nothing,
+            ReceivedWorkerLinkLine::End => WorkerLinkReceiveOutcome::End,
         }
     }
 }
@@ -188,23 +188,23 @@ mod tests {
         let mut link = WorkerLinkEnd::new(here).unwrap();
         assert_eq!(
             link.receive_link_message::<HookToWorkerMessage>(),
-            ReceivedWorkerLinkMessage::Nothing
+            WorkerLinkReceiveOutcome::Nothing
         );
         there.write_all(b"\"ke").unwrap();
         assert_eq!(
             link.receive_link_message::<HookToWorkerMessage>(),
-            ReceivedWorkerLinkMessage::Nothing
+            WorkerLinkReceiveOutcome::Nothing
         );
         there.write_all(b"ep\"\n").unwrap();
         assert_eq!(
             link.receive_link_message(),
-            ReceivedWorkerLinkMessage::Message(HookToWorkerMessage::Keep)
+            WorkerLinkReceiveOutcome::Message(HookToWorkerMessage::Keep)
         );
         there.write_all(b"\"kee").unwrap();
         drop(there);
         assert_eq!(
             link.receive_link_message::<HookToWorkerMessage>(),
-            ReceivedWorkerLinkMessage::End
+            WorkerLinkReceiveOutcome::End
         );
     }
 
@@ -216,7 +216,7 @@ mod tests {
         let mut link = WorkerLinkEnd::new(here).unwrap();
         assert_eq!(
             link.receive_link_message::<HookToWorkerMessage>(),
-            ReceivedWorkerLinkMessage::End
+            WorkerLinkReceiveOutcome::End
         );
     }
 }

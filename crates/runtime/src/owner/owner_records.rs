@@ -138,7 +138,7 @@ pub(super) fn read_worker_records(state: &Path) -> Vec<FoundWorkerRecord> {
 }
 
 /// Returns since when an owner has been running this check on this content.
-pub(crate) fn check_in_worker_running_since(
+pub(crate) fn start_time_of_check_in_worker(
     state: &Path,
     root: &Path,
     spec: &VerifierSpec,
@@ -242,12 +242,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn test_worker_matches_check_content() {
+    fn running_check_is_found_by_content() {
         let (state, clock) = (tempfile::tempdir().unwrap(), SetClock::new());
         let registered =
             register_worker(&sample_worker_check_batch(state.path(), "one"), &*clock).unwrap();
         let runs = |root: &str, name: &str, files: &[u8]| {
-            check_in_worker_running_since(
+            start_time_of_check_in_worker(
                 state.path(),
                 Path::new(root),
                 &sample_verifier_spec(name),

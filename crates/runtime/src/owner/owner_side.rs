@@ -9,7 +9,7 @@ use checkrein_core::evidence::EvidenceProducer;
 use checkrein_core::policy::Policy;
 
 use super::link::{
-    HookToWorkerMessage, ReceivedWorkerLinkMessage, WorkerLinkEnd, WorkerToHookMessage,
+    HookToWorkerMessage, WorkerLinkEnd, WorkerLinkReceiveOutcome, WorkerToHookMessage,
     write_worker_link_message,
 };
 use super::owner_records::{WorkerRegistration, register_worker};
@@ -29,9 +29,9 @@ impl WorkerLinkEnd {
     pub fn receive_check_batch_from_hook(&mut self) -> Option<WorkerCheckBatch> {
         loop {
             match self.receive_link_message() {
-                ReceivedWorkerLinkMessage::Message(batch) => return Some(batch),
-                ReceivedWorkerLinkMessage::Nothing => {}
-                ReceivedWorkerLinkMessage::End => return None,
+                WorkerLinkReceiveOutcome::Message(batch) => return Some(batch),
+                WorkerLinkReceiveOutcome::Nothing => {}
+                WorkerLinkReceiveOutcome::End => return None,
             }
         }
     }
@@ -85,8 +85,7 @@ impl Runtime {
         std::thread::scope(|scope| {
             let threads = ScopedThreads::new(system, scope);
             threads.spawn_scoped_thread(|| {
-                if !wait_for_check_batch_while_wanted(system, &mut link, batch, &registered, &ended)
-                {
+                if !wait_for_batch_end_while_wanted(system, &mut link, batch, &registered, &ended) {
                     cancelled.store(true, Ordering::Relaxed);
                 }
             });
@@ -140,7 +139,7 @@ impl WorkerCheck {
 }
 
 /// Waits for the end of the batch; returns false if nobody wants it any more.
-fn wait_for_check_batch_while_wanted(
+fn wait_for_batch_end_while_wanted(
     system: &dyn System,
     link: &mut WorkerLinkEnd,
     batch: &WorkerCheckBatch,
@@ -152,11 +151,11 @@ fn wait_for_check_batch_while_wanted(
     while !ended.load(Ordering::Relaxed) {
         if !is_alone {
             match link.receive_link_message() {
-                ReceivedWorkerLinkMessage::Message(HookToWorkerMessage::Keep) => is_alone = true,
-                ReceivedWorkerLinkMessage::Nothing => {}
+                WorkerLinkReceiveOutcome::Message(HookToWorkerMessage::Keep) => is_alone = true,
+                WorkerLinkReceiveOutcome::Nothing => {}
                 // Without `keep` the hook was killed, or the person interrupted it: the checks end
                 // too.
-                ReceivedWorkerLinkMessage::End => return false,
+                WorkerLinkReceiveOutcome::End => return false,
             }
         } else {
             system.sleep(POLL_INTERVAL / 10);

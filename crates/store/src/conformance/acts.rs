@@ -23,7 +23,7 @@ fn stored_act_numbers(
     root: &str,
     session: Option<&SessionId>,
 ) -> Result<(u64, u64, u64), StoreError> {
-    let count = store.tool_act_numbers_for_session(root, session)?;
+    let count = store.act_numbers_in_root_for_session(root, session)?;
     Ok((count.total, count.newest.any, count.newest.declared))
 }
 

@@ -78,7 +78,8 @@ pub(super) fn test_newest_approval_counts(subject: &dyn StoreUnderTest) -> Resul
     );
     let push = approval_for_store_test("other", "push", 0, 20);
     assert_eq!(
-        with_session_view(&*store, &s, |tail| tail.newest_approval_request(&rm.key))?,
+        with_session_view(&*store, &s, |tail| tail
+            .newest_approval_request_for_key(&rm.key))?,
         Some(None)
     );
     append_batch(&*store, &s, &batch_of_note_events(&["one"]))?;
@@ -90,7 +91,7 @@ pub(super) fn test_newest_approval_counts(subject: &dyn StoreUnderTest) -> Resul
     assert_eq!(store.list_approvals()?, all);
     for session in [&s, &other, &SessionId::from("third")] {
         let found = with_session_view(&*store, session, |tail| {
-            tail.newest_approval_request(&rm.key)
+            tail.newest_approval_request_for_key(&rm.key)
         })?;
         assert_eq!(found, Some(Some(again.clone())));
     }

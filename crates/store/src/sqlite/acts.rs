@@ -35,7 +35,7 @@ pub(crate) fn insert_tool_act(
     Ok(())
 }
 
-pub(crate) fn newest_tool_act_numbers(
+pub(crate) fn newest_act_numbers_in_root(
     conn: &Connection,
     root: &str,
     session: Option<&SessionId>,
@@ -61,7 +61,7 @@ pub(crate) fn newest_tool_act_numbers(
 }
 
 /// Keeps the acts of a removed session without its name, because act numbers are never given twice.
-pub(crate) fn remove_session_name_from_acts(
+pub(crate) fn keep_acts_of_removed_session(
     tx: &Connection,
     session: &SessionId,
 ) -> rusqlite::Result<()> {

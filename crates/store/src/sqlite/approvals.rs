@@ -11,7 +11,7 @@ fn parse_stored_approval(text: ValueRef<'_>) -> rusqlite::Result<StoredApprovalR
         .map_err(|error| Error::FromSqlConversionFailure(0, Type::Text, Box::new(error)))
 }
 
-pub(crate) fn newest_approval_by_key(
+pub(crate) fn newest_approval_with_key(
     conn: &Connection,
     key: &Digest,
 ) -> rusqlite::Result<Option<StoredApprovalRequest>> {

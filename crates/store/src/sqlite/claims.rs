@@ -37,7 +37,9 @@ pub(crate) fn try_claim_effect(
                 // A second handle to the same lock, which a child process can inherit to keep the
                 // claim until it ends.
                 let lock = held.locked.try_clone().map_err(failed)?;
-                return Ok(Some(EffectClaimGuard::claim_held_by_lock_file(held, lock)));
+                return Ok(Some(EffectClaimGuard::new_claim_holding_lock_file(
+                    held, lock,
+                )));
             }
             FileLockOutcome::Busy => return Ok(None),
             // Try again on the file that is there now.
@@ -89,7 +91,7 @@ fn open_claim_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     // Not `create_new`: a file that a killed holder left is taken over.
     options.read(true).write(true).create(true).truncate(false);
-    folder::set_owner_only_file_mode(&mut options);
+    folder::set_owner_only_creation_mode(&mut options);
     options.open(path)
 }
 

@@ -68,7 +68,7 @@ pub(crate) fn restrict_permissions(_: &Path, _: &Path) -> io::Result<()> {
 }
 
 /// Makes `options` create files for their owner only.
-pub(crate) fn set_owner_only_file_mode(options: &mut OpenOptions) {
+pub(crate) fn set_owner_only_creation_mode(options: &mut OpenOptions) {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
@@ -85,7 +85,7 @@ pub(crate) fn create_store_file(folder: &Path, file: &Path) -> io::Result<()> {
     create_private_folder(folder)?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    set_owner_only_file_mode(&mut options);
+    set_owner_only_creation_mode(&mut options);
     match options.open(file) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         Ok(_) | Err(_) => {}

@@ -220,12 +220,12 @@ impl Store for SqliteStore {
         self.query_database_with_retry(|conn| queries::verify_chain(conn, session))
     }
 
-    fn tool_act_numbers_for_session(
+    fn act_numbers_in_root_for_session(
         &self,
         root: &str,
         session: Option<&SessionId>,
     ) -> Result<ActNumbersForRoot, StoreError> {
-        self.query_database_with_retry(|conn| acts::newest_tool_act_numbers(conn, root, session))
+        self.query_database_with_retry(|conn| acts::newest_act_numbers_in_root(conn, root, session))
     }
 
     fn increment_act_count(&self, session: &SessionId, act: &ToolAct) -> Result<(), StoreError> {

@@ -35,7 +35,7 @@ pub(crate) fn session_row_id(conn: &Connection, name: &SessionId) -> rusqlite::R
 }
 
 /// The newest event and state cache of a session.
-pub(crate) struct NewestEventAndStateCache {
+pub(crate) struct StoredSessionHead {
     /// Its row id.
     pub(crate) id: i64,
     /// The place of its newest event.
@@ -51,7 +51,7 @@ pub(crate) struct NewestEventAndStateCache {
 pub(crate) fn read_session_head(
     conn: &Connection,
     name: &SessionId,
-) -> rusqlite::Result<Option<NewestEventAndStateCache>> {
+) -> rusqlite::Result<Option<StoredSessionHead>> {
     conn.prepare_cached(
         "SELECT session.id, event.id, chain, cached, core_version, policy, state FROM session
          JOIN event ON event.id BETWEEN session.id << 40 AND (session.id + 1 << 40) - 1
@@ -69,7 +69,7 @@ pub(crate) fn read_session_head(
             )),
             None => None,
         };
-        Ok(NewestEventAndStateCache {
+        Ok(StoredSessionHead {
             id: row.get(0)?,
             last: seq_from_row_id(row.get(1)?),
             head: Digest::from_bytes(row.get(2)?),

@@ -57,7 +57,7 @@ pub(crate) fn prune_old_sessions(
     }
     for session in &gone.sessions {
         // The session's row goes last: the other statements find its id by its name.
-        acts::remove_session_name_from_acts(tx, session)?;
+        acts::keep_acts_of_removed_session(tx, session)?;
         let name = session.as_str();
         for rows in [
             "DELETE FROM event WHERE id BETWEEN

@@ -101,11 +101,11 @@ impl SessionTransactionView for SqliteSessionView<'_> {
             .map_err(|error| sqlite_error::sqlite_to_store_error(self.file, error))
     }
 
-    fn newest_approval_request(
+    fn newest_approval_request_for_key(
         &self,
         key: &Digest,
     ) -> Result<Option<StoredApprovalRequest>, StoreError> {
-        approvals::newest_approval_by_key(self.conn, key)
+        approvals::newest_approval_with_key(self.conn, key)
             .map_err(|error| sqlite_error::sqlite_to_store_error(self.file, error))
     }
 

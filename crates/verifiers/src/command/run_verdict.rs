@@ -32,7 +32,7 @@ const PYTEST_NOTHING: i32 = 5;
 
 /// A verdict with its cause and what else a report needs.
 #[derive(Debug, PartialEq, Eq)]
-struct CommandVerdictWithCause {
+struct CheckCommandRunVerdict {
     verdict: Verdict,
     cause: Option<InconclusiveCause>,
     retryable: Retryability,
@@ -104,7 +104,7 @@ fn verdict_of_command_run(
     definition: &CommandVerifierDefinition,
     job: &VerifierJob<'_>,
     ran: &CheckCommandResult,
-) -> CommandVerdictWithCause {
+) -> CheckCommandRunVerdict {
     match &ran.how {
         CommandOutcome::Ended(ProcessExit::Exited(0)) => {
             command_verdict_on_zero_exit(definition, job, ran)
@@ -148,7 +148,7 @@ fn command_verdict_on_zero_exit(
     definition: &CommandVerifierDefinition,
     job: &VerifierJob<'_>,
     ran: &CheckCommandResult,
-) -> CommandVerdictWithCause {
+) -> CheckCommandRunVerdict {
     let report = &ran.captured.report;
     // Masking first: it names the command that hides the status, which says more than the other two
     // causes.
@@ -171,7 +171,7 @@ fn command_verdict_on_zero_exit(
             "exit status 0, but nothing ran".to_owned(),
         )
     } else {
-        CommandVerdictWithCause {
+        CheckCommandRunVerdict {
             verdict: Verdict::Pass,
             cause: None,
             retryable: Retryability::Yes,
@@ -184,7 +184,7 @@ fn evaluate_nonzero_exit(
     definition: &CommandVerifierDefinition,
     code: i32,
     ran: &CheckCommandResult,
-) -> CommandVerdictWithCause {
+) -> CheckCommandRunVerdict {
     let captured = &ran.captured;
     let by_shell = matches!(
         definition.direct_or_shell_invocation(),
@@ -228,7 +228,7 @@ fn evaluate_nonzero_exit(
             format!("exit status {code}: nothing ran{pytest}"),
         );
     }
-    CommandVerdictWithCause {
+    CheckCommandRunVerdict {
         verdict: Verdict::Fail,
         cause: None,
         retryable: Retryability::Yes,
@@ -242,10 +242,10 @@ fn command_words(run: &str) -> impl Iterator<Item = &str> {
 
 /// A program that is missing in the tree can be added by an edit; one that is missing on the
 /// machine cannot. `why` says what keeps an existing program from being run.
-fn missing_program_verdict(program: &str, why: Option<String>) -> CommandVerdictWithCause {
+fn missing_program_verdict(program: &str, why: Option<String>) -> CheckCommandRunVerdict {
     let in_tree = program.contains('/') && !program.starts_with('/');
     let gone = if in_tree { "there" } else { "installed" };
-    CommandVerdictWithCause {
+    CheckCommandRunVerdict {
         verdict: Verdict::Inconclusive,
         cause: Some(InconclusiveCause::MissingProgram),
         retryable: if in_tree {
@@ -260,8 +260,8 @@ fn missing_program_verdict(program: &str, why: Option<String>) -> CommandVerdict
     }
 }
 
-fn inconclusive_verdict(cause: InconclusiveCause, note: String) -> CommandVerdictWithCause {
-    CommandVerdictWithCause {
+fn inconclusive_verdict(cause: InconclusiveCause, note: String) -> CheckCommandRunVerdict {
+    CheckCommandRunVerdict {
         verdict: Verdict::Inconclusive,
         cause: Some(cause),
         retryable: Retryability::Yes,

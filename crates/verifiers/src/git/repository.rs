@@ -167,7 +167,7 @@ impl GitRepository {
 
     /// Returns the same settings if `core.worktree` agrees with where `.git` is. Otherwise the
     /// names in the index would be those of other files.
-    pub(super) fn read_settings_checking_worktree(
+    pub(super) fn git_settings_if_worktree_agrees(
         &self,
     ) -> Result<GitRepositorySettings, GitReadError> {
         let settings = self.read_git_settings()?;

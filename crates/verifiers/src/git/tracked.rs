@@ -41,7 +41,7 @@ pub fn read_tracked_paths(
         return Ok(GitTrackedPaths::default());
     };
     if let Some(repository) = GitRepository::discover(&folder)? {
-        let object_format = repository.read_settings_checking_worktree()?.object_format;
+        let object_format = repository.git_settings_if_worktree_agrees()?.object_format;
         tracked.collect_git_tracked_paths(&folder, &repository, object_format)?;
     }
     if let Some(repository) = env.repository_from_git_variables(&folder)? {
@@ -104,7 +104,7 @@ impl TrackedPathsReader {
             if !is_at_home(&submodule.git_dir) || !is_at_home(&submodule.common_dir) {
                 return Err(GitReadError::OutsideSubmodule { path: dot_git });
             }
-            let object_format = submodule.read_settings_checking_worktree()?.object_format;
+            let object_format = submodule.git_settings_if_worktree_agrees()?.object_format;
             found.extend(self.collect_index_paths(&submodule, object_format, &[], &name)?);
         }
         Ok(())

@@ -24,7 +24,7 @@ pub struct JudgeDefinition {
     pub rubric: Option<String>,
     /// Rules that the project gives its agents, by file, as they were when the session began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rules: Vec<AgentRulesFile>,
+    pub rules: Vec<AgentInstructionsFile>,
 }
 
 /// `trigger`
@@ -50,7 +50,7 @@ pub enum MainOrSubagentConversation {
 
 /// A file of rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentRulesFile {
+pub struct AgentInstructionsFile {
     /// Its name.
     pub name: String,
     /// Its text.

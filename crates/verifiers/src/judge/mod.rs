@@ -19,12 +19,12 @@ use checkrein_models::{
 
 pub use case::{ConversationTurn, JudgeInput, StandingTaskLists};
 pub use definition::{
-    AgentRulesFile, DEFAULT_KEYWORDS, JudgeDefinition, JudgeTriggerMode,
+    AgentInstructionsFile, DEFAULT_KEYWORDS, JudgeDefinition, JudgeTriggerMode,
     MainOrSubagentConversation, RULE_FILE_NAMES,
 };
 pub use trigger::evaluate_judge_trigger;
 pub use verdict::{JudgeVerdict, JudgeVerdictParseError, JudgedAnswerFault, parse_judge_verdict};
-use verdict_request::JudgeRequestAnswerOrder;
+use verdict_request::RequestOrAnswerFirst;
 
 use crate::{VerifierDefinitionError, VerifierJob, VerifierKind, VerifierReport};
 
@@ -174,11 +174,11 @@ fn run_judge(
         ..JudgeUsage::default()
     };
     let mut heard = |order| ask_judge(judge, case, (&name, until), order, job, &mut testimony);
-    let first = heard(JudgeRequestAnswerOrder::RequestFirst);
+    let first = heard(RequestOrAnswerFirst::RequestFirst);
     // Only a close call costs a second question.
     let second = match &first {
         JudgeResponse::Verdict(said) if judge.is_near_min_score(said) => {
-            Some(heard(JudgeRequestAnswerOrder::AnswerFirst))
+            Some(heard(RequestOrAnswerFirst::AnswerFirst))
         }
         _ => None,
     };
@@ -254,7 +254,7 @@ fn ask_judge(
     judge: &JudgeDefinition,
     case: &JudgeInput,
     (name, until): (&str, Instant),
-    order: JudgeRequestAnswerOrder,
+    order: RequestOrAnswerFirst,
     job: &VerifierJob<'_>,
     testimony: &mut JudgeUsage,
 ) -> JudgeResponse {

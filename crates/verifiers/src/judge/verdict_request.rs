@@ -57,7 +57,7 @@ static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
 
 /// The order in which a judge reads its material.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum JudgeRequestAnswerOrder {
+pub(super) enum RequestOrAnswerFirst {
     /// The request first, the answer last.
     RequestFirst,
     /// The other way round.
@@ -79,7 +79,7 @@ pub(super) fn verdict_request(
     judge: &JudgeDefinition,
     case: &JudgeInput,
     quotes: QuotedPromptBlocks,
-    order: JudgeRequestAnswerOrder,
+    order: RequestOrAnswerFirst,
 ) -> ModelRequest {
     let mut system = format!("{INSTRUCTIONS}\n{RULE}");
     if let Some(rubric) = &judge.rubric {
@@ -182,7 +182,7 @@ impl JudgePromptSections {
     fn render_judge_prompt(
         &self,
         quotes: QuotedPromptBlocks,
-        order: JudgeRequestAnswerOrder,
+        order: RequestOrAnswerFirst,
     ) -> String {
         let history = self.history.join("\n\n");
         let mut blocks = [
@@ -194,7 +194,7 @@ impl JudgePromptSections {
             ("answer", &self.answer),
         ];
         // Reversing keeps request and answer at the two ends, which are read best.
-        if order == JudgeRequestAnswerOrder::AnswerFirst {
+        if order == RequestOrAnswerFirst::AnswerFirst {
             blocks.reverse();
         }
         let mut text = quotes.heading_with_quote_number();

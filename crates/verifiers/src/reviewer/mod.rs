@@ -70,7 +70,7 @@ pub struct PreparedModelQuestion {
 }
 
 /// The constant part of a kind of question.
-pub(crate) struct ReviewTemplate {
+pub(crate) struct ReviewerQuestionSpec {
     pub(crate) system: &'static str,
     /// The label of the data block.
     pub(crate) label: &'static str,
@@ -79,7 +79,7 @@ pub(crate) struct ReviewTemplate {
     pub(crate) keys: &'static [&'static str],
 }
 
-impl ReviewTemplate {
+impl ReviewerQuestionSpec {
     /// Builds a request about this data.
     pub(crate) fn build_reviewer_request(
         &self,
@@ -114,7 +114,7 @@ impl ReviewTemplate {
         match reply {
             Ok(reply) => ModelQuestionOutcome {
                 result: self
-                    .parse_reviewer_model_reply(asking, &reply)
+                    .parse_reviewer_reply_as_json(asking, &reply)
                     .and_then(|answer| read(&answer)),
                 // Also of an answer that does not count: it is paid for.
                 usage: Some(reply.usage),
@@ -126,7 +126,7 @@ impl ReviewTemplate {
         }
     }
 
-    fn parse_reviewer_model_reply<'a>(
+    fn parse_reviewer_reply_as_json<'a>(
         &self,
         asking: &PreparedModelQuestion,
         reply: &'a ModelReply,

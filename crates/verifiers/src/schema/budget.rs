@@ -33,7 +33,7 @@ impl ValidationBudget {
     }
 
     /// Runs a validation of at most this many steps.
-    pub(super) fn run_validation_within_budget<T>(
+    pub(super) fn validate_within_step_limit<T>(
         &self,
         questions: u64,
         work: impl FnOnce() -> T,
@@ -132,7 +132,7 @@ fn add_keyword_to_subschemas(schema: &mut Value) {
     // A part that a reference leads to may have been visited already: it is counted once.
     if keywords
         .get("allOf")
-        .is_some_and(is_schema_counting_keyword_inserted)
+        .is_some_and(has_schema_counting_keyword)
     {
         return;
     }
@@ -156,7 +156,7 @@ fn add_keyword_to_subschemas(schema: &mut Value) {
     }
 }
 
-fn is_schema_counting_keyword_inserted(all: &Value) -> bool {
+fn has_schema_counting_keyword(all: &Value) -> bool {
     let last = all.as_array().and_then(|all| all.last());
     last.is_some_and(|last| last.get(COUNTING_KEYWORD).is_some())
 }

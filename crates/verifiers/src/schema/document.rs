@@ -28,16 +28,16 @@ impl UncheckableDocumentError {
 
 /// How a document was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum JsonOrMarkdownFormat {
+pub(super) enum CheckedDocumentFormat {
     Json,
     Sections,
 }
 
 /// A document and the places of its parts.
 #[derive(Debug)]
-pub(super) struct SchemaCheckedDocument {
+pub(super) struct DocumentWithPointerLines {
     pub(super) value: Value,
-    pub(super) form: JsonOrMarkdownFormat,
+    pub(super) form: CheckedDocumentFormat,
     places: JsonPointerLineFinder,
 }
 
@@ -51,7 +51,7 @@ enum JsonPointerLineFinder {
     Outline(MarkdownOutline),
 }
 
-impl SchemaCheckedDocument {
+impl DocumentWithPointerLines {
     /// Returns a lookup of the lines of JSON pointers.
     pub(super) fn pointer_line_lookup(&self) -> Box<PointerLineFunction<'_>> {
         match &self.places {
@@ -70,7 +70,7 @@ impl SchemaCheckedDocument {
 pub(super) fn parse_schema_checked_document(
     target: &SchemaTarget,
     text: String,
-) -> Result<SchemaCheckedDocument, UncheckableDocumentError> {
+) -> Result<DocumentWithPointerLines, UncheckableDocumentError> {
     match target {
         SchemaTarget::File(_) if target.is_markdown() => Ok(parse_markdown_document(&text)),
         SchemaTarget::File(name) => parse_json_document(name, text, 1),
@@ -80,7 +80,7 @@ pub(super) fn parse_schema_checked_document(
 
 fn parse_final_message_document(
     text: String,
-) -> Result<SchemaCheckedDocument, UncheckableDocumentError> {
+) -> Result<DocumentWithPointerLines, UncheckableDocumentError> {
     const NAME: &str = "the final message";
     if text.trim().is_empty() {
         return Err(UncheckableDocumentError::new(
@@ -108,11 +108,11 @@ fn parse_final_message_document(
     }
 }
 
-fn parse_markdown_document(text: &str) -> SchemaCheckedDocument {
+fn parse_markdown_document(text: &str) -> DocumentWithPointerLines {
     let outline = MarkdownOutline::parse_outline(text);
-    SchemaCheckedDocument {
+    DocumentWithPointerLines {
         value: outline.to_json(),
-        form: JsonOrMarkdownFormat::Sections,
+        form: CheckedDocumentFormat::Sections,
         places: JsonPointerLineFinder::Outline(outline),
     }
 }
@@ -121,7 +121,7 @@ fn parse_json_document(
     name: &str,
     text: String,
     first: u32,
-) -> Result<SchemaCheckedDocument, UncheckableDocumentError> {
+) -> Result<DocumentWithPointerLines, UncheckableDocumentError> {
     match serde_json::from_str(&text) {
         // `serde_json` takes the last of two equal names. Where readers of JSON differ nothing is
         // judged.
@@ -131,9 +131,9 @@ fn parse_json_document(
                 line: Some(line.saturating_add(first - 1)),
                 what: format!("{name}: {what}"),
             }),
-            None => Ok(SchemaCheckedDocument {
+            None => Ok(DocumentWithPointerLines {
                 value,
-                form: JsonOrMarkdownFormat::Json,
+                form: CheckedDocumentFormat::Json,
                 places: JsonPointerLineFinder::Json(text, first),
             }),
         },

@@ -84,7 +84,7 @@ impl MarkdownOutline {
             table: None,
         };
         for (event, range) in Parser::new_ext(text, markdown_parser_options()).into_offset_iter() {
-            reader.handle_markdown_event(event, range);
+            reader.read_markdown_event(event, range);
         }
         reader.end_markdown_block();
         Self {
@@ -156,7 +156,7 @@ struct MarkdownTableReader {
 }
 
 impl MarkdownReader {
-    fn handle_markdown_event(&mut self, event: Event<'_>, range: Range<usize>) {
+    fn read_markdown_event(&mut self, event: Event<'_>, range: Range<usize>) {
         match event {
             Event::Start(tag) => self.read_markdown_tag_start(tag, &range),
             Event::End(tag) => self.end_markdown_tag(tag),
@@ -270,7 +270,7 @@ impl MarkdownReader {
                         .collect();
                 }
             }
-            TagEnd::TableRow => self.end_markdown_table_row(),
+            TagEnd::TableRow => self.collect_markdown_table_row(),
             TagEnd::Table => self.table = None,
             TagEnd::CodeBlock => {
                 self.end_markdown_block();
@@ -299,7 +299,7 @@ impl MarkdownReader {
         self.open.push((rank, name));
     }
 
-    fn end_markdown_table_row(&mut self) {
+    fn collect_markdown_table_row(&mut self) {
         let Some(table) = &mut self.table else { return };
         let cells = std::mem::take(&mut table.cells);
         let row: Map<String, Value> = table

@@ -5,7 +5,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value;
 
-use super::document::JsonOrMarkdownFormat;
+use super::document::CheckedDocumentFormat;
 use super::validator::CompiledSchema;
 
 /// Longest quoted value, in characters.
@@ -36,16 +36,16 @@ pub(super) fn format_constraint_for_finding_id(kind: &Kind) -> String {
 }
 
 /// Names a place in the terms of the document's author; empty for the whole document.
-pub(super) fn describe_document_place(form: JsonOrMarkdownFormat, pointer: &str) -> String {
+pub(super) fn describe_document_place(form: CheckedDocumentFormat, pointer: &str) -> String {
     let tokens: Vec<String> = pointer
         .split('/')
         .skip(1)
         .map(|token| token.replace("~1", "/").replace("~0", "~"))
         .collect();
     let (section, inner) = match (form, tokens.split_first()) {
-        (JsonOrMarkdownFormat::Json, _) => return one_line(pointer),
-        (JsonOrMarkdownFormat::Sections, None) => return String::new(),
-        (JsonOrMarkdownFormat::Sections, Some(split)) => split,
+        (CheckedDocumentFormat::Json, _) => return one_line(pointer),
+        (CheckedDocumentFormat::Sections, None) => return String::new(),
+        (CheckedDocumentFormat::Sections, Some(split)) => split,
     };
     let mut place = match section.as_str() {
         "" => "before the first heading".to_owned(),
@@ -70,7 +70,7 @@ pub(super) fn describe_document_place(form: JsonOrMarkdownFormat, pointer: &str)
 /// Describes what is there and what is wanted.
 pub(super) fn describe_schema_violation(
     compiled: &CompiledSchema,
-    form: JsonOrMarkdownFormat,
+    form: CheckedDocumentFormat,
     error: &ValidationError<'_>,
 ) -> String {
     let value = error.instance().as_ref();
@@ -101,10 +101,10 @@ pub(super) fn describe_schema_violation(
         Kind::Required { property } => {
             let name = one_line(property.as_str().unwrap_or_default());
             match form {
-                JsonOrMarkdownFormat::Sections if error.instance_path().as_str().is_empty() => {
+                CheckedDocumentFormat::Sections if error.instance_path().as_str().is_empty() => {
                     format!("the section '{name}' is missing: add a heading of that name")
                 }
-                JsonOrMarkdownFormat::Sections | JsonOrMarkdownFormat::Json => {
+                CheckedDocumentFormat::Sections | CheckedDocumentFormat::Json => {
                     format!("'{name}' is missing")
                 }
             }
@@ -256,12 +256,12 @@ pub(super) fn schema_object_of_violation<'a>(
 }
 
 fn section_or_property_noun(
-    form: JsonOrMarkdownFormat,
+    form: CheckedDocumentFormat,
     error: &ValidationError<'_>,
 ) -> &'static str {
     match form {
-        JsonOrMarkdownFormat::Sections if error.instance_path().as_str().is_empty() => "section",
-        JsonOrMarkdownFormat::Sections | JsonOrMarkdownFormat::Json => "property",
+        CheckedDocumentFormat::Sections if error.instance_path().as_str().is_empty() => "section",
+        CheckedDocumentFormat::Sections | CheckedDocumentFormat::Json => "property",
     }
 }
 

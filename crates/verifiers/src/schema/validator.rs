@@ -178,7 +178,7 @@ mod tests {
             assert!(
                 !compiled
                     .budget
-                    .run_validation_within_budget(9, valid)
+                    .validate_within_step_limit(9, valid)
                     .unwrap(),
                 "{draft}"
             );

@@ -5,7 +5,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 
 use super::budget::ValidationBudgetExhausted;
-use super::document::{JsonOrMarkdownFormat, PointerLineFunction, SchemaCheckedDocument};
+use super::document::{CheckedDocumentFormat, DocumentWithPointerLines, PointerLineFunction};
 use super::messages::{self, shorten_to_one_line};
 use super::validator::CompiledSchema;
 
@@ -32,7 +32,7 @@ pub(super) struct SchemaViolation {
 /// Returns all violations; the document fits if there are none.
 pub(super) fn find_schema_violations(
     compiled: &CompiledSchema,
-    document: &SchemaCheckedDocument,
+    document: &DocumentWithPointerLines,
 ) -> Result<Vec<SchemaViolation>, ValidationBudgetExhausted> {
     let CompiledSchema {
         validator, budget, ..
@@ -40,7 +40,7 @@ pub(super) fn find_schema_violations(
     let value = &document.value;
     // The verdict first, without errors to keep, so that a large document that fits does not need
     // the list's budget.
-    if budget.run_validation_within_budget(TO_JUDGE, || validator.is_valid(value))? {
+    if budget.validate_within_step_limit(TO_JUDGE, || validator.is_valid(value))? {
         return Ok(Vec::new());
     }
     let line = document.pointer_line_lookup();
@@ -50,15 +50,14 @@ pub(super) fn find_schema_violations(
             .map(|error| violation_from_error(compiled, document.form, &error, &*line))
             .collect()
     };
-    let mut problems: Vec<SchemaViolation> = match budget.run_validation_within_budget(TO_LIST, all)
-    {
+    let mut problems: Vec<SchemaViolation> = match budget.validate_within_step_limit(TO_LIST, all) {
         Ok(problems) => problems,
         Err(ValidationBudgetExhausted) => {
             // The verdict is known to be a failure by now, so running out of budget still gives one
             // finding.
             let first = || validator.validate(value).err();
             let first = budget
-                .run_validation_within_budget(TO_LIST, first)
+                .validate_within_step_limit(TO_LIST, first)
                 .ok()
                 .flatten();
             let first =
@@ -93,7 +92,7 @@ fn too_many_errors_violation(first: Option<SchemaViolation>) -> SchemaViolation 
 
 fn violation_from_error(
     compiled: &CompiledSchema,
-    form: JsonOrMarkdownFormat,
+    form: CheckedDocumentFormat,
     error: &ValidationError<'_>,
     line: &PointerLineFunction<'_>,
 ) -> SchemaViolation {

@@ -54,7 +54,7 @@ impl TreeEntryList {
     }
 
     pub(crate) fn tree_entry_path(&self, entry: &ListedTreeEntry) -> &[u8] {
-        path_of_tree_entry(&self.paths, entry)
+        path_of_file_tree_entry(&self.paths, entry)
     }
 
     /// The path of the entry at this place; the empty one if there is none.
@@ -98,7 +98,7 @@ impl TreeEntryList {
     ) {
         let paths = &self.paths;
         self.entries
-            .retain(|entry| counts(path_of_tree_entry(paths, entry), entry));
+            .retain(|entry| counts(path_of_file_tree_entry(paths, entry), entry));
     }
 
     /// Merges `more` into the sorted list. Of two entries with the same path one stays.
@@ -108,7 +108,7 @@ impl TreeEntryList {
         }
         self.append_tree_entries(more);
         let paths = &self.paths;
-        let path = |entry: &ListedTreeEntry| path_of_tree_entry(paths, entry);
+        let path = |entry: &ListedTreeEntry| path_of_file_tree_entry(paths, entry);
         // The sort is stable, so of two entries with one path the one that was here first stays.
         self.entries.sort_by(|a, b| path(a).cmp(path(b)));
         self.entries.dedup_by(|a, b| path(a) == path(b));
@@ -127,7 +127,7 @@ impl TreeEntryList {
     }
 }
 
-fn path_of_tree_entry<'p>(paths: &'p [u8], entry: &ListedTreeEntry) -> &'p [u8] {
+fn path_of_file_tree_entry<'p>(paths: &'p [u8], entry: &ListedTreeEntry) -> &'p [u8] {
     paths.get(entry.start..entry.end).unwrap_or_default()
 }
 

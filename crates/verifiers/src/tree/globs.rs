@@ -131,7 +131,7 @@ impl VerifierPathMatcher {
     }
 
     /// Returns whether a path counts for the whole tree or for any view.
-    pub(crate) fn is_path_in_tree_or_any_view(&self, path: &[u8], named: bool) -> bool {
+    pub(crate) fn is_path_in_tree_or_verifier_view(&self, path: &[u8], named: bool) -> bool {
         // A path that only a view names is no part of the whole tree, whose digest other verifiers
         // share.
         let in_tree =
@@ -142,7 +142,7 @@ impl VerifierPathMatcher {
         in_tree || self.views.iter().any(has)
     }
 
-    pub(crate) fn is_leaf_in_whole_tree_view(&self, leaf: &TreeEntryDigest<'_>) -> bool {
+    pub(crate) fn whole_tree_includes_leaf(&self, leaf: &TreeEntryDigest<'_>) -> bool {
         !leaf.named && (self.all_outputs.is_empty() || !globs_match(&self.all_outputs, leaf.path))
     }
 
@@ -156,7 +156,7 @@ impl VerifierPathMatcher {
             Some(view) if view.inputs.is_some() => view.view_includes_path(leaf.path, leaf.named),
             // An unknown verifier errs on the side of more: a verdict that is stale too often is
             // run again, one that is never stale is wrong.
-            Some(_) | None => self.is_leaf_in_whole_tree_view(leaf),
+            Some(_) | None => self.whole_tree_includes_leaf(leaf),
         }
     }
 

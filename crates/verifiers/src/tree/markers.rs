@@ -34,7 +34,7 @@ pub(crate) fn collect_ignored_package_markers(
     is_folder: bool,
     marks: &mut Vec<InstalledPackageMarker>,
 ) {
-    let file = |full: &Path, path: &str| package_marker_from_file(file_system, full, path);
+    let file = |full: &Path, path: &str| hash_file_as_package_marker(file_system, full, path);
     let name = path.rsplit('/').next().unwrap_or(path);
     match (is_folder, name) {
         // Also `.env.local` and the like, which frameworks read beside `.env`.
@@ -68,7 +68,7 @@ pub(crate) fn collect_ignored_package_markers(
 }
 
 /// Keeps at most [`MOST`] markers, nearest the root first.
-pub(crate) fn keep_package_markers_nearest_root(
+pub(crate) fn limit_package_markers_by_depth(
     mut marks: Vec<InstalledPackageMarker>,
 ) -> Vec<InstalledPackageMarker> {
     let depth = |mark: &InstalledPackageMarker| mark.path.matches('/').count();
@@ -100,7 +100,7 @@ fn collect_site_package_markers(
     }
 }
 
-fn package_marker_from_file(
+fn hash_file_as_package_marker(
     file_system: &dyn ReadOnlyFileSystem,
     full: &Path,
     path: &str,

@@ -166,7 +166,7 @@ impl TreeReader {
         // larger than the tree.
         let before = found.len();
         found.retain_tree_entries(|path, entry| {
-            selector.is_path_in_tree_or_any_view(path, entry.named)
+            selector.is_path_in_tree_or_verifier_view(path, entry.named)
         });
         left_out.outputs = u32::try_from(before - found.len()).unwrap_or(u32::MAX);
 
@@ -187,7 +187,7 @@ impl TreeReader {
         let leaves = leaves?;
         Ok(TreeReadResult::new(
             leaves,
-            markers::keep_package_markers_nearest_root(markers),
+            markers::limit_package_markers_by_depth(markers),
             selector,
             left_out,
             unread,

@@ -82,7 +82,7 @@ impl<'n> FromIterator<&'n str> for PackedNameSet {
         sorted.dedup();
         let mut list = Self::default();
         for name in sorted {
-            list.append_name_sorting_last(name);
+            list.append_name_in_sort_order(name);
         }
         list
     }
@@ -90,7 +90,7 @@ impl<'n> FromIterator<&'n str> for PackedNameSet {
 
 impl PackedNameSet {
     /// Appends a name that sorts after all others.
-    fn append_name_sorting_last(&mut self, name: &str) {
+    fn append_name_in_sort_order(&mut self, name: &str) {
         if !self.starts.is_empty() {
             self.text.push('\0');
         }

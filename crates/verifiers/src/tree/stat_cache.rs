@@ -200,7 +200,7 @@ impl StatCache {
             rest: self.serialized_cached_stats(),
             next: None,
         };
-        entries.advance_to_next_entry();
+        entries.advance_to_next_cached_stat();
         entries
     }
 
@@ -239,13 +239,13 @@ impl StatCacheCursor<'_> {
     /// order.
     pub(crate) fn find_cached_digest(&mut self, path: &[u8], stamp: &FileStamp) -> Option<Digest> {
         while self.next.as_ref().is_some_and(|entry| entry.path < path) {
-            self.advance_to_next_entry();
+            self.advance_to_next_cached_stat();
         }
         let known = self.next.as_ref().filter(|entry| entry.path == path)?;
         (known.stamp == *stamp).then_some(Digest::from_bytes(known.digest))
     }
 
-    fn advance_to_next_entry(&mut self) {
+    fn advance_to_next_cached_stat(&mut self) {
         self.next = StatCacheEntry::parse_stat_cache_entry(&mut self.rest);
     }
 }

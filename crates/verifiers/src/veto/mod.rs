@@ -15,7 +15,7 @@ use checkrein_models::{
 use serde_json::{Map, Value, json};
 
 use crate::reviewer::{
-    ConversationExcerptLimits, ModelQuestionOutcome, PreparedModelQuestion, ReviewTemplate,
+    ConversationExcerptLimits, ModelQuestionOutcome, PreparedModelQuestion, ReviewerQuestionSpec,
     UnitFraction, UnusableModelAnswer,
 };
 pub use tools::{InvalidToolCallError, ToolWithCompiledSchema, ToolsPreparedForVeto};
@@ -110,7 +110,7 @@ impl ModelOpinionOnToolCall {
     }
 }
 
-static REVIEW_TEMPLATE: LazyLock<ReviewTemplate> = LazyLock::new(|| ReviewTemplate {
+static REVIEW_TEMPLATE: LazyLock<ReviewerQuestionSpec> = LazyLock::new(|| ReviewerQuestionSpec {
     system: SYSTEM,
     label: "call",
     shape: StructuredAnswerSchema {

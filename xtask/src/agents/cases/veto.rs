@@ -4,7 +4,7 @@
 use std::io::{Error, Result};
 
 use checkrein_scripted::reviewer::{
-    ScriptedReviewer, number_verdict_must_repeat, request_prompt_text,
+    ScriptedReviewer, request_number_in_prompt, request_prompt_text,
 };
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 use serde_json::json;
@@ -51,7 +51,7 @@ fn run_veto_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseReport)
             ("allow", None)
         };
         Ok(json!({
-            "ref": number_verdict_must_repeat(body), "verdict": verdict, "confidence": 0.92, "reason": REASON,
+            "ref": request_number_in_prompt(body), "verdict": verdict, "confidence": 0.92, "reason": REASON,
             "new_args": arguments,
         })
         .to_string())

@@ -6,9 +6,7 @@ use checkrein::supervisor::VerifierNetwork;
 use serde_json::json;
 
 use super::{GOAL, standard};
-use crate::scripted::{
-    Scripted, allow, now, number_verdict_must_repeat, request_prompt_text, veto,
-};
+use crate::scripted::{Scripted, allow, now, request_number_in_prompt, request_prompt_text, veto};
 
 #[test]
 fn long_parts_are_cut_and_say_so() {
@@ -58,7 +56,7 @@ fn data_stays_data() {
     now(network.check_tool_call("slack_send", &arguments, &history));
     let asked = model.asked();
     let text = request_prompt_text(&asked[0]);
-    let number = number_verdict_must_repeat(&asked[0]);
+    let number = request_number_in_prompt(&asked[0]);
     assert!(text.starts_with(&format!("<quoted {number} call>\n")));
     assert_eq!(text.matches("<quoted").count(), 1);
     assert_eq!(text.matches("</quoted").count(), 1);

@@ -43,7 +43,7 @@ pub(super) fn diagnose_repo_setup(
                     .with_fix(format!("mend that line of {CONFIG}, or take it out"))
             }));
             findings.push(required_checks_finding(&compiled.policy, place.clone()));
-            findings.push(exec_policy_presence_finding(&compiled.policy, place));
+            findings.push(exec_rules_of_policy_finding(&compiled.policy, place));
             let masked = checks_hiding_exit_status(&located.place.root, &compiled.policy);
             findings.extend(masked.into_iter().map(|masked| {
                 DoctorFinding::warning_finding("repo", "masked_status", masked.what)
@@ -194,7 +194,7 @@ fn required_checks_finding(policy: &Policy, place: Option<String>) -> DoctorFind
 }
 
 /// Reports whether commands are judged before they run, and by what.
-fn exec_policy_presence_finding(policy: &Policy, place: Option<String>) -> DoctorFinding {
+fn exec_rules_of_policy_finding(policy: &Policy, place: Option<String>) -> DoctorFinding {
     const CHECK: &str = "exec_policy";
     let rules = RuleSet::deserialize_rule_set(&policy.rules).unwrap_or_default();
     let finding = if rules.has_restricting_rules() || rules.asks_person_on_hazardous_commands() {

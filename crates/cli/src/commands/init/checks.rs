@@ -145,7 +145,7 @@ fn try_detected_checks(
         engine::open_store(&located.place)?,
         TaskDriver::Hook,
     );
-    let checks = RunningChecksView::for_checks_of_policy(Some(&policy));
+    let checks = RunningChecksView::new_view_of_policy_checks(Some(&policy));
     let show = |progress: VerificationProgress| checks.show_check_progress(progress);
     let patience = Deadline {
         due_at: None,

@@ -427,6 +427,6 @@ pub(super) fn print_warning(text: &str) {
 }
 
 /// Prints something that a person still has to do.
-pub(super) fn print_manual_step(path: &str, about: &str) {
+pub(super) fn print_step_left_to_person(path: &str, about: &str) {
     print_written_file_line(Paint::Warn, "to do", path, about);
 }

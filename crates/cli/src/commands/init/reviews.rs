@@ -9,7 +9,7 @@ use checkrein_adapters::codex_trust::{self, HookTrust};
 use checkrein_adapters::settings::{HookHandler, ParsedHookSettings};
 
 use super::agents::InitAgent;
-use super::hooks::{print_manual_step, text_without_checkrein_entries};
+use super::hooks::{print_step_left_to_person, text_without_checkrein_entries};
 use super::writer::InitWriter;
 use crate::settings::install_record::{InitWrittenFileKind, InstallScope};
 use crate::settings::{settings_file, toml};
@@ -39,12 +39,12 @@ pub(super) fn ask_person_to_review_codex_hooks(
         Ok(known) => known,
         Err(what) => {
             let what = what.lines().next().unwrap_or_default().to_owned();
-            print_manual_step(&shown, &format!("Codex cannot read it: {what}"));
+            print_step_left_to_person(&shown, &format!("Codex cannot read it: {what}"));
             return Ok(true);
         }
     };
     if !known.hooks_on {
-        print_manual_step(
+        print_step_left_to_person(
             &shown,
             "hooks are switched off in [features]; take that line out",
         );
@@ -73,7 +73,7 @@ pub(super) fn ask_person_to_review_codex_hooks(
             (false, true) => "say yes (trust this repo); until then it skips these hooks",
             (true, false) => "say yes (these hooks); until then it skips them",
         };
-        print_manual_step(agent.title, &format!("start it here once and {once}"));
+        print_step_left_to_person(agent.title, &format!("start it here once and {once}"));
         true
     };
     if missing.is_empty() {

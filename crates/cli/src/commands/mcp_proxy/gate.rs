@@ -125,7 +125,7 @@ impl McpProxySessionGate {
         // A call that cannot be right is counted too, and the detectors see it.
         let decided = match self.deliver_proxy_event(call.mcp_call_request_event(), None) {
             Ok(decided) => decided,
-            Err(error) => return self.decide_call_by_stance(call, &error),
+            Err(error) => return self.decide_unjudged_call_by_stance(call, &error),
         };
         notify::notify_person_of_parked_approval(&self.located.place.state, &decided);
         let decision = match decided.decision {
@@ -208,7 +208,7 @@ impl McpProxySessionGate {
     }
 
     /// Answers by the sealed stance, because Checkrein itself cannot judge.
-    fn decide_call_by_stance(
+    fn decide_unjudged_call_by_stance(
         &self,
         call: mcp::McpToolCall,
         error: &RuntimeError,
@@ -247,7 +247,10 @@ impl McpProxySessionGate {
     }
 
     fn deliver_input_to_runtime(&self, input: Input) -> Result<DeliveryOutcome, RuntimeError> {
-        self.deliver_proxy_event(McpInputAndToolAction::mcp_input_without_action(input), None)
+        self.deliver_proxy_event(
+            McpInputAndToolAction::wrap_input_without_tool_action(input),
+            None,
+        )
     }
 
     fn deliver_proxy_event(

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use checkrein_core::digest::Digest;
 use checkrein_execpolicy::{
-    EffectPolicy, ListedRule, NetworkRule, RuleExample, RuleSet, RulesFileWithCalls,
+    EffectPolicy, ListedRule, NetworkRule, RuleExample, RuleSet, RulesFileListing,
     RulesListingEntry, compile_and_list_rules,
 };
 use checkrein_runtime::config::{PolicySources, TaskDriver};
@@ -108,7 +108,7 @@ fn collect_rules_files(args: &PolicyTestArgs) -> Result<TestedRules, CommandErro
     })
 }
 
-fn rule_examples(listings: &[RulesFileWithCalls]) -> impl Iterator<Item = &RuleExample> {
+fn rule_examples(listings: &[RulesFileListing]) -> impl Iterator<Item = &RuleExample> {
     let entries = listings.iter().flat_map(|file| &file.entries);
     entries.flat_map(|entry| match &entry.rule {
         ListedRule::Prefix { examples, .. } => examples.as_slice(),
@@ -116,7 +116,7 @@ fn rule_examples(listings: &[RulesFileWithCalls]) -> impl Iterator<Item = &RuleE
     })
 }
 
-fn print_rules_listings(listings: &[RulesFileWithCalls], digest: Digest, failing: usize) {
+fn print_rules_listings(listings: &[RulesFileListing], digest: Digest, failing: usize) {
     for file in listings {
         ui::print_output_line(StyledLine::line_from_styled_text(Paint::Strong, &file.file));
         for entry in &file.entries {
@@ -223,7 +223,7 @@ fn rule_pattern_text(pattern: &[Vec<String>]) -> String {
     positions.collect::<Vec<_>>().join(" ")
 }
 
-fn policy_test_json(listings: &[RulesFileWithCalls], digest: Digest, failing: usize) -> Value {
+fn policy_test_json(listings: &[RulesFileListing], digest: Digest, failing: usize) -> Value {
     let files: Vec<Value> = listings
         .iter()
         .map(|file| {

@@ -231,7 +231,7 @@ fn goal_criterion_text(criterion: &VerifierSpec) -> String {
 }
 
 /// Prints criterion and evidence, a line each.
-pub(super) fn print_goal_criteria(criteria: &[GoalCriterionResult]) {
+pub(super) fn print_goal_criterion_results(criteria: &[GoalCriterionResult]) {
     let width = criteria.iter().map(|one| one.name.chars().count()).max();
     let width = width.unwrap_or_default();
     for GoalCriterionResult {

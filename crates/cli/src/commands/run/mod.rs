@@ -60,7 +60,7 @@ pub(crate) fn run_run_command(args: &RunArgs) -> Result<ExitCode, CommandError> 
     let policy = located.compile_policy(TaskDriver::Run).ok();
     let checks = policy.as_ref().map(|compiled| &compiled.policy);
     let capped = checks.is_some_and(|policy| policy.caps.cost.is_some());
-    let checks = Arc::new(RunningChecksView::for_checks_of_policy(checks));
+    let checks = Arc::new(RunningChecksView::new_view_of_policy_checks(checks));
     // Only our own loop knows what it costs. Whose session --resume names is not known yet.
     if capped && !is_own_agent_loop_run(args) && args.resume.is_none() {
         checks.print_above_progress("checkrein: caps.cost_usd is not applied here: nobody tells what this agent costs while it works");
@@ -78,7 +78,7 @@ pub(crate) fn run_run_command(args: &RunArgs) -> Result<ExitCode, CommandError> 
             &explanations::transition_text(ending),
         ));
         if let Some(told) = &outcome.model {
-            autopilot::print_goal_criteria(&told.criteria);
+            autopilot::print_goal_criterion_results(&told.criteria);
         }
     }
     let large = located.place.files_too_large_to_read();
@@ -111,7 +111,7 @@ fn dispatch_run_command(
     // --resume alone does not say whose session it is. The model's plan looks first, and is
     // `None` for sessions of others.
     if (is_own_agent_loop_run(args) || args.resume.is_some())
-        && let Some(plan) = model::ModelRunPlan::plan_from_run_args(args, located)?
+        && let Some(plan) = model::ModelAgentLoopPlan::plan_from_run_args(args, located)?
     {
         model::drive_model_agent_loop(located, &plan, checks)
     } else if args.agent.is_some() || args.resume.is_some() {

@@ -34,7 +34,7 @@ const MAX_INSTRUCTION_FILE: u64 = 1 << 20;
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Which model to ask, and for what.
-pub(super) struct ModelRunPlan {
+pub(super) struct ModelAgentLoopPlan {
     model: RemoteModel,
     name: String,
     task: Option<String>,
@@ -54,7 +54,7 @@ pub(crate) struct ModelRunDetails {
     pub(crate) criteria: Vec<GoalCriterionResult>,
 }
 
-impl ModelRunPlan {
+impl ModelAgentLoopPlan {
     /// Returns `None` if the session to be resumed does not belong to our own loop.
     pub(super) fn plan_from_run_args(
         args: &RunArgs,
@@ -169,7 +169,7 @@ fn open_ready_model_client(
 /// Drives the loop to its end.
 pub(super) fn drive_model_agent_loop(
     located: &ProjectLocation,
-    plan: &ModelRunPlan,
+    plan: &ModelAgentLoopPlan,
     checks: &Arc<RunningChecksView>,
 ) -> Result<RunCommandResult, CommandError> {
     let store = engine::open_store(&located.place)?;
@@ -236,7 +236,7 @@ pub(super) fn drive_model_agent_loop(
 
 fn run_agent_loop(
     located: &ProjectLocation,
-    plan: &ModelRunPlan,
+    plan: &ModelAgentLoopPlan,
     resume: Option<SessionId>,
     engine: Engine,
     checks: &Arc<RunningChecksView>,

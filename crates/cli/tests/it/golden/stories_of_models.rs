@@ -4,7 +4,7 @@
 use checkrein_scripted::coder::{
     PROVIDER_ENTRIES, ScriptedCoderConversation, nth_or_last_scripted_turn,
 };
-use checkrein_scripted::reviewer::{self, number_verdict_must_repeat, request_prompt_text};
+use checkrein_scripted::reviewer::{self, request_number_in_prompt, request_prompt_text};
 use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn, ScriptedReviewer};
 use serde_json::{Value, json};
 
@@ -129,7 +129,7 @@ pub(super) fn standing_tasks() -> Told {
 
 fn veto(body: &Value, verdict: &str, confidence: f64, args: Option<&str>) -> String {
     let said = json!({
-        "ref": number_verdict_must_repeat(body), "verdict": verdict, "confidence": confidence,
+        "ref": request_number_in_prompt(body), "verdict": verdict, "confidence": confidence,
         "reason": "the goal says draft only", "new_args": args,
     });
     said.to_string()
@@ -177,7 +177,7 @@ pub(super) fn progress() -> Told {
         world("[progress]\nenabled = true\nmodel = \"ollama/p\"\nwindow = 2\nmax_calls = 5\n");
     let model = ScriptedReviewer::start_scripted_model_server(|body, before| {
         let rated = |score: f64, suggestion: Option<&str>| {
-            json!({ "ref": number_verdict_must_repeat(body), "score": score, "summary": "it reads", "suggested_action": suggestion }).to_string()
+            json!({ "ref": request_number_in_prompt(body), "score": score, "summary": "it reads", "suggested_action": suggestion }).to_string()
         };
         Ok(match before {
             0 | 1 => rated(0.1, Some("run the tests")),

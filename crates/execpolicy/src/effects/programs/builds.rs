@@ -219,7 +219,7 @@ fn build_system_call_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>
     if is_publish_command(name, call) {
         out.push(CommandEffect::Kind(EffectKind::Publishes));
     }
-    add_scripts_in_runner_arguments(name, call, out);
+    add_commands_in_runner_arguments(name, call, out);
 }
 
 /// Whether a `make` call carries code in its words: `SHELL=...`, `--eval`, `NAME!=COMMAND`.
@@ -315,7 +315,7 @@ fn is_publish_command(name: &str, call: &ParsedArgs<'_>) -> bool {
 }
 
 /// Adds the words that a runner hands to a shell.
-fn add_scripts_in_runner_arguments(
+fn add_commands_in_runner_arguments(
     name: &str,
     call: &ParsedArgs<'_>,
     out: &mut Vec<CommandEffect>,

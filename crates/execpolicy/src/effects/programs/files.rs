@@ -640,7 +640,7 @@ fn find_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         match text {
             "-delete" => {
                 // Without a filter `-delete` removes the starting points themselves.
-                let all = find_result_path_patterns(&starts, &names, has_find_filter(words));
+                let all = path_patterns_of_find_command(&starts, &names, has_find_filter(words));
                 out.extend(
                     all.into_iter()
                         .map(|word| CommandEffect::File(FileAccess::Remove, word)),
@@ -672,17 +672,17 @@ fn find_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 /// Returns patterns for what is found below these folders, by these names if there are any.
-pub(super) fn find_result_path_patterns(
+pub(super) fn path_patterns_of_find_command(
     starts: &[CommandWord],
     names: &[CommandWord],
     chosen: bool,
 ) -> Vec<CommandWord> {
     let by_name = |start: &CommandWord| -> Vec<CommandWord> {
         match names {
-            [] => vec![find_braces_path_pattern(start, None, chosen)],
+            [] => vec![path_pattern_of_find_results(start, None, chosen)],
             names => names
                 .iter()
-                .map(|name| find_braces_path_pattern(start, Some(name), chosen))
+                .map(|name| path_pattern_of_find_results(start, Some(name), chosen))
                 .collect(),
         }
     };
@@ -691,7 +691,7 @@ pub(super) fn find_result_path_patterns(
 
 /// Returns the pattern that `{}` stands for. Without a filter (`chosen`) the folder itself is
 /// found.
-pub(super) fn find_braces_path_pattern(
+pub(super) fn path_pattern_of_find_results(
     start: &CommandWord,
     name: Option<&CommandWord>,
     chosen: bool,
@@ -778,7 +778,7 @@ pub(super) fn paths_found_by_fd(words: &[CommandWord]) -> Vec<CommandWord> {
         None | Some([]) => vec![CommandWord::new_literal_word("**/?*")],
         Some(folders) => folders
             .iter()
-            .map(|folder| find_braces_path_pattern(folder, None, chosen))
+            .map(|folder| path_pattern_of_find_results(folder, None, chosen))
             .collect(),
     }
 }

@@ -98,7 +98,7 @@ pub(crate) fn printed_file_names(words: &[CommandWord]) -> Option<Vec<CommandWor
         .filter(|word| !word.known_word_prefix().starts_with('-'))
         .collect();
     let below = |folders: &[&CommandWord]| -> Vec<CommandWord> {
-        let all = |folder: &&CommandWord| files::find_braces_path_pattern(folder, None, true);
+        let all = |folder: &&CommandWord| files::path_pattern_of_find_results(folder, None, true);
         match folders {
             [] => vec![CommandWord::new_literal_word("**/?*")],
             folders => folders.iter().map(all).collect(),
@@ -174,7 +174,7 @@ pub(crate) fn printed_file_names(words: &[CommandWord]) -> Option<Vec<CommandWor
 /// Returns what `{}` stands for in the commands of `find`.
 pub(crate) fn paths_found_by_find(words: &[CommandWord]) -> Vec<CommandWord> {
     let (starts, names) = files::starts_and_names_of_find(words);
-    let mut found = files::find_result_path_patterns(&starts, &names, true);
+    let mut found = files::path_patterns_of_find_command(&starts, &names, true);
     // Without a filter `find` also yields the starting points themselves.
     if !files::has_find_filter(words) {
         found.extend(starts);

@@ -136,7 +136,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     ProgramSpec::new(&[
         "sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "rbash", "fish",
     ])
-    .with_extra_effects_fn(shell_call_effects),
+    .with_extra_effects_fn(shell_interpreter_effects),
     ProgramSpec::new(&["source", "."]).with_extra_effects_fn(source_command_effects),
     ProgramSpec::new(&["python", "pypy", "ipython", "python3-dbg"])
         .with_extra_effects_fn(python_effects),
@@ -314,7 +314,7 @@ fn command_wrapper_own_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffec
 }
 
 /// Judges a shell call: a script file, or standard input. The grammar reads the text of `-c`.
-fn shell_call_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn shell_interpreter_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let mut at = 1;
     while let Some(word) = word_at(call, at) {
         let text = word.text.as_str();

@@ -35,7 +35,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ],
         &[EffectKind::Privilege],
     )
-    .with_extra_effects_fn(no_effects_of_sudo),
+    .with_extra_effects_fn(add_nothing_for_any_sudo_call),
     ProgramSpec::program_with_fixed_effects(
         &[
             "passwd",
@@ -365,7 +365,7 @@ fn display_settings_tool_effects(_: &ParsedArgs<'_>, out: &mut Vec<CommandEffect
 
 /// Adds nothing. Its presence keeps `sudo --help` from being taken for a harmless call, because a
 /// row with a handler gets no such exemption.
-fn no_effects_of_sudo(_: &ParsedArgs<'_>, _: &mut Vec<CommandEffect>) {}
+fn add_nothing_for_any_sudo_call(_: &ParsedArgs<'_>, _: &mut Vec<CommandEffect>) {}
 
 /// Adds that the machine goes down, unless the call only prints or cancels something.
 fn shutdown_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {

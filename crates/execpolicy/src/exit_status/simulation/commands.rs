@@ -196,7 +196,7 @@ impl ScriptSimulation<'_> {
                 let found = self.evaluate_test_command(words, &state);
                 let states = self.shell_states_after_condition(found, state.clone());
                 let ends = self.apply_errexit_and_err_trap(states, heeds);
-                return self.add_failure_in_non_bash_shell(
+                return self.add_failing_end_if_not_bash(
                     ends,
                     uses_bash_only_equality(words),
                     state,
@@ -209,7 +209,7 @@ impl ScriptSimulation<'_> {
                     .filter_map(ShellValue::shell_text_if_known)
                     .collect();
                 let ends = self.simulate_arithmetic(&text.join(" "), state.clone(), heeds);
-                return self.add_failure_in_non_bash_shell(ends, true, state, heeds);
+                return self.add_failing_end_if_not_bash(ends, true, state, heeds);
             }
             // It is not known what is read, nor whether anything is.
             "read" | "mapfile" | "readarray" | "getopts" => {

@@ -100,7 +100,7 @@ impl ScriptSimulation<'_> {
             } => {
                 let before = state.clone();
                 let ends = self.simulate_assignments(assignments, *declares, state, heeds);
-                self.add_failure_in_non_bash_shell(ends, *in_bash, before, heeds)
+                self.add_failing_end_if_not_bash(ends, *in_bash, before, heeds)
             }
             ScriptNode::Sequence(parts) => {
                 let mut ends = normal_control_flow_end(state);
@@ -188,11 +188,11 @@ impl ScriptSimulation<'_> {
                 let found = self.evaluate_test_command(words, &state);
                 let states = self.shell_states_after_condition(found, state.clone());
                 let ends = self.apply_errexit_and_err_trap(states, heeds);
-                self.add_failure_in_non_bash_shell(ends, *in_bash, state, heeds)
+                self.add_failing_end_if_not_bash(ends, *in_bash, state, heeds)
             }
             ScriptNode::Arithmetic(text) => {
                 let ends = self.simulate_arithmetic(text, state.clone(), heeds);
-                self.add_failure_in_non_bash_shell(ends, true, state, heeds)
+                self.add_failing_end_if_not_bash(ends, true, state, heeds)
             }
             // A definition runs nothing.
             ScriptNode::Function => {
@@ -206,7 +206,7 @@ impl ScriptSimulation<'_> {
     }
 
     /// Adds a failing end for what only bash knows: it is an error to other shells.
-    pub(super) fn add_failure_in_non_bash_shell(
+    pub(super) fn add_failing_end_if_not_bash(
         &mut self,
         ends: ControlFlowEndsWithStates,
         in_bash: bool,

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn test_output_needs_clean_exit() {
+    fn unclean_exit_discards_output() {
         let long = Duration::from_secs(60);
         assert_eq!(
             run_limited_script("echo a; echo b >&2; echo c", long),

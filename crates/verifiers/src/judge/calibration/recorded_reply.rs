@@ -43,7 +43,7 @@ impl RecordedCalibrationReply {
         let mut map = require_json_object(value)?;
         // The raw text is preferred: it is parsed by today's rules and under the limit that is
         // asked about.
-        if let Some(text) = take_judge_reply_text_and_ref(&mut map)? {
+        if let Some(text) = take_reply_text_and_request_number(&mut map)? {
             return Ok(Self::Text(text));
         }
         let passes = match map.get("verdict").and_then(Value::as_str) {
@@ -82,7 +82,7 @@ impl RecordedCalibrationReply {
 impl RecordedPairChoice {
     pub(super) fn parse_recorded_choice(value: Value, first: AnswerSide) -> Result<Self, String> {
         let mut map = require_json_object(value)?;
-        if let Some(text) = take_judge_reply_text_and_ref(&mut map)? {
+        if let Some(text) = take_reply_text_and_request_number(&mut map)? {
             return Ok(Self::Text(text, first));
         }
         match map.get("better").and_then(Value::as_str) {
@@ -119,7 +119,7 @@ fn require_json_object(value: Value) -> Result<Map<String, Value>, String> {
 }
 
 /// `{"text": ..., "ref": N}`
-fn take_judge_reply_text_and_ref(
+fn take_reply_text_and_request_number(
     map: &mut Map<String, Value>,
 ) -> Result<Option<RawJudgeReply>, String> {
     let text = match map.remove("text") {

@@ -20,8 +20,8 @@ use super::label_file::{LabelledAnswer, LabelledAnswerSet, LabelledPair};
 use super::recorded_reply::{RawJudgeReply, RecordedCalibrationReply, RecordedPairChoice};
 use super::reply_record::{RecordedReplies, model_and_request_digest};
 use super::statistics::{AnswerSide, NoJudgeVerdictReason};
-use crate::judge::verdict_request::{self, JudgeRequestAnswerOrder};
-use crate::judge::{AgentRulesFile, JudgeDefinition, add_judge_usage, choose_judge_model};
+use crate::judge::verdict_request::{self, RequestOrAnswerFirst};
+use crate::judge::{AgentInstructionsFile, JudgeDefinition, add_judge_usage, choose_judge_model};
 
 /// Questions asked at once: as many as providers allow a new account.
 const AT_ONCE: usize = 4;
@@ -188,7 +188,7 @@ impl SharedCalibrationContext<'_> {
         if let Some(text) = &item.rules {
             let name = RULES_NAME.to_owned();
             let text = text.clone();
-            judge.rules = vec![AgentRulesFile { name, text }];
+            judge.rules = vec![AgentInstructionsFile { name, text }];
         }
         let name = choose_judge_model(&judge, &item.case.agent).0;
         let ask = |order| {
@@ -196,7 +196,7 @@ impl SharedCalibrationContext<'_> {
                 |quotes| verdict_request::verdict_request(&judge, &item.case, quotes, order);
             self.fetch_judge_reply(&name, &item.id, &request)
         };
-        let Some(first) = ask(JudgeRequestAnswerOrder::RequestFirst)? else {
+        let Some(first) = ask(RequestOrAnswerFirst::RequestFirst)? else {
             return Ok(RecordedCalibrationReply::NoVerdict(
                 NoJudgeVerdictReason::Unanswered,
             ));
@@ -210,7 +210,7 @@ impl SharedCalibrationContext<'_> {
             ));
         };
         if judge.is_near_min_score(&said) {
-            let Some(second) = ask(JudgeRequestAnswerOrder::AnswerFirst)? else {
+            let Some(second) = ask(RequestOrAnswerFirst::AnswerFirst)? else {
                 return Ok(RecordedCalibrationReply::NoVerdict(
                     NoJudgeVerdictReason::Unanswered,
                 ));
@@ -258,8 +258,10 @@ impl SharedCalibrationContext<'_> {
         request: &dyn Fn(QuotedPromptBlocks) -> ModelRequest,
     ) -> Result<Option<RawJudgeReply>, CalibrationError> {
         // The quote number is random, so the digest is taken over a request with a constant one.
-        let question =
-            model_and_request_digest(name, &request(QuotedPromptBlocks::from_request_number(0)));
+        let question = model_and_request_digest(
+            name,
+            &request(QuotedPromptBlocks::quoted_blocks_with_number(0)),
+        );
         if let Some(known) = self.asking.record.recorded_judge_reply(&question) {
             let mut state = self.lock_calibration_state();
             state.asked.from_record += 1;
