@@ -159,7 +159,7 @@ pub struct DeliveryOutcome {
 
 impl DeliveryOutcome {
     /// How the task ended, if this answer ended it.
-    pub fn task_ending_transition(&self) -> Option<Transition> {
+    pub fn task_transition(&self) -> Option<Transition> {
         match &self.decision {
             Decision::Stop(StopDecision::Accept { transition }) => transition.clone(),
             Decision::Stop(StopDecision::Halt { transition }) => Some(transition.clone()),

@@ -735,7 +735,7 @@ fn automatic_message(text: String) -> AgentLoopJournalEntry {
 
 fn ending_transition(decided: &DeliveryOutcome) -> Transition {
     let without = || Transition::new(Reason::Error, "checkrein");
-    decided.task_ending_transition().unwrap_or_else(without)
+    decided.task_transition().unwrap_or_else(without)
 }
 
 /// Builds a call as the gates see it. Calls of unknown tools and calls whose arguments are no JSON

@@ -324,7 +324,7 @@ fn serve_session_jobs(session: &Session<'_>, jobs: &Receiver<SessionJob>, stop: 
             Err(RecvTimeoutError::Timeout) => {
                 let ended = session
                     .submit_agent_event(Input::TimePassed)
-                    .map(|said| said.task_ending_transition());
+                    .map(|said| said.task_transition());
                 if let Ok(Some(transition)) = ended {
                     stop.end_run_early(AgentLoopEarlyEnd::Ended(transition));
                     alarm = None;

@@ -508,10 +508,7 @@ fn a_stop_that_a_layer_refuses_is_sent_back_before_any_check_runs() {
     assert!(text.contains("full: stop 1: say it in full"), "{text}");
     assert!(!root.path().join("ran").exists());
     let (_, said) = session.stop("Done in full.").unwrap();
-    assert_eq!(
-        said.task_ending_transition().unwrap().reason,
-        Reason::TaskComplete
-    );
+    assert_eq!(said.task_transition().unwrap().reason, Reason::TaskComplete);
     assert!(root.path().join("ran").exists());
 
     // Never content: as often as any failure, and no oftener.
@@ -519,8 +516,8 @@ fn a_stop_that_a_layer_refuses_is_sent_back_before_any_check_runs() {
     let mut sent_back = 0;
     let ended = (0..10).find_map(|_| {
         let (_, said) = session.stop("Done.").unwrap();
-        sent_back += u32::from(said.task_ending_transition().is_none());
-        said.task_ending_transition()
+        sent_back += u32::from(said.task_transition().is_none());
+        said.task_transition()
     });
     assert_eq!(sent_back, 7, "each time it is told another stop");
     assert_eq!(ended.unwrap().reason, Reason::GaveUp);

@@ -761,7 +761,7 @@ fn accept_stop_while_off(
     let recorded = runtime_for_hook_event(args, located, knock, desk, MAX_BUSY_WAIT, patience)
         .and_then(|(runtime, _)| runtime.deliver_event(delivery, patience, &|_| {}));
     let said = match &recorded {
-        Ok(decided) => match (decided.task_ending_transition(), &decided.state.task) {
+        Ok(decided) => match (decided.task_transition(), &decided.state.task) {
             (Some(transition), Some(task)) => explanations::task_ending_line(
                 &transition,
                 &decided.why,
@@ -792,7 +792,7 @@ fn render_hook_reply(
     decided: DeliveryOutcome,
 ) -> HookReply {
     let ending = decided
-        .task_ending_transition()
+        .task_transition()
         .filter(|_| decided.decision != Decision::Noted)
         .and_then(|transition| {
             let task = decided
@@ -862,7 +862,7 @@ fn task_ending_notices(located: &ProjectLocation, decided: &DeliveryOutcome) -> 
         let held = matches!(located.config_held_despite_edit(), Ok(Some(_)));
         said.push(explanations::edited_guarded_files_line(edited, held));
     }
-    let ending = decided.task_ending_transition();
+    let ending = decided.task_transition();
     let is_no_change = ending.is_some_and(|ending| ending.detail.as_deref() == Some("no_change"));
     if !decided.large_files.is_empty() && !is_no_change {
         said.push(explanations::large_files_text(&decided.large_files));

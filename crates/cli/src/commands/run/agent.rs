@@ -665,7 +665,7 @@ impl<'a> ActiveAgentRun<'a> {
         });
         let decided = self.session_of_agent_run()?.submit_agent_event(failed)?;
         Ok(decided
-            .task_ending_transition()
+            .task_transition()
             .unwrap_or_else(|| Transition::new(Reason::Error, "agent")))
     }
 
@@ -751,7 +751,7 @@ impl RunEndedOrSentBack {
             }
             _ => RunEndedOrSentBack::Ended(
                 decided
-                    .task_ending_transition()
+                    .task_transition()
                     .unwrap_or_else(|| Transition::new(Reason::Error, "checkrein")),
             ),
         }

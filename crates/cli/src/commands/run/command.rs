@@ -146,7 +146,7 @@ pub(crate) fn drive_wrapped_command(
             // Every other decision ends the run. One without a transition is an error of ours.
             _ => {
                 break decided
-                    .task_ending_transition()
+                    .task_transition()
                     .unwrap_or_else(|| Transition::new(Reason::Error, "checkrein"));
             }
         }
