@@ -5,11 +5,11 @@
 use checkrein_core::decision::ToolDecision;
 use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::ids::ScopeId;
-use checkrein_core::input::Input;
+use checkrein_core::input::{Input, ToolOutcomeFacts};
 use checkrein_core::tool_action::ToolAction;
 use serde_json::{Map, Value};
 
-use crate::tool_call::{AgentToolCall, tool_outcome_digest};
+use crate::tool_call::{AgentToolCall, ReportedOutcome};
 use crate::wording::{refusal_until_call_approved, refusal_with_rewritten_call};
 
 /// The agent's name of such sessions. The protocol does not say which agent is behind the client.
@@ -115,33 +115,29 @@ impl McpToolCall {
         match answer {
             Ok(result) => {
                 let failed = result.get("isError").and_then(Value::as_bool);
-                self.tool_call_outcome_event(
-                    tool_outcome_digest(&mcp_result_without_meta(result)),
+                self.tool_call_outcome_event(ReportedOutcome::from_result(
+                    &mcp_result_without_meta(result),
                     failed.unwrap_or(false),
-                )
+                ))
             }
-            Err(error) => self.tool_call_outcome_event(tool_outcome_digest(error), true),
+            Err(error) => self.tool_call_outcome_event(ReportedOutcome::from_result(error, true)),
         }
     }
 
     /// Returns the event that the call failed, for this reason.
     pub fn failed_mcp_call_event(&self, why: &str) -> McpInputAndToolAction {
-        self.tool_call_outcome_event(
-            Digest::hash_bytes(why.as_bytes()).to_eight_byte_digest(),
-            true,
-        )
+        self.tool_call_outcome_event(ReportedOutcome {
+            digest: Digest::hash_bytes(why.as_bytes()).to_eight_byte_digest(),
+            failed: true,
+            facts: ToolOutcomeFacts::default(),
+        })
     }
 
-    fn tool_call_outcome_event(
-        &self,
-        outcome: EightByteDigest,
-        error: bool,
-    ) -> McpInputAndToolAction {
+    fn tool_call_outcome_event(&self, outcome: ReportedOutcome) -> McpInputAndToolAction {
         McpInputAndToolAction {
             key: Some(format!("tools/call result:{}", self.id)),
             ..McpInputAndToolAction::wrap_input_without_tool_action(
-                self.as_agent_tool_call()
-                    .into_tool_returned_input(outcome, error),
+                self.as_agent_tool_call().into_tool_returned_input(outcome),
             )
         }
     }

@@ -3,8 +3,11 @@
 
 use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::ids::ScopeId;
-use checkrein_core::input::{Input, ToolKind, ToolRequestFacts, ToolRequested, ToolReturned};
+use checkrein_core::input::{
+    Input, ToolKind, ToolOutcomeFacts, ToolRequestFacts, ToolRequested, ToolReturned,
+};
 use checkrein_core::tool_action::{ToolAction, classify_call};
+use checkrein_core::tool_outcome::tool_outcome_facts;
 use serde_json::Value;
 
 /// Returns the digest of a tool's name and canonical arguments.
@@ -32,6 +35,25 @@ pub(crate) fn tool_outcome_digest(result: &Value) -> EightByteDigest {
             Digest::hash_json(&Value::Object(map)).to_eight_byte_digest()
         }
         _ => Digest::hash_json(result).to_eight_byte_digest(),
+    }
+}
+
+/// What came back for a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ReportedOutcome {
+    pub(crate) digest: EightByteDigest,
+    pub(crate) failed: bool,
+    pub(crate) facts: ToolOutcomeFacts,
+}
+
+impl ReportedOutcome {
+    /// Returns the outcome of a call that gave this result.
+    pub(crate) fn from_result(result: &Value, failed: bool) -> Self {
+        Self {
+            digest: tool_outcome_digest(result),
+            failed,
+            facts: tool_outcome_facts(result, failed),
+        }
     }
 }
 
@@ -69,20 +91,22 @@ impl AgentToolCall<'_> {
             can_ask: false,
             may_act: action.call_may_have_unknown_effects(),
             reports_outcome: false,
+            waits: action.call_waits(),
             tokens: None,
         })
     }
 
     /// Returns the input for the call's result.
-    pub(crate) fn into_tool_returned_input(self, outcome: EightByteDigest, error: bool) -> Input {
+    pub(crate) fn into_tool_returned_input(self, outcome: ReportedOutcome) -> Input {
         Input::ToolReturned(ToolReturned {
             call: self.call_digest(),
             // A write that failed is not counted as one.
-            wrote: self.classify_tool_call_action().kind == ToolKind::Write && !error,
+            wrote: self.classify_tool_call_action().kind == ToolKind::Write && !outcome.failed,
             scope: self.scope,
             call_id: self.id,
-            outcome,
-            error,
+            outcome: outcome.digest,
+            error: outcome.failed,
+            facts: outcome.facts,
             tokens: None,
         })
     }

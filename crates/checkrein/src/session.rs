@@ -15,6 +15,7 @@ use checkrein_core::middleware::MiddlewareStage;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::SessionState;
 use checkrein_core::tool_action::{ToolAction, classify_call};
+use checkrein_core::tool_outcome::tool_outcome_facts;
 use checkrein_core::transition::Transition;
 use checkrein_runtime::{
     Deadline, DeliveryOutcome, EventDelivery, RewrittenToolResult, RuntimeError, ToolFactsBuilder,
@@ -183,6 +184,7 @@ impl<'a> Session<'a> {
             // evidence.
             may_act: call.kind == ToolKind::Other,
             reports_outcome: false,
+            waits: classify_call(&call.tool, &call.args).call_waits(),
             tokens: None,
         });
         let key = Some(format!("tool:{}", call.id));
@@ -245,6 +247,7 @@ impl<'a> Session<'a> {
             outcome: Digest::hash_json(result).to_eight_byte_digest(),
             error,
             wrote: call.kind == ToolKind::Write && !error,
+            facts: tool_outcome_facts(result, error),
             tokens: None,
         });
         // A request and its result are different events of the same call id, so their keys have

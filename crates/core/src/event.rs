@@ -271,6 +271,22 @@ pub struct LoopPatternDetected {
     pub key: EightByteDigest,
     /// The response.
     pub action: DetectorOrCapResponse,
+    /// Where the pattern stands on its ladder after this, if each pattern has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rung: Option<LadderRung>,
+}
+
+/// What was done about a pattern so far, since the last news in its scope.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LadderRung {
+    /// Nothing.
+    #[default]
+    Unsaid,
+    /// The agent was told.
+    Told,
+    /// A call was denied.
+    Denied,
 }
 
 /// See [`Event::DecisionMade`].

@@ -214,6 +214,9 @@ pub struct ToolRequested {
     /// Neither shell nor write, nor known to its adapter as a tool that only looks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_act: bool,
+    /// A command that sleeps or waits for something: repeating it is legitimate.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits: bool,
     /// The agent is known to tell what came of each call: one without an outcome is in flight.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reports_outcome: bool,
@@ -396,8 +399,39 @@ pub struct ToolReturned {
     pub error: bool,
     /// The tool writes files, and this call succeeded.
     pub wrote: bool,
+    /// What detectors of loops need to know of the outcome beside its digest. Older logs say nothing.
+    #[serde(default, skip_serializing_if = "ToolOutcomeFacts::is_default")]
+    pub facts: ToolOutcomeFacts,
     /// Token use since the last reading, if known.
     pub tokens: Option<TokenUsage>,
+}
+
+/// What detectors of loops need to know of an outcome beside its digest. What is not known is left
+/// at its default, and then no detector fires because of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolOutcomeFacts {
+    /// Digest of the outcome without what differs by time alone (times of day, durations, attempt
+    /// numbers, process ids, addresses). `None`: nothing of that kind is in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<EightByteDigest>,
+    /// Of a failure: digest of the outcome without the names and paths in it, either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<EightByteDigest>,
+    /// What was asked about is still running.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub running: bool,
+    /// There is no tool of that name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unknown_tool: bool,
+    /// There is no text in it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub empty: bool,
+}
+
+impl ToolOutcomeFacts {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// See [`Input::StopRequested`].

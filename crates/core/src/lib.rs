@@ -27,5 +27,6 @@ pub mod policy;
 pub mod state;
 pub mod step;
 pub mod tool_action;
+pub mod tool_outcome;
 pub mod tool_request;
 pub mod transition;

@@ -192,12 +192,54 @@ pub enum TokenLimitOrTarget {
 }
 
 /// `[loops]`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopPolicy {
     /// Detectors that are asked, in the order of `detectors::ALL`.
     pub detectors: Vec<DetectorName>,
     /// The literal circuit breaker of the seed: any 30 calls of a task, with progress or not.
     pub literal_breaker: bool,
+    /// What follows from findings. Older seals have the first.
+    #[serde(default, skip_serializing_if = "LoopLadder::is_default")]
+    pub ladder: LoopLadder,
+    /// Thresholds that differ from the detectors' own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<DetectorThresholds>,
+    /// Calls that detectors look back at, at most `CALL_WINDOW_LEN`, which is also what holds if it
+    /// is not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<u32>,
+}
+
+/// What follows from what detectors find.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoopLadder {
+    /// A warning is said once per multiple of ten. A critical denies the call, and the second
+    /// critical of the task ends it, whatever the two were about.
+    #[default]
+    TwoCriticals,
+    /// Each pattern has a ladder of its own: a word, a denial, the end. News takes all patterns back to
+    /// the beginning. Only unchanged outcomes count as repeats.
+    PerPattern,
+}
+
+impl LoopLadder {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The thresholds of one detector, in its own unit: calls, or laps of a cycle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DetectorThresholds {
+    /// Which detector.
+    pub detector: DetectorName,
+    /// From which count on it warns; `None`: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<u32>,
+    /// From which count on the call must not run; `None`: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub critical: Option<u32>,
 }
 
 /// What to answer when nobody can judge.

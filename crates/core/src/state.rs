@@ -16,12 +16,12 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::{Digest, EightByteDigest};
-use crate::event::{CapKind, TaskOrigin};
+use crate::event::{CapKind, LadderRung, TaskOrigin};
 use crate::evidence::{EvidenceSummary, InconclusiveCause, Retryability, Verdict};
 use crate::ids::{AgentName, EventSeq, ScopeId, TaskId, UnixMillis, VerifierName};
 use crate::input::{
     ActReach, JudgeTrigger, JudgeTriggerFact, NewestActNumbers, NewestCheckRun, StampedInput,
-    ToolReturned, TreeDigests, TreeReadError,
+    ToolKind, ToolRequested, ToolReturned, TreeDigests, TreeReadError,
 };
 use crate::transition::Transition;
 
@@ -45,6 +45,9 @@ const MAX_SEEN: usize = 172;
 const MAX_KEPT: usize = 32;
 /// Bytes of names of edited files remembered per task. The log holds all of them.
 const MAX_EDITED: usize = 112;
+/// Patterns of one scope that are remembered on the ladder. One that is forgotten begins with a word
+/// again.
+const MAX_PATTERNS: usize = 7;
 /// Told findings remembered per verifier.
 const MAX_TOLD: usize = 56;
 
@@ -251,11 +254,25 @@ pub struct ScopeState {
     pub criticals: u32,
     /// The one call over its cap was answered.
     pub grace: bool,
+    /// What was done about the patterns that detectors found, the newest last.
+    pub ladder: Vec<PatternOnLadder>,
     /// Stops at which a judge sent it back.
     #[serde(rename = "sent_back")]
     pub judge_refusals: u32,
     /// The stop being judged.
     pub pending: Option<PendingStop>,
+}
+
+/// What was done about one pattern that a detector found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PatternOnLadder {
+    /// Four bytes of the digest of detector and pattern.
+    pub key: [u8; 4],
+    /// What was done since the last news of the scope.
+    pub rung: LadderRung,
+    /// How often the pattern had been seen when the agent was last told of it, before or after the
+    /// last news; 0 if it never was.
+    pub told_count: u8,
 }
 
 /// One tool call as detectors see it.
@@ -264,59 +281,107 @@ pub struct ScopeState {
 pub struct RecentCall {
     /// Tool and canonical arguments.
     pub call: EightByteDigest,
-    /// The agent's id of the call, hashed; dropped with its outcome.
-    pub id: Option<EightByteDigest>,
-    /// Digest of what came back; `None` if nothing has.
-    pub outcome: Option<EightByteDigest>,
+    /// The agent's id of the call, as four bytes of its digest; dropped with its outcome.
+    pub id: Option<u32>,
+    /// Four bytes of the digest of what came back; `None` if nothing has.
+    pub outcome: Option<u32>,
+    /// Two bytes of the digest of the tool's name.
+    pub tool: u16,
+    /// Three bytes of the digest of what came back without what differs by time alone, and without
+    /// names if it failed; 0 if nothing has come back.
+    pub answer_kind: u32,
     /// It is a poll: repeating it is legitimate while the answer changes.
     pub poll: bool,
+    /// It is a command that sleeps or waits.
+    pub waits: bool,
+    /// It runs a command.
+    pub shell: bool,
     /// It writes files, unless it fails.
     pub write: bool,
     /// How far it may reach, if it is an act.
     pub reach: Option<ActReach>,
     /// Its (call, outcome) pair was new in the task, or it wrote.
     pub progress: bool,
+    /// It succeeded, and its (call, outcome) pair was new in the task.
+    pub news: bool,
+    /// It failed.
+    pub failed: bool,
+    /// What it asked about is still running.
+    pub running: bool,
+    /// There is no tool of that name.
+    pub unknown_tool: bool,
+    /// Nothing was said.
+    pub empty: bool,
 }
 
-/// The compact form of a call in the state cache, which holds hundreds of them.
+/// The compact form of a call in the state cache, which holds hundreds of them: 19 bytes. Digests are
+/// cut to what tells the entries of one window apart.
 #[derive(Serialize, Deserialize)]
-struct PackedRecentCall(
-    EightByteDigest,
-    Option<EightByteDigest>,
-    Option<EightByteDigest>,
-    u8,
-);
+struct PackedRecentCall {
+    call: EightByteDigest,
+    /// Its outcome or, as long as there is none, its id.
+    answer: [u8; 4],
+    tool: [u8; 2],
+    answer_kind: [u8; 3],
+    marks: [u8; 2],
+}
 
 impl From<RecentCall> for PackedRecentCall {
     fn from(call: RecentCall) -> Self {
-        // Three flags in the low bits and the reach in the two above them. State caches are read
-        // back with these positions.
-        let marks = [call.poll, call.write, call.progress];
-        let marks = marks
-            .iter()
-            .rev()
-            .fold(0, |marks, mark| marks << 1 | u8::from(*mark));
         let reach = match call.reach {
             None => 0,
             Some(ActReach::Elsewhere) => 1,
             Some(ActReach::Outside) => 2,
             Some(ActReach::Unknown) => 3,
         };
-        let marks = marks | reach << 3;
-        Self(call.call, call.id, call.outcome, marks)
+        // A call's id is needed only until it has an outcome.
+        let (answer, is_open, has_id) = match (call.outcome, call.id) {
+            (Some(outcome), _) => (outcome, false, false),
+            (None, id) => (id.unwrap_or_default(), true, id.is_some()),
+        };
+        // Above the two bits of the reach, in an order that state caches are read back with.
+        let marks = call
+            .flags()
+            .into_iter()
+            .chain([is_open, has_id])
+            .rev()
+            .fold(0_u16, |marks, mark| marks << 1 | u16::from(mark));
+        Self {
+            call: call.call,
+            answer: answer.to_le_bytes(),
+            tool: call.tool.to_le_bytes(),
+            answer_kind: {
+                let [one, two, three, _] = call.answer_kind.to_le_bytes();
+                [one, two, three]
+            },
+            marks: (marks << 2 | reach).to_le_bytes(),
+        }
     }
 }
 
 impl From<PackedRecentCall> for RecentCall {
-    fn from(PackedRecentCall(call, id, outcome, marks): PackedRecentCall) -> Self {
+    fn from(packed: PackedRecentCall) -> Self {
+        let marks = u16::from_le_bytes(packed.marks);
+        let flag = |at: u16| marks >> (at + 2) & 1 != 0;
+        let answer = u32::from_le_bytes(packed.answer);
+        let (is_open, has_id) = (flag(10), flag(11));
         Self {
-            call,
-            id,
-            outcome,
-            poll: marks & 1 != 0,
-            write: marks & 2 != 0,
-            progress: marks & 4 != 0,
-            reach: match marks >> 3 & 3 {
+            call: packed.call,
+            id: has_id.then_some(answer),
+            outcome: (!is_open).then_some(answer),
+            tool: u16::from_le_bytes(packed.tool),
+            answer_kind: three_byte_number(packed.answer_kind),
+            poll: flag(0),
+            waits: flag(1),
+            shell: flag(2),
+            write: flag(3),
+            progress: flag(4),
+            news: flag(5),
+            failed: flag(6),
+            running: flag(7),
+            unknown_tool: flag(8),
+            empty: flag(9),
+            reach: match marks & 3 {
                 0 => None,
                 1 => Some(ActReach::Elsewhere),
                 2 => Some(ActReach::Outside),
@@ -452,12 +517,42 @@ impl VerifierVerdictInTask {
 }
 
 impl ScopeState {
+    /// What was done about this pattern.
+    pub(crate) fn pattern_on_ladder(&self, key: EightByteDigest) -> PatternOnLadder {
+        let key = four_bytes(key).to_le_bytes();
+        let known = self.ladder.iter().find(|pattern| pattern.key == key);
+        known.copied().unwrap_or(PatternOnLadder {
+            key,
+            rung: LadderRung::Unsaid,
+            told_count: 0,
+        })
+    }
+
+    /// Records what was done about a pattern that was seen `count` times.
+    fn climb_ladder(&mut self, key: EightByteDigest, rung: LadderRung, count: u32) {
+        let mut pattern = self.pattern_on_ladder(key);
+        if rung == LadderRung::Told && pattern.rung == LadderRung::Unsaid {
+            pattern.told_count = u8::try_from(count).unwrap_or(u8::MAX);
+        }
+        pattern.rung = rung;
+        // The pattern found last is the last to be forgotten.
+        self.ladder.retain(|known| known.key != pattern.key);
+        if self.ladder.len() >= MAX_PATTERNS {
+            self.ladder.remove(0);
+        }
+        self.ladder.push(pattern);
+    }
+
+    /// Takes all patterns back to the beginning: something new has come of the work.
+    fn reset_ladder(&mut self) {
+        for pattern in &mut self.ladder {
+            pattern.rung = LadderRung::Unsaid;
+        }
+    }
+
     /// Returns the window index of the open call that this result belongs to.
     fn find_open_call(&self, returned: &ToolReturned) -> Option<usize> {
-        let id = returned
-            .call_id
-            .as_ref()
-            .map(|id| Digest::hash_bytes(id.as_bytes()).to_eight_byte_digest());
+        let id = returned.call_id.as_deref().map(call_id_digest);
         self.window.iter().rposition(|call| {
             let same = match (call.id, id) {
                 (Some(asked), Some(came)) => asked == came,
@@ -480,6 +575,7 @@ impl ScopeState {
             halted: false,
             criticals: 0,
             grace: false,
+            ladder: Vec::new(),
             judge_refusals: 0,
             pending: None,
         }
@@ -487,12 +583,92 @@ impl ScopeState {
 }
 
 impl RecentCall {
-    /// Records the outcome of the call and whether it was progress.
-    fn set_call_outcome(&mut self, outcome: EightByteDigest, progress: bool) {
+    /// A request that has not come back.
+    pub(crate) fn from_tool_request(request: &ToolRequested) -> Self {
+        Self {
+            call: request.call,
+            id: request.call_id.as_deref().map(call_id_digest),
+            outcome: None,
+            tool: tool_digest(&request.tool),
+            answer_kind: 0,
+            poll: request.kind == ToolKind::Poll,
+            waits: request.waits,
+            shell: request.kind == ToolKind::Shell,
+            write: request.kind == ToolKind::Write,
+            reach: request.facts.reach,
+            progress: false,
+            news: false,
+            failed: false,
+            running: false,
+            unknown_tool: false,
+            empty: false,
+        }
+    }
+
+    /// Records what came back and whether that pair of call and outcome is new in the task.
+    fn record_tool_outcome(&mut self, returned: &ToolReturned, is_new: bool, wrote: bool) {
+        let facts = returned.facts;
+        self.record_outcome_digest(returned.outcome, is_new || wrote);
+        let kind = match returned.error {
+            true => facts.family,
+            false => facts.steady,
+        };
+        self.answer_kind = three_bytes(kind.unwrap_or(returned.outcome));
+        // An error that was never seen before is no news: it leads nowhere by itself.
+        self.news = is_new && !returned.error;
+        self.failed = returned.error;
+        self.running = facts.running;
+        self.unknown_tool = facts.unknown_tool;
+        self.empty = facts.empty;
+    }
+
+    /// Records the outcome of a call that did not run.
+    fn record_outcome_digest(&mut self, outcome: EightByteDigest, progress: bool) {
         self.id = None;
-        self.outcome = Some(outcome);
+        self.outcome = Some(four_bytes(outcome));
+        self.answer_kind = three_bytes(outcome);
         self.progress = progress;
     }
+
+    /// Its flags, in the order of the state cache.
+    fn flags(self) -> [bool; 10] {
+        [
+            self.poll,
+            self.waits,
+            self.shell,
+            self.write,
+            self.progress,
+            self.news,
+            self.failed,
+            self.running,
+            self.unknown_tool,
+            self.empty,
+        ]
+    }
+}
+
+/// Returns the digest by which calls of one tool are told from those of another in one window.
+fn tool_digest(tool: &str) -> u16 {
+    let [one, two, ..] = *Digest::hash_bytes(tool.as_bytes()).as_bytes();
+    u16::from_le_bytes([one, two])
+}
+
+fn call_id_digest(id: &str) -> u32 {
+    four_bytes(Digest::hash_bytes(id.as_bytes()).to_eight_byte_digest())
+}
+
+fn three_bytes(digest: EightByteDigest) -> u32 {
+    let [one, two, three, ..] = digest.0.to_le_bytes();
+    three_byte_number([one, two, three])
+}
+
+fn three_byte_number([one, two, three]: [u8; 3]) -> u32 {
+    u32::from_le_bytes([one, two, three, 0])
+}
+
+fn four_bytes(digest: EightByteDigest) -> u32 {
+    let [one, two, three, four, ..] = digest.0.to_le_bytes();
+    u32::from_le_bytes([one, two, three, four])
 }
 
 impl SessionState {

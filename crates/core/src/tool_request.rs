@@ -3,18 +3,24 @@
 
 use crate::approval::{self, ApprovalHandling};
 use crate::decision::ToolDecision;
-use crate::detectors::{self, CallWindow, DetectorContext, LoopPatternMatch};
-use crate::event::{CapKind, DetectorOrCapResponse, Event, LoopPatternDetected, LoopSeverity};
+use crate::detectors::{self, CallWindow, DetectorContext, LoopDetector, LoopPatternMatch};
+use crate::digest::{Digest, EightByteDigest};
+use crate::event::{
+    CapKind, DetectorOrCapResponse, Event, LadderRung, LoopPatternDetected, LoopSeverity,
+};
 use crate::explain::{DecisionExplanation, DecisionFactor};
 use crate::ids::{DetectorName, EventSeq, ScopeId, UnixMillis};
 use crate::input::{
     ApprovalStatusFact, ModelVetoVerdict, PersonAnswer, RuleDecision, ToolRequested,
 };
 use crate::middleware::{self, MiddlewareAnswer, MiddlewareAnswerFact};
-use crate::policy::Policy;
+use crate::policy::{LoopLadder, Policy};
 use crate::step::StepBuilder;
 use crate::transition::{Reason, Transition};
-use crate::{budget, state::Task};
+use crate::{
+    budget,
+    state::{ScopeState, Task},
+};
 
 /// The fixed reply to every call of a halted task.
 pub const HALTED_MESSAGE: &str = "checkrein has ended this task; no further tool call runs. Say what is done and what is not, then stop";
@@ -45,7 +51,7 @@ pub(crate) fn evaluate_tool_request(
     if over {
         // Detectors still observe the call, but nothing changes the fixed reply.
         why.push(DecisionFactor::Halted);
-        decide_call_by_detectors(draft, request, over, &mut DecisionExplanation::new());
+        decide_call_by_detectors(draft, request, over, 0, &mut DecisionExplanation::new());
         let reason = HALTED_MESSAGE.to_owned();
         return draft.answer_tool_request(seq, &request.scope, ToolDecision::Deny { reason }, why);
     }
@@ -53,7 +59,7 @@ pub(crate) fn evaluate_tool_request(
     // and the explanation need.
     let mut answers: Vec<ToolDecisionAndTransition> = Vec::new();
     answers.extend(evaluate_caps_on_tool_call(draft, request, &mut why));
-    answers.extend(decide_call_by_detectors(draft, request, over, &mut why));
+    let (place, place_in_why) = (answers.len(), why.len());
     answers.extend(evaluate_exec_policy(
         draft.policy,
         request,
@@ -64,6 +70,17 @@ pub(crate) fn evaluate_tool_request(
     answers.extend(evaluate_middleware_answers(layers, &mut why));
     answers.extend(evaluate_model_veto(draft.policy, request, &mut why));
     answers.extend(decide_call_by_progress_ratings(draft, request, &mut why));
+
+    // Detectors are asked last, because a word of theirs counts only if nothing severer hides it. In
+    // the order of the rules, they come after the caps.
+    let severest = answers
+        .iter()
+        .map(|(answer, _)| tool_decision_severity(answer));
+    let severest = severest.max().unwrap_or(0);
+    let mut seen = DecisionExplanation::new();
+    let answer = decide_call_by_detectors(draft, request, over, severest, &mut seen);
+    answers.splice(place..place, answer);
+    why.splice(place_in_why..place_in_why, seen);
 
     // On a tie the first answer wins. The order above is the order of the rules.
     let mut severest = (ToolDecision::Allow, None);
@@ -154,74 +171,49 @@ fn evaluate_caps_on_tool_call(
     ))
 }
 
-/// Runs every detector in force. A warning reaches the agent once per multiple of ten. A critical
-/// denies the call, and the second critical of a task ends it. A sub-agent's second critical halts
-/// that sub-agent: the fold does so, and its further calls are denied.
+/// Runs every detector in force and climbs the ladder of the policy. `severest` is the severity of
+/// what others answer to the same call; `over` says that the call is denied whatever is found.
 fn decide_call_by_detectors(
     draft: &mut StepBuilder<'_>,
     request: &ToolRequested,
     over: bool,
+    severest: u8,
     why: &mut DecisionExplanation,
 ) -> Option<ToolDecisionAndTransition> {
     let policy = draft.policy;
     let task = draft.state.task.as_ref()?;
-    let window = &task.scope_by_id(&request.scope)?.window;
-    let call = *window.back()?;
+    let scope = task.scope_by_id(&request.scope)?;
+    let call = *scope.window.back()?;
     let context = DetectorContext {
         loops: &policy.loops,
         calls_before: task.totals.tool_calls.saturating_sub(1),
         reports_outcome: request.reports_outcome,
     };
-    let mut found: Vec<(&dyn detectors::LoopDetector, LoopPatternMatch)> = Vec::new();
-    for detector in detectors::ALL {
-        let on = policy
-            .loops
-            .detectors
-            .iter()
-            .any(|name| name.as_str() == detector.detector_name());
-        // One critical per call is enough. Two detectors that see the same call would otherwise
-        // count it twice and end the task at once.
-        let critical = found
-            .iter()
-            .any(|(_, seen)| seen.level == LoopSeverity::Critical);
-        if on
-            && let Some(seen) =
-                detector.detect_loop(&call, CallWindow::calls_before_newest(window), context)
-            && !(critical && seen.level == LoopSeverity::Critical)
-        {
-            found.push((*detector, seen));
-        }
-    }
-    // All actions are chosen before the first event is folded in, because each event changes the
-    // counters they are chosen from.
-    let actions: Vec<DetectorOrCapResponse> = found
+    let before = CallWindow::calls_before_newest(&scope.window, &policy.loops);
+    let is_on = |detector: &&&dyn LoopDetector| {
+        let mut named = policy.loops.detectors.iter();
+        named.any(|name| name.as_str() == detector.detector_name())
+    };
+    let found: Vec<DetectorFinding> = detectors::ALL
         .iter()
-        .map(|(_, seen)| match over {
-            true => DetectorOrCapResponse::Observe,
-            false => action_for_detected_loop(task, &request.scope, *seen),
-        })
+        .filter(is_on)
+        .filter_map(|detector| Some((*detector, detector.detect_loop(&call, before, context)?)))
         .collect();
+    // All responses are chosen before the first event is folded in, because each event changes the
+    // counters they are chosen from.
+    let responses = match policy.loops.ladder {
+        LoopLadder::TwoCriticals => responses_by_criticals(task, &request.scope, found, over),
+        LoopLadder::PerPattern => responses_by_pattern(scope, found, over, severest),
+    };
 
     let mut answer: Option<ToolDecisionAndTransition> = None;
-    for ((detector, seen), action) in found.into_iter().zip(actions) {
+    for response in responses {
+        let detector = response.detector;
         let name = DetectorName::new(detector.detector_name());
-        let advice = detector.loop_advice_for_agent(seen);
-        let this = match action {
-            DetectorOrCapResponse::Observe | DetectorOrCapResponse::Grace => None,
-            DetectorOrCapResponse::Nudge => Some((ToolDecision::Nudge { text: advice }, None)),
-            DetectorOrCapResponse::Deny => Some((ToolDecision::Deny { reason: advice }, None)),
-            DetectorOrCapResponse::Halt => Some((
-                ToolDecision::Halt { reason: advice },
-                Some(Transition::new(
-                    Reason::LoopDetected,
-                    detector.detector_name(),
-                )),
-            )),
-        };
-        if let Some(this) = this {
+        if let Some(this) = answer_of_response(&response, request) {
             why.push(DecisionFactor::Detector {
                 detector: name.clone(),
-                count: seen.count,
+                count: response.found.count,
             });
             if answer.as_ref().is_none_or(|known| {
                 tool_decision_severity(&this.0) > tool_decision_severity(&known.0)
@@ -232,28 +224,206 @@ fn decide_call_by_detectors(
         draft.apply_and_record_event(Event::Detected(LoopPatternDetected {
             scope: request.scope.clone(),
             detector: name,
-            level: seen.level,
-            count: seen.count,
-            key: seen.key,
-            action,
+            level: response.found.level,
+            count: response.found.count,
+            key: response.key,
+            action: response.action,
+            rung: response.rung,
         }));
     }
     answer
 }
 
+type DetectorFinding = (&'static dyn LoopDetector, LoopPatternMatch);
+
+/// What is done about one finding.
+struct DetectorResponse {
+    detector: &'static dyn LoopDetector,
+    found: LoopPatternMatch,
+    key: EightByteDigest,
+    action: DetectorOrCapResponse,
+    rung: Option<LadderRung>,
+}
+
+/// A warning reaches the agent once per multiple of ten. A critical denies the call, and the second
+/// critical of a task ends it. A sub-agent's second critical halts that sub-agent: the fold does so,
+/// and its further calls are denied.
+fn responses_by_criticals(
+    task: &Task,
+    scope: &ScopeId,
+    mut found: Vec<DetectorFinding>,
+    over: bool,
+) -> Vec<DetectorResponse> {
+    // One critical per call is enough. Two detectors that see the same call would otherwise count
+    // it twice and end the task at once.
+    let mut critical = false;
+    found.retain(|(_, found)| {
+        let is_critical = found.level == LoopSeverity::Critical;
+        let is_second = critical && is_critical;
+        critical |= is_critical;
+        !is_second
+    });
+    let respond = |(detector, found): DetectorFinding| DetectorResponse {
+        detector,
+        found,
+        key: found.key,
+        action: match over {
+            true => DetectorOrCapResponse::Observe,
+            false => action_for_detected_loop(task, scope, found),
+        },
+        rung: None,
+    };
+    found.into_iter().map(respond).collect()
+}
+
+/// Each pattern climbs on its own: a word, a denial, the end. Only one finding per call has a
+/// consequence, the severest: what the agent is not told counts as not said.
+fn responses_by_pattern(
+    scope: &ScopeState,
+    found: Vec<DetectorFinding>,
+    over: bool,
+    severest: u8,
+) -> Vec<DetectorResponse> {
+    let mut responses: Vec<DetectorResponse> = found
+        .into_iter()
+        .map(|(detector, found)| {
+            let name = detector.detector_name().as_bytes();
+            let key = Digest::hash_parts([name, &found.key.0.to_le_bytes()]).to_eight_byte_digest();
+            let before = scope.pattern_on_ladder(key);
+            let rung = before.rung;
+            // After news the same word is worth saying again only when the pattern has doubled: an
+            // agent that looks at `git status` between its steps is not told so each time.
+            let is_news = found.count >= 2 * u32::from(before.told_count);
+            let action = match (found.level, rung) {
+                (_, LadderRung::Unsaid) if is_news => DetectorOrCapResponse::Nudge,
+                (LoopSeverity::Critical, LadderRung::Told) => DetectorOrCapResponse::Deny,
+                (LoopSeverity::Critical, LadderRung::Denied) if detector.may_end_task() => {
+                    DetectorOrCapResponse::Halt
+                }
+                _ => DetectorOrCapResponse::Observe,
+            };
+            DetectorResponse {
+                detector,
+                found,
+                key,
+                action,
+                rung: Some(rung),
+            }
+        })
+        .collect();
+    let nudge = tool_decision_severity(&ToolDecision::Nudge {
+        text: String::new(),
+    });
+    let deny = tool_decision_severity(&ToolDecision::Deny {
+        reason: String::new(),
+    });
+    // A word that others' answer would hide is kept for the next call.
+    let is_hidden = |action: DetectorOrCapResponse| {
+        over || action == DetectorOrCapResponse::Nudge && severest > nudge
+    };
+    // A denial by others is a word, too: an agent that asks for a forbidden call again and again was
+    // told each time, and must not go on for ever because of that.
+    let is_told_by_others = !over && severest >= deny;
+    let chosen = responses
+        .iter()
+        .map(|response| response.action)
+        .filter(|action| !is_hidden(*action))
+        .max()
+        .unwrap_or(DetectorOrCapResponse::Observe);
+    let mut is_taken = false;
+    for response in &mut responses {
+        let is_first_word = response.action == DetectorOrCapResponse::Nudge;
+        if response.action != chosen || std::mem::replace(&mut is_taken, true) {
+            response.action = DetectorOrCapResponse::Observe;
+        }
+        response.rung = match response.action {
+            DetectorOrCapResponse::Nudge => Some(LadderRung::Told),
+            DetectorOrCapResponse::Deny | DetectorOrCapResponse::Halt => Some(LadderRung::Denied),
+            _ if is_first_word && is_told_by_others => Some(LadderRung::Told),
+            DetectorOrCapResponse::Observe | DetectorOrCapResponse::Grace => response.rung,
+        };
+    }
+    responses
+}
+
+fn answer_of_response(
+    response: &DetectorResponse,
+    request: &ToolRequested,
+) -> Option<ToolDecisionAndTransition> {
+    let detector = response.detector;
+    let advice = || {
+        let recorded = match response.rung {
+            Some(_) => None,
+            None => detectors::recorded_loop_advice(detector.detector_name(), response.found),
+        };
+        recorded.unwrap_or_else(|| {
+            detector.loop_advice_for_agent(response.found, &call_as_agent_knows_it(request))
+        })
+    };
+    match response.action {
+        DetectorOrCapResponse::Observe | DetectorOrCapResponse::Grace => None,
+        DetectorOrCapResponse::Nudge => Some((ToolDecision::Nudge { text: advice() }, None)),
+        DetectorOrCapResponse::Deny => Some((ToolDecision::Deny { reason: advice() }, None)),
+        // A sub-agent is ended by denying all its further calls; the task goes on.
+        DetectorOrCapResponse::Halt if !request.scope.is_main_scope() => {
+            let reason = format!("{}\n{SUBAGENT_HALTED_MESSAGE}", advice());
+            Some((ToolDecision::Deny { reason }, None))
+        }
+        DetectorOrCapResponse::Halt => Some((
+            ToolDecision::Halt { reason: advice() },
+            Some(Transition::new(
+                Reason::LoopDetected,
+                detector.detector_name(),
+            )),
+        )),
+    }
+}
+
+/// Characters of a call's arguments that a word quotes.
+const QUOTED_ARGUMENTS: usize = 80;
+
+/// Returns the call as the agent can recognise it: "`Bash` (cargo test)".
+fn call_as_agent_knows_it(request: &ToolRequested) -> String {
+    const MAIN_ARGUMENTS: [&str; 8] = [
+        "command",
+        "cmd",
+        "script",
+        "file_path",
+        "path",
+        "pattern",
+        "query",
+        "url",
+    ];
+    let args = serde_json::from_str::<serde_json::Value>(&request.args).unwrap_or_default();
+    let main = MAIN_ARGUMENTS
+        .iter()
+        .find_map(|name| args.get(*name)?.as_str());
+    let text = main.unwrap_or(&request.args);
+    let line: Vec<&str> = text.split_whitespace().collect();
+    let mut line = line.join(" ");
+    if line.chars().count() > QUOTED_ARGUMENTS {
+        line = line.chars().take(QUOTED_ARGUMENTS).collect();
+        line.push('…');
+    }
+    match line.as_str() {
+        "" | "{}" | "null" => format!("`{}`", request.tool),
+        line => format!("`{}` ({line})", request.tool),
+    }
+}
+
 fn action_for_detected_loop(
     task: &Task,
     scope: &ScopeId,
-    seen: LoopPatternMatch,
+    found: LoopPatternMatch,
 ) -> DetectorOrCapResponse {
-    match seen.level {
+    match found.level {
         // Only the main conversation's second critical ends the task. The fold halts a sub-agent at
         // its second one.
         LoopSeverity::Critical if scope.is_main_scope() && task.criticals > 0 => {
             DetectorOrCapResponse::Halt
         }
         LoopSeverity::Critical => DetectorOrCapResponse::Deny,
-        LoopSeverity::Warning if seen.count / 10 > task.last_nudged_repeat_count(seen.key) => {
+        LoopSeverity::Warning if found.count / 10 > task.last_nudged_repeat_count(found.key) => {
             DetectorOrCapResponse::Nudge
         }
         LoopSeverity::Warning => DetectorOrCapResponse::Observe,

@@ -12,7 +12,7 @@ use checkrein_core::event::{self, Event};
 use checkrein_core::ids::{ScopeId, SourceName, UnixMillis};
 use checkrein_core::input::{
     CommandWithRuleDecision, Input, PromptSubmitted, RoundEnded, RuleDecision, StampedInput,
-    TokenUsage, ToolKind, ToolRequestFacts, ToolRequested, ToolReturned,
+    TokenUsage, ToolKind, ToolOutcomeFacts, ToolRequestFacts, ToolRequested, ToolReturned,
 };
 use checkrein_core::state::SessionState;
 use checkrein_core::step::apply_input_and_decide;
@@ -152,6 +152,7 @@ fn inputs() -> Vec<StampedInput> {
                 can_ask: false,
                 may_act: false,
                 reports_outcome: false,
+                waits: false,
                 tokens: tokens(n),
             }));
             add(Input::ToolReturned(ToolReturned {
@@ -161,6 +162,7 @@ fn inputs() -> Vec<StampedInput> {
                 outcome: Digest::hash_bytes(&n.to_le_bytes()).to_eight_byte_digest(),
                 error: false,
                 wrote: false,
+                facts: ToolOutcomeFacts::default(),
                 tokens: None,
             }));
             add(Input::RoundEnded(RoundEnded {

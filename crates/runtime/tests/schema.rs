@@ -35,6 +35,17 @@ fn rows(table: &str) -> impl Iterator<Item = &'static ConfigKeySpec> {
     of.filter(|spec| spec.since.is_some())
 }
 
+/// The keys of a table and of the tables in it.
+fn keys_below(table: &str) -> impl Iterator<Item = &'static ConfigKeySpec> {
+    let below = move |spec: &&ConfigKeySpec| {
+        let inside = spec.path.strip_prefix(table);
+        inside.is_some_and(|rest| rest.starts_with('.')) && !spec.config_key_holds_table()
+    };
+    KEYS.iter()
+        .filter(below)
+        .filter(|spec| spec.since.is_some())
+}
+
 fn schema() -> Value {
     let mut profile = object("");
     profile["properties"]
@@ -126,7 +137,7 @@ fn manual() -> String {
             _ => writeln!(text, "[{}]", table.path).unwrap(),
         }
         let inside_comment = matches!(table.value, ConfigValueKind::Tables);
-        for spec in rows(table.path) {
+        for spec in keys_below(table.path) {
             line(&mut text, spec, inside_comment);
         }
     }
@@ -151,11 +162,11 @@ fn line(text: &mut String, spec: &ConfigKeySpec, commented: bool) {
         write!(about, " {}.", words.join("; ")).unwrap();
     }
     comment(text, &about);
+    // With the tables inside of the one whose header stands above.
+    let key = spec.path.split_once('.').map_or(spec.path, |(_, key)| key);
     match (spec.default, spec.example) {
-        (Some(value), _) if !commented => writeln!(text, "{} = {value}", spec.config_key_name()),
-        (Some(value), _) | (None, Some(value)) => {
-            writeln!(text, "# {} = {value}", spec.config_key_name())
-        }
+        (Some(value), _) if !commented => writeln!(text, "{key} = {value}"),
+        (Some(value), _) | (None, Some(value)) => writeln!(text, "# {key} = {value}"),
         (None, None) => unreachable!("{} has no value to show", spec.path),
     }
     .unwrap();
@@ -287,7 +298,7 @@ fn the_schema_names_no_key_that_is_not_acted_on() {
     for spec in KEYS {
         let table = match spec.table_of_config_key() {
             "" => "/properties".to_owned(),
-            table => format!("/properties/{table}"),
+            table => format!("/properties/{}", table.replace('.', "/properties/")),
         };
         let schema = schema();
         let within = |part: &str| {

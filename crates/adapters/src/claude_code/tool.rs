@@ -10,7 +10,7 @@ use crate::Adapter as _;
 use crate::agent_event::{AgentEvent, AgentMessageParseError};
 use crate::fields::HookMessageFields;
 use crate::reply::HookReply;
-use crate::tool_call::{AgentToolCall, tool_outcome_digest};
+use crate::tool_call::{AgentToolCall, ReportedOutcome};
 use crate::wording::{refusal_until_call_approved, refusal_with_rewritten_call};
 
 fn parse_hook_tool_call(
@@ -53,7 +53,8 @@ pub(super) fn read_tool_result_event(
         .get("interrupted")
         .and_then(Value::as_bool)
         .unwrap_or(false);
-    knock.input = Some(call.into_tool_returned_input(tool_outcome_digest(response), interrupted));
+    knock.input =
+        Some(call.into_tool_returned_input(ReportedOutcome::from_result(response, interrupted)));
     Ok(())
 }
 
@@ -66,7 +67,7 @@ pub(super) fn read_tool_failure(
     knock.input =
         // This event has no `tool_response`; the error's text identifies the outcome, so that the
         // same failure again is seen as the same.
-        Some(call.into_tool_returned_input(tool_outcome_digest(fields.json_field("error")), true));
+        Some(call.into_tool_returned_input(ReportedOutcome::from_result(fields.json_field("error"), true)));
     Ok(())
 }
 

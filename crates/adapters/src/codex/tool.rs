@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::agent_event::{AgentEvent, AgentMessageParseError};
 use crate::fields::HookMessageFields;
 use crate::reply::HookReply;
-use crate::tool_call::{AgentToolCall, tool_outcome_digest};
+use crate::tool_call::{AgentToolCall, ReportedOutcome};
 use crate::wording::{refusal_until_call_approved, refusal_with_rewritten_call};
 
 /// Follows the reason of a halt, once, since Codex cannot be halted. The core answers every later
@@ -51,21 +51,20 @@ pub(super) fn read_tool_result(
         .as_ref()
         .map(|id| format!("{}:{id}", fields.native_event));
     let response = fields.json_field("tool_response");
-    let (outcome, error) = match response {
+    let outcome = match response {
         Value::String(text) => match split_exit_code_from_output(text) {
-            Some((code, output)) => (tool_outcome_digest(&json!([code, output])), code != "0"),
+            Some((code, output)) => {
+                ReportedOutcome::from_result(&json!([code, output]), code != "0")
+            }
             // A shell's result is its output alone: whether it failed is not told.
-            None => (tool_outcome_digest(response), false),
+            None => ReportedOutcome::from_result(response, false),
         },
         _ => {
             let flag = |name: &str| response.get(name).and_then(Value::as_bool).unwrap_or(false);
-            (
-                tool_outcome_digest(response),
-                flag("isError") || flag("is_error"),
-            )
+            ReportedOutcome::from_result(response, flag("isError") || flag("is_error"))
         }
     };
-    knock.input = Some(call.into_tool_returned_input(outcome, error));
+    knock.input = Some(call.into_tool_returned_input(outcome));
     Ok(())
 }
 

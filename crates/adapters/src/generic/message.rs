@@ -105,10 +105,10 @@ fn read_tool_call(
     let (result, error) = (fields.json_field("result"), fields.json_field("error"));
     // The result may stand in the call's own line, as in traces.
     if !result.is_null() || !error.is_null() {
-        let (outcome, failed) = trace::call_result_digest_and_failure(result, error);
+        let outcome = trace::reported_call_outcome(result, error);
         let call = make();
         knock.result_key = call.id.as_ref().map(|id| format!("tool_result:{id}"));
-        knock.result_input = Some(call.into_tool_returned_input(outcome, failed));
+        knock.result_input = Some(call.into_tool_returned_input(outcome));
     }
     Ok(())
 }
@@ -124,10 +124,8 @@ fn read_tool_result(
         // Called for its error only: it says which field is missing and in which event.
         fields.required_id_field("id")?;
     }
-    let (outcome, failed) = trace::call_result_digest_and_failure(
-        fields.json_field("result"),
-        fields.json_field("error"),
-    );
+    let outcome =
+        trace::reported_call_outcome(fields.json_field("result"), fields.json_field("error"));
     let tool = fields.text_field("tool").unwrap_or_default();
     let args = fields.json_field("args");
     let call = AgentToolCall {
@@ -137,7 +135,7 @@ fn read_tool_result(
         args,
     };
     knock.key = call.id.as_ref().map(|id| format!("tool_result:{id}"));
-    knock.input = Some(call.into_tool_returned_input(outcome, failed));
+    knock.input = Some(call.into_tool_returned_input(outcome));
     Ok(())
 }
 

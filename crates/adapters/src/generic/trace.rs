@@ -15,11 +15,12 @@ use checkrein_core::input::{
     ToolReturned, TreeReadError,
 };
 use checkrein_core::tool_action::classify_call;
+use checkrein_core::tool_outcome::text_outcome_facts;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::tool_call::{tool_call_digest, tool_outcome_digest};
+use crate::tool_call::{ReportedOutcome, tool_call_digest};
 
 /// Calls that may wait for their result at the same time. The oldest is dropped first: it never had
 /// one.
@@ -173,14 +174,15 @@ impl AgentTraceReader {
             return self.push_warning("a tool_call without a tool".to_owned());
         };
         let raw = wire.args.map_or("null", RawValue::get);
-        let (kind, digest) = match serde_json::from_str::<Value>(raw) {
-            Ok(args) => (classify_call(&tool, &args).kind, Digest::hash_json(&args)),
+        let (action, digest) = match serde_json::from_str::<Value>(raw) {
+            Ok(args) => (classify_call(&tool, &args), Digest::hash_json(&args)),
             // Arguments nested too deep for a canonical form are identified by their bytes.
             Err(_) => (
-                classify_call(&tool, &Value::Null).kind,
+                classify_call(&tool, &Value::Null),
                 Digest::hash_bytes(raw.as_bytes()),
             ),
         };
+        let (kind, waits) = (action.kind, action.call_waits());
         let call = tool_call_digest(&tool, &digest);
         let index = self.calls;
         self.calls = index.saturating_add(1);
@@ -200,6 +202,7 @@ impl AgentTraceReader {
                 can_ask: false,
                 may_act: false,
                 reports_outcome: false,
+                waits,
                 tokens: None,
             }),
             Some(TraceToolCall {
@@ -244,16 +247,17 @@ impl AgentTraceReader {
     }
 
     fn emit_tool_returned_input(&mut self, open: OpenCall, wire: &TraceLineWire<'_>) {
-        let (outcome, error) = raw_outcome_digest_and_failure(wire.result, wire.error);
+        let outcome = raw_call_outcome(wire.result, wire.error);
         self.emit_trace_input(
             Input::ToolReturned(ToolReturned {
                 scope: ScopeId::main_scope(),
                 call_id: open.id,
                 call: open.call,
-                outcome,
-                error,
+                outcome: outcome.digest,
+                error: outcome.failed,
                 // A write that failed is not counted as one.
-                wrote: open.kind == ToolKind::Write && !error,
+                wrote: open.kind == ToolKind::Write && !outcome.failed,
+                facts: outcome.facts,
                 tokens: None,
             }),
             Some(TraceToolCall {
@@ -342,19 +346,18 @@ fn json_string_without_escapes(raw: &str) -> Option<&str> {
     (!inner.as_bytes().contains(&b'\\')).then_some(inner)
 }
 
-fn raw_outcome_digest_and_failure(
-    result: Option<&RawValue>,
-    error: Option<&RawValue>,
-) -> (EightByteDigest, bool) {
+fn raw_call_outcome(result: Option<&RawValue>, error: Option<&RawValue>) -> ReportedOutcome {
     match (result, error.map_or("null", RawValue::get)) {
         // A string without escapes is its own canonical form: no need to build the value.
         (Some(raw), flag @ ("null" | "false" | "true" | "\"\""))
-            if json_string_without_escapes(raw.get()).is_some() =>
+            if let Some(text) = json_string_without_escapes(raw.get()) =>
         {
-            (
-                Digest::hash_bytes(raw.get().as_bytes()).to_eight_byte_digest(),
-                flag == "true",
-            )
+            let failed = flag == "true";
+            ReportedOutcome {
+                digest: Digest::hash_bytes(raw.get().as_bytes()).to_eight_byte_digest(),
+                failed,
+                facts: text_outcome_facts(text, failed),
+            }
         }
         (result, _) => {
             // As above: a value nested too deep is identified by its bytes.
@@ -363,26 +366,21 @@ fn raw_outcome_digest_and_failure(
                 Some(raw) => serde_json::from_str(raw.get())
                     .unwrap_or_else(|_| Value::String(raw.get().to_owned())),
             };
-            call_result_digest_and_failure(&value(result), &value(error))
+            reported_call_outcome(&value(result), &value(error))
         }
     }
 }
 
-/// Returns the digest of what came back, and whether it is a failure. An error is `false`, `null`
-/// or empty for none, `true`, or the error itself.
-pub(super) fn call_result_digest_and_failure(
-    result: &Value,
-    error: &Value,
-) -> (EightByteDigest, bool) {
+/// Returns what came back. An error is `false`, `null` or empty for none, `true`, or the error itself.
+pub(super) fn reported_call_outcome(result: &Value, error: &Value) -> ReportedOutcome {
     match (result, error) {
-        (_, Value::Null | Value::Bool(false)) => (tool_outcome_digest(result), false),
-        (_, Value::Bool(true)) => (tool_outcome_digest(result), true),
-        (_, Value::String(none)) if none.is_empty() => (tool_outcome_digest(result), false),
-        (Value::Null, error) => (tool_outcome_digest(error), true),
-        (result, error) => (
-            tool_outcome_digest(&Value::Array(vec![result.clone(), error.clone()])),
-            true,
-        ),
+        (_, Value::Null | Value::Bool(false)) => ReportedOutcome::from_result(result, false),
+        (_, Value::Bool(true)) => ReportedOutcome::from_result(result, true),
+        (_, Value::String(none)) if none.is_empty() => ReportedOutcome::from_result(result, false),
+        (Value::Null, error) => ReportedOutcome::from_result(error, true),
+        (result, error) => {
+            ReportedOutcome::from_result(&Value::Array(vec![result.clone(), error.clone()]), true)
+        }
     }
 }
 

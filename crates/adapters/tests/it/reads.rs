@@ -7,10 +7,11 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, ScopeId, SessionId};
 use checkrein_core::input::{
     Input, PromptSubmitted, RoundEnded, SessionEnded, SessionStartKind, SessionStarted,
-    StopRequested, TokenUsage, ToolKind, ToolRequestFacts, ToolRequested, ToolReturned,
-    TreeReadError, TurnEndedByApiError,
+    StopRequested, TokenUsage, ToolKind, ToolOutcomeFacts, ToolRequestFacts, ToolRequested,
+    ToolReturned, TreeReadError, TurnEndedByApiError,
 };
 use checkrein_core::tool_action::{ScriptOrArgvOfToolCall, ToolAction};
+use checkrein_core::tool_outcome::tool_outcome_facts;
 use serde_json::{Value, json};
 
 use crate::decisions::fixture;
@@ -80,6 +81,7 @@ fn a_whole_event_of_claude_code() {
                 can_ask: true,
                 may_act: false,
                 reports_outcome: true,
+                waits: false,
                 tokens: None,
             })),
             result_input: None,
@@ -114,6 +116,7 @@ fn claude_code_results() {
             outcome: Digest::hash_json(&response).to_eight_byte_digest(),
             error: false,
             wrote: false,
+            facts: ToolOutcomeFacts::default(),
             tokens: None,
         }
     );
@@ -130,6 +133,7 @@ fn claude_code_results() {
             outcome: Digest::hash_json(&error).to_eight_byte_digest(),
             error: true,
             wrote: false,
+            facts: tool_outcome_facts(&error, true),
             tokens: None,
         }
     );

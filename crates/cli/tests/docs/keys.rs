@@ -33,6 +33,17 @@ fn rows_of(table: &str) -> impl Iterator<Item = &'static ConfigKeySpec> {
     of.filter(|spec| spec.since.is_some())
 }
 
+/// The keys of a table and of the tables in it.
+fn keys_below(table: &str) -> impl Iterator<Item = &'static ConfigKeySpec> {
+    let below = move |spec: &&ConfigKeySpec| {
+        let inside = spec.path.strip_prefix(table);
+        inside.is_some_and(|rest| rest.starts_with('.')) && !spec.config_key_holds_table()
+    };
+    KEYS.iter()
+        .filter(below)
+        .filter(|spec| spec.since.is_some())
+}
+
 fn tables() -> String {
     let mut text = "\n### At the top\n\n".to_owned();
     rows(
@@ -52,7 +63,7 @@ fn tables() -> String {
             }
             _ => {
                 text.push('\n');
-                rows(&mut text, rows_of(table.path));
+                rows(&mut text, keys_below(table.path));
             }
         }
     }
@@ -68,7 +79,7 @@ fn rows(text: &mut String, specs: impl Iterator<Item = &'static ConfigKeySpec>) 
         writeln!(
             text,
             "| `{}` | {kind} | {default} | {meaning} |",
-            spec.config_key_name()
+            spec.path.split_once('.').map_or(spec.path, |(_, key)| key)
         )
         .unwrap();
     }

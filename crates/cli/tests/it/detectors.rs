@@ -174,3 +174,186 @@ fn without_a_config_the_calls_of_a_task_are_capped() {
         ["1500 tool_calls 1501 grace", "1501 tool_calls 1502 halt"]
     );
 }
+
+fn failed(command: &str, result: &str) -> String {
+    let args = json!({ "command": command });
+    json!({ "type": "tool_call", "tool": "bash", "args": args, "result": result, "error": true })
+        .to_string()
+}
+
+fn bash(command: &str, result: impl ToString) -> String {
+    call("bash", &json!({ "command": command }), result)
+}
+
+#[test]
+fn balanced_says_a_word_denies_and_ends() {
+    assert_eq!(
+        actions("balanced", &lines(6, |_| read("a", "same"))),
+        [
+            "2 generic_repeat 2 nudge",
+            "3 generic_repeat 3 deny",
+            "4 generic_repeat 3 halt"
+        ]
+    );
+}
+
+/// Cases of users whose agents were stopped wrongly, or were not stopped, by the detectors that are
+/// listed in docs/loops.md. In each, `balanced` denies nothing.
+#[test]
+fn what_was_taken_for_a_loop_and_is_none() {
+    let quiet = |what: &str, calls: &[String]| {
+        let said = actions("balanced", calls);
+        let harsh = said.iter().find(|line| !line.ends_with("nudge"));
+        assert_eq!(harsh, None, "{what}: {said:?}");
+        said.len()
+    };
+    // Waiting for a long job (OpenHands 5355): a poll that says "running", and a shell that sleeps.
+    let waits = lines(19, |_| bash("sleep 30", ""));
+    assert_eq!(quiet("sleep", &waits), 1);
+    let running = json!({ "status": "running", "output": "" }).to_string();
+    let polls = lines(60, |_| {
+        let args = json!({ "action": "poll", "id": 7 });
+        format!(r#"{{"type":"tool_call","tool":"process","args":{args},"result":{running}}}"#)
+    });
+    quiet("poll of a build", &polls);
+    // Codex' polls differ in a chunk id and a wall time only, and then say something.
+    let chunks = lines(15, |nth| {
+        let said = format!("Chunk ID: a{nth}f\nWall time: {nth}.2 seconds\nbuilding");
+        call("process", &json!({ "action": "poll", "id": 7 }), said)
+    });
+    quiet("chunks", &chunks);
+    // Polling that is told by its arguments alone (stella 359).
+    let progress = lines(40, |nth| bash("gh run view 7", format!("step {nth} of 40")));
+    assert_eq!(quiet("moving poll", &progress), 0);
+    // Other files, other line ranges, other words to search for (Gemini CLI 5873).
+    let ranges = lines(40, |nth| {
+        call(
+            "read_file",
+            &json!({ "path": "a", "from": nth * 50 }),
+            format!("lines {nth}"),
+        )
+    });
+    assert_eq!(quiet("ranges", &ranges), 0);
+    // A build after each edit, red twenty times with another line each.
+    let builds = lines(40, |nth| match nth % 2 {
+        0 => call("edit", &json!({ "path": "a.c", "line": nth }), "done"),
+        _ => failed("make", &format!("a.c:{nth}: error: expected ';'")),
+    });
+    assert_eq!(quiet("builds", &builds), 0);
+    // Lists that share a beginning, written to different files (Gemini CLI 18975).
+    let lists = lines(30, |nth| {
+        call(
+            "write_file",
+            &json!({ "path": format!("{nth}.md") }),
+            "Saved",
+        )
+    });
+    assert_eq!(quiet("lists", &lists), 0);
+    // `git status` between steps (OpenClaw, any ten within thirty calls).
+    let looks = lines(30, |nth| match nth % 3 {
+        0 => bash("git status --short", " M a.c"),
+        _ => call("edit", &json!({ "path": "a.c", "line": nth }), nth),
+    });
+    assert!(quiet("status", &looks) <= 3);
+}
+
+#[test]
+fn loops_that_others_do_not_see() {
+    let halted = |calls: &[String]| {
+        let said = actions("balanced", calls);
+        said.iter().find(|line| line.ends_with("halt")).cloned()
+    };
+    // Three and five calls in turn (stella 359, OpenHands: period three is invisible).
+    for period in [3, 5] {
+        let round = lines(40, |nth| read(&format!("file-{}", nth % period), "same"));
+        let said = halted(&round).unwrap();
+        assert!(
+            said.contains("cycle") || said.contains("generic_repeat"),
+            "{said}"
+        );
+    }
+    // Thoughts that are worded anew hide nothing: only calls and results count.
+    let thinks = lines(12, |nth| match nth % 2 {
+        0 => format!(r#"{{"type":"assistant","text":"Let me look again, {nth}.","tokens":9}}"#),
+        _ => read("a", "same"),
+    });
+    assert!(halted(&thinks).is_some());
+    // A tool that does not exist, with other arguments each time.
+    let unknown = lines(8, |nth| {
+        let args = json!({ "q": nth });
+        json!({ "type": "tool_call", "tool": "web_find", "args": args, "error": "Unknown tool: web_find" })
+            .to_string()
+    });
+    assert_eq!(
+        actions("balanced", &unknown)[..3],
+        [
+            "2 unknown_tool 2 nudge",
+            "4 unknown_tool 4 deny",
+            "5 unknown_tool 4 halt"
+        ]
+    );
+    // An edit that fails in the same way with other texts: told, denied once, never ended.
+    let edits = lines(12, |nth| {
+        let args = json!({ "path": "a", "old": nth });
+        let error = format!("old_str '{nth}' not found in /w/a.c");
+        json!({ "type": "tool_call", "tool": "edit", "args": args, "error": error }).to_string()
+    });
+    assert_eq!(
+        actions("balanced", &edits),
+        ["4 same_failure 4 nudge", "6 same_failure 6 deny"]
+    );
+    // A search that finds the same whatever is asked: told, and again when that has doubled.
+    let finds = lines(12, |nth| {
+        call("search", &json!({ "q": nth }), "No results.")
+    });
+    assert_eq!(
+        actions("balanced", &finds),
+        ["5 no_progress_tool 5 nudge", "10 no_progress_tool 10 nudge"]
+    );
+}
+
+#[test]
+fn thresholds_are_set_by_config() {
+    let world = World::without_git();
+    let calls = lines(12, |_| read("a", "same"));
+    world.write("trace.jsonl", &(calls.join("\n") + "\n"));
+    let halted = |config: &str| {
+        world.write("loops.toml", config);
+        let said = world.says(&["replay", "trace.jsonl", "--json", "--config", "loops.toml"]);
+        assert_eq!(said.code, Some(0), "{config}: {said:?}");
+        let summary: Value = serde_json::from_str(said.stdout.lines().last().unwrap()).unwrap();
+        summary["halted_at"].clone()
+    };
+    assert_eq!(halted("[loops]\npreset = \"balanced\""), json!(4));
+    assert_eq!(
+        halted("[loops]\npreset = \"balanced\"\n[loops.generic_repeat]\ncritical = 5"),
+        json!(6)
+    );
+    assert_eq!(halted("[loops]\nwarning = 3\ncritical = 6"), json!(7));
+    assert_eq!(
+        halted("[loops]\npreset = \"seed\"\ndetectors = [\"global_circuit_breaker\"]\nbreaker = 4"),
+        json!(5)
+    );
+    assert_eq!(
+        halted(
+            "[loops]\ndetectors = [\"global_circuit_breaker\"]\nbreaker = 4\nbreaker_counts = \"no_progress\""
+        ),
+        json!(6)
+    );
+    assert_eq!(
+        halted("[loops]\npreset = \"balanced\"\ndetectors = [\"cycle\"]"),
+        Value::Null
+    );
+    for (config, what) in [
+        ("[loops]\nhistory = 31", "look back at most 30"),
+        ("[loops]\ncritical = 40", "cannot reach"),
+        ("[loops]\nwarning = 25", "above the 20"),
+        ("[loops.cycle]\nlaps = 2", "unknown key 'loops.cycle.laps'"),
+        ("[loops]\ndetectors = [\"x\"]", "loops.detectors"),
+    ] {
+        world.write("loops.toml", config);
+        let said = world.says(&["replay", "trace.jsonl", "--config", "loops.toml"]);
+        assert_eq!(said.code, Some(2), "{config}: {said:?}");
+        assert!(said.stderr.contains(what), "{config}: {}", said.stderr);
+    }
+}

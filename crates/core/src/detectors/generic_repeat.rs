@@ -1,7 +1,8 @@
 //! Detects the same tool with the same canonical arguments, again and again.
 //!
 //! Detected: `read a` `read a` `read a` …: a warning at ten times, critical at twenty times with
-//! one and the same outcome.
+//! one and the same outcome. With the preset `balanced` only unchanged outcomes count, and two
+//! and three are enough.
 //!
 //! Not critical: `cargo test` twenty times with twenty different outcomes (a warning at ten).
 //!
@@ -9,8 +10,8 @@
 //! critical, even polls, where the agent is known to report what comes back.
 
 use super::{
-    CRITICAL_COUNT, CallWindow, DetectorContext, LoopDetector, LoopPatternMatch, WARNING_COUNT,
-    identical_calls_in_flight, repeats_with_same_outcome_count,
+    CallWindow, DetectorContext, LoopDetector, LoopPatternMatch, LoopThresholds,
+    identical_calls_in_flight, unchanged_outcome_count,
 };
 use crate::event::LoopSeverity;
 use crate::state::{CALL_WINDOW_LEN, RecentCall};
@@ -22,25 +23,39 @@ impl LoopDetector for GenericRepeatDetector {
         "generic_repeat"
     }
 
+    fn default_thresholds(&self) -> LoopThresholds {
+        LoopThresholds::new(10, 20)
+    }
+
     fn detect_loop(
         &self,
         call: &RecentCall,
         before: CallWindow<'_>,
         context: DetectorContext<'_>,
     ) -> Option<LoopPatternMatch> {
-        let sighting = |level, count, in_flight| LoopPatternMatch {
+        let thresholds = context.thresholds_of(self);
+        let found = |level, count, in_flight| LoopPatternMatch {
             level,
             count,
             key: call.call,
             in_flight,
         };
+        if context.needs_unchanged_outcome() {
+            // A wait is meant to be repeated.
+            if call.poll || call.waits {
+                return None;
+            }
+            let count = unchanged_outcome_count(call, before);
+            return Some(found(thresholds.severity_of_count(count)?, count, false));
+        }
+        let is_critical = |count: u32| thresholds.critical.is_some_and(|least| count >= least);
         // For an agent that does not report outcomes, a call without one may have ended long ago.
         let open = match context.reports_outcome {
             true => identical_calls_in_flight(call, before),
             false => 0,
         };
-        if open >= CRITICAL_COUNT {
-            return Some(sighting(LoopSeverity::Critical, open, true));
+        if is_critical(open) {
+            return Some(found(LoopSeverity::Critical, open, true));
         }
         // A poll is meant to be repeated. Only polls in flight, above, are this detector's
         // business.
@@ -49,32 +64,30 @@ impl LoopDetector for GenericRepeatDetector {
         }
         let same = |earlier: &&RecentCall| earlier.call == call.call;
         let repeats = before.calls_newest_first().filter(same).count() as u32;
-        if repeats < WARNING_COUNT {
-            return None;
-        }
         // A changed outcome is news, so only an unbroken run of equal outcomes is critical.
-        let still = repeats_with_same_outcome_count(call, before);
-        if still >= CRITICAL_COUNT {
-            return Some(sighting(LoopSeverity::Critical, still, false));
+        let still = unchanged_outcome_count(call, before);
+        if is_critical(still) {
+            return Some(found(LoopSeverity::Critical, still, false));
         }
         // The whole window is this call, and nothing that came back was new.
-        if still + open >= CALL_WINDOW_LEN as u32 {
-            return Some(sighting(LoopSeverity::Critical, still + open, true));
+        if thresholds.critical.is_some() && still + open >= CALL_WINDOW_LEN as u32 {
+            return Some(found(LoopSeverity::Critical, still + open, true));
         }
-        Some(sighting(LoopSeverity::Warning, repeats, false))
+        let warns = thresholds.warning.is_some_and(|least| repeats >= least);
+        warns.then(|| found(LoopSeverity::Warning, repeats, false))
     }
 
-    fn loop_advice_for_agent(&self, sighting: LoopPatternMatch) -> String {
-        let count = sighting.count;
-        match sighting.level {
+    fn loop_advice_for_agent(&self, found: LoopPatternMatch, call: &str) -> String {
+        let count = found.count;
+        match found.level {
             LoopSeverity::Warning => format!(
-                "you have made this very call {count} times of late; use what it told you, or try something else"
+                "{call} was called {count} times with these very arguments; use what it told you, change the arguments, or try another way"
             ),
-            LoopSeverity::Critical if sighting.in_flight => format!(
-                "{count} calls like this one are running or came back the same; it is not run again. Wait for what is running, or try something else"
+            LoopSeverity::Critical if found.in_flight => format!(
+                "{call}: {count} calls like this one are running or came back the same, so it is not run again; wait for what is running, or try another way"
             ),
             LoopSeverity::Critical => format!(
-                "this very call came back the same {count} times; it is not run again. Try something else, or say what is in the way"
+                "{call} came back with the same result {count} times, so it is not run again; try another way, or say what is in the way"
             ),
         }
     }

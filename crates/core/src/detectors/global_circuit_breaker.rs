@@ -5,21 +5,26 @@
 //!
 //! Not detected: thirty calls of which one brought something new.
 //!
-//! With the preset `seed`, any thirty calls of a task are detected.
+//! With the preset `balanced` a failure is never progress and waiting does not count, and with
+//! `seed` any thirty calls of a task are detected.
 
-use super::{CallWindow, DetectorContext, LoopDetector, LoopPatternMatch};
+use super::{CallWindow, DetectorContext, LoopDetector, LoopPatternMatch, LoopThresholds};
 use crate::digest::EightByteDigest;
-use crate::event::LoopSeverity;
 use crate::state::{CALL_WINDOW_LEN, RecentCall};
 
 pub(super) struct CallsWithoutProgressDetector;
 
-/// The threshold is the length of the window.
-const BREAKER: u32 = CALL_WINDOW_LEN as u32;
-
 impl LoopDetector for CallsWithoutProgressDetector {
     fn detector_name(&self) -> &'static str {
         "global_circuit_breaker"
+    }
+
+    /// The length of the window. It has no warning.
+    fn default_thresholds(&self) -> LoopThresholds {
+        LoopThresholds {
+            warning: None,
+            critical: Some(CALL_WINDOW_LEN as u32),
+        }
     }
 
     fn detect_loop(
@@ -28,29 +33,37 @@ impl LoopDetector for CallsWithoutProgressDetector {
         before: CallWindow<'_>,
         context: DetectorContext<'_>,
     ) -> Option<LoopPatternMatch> {
+        let by_news = context.needs_unchanged_outcome();
+        let is_progress = |call: &RecentCall| match by_news {
+            // An error that was never seen before leads nowhere, and thirty of them lead nowhere.
+            true => call.news,
+            false => call.progress,
+        };
         let count = if context.loops.literal_breaker {
             u32::try_from(context.calls_before).unwrap_or(u32::MAX)
         } else {
             before
                 .calls_newest_first()
+                // Who waits for a slow build makes no progress either; `known_poll_no_progress` counts
+                // that.
+                .filter(|call| !(by_news && (call.poll || call.waits)))
                 // A call that has not come back may still bring progress, so it ends the run.
-                .take_while(|call| call.outcome.is_some() && !call.progress)
+                .take_while(|call| call.outcome.is_some() && !is_progress(call))
                 .count() as u32
         };
-        let sighting = LoopPatternMatch {
-            level: LoopSeverity::Critical,
+        Some(LoopPatternMatch {
+            level: context.thresholds_of(self).severity_of_count(count)?,
             count,
             // The pattern is about the task and not about one call, so it needs one key only.
             key: EightByteDigest(0),
             in_flight: false,
-        };
-        (count >= BREAKER).then_some(sighting)
+        })
     }
 
-    fn loop_advice_for_agent(&self, sighting: LoopPatternMatch) -> String {
+    fn loop_advice_for_agent(&self, found: LoopPatternMatch, _: &str) -> String {
         format!(
-            "{} calls in a row brought nothing new; stop and say what is done and what is in the way",
-            sighting.count
+            "{} calls in a row brought nothing new; stop, say what is done and what is in the way",
+            found.count
         )
     }
 }

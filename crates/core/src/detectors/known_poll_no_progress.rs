@@ -1,13 +1,16 @@
 //! Detects polling of something that does not change. Polls are meant to be repeated, so only an
 //! unchanged answer counts.
 //!
-//! Detected: `process poll 7` → "running": a warning at ten equal answers, critical at twenty.
+//! Detected: `process poll 7` → "failed to attach": a warning at ten equal answers, critical at
+//! twenty.
 //!
-//! Not detected: `process poll 7` → "10 %", "20 %", "30 %" …
+//! Not detected: `process poll 7` → "10 %", "20 %", "30 %" … With the preset `balanced`, shell
+//! commands that sleep or wait are polls too, times and durations in an answer are no change, and
+//! an answer that says "running" is never critical: a slow build is not stuck.
 
 use super::{
-    CRITICAL_COUNT, CallWindow, DetectorContext, LoopDetector, LoopPatternMatch, WARNING_COUNT,
-    repeats_with_same_outcome_count,
+    CallWindow, DetectorContext, LoopDetector, LoopPatternMatch, LoopThresholds,
+    same_kind_of_answer_count, unchanged_outcome_count,
 };
 use crate::event::LoopSeverity;
 use crate::state::RecentCall;
@@ -19,22 +22,33 @@ impl LoopDetector for KnownPollNoProgressDetector {
         "known_poll_no_progress"
     }
 
+    fn default_thresholds(&self) -> LoopThresholds {
+        LoopThresholds::new(10, 20)
+    }
+
     fn detect_loop(
         &self,
         call: &RecentCall,
         before: CallWindow<'_>,
-        _: DetectorContext<'_>,
+        context: DetectorContext<'_>,
     ) -> Option<LoopPatternMatch> {
-        if !call.poll {
+        let balanced = context.needs_unchanged_outcome();
+        if !(call.poll || balanced && call.waits) {
             return None;
         }
         // Other calls in between do not reset the count: an agent may well do something else while
         // it waits.
-        let count = repeats_with_same_outcome_count(call, before);
-        let level = match count {
-            CRITICAL_COUNT.. => LoopSeverity::Critical,
-            WARNING_COUNT.. => LoopSeverity::Warning,
-            _ => return None,
+        let count = match balanced {
+            true => same_kind_of_answer_count(call, before),
+            false => unchanged_outcome_count(call, before),
+        };
+        let newest = before
+            .calls_newest_first()
+            .find(|earlier| earlier.call == call.call && earlier.outcome.is_some());
+        let is_alive = balanced && newest.is_some_and(|earlier| earlier.running);
+        let level = match context.thresholds_of(self).severity_of_count(count)? {
+            LoopSeverity::Critical if is_alive => LoopSeverity::Warning,
+            level => level,
         };
         Some(LoopPatternMatch {
             level,
@@ -44,14 +58,14 @@ impl LoopDetector for KnownPollNoProgressDetector {
         })
     }
 
-    fn loop_advice_for_agent(&self, sighting: LoopPatternMatch) -> String {
-        let count = sighting.count;
-        match sighting.level {
+    fn loop_advice_for_agent(&self, found: LoopPatternMatch, call: &str) -> String {
+        let count = found.count;
+        match found.level {
             LoopSeverity::Warning => format!(
-                "this poll gave the same answer {count} times; wait longer between polls, or look whether what you wait for is alive"
+                "{call} gave the same answer {count} times; wait longer between polls, or look whether what you wait for is alive"
             ),
             LoopSeverity::Critical => format!(
-                "this poll gave the same answer {count} times and is not run again; treat what you wait for as stuck"
+                "{call} gave the same answer {count} times and is not run again; treat what you wait for as stuck"
             ),
         }
     }

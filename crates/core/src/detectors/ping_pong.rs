@@ -5,9 +5,7 @@
 //!
 //! Not critical: `edit a` `test` `edit a` `test` … while the tests say something new.
 
-use super::{
-    CRITICAL_COUNT, CallWindow, DetectorContext, LoopDetector, LoopPatternMatch, WARNING_COUNT,
-};
+use super::{CallWindow, DetectorContext, LoopDetector, LoopPatternMatch, LoopThresholds};
 use crate::digest::EightByteDigest;
 use crate::event::LoopSeverity;
 use crate::state::RecentCall;
@@ -19,11 +17,15 @@ impl LoopDetector for PingPongDetector {
         "ping_pong"
     }
 
+    fn default_thresholds(&self) -> LoopThresholds {
+        LoopThresholds::new(10, 20)
+    }
+
     fn detect_loop(
         &self,
         call: &RecentCall,
         before: CallWindow<'_>,
-        _: DetectorContext<'_>,
+        context: DetectorContext<'_>,
     ) -> Option<LoopPatternMatch> {
         let mut calls = before.calls_newest_first();
         let newest = calls.next()?;
@@ -52,10 +54,9 @@ impl LoopDetector for PingPongDetector {
         }
         // The call being judged is part of the pattern.
         let count = tail + 1;
-        let level = match count {
-            CRITICAL_COUNT.. if still => LoopSeverity::Critical,
-            WARNING_COUNT.. => LoopSeverity::Warning,
-            _ => return None,
+        let level = match context.thresholds_of(self).severity_of_count(count)? {
+            LoopSeverity::Critical if !still => LoopSeverity::Warning,
+            level => level,
         };
         // XOR gives one key for both directions, so that A B and B A are one pattern for the
         // warnings.
@@ -68,14 +69,14 @@ impl LoopDetector for PingPongDetector {
         })
     }
 
-    fn loop_advice_for_agent(&self, sighting: LoopPatternMatch) -> String {
-        let count = sighting.count;
-        match sighting.level {
+    fn loop_advice_for_agent(&self, found: LoopPatternMatch, call: &str) -> String {
+        let count = found.count;
+        match found.level {
             LoopSeverity::Warning => format!(
-                "you have gone to and fro between two calls {count} times; decide on one, or look for what both miss"
+                "{call} and one other call have taken turns {count} times; decide on one of them, or look for what both miss"
             ),
             LoopSeverity::Critical => format!(
-                "two calls took turns {count} times and neither changed anything; this one is not run again"
+                "{call} and one other call took turns {count} times and neither changed anything, so it is not run again; try another way, or say what is in the way"
             ),
         }
     }

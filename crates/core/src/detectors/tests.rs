@@ -9,11 +9,21 @@ fn call(letter: char, outcome: Option<char>, progress: bool) -> RecentCall {
     RecentCall {
         call: EightByteDigest(letter as u64),
         id: None,
-        outcome: outcome.map(|outcome| EightByteDigest(outcome as u64)),
+        outcome: outcome.map(|outcome| outcome as u32),
+        // Capitals are polls, and the letters from `m` on belong to a second tool.
+        tool: u16::from(letter >= 'm'),
+        answer_kind: outcome.map_or(0, |outcome| outcome as u32),
         poll: letter == 'P',
+        waits: letter == 'W',
+        shell: false,
         write: false,
         reach: None,
         progress,
+        news: progress,
+        failed: false,
+        running: outcome == Some('r'),
+        unknown_tool: false,
+        empty: false,
     }
 }
 
@@ -43,8 +53,8 @@ fn look_in(
     (literal, reports_outcome): (bool, bool),
 ) -> Option<(LoopSeverity, u32)> {
     let loops = LoopPolicy {
-        detectors: Vec::new(),
         literal_breaker: literal,
+        ..LoopPolicy::default()
     };
     let mut seen = std::collections::BTreeSet::new();
     let pairs: Vec<char> = before.chars().collect();
@@ -72,7 +82,7 @@ fn look_in(
     found
         .detect_loop(
             calls.back().unwrap(),
-            CallWindow::calls_before_newest(&calls),
+            CallWindow::calls_before_newest(&calls, &loops),
             context,
         )
         .map(|sighting| (sighting.level, sighting.count))
@@ -216,7 +226,9 @@ fn names_are_unique_and_advice_never_empty() {
                 in_flight: false,
             };
             assert!(
-                detector.loop_advice_for_agent(sighting).contains("12"),
+                detector
+                    .loop_advice_for_agent(sighting, "`x` (y)")
+                    .contains("12"),
                 "{}",
                 detector.detector_name()
             );

@@ -11,15 +11,15 @@ use crate::decision::{Decision, FailedCheckFeedback, StopDecision};
 use crate::digest::{Digest, EightByteDigest};
 use crate::effect::Effect;
 use crate::event::{
-    CapKind, DecisionOnInput, DetectorOrCapResponse, Event, LoopPatternDetected, LoopSeverity,
-    TaskOrigin,
+    CapKind, DecisionOnInput, DetectorOrCapResponse, Event, LadderRung, LoopPatternDetected,
+    LoopSeverity, TaskOrigin,
 };
 use crate::evidence::{EvidenceProducer, InconclusiveCause, Verdict};
 use crate::explain::DecisionFactor;
 use crate::ids::{EventSeq, ScopeId, TaskId, UnixMillis};
 use crate::input::{
     EvidenceArrived, Input, NewestActNumbers, SessionStartKind, StampedInput, StopRequested,
-    TokenUsage, ToolKind, ToolRequested, ToolReturned, TreeDigests, TreeReadingArrived,
+    TokenUsage, ToolRequested, ToolReturned, TreeDigests, TreeReadingArrived,
 };
 use crate::middleware::{MiddlewareAnswer, MiddlewareAnswerFact};
 use crate::transition::{Reason, Transition};
@@ -293,18 +293,7 @@ impl SessionState {
         if window.len() > CALL_WINDOW_LEN {
             window.pop_front();
         }
-        window.push_back(RecentCall {
-            call: request.call,
-            id: request
-                .call_id
-                .as_ref()
-                .map(|id| Digest::hash_bytes(id.as_bytes()).to_eight_byte_digest()),
-            outcome: None,
-            poll: request.kind == ToolKind::Poll,
-            write: request.kind == ToolKind::Write,
-            reach: request.facts.reach,
-            progress: false,
-        });
+        window.push_back(RecentCall::from_tool_request(request));
     }
 
     /// Records the result of a tool call. A result belongs to the task of its request: one whose
@@ -334,7 +323,11 @@ impl SessionState {
         let fresh = task.remember_new_call_outcome_pair(request.call, returned.outcome);
         let scope = task.get_or_insert_scope(&returned.scope);
         if let Some(call) = scope.window.get_mut(open) {
-            call.set_call_outcome(returned.outcome, fresh || wrote);
+            call.record_tool_outcome(returned, fresh, wrote);
+            if call.news {
+                // Whatever went round before, something new has come of it.
+                scope.reset_ladder();
+            }
         }
     }
 
@@ -561,6 +554,25 @@ impl SessionState {
 
     fn fold_loop_detection(&mut self, detected: &LoopPatternDetected) {
         let Some(task) = &mut self.task else { return };
+        if let Some(rung) = detected.rung {
+            let scope = task.get_or_insert_scope(&detected.scope);
+            if detected.action != DetectorOrCapResponse::Observe || rung != LadderRung::Unsaid {
+                scope.climb_ladder(detected.key, rung, detected.count);
+            }
+            if matches!(
+                detected.action,
+                DetectorOrCapResponse::Deny | DetectorOrCapResponse::Halt
+            ) {
+                // As below: the call did not run.
+                scope.window.pop_back();
+                scope.newest_denied_by_detector = true;
+            }
+            // The decision ends the task of the main conversation.
+            if detected.action == DetectorOrCapResponse::Halt && !detected.scope.is_main_scope() {
+                scope.halted = true;
+            }
+            return;
+        }
         match detected.action {
             DetectorOrCapResponse::Nudge => {
                 let bucket = detected.count / 10;

@@ -224,7 +224,7 @@ impl Task {
         let Some(newest) = newest else { return };
         let fresh = self.remember_new_call_outcome_pair(newest, denial);
         if let Some(call) = self.get_or_insert_scope(scope).window.back_mut() {
-            call.set_call_outcome(denial, fresh);
+            call.record_outcome_digest(denial, fresh);
         }
     }
 }

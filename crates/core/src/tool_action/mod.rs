@@ -11,6 +11,7 @@ mod options;
 mod patch_headers;
 mod tool_names;
 mod verbs;
+mod waiting;
 
 use serde_json::Value;
 
@@ -116,6 +117,11 @@ impl ToolAction {
     /// is not known to read only.
     pub fn call_may_have_unknown_effects(&self) -> bool {
         self.kind == ToolKind::Other && self.reach != ToolReach::ReadsOnly
+    }
+
+    /// Returns whether it runs a command that waits for something.
+    pub fn call_waits(&self) -> bool {
+        self.command.as_ref().is_some_and(waiting::command_waits)
     }
 
     /// The script that it runs.

@@ -23,6 +23,7 @@ mod golden;
 mod judges;
 mod laws;
 mod layers;
+mod loops;
 mod moving;
 mod numbers;
 mod random;

@@ -62,6 +62,7 @@ fn request(tokens: Option<TokenUsage>, asked: u64) -> Input {
         },
         can_ask: false,
         may_act: false,
+        waits: false,
         reports_outcome: false,
         tokens,
     })

@@ -1,16 +1,18 @@
 //! Random policies and random lives of an agent.
 
+use checkrein_core::detectors;
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
 use checkrein_core::evidence::{EvidenceProducer, InconclusiveCause};
-use checkrein_core::ids::{EventSeq, ScopeId, VerifierName};
+use checkrein_core::ids::{DetectorName, EventSeq, ScopeId, VerifierName};
 use checkrein_core::input::{
     EvidenceArrived, Input, RoundEnded, RuleDecision, SessionEnded, StancePoint, StanceUsed,
     TokenUsage, TreeReadingArrived,
 };
 use checkrein_core::middleware::{MiddlewareAnswer, MiddlewareStage};
 use checkrein_core::policy::{
-    Policy, Stance, SubagentStopVerification, VerdictSubjectKind, VerifyOnChangeOrAlways,
+    DetectorThresholds, LoopLadder, Policy, Stance, SubagentStopVerification, VerdictSubjectKind,
+    VerifyOnChangeOrAlways,
 };
 use proptest::prelude::*;
 
@@ -120,6 +122,19 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
                             "ping_pong".into(),
                             "global_circuit_breaker".into(),
                         ];
+                    }
+                    if caps.3 & 5 == 5 {
+                        // Short thresholds, so that short stories climb all rungs.
+                        policy.loops.detectors = detectors::ALL
+                            .iter()
+                            .map(|detector| DetectorName::new(detector.detector_name()))
+                            .collect();
+                        policy.loops.ladder = LoopLadder::PerPattern;
+                        policy.loops.thresholds = vec![DetectorThresholds {
+                            detector: "generic_repeat".into(),
+                            warning: Some(1),
+                            critical: Some(2),
+                        }];
                     }
                     if caps.3 & 2 == 2 {
                         policy.subagents.max_iterations = Some(2);

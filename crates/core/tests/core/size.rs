@@ -1,11 +1,13 @@
 //! The state stays small: 16 KiB with everything in it that can be.
 
+use checkrein_core::detectors;
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
-use checkrein_core::ids::ScopeId;
+use checkrein_core::event::LadderRung;
+use checkrein_core::ids::{DetectorName, ScopeId};
 use checkrein_core::input::{ConfigEdited, Input, SessionStartKind, SessionStarted, TokenUsage};
-use checkrein_core::policy::SubagentStopVerification;
-use checkrein_core::state::VerifierVerdictInTask;
+use checkrein_core::policy::{LoopLadder, SubagentStopVerification};
+use checkrein_core::state::{PatternOnLadder, VerifierVerdictInTask};
 
 use crate::world::{CoreWorld, ScriptedVerdict, policy, scope, with};
 
@@ -29,12 +31,11 @@ fn a_full_state_fits_the_cache() {
             policy.caps.attempts = 1_000;
             policy.caps.continues = 1_000;
             policy.caps.max_iterations = None;
-            policy.loops.detectors = vec![
-                "generic_repeat".into(),
-                "known_poll_no_progress".into(),
-                "ping_pong".into(),
-                "global_circuit_breaker".into(),
-            ];
+            policy.loops.detectors = detectors::ALL
+                .iter()
+                .map(|detector| DetectorName::new(detector.detector_name()))
+                .collect();
+            policy.loops.ladder = LoopLadder::PerPattern;
         },
     ));
     world.news(Input::SessionStarted(SessionStarted {
@@ -76,6 +77,15 @@ fn a_full_state_fits_the_cache() {
     world.tree = Some(77);
     for at in std::iter::once(&main).chain(&subagents) {
         world.ask_stop(at);
+    }
+    // A full ladder in every scope, as repetitions of seven patterns leave it.
+    for scope in &mut world.state.task.as_mut().unwrap().scopes {
+        let pattern = |at| PatternOnLadder {
+            key: [at; 4],
+            rung: LadderRung::Denied,
+            told_count: 2,
+        };
+        scope.ladder = (0..7).map(pattern).collect();
     }
     let task = world.state.task.as_ref().unwrap();
     assert_eq!(task.scopes.len(), 9);

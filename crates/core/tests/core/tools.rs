@@ -2,7 +2,7 @@
 
 use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::ids::ScopeId;
-use checkrein_core::input::{Input, TokenUsage, ToolReturned};
+use checkrein_core::input::{Input, TokenUsage, ToolOutcomeFacts, ToolReturned};
 use checkrein_core::policy::{Policy, SessionCaps};
 
 use crate::story::{check, tell};
@@ -346,6 +346,7 @@ fn a_result_that_comes_alone_may_be_a_write() {
         outcome: checkrein_core::digest::EightByteDigest(1),
         error: true,
         wrote: false,
+        facts: ToolOutcomeFacts::default(),
         tokens: None,
     }));
     let scope = world.state.scope_by_id(&main).unwrap();

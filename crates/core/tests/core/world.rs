@@ -15,8 +15,8 @@ use checkrein_core::ids::{DetectorName, ScopeId, SourceName, UnixMillis, Verifie
 use checkrein_core::input::{
     ActReach, AgentAnswerFacts, ApprovalStatusFact, EvidenceArrived, Input, JudgeTrigger,
     JudgeTriggerFact, NewestActNumbers, NewestCheckRun, PromptSubmitted, StampedInput,
-    StopRequested, TokenUsage, ToolKind, ToolRequestFacts, ToolRequested, ToolReturned,
-    TreeDigests, TreeReadError, TreeReadingArrived,
+    StopRequested, TokenUsage, ToolKind, ToolOutcomeFacts, ToolRequestFacts, ToolRequested,
+    ToolReturned, TreeDigests, TreeReadError, TreeReadingArrived,
 };
 use checkrein_core::middleware::{MiddlewareAnswer, MiddlewareAnswerFact, MiddlewareStage};
 use checkrein_core::policy::{
@@ -72,7 +72,7 @@ pub(crate) fn policy(verifiers: &str, accept: &str) -> Policy {
                 DetectorName::from("generic_repeat"),
                 DetectorName::from("global_circuit_breaker"),
             ],
-            literal_breaker: false,
+            ..LoopPolicy::default()
         },
         stance: StancePolicy::default(),
         rules: String::new(),
@@ -420,6 +420,7 @@ impl CoreWorld {
             },
             can_ask: self.can_ask,
             may_act: name.starts_with("do"),
+            waits: false,
             reports_outcome: name.starts_with("told"),
             tokens,
         }));
@@ -429,6 +430,33 @@ impl CoreWorld {
             self.tool_result(scope, call_id, name, outcome);
         }
         made
+    }
+
+    /// A call with these arguments; its result is told by `tool_result`.
+    pub(crate) fn tool_with_arguments(
+        &mut self,
+        scope: &ScopeId,
+        name: &str,
+        arguments: &str,
+    ) -> StateMachineStep {
+        self.news(Input::ToolRequested(ToolRequested {
+            scope: scope.clone(),
+            call_id: None,
+            tool: name.to_owned(),
+            kind: match name {
+                "run" => ToolKind::Shell,
+                _ => ToolKind::Other,
+            },
+            args: arguments.to_owned(),
+            call: Digest::hash_bytes(format!("{name} {arguments}").as_bytes())
+                .to_eight_byte_digest(),
+            facts: ToolRequestFacts::default(),
+            can_ask: false,
+            may_act: false,
+            waits: false,
+            reports_outcome: false,
+            tokens: None,
+        }))
     }
 
     /// A call that begins with `write` writes.
@@ -446,6 +474,7 @@ impl CoreWorld {
             outcome: EightByteDigest(outcome),
             error: false,
             wrote: name.starts_with("write"),
+            facts: ToolOutcomeFacts::default(),
             tokens: None,
         }))
     }

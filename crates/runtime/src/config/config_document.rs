@@ -390,7 +390,7 @@ impl ConfigKeyChecker<'_> {
             (ConfigValueKind::Table, DeValue::Table(table)) => {
                 let inner = TablePath {
                     table: spec.path.to_owned(),
-                    label: format!("{}.", spec.config_key_name()),
+                    label: format!("{}.", spec.path),
                     profile: path.profile.clone(),
                 };
                 self.check_config_table_keys(&inner, table);

@@ -10,6 +10,8 @@ use checkrein_execpolicy::UnmatchedDecision;
 use checkrein_verifiers::judge::{JudgeTriggerMode, MainOrSubagentConversation};
 use serde::Deserialize;
 
+use super::loops::LoopDetectorConfigTable;
+
 /// The whole file except its profiles, which are laid over it before.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct DeserializedConfigFile {
@@ -68,11 +70,6 @@ pub(super) struct TokenBudgetConfigTable {
     pub(super) diminishing_tokens: u64,
     pub(super) diminishing_rounds: u64,
     pub(super) mode: TokenLimitOrTarget,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct LoopDetectorConfigTable {
-    pub(super) preset: String,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]

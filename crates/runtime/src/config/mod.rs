@@ -10,6 +10,7 @@ mod config_keys;
 mod goal;
 mod human_verifier;
 mod judge_verifier;
+mod loops;
 mod middleware;
 mod policy_bounds;
 mod profile;
@@ -21,11 +22,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use checkrein_core::accept::{AcceptExpr, AcceptExpressionError};
-use checkrein_core::detectors;
-use checkrein_core::ids::{DetectorName, VerifierName};
+use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{
-    ApprovalSettings, LoopPolicy, Policy, SessionCaps, Stance, StancePolicy, SubagentPolicy,
-    TaskCaps, TokenBudgetSettings, VerdictSubjectKind, VerifierSpec, VerifierTier,
+    ApprovalSettings, Policy, SessionCaps, Stance, StancePolicy, SubagentPolicy, TaskCaps,
+    TokenBudgetSettings, VerdictSubjectKind, VerifierSpec, VerifierTier,
 };
 
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,7 @@ pub use config_keys::{
     AllowedConfigWord, ConfigKeySpec, ConfigValueKind, KEYS, PersonalConfigKeyPermission,
 };
 pub use goal::Goal;
+pub use loops::parse_loop_detector_preset;
 pub use profile::{ProfileChoice, RequestedConfigProfile};
 
 /// The defaults as a commented file, written from the table of keys: also the manual.
@@ -430,7 +431,7 @@ fn build_policy_from_config(
             verify: file.subagents.verify,
         },
         token_budget: token_budget_from_table(&file.token_budget),
-        loops: loop_policy_of_preset(&file.loops.preset),
+        loops: loops::loop_policy_from_config(at, &file.loops)?,
         stance: StancePolicy {
             tool: file.stance.tool,
             stop: file.stance.stop,
@@ -520,44 +521,6 @@ fn to_permille(share: f64) -> u32 {
 /// A sum in millionths of a dollar. The table of keys has checked its range.
 fn dollars_to_millionths(dollars: f64) -> u64 {
     (dollars * 1e6).round() as u64
-}
-
-/// Returns the detectors of a preset that is named outside of a config.
-///
-/// # Errors
-/// If there is no such preset, or this build does not have it.
-pub fn parse_loop_detector_preset(name: &Path, preset: &str) -> Result<LoopPolicy, ConfigError> {
-    match config_document::describe_bad_config_value("loops.preset", preset) {
-        None => Ok(loop_policy_of_preset(preset)),
-        Some(what) => Err(ConfigError::Value {
-            name: name.to_owned(),
-            key: "loops.preset".to_owned(),
-            what,
-        }),
-    }
-}
-
-/// The detectors of a preset that the table of keys has checked.
-fn loop_policy_of_preset(preset: &str) -> LoopPolicy {
-    let named = |names: &[&str]| names.iter().map(|name| DetectorName::new(*name)).collect();
-    match preset {
-        "seed" => LoopPolicy {
-            detectors: detectors::ALL
-                .iter()
-                .map(|detector| DetectorName::new(detector.detector_name()))
-                .collect(),
-            literal_breaker: true,
-        },
-        "off" => LoopPolicy {
-            detectors: Vec::new(),
-            literal_breaker: false,
-        },
-        // `default`. The table of keys lets no other word through.
-        _ => LoopPolicy {
-            detectors: named(&["generic_repeat", "global_circuit_breaker"]),
-            literal_breaker: false,
-        },
-    }
 }
 
 /// Compiles all verifiers, or reports what is wrong with each that cannot be used.

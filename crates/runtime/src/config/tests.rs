@@ -172,7 +172,7 @@ fn bad_configs_say_what_where_and_what_next() {
         ("[loops]\npreset = \"hermes\"", "does not act on"),
         (
             "[loops]\npreset = \"x\"",
-            "must be \"default\", \"seed\" or \"off\", not \"x\"",
+            "must be \"default\", \"balanced\", \"seed\" or \"off\", not \"x\"",
         ),
         (
             "[policy]\nrules = [\"none/*.rules\"]",

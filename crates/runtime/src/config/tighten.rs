@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use super::config_document::ParsedConfigDocument;
 use super::config_file::DeserializedConfigFile;
 use super::config_keys::{KEYS, PersonalConfigKeyPermission};
-use super::{ConfigError, loop_policy_of_preset, session_caps_from_config, task_caps_from_config};
+use super::{ConfigError, loops, session_caps_from_config, task_caps_from_config};
 
 /// Returns what the person's own file is read over: the repo's values, without those that are added
 /// to.
@@ -79,13 +79,8 @@ pub(super) fn tighten_policy_by_person_config(
     policy.approvals = approvals;
     policy.approvals.expires_ms = expires_ms;
     // The person's preset adds detectors; those of the repo stay.
-    let more = loop_policy_of_preset(&own.loops.preset);
-    policy.loops.literal_breaker |= more.literal_breaker;
-    for detector in more.detectors {
-        if !policy.loops.detectors.contains(&detector) {
-            policy.loops.detectors.push(detector);
-        }
-    }
+    let more = loops::loop_policy_of_preset(&own.loops.preset);
+    loops::add_detectors_of_person(&mut policy.loops, more);
     Ok(())
 }
 

@@ -13,6 +13,7 @@ mod gone;
 mod judge;
 mod killed;
 mod long;
+mod loops;
 mod mcp;
 mod never;
 mod patch;
@@ -59,6 +60,7 @@ pub(super) const CASES: &[AgentProbeCase] = &[
     fixes::CASE,
     judge::CASE,
     long::CASE,
+    loops::CASE,
     killed::CASE,
     veto::CASE,
     mcp::CASE,
