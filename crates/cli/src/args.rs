@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::exit_code;
 use crate::ui::errors::{CommandError, report_command_error};
@@ -122,6 +122,18 @@ Examples:
 Exit status: 0 read (findings in trace files do not change it), 1 a session's replay differs, 2 usage
 or nothing readable.")]
     Replay(ReplayArgs),
+    /// See what presets of loop detectors would have done to recorded runs.
+    #[command(after_help = "\
+Examples:
+  checkrein tune runs.jsonl.gz                      balanced, default and seed, side by side
+  checkrein tune runs.jsonl --preset balanced       one preset
+  checkrein tune runs.jsonl --half a                one half of the tasks, to try on; `b` is for the test
+
+A run that a preset would have halted is compared with runs of the same set-up that made as many
+calls. Runs are read as docs/trace-format.md has them; what an `end` line says is the success.
+
+Exit status: 0 read, 2 usage or nothing readable.")]
+    Tune(TuneArgs),
     /// See whether the hooks are there, are read, fire and hold, and what to mend.
     #[command(after_help = "\
 Examples:
@@ -557,12 +569,38 @@ pub(crate) struct ReplayArgs {
     /// Judge trace files by this config.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Judge trace files by this preset of detectors: default, seed, off.
+    /// Judge trace files by this preset of detectors: default, balanced, seed, off.
     #[arg(long, value_name = "NAME")]
     pub(crate) preset: Option<String>,
     /// Print JSON Lines: one object per finding, a summary last.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// See [`CliCommand::Tune`].
+#[derive(Debug, Args)]
+pub(crate) struct TuneArgs {
+    /// Trace files (`.jsonl`, `.jsonl.gz`).
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Presets to compare: balanced, default, seed, off.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) preset: Vec<String>,
+    /// Only one half of the tasks. All runs of a task are in the same half.
+    #[arg(long)]
+    pub(crate) half: Option<TaskHalf>,
+    /// Print one JSON object for each file and preset.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// One half of the tasks, by a digest of their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TaskHalf {
+    /// One half, to try on.
+    A,
+    /// The other half, for the test.
+    B,
 }
 
 /// See [`CliCommand::Doctor`].

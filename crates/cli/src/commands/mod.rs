@@ -24,6 +24,7 @@ mod seal;
 mod sessions;
 mod show;
 mod trust;
+mod tune;
 mod watch;
 
 use std::process::ExitCode;
@@ -42,6 +43,7 @@ pub(crate) fn run_cli_command(command: CliCommand) -> Result<ExitCode, CommandEr
         CliCommand::Show(args) => show::run_show_command(&args),
         CliCommand::Watch(args) => watch::run_watch_command(&args),
         CliCommand::Replay(args) => replay::run_replay_command(&args),
+        CliCommand::Tune(args) => tune::run_tune_command(&args),
         CliCommand::Doctor(args) => doctor::run_doctor_command(&args),
         CliCommand::Trust(args) => trust::run_trust_command(&args),
         CliCommand::Seal => seal::run_seal_command(),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::agent::Agent;
 use crate::world::{Said, World, feed, gone, read_line, signal, start};
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "approvals",
     "approve",
     "check",
@@ -29,6 +29,7 @@ const COMMANDS: [&str; 23] = [
     "sessions",
     "show",
     "trust",
+    "tune",
     "watch",
 ];
 

@@ -73,6 +73,7 @@ mod terminal;
 mod token_budget;
 mod tree;
 mod trust;
+mod tune;
 mod unending;
 mod watching;
 mod world;

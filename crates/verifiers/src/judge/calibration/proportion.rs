@@ -24,7 +24,7 @@ pub struct Proportion {
 
 impl Proportion {
     /// Creates a proportion; hits beyond the trials are dropped.
-    pub(super) fn new(hits: u64, of: u64) -> Self {
+    pub fn new(hits: u64, of: u64) -> Self {
         Self {
             hits: hits.min(of),
             of,

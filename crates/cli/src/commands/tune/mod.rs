@@ -1,0 +1,230 @@
+//! `checkrein tune`: what presets of loop detectors would have done to recorded runs. For each preset it says how
+//! many runs would have been halted, how many of those succeeded later, what would have been saved, and how the
+//! halted runs did beside others of the same set-up.
+
+mod recorded_runs;
+mod run_under_preset;
+mod statistics;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+use checkrein_core::policy::Policy;
+use checkrein_runtime::config::{self, TaskDriver};
+use checkrein_verifiers::judge::calibration::ConfidenceInterval;
+use serde_json::{Value, json};
+
+use self::recorded_runs::{RecordedRun, RecordedRunReader};
+use self::run_under_preset::RunUnderPreset;
+use self::statistics::PresetStatistics;
+use crate::args::{TaskHalf, TuneArgs};
+use crate::exit_code;
+use crate::ui;
+use crate::ui::errors::CommandError;
+use crate::ui::style::count_with_noun;
+
+/// The presets that are compared where none is named.
+const PRESETS: &[&str] = &["balanced", "default", "seed"];
+
+pub(crate) fn run_tune_command(args: &TuneArgs) -> Result<ExitCode, CommandError> {
+    let named: Vec<&str> = args.preset.iter().map(String::as_str).collect();
+    let presets = if named.is_empty() { PRESETS } else { &named };
+    let policies = presets
+        .iter()
+        .map(|preset| Ok((*preset, policy_of_preset(preset)?)))
+        .collect::<Result<Vec<_>, CommandError>>()?;
+    for file in &args.files {
+        let replayed = replay_under_presets(file, args.half, &policies)?;
+        if replayed.runs == 0 {
+            return Err(CommandError::usage_error(
+                format!("{}: no recorded run in it", file.display()),
+                "it takes JSON Lines as docs/trace-format.md has them, or the same as .gz",
+            ));
+        }
+        match args.json {
+            true => print_tune_json(file, &replayed),
+            false => print_tune_table(file, &replayed),
+        }
+    }
+    Ok(exit_code::to_exit_code(exit_code::YES))
+}
+
+fn policy_of_preset(preset: &str) -> Result<Policy, CommandError> {
+    let mut policy = config::compile_config(None, None, TaskDriver::Hook)?.policy;
+    policy.loops = config::parse_loop_detector_preset(Path::new("--preset"), preset)?;
+    // Caps would end long runs as well, and this is about detectors.
+    policy.caps.tool_calls = None;
+    policy.caps.max_iterations = None;
+    policy.caps.token_budget = None;
+    policy.caps.wall_clock_ms = None;
+    Ok(policy)
+}
+
+/// The runs of a file under each preset.
+struct ReplayedFile {
+    /// Runs that are counted.
+    runs: u64,
+    /// Runs of set-ups that never make a second call, in which no detector can find anything.
+    left_out: u64,
+    by_preset: Vec<(String, PresetStatistics)>,
+}
+
+fn replay_under_presets(
+    file: &Path,
+    half: Option<TaskHalf>,
+    policies: &[(&str, Policy)],
+) -> Result<ReplayedFile, CommandError> {
+    let mut reader = RecordedRunReader::open_recorded_runs(file)?;
+    let mut outcomes: Vec<Vec<RunUnderPreset>> = vec![Vec::new(); policies.len()];
+    let mut runs: Vec<RecordedRun> = Vec::new();
+    while let Some((run, inputs)) = reader.next_run()? {
+        if half.is_some_and(|half| half != run.half()) {
+            continue;
+        }
+        for ((_, policy), outcomes) in policies.iter().zip(&mut outcomes) {
+            outcomes.push(RunUnderPreset::replay_run(policy, &inputs));
+        }
+        runs.push(run);
+    }
+    let mut longest: BTreeMap<&str, u64> = BTreeMap::new();
+    for run in &runs {
+        let calls = longest.entry(&run.setup).or_default();
+        *calls = (*calls).max(run.calls);
+    }
+    let is_counted: Vec<bool> = runs
+        .iter()
+        .map(|run| {
+            longest
+                .get(run.setup.as_str())
+                .is_some_and(|calls| *calls > 1)
+        })
+        .collect();
+    let counted = is_counted.iter().filter(|counted| **counted).count() as u64;
+    let by_preset = policies.iter().zip(&outcomes).map(|((name, _), outcomes)| {
+        let pairs: Vec<(&RecordedRun, &RunUnderPreset)> = runs
+            .iter()
+            .zip(outcomes)
+            .zip(&is_counted)
+            .filter_map(|(pair, counted)| counted.then_some(pair))
+            .collect();
+        ((*name).to_owned(), PresetStatistics::from_runs(&pairs))
+    });
+    Ok(ReplayedFile {
+        runs: counted,
+        left_out: runs.len() as u64 - counted,
+        by_preset: by_preset.collect(),
+    })
+}
+
+fn print_tune_table(file: &Path, replayed: &ReplayedFile) {
+    let name = file
+        .file_name()
+        .unwrap_or(file.as_os_str())
+        .to_string_lossy();
+    let left_out = match replayed.left_out {
+        0 => String::new(),
+        runs => format!(
+            ", {} left out whose set-up never makes a second call",
+            count_with_noun(runs, "run")
+        ),
+    };
+    ui::print_output_line(&format!(
+        "{name}: {}{left_out}",
+        count_with_noun(replayed.runs, "run")
+    ));
+    ui::print_output_line(&format!(
+        "{:<10} {:>6}  {:<22} {:<22} {:>7}  {:>9}  {}",
+        "preset",
+        "halted",
+        "of these, later done %",
+        "of successes, lost %",
+        "saved %",
+        "words/100",
+        "odds of success beside peers"
+    ));
+    for (preset, found) in &replayed.by_preset {
+        ui::print_output_line(&format!(
+            "{preset:<10} {:>6}  {:<22} {:<22} {:>7}  {:>9}  {}",
+            found.halted.of,
+            percent_with_interval(found.halted.ratio(), found.halted.confidence_interval()),
+            percent_with_interval(found.lost.ratio(), found.lost_interval),
+            percent(found.saved_share()),
+            found
+                .words_per_hundred_calls()
+                .map_or_else(dash, |words| format!("{words:.1}")),
+            match (found.odds_ratio, found.odds_interval) {
+                (Some(odds), Some(interval)) =>
+                    format!("{odds:.2} [{:.2}, {:.2}]", interval.low, interval.high),
+                _ => dash(),
+            },
+        ));
+    }
+    for (preset, found) in &replayed.by_preset {
+        for (detector, did) in &found.detectors {
+            ui::print_output_line(&format!(
+                "{preset:<10} {detector:<24} {}, {} denied, {} halted",
+                count_with_noun(did.words, "word"),
+                did.denied,
+                did.halted
+            ));
+        }
+    }
+    ui::print_output_line("");
+}
+
+fn print_tune_json(file: &Path, replayed: &ReplayedFile) {
+    let interval = |found: Option<ConfidenceInterval>| {
+        found.map_or(Value::Null, |ends| json!([ends.low, ends.high]))
+    };
+    for (preset, found) in &replayed.by_preset {
+        let detectors: serde_json::Map<String, Value> = found
+            .detectors
+            .iter()
+            .map(|(name, did)| {
+                let did = json!({"words": did.words, "denied": did.denied, "halted": did.halted});
+                (name.clone(), did)
+            })
+            .collect();
+        ui::print_json(&json!({
+            "schema": "checkrein/tune/1",
+            "file": file.display().to_string(),
+            "preset": preset,
+            "runs": replayed.runs,
+            "left_out": replayed.left_out,
+            "halted": found.halted.of,
+            "halted_later_successful": found.halted.hits,
+            "halted_later_successful_interval": interval(found.halted.confidence_interval()),
+            "successes": found.lost.of,
+            "successes_lost_interval": interval(found.lost_interval),
+            "calls_of_failed_runs": found.failed_calls,
+            "calls_saved": found.saved_calls,
+            "tokens_saved": found.saved_tokens,
+            "calls": found.calls,
+            "words": found.words,
+            "odds_ratio": found.odds_ratio,
+            "odds_ratio_interval": interval(found.odds_interval),
+            "detectors": detectors,
+        }));
+    }
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(dash, |share| format!("{:.1}", share * 100.0))
+}
+
+fn percent_with_interval(share: Option<f64>, interval: Option<ConfidenceInterval>) -> String {
+    match (share, interval) {
+        (Some(share), Some(ends)) => format!(
+            "{:.2} [{:.2}, {:.2}]",
+            share * 100.0,
+            ends.low * 100.0,
+            ends.high * 100.0
+        ),
+        _ => dash(),
+    }
+}

@@ -1,0 +1,89 @@
+//! `checkrein tune`: recorded runs under presets, and the figures of them.
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+fn read(path: &str, result: &str) -> String {
+    json!({ "type": "tool_call", "tool": "read", "args": { "path": path }, "result": result })
+        .to_string()
+}
+
+#[test]
+fn recorded_runs_are_compared_under_presets() {
+    let world = World::without_git();
+    let run = |task: &str, same: usize, success: bool| {
+        let mut all =
+            vec![json!({ "type": "session", "id": format!("set/up/{task}") }).to_string()];
+        all.extend((0..same).map(|_| read("a", "same")));
+        all.extend((0..4).map(|nth| read(&format!("b{nth}"), &nth.to_string())));
+        all.push(json!({ "type": "end", "success": success }).to_string());
+        all.join("\n")
+    };
+    let runs = [
+        run("1", 8, false),
+        run("2", 8, true),
+        run("3", 1, true),
+        run("4", 1, false),
+    ];
+    world.write("runs.jsonl", &(runs.join("\n") + "\n"));
+    let said = world.says(&[
+        "tune",
+        "runs.jsonl",
+        "--json",
+        "--preset",
+        "balanced",
+        "--preset",
+        "off",
+    ]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let found: Vec<Value> = said
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let figures = |at: usize, key: &str| found[at][key].clone();
+    assert_eq!(
+        (figures(0, "runs"), figures(0, "halted")),
+        (json!(4), json!(2))
+    );
+    assert_eq!(figures(0, "halted_later_successful"), json!(1));
+    // Halted at the fifth of twelve calls: eight are saved.
+    assert_eq!(
+        (
+            figures(0, "calls_saved"),
+            figures(0, "calls_of_failed_runs")
+        ),
+        (json!(8), json!(17))
+    );
+    assert_eq!(figures(0, "odds_ratio"), json!(1.0));
+    assert_eq!(
+        (figures(1, "halted"), figures(1, "words")),
+        (json!(0), json!(0))
+    );
+    let said = world.says(&["tune", "runs.jsonl"]);
+    assert!(said.stdout.contains("balanced"), "{said:?}");
+    // Each task is in one half.
+    let halves: Vec<u64> = ["a", "b"]
+        .iter()
+        .map(|half| {
+            let said = world.says(&[
+                "tune",
+                "runs.jsonl",
+                "--json",
+                "--preset",
+                "off",
+                "--half",
+                half,
+            ]);
+            let found: Value = serde_json::from_str(said.stdout.lines().next().unwrap_or("{}"))
+                .unwrap_or_default();
+            found["runs"].as_u64().unwrap_or(0)
+        })
+        .collect();
+    assert_eq!(halves.iter().sum::<u64>(), 4, "{halves:?}");
+    world.write("none.jsonl", "{}\n");
+    let said = world.says(&["tune", "none.jsonl"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.stderr.contains("no recorded run"), "{said:?}");
+}
