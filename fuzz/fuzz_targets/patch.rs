@@ -4,7 +4,8 @@
 #![no_main]
 
 use checkrein_patch::{
-    HunkMatchDialect, InMemoryFileTree, PathBelowRoot, check_patch, parse_patch, render_refusals,
+    HunkMatchDialect, InMemoryFileTree, PathBelowRoot, check_patch_against_tree, parse_patch,
+    render_refusals,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -38,10 +39,11 @@ fuzz_target!(|text: &str| {
         }
     };
     for fit in [HunkMatchDialect::Git, HunkMatchDialect::Gnu] {
-        let answer = check_patch(&parsed, &tree, &PathBelowRoot::tree_root_path(), fit);
+        let answer =
+            check_patch_against_tree(&parsed, &tree, &PathBelowRoot::tree_root_path(), fit);
         assert_eq!(
             answer,
-            check_patch(&parsed, &tree, &PathBelowRoot::tree_root_path(), fit)
+            check_patch_against_tree(&parsed, &tree, &PathBelowRoot::tree_root_path(), fit)
         );
         match answer {
             Err(refusals) => {

@@ -25,7 +25,7 @@ impl BuildProfile {
     }
 
     /// Returns the target and the flags of the last link.
-    fn linker_target_and_flags(self) -> Result<MuslLinkerAndFlags, String> {
+    fn build_target_and_link_flags(self) -> Result<MuslLinkerAndFlags, String> {
         const STATIC: &[&str] = &["-Ctarget-feature=+crt-static", "-Crelocation-model=static"];
         let here = MuslLinkerAndFlags {
             triple: None,
@@ -58,7 +58,7 @@ impl BuildProfile {
     }
 }
 
-/// The result of [`BuildProfile::linker_target_and_flags`].
+/// The result of [`BuildProfile::build_target_and_link_flags`].
 struct MuslLinkerAndFlags {
     triple: Option<&'static str>,
     flags: &'static [&'static str],
@@ -96,7 +96,7 @@ pub(crate) fn build_checkrein_binary(profile: BuildProfile) -> Result<PathBuf, S
         "--profile",
         name,
     ];
-    let link = profile.linker_target_and_flags()?;
+    let link = profile.build_target_and_link_flags()?;
     let mut command = cargo_command();
     // `rustc` instead of `build`: the flags are those of the last link only, and nothing else is
     // built again.

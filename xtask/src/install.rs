@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use crate::build::{self, BuildProfile};
 
 /// Builds and installs the program.
-pub(crate) fn install_checkrein_binary(arguments: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn build_and_install_checkrein(arguments: &[String]) -> Result<ExitCode, String> {
     let root = match arguments {
         [] => {
             cargo_home().ok_or("neither CARGO_HOME nor HOME is set; name a folder: --root DIR")?

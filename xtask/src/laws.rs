@@ -38,7 +38,7 @@ struct DesignLawBreakingPatch {
 
 /// What testing a patch has shown.
 #[derive(PartialEq, Eq)]
-enum LawBreakingPatchOutcome {
+enum LawBreachTestOutcome {
     Red,
     Green,
     RedUnbroken,
@@ -46,16 +46,14 @@ enum LawBreakingPatchOutcome {
     DoesNotCompile,
 }
 
-impl LawBreakingPatchOutcome {
+impl LawBreachTestOutcome {
     fn law_test_outcome_text(&self) -> String {
         match self {
-            LawBreakingPatchOutcome::Red => "red".to_owned(),
-            LawBreakingPatchOutcome::Green => "GREEN: the test does not notice".to_owned(),
-            LawBreakingPatchOutcome::RedUnbroken => {
-                "RED WITHOUT IT: the test fails anyway".to_owned()
-            }
-            LawBreakingPatchOutcome::DoesNotApply(why) => format!("DOES NOT APPLY: {why}"),
-            LawBreakingPatchOutcome::DoesNotCompile => "DOES NOT COMPILE: shows nothing".to_owned(),
+            LawBreachTestOutcome::Red => "red".to_owned(),
+            LawBreachTestOutcome::Green => "GREEN: the test does not notice".to_owned(),
+            LawBreachTestOutcome::RedUnbroken => "RED WITHOUT IT: the test fails anyway".to_owned(),
+            LawBreachTestOutcome::DoesNotApply(why) => format!("DOES NOT APPLY: {why}"),
+            LawBreachTestOutcome::DoesNotCompile => "DOES NOT COMPILE: shows nothing".to_owned(),
         }
     }
 }
@@ -176,7 +174,7 @@ fn check_tests_catch_law_breaches(
             eprintln!("broken by {}", breach.name);
             test_design_law_breaking_patch(&copy, breach)?
         } else {
-            LawBreakingPatchOutcome::RedUnbroken
+            LawBreachTestOutcome::RedUnbroken
         };
         rows.push((breach, outcome));
     }
@@ -192,7 +190,7 @@ fn check_tests_catch_law_breaches(
     }
     let all = rows
         .iter()
-        .all(|(_, outcome)| *outcome == LawBreakingPatchOutcome::Red);
+        .all(|(_, outcome)| *outcome == LawBreachTestOutcome::Red);
     // No rows are no success: a law without patches, or a wrong number, would pass unnoticed.
     Ok(if all && !rows.is_empty() {
         ExitCode::SUCCESS
@@ -205,15 +203,15 @@ fn check_tests_catch_law_breaches(
 fn test_design_law_breaking_patch(
     copy: &CheckoutCopy,
     breach: &DesignLawBreakingPatch,
-) -> Result<LawBreakingPatchOutcome, String> {
+) -> Result<LawBreachTestOutcome, String> {
     let outcome = match copy.apply_patch_to_copy(&breach.text)? {
-        Err(why) => LawBreakingPatchOutcome::DoesNotApply(why),
+        Err(why) => LawBreachTestOutcome::DoesNotApply(why),
         // `cargo test` fails for a patch that does not compile too, which must not count as red.
         Ok(()) if !does_law_test_compile(copy, &breach.test)? => {
-            LawBreakingPatchOutcome::DoesNotCompile
+            LawBreachTestOutcome::DoesNotCompile
         }
-        Ok(()) if copy.run_cargo_tests_in_copy(&breach.test)? => LawBreakingPatchOutcome::Green,
-        Ok(()) => LawBreakingPatchOutcome::Red,
+        Ok(()) if copy.run_cargo_tests_in_copy(&breach.test)? => LawBreachTestOutcome::Green,
+        Ok(()) => LawBreachTestOutcome::Red,
     };
     copy.revert_patch(&breach.text)?;
     Ok(outcome)

@@ -63,7 +63,7 @@ const COMMANDS: &[(&str, &str, XtaskCommandFn)] = &[
     (
         "install",
         "[--root DIR]: builds checkrein as fast as it gets and puts it into cargo's bin folder",
-        install::install_checkrein_binary,
+        install::build_and_install_checkrein,
     ),
     (
         "laws",

@@ -17,7 +17,7 @@ const MIN_PER_MILLE: usize = 970;
 
 /// A set of recorded runs. `project_roots` gives, for a part of a run's id, the folders of its
 /// project; commands start in the first of them.
-struct RecordedAgentRuns {
+struct RecordedRunDataSet {
     name: &'static str,
     files: &'static [&'static str],
     tools: &'static [&'static str],
@@ -44,8 +44,8 @@ const HARNESS: &[&str] = &[
     "scroll_up",
 ];
 
-const RECORDED: &[RecordedAgentRuns] = &[
-    RecordedAgentRuns {
+const RECORDED: &[RecordedRunDataSet] = &[
+    RecordedRunDataSet {
         name: "intercode bash",
         files: &["intercode.jsonl.gz"],
         tools: &["bash"],
@@ -53,7 +53,7 @@ const RECORDED: &[RecordedAgentRuns] = &[
         // in the Dockerfiles of princeton-nlp/intercode.
         project_roots: &[("/ctf__", &["/ctf", "/"]), ("", &["/"])],
     },
-    RecordedAgentRuns {
+    RecordedRunDataSet {
         name: "SWE-agent and OpenHands",
         files: &["swe_agent_demos.jsonl.gz", "openhands.jsonl.gz"],
         tools: &["bash", "execute_bash"],
@@ -231,7 +231,7 @@ fn output_says_command_is_invalid(result: &str) -> bool {
 /// run did not fail.
 fn shell_scripts_of_recorded_runs(
     path: &Path,
-    runs: &RecordedAgentRuns,
+    runs: &RecordedRunDataSet,
 ) -> Result<Vec<(&'static [&'static str], String)>, String> {
     let unpacked = Command::new("gzip")
         .arg("-dc")

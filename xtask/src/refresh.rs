@@ -147,7 +147,7 @@ fn carry_change_to_current_text(old: &str, broken: &str, now: &str) -> String {
             let word = broken.words.get(at).copied().unwrap_or_default();
             text.push_str(
                 places
-                    .nearest_counterpart_of_word(word, of_old.start)
+                    .renamed_word_nearest_to(word, of_old.start)
                     .unwrap_or(word),
             );
             text.push_str(broken.whitespace_after(at));
@@ -272,7 +272,7 @@ impl<'t> WordMapBetweenVersions<'t> {
 
     /// Returns what the occurrence of `word` nearest to `near` is called there. One word may have
     /// several new names, by what it means at each place.
-    fn nearest_counterpart_of_word(&self, word: &str, near: usize) -> Option<&'t str> {
+    fn renamed_word_nearest_to(&self, word: &str, near: usize) -> Option<&'t str> {
         let all = self.names.get(word)?.iter();
         all.min_by_key(|(at, _)| at.abs_diff(near))
             .map(|(_, name)| *name)
@@ -295,7 +295,7 @@ fn format_rust_source(root: &Path, text: &str) -> Result<String, String> {
             .map_err(|error| format!("rustfmt: {error}"))?;
     }
     let output = rustfmt.wait_with_output();
-    checked_output("rustfmt", output)
+    output_if_successful("rustfmt", output)
 }
 
 fn run_git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
@@ -303,10 +303,10 @@ fn run_git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
         .args(arguments)
         .current_dir(folder)
         .output();
-    checked_output("git", output)
+    output_if_successful("git", output)
 }
 
-fn checked_output(
+fn output_if_successful(
     program: &str,
     output: std::io::Result<std::process::Output>,
 ) -> Result<String, String> {

@@ -216,11 +216,11 @@ fn serde_and_clap_attributes(attributes: &[Attribute]) -> SerdeAndClapAttributes
 
 impl SerdeAndClapAttributes {
     fn serde_renaming_rule(&self, name: &str) -> String {
-        self.attribute_setting_text(name).unwrap_or_default()
+        self.rust_attribute_value(name).unwrap_or_default()
     }
 
     /// Returns the value of a setting as text; of one in brackets, all that they hold.
-    fn attribute_setting_text(&self, name: &str) -> Option<String> {
+    fn rust_attribute_value(&self, name: &str) -> Option<String> {
         self.0
             .iter()
             .find(|meta| meta.path().is_ident(name))
@@ -242,9 +242,7 @@ impl SerdeAndClapAttributes {
             return None;
         }
         let said = ["rename", "name", "long", "value_name"];
-        let said = said
-            .iter()
-            .find_map(|name| self.attribute_setting_text(name));
+        let said = said.iter().find_map(|name| self.rust_attribute_value(name));
         // The rule is not applied: name and rule are compared as they stand. A name that is to be
         // kept must be pinned by an attribute before the commit that renames.
         Some(said.unwrap_or_else(|| format!("{rule} {ident}")))

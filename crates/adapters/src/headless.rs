@@ -80,7 +80,7 @@ pub trait AgentOutputReader {
     fn read_agent_output_line(&mut self, line: &[u8]) -> Option<AgentOutputItem>;
 
     /// Returns what is known so far.
-    fn agent_output_facts(&self) -> &AgentOutputSummary;
+    fn output_summary_so_far(&self) -> &AgentOutputSummary;
 }
 
 /// Something in the output that a person may want to see.

@@ -53,7 +53,7 @@ impl HookReply {
     }
 
     /// Returns a text on stderr with exit status 2, which both agents read as "no".
-    pub(crate) fn refusal_on_stderr(text: &str) -> Self {
+    pub(crate) fn stderr_refusal_reply(text: &str) -> Self {
         Self {
             stderr: text.as_bytes().to_vec(),
             exit_code: 2,

@@ -76,7 +76,7 @@ impl UsageCursor {
     }
 
     /// Forgets what was recorded for this id.
-    pub(crate) fn forget_usage(&mut self, id: &str) {
+    pub(crate) fn forget_message_usage(&mut self, id: &str) {
         self.counted.retain(|(known, ..)| known != id);
     }
 }

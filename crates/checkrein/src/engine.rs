@@ -59,7 +59,7 @@ impl Engine {
     /// Creates an engine whose store lives in memory. `config` is the text of a `checkrein.toml`; a
     /// mistake in it is reported when the first session begins.
     pub fn in_memory(root: &Path, config: Option<&str>) -> Self {
-        let place = TreeAndStateFolder::root_with_temporary_state_folder(root);
+        let place = TreeAndStateFolder::root_with_per_process_state_folder(root);
         let root = place.root.clone();
         let source = config.map(|text| NamedConfigText {
             name: root.join("checkrein.toml"),

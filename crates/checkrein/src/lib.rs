@@ -43,8 +43,8 @@ pub mod verification;
 
 pub use agent_loop::{
     AgentLoop, AgentLoopEvent, AgentLoopInterruptHandle, AgentLoopStartError, AnswerSelfRating,
-    ApplyPatchTool, ConversationModelAndPurpose, DoneClaimContext, HardCaps, HardVerifier,
-    LoopResult, SelfReflectionConfig, ShellTool, conversation_model_and_errand,
+    ApplyPatchTool, DoneClaimContext, HardCaps, HardVerifier, LoopResult,
+    ModelAndPurposeOfConversation, SelfReflectionConfig, ShellTool, conversation_model_and_errand,
 };
 pub use engine::Engine;
 pub use session::{AnswerUsage, FinalAnswerFacts, Session, ToolCall};

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::Digest;
-use checkrein_runtime::config::{ConfigWithNamedFiles, PolicySources};
+use checkrein_runtime::config::{ConfigWithNamedFiles, PolicySourceTexts};
 use checkrein_runtime::{GuardedFileDigests, durable_file};
 use serde_json::Value;
 
@@ -43,7 +43,7 @@ pub(crate) fn hash_guarded_files(located: &ProjectLocation, root: &Path) -> Guar
             .insert(path_text_from_checkout_or_home(located, config), digest);
         // Policy files and others are kept apart: only an edit of the former means that an older
         // policy is held.
-        let gathered = load_config_bundle(config);
+        let gathered = load_config_and_named_files(config);
         for named in gathered
             .iter()
             .flat_map(ConfigWithNamedFiles::files_named_by_config)
@@ -78,7 +78,7 @@ pub(crate) fn hash_guarded_files(located: &ProjectLocation, root: &Path) -> Guar
 }
 
 /// Returns a config with the files it names, as they are now.
-pub(crate) fn load_config_bundle(config: &Path) -> Option<ConfigWithNamedFiles> {
+pub(crate) fn load_config_and_named_files(config: &Path) -> Option<ConfigWithNamedFiles> {
     let source = locate::read_config_source(config).ok().flatten()?;
     ConfigWithNamedFiles::gather_files_named_by_config(source).ok()
 }
@@ -109,7 +109,7 @@ pub(crate) fn hook_settings_files(located: &ProjectLocation) -> Vec<PathBuf> {
 /// than usual, the rules and schemas in force, and files that middleware runs.
 pub(crate) fn paths_no_call_may_write(
     located: &ProjectLocation,
-    sources: &PolicySources,
+    sources: &PolicySourceTexts,
 ) -> Vec<String> {
     let mut paths: Vec<PathBuf> = hook_settings_files(located);
     paths.extend(located.place.state.parent().map(Path::to_owned));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use checkrein_core::digest::Digest;
 use checkrein_runtime::config::{
-    self, CompiledPolicy, ConfigError, NamedConfigText, PolicySources, ProfileChoice,
+    self, CompiledPolicy, ConfigError, NamedConfigText, PolicySourceTexts, ProfileChoice,
     RequestedConfigProfile, TaskDriver,
 };
 use checkrein_runtime::{
@@ -150,7 +150,7 @@ impl ProjectLocation {
     /// Compiles a policy from these texts, whatever is held or approved.
     pub(crate) fn compile_policy_from(
         &self,
-        sources: &PolicySources,
+        sources: &PolicySourceTexts,
         driver: TaskDriver,
     ) -> Result<CompiledPolicy, ConfigError> {
         let mut compiled = self.compile_policy_sans_local_paths(sources, driver)?;
@@ -167,17 +167,17 @@ impl ProjectLocation {
     /// Compiles a policy without the paths of this machine, so that it is the same on every one.
     pub(crate) fn compile_policy_sans_local_paths(
         &self,
-        sources: &PolicySources,
+        sources: &PolicySourceTexts,
         driver: TaskDriver,
     ) -> Result<CompiledPolicy, ConfigError> {
         let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
-        config::compile_config_bundles(repo, person, driver, self.config_profile_choice())
+        config::compile_gathered_configs(repo, person, driver, self.config_profile_choice())
     }
 
     /// Returns name and text of the rules files that would be compiled.
     pub(crate) fn rules_files_to_compile(
         &self,
-        sources: &PolicySources,
+        sources: &PolicySourceTexts,
     ) -> Result<Vec<(String, String)>, ConfigError> {
         let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
         config::rules_file_texts(repo, person, self.config_profile_choice())
@@ -194,13 +194,13 @@ impl ProjectLocation {
     /// Compiles a policy under this profile, whatever was asked for.
     pub(crate) fn compile_policy_with_profile(
         &self,
-        sources: &PolicySources,
+        sources: &PolicySourceTexts,
         profile: Option<&str>,
         driver: TaskDriver,
     ) -> Result<CompiledPolicy, ConfigError> {
         let profile = profile.map_or(ProfileChoice::Plain, ProfileChoice::Named);
         let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
-        config::compile_config_bundles(repo, person, driver, profile)
+        config::compile_gathered_configs(repo, person, driver, profile)
     }
 
     /// Returns the profile that a session beginning here is sealed with.
@@ -241,7 +241,7 @@ impl ProjectLocation {
 
 /// Searches from `from` upwards. `state` overrides the state folder.
 pub(crate) fn locate_project(from: &Path, state: Option<&Path>) -> ProjectLocation {
-    let folder = state.map_or_else(default_state_folder, absolute_path);
+    let folder = state.map_or_else(default_state_folder, absolute_folder_path);
     locate_project_with_state(from, &folder, StateAndProfileArgs::default())
 }
 
@@ -304,7 +304,7 @@ fn locate_project_with_state(
         system: Arc::new(RealSystem),
     };
     let folder = match given.require_trust {
-        true => account_home().map(|home| home.join(".config")),
+        true => person_home_by_account().map(|home| home.join(".config")),
         false => xdg_config_folder(),
     };
     ProjectLocation {
@@ -447,9 +447,9 @@ fn folder_id_from_path_digest(identity: PathBuf) -> String {
 /// Returns the state folder of all repos. It is always absolute, since agents change their folder.
 pub(crate) fn state_folder(given: StateAndProfileArgs<'_>) -> Result<PathBuf, String> {
     match given.state {
-        Some(folder) => Ok(absolute_path(folder)),
+        Some(folder) => Ok(absolute_folder_path(folder)),
         None if given.require_trust => {
-            let home = account_home().ok_or(
+            let home = person_home_by_account().ok_or(
                 "under --require-trust the state folder is the account's own, and this account has no folder in /etc/passwd: name one in the hook's command, with --state DIR",
             )?;
             Ok(home.join(".local").join("state").join("checkrein"))
@@ -458,7 +458,7 @@ pub(crate) fn state_folder(given: StateAndProfileArgs<'_>) -> Result<PathBuf, St
     }
 }
 
-fn absolute_path(folder: &Path) -> PathBuf {
+fn absolute_folder_path(folder: &Path) -> PathBuf {
     std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
 }
 
@@ -474,7 +474,7 @@ pub(crate) fn default_state_folder() -> PathBuf {
         .or_else(|| named("LOCALAPPDATA").map(|folder| folder.join("checkrein")))
         .or_else(|| home_folder().map(|home| home.join(".local").join("state").join("checkrein")))
         .unwrap_or_else(|| env::temp_dir().join("checkrein-state"));
-    absolute_path(&folder)
+    absolute_folder_path(&folder)
 }
 
 /// Returns the folder for data that may be deleted at any time. It is not the system's folder for
@@ -508,7 +508,7 @@ fn xdg_config_folder() -> Option<PathBuf> {
 pub(crate) fn home_folder() -> Option<PathBuf> {
     #[cfg(all(target_os = "linux", target_feature = "crt-static"))]
     if env::var_os("HOME").is_none() {
-        return account_home();
+        return person_home_by_account();
     }
     env::home_dir()
 }
@@ -524,7 +524,7 @@ pub(crate) fn agent_home_folder(variable: &str, usual: &str) -> Option<PathBuf> 
 
 /// Returns the person's home folder by their account, whatever the environment says. `None` where
 /// only the environment tells: there `--require-trust` needs `--state`.
-pub(crate) fn account_home() -> Option<PathBuf> {
+pub(crate) fn person_home_by_account() -> Option<PathBuf> {
     #[cfg(target_os = "linux")]
     {
         use std::os::unix::fs::MetadataExt as _;

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use checkrein_core::exit_status::{
-    CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind, VerdictRelevantCommand,
+    CheckScriptCommand, CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind,
 };
 use checkrein_core::policy::Policy;
 use checkrein_runtime::exit_statuses;
@@ -27,13 +27,12 @@ pub(crate) const MASKED_CONSEQUENCE: &str =
 pub(crate) fn checks_hiding_exit_status(root: &Path, policy: &Policy) -> Vec<MaskedCheck> {
     let env = std::env::vars_os().collect();
     let checks = policy.verifiers.iter().filter_map(|spec| {
-        let reading = exit_statuses::analyse_exit_statuses(root, &env, spec)?;
-        let hidden = |command: &'_ VerdictRelevantCommand| {
-            Some((command.clone(), command.masked_by.clone()?))
-        };
+        let reading = exit_statuses::analyse_verifier_exit_statuses(root, &env, spec)?;
+        let hidden =
+            |command: &'_ CheckScriptCommand| Some((command.clone(), command.masked_by.clone()?));
         // Only a hidden status that can change the verdict is worth a warning: `grep -q x || true`
         // in a script is not.
-        let matters = |(command, _): &(VerdictRelevantCommand, ExitStatusMask)| match command.kind {
+        let matters = |(command, _): &(CheckScriptCommand, ExitStatusMask)| match command.kind {
             CheckScriptCommandKind::Tests(_) | CheckScriptCommandKind::Checker => true,
             CheckScriptCommandKind::ProjectScript => false,
             CheckScriptCommandKind::Program if reading.masks_relevant_failure(command) => true,

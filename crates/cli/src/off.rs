@@ -123,7 +123,7 @@ pub(crate) fn cancel_when_switched_off(state: PathBuf) {
 }
 
 /// Returns the period that cancelled this process, if one did.
-pub(crate) fn off_period_that_cancelled_us() -> Option<&'static OffPeriod> {
+pub(crate) fn off_period_ending_this_process() -> Option<&'static OffPeriod> {
     CANCELLED_BY.get()
 }
 

@@ -89,7 +89,7 @@ pub(crate) fn require_person(act: &str) -> Result<PersonCallerEvidence, CommandE
     } else {
         return Ok(checked);
     };
-    Err(CommandError::forbidden_error(
+    Err(CommandError::caller_not_allowed_error(
         format!("`checkrein {act}` is for a person at a terminal, and {why}"),
         "type it yourself, in a terminal of your own",
     ))
@@ -109,7 +109,7 @@ pub(crate) fn forbid_agent_callers(act: &str) -> Result<(), CommandError> {
     } else {
         return Ok(());
     };
-    Err(CommandError::forbidden_error(
+    Err(CommandError::caller_not_allowed_error(
         format!("`checkrein {act}` is not for agents, and {why}"),
         "type it yourself, or have cron run it",
     ))

@@ -2,7 +2,7 @@
 //! person approved, or what is held since it was edited while a task was open.
 
 use checkrein_runtime::config::{
-    ConfigError, ConfigWithNamedFiles, NamedConfigText, PolicySources,
+    ConfigError, ConfigWithNamedFiles, NamedConfigText, PolicySourceTexts,
 };
 use checkrein_runtime::held_config;
 
@@ -11,17 +11,17 @@ use crate::trust;
 
 /// Texts, and notes for a person about where they come from.
 pub(crate) struct EffectivePolicySources {
-    pub(crate) sources: PolicySources,
+    pub(crate) sources: PolicySourceTexts,
     /// What lies there now, if older texts stay in force in its place.
-    pub(crate) edited: Option<PolicySources>,
+    pub(crate) edited: Option<PolicySourceTexts>,
     pub(crate) notes: Vec<String>,
 }
 
 /// Returns what lies there now, whether or not anybody has approved it.
 pub(crate) fn policy_sources_on_disk(
     located: &ProjectLocation,
-) -> Result<PolicySources, ConfigError> {
-    Ok(PolicySources {
+) -> Result<PolicySourceTexts, ConfigError> {
+    Ok(PolicySourceTexts {
         repo: repo_or_approved_config(located)?,
         person: load_personal_config(located)?,
     })
@@ -55,7 +55,7 @@ pub(crate) fn effective_policy_sources(
         Ok(repo) => repo,
         Err(error) => return Err(error),
     };
-    let sources = PolicySources { repo, person };
+    let sources = PolicySourceTexts { repo, person };
     let state = &located.place.state;
     let kept = |source| located.held_config_io_error(source);
     let Some(held) = located.config_held_despite_edit().map_err(kept)? else {
@@ -95,7 +95,10 @@ pub(crate) fn effective_policy_sources(
 }
 
 /// Returns whether a session that begins here may be sealed with texts that counted before.
-pub(crate) fn are_config_sources_trusted(located: &ProjectLocation, texts: &PolicySources) -> bool {
+pub(crate) fn are_config_sources_trusted(
+    located: &ProjectLocation,
+    texts: &PolicySourceTexts,
+) -> bool {
     let approved = |repo: &ConfigWithNamedFiles| {
         trust::approved_config_digest(located) == Some(repo.config_digest())
     };
@@ -127,7 +130,7 @@ fn repo_or_approved_config(
         return ConfigWithNamedFiles::gather_files_named_by_config(source).map(Some);
     }
     Ok(trust::approved_config_text(located).map(|text| {
-        ConfigWithNamedFiles::from_config_naming_no_files(NamedConfigText {
+        ConfigWithNamedFiles::config_naming_no_files(NamedConfigText {
             name: located.place.root.join(CONFIG),
             text,
         })
@@ -140,7 +143,7 @@ fn load_personal_config(
 ) -> Result<Option<ConfigWithNamedFiles>, ConfigError> {
     let source = read_optional_config_source(located.person_config.as_deref())?;
     source
-        .map(ConfigWithNamedFiles::gather_files_named_by_own_config)
+        .map(ConfigWithNamedFiles::gather_files_of_personal_config)
         .transpose()
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn locate_session_store(
         // The usual case first: the session is known here. `quick` spares a hook the reading of its
         // events.
         let store = engine::open_store_with_timeout(&located.place, busy)?;
-        if quick && is_root_of_newest_session_task(&located, &store, session)? {
+        if quick && is_newest_task_root(&located, &store, session)? {
             return Ok(LocatedProjectWithStore { located, store });
         }
         let runtime = engine::build_checkrein_runtime(&located, store.clone(), TaskDriver::Hook);
@@ -100,7 +100,7 @@ pub(crate) fn locate_new_session_folder(
     Ok(located.for_new_session()?)
 }
 
-fn is_root_of_newest_session_task(
+fn is_newest_task_root(
     located: &ProjectLocation,
     store: &SqliteStore,
     session: &SessionId,

@@ -30,7 +30,7 @@ impl ReachedCap {
 
 /// How usage is compared with a cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CapExceededOrUsedUp {
+enum CapComparison {
     /// The request being judged, which is already counted, goes over the limit.
     AboveLimit,
     /// The limit is used up.
@@ -39,12 +39,12 @@ enum CapExceededOrUsedUp {
 
 /// The first cap that a tool request, already counted, goes over.
 pub fn reached_cap_at_tool_request(policy: &Policy, state: &SessionState) -> Option<ReachedCap> {
-    first_reached_cap(policy, state, CapExceededOrUsedUp::AboveLimit)
+    first_reached_cap(policy, state, CapComparison::AboveLimit)
 }
 
 /// The first cap that is reached at a stop.
 pub fn reached_cap_at_stop(policy: &Policy, state: &SessionState) -> Option<ReachedCap> {
-    first_reached_cap(policy, state, CapExceededOrUsedUp::AtLimit)
+    first_reached_cap(policy, state, CapComparison::AtLimit)
 }
 
 /// Returns the wall-clock cap if it is reached. Also used when time passes without any other input.
@@ -54,18 +54,18 @@ pub fn reached_wall_clock_cap(policy: &Policy, state: &SessionState) -> Option<R
     // The session total holds finished spans only, so the running span is added to it.
     let unfinished = busy.saturating_sub(task.totals.busy_ms);
     let session_busy = state.totals.busy_ms.saturating_add(unfinished);
-    check_budget_cap(
+    reached_budget_cap(
         CapKind::WallClock,
         Some(busy),
         policy.caps.wall_clock_ms,
-        CapExceededOrUsedUp::AtLimit,
+        CapComparison::AtLimit,
     )
     .or_else(|| {
-        check_budget_cap(
+        reached_budget_cap(
             CapKind::WallClock,
             Some(session_busy),
             policy.session_caps.wall_clock_ms,
-            CapExceededOrUsedUp::AtLimit,
+            CapComparison::AtLimit,
         )
     })
 }
@@ -73,7 +73,7 @@ pub fn reached_wall_clock_cap(policy: &Policy, state: &SessionState) -> Option<R
 fn first_reached_cap(
     policy: &Policy,
     state: &SessionState,
-    when: CapExceededOrUsedUp,
+    when: CapComparison,
 ) -> Option<ReachedCap> {
     let task = state.task.as_ref()?;
     let (caps, session) = (&policy.caps, &policy.session_caps);
@@ -83,29 +83,24 @@ fn first_reached_cap(
         let shown = state.shows_rounds.then_some(totals.rounds);
         // Only tool calls depend on `when`: the request being judged is counted already, so `N`
         // calls are allowed and the next one is too many. The other totals describe finished work.
-        check_budget_cap(CapKind::ToolCalls, Some(totals.tool_calls), calls, when)
+        reached_budget_cap(CapKind::ToolCalls, Some(totals.tool_calls), calls, when)
             .or_else(|| {
-                check_budget_cap(
-                    CapKind::Iterations,
-                    shown,
-                    rounds,
-                    CapExceededOrUsedUp::AtLimit,
-                )
+                reached_budget_cap(CapKind::Iterations, shown, rounds, CapComparison::AtLimit)
             })
             .or_else(|| {
-                check_budget_cap(
+                reached_budget_cap(
                     CapKind::Tokens,
                     totals.spent_tokens(),
                     tokens,
-                    CapExceededOrUsedUp::AtLimit,
+                    CapComparison::AtLimit,
                 )
             })
             .or_else(|| {
-                check_budget_cap(
+                reached_budget_cap(
                     CapKind::Cost,
                     totals.spent_cost(),
                     cost,
-                    CapExceededOrUsedUp::AtLimit,
+                    CapComparison::AtLimit,
                 )
             })
     };
@@ -130,16 +125,16 @@ fn first_reached_cap(
     .or_else(|| reached_wall_clock_cap(policy, state))
 }
 
-fn check_budget_cap(
+fn reached_budget_cap(
     cap: CapKind,
     used: Option<u64>,
     limit: Option<u64>,
-    when: CapExceededOrUsedUp,
+    when: CapComparison,
 ) -> Option<ReachedCap> {
     let (used, limit) = (used?, limit?);
     let reached = match when {
-        CapExceededOrUsedUp::AboveLimit => used > limit,
-        CapExceededOrUsedUp::AtLimit => used >= limit,
+        CapComparison::AboveLimit => used > limit,
+        CapComparison::AtLimit => used >= limit,
     };
     reached.then_some(ReachedCap { cap, used, limit })
 }

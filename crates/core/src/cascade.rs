@@ -10,7 +10,7 @@ mod evaluation;
 mod soft_tier;
 
 use self::evaluation::{
-    StopEvaluation, VerifierKindsAtStop, VerifierOutcome, evaluate_stop,
+    StopEvaluation, VerifierKindsToAsk, VerifierOutcome, evaluate_stop,
     explain_advisory_judge_verdicts, explain_stop, failed_check_feedback_facts, failure_set_digest,
     has_evidence_for_other_subject, verifier_subjects_digest,
 };
@@ -183,14 +183,14 @@ fn verifier_kinds_for_stop(
     task: &Task,
     scope: &ScopeId,
     pending: &PendingStop,
-) -> VerifierKindsAtStop {
+) -> VerifierKindsToAsk {
     match scope.is_main_scope() {
         true if is_stop_of_task_without_changes(policy, task, pending) => {
-            VerifierKindsAtStop::JudgesOnly
+            VerifierKindsToAsk::JudgesOnly
         }
-        true => VerifierKindsAtStop::All,
-        false if should_verify_subagent(policy, task, scope) => VerifierKindsAtStop::NoPersons,
-        false => VerifierKindsAtStop::JudgesOnly,
+        true => VerifierKindsToAsk::All,
+        false if should_verify_subagent(policy, task, scope) => VerifierKindsToAsk::NoPersons,
+        false => VerifierKindsToAsk::JudgesOnly,
     }
 }
 
@@ -350,7 +350,7 @@ fn decide_stop_of_halted_task(
         .pending_stop(scope)
         .filter(|_| scope.is_main_scope())
     {
-        let judged = evaluate_stop(draft.policy, task, pending, VerifierKindsAtStop::All);
+        let judged = evaluate_stop(draft.policy, task, pending, VerifierKindsToAsk::All);
         // Only evidence that is fresh for this stop's own tree can save it (law 1), and only where
         // no layer of middleware was against it or passed over.
         if judged.stale_verifiers.is_empty() && judged.has_necessary_hard_evidence() && !refused {
@@ -444,16 +444,16 @@ fn conclude_stop_evaluation(
     draft: &mut StepBuilder<'_>,
     scope: &ScopeId,
     judged: StopEvaluation,
-    asks: VerifierKindsAtStop,
+    asks: VerifierKindsToAsk,
 ) {
     let Some(pending) = draft.state.pending_stop(scope).cloned() else {
         return;
     };
     let mut why = match asks {
-        VerifierKindsAtStop::JudgesOnly => {
+        VerifierKindsToAsk::JudgesOnly => {
             explain_advisory_judge_verdicts(draft.policy, &pending, &judged)
         }
-        VerifierKindsAtStop::All | VerifierKindsAtStop::NoPersons => {
+        VerifierKindsToAsk::All | VerifierKindsToAsk::NoPersons => {
             explain_stop(draft.policy, &pending, &judged)
         }
     };
@@ -490,7 +490,7 @@ fn conclude_stop_evaluation(
     if task.passed_over {
         why.push(DecisionFactor::LayerPassedOver);
     }
-    if asks == VerifierKindsAtStop::JudgesOnly {
+    if asks == VerifierKindsToAsk::JudgesOnly {
         return accept_unverified_stop(draft, scope, &pending, &judged, why);
     }
     if let Some(asked) = &task.pending_approval {
@@ -644,7 +644,7 @@ fn refuse_stop_or_give_up_task(
     let cut = judged
         .outcomes
         .iter()
-        .any(VerifierOutcome::has_unfinished_check_run);
+        .any(VerifierOutcome::is_cut_off_or_claimed_elsewhere);
     let held_up = judged.unfinished_checks_hold_up_reason(policy);
     let Some(task) = &draft.state.task else {
         return;
@@ -658,7 +658,7 @@ fn refuse_stop_or_give_up_task(
     );
     // The failure set is recorded further below, hence the `+ 1`.
     let is_last = task.failure_set_seen_count(set) + 1 >= policy.caps.attempts
-        || soft_tier::reached_continuation_limit(draft, scope, pending).is_some();
+        || soft_tier::continuation_limit_factor(draft, scope, pending).is_some();
     // Before the task is given up, failures that rest on earlier runs are checked once more: the
     // cause may have been mended outside the tree.
     if main && held_up.is_none() && is_last {

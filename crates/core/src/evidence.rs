@@ -74,7 +74,7 @@ pub enum InconclusiveCause {
 
 impl InconclusiveCause {
     /// Returns whether the run was not finished: it was cut off, or another process runs it.
-    pub fn is_unfinished_run(self) -> bool {
+    pub fn is_cut_off_or_claimed_elsewhere(self) -> bool {
         matches!(self, Self::ReplyDeadline | Self::ClaimedElsewhere)
     }
 
@@ -129,7 +129,7 @@ pub enum Retryability {
 /// Who produced evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum EvidenceProducer {
+pub enum GateOrManualOrigin {
     /// A hook, `run` or a worker under the sealed policy: can satisfy `accept`.
     Gate,
     /// `checkrein check` by hand: only informs.
@@ -266,7 +266,7 @@ pub struct Evidence {
     /// Whether trying again can help.
     pub retryable: Retryability,
     /// Who produced it.
-    pub origin: EvidenceProducer,
+    pub origin: GateOrManualOrigin,
     /// Tests by outcome, where its output tells them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<TestCounts>,
@@ -332,7 +332,7 @@ pub struct EvidenceSummary {
     /// Whether trying again can help.
     pub retryable: Retryability,
     /// Who produced it.
-    pub origin: EvidenceProducer,
+    pub origin: GateOrManualOrigin,
     /// Keys of the findings that count (neither pre-existing nor flaky), sorted, at most [`MAX_FINDINGS`].
     pub findings: Vec<EightByteDigest>,
     /// How many findings there were in all.
@@ -385,7 +385,7 @@ impl Evidence {
             // Moved paths come first: a run that was cut while files moved is held up by the moving
             // files.
             _ if moved => self.moved.iter().map(String::as_str).collect(),
-            Some(cause) if cause.is_unfinished_run() => Vec::new(),
+            Some(cause) if cause.is_cut_off_or_claimed_elsewhere() => Vec::new(),
             _ => return None,
         };
         paths.sort_unstable();

@@ -6,14 +6,14 @@
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExitStatusAnalysis {
     /// The commands that could matter, in source order.
-    pub commands: Vec<VerdictRelevantCommand>,
+    pub commands: Vec<CheckScriptCommand>,
     /// Whether it changes where programs are looked for: `PATH=...`, `. venv/bin/activate`.
     pub changes_path: bool,
 }
 
 impl ExitStatusAnalysis {
     /// Returns whether the status of another program decides, so that this one may fail.
-    pub fn other_command_decides_status(&self, command: &VerdictRelevantCommand) -> bool {
+    pub fn other_command_decides_status(&self, command: &CheckScriptCommand) -> bool {
         self.commands.iter().any(|other| {
             // A utility such as `git` or `curl` judges no project, so its status cannot decide in
             // place of another.
@@ -24,7 +24,7 @@ impl ExitStatusAnalysis {
     }
 
     /// Returns whether the failure of this masked, unknown program is what the check is about.
-    pub fn masks_relevant_failure(&self, command: &VerdictRelevantCommand) -> bool {
+    pub fn masks_relevant_failure(&self, command: &CheckScriptCommand) -> bool {
         // A substituted output or a negated status is still examined by the command around it.
         let looked_at = command.masked_by.as_ref().is_some_and(|hider| {
             matches!(
@@ -40,7 +40,7 @@ impl ExitStatusAnalysis {
 
 /// A command of a check that could matter to its verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VerdictRelevantCommand {
+pub struct CheckScriptCommand {
     /// Its words as written, shortened.
     pub text: String,
     /// The program, as it is called.
@@ -99,7 +99,7 @@ pub enum ExitStatusMaskKind {
 
 impl ExitStatusMask {
     /// Returns a mask for a command whose context could not be read, with the reason.
-    pub fn mask_from_unreadable_context(why: impl Into<String>) -> Self {
+    pub fn unreadable_context_mask(why: impl Into<String>) -> Self {
         Self {
             form: ExitStatusMaskKind::Unreadable,
             text: why.into(),
@@ -107,7 +107,7 @@ impl ExitStatusMask {
     }
 
     /// Describes for people what the mask does to this command.
-    pub fn describe_exit_mask(&self, command: &VerdictRelevantCommand) -> String {
+    pub fn describe_exit_mask(&self, command: &CheckScriptCommand) -> String {
         let place = match &command.place {
             Some(place) => format!(" in {place}"),
             None => String::new(),

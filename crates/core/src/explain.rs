@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use crate::event::CapKind;
 use crate::evidence::{InconclusiveCause, Verdict};
 use crate::ids::{DetectorName, UnixMillis, VerifierName};
-use crate::input::{JudgeTrigger, ModelVetoVerdict};
+use crate::input::{JudgeTriggerOrSkipReason, ModelVetoVerdict};
 use crate::middleware::MiddlewareAnswerFact;
 use crate::policy::Stance;
 
 pub use self::check_runs::{
-    CheckOutcomeAtStop, CheckRunExplanation, CheckRunReason, StopCheckRuns, StopHoldupCause,
+    ChangeHoldingUpStop, CheckOutcomeAtStop, CheckRunOrSkipReason, CheckRunReason, StopCheckRuns,
     list_check_runs_of_each_stop, newest_stop_held_up_cause,
 };
 
@@ -146,7 +146,7 @@ pub enum DecisionFactor {
         verifier: VerifierName,
         /// Why.
         #[serde(rename = "calling")]
-        trigger: JudgeTrigger,
+        trigger: JudgeTriggerOrSkipReason,
     },
     /// A judge in shadow mode was asked. This is the consequence it would have had.
     Shadow {

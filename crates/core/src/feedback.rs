@@ -10,7 +10,7 @@ use self::check_section::CheckFeedbackSection;
 use crate::decision::{FailedCheckFeedback, StopFeedback};
 use crate::digest::{Digest, EightByteDigest};
 use crate::evidence::{Evidence, Finding, FindingBaselineState, InconclusiveCause, Verdict};
-use crate::explain::StopHoldupCause;
+use crate::explain::ChangeHoldingUpStop;
 
 /// Longest text in bytes, about 1,500 tokens. Findings that must be named are named even beyond it.
 const MAX_BYTES: usize = 6_000;
@@ -33,7 +33,7 @@ pub(crate) fn new_findings_limit(checks: usize) -> usize {
 /// and the decision does not. `evidence` looks up a blob by its content key.
 pub fn render_feedback(
     feedback: &StopFeedback,
-    held_up_by: Option<StopHoldupCause>,
+    held_up_by: Option<ChangeHoldingUpStop>,
     evidence: &dyn Fn(&Digest) -> Option<Evidence>,
 ) -> String {
     let mut text = String::new();
@@ -73,11 +73,11 @@ pub fn render_feedback(
         !feedback.checks.is_empty() && causes.clone().all(is)
     };
     let moving = is_all(|cause| cause == Some(InconclusiveCause::TreeMoving));
-    let only_acts = held_up_by == Some(StopHoldupCause::Acts);
+    let only_acts = held_up_by == Some(ChangeHoldingUpStop::Acts);
     let unfinished = !moving
         && is_all(|cause| {
             let cause = cause.unwrap_or(InconclusiveCause::Internal);
-            cause == InconclusiveCause::TreeMoving || cause.is_unfinished_run()
+            cause == InconclusiveCause::TreeMoving || cause.is_cut_off_or_claimed_elsewhere()
         });
     let head = match feedback.stop {
         _ if moving && only_acts => {
@@ -135,7 +135,7 @@ pub fn render_feedback(
     // findings can still be named.
     if sections
         .iter()
-        .map(CheckFeedbackSection::section_fixed_byte_count)
+        .map(CheckFeedbackSection::fixed_feedback_byte_count)
         .sum::<usize>()
         > room / 2
     {
@@ -144,7 +144,10 @@ pub fn render_feedback(
             .for_each(CheckFeedbackSection::drop_feedback_section_notes);
     }
     text.push_str(&head);
-    for (section, share) in sections.iter().zip(allocate_section_bytes(&sections, room)) {
+    for (section, share) in sections
+        .iter()
+        .zip(allocate_feedback_bytes(&sections, room))
+    {
         section.write_feedback_section_within(&mut text, share);
     }
     text.push_str(&foot);
@@ -219,7 +222,7 @@ fn guarded_edits_notice(feedback: &StopFeedback) -> String {
 
 /// Returns the bytes that each section may take: all it wants if that is less than an equal share.
 /// What it leaves goes to the others.
-fn allocate_section_bytes(sections: &[CheckFeedbackSection<'_>], room: usize) -> Vec<usize> {
+fn allocate_feedback_bytes(sections: &[CheckFeedbackSection<'_>], room: usize) -> Vec<usize> {
     let mut wants: Vec<(usize, usize)> = sections
         .iter()
         .map(CheckFeedbackSection::full_feedback_section_len)
@@ -249,7 +252,7 @@ fn build_check_feedback_section<'a>(
         Some(InconclusiveCause::TreeMoving) if only_acts => {
             "a tool call came while it was judged".to_owned()
         }
-        _ => describe_verdict(check, found),
+        _ => verdict_feedback_text(check, found),
     };
     let mut section = CheckFeedbackSection {
         head: format!("\n{}: {words}", check.verifier),
@@ -274,7 +277,7 @@ fn build_check_feedback_section<'a>(
 
     let named = |keys| findings_matching_keys(found, keys);
     section.new = named(&check.new)
-        .map(|finding| (finding.id.as_str(), describe_finding(finding)))
+        .map(|finding| (finding.id.as_str(), describe_check_finding(finding)))
         .collect();
     section.still = named(&check.still)
         .map(|finding| finding.id.as_str())
@@ -342,7 +345,7 @@ fn first_fitting_paths(paths: &[String]) -> Vec<&str> {
     paths.map(|(_, path)| path.as_str()).collect()
 }
 
-fn describe_verdict(check: &FailedCheckFeedback, found: Option<&Evidence>) -> String {
+fn verdict_feedback_text(check: &FailedCheckFeedback, found: Option<&Evidence>) -> String {
     let exit = found.and_then(|found| found.exit_code);
     let note = found.and_then(|found| found.note.as_deref());
     match (check.verdict, check.cause) {
@@ -397,7 +400,7 @@ fn findings_matching_keys<'a>(
         .filter(|finding| keys.contains(&finding.failure_key()))
 }
 
-fn describe_finding(finding: &Finding) -> String {
+fn describe_check_finding(finding: &Finding) -> String {
     let mut words = String::new();
     if let Some(file) = &finding.file {
         words.push_str(file);
@@ -439,7 +442,7 @@ fn truncate_message(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::{EvidenceProducer, FindingBaselineState, Retryability};
+    use crate::evidence::{FindingBaselineState, GateOrManualOrigin, Retryability};
 
     fn finding(id: &str) -> Finding {
         Finding {
@@ -471,7 +474,7 @@ mod tests {
             exit_code: Some(101),
             duration_ms: 5,
             retryable: Retryability::Yes,
-            origin: EvidenceProducer::Gate,
+            origin: GateOrManualOrigin::Gate,
             counts: None,
             note: None,
             excerpt: String::new(),

@@ -226,7 +226,7 @@ pub struct ToolRequested {
 
 /// A model's answer about a call before it ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ModelVetoFact {
+pub struct ModelToolCallOpinionFact {
     /// Its verdict.
     pub says: ModelVetoVerdict,
     /// Why; or why it says nothing.
@@ -315,7 +315,7 @@ pub struct ToolRequestFacts {
     pub counted: bool,
     /// What a model said of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub veto: Option<Box<ModelVetoFact>>,
+    pub veto: Option<Box<ModelToolCallOpinionFact>>,
     /// What a model said of the steps before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Box<ModelProgressRating>>,
@@ -493,13 +493,13 @@ pub struct JudgeTriggerFact {
     pub verifier: VerifierName,
     /// What calls for it, or why it is not asked.
     #[serde(rename = "calling")]
-    pub trigger: JudgeTrigger,
+    pub trigger: JudgeTriggerOrSkipReason,
 }
 
 /// What calls for a judge, or why it is not asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum JudgeTrigger {
+pub enum JudgeTriggerOrSkipReason {
     /// The answer holds one of its keywords.
     Keyword,
     /// It judges every answer.
@@ -522,7 +522,7 @@ pub enum JudgeTrigger {
     HeartbeatOff,
 }
 
-impl JudgeTrigger {
+impl JudgeTriggerOrSkipReason {
     /// Something calls for it.
     pub fn is_judge_triggered(self) -> bool {
         matches!(self, Self::Keyword | Self::Always | Self::Heartbeat)

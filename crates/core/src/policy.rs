@@ -65,7 +65,7 @@ pub struct Policy {
     /// What an accepted stop shows on the agent's screen. It decides nothing.
     #[serde(
         default,
-        skip_serializing_if = "VerifiedNoticeMode::is_default_verified_notice"
+        skip_serializing_if = "VerifiedNoticeMode::is_default_notice_mode"
     )]
     pub verified_notice: VerifiedNoticeMode,
     /// The config error found when the session began, where this policy is used in place of that
@@ -307,7 +307,7 @@ pub enum VerifiedNoticeMode {
 }
 
 impl VerifiedNoticeMode {
-    fn is_default_verified_notice(&self) -> bool {
+    fn is_default_notice_mode(&self) -> bool {
         *self == Self::default()
     }
 }

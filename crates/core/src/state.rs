@@ -20,8 +20,8 @@ use crate::event::{CapKind, LadderRung, TaskOrigin};
 use crate::evidence::{EvidenceSummary, InconclusiveCause, Retryability, Verdict};
 use crate::ids::{AgentName, EventSeq, ScopeId, TaskId, UnixMillis, VerifierName};
 use crate::input::{
-    ActReach, JudgeTrigger, JudgeTriggerFact, NewestActNumbers, NewestCheckRun, StampedInput,
-    ToolKind, ToolRequested, ToolReturned, TreeDigests, TreeReadError,
+    ActReach, JudgeTriggerFact, JudgeTriggerOrSkipReason, NewestActNumbers, NewestCheckRun,
+    StampedInput, ToolKind, ToolRequested, ToolReturned, TreeDigests, TreeReadError,
 };
 use crate::transition::Transition;
 
@@ -492,11 +492,11 @@ pub struct FindingsToldToAgent {
 impl VerifierVerdictInTask {
     /// Returns whether the verdict settles only the stop it was requested for: the check was cut,
     /// was held by another process, or files moved during it.
-    fn is_transient_verdict(&self) -> bool {
+    fn is_verdict_for_one_stop_only(&self) -> bool {
         let cut = self
             .fact
             .cause
-            .is_some_and(InconclusiveCause::is_unfinished_run);
+            .is_some_and(InconclusiveCause::is_cut_off_or_claimed_elsewhere);
         cut || self.held_up.is_some()
     }
 
@@ -519,7 +519,7 @@ impl VerifierVerdictInTask {
 impl ScopeState {
     /// What was done about this pattern.
     pub(crate) fn pattern_on_ladder(&self, key: EightByteDigest) -> PatternOnLadder {
-        let key = four_bytes(key).to_le_bytes();
+        let key = digest_as_u32(key).to_le_bytes();
         let known = self.ladder.iter().find(|pattern| pattern.key == key);
         known.copied().unwrap_or(PatternOnLadder {
             key,
@@ -589,7 +589,7 @@ impl RecentCall {
             call: request.call,
             id: request.call_id.as_deref().map(call_id_digest),
             outcome: None,
-            tool: tool_digest(&request.tool),
+            tool: tool_name_digest(&request.tool),
             answer_kind: 0,
             poll: request.kind == ToolKind::Poll,
             waits: request.waits,
@@ -613,7 +613,7 @@ impl RecentCall {
             true => facts.family,
             false => facts.steady,
         };
-        self.answer_kind = three_bytes(kind.unwrap_or(returned.outcome));
+        self.answer_kind = first_three_bytes(kind.unwrap_or(returned.outcome));
         // An error that was never seen before is no news: it leads nowhere by itself.
         self.news = is_new && !returned.error;
         self.failed = returned.error;
@@ -625,8 +625,8 @@ impl RecentCall {
     /// Records the outcome of a call that did not run.
     fn record_outcome_digest(&mut self, outcome: EightByteDigest, progress: bool) {
         self.id = None;
-        self.outcome = Some(four_bytes(outcome));
-        self.answer_kind = three_bytes(outcome);
+        self.outcome = Some(digest_as_u32(outcome));
+        self.answer_kind = first_three_bytes(outcome);
         self.progress = progress;
     }
 
@@ -648,16 +648,16 @@ impl RecentCall {
 }
 
 /// Returns the digest by which calls of one tool are told from those of another in one window.
-fn tool_digest(tool: &str) -> u16 {
+fn tool_name_digest(tool: &str) -> u16 {
     let [one, two, ..] = *Digest::hash_bytes(tool.as_bytes()).as_bytes();
     u16::from_le_bytes([one, two])
 }
 
 fn call_id_digest(id: &str) -> u32 {
-    four_bytes(Digest::hash_bytes(id.as_bytes()).to_eight_byte_digest())
+    digest_as_u32(Digest::hash_bytes(id.as_bytes()).to_eight_byte_digest())
 }
 
-fn three_bytes(digest: EightByteDigest) -> u32 {
+fn first_three_bytes(digest: EightByteDigest) -> u32 {
     let [one, two, three, ..] = digest.0.to_le_bytes();
     three_byte_number([one, two, three])
 }
@@ -666,7 +666,7 @@ fn three_byte_number([one, two, three]: [u8; 3]) -> u32 {
     u32::from_le_bytes([one, two, three, 0])
 }
 
-fn four_bytes(digest: EightByteDigest) -> u32 {
+fn digest_as_u32(digest: EightByteDigest) -> u32 {
     let [one, two, three, four, ..] = digest.0.to_le_bytes();
     u32::from_le_bytes([one, two, three, four])
 }
@@ -759,7 +759,7 @@ impl Task {
 
     /// Returns the time since which a failure counts. Whatever caused an older one may have been
     /// mended outside the tree.
-    pub fn failures_valid_since(&self) -> UnixMillis {
+    pub fn failure_validity_start(&self) -> UnixMillis {
         let outside = self.outside.map_or(UnixMillis(0), |(_, at)| at);
         // A new task asks again as well: what failed before may have been mended between tasks.
         self.opened_at.max(outside)
@@ -823,7 +823,7 @@ impl PendingStop {
         // A heartbeat asks each time whether there is something to do, so its answers must not be
         // reused for a later stop.
         let beat = match self.judge_trigger(name) {
-            JudgeTrigger::Heartbeat => self.stop.0.to_le_bytes(),
+            JudgeTriggerOrSkipReason::Heartbeat => self.stop.0.to_le_bytes(),
             _ => [0; 8],
         };
         Digest::hash_parts([
@@ -852,10 +852,10 @@ impl PendingStop {
     }
 
     /// Returns the trigger of this judge. Logs from before triggers existed hold none.
-    pub fn judge_trigger(&self, name: &VerifierName) -> JudgeTrigger {
+    pub fn judge_trigger(&self, name: &VerifierName) -> JudgeTriggerOrSkipReason {
         let of = |fact: &&JudgeTriggerFact| fact.verifier == *name;
         let fact = self.judges.iter().find(of);
-        fact.map_or(JudgeTrigger::Nothing, |fact| fact.trigger)
+        fact.map_or(JudgeTriggerOrSkipReason::Nothing, |fact| fact.trigger)
     }
 
     /// Returns the continuations of sub-agents, counting one for each of their stops that was being

@@ -202,15 +202,17 @@ fn decide_call_by_detectors(
     // All responses are chosen before the first event is folded in, because each event changes the
     // counters they are chosen from.
     let responses = match policy.loops.ladder {
-        LoopLadder::TwoCriticals => responses_by_criticals(task, &request.scope, found, over),
-        LoopLadder::PerPattern => responses_by_pattern(scope, found, over, severest),
+        LoopLadder::TwoCriticals => {
+            detector_responses_by_criticals(task, &request.scope, found, over)
+        }
+        LoopLadder::PerPattern => response_to_each_loop_pattern(scope, found, over, severest),
     };
 
     let mut answer: Option<ToolDecisionAndTransition> = None;
     for response in responses {
         let detector = response.detector;
         let name = DetectorName::new(detector.detector_name());
-        if let Some(this) = answer_of_response(&response, request) {
+        if let Some(this) = tool_decision_of_response(&response, request) {
             why.push(DecisionFactor::Detector {
                 detector: name.clone(),
                 count: response.found.count,
@@ -248,7 +250,7 @@ struct DetectorResponse {
 /// A warning reaches the agent once per multiple of ten. A critical denies the call, and the second
 /// critical of a task ends it. A sub-agent's second critical halts that sub-agent: the fold does so,
 /// and its further calls are denied.
-fn responses_by_criticals(
+fn detector_responses_by_criticals(
     task: &Task,
     scope: &ScopeId,
     mut found: Vec<DetectorFinding>,
@@ -278,7 +280,7 @@ fn responses_by_criticals(
 
 /// Each pattern climbs on its own: a word, a denial, the end. Only one finding per call has a
 /// consequence, the severest: what the agent is not told counts as not said.
-fn responses_by_pattern(
+fn response_to_each_loop_pattern(
     scope: &ScopeState,
     found: Vec<DetectorFinding>,
     over: bool,
@@ -297,7 +299,7 @@ fn responses_by_pattern(
             let action = match (found.level, rung) {
                 (_, LadderRung::Unsaid) if is_news => DetectorOrCapResponse::Nudge,
                 (LoopSeverity::Critical, LadderRung::Told) => DetectorOrCapResponse::Deny,
-                (LoopSeverity::Critical, LadderRung::Denied) if detector.may_end_task() => {
+                (LoopSeverity::Critical, LadderRung::Denied) if detector.can_finding_end_task() => {
                     DetectorOrCapResponse::Halt
                 }
                 _ => DetectorOrCapResponse::Observe,
@@ -346,7 +348,7 @@ fn responses_by_pattern(
     responses
 }
 
-fn answer_of_response(
+fn tool_decision_of_response(
     response: &DetectorResponse,
     request: &ToolRequested,
 ) -> Option<ToolDecisionAndTransition> {
@@ -354,10 +356,12 @@ fn answer_of_response(
     let advice = || {
         let recorded = match response.rung {
             Some(_) => None,
-            None => detectors::recorded_loop_advice(detector.detector_name(), response.found),
+            None => {
+                detectors::loop_advice_under_old_policy(detector.detector_name(), response.found)
+            }
         };
         recorded.unwrap_or_else(|| {
-            detector.loop_advice_for_agent(response.found, &call_as_agent_knows_it(request))
+            detector.loop_advice_for_agent(response.found, &call_text_for_agent(request))
         })
     };
     match response.action {
@@ -383,7 +387,7 @@ fn answer_of_response(
 const QUOTED_ARGUMENTS: usize = 80;
 
 /// Returns the call as the agent can recognise it: "`Bash` (cargo test)".
-fn call_as_agent_knows_it(request: &ToolRequested) -> String {
+fn call_text_for_agent(request: &ToolRequested) -> String {
     const MAIN_ARGUMENTS: [&str; 8] = [
         "command",
         "cmd",

@@ -84,7 +84,7 @@ impl ExecPolicyCheckResult {
                 .matches
                 .iter()
                 .map(|hit| {
-                    CodexFormatRuleMatch::rule_match_report(hit, self.resolved_program.as_deref())
+                    CodexFormatRuleMatch::from_matched_rule(hit, self.resolved_program.as_deref())
                 })
                 .collect(),
             decision: self.strictest_rule_decision(),
@@ -124,7 +124,7 @@ pub enum CodexFormatRuleMatch<'a> {
 
 impl<'a> CodexFormatRuleMatch<'a> {
     /// This match, of a rule that was lent to a path or not.
-    pub fn rule_match_report(hit: &'a MatchedRule, resolved_program: Option<&'a str>) -> Self {
+    pub fn from_matched_rule(hit: &'a MatchedRule, resolved_program: Option<&'a str>) -> Self {
         Self::PrefixRuleMatch {
             matched_prefix: &hit.matched_prefix,
             decision: hit.decision,
@@ -161,7 +161,7 @@ impl RuleSet {
         let name = basename(&path);
         let rules: usize = [program.as_str(), name]
             .into_iter()
-            .flat_map(|head| self.rule_indices_by_head(head))
+            .flat_map(|head| self.rule_indices_for_head(head))
             .filter_map(|at| self.rule_by_index(at))
             .map(|rule| 64 + lent(&rule.head) + rule.rule_comparison_cost(argv.len()))
             .sum();

@@ -29,9 +29,9 @@ pub use network_rules::{NetworkProtocol, NetworkRule};
 pub use read_only_commands::is_read_only_command;
 pub use rule_set::{MatchedRule, RuleSet, StoredRuleSetReadError};
 pub use shell::{
-    CommandStartFolders, FileChangedByCommand, FilesChangedByCommand, ParsedShellScriptCache,
+    CommandStartFolders, FileCommandWouldChange, FilesCommandWouldChange, ParsedShellScriptCache,
     PatchApplyingCommand, PatchTextSource, PatchTool, evaluate_argv,
     evaluate_argv_with_script_cache, evaluate_file_changes, evaluate_file_writes,
-    evaluate_real_paths, evaluate_script, evaluate_script_with_cache, patch_commands_in_argv,
+    evaluate_real_paths, evaluate_script, evaluate_script_with_parse_cache, patch_commands_in_argv,
     patches_in_script,
 };

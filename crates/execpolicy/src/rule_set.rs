@@ -267,7 +267,7 @@ impl RuleSet {
         let program = program.as_ref();
         let name = basename(program);
         let mut at: Vec<(usize, &str)> = self
-            .rule_indices_by_head(program)
+            .rule_indices_for_head(program)
             .map(|at| (at, program))
             .collect();
         // For a path the rules of its basename count too: those that restrict, and allow rules
@@ -279,7 +279,7 @@ impl RuleSet {
                         .is_listed_host_executable(&rule.head, program)
                         .unwrap_or(true)
             };
-            let like = self.rule_indices_by_head(name).filter(|at| {
+            let like = self.rule_indices_for_head(name).filter(|at| {
                 let rule = self.rules.get(*at);
                 rule.is_some_and(|rule| rule.decision > RuleDecision::Allow || lent(rule))
             });
@@ -312,7 +312,7 @@ impl RuleSet {
         lent: impl Fn(&str) -> bool,
     ) -> Vec<MatchedRule> {
         let mut rules: Vec<&PrefixRule> = self
-            .rule_indices_by_head(program)
+            .rule_indices_for_head(program)
             .filter_map(|at| self.rules.get(at))
             .filter(|rule| rule.head == program || lent(&rule.head))
             .collect();
@@ -338,10 +338,10 @@ impl RuleSet {
         let name = basename(program);
         // Restrictive rules on a bare name also hold for paths.
         let other = (name != program)
-            .then(|| self.rule_indices_by_head(name))
+            .then(|| self.rule_indices_for_head(name))
             .into_iter()
             .flatten();
-        self.rule_indices_by_head(program)
+        self.rule_indices_for_head(program)
             .chain(other)
             .filter_map(|at| self.rules.get(at))
             .filter(|rule| rule.decision > RuleDecision::Allow)
@@ -375,7 +375,7 @@ impl RuleSet {
     }
 
     /// Positions, in order of the files, of what may hold for a program of this name.
-    pub(crate) fn rule_indices_by_head(&self, head: &str) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn rule_indices_for_head(&self, head: &str) -> impl Iterator<Item = usize> + '_ {
         let exact = self.by_head.get(head).into_iter().flatten().copied();
         // The canonical form is only worked out if some rule is compared by it.
         let folded = (!self.by_canonical.is_empty()).then(|| unicode_caseless_form(head));

@@ -4,7 +4,7 @@
 
 use crate::effects::evaluation::display_path;
 use crate::effects::glob::{globs_intersect, is_glob};
-use crate::effects::paths::{PIECE, ProjectAndHomeFolders, ResolvedPath, TREE, UNKNOWN};
+use crate::effects::paths::{LexicalPath, PIECE, ProjectAndHomeFolders, TREE, UNKNOWN};
 
 /// Our own commands that change something, and those that an agent never has to type.
 const PERSON_COMMANDS: &[&str] = &[
@@ -75,7 +75,7 @@ pub(crate) enum PredictedPathChange {
 /// Returns why this path must be left as it is: it decides whether anybody is judged, or holds a
 /// path that does and would be removed with it. Parts that only the run knows are not guessed.
 pub(crate) fn protected_path_change_refusal(
-    spot: &ResolvedPath,
+    spot: &LexicalPath,
     change: PredictedPathChange,
     ground: &ProjectAndHomeFolders,
     protected: &[String],

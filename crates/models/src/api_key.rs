@@ -80,7 +80,7 @@ pub(crate) fn find_provider_api_key(
 }
 
 /// The program that reads the system's keyring, and its arguments.
-fn keyring_command(account: &str) -> Option<(&'static str, Vec<&str>)> {
+fn keyring_read_command(account: &str) -> Option<(&'static str, Vec<&str>)> {
     if cfg!(target_os = "linux") {
         let arguments = vec!["lookup", "service", SERVICE, "account", account];
         Some(("secret-tool", arguments))
@@ -109,7 +109,7 @@ fn keyring_store_command(account: &str) -> Option<String> {
 
 /// Returns `None` if there is no keyring, it is locked, or it does not have the key.
 fn read_key_from_keyring(account: &str, environment: &EnvVarMap) -> Option<String> {
-    let (program, arguments) = keyring_command(account)?;
+    let (program, arguments) = keyring_read_command(account)?;
     let mut child = Command::new(program)
         .args(arguments)
         // The program must see the caller's environment and not that of the process.

@@ -30,7 +30,7 @@ const MAX_TOTAL_BYTES: usize = 256 << 20;
 ///
 /// # Errors
 /// The reasons why it is not applied, file by file, with a bounded number for each file.
-pub fn check_patch(
+pub fn check_patch_against_tree(
     patch: &ParsedPatch,
     tree: &dyn FileTree,
     base: &PathBelowRoot,
@@ -352,7 +352,7 @@ impl PatchPlanner<'_> {
         }
         let mut folder = key.clone();
         // The root always exists, so it needs no count.
-        while folder.pop_path_name() && folder != PathBelowRoot::tree_root_path() {
+        while folder.remove_last_name() && folder != PathBelowRoot::tree_root_path() {
             let files = self.folders.entry(folder.clone()).or_default();
             *files = match is {
                 true => *files + 1,
@@ -426,7 +426,7 @@ impl PatchPlanner<'_> {
                 "" | "." => continue,
                 ".." => {
                     // `..` above the root: refused, even if a later name would lead back in.
-                    if !at.pop_path_name() {
+                    if !at.remove_last_name() {
                         return Err(path_outside_root_refusal(spot));
                     }
                     continue;
@@ -451,7 +451,7 @@ impl PatchPlanner<'_> {
                     if links > MAX_LINKS {
                         return Err(bad("its links go round in a circle"));
                     }
-                    at.pop_path_name();
+                    at.remove_last_name();
                     let (from, rest) = self.split_path_into_base_and_names(spot, &target, &at)?;
                     let rest: Vec<String> = rest.rev().map(str::to_owned).collect();
                     at = from;

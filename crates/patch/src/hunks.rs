@@ -129,7 +129,7 @@ fn find_hunk_position(
     let block = index.block_line_ids(old.iter().map(|line| Cow::Borrowed(line.as_bytes())))?;
     index
         .line_block_positions(&block, 0)
-        .filter(|start| index.consume_comparison_budget(2 * placed.len()) && fits(*start))
+        .filter(|start| index.spend_line_comparisons(2 * placed.len()) && fits(*start))
         .min_by_key(|start| {
             let stands = *start as i64 + shift(*start);
             // At equal distances the later place wins.

@@ -82,11 +82,11 @@ impl<'t> LineContentIndex<'t> {
     pub(crate) fn matches_line_block_at(&self, block: &[u32], place: usize) -> bool {
         let rest = self.line_numbers.get(place..).unwrap_or_default();
         let same = block.iter().zip(rest).take_while(|(a, b)| a == b).count();
-        self.consume_comparison_budget(same + 1) && same == block.len()
+        self.spend_line_comparisons(same + 1) && same == block.len()
     }
 
     /// Spends comparisons; returns whether enough were left.
-    pub(crate) fn consume_comparison_budget(&self, count: usize) -> bool {
+    pub(crate) fn spend_line_comparisons(&self, count: usize) -> bool {
         let left = self.comparisons_left.get().checked_sub(count);
         // Once the budget is exceeded, it stays 0: the rest of the patch fails fast.
         self.comparisons_left.set(left.unwrap_or(0));

@@ -24,7 +24,7 @@ const MAX_ROW_BYTES: usize = 120;
 
 /// The place in a file that comes nearest to the block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct NearestMatch {
+pub struct NearestBlockMatch {
     /// Its first line that is shown, from 1.
     pub line: usize,
     /// The file's lines, and the lines that the patch has instead.
@@ -43,7 +43,7 @@ pub struct FileOrPatchLine {
     pub note: Option<String>,
 }
 
-impl fmt::Display for NearestMatch {
+impl fmt::Display for NearestBlockMatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -128,7 +128,7 @@ pub(crate) fn find_nearest_hunk_match(
     block: &[&str],
     cursor: usize,
     exact: bool,
-) -> Option<NearestMatch> {
+) -> Option<NearestBlockMatch> {
     // Bounded before any work: a block may be as long as the patch.
     let block = block
         .get(..block.len().min(MAX_BLOCK_LINES))
@@ -208,7 +208,7 @@ fn show_block_beside_file_lines(
     block: &[&str],
     start: usize,
     exact: bool,
-) -> Option<NearestMatch> {
+) -> Option<NearestBlockMatch> {
     let end = (start + block.len()).min(file.len());
     let window = file.get(start..end)?;
     let keys = |lines: &[&str]| -> Vec<String> {
@@ -284,7 +284,7 @@ fn show_block_beside_file_lines(
     let rows: Vec<FileOrPatchLine> = rows.into_iter().skip(skipped).take(MAX_ROWS).collect();
     // Without a line of the file there is nothing to show.
     let line = rows.iter().find_map(|row| row.number)?;
-    Some(NearestMatch { line, rows })
+    Some(NearestBlockMatch { line, rows })
 }
 
 /// Describes a difference between two lines that cannot be seen.

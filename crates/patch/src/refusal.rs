@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::nearest_match::NearestMatch;
+use crate::nearest_match::NearestBlockMatch;
 
 /// Longest text in bytes of one refusal, and of several together.
 const MAX_TEXT_BYTES: usize = 1500;
@@ -86,7 +86,7 @@ pub struct PatchRefusal {
     pub message: String,
     /// The lines of the file that come nearest.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub nearest: Option<NearestMatch>,
+    pub nearest: Option<NearestBlockMatch>,
 }
 
 impl PatchRefusal {

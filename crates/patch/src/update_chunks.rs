@@ -28,7 +28,7 @@ pub(crate) fn apply_update_chunks(
     let mut refusals = Vec::new();
     let mut cursor = 0;
     for chunk in chunks {
-        match line_replacements_of_chunk(path, &file, &seeker, chunk, &mut cursor) {
+        match find_chunk_line_replacements(path, &file, &seeker, chunk, &mut cursor) {
             Ok(found) => edits.extend(found),
             Err(refusal) => refusals.push(refusal),
         }
@@ -44,7 +44,7 @@ pub(crate) fn apply_update_chunks(
     Ok(apply_line_edits(text, &file, &edits))
 }
 
-fn line_replacements_of_chunk<'c>(
+fn find_chunk_line_replacements<'c>(
     path: &str,
     file: &[LineWithEnding<'_>],
     seeker: &LooseHunkLineFinder<'_>,
@@ -73,7 +73,7 @@ fn line_replacements_of_chunk<'c>(
     let old = chunk.old_lines();
     // A chunk that only inserts goes to the end of the file, as in Codex.
     if old.is_empty() {
-        return Ok(chunk_edits(file.len(), &chunk_line_sides(chunk)));
+        return Ok(chunk_edits_at_line(file.len(), &chunk_line_sides(chunk)));
     }
     let mut sides = chunk_line_sides(chunk);
     let mut found = seeker.find_hunk_lines_in_file(&old, *cursor, chunk.at_end);
@@ -99,18 +99,18 @@ fn line_replacements_of_chunk<'c>(
     };
     // The next chunk must come after this one: chunks do not overlap.
     *cursor = start + sides.iter().filter(|side| side.old).count();
-    Ok(chunk_edits(start, &sides))
+    Ok(chunk_edits_at_line(start, &sides))
 }
 
 /// A line of a chunk, and whether the file has it before and after the edit.
-struct ChunkLineSides<'c> {
+struct ChunkLineWithSides<'c> {
     text: &'c str,
     old: bool,
     new: bool,
 }
 
-fn chunk_line_sides(chunk: &UpdateChunk) -> Vec<ChunkLineSides<'_>> {
-    let side = |text, old, new| ChunkLineSides { text, old, new };
+fn chunk_line_sides(chunk: &UpdateChunk) -> Vec<ChunkLineWithSides<'_>> {
+    let side = |text, old, new| ChunkLineWithSides { text, old, new };
     let lines = chunk.lines.iter().map(|line| match line {
         PatchChunkLine::Keep(text) => side(text.as_str(), true, true),
         PatchChunkLine::Remove(text) => side(text, true, false),
@@ -120,7 +120,7 @@ fn chunk_line_sides(chunk: &UpdateChunk) -> Vec<ChunkLineSides<'_>> {
 }
 
 /// Drops an empty last line from the old side, and an empty last line from the new side.
-fn drop_trailing_blank_chunk_line(sides: &mut [ChunkLineSides<'_>]) {
+fn drop_trailing_blank_chunk_line(sides: &mut [ChunkLineWithSides<'_>]) {
     if let Some(last) = sides.iter_mut().rfind(|side| side.old) {
         last.old = false;
     }
@@ -132,7 +132,10 @@ fn drop_trailing_blank_chunk_line(sides: &mut [ChunkLineSides<'_>]) {
 }
 
 /// Returns a chunk's edits, given the position of its old lines.
-fn chunk_edits<'c>(start: usize, sides: &[ChunkLineSides<'c>]) -> Vec<LineRangeReplacement<'c>> {
+fn chunk_edits_at_line<'c>(
+    start: usize,
+    sides: &[ChunkLineWithSides<'c>],
+) -> Vec<LineRangeReplacement<'c>> {
     let mut edits: Vec<LineRangeReplacement<'_>> = Vec::new();
     let mut at = start;
     for side in sides {

@@ -8,7 +8,7 @@ use serde_json::Value;
 pub(crate) const MAX_DEPTH: u32 = 4;
 
 /// Returns whether the text looks like JSON, possibly truncated.
-pub(crate) fn is_json(text: &[u8]) -> bool {
+pub(crate) fn looks_like_json(text: &[u8]) -> bool {
     let mut marks = text.iter().filter(|byte| !byte.is_ascii_whitespace());
     let first = marks.next();
     let second = marks.next();
@@ -101,10 +101,10 @@ mod tests {
     #[test]
     fn json_is_known_by_its_beginning() {
         for text in ["{\"a\":1}", " [ {", "[[", "{}", "[]"] {
-            assert!(is_json(text.as_bytes()), "{text}");
+            assert!(looks_like_json(text.as_bytes()), "{text}");
         }
         for text in ["{ a; }", "[ -f x ]", "a", ""] {
-            assert!(!is_json(text.as_bytes()), "{text}");
+            assert!(!looks_like_json(text.as_bytes()), "{text}");
         }
     }
 }

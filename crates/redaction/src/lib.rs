@@ -80,7 +80,7 @@ impl Redactor {
         text: &'t str,
         told: &mut SecretFoundCallback<'_>,
     ) -> Cow<'t, str> {
-        match self.redact_bytes_with_callback(text.as_bytes(), told) {
+        match self.redact_bytes_reporting_secrets(text.as_bytes(), told) {
             None => Cow::Borrowed(text),
             Some(bytes) => Cow::Owned(lossy_text_from_bytes(bytes)),
         }
@@ -88,7 +88,7 @@ impl Redactor {
 
     /// Like [`Self::redact_text`], for any bytes; `None` if there is nothing to redact.
     pub fn redact_bytes(&self, text: &[u8]) -> Option<Vec<u8>> {
-        self.redact_bytes_with_callback(text, &mut |_| {})
+        self.redact_bytes_reporting_secrets(text, &mut |_| {})
     }
 
     /// Redacts the secrets among the words of a command.
@@ -120,7 +120,7 @@ impl Redactor {
         }
     }
 
-    fn redact_bytes_with_callback(
+    fn redact_bytes_reporting_secrets(
         &self,
         text: &[u8],
         told: &mut SecretFoundCallback<'_>,
@@ -141,7 +141,7 @@ impl Redactor {
         depth: u32,
         told: &mut SecretFoundCallback<'_>,
     ) -> Option<Vec<u8>> {
-        let mut work = PartlyRedactedText { text, hidden: None };
+        let mut work = TextUnderRedaction { text, hidden: None };
         // Known values first: they are certain, and their marks protect them from the rules below.
         for (name, value) in &self.values {
             work.apply_redaction(|now| redact_known_value(now, value, name, told));
@@ -152,7 +152,7 @@ impl Redactor {
         if hits.is_empty() && !(has_strings && memmem::find(text, b"\\u").is_some()) {
             return work.hidden;
         }
-        let is_json = escapes::is_json(text);
+        let is_json = escapes::looks_like_json(text);
         // JSON is unescaped before the rules run: on escaped text they could match across an escape
         // and break the document.
         if has_strings && is_json {
@@ -193,12 +193,12 @@ impl Redactor {
 }
 
 /// A text and what has been hidden in it so far.
-struct PartlyRedactedText<'t> {
+struct TextUnderRedaction<'t> {
     text: &'t [u8],
     hidden: Option<Vec<u8>>,
 }
 
-impl PartlyRedactedText<'_> {
+impl TextUnderRedaction<'_> {
     fn apply_redaction(&mut self, redacted: impl FnOnce(&[u8]) -> Option<Vec<u8>>) {
         if let Some(hidden) = redacted(self.hidden.as_deref().unwrap_or(self.text)) {
             self.hidden = Some(hidden);

@@ -3,7 +3,7 @@
 //! two. What was found before the newest act that concerns a verifier is found out anew.
 
 use checkrein_core::decision::{Decision, ToolDecision};
-use checkrein_core::evidence::EvidenceProducer;
+use checkrein_core::evidence::GateOrManualOrigin;
 use checkrein_core::ids::{ScopeId, SessionId};
 use checkrein_core::input::{ActReach, Input, NewestCheckRun};
 use checkrein_core::policy::{Policy, VerifierSpec};
@@ -45,7 +45,7 @@ impl Runtime {
         reach: ActReach,
     ) -> Result<(), StoreError> {
         self.store
-            .increment_act_count(session, &self.tool_act_with_reach(reach))
+            .count_act_without_event(session, &self.tool_act_with_reach(reach))
     }
 
     /// Reads the tree for a stop of the main conversation. Acts are read first: one that comes
@@ -89,7 +89,7 @@ impl Runtime {
                     policy,
                     spec,
                     look.reading.fact.verifier_input_digest(spec),
-                    EvidenceProducer::Gate,
+                    GateOrManualOrigin::Gate,
                 ),
             })
             .collect()

@@ -26,7 +26,7 @@ use checkrein_store::{
 use checkrein_verifiers::VerifierReport;
 
 use crate::approval_preview::{self, UnredactedCall};
-use crate::await_decision::internal_delivery;
+use crate::await_decision::event_delivery_from_runtime;
 use crate::error::RuntimeError;
 use crate::event_delivery::{Deadline, EventDelivery};
 use crate::runtime::Runtime;
@@ -102,7 +102,7 @@ fn work_approval_key(root: &str, spec: &VerifierSpec, subject: Digest) -> Digest
 
 /// The key of a message that a person is to look at. Agents say the same about quite different
 /// work, so the key includes the session and the tree that the message was about.
-fn message_approval_key(work: Digest, session: &SessionId, tree: Digest) -> Digest {
+fn key_for_approval_of_message(work: Digest, session: &SessionId, tree: Digest) -> Digest {
     Digest::hash_parts([
         &b"message"[..],
         &work.as_bytes()[..],
@@ -209,7 +209,7 @@ struct NewApprovalRequest {
 impl Runtime {
     /// Stamps the status of its approval into a request, if a person is to be asked elsewhere than
     /// by the agent.
-    pub(crate) fn stamp_approval_status_into_request(
+    pub(crate) fn stamp_approval_into_tool_request(
         &self,
         tail: &dyn SessionTransactionView,
         policy: &Policy,
@@ -379,7 +379,9 @@ impl Runtime {
             // message belongs to this session and its tree.
             let tree = (spec.subject == VerdictSubjectKind::Message)
                 .then(|| pending_stop_tree_digest(&state));
-            let key = tree.map_or(work, |tree| message_approval_key(work, session, tree));
+            let key = tree.map_or(work, |tree| {
+                key_for_approval_of_message(work, session, tree)
+            });
             let known = tail.newest_approval_request_for_key(&key)?;
             let nth = known.as_ref().map_or(0, |row| row.nth + 1);
             let task = state.task.as_ref().map(|task| task.id);
@@ -482,7 +484,7 @@ impl Runtime {
             answer,
         });
         let key = format!("answer:{}:{}", question.key.to_hex(), question.nth);
-        let delivery = internal_delivery(&question.session, Some(key), input);
+        let delivery = event_delivery_from_runtime(&question.session, Some(key), input);
         // Within the transaction the question is read again: an answer that comes second is refused
         // there.
         self.transact_event_with_approvals(

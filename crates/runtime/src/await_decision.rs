@@ -8,7 +8,7 @@ use std::time::Duration;
 use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
-use checkrein_core::evidence::{EvidenceProducer, EvidenceSummary};
+use checkrein_core::evidence::{EvidenceSummary, GateOrManualOrigin};
 use checkrein_core::explain::DecisionExplanation;
 use checkrein_core::ids::{EventSeq, ScopeId, SessionId, SourceName};
 use checkrein_core::input::{EvidenceArrived, Input, NewestActNumbers, TreeReadingArrived};
@@ -26,8 +26,8 @@ use crate::log_reader;
 use crate::runtime::Runtime;
 use crate::tool_facts::ToolFactsBuilder;
 use crate::transaction::{
-    EventTransactionResult, effects_awaited_by_stop, tree_digests_of_snapshot,
-    tree_fact_from_reading, verifier_content_and_voiding_act,
+    EventTransactionResult, core_tree_fact_from_reading, effects_awaited_by_stop,
+    tree_digests_of_snapshot, verifier_content_and_voiding_act,
 };
 use crate::tree_snapshots::{StopTreeSnapshots, TreeSnapshot};
 use crate::verification::VerificationRequest;
@@ -178,7 +178,7 @@ impl Runtime {
         // Results answer this request and no later one.
         let pending = state.pending_stop(scope);
         let request = pending.map_or(EventSeq(0), |pending| pending.newest_request);
-        let since = state.task.as_ref().map(Task::failures_valid_since);
+        let since = state.task.as_ref().map(Task::failure_validity_start);
         let mut wanted = Vec::new();
         let mut read = None;
         for effect in effects {
@@ -224,7 +224,7 @@ impl Runtime {
             let look = self.final_tree_snapshot_of_stop(session, policy, looks, patience)?;
             let runs = look.as_ref().ok();
             let runs = runs.map(|(look, _)| self.required_check_content_keys(policy, look));
-            let tree = tree_fact_from_reading(look.map(|(look, acts)| {
+            let tree = core_tree_fact_from_reading(look.map(|(look, acts)| {
                 let mut fact = tree_digests_of_snapshot(scope, &look);
                 fact.acts = fact.acts.map(|_| acts);
                 fact
@@ -240,7 +240,7 @@ impl Runtime {
             let key = format!("tree:{asked_by}:{request}");
             let read = EventDelivery {
                 required_runs: runs,
-                ..internal_delivery(session, Some(key), input)
+                ..event_delivery_from_runtime(session, Some(key), input)
             };
             keep(self.transact_event(read, patience)?);
         }
@@ -249,7 +249,7 @@ impl Runtime {
             session,
             policy,
             &wanted,
-            EvidenceProducer::Gate,
+            GateOrManualOrigin::Gate,
             true,
             since,
             message,
@@ -298,7 +298,7 @@ impl Runtime {
                     },
                     evidence,
                 });
-                let arrived = internal_delivery(session, Some(key), input);
+                let arrived = event_delivery_from_runtime(session, Some(key), input);
                 keep(self.transact_event_under_policy(Some(under), arrived, patience)?);
                 Ok(())
             },
@@ -433,7 +433,7 @@ impl Runtime {
 }
 
 /// Builds an event that the runtime itself delivers.
-pub(crate) fn internal_delivery<'a>(
+pub(crate) fn event_delivery_from_runtime<'a>(
     session: &SessionId,
     key: Option<String>,
     input: Input,

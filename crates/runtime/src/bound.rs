@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{ScopeId, SessionId};
-use checkrein_core::input::{Input, ModelVetoFact, PersonAnswer, ToolRequestFacts};
+use checkrein_core::input::{Input, ModelToolCallOpinionFact, PersonAnswer, ToolRequestFacts};
 use checkrein_core::middleware::MiddlewareAnswerFact;
 
 use checkrein_redaction::Redactor;
@@ -42,13 +42,13 @@ pub(crate) fn redact_and_limit_input(redactor: &Redactor, input: &mut Input) {
         }
         Input::ToolRequested(request) => {
             truncate_scope_id(&mut request.scope);
-            shorten_call_id(&mut request.call_id);
+            hash_overlong_call_id(&mut request.call_id);
             redact_and_limit_text(redactor, &mut request.tool, SHORT_TEXT_LIMIT);
             redact_and_limit_text(redactor, &mut request.args, LONG_TEXT_LIMIT);
         }
         Input::ToolReturned(returned) => {
             truncate_scope_id(&mut returned.scope);
-            shorten_call_id(&mut returned.call_id);
+            hash_overlong_call_id(&mut returned.call_id);
         }
         Input::RoundEnded(round) => truncate_scope_id(&mut round.scope),
         Input::StopRequested(stop) => {
@@ -137,7 +137,7 @@ pub(crate) fn redact_and_limit_tool_facts(redactor: &Redactor, facts: &mut ToolR
 }
 
 /// Hides and bounds what a model said about a call. A second time changes nothing.
-pub(crate) fn redact_and_limit_veto(redactor: &Redactor, veto: &mut ModelVetoFact) {
+pub(crate) fn redact_and_limit_veto(redactor: &Redactor, veto: &mut ModelToolCallOpinionFact) {
     redact_and_limit_text(redactor, &mut veto.reason, SHORT_TEXT_LIMIT);
     // Half of the arguments are none.
     let whole = |arguments: &String| {
@@ -170,7 +170,7 @@ pub(crate) fn hash_overlong_id(id: &str) -> Option<String> {
     (id.len() > ID_LIMIT).then(|| Digest::hash_bytes(id.as_bytes()).to_hex())
 }
 
-fn shorten_call_id(call: &mut Option<String>) {
+fn hash_overlong_call_id(call: &mut Option<String>) {
     if let Some(short) = call.as_deref().and_then(hash_overlong_id) {
         *call = Some(short);
     }

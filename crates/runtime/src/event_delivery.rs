@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{InconclusiveCause, Verdict};
-use checkrein_core::explain::{DecisionExplanation, StopHoldupCause};
+use checkrein_core::explain::{ChangeHoldingUpStop, DecisionExplanation};
 use checkrein_core::ids::{EventSeq, SessionId, SourceName, VerifierName};
 use checkrein_core::input::{Input, StandingTaskListSnapshot, TokenUsage};
 use checkrein_core::middleware::MiddlewareAnswerFact;
@@ -154,7 +154,7 @@ pub struct DeliveryOutcome {
     /// Whether the same event was taken in before; this is then the answer that was given.
     pub repeated: bool,
     /// What kept the stop from being judged, if anything.
-    pub held_up_by: Option<StopHoldupCause>,
+    pub held_up_by: Option<ChangeHoldingUpStop>,
 }
 
 impl DeliveryOutcome {

@@ -11,7 +11,7 @@ use checkrein_store::{EvidenceFinality, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize)]
-struct BorrowedTimedEvidence<'a> {
+struct TimedEvidenceToStore<'a> {
     at: UnixMillis,
     began: UnixMillis,
     acts: u64,
@@ -134,7 +134,7 @@ pub(crate) fn put_check_run(
     // Plain data: serialising cannot fail.
     let bytes = serde_json::to_vec(&newest).unwrap_or_default();
     // Not final: the next run replaces the pointer.
-    store.put_evidence(key, &bytes, EvidenceFinality::Inconclusive)?;
+    store.put_evidence_under_key(key, &bytes, EvidenceFinality::Inconclusive)?;
     Ok(id)
 }
 
@@ -153,7 +153,7 @@ pub(crate) fn put_unindexed_evidence(
         &std::process::id().to_le_bytes(),
         &RUNS.fetch_add(1, Ordering::Relaxed).to_le_bytes(),
     ]);
-    store.put_evidence(
+    store.put_evidence_under_key(
         &id,
         &encode_evidence(found, evidence),
         EvidenceFinality::Final,
@@ -172,7 +172,7 @@ pub(crate) fn stored_evidence_time(bytes: &[u8]) -> Option<UnixMillis> {
 
 pub(crate) fn encode_evidence(found: EvidenceTiming, evidence: &Evidence) -> Vec<u8> {
     let EvidenceTiming { at, began, acts } = found;
-    let kept = BorrowedTimedEvidence {
+    let kept = TimedEvidenceToStore {
         at,
         began,
         acts,

@@ -19,7 +19,7 @@ use crate::workspace::TreeAndStateFolder;
 /// them.
 pub(crate) fn runnable_verifiers(place: &TreeAndStateFolder, policy: &Policy) -> Vec<VerifierName> {
     let there = |spec: &&VerifierSpec| {
-        let Some(reading) = analyse_exit_statuses(&place.root, &place.env, spec) else {
+        let Some(reading) = analyse_verifier_exit_statuses(&place.root, &place.env, spec) else {
             return false;
         };
         // What a called file runs is left to that file.
@@ -43,7 +43,7 @@ const MAX_SCRIPT_BYTES: u64 = 512 * 1024;
 
 /// Analyses the exit statuses in the command of this verifier; `None` if it runs none. `env` is the
 /// environment in which it runs.
-pub fn analyse_exit_statuses(
+pub fn analyse_verifier_exit_statuses(
     root: &Path,
     env: &BTreeMap<OsString, OsString>,
     spec: &VerifierSpec,

@@ -130,7 +130,7 @@ pub(crate) fn wait_until_files_unchanged(
 }
 
 /// The files that are known to be written by others.
-pub(crate) fn externally_written_files(place: &TreeAndStateFolder) -> Vec<String> {
+pub(crate) fn files_written_beside_checks(place: &TreeAndStateFolder) -> Vec<String> {
     read_external_writes_record(place)
         .into_iter()
         .map(|(_, path)| path)
@@ -187,7 +187,7 @@ mod tests {
 
         fn with(clock: Arc<SetClock>) -> Self {
             let folder = tempfile::tempdir().unwrap();
-            let mut place = TreeAndStateFolder::root_with_temporary_state_folder(folder.path());
+            let mut place = TreeAndStateFolder::root_with_per_process_state_folder(folder.path());
             place.state = folder.path().join("state");
             place.system = clock.clone();
             Self {
@@ -226,12 +226,12 @@ mod tests {
         record_writes_between_checks(&tree.place, &[]);
         assert!(!external_writes_record_path(&tree.place).exists());
         record_writes_between_checks(&tree.place, &names(&["a", "two\nlines", "b c"]));
-        assert_eq!(externally_written_files(&tree.place), ["a", "b c"]);
+        assert_eq!(files_written_beside_checks(&tree.place), ["a", "b c"]);
         tree.clock.sleep(ENTRY_LIFETIME - Duration::from_secs(1));
         record_writes_between_checks(&tree.place, &names(&["a"]));
-        assert_eq!(externally_written_files(&tree.place), ["b c", "a"]);
+        assert_eq!(files_written_beside_checks(&tree.place), ["b c", "a"]);
         tree.clock.sleep(Duration::from_secs(1));
-        assert_eq!(externally_written_files(&tree.place), ["a"]);
+        assert_eq!(files_written_beside_checks(&tree.place), ["a"]);
     }
 
     #[test]
@@ -239,7 +239,7 @@ mod tests {
         let tree = Tree::new();
         let many: Vec<String> = (0..MAX_FILES + 2).map(|at| at.to_string()).collect();
         record_writes_between_checks(&tree.place, &many);
-        assert_eq!(externally_written_files(&tree.place), many[2..]);
+        assert_eq!(files_written_beside_checks(&tree.place), many[2..]);
     }
 
     #[test]

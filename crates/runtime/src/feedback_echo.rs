@@ -81,7 +81,7 @@ fn is_main_stop(event: &Event) -> bool {
 fn is_feedback_echo(prompt: &str, ours: &str) -> bool {
     let first_line = ours.lines().next().unwrap_or(ours);
     let needed = first_line.split_whitespace().count();
-    let mut prompt = text_inside_single_tag(prompt);
+    let mut prompt = strip_enclosing_tag(prompt);
     for wrapper in WRAPPERS {
         prompt = prompt.strip_prefix(wrapper).unwrap_or(prompt).trim_start();
     }
@@ -129,7 +129,7 @@ fn is_truncation_mark(words: &[&str]) -> bool {
 }
 
 /// The text between `<tag>` and `</tag>`, if one tag holds all of it.
-fn text_inside_single_tag(text: &str) -> &str {
+fn strip_enclosing_tag(text: &str) -> &str {
     let text = text.trim();
     let inside = || {
         let (tag, rest) = text.strip_prefix('<')?.split_once('>')?;

@@ -15,8 +15,8 @@ use checkrein_core::state::SessionState;
 use checkrein_store::{AppendBatch, NewEvent, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::await_decision::internal_delivery;
-use crate::config::{CompiledPolicy, PolicySources, RequestedConfigProfile};
+use crate::await_decision::event_delivery_from_runtime;
+use crate::config::{CompiledPolicy, PolicySourceTexts, RequestedConfigProfile};
 use crate::error::RuntimeError;
 use crate::event_delivery::{Deadline, EventDelivery};
 use crate::policy_fallback::SealReuseConditions;
@@ -39,7 +39,7 @@ pub struct GuardedFileDigests {
 /// The guarded files at some time, and the texts and folder that the session was sealed with.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SessionPolicySealRecord {
-    pub(crate) sealed: PolicySources,
+    pub(crate) sealed: PolicySourceTexts,
     seen: GuardedFileDigests,
     #[serde(default)]
     pub(crate) root: Option<PathBuf>,
@@ -73,7 +73,7 @@ pub(crate) struct PolicyToSeal {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigHeldDespiteEdit {
     /// The texts that stay in force.
-    pub sources: PolicySources,
+    pub sources: PolicySourceTexts,
     /// The folder that holds the config; everything below it is included.
     pub root: PathBuf,
     /// The names of the edited files.
@@ -98,17 +98,14 @@ pub mod held_config {
     /// The largest `held.json`: it holds whole configs and their rules, for several folders.
     pub const MAX_HELD_BYTES: u64 = 64 << 20;
 
-    fn config_held_despite_edit_path(state: &Path) -> PathBuf {
+    fn held_configs_file_path(state: &Path) -> PathBuf {
         state.join("held.json")
     }
 
     /// Reads everything that is held in this repo. Sub-folders with a config of their own and
     /// linked worktrees share the file, but nothing that one of them holds applies to another.
     fn read_configs_held_despite_edit(state: &Path) -> io::Result<Vec<ConfigHeldDespiteEdit>> {
-        match durable_file::read_regular_file(
-            &config_held_despite_edit_path(state),
-            MAX_HELD_BYTES,
-        )? {
+        match durable_file::read_regular_file(&held_configs_file_path(state), MAX_HELD_BYTES)? {
             Some(bytes) => Ok(serde_json::from_slice(&bytes)?),
             None => Ok(Vec::new()),
         }
@@ -151,12 +148,12 @@ pub mod held_config {
         news: &ConfigHeldDespiteEdit,
     ) -> io::Result<()> {
         // Read and written under the lock: two hooks may notice an edit at once.
-        let _lock = durable_file::acquire_file_lock(&config_held_despite_edit_path(state))?;
+        let _lock = durable_file::acquire_file_lock(&held_configs_file_path(state))?;
         let mut all = read_configs_held_despite_edit(state)?;
         if all.iter().all(|held| held.root != news.root) {
             all.push(news.clone());
             durable_file::write_atomically(
-                &config_held_despite_edit_path(state),
+                &held_configs_file_path(state),
                 &serde_json::to_vec_pretty(&all)?,
             )?;
         }
@@ -172,21 +169,21 @@ pub mod held_config {
         from: &Path,
         root: &Path,
     ) -> io::Result<()> {
-        if !config_held_despite_edit_path(state).exists() {
+        if !held_configs_file_path(state).exists() {
             return Ok(());
         }
         // An unreadable file counts as empty here: a person is sealing and decides anew.
-        let _lock = durable_file::acquire_file_lock(&config_held_despite_edit_path(state))?;
+        let _lock = durable_file::acquire_file_lock(&held_configs_file_path(state))?;
         let mut all = read_configs_held_despite_edit(state).unwrap_or_default();
         all.retain(|held| {
             !(held.root == root || held.root.starts_with(root) && from.starts_with(&held.root))
         });
         if all.is_empty() {
-            durable_file::remove_file_if_present(&config_held_despite_edit_path(state))?;
+            durable_file::remove_file_if_present(&held_configs_file_path(state))?;
             return Ok(());
         }
         durable_file::write_atomically(
-            &config_held_despite_edit_path(state),
+            &held_configs_file_path(state),
             &serde_json::to_vec_pretty(&all)?,
         )
     }
@@ -369,7 +366,7 @@ impl Runtime {
         }
         let at = clock::now_millis();
         // A task that was idle for too long counts as over and holds nothing.
-        let open = state.task_if_open().is_some() && !state.is_idle_too_long(at);
+        let open = state.task_if_open().is_some() && !state.is_session_idle_too_long(at);
         if open && policy {
             // Held for the folder of the config: sub-folders with a config of their own share
             // `held.json`.
@@ -400,7 +397,10 @@ impl Runtime {
         let input = Input::ConfigEdited(ConfigEdited { paths, guarded });
         // Two installed entries may notice the same edit at once.
         let key = format!("edited:{since}:{guarded}");
-        self.transact_event(internal_delivery(session, Some(key), input), patience)?;
+        self.transact_event(
+            event_delivery_from_runtime(session, Some(key), input),
+            patience,
+        )?;
         Ok(())
     }
 

@@ -52,7 +52,7 @@ impl HostVerifiers {
     ///
     /// # Errors
     /// The name that it has for something else.
-    pub fn make_policy_require_all(&self, policy: &mut Policy) -> Result<(), VerifierName> {
+    pub fn require_all_in_policy(&self, policy: &mut Policy) -> Result<(), VerifierName> {
         // Checked before anything is changed, so that a refused policy stays as it was.
         if let Some(taken) = self
             .0

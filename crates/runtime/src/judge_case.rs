@@ -12,7 +12,7 @@ use checkrein_core::input::{
 use checkrein_core::policy::{Policy, VerifierTier};
 use checkrein_core::state::{PendingStop, SessionState};
 use checkrein_verifiers::judge::{
-    self, ConversationTurn, JudgeDefinition, JudgeInput, StandingTaskLists,
+    self, ConversationTurn, JudgeDefinition, JudgeInput, StandingTasksThenAndNow,
 };
 
 use crate::error::RuntimeError;
@@ -218,12 +218,12 @@ struct SessionShownToJudge {
     changes: Vec<String>,
     said: Vec<AdverseVerdict>,
     heartbeat: bool,
-    tasks: StandingTaskListSnapshots,
+    tasks: HeartbeatFileSnapshots,
 }
 
 /// The list of standing tasks as it was read at different times.
 #[derive(Default)]
-struct StandingTaskListSnapshots {
+struct HeartbeatFileSnapshots {
     /// At the newest prompt, until a task opens with it.
     prompted: Option<String>,
     /// When the task began; `None` if it did not begin with a prompt.
@@ -232,11 +232,11 @@ struct StandingTaskListSnapshots {
     now: Option<String>,
 }
 
-impl StandingTaskListSnapshots {
-    fn standing_tasks_at_start_and_stop(self) -> Option<StandingTaskLists> {
+impl HeartbeatFileSnapshots {
+    fn standing_tasks_at_start_and_stop(self) -> Option<StandingTasksThenAndNow> {
         // A project without the list, now and at the start, tells the judge nothing about it.
         let any = self.now.is_some() || self.before.as_ref().is_some_and(|text| !text.is_empty());
-        any.then_some(StandingTaskLists {
+        any.then_some(StandingTasksThenAndNow {
             now: self.now,
             before: self.before,
         })

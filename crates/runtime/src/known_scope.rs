@@ -51,7 +51,7 @@ impl ScopeBeforeEvent {
     }
 
     /// Returns the row to write, given the state after the event.
-    pub(crate) fn changed_scope_row(
+    pub(crate) fn scope_row_if_changed(
         &self,
         state: &SessionState,
         scope: &ScopeId,
@@ -138,15 +138,15 @@ mod tests {
         let scope = ScopeId::new("a");
         let before = ScopeBeforeEvent::from_state(&SessionState::default(), &scope);
         let mut state = SessionState::default();
-        assert_eq!(before.changed_scope_row(&state, &scope), None);
+        assert_eq!(before.scope_row_if_changed(&state, &scope), None);
         state.cursors.push((scope.clone(), "1".to_owned()));
-        let written = before.changed_scope_row(&state, &scope).unwrap();
+        let written = before.scope_row_if_changed(&state, &scope).unwrap();
         assert_eq!((&*written.cursor, written.halted_in), ("1", None));
         let after = ScopeBeforeEvent::from_state(&state, &scope);
-        assert_eq!(after.changed_scope_row(&state, &scope), None);
+        assert_eq!(after.scope_row_if_changed(&state, &scope), None);
         // Nothing could be read this time: where it was read to stays known.
         assert_eq!(
-            after.changed_scope_row(&SessionState::default(), &scope),
+            after.scope_row_if_changed(&SessionState::default(), &scope),
             None
         );
     }

@@ -90,11 +90,11 @@ pub use middleware::{
     SessionEndForMiddleware, SessionStart, ToolResult, tool_result_text,
 };
 pub use notifications::{
-    approvals_awaiting_notification, mark_approvals_not_notified, mark_approvals_notified,
+    approvals_awaiting_notification, mark_approvals_notified, record_approval_notify_failure,
 };
 #[cfg(unix)]
 pub use owner::{
-    ReceivedWorkerLinkLine, UniqueProcessId, WorkerCheckBatch, WorkerLauncher, WorkerLinkEnd,
+    UniqueProcessId, WorkerCheckBatch, WorkerLauncher, WorkerLinkEnd, WorkerLinkLineOutcome,
     WorkerTransport, WorkerTransportWriter, cancel_all_workers, cancel_session_workers,
 };
 pub use policy_fallback::UnusableConfigFallback;

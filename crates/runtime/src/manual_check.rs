@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use checkrein_core::accept::TruthValue;
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::{Evidence, EvidenceProducer, InconclusiveCause, Verdict};
+use checkrein_core::evidence::{Evidence, GateOrManualOrigin, InconclusiveCause, Verdict};
 use checkrein_core::ids::{SessionId, VerifierName};
 use checkrein_core::policy::{Policy, Stance, VerifierSpec, VerifierTier};
 
@@ -109,7 +109,7 @@ impl Runtime {
             session,
             policy,
             &wanted,
-            EvidenceProducer::Manual,
+            GateOrManualOrigin::Manual,
             use_cache,
             None,
             None,

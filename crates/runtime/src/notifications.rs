@@ -64,7 +64,7 @@ pub fn mark_approvals_notified(
 ///
 /// # Errors
 /// If the store cannot be written.
-pub fn mark_approvals_not_notified(
+pub fn record_approval_notify_failure(
     store: &dyn Store,
     rows: &[StoredApprovalRequest],
     why: &str,

@@ -15,7 +15,7 @@ use checkrein_execpolicy::{
 };
 use checkrein_patch::{
     DiskTree, HunkMatchDialect, ParsedPatch, PatchRefusal, PatchRefusalCause, PathBelowRoot,
-    check_patch, parse_diff, parse_patch, render_refusals,
+    check_patch_against_tree, parse_diff, parse_patch, render_refusals,
 };
 
 use crate::event_delivery::{Deadline, EventDelivery};
@@ -228,7 +228,7 @@ fn check_if_patch_command_applies(
         PatchTool::Patch => HunkMatchDialect::Gnu,
         PatchTool::ApplyPatch | PatchTool::GitApply | PatchTool::Checkrein => HunkMatchDialect::Git,
     };
-    let (below, refusals) = match check_patch(&patch, &disk, &base, fit) {
+    let (below, refusals) = match check_patch_against_tree(&patch, &disk, &base, fit) {
         Ok(plan) => {
             let paths = plan
                 .steps

@@ -11,7 +11,7 @@ use checkrein_store::SessionTransactionView;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{
-    CompiledPolicy, ConfigError, PolicySources, RequestedConfigProfile, RetentionLimits,
+    CompiledPolicy, ConfigError, PolicySourceTexts, RequestedConfigProfile, RetentionLimits,
 };
 use crate::error::RuntimeError;
 use crate::guarded_files::SessionPolicySealRecord;
@@ -43,20 +43,20 @@ pub struct UnusableConfigFallback {
     /// The config that was held because of an edit during a task, compiled.
     pub held: Box<dyn Fn() -> Option<CompiledPolicy> + Send + Sync>,
     /// Whether these texts may be used here.
-    pub may_use: Box<dyn Fn(&PolicySources) -> bool + Send + Sync>,
+    pub may_use: Box<dyn Fn(&PolicySourceTexts) -> bool + Send + Sync>,
 }
 
 /// A policy that was sealed before, and when.
-struct EarlierSealedPolicy {
+struct EarlierSessionPolicy {
     at: Option<UnixMillis>,
     policy: Policy,
-    sources: PolicySources,
+    sources: PolicySourceTexts,
 }
 
 impl Runtime {
     /// Goes on with an older policy where the config of a new session cannot be used.
     #[must_use]
-    pub fn with_fallback_for_unusable_config(mut self, fallback: UnusableConfigFallback) -> Self {
+    pub fn with_earlier_policy_fallback(mut self, fallback: UnusableConfigFallback) -> Self {
         self.fallback = Some(fallback);
         self
     }
@@ -78,7 +78,7 @@ impl Runtime {
         // What is held comes first: a person has not sealed the edit that it was held against.
         let instead = match (fallback.held)() {
             Some(held) => Some(held),
-            None => self.last_sealed_policy(fallback)?,
+            None => self.last_policy_sealed_in_root(fallback)?,
         };
         let Some(mut compiled) = instead else {
             return Err(error.into());
@@ -92,7 +92,7 @@ impl Runtime {
         Ok(compiled)
     }
 
-    fn last_sealed_policy(
+    fn last_policy_sealed_in_root(
         &self,
         fallback: &UnusableConfigFallback,
     ) -> Result<Option<CompiledPolicy>, RuntimeError> {
@@ -103,7 +103,7 @@ impl Runtime {
             .into_iter();
         let here = rows.filter(|row| Path::new(&row.root) == root);
         let mut seen = BTreeSet::new();
-        let mut newest: Option<EarlierSealedPolicy> = None;
+        let mut newest: Option<EarlierSessionPolicy> = None;
         for row in here {
             // Each session counts once; its newest task comes first.
             if seen.len() == MAX_SESSIONS || !seen.insert(row.session.clone()) {
@@ -136,7 +136,7 @@ impl Runtime {
         &self,
         session: &SessionId,
         fallback: &UnusableConfigFallback,
-    ) -> Result<Option<EarlierSealedPolicy>, RuntimeError> {
+    ) -> Result<Option<EarlierSessionPolicy>, RuntimeError> {
         let mut found = None;
         self.store
             .read_session_in_transaction(session, &mut |tail| {
@@ -177,7 +177,7 @@ fn reuse_policy_seal_if_same_terms(
     guard: SessionPolicySealRecord,
     fallback: &UnusableConfigFallback,
     root: &PathBuf,
-) -> Option<EarlierSealedPolicy> {
+) -> Option<EarlierSessionPolicy> {
     let trust = match guard.terms {
         Some(terms) => terms.require_trust == fallback.require_trust,
         // Older builds did not record it. Without a config of the repo it is unknown whether none
@@ -193,7 +193,7 @@ fn reuse_policy_seal_if_same_terms(
         && guard.root.as_ref() == Some(root)
         && guard.profile.as_ref() == Some(&fallback.profile)
         && (fallback.may_use)(&guard.sealed);
-    same.then(|| EarlierSealedPolicy {
+    same.then(|| EarlierSessionPolicy {
         at: guard.terms.map(|terms| terms.at),
         policy,
         sources: guard.sealed,

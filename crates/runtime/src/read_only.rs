@@ -7,7 +7,7 @@ use checkrein_core::input::{RuleDecision, ToolKind};
 use checkrein_core::tool_action::{ScriptOrArgvOfToolCall, ToolAction};
 use checkrein_execpolicy::{
     EffectPolicy, ParsedShellScriptCache, RuleSet, UnmatchedDecision,
-    evaluate_argv_with_script_cache, evaluate_script_with_cache, is_read_only_command,
+    evaluate_argv_with_script_cache, evaluate_script_with_parse_cache, is_read_only_command,
 };
 
 use crate::start_folders;
@@ -43,7 +43,7 @@ pub(crate) fn is_call_read_only_with_scripts(
     let start = start_folders::call_start_folders(action, root, root);
     let (facts, touched) = match &action.command {
         Some(ScriptOrArgvOfToolCall::Script(script)) => {
-            evaluate_script_with_cache(scripts, &rules, script, &start)
+            evaluate_script_with_parse_cache(scripts, &rules, script, &start)
         }
         Some(ScriptOrArgvOfToolCall::Argv(argv)) => {
             evaluate_argv_with_script_cache(scripts, &rules, argv, &start)

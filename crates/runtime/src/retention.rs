@@ -182,7 +182,7 @@ fn last_input_time(store: &dyn Store, session: &SessionId, last: EventSeq) -> Op
 /// open for days.
 fn has_open_task(store: &dyn Store, session: &SessionId, now: UnixMillis) -> bool {
     let open = log_reader::read_session_with_state(store, session, |_, state| {
-        Ok(state.task_if_open().is_some() && !state.is_idle_too_long(now))
+        Ok(state.task_if_open().is_some() && !state.is_session_idle_too_long(now))
     });
     matches!(open, Ok(Some(true)))
 }

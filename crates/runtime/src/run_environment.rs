@@ -24,7 +24,7 @@ const MAX_LINE_BYTES: u64 = 256;
 /// Digests what the checks of this policy run with, given marks of installed packages. One digest
 /// serves all: a pass that is lost needlessly costs a run, one that is kept wrongly is a wrong
 /// verdict.
-pub(crate) fn check_environment_digest(
+pub(crate) fn digest_of_check_environment(
     place: &TreeAndStateFolder,
     policy: &Policy,
     packages: Digest,
@@ -62,9 +62,9 @@ pub(crate) fn script_programs_digest(
         };
         // A word that names no program is an argument, or a builtin of the shell.
         let Some(file) = found else { continue };
-        parts.push(fingerprint_program_file(&file, root));
+        parts.push(fingerprint_program_content(&file, root));
         if let Some(interpreter) = shebang_program(&file, env) {
-            parts.push(fingerprint_program_file(&interpreter, root));
+            parts.push(fingerprint_program_content(&interpreter, root));
         }
     }
     Digest::hash_parts(parts.iter().map(Vec::as_slice))
@@ -101,7 +101,7 @@ fn is_executable_file(file: &Path) -> bool {
 
 /// Identifies a file by its content, so that the same program installed or built again counts as
 /// the same; a large file by what the file system says of it.
-fn fingerprint_program_file(file: &Path, root: &Path) -> Vec<u8> {
+fn fingerprint_program_content(file: &Path, root: &Path) -> Vec<u8> {
     let mut id = file.as_os_str().as_encoded_bytes().to_vec();
     id.push(0);
     let largest = match file.starts_with(root) {

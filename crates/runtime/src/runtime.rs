@@ -9,7 +9,7 @@ use checkrein_core::decision::{Decision, StopDecision, StopFeedback};
 use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
 use checkrein_core::evidence::{Evidence, InconclusiveCause};
-use checkrein_core::explain::{self, DecisionFactor, StopHoldupCause};
+use checkrein_core::explain::{self, ChangeHoldingUpStop, DecisionFactor};
 use checkrein_core::feedback;
 use checkrein_core::ids::{AgentName, EventSeq, ScopeId, SessionId};
 use checkrein_core::input::Input;
@@ -192,7 +192,7 @@ impl Runtime {
     pub fn render_feedback(
         &self,
         feedback: &StopFeedback,
-        held_up_by: Option<StopHoldupCause>,
+        held_up_by: Option<ChangeHoldingUpStop>,
     ) -> String {
         feedback::render_feedback(feedback, held_up_by, &|key| self.stored_evidence(key))
     }
@@ -204,7 +204,7 @@ impl Runtime {
         scope: &ScopeId,
         stop: EventSeq,
         why: &[DecisionFactor],
-    ) -> Option<StopHoldupCause> {
+    ) -> Option<ChangeHoldingUpStop> {
         let says = |because: &DecisionFactor| {
             let cause = match because {
                 DecisionFactor::Verdict { cause, .. } => *cause,
@@ -359,7 +359,7 @@ mod tests {
     use checkrein_store::{SqliteStore, SqliteStoreOptions};
 
     use super::*;
-    use crate::await_decision::internal_delivery;
+    use crate::await_decision::event_delivery_from_runtime;
     use crate::config::{TaskDriver, compile_config};
 
     /// Another process is in the middle of writing.
@@ -373,7 +373,7 @@ mod tests {
         let store = SqliteStore::open_store_with_options(&state, impatient).unwrap();
         let place = TreeAndStateFolder {
             state: state.clone(),
-            ..TreeAndStateFolder::root_with_temporary_state_folder(folder.path())
+            ..TreeAndStateFolder::root_with_per_process_state_folder(folder.path())
         };
         let seal = || compile_config(None, None, TaskDriver::Hook);
         let runtime = Runtime::new(Arc::new(store), place, Box::new(seal));
@@ -390,7 +390,7 @@ mod tests {
         };
         let begin = || {
             runtime.deliver_event(
-                internal_delivery(&session, None, started.clone()),
+                event_delivery_from_runtime(&session, None, started.clone()),
                 patience,
                 &|_| {},
             )

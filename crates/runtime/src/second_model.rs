@@ -11,7 +11,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
 use checkrein_core::ids::{EventSeq, ScopeId, SessionId};
 use checkrein_core::input::{
-    Input, ModelProgressRating, ModelVetoFact, ModelVetoVerdict, ToolRequested,
+    Input, ModelProgressRating, ModelToolCallOpinionFact, ModelVetoVerdict, ToolRequested,
 };
 use checkrein_core::policy::{ProgressRatingPolicy, VetoModelPolicy};
 use checkrein_core::state::SessionState;
@@ -143,19 +143,20 @@ impl Runtime {
         terms: &VetoModelPolicy,
         key: Digest,
         state: &SessionState,
-        story: &ActivityShownToModel,
+        story: &ActivityShownToSecondModel,
         request: &ToolRequested,
         args: &str,
         patience: Deadline<'_>,
-    ) -> Result<ModelVetoFact, RuntimeError> {
+    ) -> Result<ModelToolCallOpinionFact, RuntimeError> {
         // Two entries that deliver the same call ask the model once.
         let _claim = loop {
             let kept = self.store.read_evidence(&key)?;
-            let known =
-                kept.and_then(|kept| serde_json::from_slice::<ModelVetoFact>(&kept.bytes).ok());
+            let known = kept.and_then(|kept| {
+                serde_json::from_slice::<ModelToolCallOpinionFact>(&kept.bytes).ok()
+            });
             if let Some(known) = known {
                 // The answer was paid for by the delivery that asked.
-                return Ok(ModelVetoFact {
+                return Ok(ModelToolCallOpinionFact {
                     asked: false,
                     tokens: 0,
                     ..known
@@ -210,7 +211,7 @@ impl Runtime {
         if fact.says != ModelVetoVerdict::NoAnswer {
             let bytes = serde_json::to_vec(&fact).unwrap_or_default();
             self.store
-                .put_evidence(&key, &bytes, EvidenceFinality::Final)?;
+                .put_evidence_under_key(&key, &bytes, EvidenceFinality::Final)?;
         }
         Ok(fact)
     }
@@ -219,7 +220,7 @@ impl Runtime {
         &self,
         terms: &ProgressRatingPolicy,
         state: &SessionState,
-        story: &ActivityShownToModel,
+        story: &ActivityShownToSecondModel,
         patience: Deadline<'_>,
     ) -> Result<ModelProgressRating, RuntimeError> {
         let asked = state.task.as_ref().map_or(0, |task| task.progress_checks);
@@ -289,8 +290,8 @@ impl Runtime {
         session: &SessionId,
         scope: &ScopeId,
         state: &SessionState,
-    ) -> Result<ActivityShownToModel, RuntimeError> {
-        let mut story = ActivityShownToModel::default();
+    ) -> Result<ActivityShownToSecondModel, RuntimeError> {
+        let mut story = ActivityShownToSecondModel::default();
         if state.last > EventSeq(0) {
             for raw in self.store.events_after(session, EventSeq(0))? {
                 if let Some(event) = log_reader::decode_event(session, &raw)? {
@@ -303,8 +304,8 @@ impl Runtime {
 }
 
 /// The fact for a call that the model was not asked about.
-fn unasked_veto_fact(says: ModelVetoVerdict, reason: String) -> ModelVetoFact {
-    ModelVetoFact {
+fn unasked_veto_fact(says: ModelVetoVerdict, reason: String) -> ModelToolCallOpinionFact {
+    ModelToolCallOpinionFact {
         says,
         reason,
         confidence: None,
@@ -332,9 +333,11 @@ fn output_tokens<T>(heard: &Heard<T>) -> u64 {
     usage.unwrap_or(0)
 }
 
-fn veto_fact_from_model_opinion(heard: Heard<veto::ModelOpinionOnToolCall>) -> ModelVetoFact {
+fn veto_fact_from_model_opinion(
+    heard: Heard<veto::ModelOpinionOnToolCall>,
+) -> ModelToolCallOpinionFact {
     let tokens = output_tokens(&heard);
-    let fact = ModelVetoFact {
+    let fact = ModelToolCallOpinionFact {
         says: ModelVetoVerdict::NoAnswer,
         reason: String::new(),
         confidence: None,
@@ -345,7 +348,7 @@ fn veto_fact_from_model_opinion(heard: Heard<veto::ModelOpinionOnToolCall>) -> M
     let opinion = match heard.result {
         Ok(opinion) => opinion,
         Err(silent) => {
-            return ModelVetoFact {
+            return ModelToolCallOpinionFact {
                 reason: silent.to_string(),
                 ..fact
             };
@@ -360,7 +363,7 @@ fn veto_fact_from_model_opinion(heard: Heard<veto::ModelOpinionOnToolCall>) -> M
             (ModelVetoVerdict::Rewrite, Some(arguments))
         }
     };
-    ModelVetoFact {
+    ModelToolCallOpinionFact {
         says,
         reason: opinion.reason,
         confidence: confidence.map(|share| u32::from(share.to_thousandths())),
@@ -371,7 +374,7 @@ fn veto_fact_from_model_opinion(heard: Heard<veto::ModelOpinionOnToolCall>) -> M
 
 /// The part of the conversation that a model is shown.
 #[derive(Default)]
-struct ActivityShownToModel {
+struct ActivityShownToSecondModel {
     prompted: String,
     goal: String,
     /// The latest calls and their outcomes.
@@ -382,7 +385,7 @@ struct ActivityShownToModel {
     round_over: bool,
 }
 
-impl ActivityShownToModel {
+impl ActivityShownToSecondModel {
     fn note_recent_activity_event(&mut self, event: &Event, scope: &ScopeId) {
         match event {
             // A prompt is recorded before the task that it opens, so it becomes the goal here.

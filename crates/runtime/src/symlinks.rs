@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use checkrein_execpolicy::FileChangedByCommand;
+use checkrein_execpolicy::FileCommandWouldChange;
 
 use crate::start_folders::normalize_path;
 
@@ -15,15 +15,15 @@ const MAX_HOPS: usize = 128;
 /// Relative ones start in `here`; what lies in the tree is spelled from `root`, as the policy
 /// spells it.
 pub(crate) fn resolve_symlinked_paths(
-    touched: &[FileChangedByCommand],
+    touched: &[FileCommandWouldChange],
     here: &Path,
     root: &Path,
-) -> Vec<FileChangedByCommand> {
+) -> Vec<FileCommandWouldChange> {
     if touched.is_empty() {
         return Vec::new();
     }
     let real_root = root.canonicalize().ok();
-    let mut found: Vec<FileChangedByCommand> = Vec::new();
+    let mut found: Vec<FileCommandWouldChange> = Vec::new();
     for one in touched {
         // A home folder is spelled by the shell; the rules know it by its text.
         if one.path.starts_with('~') {
@@ -47,7 +47,7 @@ pub(crate) fn resolve_symlinked_paths(
         else {
             continue;
         };
-        let place = FileChangedByCommand {
+        let place = FileCommandWouldChange {
             path: path.to_owned(),
             removed: one.removed,
         };

@@ -64,7 +64,7 @@ pub trait System: ReadOnlyFileSystem {
     fn unguessable_unique_name(&self) -> String;
 
     /// Keeps a file locked as long as the returned value lives, and no longer than this process.
-    fn keep_file_locked(&self, file: File) -> Box<dyn Any + Send + Sync>;
+    fn locked_file_guard(&self, file: File) -> Box<dyn Any + Send + Sync>;
 }
 
 /// Whether a waiting call may block its thread.
@@ -92,7 +92,7 @@ impl dyn System + '_ {
     }
 
     /// Receives the next message; `None` when there will be no more.
-    pub(crate) fn receive_from_channel<T>(&self, receiver: &Receiver<T>) -> Option<T> {
+    pub(crate) fn wait_for_channel_message<T>(&self, receiver: &Receiver<T>) -> Option<T> {
         // Blocks only where it may: in a simulation another thread decides who goes on.
         let mut received = None;
         self.wait_for_condition(&mut |may_block| {
@@ -221,7 +221,7 @@ impl System for RealSystem {
         logs::unique_run_name()
     }
 
-    fn keep_file_locked(&self, file: File) -> Box<dyn Any + Send + Sync> {
+    fn locked_file_guard(&self, file: File) -> Box<dyn Any + Send + Sync> {
         Box::new(file)
     }
 }

@@ -13,15 +13,16 @@ use checkrein_core::input::{
 use checkrein_core::policy::Policy;
 use checkrein_core::tool_action::{ScriptOrArgvOfToolCall, ToolAction};
 use checkrein_execpolicy::{
-    CommandStartFolders, EffectPolicy, FileChangedByCommand, FilesChangedByCommand,
+    CommandStartFolders, EffectPolicy, FileCommandWouldChange, FilesCommandWouldChange,
     ParsedShellScriptCache, RuleSet, UnmatchedDecision, evaluate_argv_with_script_cache,
-    evaluate_file_changes, evaluate_real_paths, evaluate_script_with_cache, is_read_only_command,
+    evaluate_file_changes, evaluate_real_paths, evaluate_script_with_parse_cache,
+    is_read_only_command,
 };
 
 use crate::read_only::{MAX_COMMANDS, is_call_read_only_with_scripts};
 use crate::{patch_gate, start_folders, symlinks};
 use checkrein_redaction::Redactor;
-use checkrein_verifiers::tree::is_included_by_ignore_files;
+use checkrein_verifiers::tree::would_file_count_in_tree;
 
 /// The action of one tool call, and the facts gathered about it so far.
 #[derive(Default)]
@@ -135,13 +136,13 @@ impl<'a> ToolFactsBuilder<'a> {
             false => rules.with_project_roots(vec![place.root.display().to_string()]),
         };
         // Each step below can only make the answer stricter.
-        let (mut facts, touched) = self.evaluate_tool_call(&rules, place);
+        let (mut facts, touched) = self.tool_call_facts_and_files(&rules, place);
         // A long word may have been cut in the middle of a secret, so the commands are read once
         // more from the redacted script. The decision is that of the first reading.
         if let Some(ScriptOrArgvOfToolCall::Script(script)) = self.tool_command()
             && let Cow::Owned(hidden) = redactor.redact_text(script)
         {
-            facts.commands = evaluate_script_with_cache(
+            facts.commands = evaluate_script_with_parse_cache(
                 &self.scripts,
                 &rules,
                 &hidden,
@@ -154,7 +155,7 @@ impl<'a> ToolFactsBuilder<'a> {
         self.evaluate_possible_tool_writes(&rules, &mut facts, place);
         evaluate_mcp_tool(&rules, &mut facts, tool);
         if let Some(patch) = place.patch {
-            evaluate_patch(&rules, &mut facts, patch.clone(), place.root);
+            add_rule_facts_of_patch(&rules, &mut facts, patch.clone(), place.root);
         }
         facts
     }
@@ -165,11 +166,11 @@ impl<'a> ToolFactsBuilder<'a> {
 
     /// Returns the facts of the command, or of the files that the call names, together with the
     /// files that it touches.
-    fn evaluate_tool_call(
+    fn tool_call_facts_and_files(
         &self,
         rules: &RuleSet,
         place: ToolCallFoldersAndPatch<'_>,
-    ) -> (ToolRequestFacts, FilesChangedByCommand) {
+    ) -> (ToolRequestFacts, FilesCommandWouldChange) {
         match self.tool_command() {
             Some(ScriptOrArgvOfToolCall::Argv(argv)) => evaluate_argv_with_script_cache(
                 &self.scripts,
@@ -177,7 +178,7 @@ impl<'a> ToolFactsBuilder<'a> {
                 argv,
                 &self.command_start_folders(place),
             ),
-            Some(ScriptOrArgvOfToolCall::Script(script)) => evaluate_script_with_cache(
+            Some(ScriptOrArgvOfToolCall::Script(script)) => evaluate_script_with_parse_cache(
                 &self.scripts,
                 rules,
                 script,
@@ -189,7 +190,7 @@ impl<'a> ToolFactsBuilder<'a> {
                     true => ToolRequestFacts::default(),
                     false => evaluate_file_changes(rules, &files),
                 };
-                (facts, FilesChangedByCommand { files, more: false })
+                (facts, FilesCommandWouldChange { files, more: false })
             }
         }
     }
@@ -202,12 +203,12 @@ impl<'a> ToolFactsBuilder<'a> {
     }
 
     /// The files that the call names as written or removed.
-    fn files_call_would_change(&self) -> Vec<FileChangedByCommand> {
+    fn files_call_would_change(&self) -> Vec<FileCommandWouldChange> {
         let Some(action) = self.action else {
             return Vec::new();
         };
         let touched = |removed| {
-            move |path: &String| FileChangedByCommand {
+            move |path: &String| FileCommandWouldChange {
                 path: path.clone(),
                 removed,
             }
@@ -227,7 +228,7 @@ impl<'a> ToolFactsBuilder<'a> {
         place: ToolCallFoldersAndPatch<'_>,
     ) {
         let Some(action) = self.action else { return };
-        let possible: Vec<FileChangedByCommand> = action
+        let possible: Vec<FileCommandWouldChange> = action
             .may_write
             .iter()
             .map(written_file_from_path)
@@ -315,7 +316,7 @@ impl<'a> ToolFactsBuilder<'a> {
             ..EffectPolicy::builtin_default_policy()
         };
         let (facts, touched) =
-            self.evaluate_tool_call(&RuleSet::default().with_effect_policy(bounds), place);
+            self.tool_call_facts_and_files(&RuleSet::default().with_effect_policy(bounds), place);
         let is_known = facts.rule == Some(RuleDecision::Allow) && facts.unresolved.is_empty();
         if !is_known {
             return ToolCallChangeExtent::Act(ActReach::Unknown);
@@ -367,7 +368,7 @@ impl<'a> ToolFactsBuilder<'a> {
             return may_act;
         }
         let (facts, touched) = match self.tool_command() {
-            Some(_) => self.evaluate_tool_call(&rules, place),
+            Some(_) => self.tool_call_facts_and_files(&rules, place),
             None => Default::default(),
         };
         // Also by the real path: links, and the folder that the agent works in, change what a text
@@ -411,12 +412,12 @@ fn are_all_paths_part_of_tree(paths: &[PathBuf], root: &Path) -> bool {
         is_path_inside_folder(root, path)
             && path
                 .strip_prefix(root)
-                .is_ok_and(|name| is_included_by_ignore_files(root, name))
+                .is_ok_and(|name| would_file_count_in_tree(root, name))
     })
 }
 
-fn written_file_from_path(path: impl AsRef<str>) -> FileChangedByCommand {
-    FileChangedByCommand {
+fn written_file_from_path(path: impl AsRef<str>) -> FileCommandWouldChange {
+    FileCommandWouldChange {
         path: path.as_ref().to_owned(),
         removed: false,
     }
@@ -426,7 +427,7 @@ fn written_file_from_path(path: impl AsRef<str>) -> FileChangedByCommand {
 fn add_facts_of_real_paths(
     rules: &RuleSet,
     facts: &mut ToolRequestFacts,
-    touched: &[FileChangedByCommand],
+    touched: &[FileCommandWouldChange],
     place: ToolCallFoldersAndPatch<'_>,
 ) {
     let places = symlinks::resolve_symlinked_paths(touched, place.here, place.root);
@@ -474,14 +475,14 @@ fn evaluate_mcp_tool(rules: &RuleSet, facts: &mut ToolRequestFacts, tool: &str) 
 }
 
 /// Asks the rules about the files that a patch writes, by where they really lie.
-fn evaluate_patch(
+fn add_rule_facts_of_patch(
     rules: &RuleSet,
     facts: &mut ToolRequestFacts,
     patch: PatchCheckedAgainstTree,
     root: &Path,
 ) {
     let below = |path: &String| written_file_from_path(root.join(path).display().to_string());
-    let changes: Vec<FileChangedByCommand> = patch.paths.iter().map(below).collect();
+    let changes: Vec<FileCommandWouldChange> = patch.paths.iter().map(below).collect();
     if !changes.is_empty() {
         let writes = evaluate_file_changes(rules, &changes);
         if writes.rule > facts.rule {

@@ -7,7 +7,7 @@ use checkrein_core::decision::Decision;
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
 use checkrein_core::event::{self, EVENT_VERSION, Event};
-use checkrein_core::evidence::EvidenceProducer;
+use checkrein_core::evidence::GateOrManualOrigin;
 use checkrein_core::explain::DecisionExplanation;
 use checkrein_core::ids::{EventSeq, ScopeId, SessionId, UnixMillis, VerifierName};
 use checkrein_core::input::{
@@ -246,7 +246,8 @@ impl Runtime {
                 compiled.insert(sealing).compiled.policy.clone()
             }
         };
-        delivery.task_list = task_list::read_task_list(&self.place.root, &policy, &self.redactor);
+        delivery.task_list =
+            task_list::read_heartbeat_file(&self.place.root, &policy, &self.redactor);
         match &mut delivery.input {
             Input::PromptSubmitted(prompt) => {
                 let limit =
@@ -277,7 +278,7 @@ impl Runtime {
                 // disturb says nothing.
                 let longest = external_writes::max_external_write_wait(&self.place, patience);
                 let until = self.place.system.monotonic_now() + longest;
-                let known = external_writes::externally_written_files(&self.place);
+                let known = external_writes::files_written_beside_checks(&self.place);
                 external_writes::wait_until_files_unchanged(&self.place, &known, until, patience);
                 let tracked = self
                     .place
@@ -293,7 +294,7 @@ impl Runtime {
                 delivery.required_runs = look
                     .as_ref()
                     .map(|look| self.required_check_content_keys(&policy, look));
-                stop.tree = tree_fact_from_reading(
+                stop.tree = core_tree_fact_from_reading(
                     known.map(|look| tree_digests_of_snapshot(&stop.scope, &look)),
                 )?;
                 stop.judges = judge_case::judge_trigger_facts(&policy, stop, message);
@@ -451,7 +452,7 @@ impl Runtime {
         }
         let question = match (&mut stamped.input, beside) {
             (Input::ToolRequested(request), ApprovalAnswerOrToolCall::ToolCall(asked)) => self
-                .stamp_approval_status_into_request(
+                .stamp_approval_into_tool_request(
                     tail, &policy, &state, delivery, request, asked,
                 )?,
             _ => None,
@@ -498,7 +499,7 @@ impl Runtime {
         }
         batch
             .scopes
-            .extend(known_scope.changed_scope_row(&state, &scope));
+            .extend(known_scope.scope_row_if_changed(&state, &scope));
         batch.effects = self.requested_check_run_rows(&policy, &state, &effects, seq);
         if stop_decided {
             // Everything that was asked for is found, or no longer needed.
@@ -679,7 +680,7 @@ impl Runtime {
                             policy,
                             spec,
                             content,
-                            EvidenceProducer::Gate,
+                            GateOrManualOrigin::Gate,
                         ),
                         verifier: verifier.clone(),
                         stop,
@@ -701,7 +702,7 @@ fn to_new_event(event: &Event, key: Option<String>) -> NewEvent {
 
 /// Turns a reading into a fact for the core. A cancelled reading is an error, not a fact about the
 /// tree.
-pub(crate) fn tree_fact_from_reading(
+pub(crate) fn core_tree_fact_from_reading(
     fact: Result<TreeDigests, TreeReaderError>,
 ) -> Result<Result<TreeDigests, TreeReadError>, RuntimeError> {
     match fact {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{
-    self, Evidence, EvidenceProducer, Finding, InconclusiveCause, Retryability, Verdict,
+    self, Evidence, Finding, GateOrManualOrigin, InconclusiveCause, Retryability, Verdict,
 };
 use checkrein_core::ids::{SessionId, UnixMillis, VerifierName};
 use checkrein_core::policy::{Policy, VerdictSubjectKind, VerifierSpec, VerifierTier};
@@ -74,13 +74,13 @@ impl Runtime {
         policy: &Policy,
         spec: &VerifierSpec,
         subject: Digest,
-        origin: EvidenceProducer,
+        origin: GateOrManualOrigin,
     ) -> Digest {
         // Neither acts nor sessions are part of the key: sessions that did different things share
         // their runs, and a later failure takes the place of an earlier pass.
         let origin = match origin {
-            EvidenceProducer::Gate => &b"gate"[..],
-            EvidenceProducer::Manual => b"manual",
+            GateOrManualOrigin::Gate => &b"gate"[..],
+            GateOrManualOrigin::Manual => b"manual",
         };
         Digest::hash_parts([
             &spec.verifier_definition_digest().as_bytes()[..],
@@ -104,7 +104,7 @@ impl Runtime {
         session: impl Into<Option<&'s SessionId>>,
         policy: &Policy,
         wanted: &[VerificationRequest],
-        origin: EvidenceProducer,
+        origin: GateOrManualOrigin,
         use_cache: bool,
         since: Option<UnixMillis>,
         message: Option<&str>,
@@ -166,7 +166,7 @@ impl Runtime {
             // The loop below ends when every sender is gone. This one would keep it waiting
             // forever.
             drop(sender);
-            while let Some(found) = system.receive_from_channel(&receiver) {
+            while let Some(found) = system.wait_for_channel_message(&receiver) {
                 match found? {
                     EvidenceOrDisturbedCheck::Evidence(done) => {
                         batch.report_check_finished(&done);
@@ -199,7 +199,7 @@ pub(crate) struct VerificationBatchContext<'a> {
     /// Files that count whatever ignore files say; asked for once, if anything has to run.
     tracked: OnceLock<TrackedFiles>,
     pub(crate) policy: &'a Policy,
-    pub(crate) origin: EvidenceProducer,
+    pub(crate) origin: GateOrManualOrigin,
     use_cache: bool,
     /// When the task began, if this is for one.
     pub(crate) since: Option<UnixMillis>,
@@ -292,7 +292,7 @@ impl<'a> VerificationBatchContext<'a> {
                 ..evidence_codec::EvidenceTiming::evidence_timing_without_run(self.now_millis())
             };
             let done =
-                self.put_evidence(self.evidence_cache_key(spec, subject), evidence, found)?;
+                self.put_newest_check_run(self.evidence_cache_key(spec, subject), evidence, found)?;
             return Ok(EvidenceOrDisturbedCheck::Evidence(Box::new(done)));
         }
         // Neither a person's answer nor a host's function has a run that could be claimed.
@@ -324,7 +324,7 @@ impl<'a> VerificationBatchContext<'a> {
                 return self.run_final_message_check(spec, subject, key, &claim, theirs);
             }
             VerdictSubjectKind::Answer => {
-                let theirs = self.origin == EvidenceProducer::Gate && self.case.is_none();
+                let theirs = self.origin == GateOrManualOrigin::Gate && self.case.is_none();
                 return self.run_final_message_check(spec, subject, key, &claim, theirs);
             }
             VerdictSubjectKind::Tree | VerdictSubjectKind::Stop => {}
@@ -375,9 +375,9 @@ impl<'a> VerificationBatchContext<'a> {
         };
         // A check that was cut is not run again: there is no time left for it.
         let (was, is) = (&before.reading, &after.reading);
-        let written = was.changed_or_rewritten_paths(is, &spec.name);
+        let written = was.paths_touched_between_readings(is, &spec.name);
         let is_cut = run.report.cause == Some(InconclusiveCause::ReplyDeadline);
-        if is_cut || written.is_empty() && is_subject_unchanged(spec, was, is) {
+        if is_cut || written.is_empty() && is_verifier_subject_unchanged(spec, was, is) {
             let done =
                 self.record_check_run(spec, run, &before, is, CheckRunInterference::Undisturbed)?;
             return Ok(EvidenceOrDisturbedCheck::Evidence(Box::new(done)));
@@ -431,7 +431,7 @@ impl<'a> VerificationBatchContext<'a> {
             began: run.began,
             ..evidence_codec::EvidenceTiming::evidence_timing_without_run(self.now_millis())
         };
-        self.put_evidence(key, evidence, found)
+        self.put_newest_check_run(key, evidence, found)
             .map(|done| EvidenceOrDisturbedCheck::Evidence(Box::new(done)))
     }
 
@@ -443,7 +443,7 @@ impl<'a> VerificationBatchContext<'a> {
     ) -> Result<ReturnedEvidence, RuntimeError> {
         let asks = self
             .session
-            .filter(|_| self.origin == EvidenceProducer::Gate);
+            .filter(|_| self.origin == GateOrManualOrigin::Gate);
         let ours = |message: &&str| Digest::hash_bytes(message.as_bytes()) == subject;
         let message = self.message.filter(ours);
         let word = self.runtime.find_or_request_work_approval(
@@ -469,7 +469,7 @@ impl<'a> VerificationBatchContext<'a> {
         );
         self.runtime
             .store
-            .put_evidence(&key, &bytes, EvidenceFinality::Final)?;
+            .put_evidence_under_key(&key, &bytes, EvidenceFinality::Final)?;
         Ok(ReturnedEvidence {
             key,
             evidence,
@@ -501,7 +501,7 @@ impl<'a> VerificationBatchContext<'a> {
             report.excerpt.as_bytes(),
             report.verdict.verdict_name_in_digests().as_bytes(),
         ]);
-        self.put_evidence(
+        self.put_newest_check_run(
             key,
             self.build_evidence(spec, report, subject, subject, none, none),
             evidence_codec::EvidenceTiming::evidence_timing_without_run(self.now_millis()),
@@ -697,7 +697,7 @@ impl<'a> VerificationBatchContext<'a> {
         let place = &self.runtime.place;
         let logs = check_logs::prepare_log_folder(place);
         let tools = place.state.join("tools.json");
-        let statuses = exit_statuses::analyse_exit_statuses(&place.root, &place.env, spec);
+        let statuses = exit_statuses::analyse_verifier_exit_statuses(&place.root, &place.env, spec);
         let job = VerifierJob {
             exit_statuses: statuses.as_ref(),
             tool_versions_file: &tools,
@@ -803,7 +803,7 @@ impl<'a> VerificationBatchContext<'a> {
             // check that ran alone.
             _ if !still => {
                 let mut moved = before.changed_paths_between_readings(after, Some(&spec.name));
-                moved.extend(before.changed_package_markers(after));
+                moved.extend(before.changed_installed_package_markers(after));
                 mark_evidence_inconclusive(&mut evidence, InconclusiveCause::TreeMoving, moved);
             }
             CheckRunInterference::Alone(lone) => {
@@ -827,7 +827,7 @@ impl<'a> VerificationBatchContext<'a> {
             )?;
             returned_evidence_not_from_cache(key, evidence, found)
         } else {
-            self.put_evidence(key, evidence, found)?
+            self.put_newest_check_run(key, evidence, found)?
         };
         Ok(ReturnedEvidence {
             run_here: true,
@@ -836,7 +836,7 @@ impl<'a> VerificationBatchContext<'a> {
     }
 
     /// Stores evidence as the newest run of its key.
-    fn put_evidence(
+    fn put_newest_check_run(
         &self,
         key: Digest,
         evidence: Evidence,
@@ -1039,7 +1039,7 @@ fn lock_unpoisoned<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn is_subject_unchanged(
+fn is_verifier_subject_unchanged(
     spec: &VerifierSpec,
     before: &TreeReadResult,
     after: &TreeReadResult,

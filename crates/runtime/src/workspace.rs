@@ -63,7 +63,7 @@ pub struct TreeAndStateFolder {
 impl TreeAndStateFolder {
     /// A workspace in this folder, with the environment of this process and a state folder of its
     /// own.
-    pub fn root_with_temporary_state_folder(root: &Path) -> Self {
+    pub fn root_with_per_process_state_folder(root: &Path) -> Self {
         Self {
             state: std::env::temp_dir().join(format!("checkrein-{}", std::process::id())),
             env: Arc::new(std::env::vars_os().collect()),
@@ -196,13 +196,13 @@ impl TreeAndStateFolder {
             own_output_files: own_output_file_ids(&self.state, &self.env),
         };
         let mut reading = reader.read_tree(&views, limits)?;
-        self.write_large_file_list(&reading.unread);
+        self.record_too_large_files(&reading.unread);
         // The reading itself is sound, but no evidence may be taken for this tree.
         if tracked.unknown.is_some() {
             reading.fact = mark_tree_digests_incomplete(reading.fact);
         }
         let packages = reading.packages_digest();
-        reading.fact.environment = Some(run_environment::check_environment_digest(
+        reading.fact.environment = Some(run_environment::digest_of_check_environment(
             self, policy, packages,
         ));
         Ok(reading)
@@ -227,7 +227,7 @@ impl TreeAndStateFolder {
         if tracked.unknown.is_some() {
             let now = self.list_tracked_files(limit);
             // Names are only added: what was tracked at the task's start goes on counting.
-            tracked.names = Arc::new(tracked.names.union_with_names(now.names.iter()));
+            tracked.names = Arc::new(tracked.names.name_set_union(now.names.iter()));
             tracked.unknown = now.unknown;
             if tracked.unknown.is_none() {
                 tracked = self.record_tracked_files(session, tracked);
@@ -262,7 +262,7 @@ impl TreeAndStateFolder {
     /// Files that were too large to be read when the tree was read last.
     pub fn files_too_large_to_read(&self) -> Vec<String> {
         let listed = durable_file::read_regular_file(
-            &self.large_file_list_path(),
+            &self.too_large_files_list_path(),
             durable_file::MAX_SMALL_BYTES,
         );
         let names = listed.ok().flatten().map(name_list_from_stored_bytes);
@@ -274,8 +274,8 @@ impl TreeAndStateFolder {
     }
 
     /// Records the large files, for messages only: without the list none are named.
-    fn write_large_file_list(&self, names: &[String]) {
-        let file = self.large_file_list_path();
+    fn record_too_large_files(&self, names: &[String]) {
+        let file = self.too_large_files_list_path();
         if names.is_empty() {
             // As a rule there is no such file.
             let _ = std::fs::remove_file(file);
@@ -285,7 +285,7 @@ impl TreeAndStateFolder {
         let _ = write_private_file(&file, names.join("\0").as_bytes());
     }
 
-    fn large_file_list_path(&self) -> PathBuf {
+    fn too_large_files_list_path(&self) -> PathBuf {
         self.tree_cache_path().with_extension("large")
     }
 
@@ -325,17 +325,17 @@ fn keep_tracked_names_if_index_lost(
 ) -> Arc<PackedNameSet> {
     let gone = before.iter().filter(|name| !now.contains_name(name));
     let gone: Vec<&str> = gone
-        .filter(|name| belongs_to_vanished_git_index(name, &now))
+        .filter(|name| is_name_lost_with_git_index(name, &now))
         .collect();
     match gone.is_empty() {
         true => now,
-        false => Arc::new(now.union_with_names(gone)),
+        false => Arc::new(now.name_set_union(gone)),
     }
 }
 
 /// Whether a tracked name is missing now because the index that would hold it is gone: that of the
 /// repository, or that of the submodule which the name is in.
-fn belongs_to_vanished_git_index(name: &str, now: &PackedNameSet) -> bool {
+fn is_name_lost_with_git_index(name: &str, now: &PackedNameSet) -> bool {
     let is_empty = |submodule: &str| {
         let inside = format!("{submodule}/");
         // Names are sorted, so a file of the submodule would come next.

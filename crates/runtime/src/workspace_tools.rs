@@ -11,8 +11,8 @@ use checkrein_core::evidence::InconclusiveCause;
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
 use checkrein_patch::{
-    DiskTree, HunkMatchDialect, PathBelowRoot, apply_patch_plan, check_patch, parse_patch,
-    recover_interrupted_apply, render_refusals,
+    DiskTree, HunkMatchDialect, PathBelowRoot, apply_patch_plan, check_patch_against_tree,
+    parse_patch, recover_interrupted_apply, render_refusals,
 };
 use checkrein_verifiers::{CommandVerifier, VerifierJob, VerifierReport};
 
@@ -97,7 +97,7 @@ impl WorkspaceTools {
         let plan = parse_patch(text, None)
             .map_err(|refusal| vec![refusal])
             .and_then(|patch| {
-                check_patch(
+                check_patch_against_tree(
                     &patch,
                     &disk,
                     &PathBelowRoot::tree_root_path(),

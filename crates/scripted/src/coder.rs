@@ -54,7 +54,7 @@ impl ScriptedCoderTurn {
 
 /// The conversation of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ScriptedCoderConversation {
+pub struct ConversationHeardByCoder {
     /// Number of the model's own turns.
     pub turns: usize,
     /// The text since the last of them.
@@ -93,28 +93,28 @@ pub const PROVIDER_ENTRIES: [(&str, &str, &str, &str); 5] = [
 
 /// Renders the n-th turn with this number of output tokens as events.
 type CoderTurnEventRenderer = fn(&ScriptedCoderTurn, usize, u64) -> Vec<Value>;
-type ScriptedCoderFn = dyn Fn(&ScriptedCoderConversation) -> (ScriptedCoderTurn, u64) + Send + Sync;
+type ScriptedCoderFn = dyn Fn(&ConversationHeardByCoder) -> (ScriptedCoderTurn, u64) + Send + Sync;
 
 /// A running coder.
 #[derive(Debug)]
 pub struct ScriptedCoderServer {
     server: LoopbackHttpServer,
-    heard: Arc<Mutex<Vec<ScriptedCoderConversation>>>,
+    heard: Arc<Mutex<Vec<ConversationHeardByCoder>>>,
 }
 
 impl ScriptedCoderServer {
     /// Starts a server whose answers report [`TURN_TOKENS`].
     pub fn start_coder_model_server(
-        script: impl Fn(&ScriptedCoderConversation) -> ScriptedCoderTurn + Send + Sync + 'static,
+        script: impl Fn(&ConversationHeardByCoder) -> ScriptedCoderTurn + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
-        Self::start_with_scripted_token_counts(move |heard| (script(heard), TURN_TOKENS.1))
+        Self::start_server_with_token_counts(move |heard| (script(heard), TURN_TOKENS.1))
     }
 
     /// Starts a server whose script also returns the output tokens of each answer.
-    pub fn start_with_scripted_token_counts(
-        script: impl Fn(&ScriptedCoderConversation) -> (ScriptedCoderTurn, u64) + Send + Sync + 'static,
+    pub fn start_server_with_token_counts(
+        script: impl Fn(&ConversationHeardByCoder) -> (ScriptedCoderTurn, u64) + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
-        let heard = Arc::<Mutex<Vec<ScriptedCoderConversation>>>::default();
+        let heard = Arc::<Mutex<Vec<ConversationHeardByCoder>>>::default();
         let kept = Arc::clone(&heard);
         let server = LoopbackHttpServer::start_http_server(move |request| {
             answer_as_scripted_coder(&request, &kept, &script)
@@ -148,7 +148,7 @@ impl ScriptedCoderServer {
     }
 
     /// Returns all requests so far, in order.
-    pub fn requests_to_scripted_coder(&self) -> Vec<ScriptedCoderConversation> {
+    pub fn requests_to_scripted_coder(&self) -> Vec<ConversationHeardByCoder> {
         lock_unpoisoned(&self.heard).clone()
     }
 }
@@ -168,7 +168,7 @@ fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn answer_as_scripted_coder(
     request: &HttpRequest,
-    kept: &Mutex<Vec<ScriptedCoderConversation>>,
+    kept: &Mutex<Vec<ConversationHeardByCoder>>,
     script: &ScriptedCoderFn,
 ) -> HttpResponse {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
@@ -181,7 +181,7 @@ fn answer_as_scripted_coder(
     } else if path.ends_with("/responses") {
         ("input", "assistant", build_responses_events)
     } else if path.ends_with("/chat/completions") {
-        ("messages", "assistant", scripted_chat_events)
+        ("messages", "assistant", build_chat_completions_events)
     } else if path.ends_with(":streamGenerateContent") {
         ("contents", "model", scripted_gemini_events)
     } else {
@@ -217,7 +217,7 @@ fn read_conversation_from_request(
     body: &Value,
     list: &str,
     name: &str,
-) -> ScriptedCoderConversation {
+) -> ConversationHeardByCoder {
     let items = body.get(list).and_then(Value::as_array);
     let items = items.map_or(&[][..], Vec::as_slice);
     // The Responses API lists a model's calls as items of their own, without a role.
@@ -233,7 +233,7 @@ fn read_conversation_from_request(
             .collect::<Vec<_>>()
             .join("\n")
     };
-    ScriptedCoderConversation {
+    ConversationHeardByCoder {
         // Counted in the request, not in the server: another process may continue the conversation.
         turns: items.iter().filter(|item| own(item)).count(),
         new_text: text(items.get(last..).unwrap_or_default()),
@@ -305,7 +305,7 @@ fn build_responses_events(turn: &ScriptedCoderTurn, n: usize, output: u64) -> Ve
     ]
 }
 
-fn scripted_chat_events(turn: &ScriptedCoderTurn, n: usize, output: u64) -> Vec<Value> {
+fn build_chat_completions_events(turn: &ScriptedCoderTurn, n: usize, output: u64) -> Vec<Value> {
     let (delta, finish) = match turn {
         ScriptedCoderTurn::Call { tool, input } => (
             json!({ "role": "assistant", "content": null, "tool_calls": [{

@@ -13,7 +13,7 @@ use checkrein_core::ids::SessionId;
 use checkrein_core::transition::Reason;
 use checkrein_runtime::RuntimeError;
 
-use crate::plan::{SimulatedAgentAction, SimulatedCheckInput};
+use crate::plan::{SimulatedAgentAction, SimulatedCheckDependency};
 use crate::run::{MAX_OUTLIVING, SimulationContext, simulated_session_id};
 use crate::scheduler::{SimulatedProcessId, VirtualTime};
 use crate::simulated_machine::SimulatedOperatingSystem;
@@ -206,19 +206,19 @@ impl SimulatedAgent {
 
     pub(crate) fn make_simulated_tool_call(
         &mut self,
-        subject: &SimulatedCheckInput,
+        subject: &SimulatedCheckDependency,
         good: bool,
         reports: bool,
     ) {
         let id = self.next_simulated_call_id();
         let command = match subject {
-            SimulatedCheckInput::File(name) if name != "conf/.env" => None,
-            SimulatedCheckInput::File(name) => Some(format!("echo x > {name}")),
-            SimulatedCheckInput::Program(name) => Some(format!("install-it {name}")),
-            SimulatedCheckInput::Outside => Some("systemctl restart service".to_owned()),
+            SimulatedCheckDependency::File(name) if name != "conf/.env" => None,
+            SimulatedCheckDependency::File(name) => Some(format!("echo x > {name}")),
+            SimulatedCheckDependency::Program(name) => Some(format!("install-it {name}")),
+            SimulatedCheckDependency::Outside => Some("systemctl restart service".to_owned()),
         };
         let (tool, args) = match (&command, subject) {
-            (None, SimulatedCheckInput::File(name)) => (
+            (None, SimulatedCheckDependency::File(name)) => (
                 "Write",
                 serde_json::json!({"file_path": self.context.root.join(name), "content": "x"}),
             ),
@@ -233,7 +233,7 @@ impl SimulatedAgent {
         if !runs {
             return;
         }
-        if *subject == SimulatedCheckInput::Outside {
+        if *subject == SimulatedCheckDependency::Outside {
             self.context
                 .machine
                 .begin_simulated_outside_call(&self.session);

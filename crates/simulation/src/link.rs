@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use checkrein_runtime::{ReceivedWorkerLinkLine, WorkerTransport, WorkerTransportWriter};
+use checkrein_runtime::{WorkerLinkLineOutcome, WorkerTransport, WorkerTransportWriter};
 
 use crate::scheduler::SimulatedProcessId;
 use crate::simulated_machine::SimulatedOperatingSystem;
@@ -53,22 +53,22 @@ pub(crate) fn simulated_link_pair(
 }
 
 impl WorkerTransport for SimulatedWorkerLinkEnd {
-    fn receive_line_from_worker_link(&mut self) -> ReceivedWorkerLinkLine {
+    fn receive_line_from_worker_link(&mut self) -> WorkerLinkLineOutcome {
         // Lines before the end: what a peer sent before it died is still delivered.
         for is_last in [false, true] {
             if let Some(line) = lock_simulated_line_queue(&self.from).waiting.pop_front() {
-                return ReceivedWorkerLinkLine::Line(line);
+                return WorkerLinkLineOutcome::Line(line);
             }
             if lock_simulated_line_queue(&self.from).closed
                 || self.machine.scheduler.is_killed(self.peer)
             {
-                return ReceivedWorkerLinkLine::End;
+                return WorkerLinkLineOutcome::End;
             }
             if !is_last {
                 self.machine.scheduler.sleep_simulated_thread(POLL_INTERVAL);
             }
         }
-        ReceivedWorkerLinkLine::Nothing
+        WorkerLinkLineOutcome::Nothing
     }
 
     fn worker_link_writer(&self) -> io::Result<Box<dyn WorkerTransportWriter>> {

@@ -8,7 +8,7 @@ use fastrand::Rng;
 
 /// Something that a check reads.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum SimulatedCheckInput {
+pub(crate) enum SimulatedCheckDependency {
     /// A file of the tree.
     File(String),
     /// A program that it starts.
@@ -17,7 +17,7 @@ pub(crate) enum SimulatedCheckInput {
     Outside,
 }
 
-impl fmt::Display for SimulatedCheckInput {
+impl fmt::Display for SimulatedCheckDependency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(name) => f.write_str(name),
@@ -32,7 +32,7 @@ impl fmt::Display for SimulatedCheckInput {
 pub(crate) struct SimulatedCheck {
     pub(crate) name: String,
     /// It passes if all of these are good, each at the time that it is read.
-    pub(crate) reads: Vec<SimulatedCheckInput>,
+    pub(crate) reads: Vec<SimulatedCheckDependency>,
     /// How long it runs.
     pub(crate) duration: Duration,
     /// Its timeout. A check that may outlast its hook is run by an owner.
@@ -46,7 +46,7 @@ impl fmt::Display for SimulatedCheck {
         let reads: Vec<String> = self
             .reads
             .iter()
-            .map(SimulatedCheckInput::to_string)
+            .map(SimulatedCheckDependency::to_string)
             .collect();
         let habit = match self.behavior {
             SimulatedCheckTreeEffect::OnlyReads => "",
@@ -76,7 +76,7 @@ pub(crate) enum SimulatedAgentAction {
     Wait(Duration),
     /// A tool call that makes something good or bad.
     Tool {
-        subject: SimulatedCheckInput,
+        subject: SimulatedCheckDependency,
         good: bool,
         /// Whether it reports its result.
         reports: bool,
@@ -101,7 +101,7 @@ pub(crate) enum SimulatedAgentAction {
 #[derive(Debug, Clone)]
 pub(crate) struct SimulatedOutsideChange {
     pub(crate) after: Duration,
-    pub(crate) subject: SimulatedCheckInput,
+    pub(crate) subject: SimulatedCheckDependency,
     pub(crate) good: bool,
     /// Whether the file is written through a memory mapping, which leaves its timestamp unchanged.
     pub(crate) mapped: bool,
@@ -152,7 +152,7 @@ impl SimulationPlan {
         let mut checks: Vec<SimulatedCheck> = (0..r.u32(1..=3))
             .map(|at| random_simulated_check_plan(r, at))
             .collect();
-        let subjects: Vec<SimulatedCheckInput> =
+        let subjects: Vec<SimulatedCheckDependency> =
             checks.iter().flat_map(|c| c.reads.clone()).collect();
         // Mostly one: the stricter audits apply only to a session that is alone.
         let sessions = if r.u32(0..3) == 0 { 2 } else { 1 };
@@ -171,7 +171,7 @@ impl SimulationPlan {
         let scene = r.u32(0..12);
         let asks_outside = checks.iter_mut().find(|check| !check.declares_inputs);
         if let Some(check) = asks_outside.filter(|_| scene < 3) {
-            check.reads.push(SimulatedCheckInput::Outside);
+            check.reads.push(SimulatedCheckDependency::Outside);
             check.reads.dedup();
             match scene {
                 0 => {
@@ -301,22 +301,22 @@ fn pick_random_item<'a, T>(random: &mut Rng, all: &'a [T]) -> &'a T {
 fn random_simulated_check_plan(r: &mut Rng, at: u32) -> SimulatedCheck {
     let name = format!("check-{}", char::from(b'a' + u8::try_from(at).unwrap_or(0)));
     let files = ["a.txt", "b.txt", "src/c.txt", "conf/.env"];
-    let mut reads: Vec<SimulatedCheckInput> = (0..r.u32(1..=3))
-        .map(|_| SimulatedCheckInput::File((*pick_random_item(r, &files)).to_owned()))
+    let mut reads: Vec<SimulatedCheckDependency> = (0..r.u32(1..=3))
+        .map(|_| SimulatedCheckDependency::File((*pick_random_item(r, &files)).to_owned()))
         .collect();
     if r.u32(0..4) == 0 {
-        reads.push(SimulatedCheckInput::Program(name.clone()));
+        reads.push(SimulatedCheckDependency::Program(name.clone()));
     }
     let declares_inputs = r.u32(0..4) == 0;
     match declares_inputs {
-        true => reads.push(SimulatedCheckInput::File("local/data".to_owned())),
-        false if r.u32(0..3) == 0 => reads.push(SimulatedCheckInput::Outside),
+        true => reads.push(SimulatedCheckDependency::File("local/data".to_owned())),
+        false if r.u32(0..3) == 0 => reads.push(SimulatedCheckDependency::Outside),
         false => {}
     }
     reads.sort();
     reads.dedup();
     let is_file =
-        matches!(reads.first(), Some(SimulatedCheckInput::File(name)) if name != "conf/.env");
+        matches!(reads.first(), Some(SimulatedCheckDependency::File(name)) if name != "conf/.env");
     let habit = match r.u32(0..8) {
         0 => SimulatedCheckTreeEffect::Rewrites,
         1 if is_file => SimulatedCheckTreeEffect::Stashes,
@@ -351,7 +351,7 @@ fn random_slow_simulated_check(r: &mut Rng) -> SimulatedCheck {
     let lasts = Duration::from_millis(r.u64(1_000..4_000));
     SimulatedCheck {
         name: "check-d".to_owned(),
-        reads: vec![SimulatedCheckInput::File("b.txt".to_owned())],
+        reads: vec![SimulatedCheckDependency::File("b.txt".to_owned())],
         duration: lasts,
         timeout: lasts + Duration::from_secs(600),
         behavior: SimulatedCheckTreeEffect::OnlyReads,
@@ -361,7 +361,7 @@ fn random_slow_simulated_check(r: &mut Rng) -> SimulatedCheck {
 
 fn random_simulated_agent_actions(
     r: &mut Rng,
-    subjects: &[SimulatedCheckInput],
+    subjects: &[SimulatedCheckDependency],
 ) -> Vec<SimulatedAgentAction> {
     let mut actions = vec![SimulatedAgentAction::Prompt];
     for _ in 0..r.u32(1..=4) {
@@ -370,7 +370,7 @@ fn random_simulated_agent_actions(
                 0 => SimulatedAgentAction::Wait(random_duration(r)),
                 1 => SimulatedAgentAction::Read,
                 2 => SimulatedAgentAction::Tool {
-                    subject: SimulatedCheckInput::File("notes.txt".to_owned()),
+                    subject: SimulatedCheckDependency::File("notes.txt".to_owned()),
                     good: true,
                     reports: true,
                     while_off: false,
@@ -386,9 +386,9 @@ fn random_simulated_agent_actions(
         actions.push(random_simulated_stop_action(r));
         // Between two stops of a task something may change that no file shows; only the act count
         // reveals it.
-        let unseen: Vec<&SimulatedCheckInput> = subjects
+        let unseen: Vec<&SimulatedCheckDependency> = subjects
             .iter()
-            .filter(|subject| !matches!(subject, SimulatedCheckInput::File(_)))
+            .filter(|subject| !matches!(subject, SimulatedCheckDependency::File(_)))
             .collect();
         if r.u32(0..3) == 0 && !unseen.is_empty() {
             actions.push(SimulatedAgentAction::Tool {
@@ -424,9 +424,9 @@ fn uninterrupted_stop_action() -> SimulatedAgentAction {
     }
 }
 
-fn call_breaking_outside_input(reports: bool) -> SimulatedAgentAction {
+fn action_breaking_outside_state(reports: bool) -> SimulatedAgentAction {
     SimulatedAgentAction::Tool {
-        subject: SimulatedCheckInput::Outside,
+        subject: SimulatedCheckDependency::Outside,
         good: false,
         reports,
         while_off: false,
@@ -437,7 +437,7 @@ fn call_breaking_outside_input(reports: bool) -> SimulatedAgentAction {
 fn insistent_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     let mut actions = vec![
         SimulatedAgentAction::Prompt,
-        call_breaking_outside_input(true),
+        action_breaking_outside_state(true),
     ];
     for _ in 0..4 {
         actions.push(uninterrupted_stop_action());
@@ -452,7 +452,7 @@ fn insistent_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
 fn planned_repair_by_person(r: &mut Rng) -> SimulatedOutsideChange {
     SimulatedOutsideChange {
         after: Duration::from_millis(r.u64(1_000..60_000)),
-        subject: SimulatedCheckInput::Outside,
+        subject: SimulatedCheckDependency::Outside,
         good: true,
         mapped: false,
         times: 1,
@@ -465,7 +465,7 @@ fn reckless_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     vec![
         SimulatedAgentAction::Prompt,
         waits,
-        call_breaking_outside_input(false),
+        action_breaking_outside_state(false),
         uninterrupted_stop_action(),
     ]
 }
@@ -475,7 +475,7 @@ fn actions_toggling_outside_state(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     let mut actions = vec![SimulatedAgentAction::Prompt];
     for good in [false, true].repeat(6) {
         actions.push(SimulatedAgentAction::Tool {
-            subject: SimulatedCheckInput::Outside,
+            subject: SimulatedCheckDependency::Outside,
             good,
             reports: true,
             while_off: false,
@@ -490,7 +490,7 @@ fn actions_toggling_outside_state(r: &mut Rng) -> Vec<SimulatedAgentAction> {
 /// Returns an agent that stops again and again while another one works.
 fn repeatedly_stopping_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     let writes = SimulatedAgentAction::Tool {
-        subject: SimulatedCheckInput::File("notes.txt".to_owned()),
+        subject: SimulatedCheckDependency::File("notes.txt".to_owned()),
         good: true,
         reports: true,
         while_off: false,
@@ -505,21 +505,25 @@ fn repeatedly_stopping_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     actions
 }
 
-fn random_outside_change(r: &mut Rng, subjects: &[SimulatedCheckInput]) -> SimulatedOutsideChange {
-    let is_uncounted = |subject: &&SimulatedCheckInput| match subject {
-        SimulatedCheckInput::File(name) => name == "conf/.env",
-        SimulatedCheckInput::Program(_) => true,
-        SimulatedCheckInput::Outside => false,
+fn random_outside_change(
+    r: &mut Rng,
+    subjects: &[SimulatedCheckDependency],
+) -> SimulatedOutsideChange {
+    let is_uncounted = |subject: &&SimulatedCheckDependency| match subject {
+        SimulatedCheckDependency::File(name) => name == "conf/.env",
+        SimulatedCheckDependency::Program(_) => true,
+        SimulatedCheckDependency::Outside => false,
     };
     // Preferably something that does not count as the tree, since only that goes unnoticed.
     // `Outside` changes only by tool calls.
-    let mut files: Vec<&SimulatedCheckInput> = subjects.iter().filter(is_uncounted).collect();
+    let mut files: Vec<&SimulatedCheckDependency> = subjects.iter().filter(is_uncounted).collect();
     if files.is_empty() || r.u32(0..3) > 0 {
-        let is_here = |subject: &&SimulatedCheckInput| **subject != SimulatedCheckInput::Outside;
+        let is_here =
+            |subject: &&SimulatedCheckDependency| **subject != SimulatedCheckDependency::Outside;
         files = subjects.iter().filter(is_here).collect();
     }
     let subject = match files.is_empty() {
-        true => SimulatedCheckInput::File("notes.txt".to_owned()),
+        true => SimulatedCheckDependency::File("notes.txt".to_owned()),
         false => (*pick_random_item(r, &files)).clone(),
     };
     SimulatedOutsideChange {
@@ -553,7 +557,7 @@ fn random_simulated_incident(r: &mut Rng) -> (Duration, PlannedIncident) {
 /// Returns a neighbour that writes again and again, and only good content.
 fn plan_harmless_outside_edits(
     r: &mut Rng,
-    subjects: &[SimulatedCheckInput],
+    subjects: &[SimulatedCheckDependency],
 ) -> SimulatedOutsideChange {
     SimulatedOutsideChange {
         after: Duration::from_millis(r.u64(300..3_000)),
@@ -567,14 +571,15 @@ fn plan_harmless_outside_edits(
 /// Returns a neighbour that breaks something that no counted file shows, while agents are active.
 fn meddling_neighbour_change(
     r: &mut Rng,
-    subjects: &[SimulatedCheckInput],
+    subjects: &[SimulatedCheckDependency],
 ) -> SimulatedOutsideChange {
-    let is_program =
-        |subject: &&SimulatedCheckInput| matches!(subject, SimulatedCheckInput::Program(_));
+    let is_program = |subject: &&SimulatedCheckDependency| {
+        matches!(subject, SimulatedCheckDependency::Program(_))
+    };
     let program = subjects.iter().find(is_program).cloned();
     SimulatedOutsideChange {
         after: Duration::from_millis(r.u64(300..4_000)),
-        subject: program.unwrap_or_else(|| SimulatedCheckInput::File("conf/.env".to_owned())),
+        subject: program.unwrap_or_else(|| SimulatedCheckDependency::File("conf/.env".to_owned())),
         good: false,
         mapped: false,
         times: r.u32(1..4),

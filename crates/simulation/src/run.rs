@@ -19,12 +19,13 @@ use checkrein_store::{HashChainStatus, MemoryStore, SqliteStore, Store};
 use crate::agent::SimulatedAgent;
 use crate::link;
 use crate::plan::{
-    PlannedIncident, SimulatedCheck, SimulatedCheckInput, SimulatedCheckTreeEffect, SimulationPlan,
+    PlannedIncident, SimulatedCheck, SimulatedCheckDependency, SimulatedCheckTreeEffect,
+    SimulationPlan,
 };
 use crate::scheduler::{SimulatedProcessId, SimulatedThreadScheduler, VirtualTime};
 use crate::simulated_machine::SimulatedOperatingSystem;
 use crate::store::SimulatedStore;
-use crate::system::{SimulatedFileLocks, SimulatedSystem};
+use crate::system::{SimulatedFileLocks, SystemOfSimulatedProcess};
 
 /// Age from which a file timestamp is believed.
 const STAMP_SETTLED: Duration = Duration::from_secs(70);
@@ -168,8 +169,8 @@ impl SimulationContext {
         &self,
         process: SimulatedProcessId,
         agent: SimulatedProcessId,
-    ) -> SimulatedSystem {
-        SimulatedSystem {
+    ) -> SystemOfSimulatedProcess {
+        SystemOfSimulatedProcess {
             machine: Arc::clone(&self.machine),
             process,
             agent,
@@ -410,7 +411,7 @@ impl SimulationContext {
             self.machine
                 .record_simulation_violation("a check runs 5 s after its agent is gone");
         }
-        self.check_final_stop_is_accepted();
+        self.check_final_simulated_stop();
         self.verify_simulated_logs();
     }
 
@@ -500,7 +501,7 @@ impl SimulationContext {
     }
 
     /// Checks that a stop is accepted once everything is good and nobody else is active.
-    fn check_final_stop_is_accepted(self: &Arc<Self>) {
+    fn check_final_simulated_stop(self: &Arc<Self>) {
         // Such a check finds a good file where the tree has a bad one: nothing can be expected of
         // the stop.
         if self.plan.has_stashing_check() {
@@ -510,7 +511,7 @@ impl SimulationContext {
         let mut agent = SimulatedAgent::new(Arc::clone(self), process, 0);
         agent.simulate_prompt_submission();
         agent.make_simulated_tool_call(
-            &SimulatedCheckInput::File("notes.txt".to_owned()),
+            &SimulatedCheckDependency::File("notes.txt".to_owned()),
             true,
             true,
         );
@@ -596,13 +597,13 @@ mod tests {
     use crate::plan::{SimulatedAgentAction, SimulatedOutsideChange};
 
     fn plan(lasts_ms: u64, neighbour: SimulatedOutsideChange) -> SimulationPlan {
-        let notes = SimulatedCheckInput::File("notes.txt".to_owned());
+        let notes = SimulatedCheckDependency::File("notes.txt".to_owned());
         SimulationPlan {
             seed: 1,
             tick: Duration::from_nanos(1),
             checks: vec![SimulatedCheck {
                 name: "tests".to_owned(),
-                reads: vec![SimulatedCheckInput::File("a.txt".to_owned())],
+                reads: vec![SimulatedCheckDependency::File("a.txt".to_owned())],
                 duration: Duration::from_millis(lasts_ms),
                 timeout: Duration::from_secs(600),
                 behavior: SimulatedCheckTreeEffect::OnlyReads,
@@ -633,7 +634,7 @@ mod tests {
     fn neighbour(times: u32) -> SimulatedOutsideChange {
         SimulatedOutsideChange {
             after: Duration::from_millis(300),
-            subject: SimulatedCheckInput::File("b.txt".to_owned()),
+            subject: SimulatedCheckDependency::File("b.txt".to_owned()),
             good: true,
             mapped: false,
             times,

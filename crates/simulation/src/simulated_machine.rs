@@ -12,7 +12,7 @@ use std::time::Duration;
 use checkrein_core::digest::Digest;
 use checkrein_verifiers::file_system::{FileKind, FileStamp, FileStat, OpenFile, OpenFolder};
 
-use crate::plan::{SimulatedCheck, SimulatedCheckInput, SimulationPlan};
+use crate::plan::{SimulatedCheck, SimulatedCheckDependency, SimulationPlan};
 use crate::scheduler::{SimulatedProcessId, SimulatedThreadScheduler, VirtualTime};
 
 /// Wall-clock time at the beginning of the simulation, in nanoseconds since 1970.
@@ -153,7 +153,7 @@ impl SimulatedOperatingSystem {
     }
 
     /// Returns the current time and the timestamp of a write.
-    fn simulated_write_timestamps(&self) -> SimulatedWriteTime {
+    fn timestamps_for_write_now(&self) -> SimulatedWriteTime {
         let (changed, wall_ns) = (self.scheduler.simulated_now(), self.simulated_wall_ns());
         let tick = i64::try_from(self.tick.as_nanos()).unwrap_or(1).max(1);
         // Rounded down, as file systems do: two writes within one tick have the same timestamp.
@@ -170,11 +170,11 @@ impl SimulatedOperatingSystem {
     /// Makes an input good or bad, by anybody but a check.
     pub(crate) fn make_check_input_good_or_bad(
         &self,
-        subject: &SimulatedCheckInput,
+        subject: &SimulatedCheckDependency,
         good: bool,
         who: &str,
     ) {
-        let stamp = self.simulated_write_timestamps();
+        let stamp = self.timestamps_for_write_now();
         let mut state = self.lock_simulated_machine_state();
         state.set_check_input_state(&self.root, subject, good, stamp);
         state.changes += 1;
@@ -193,21 +193,21 @@ impl SimulatedOperatingSystem {
     /// page is written back.
     pub(crate) fn change_simulated_file_through_mmap(
         &self,
-        subject: &SimulatedCheckInput,
+        subject: &SimulatedCheckDependency,
         good: bool,
         who: &str,
     ) {
-        let stamp = self.simulated_write_timestamps();
+        let stamp = self.timestamps_for_write_now();
         let mut state = self.lock_simulated_machine_state();
         // Only files can be mapped; programs and the outside change as usual.
         let old = match subject {
-            SimulatedCheckInput::File(name) => {
+            SimulatedCheckDependency::File(name) => {
                 let file = state.files.get(&self.root.join(name));
                 let is_recent = |age: Duration| age < MAPPED_WRITE_DELAY;
                 let file = file.filter(|f| is_recent(stamp.changed.saturating_sub(f.changed)));
                 file.map(|file| (self.root.join(name), file.changed, file.stamp_ns))
             }
-            SimulatedCheckInput::Program(_) | SimulatedCheckInput::Outside => None,
+            SimulatedCheckDependency::Program(_) | SimulatedCheckDependency::Outside => None,
         };
         state.set_check_input_state(&self.root, subject, good, stamp);
         // The content changes but the timestamp does not: what a digest cache must not rely on.
@@ -228,8 +228,8 @@ impl SimulatedOperatingSystem {
     }
 
     /// Writes a file on behalf of a check; `None` removes it.
-    pub(crate) fn write_file_as_check(&self, name: &str, content: Option<&[u8]>) {
-        let stamp = self.simulated_write_timestamps();
+    pub(crate) fn write_file_on_behalf_of_check(&self, name: &str, content: Option<&[u8]>) {
+        let stamp = self.timestamps_for_write_now();
         let path = self.root.join(name);
         let mut state = self.lock_simulated_machine_state();
         match content {
@@ -244,7 +244,7 @@ impl SimulatedOperatingSystem {
     }
 
     /// Returns what a check finds when it reads an input.
-    pub(crate) fn check_finds_input_good(&self, subject: &SimulatedCheckInput) -> bool {
+    pub(crate) fn check_finds_input_good(&self, subject: &SimulatedCheckDependency) -> bool {
         let good = self
             .lock_simulated_machine_state()
             .is_simulated_check_input_good(&self.root, subject);
@@ -278,14 +278,14 @@ impl SimulatedOperatingSystem {
         let passes = self
             .checks_would_pass(|subject| state.is_simulated_check_input_good(&self.root, subject));
         let but_outside = self.checks_would_pass(|subject| {
-            *subject == SimulatedCheckInput::Outside
+            *subject == SimulatedCheckDependency::Outside
                 || state.is_simulated_check_input_good(&self.root, subject)
         });
         record_check_pass_change(&mut state.passes, now, passes);
         record_check_pass_change(&mut state.passes_but_outside, now, but_outside);
     }
 
-    fn checks_would_pass(&self, is_good: impl Fn(&SimulatedCheckInput) -> bool) -> bool {
+    fn checks_would_pass(&self, is_good: impl Fn(&SimulatedCheckDependency) -> bool) -> bool {
         let mut passing = self
             .checks
             .iter()
@@ -718,7 +718,7 @@ impl SimulatedMachineState {
     fn set_check_input_state(
         &mut self,
         root: &Path,
-        subject: &SimulatedCheckInput,
+        subject: &SimulatedCheckDependency,
         good: bool,
         stamp: SimulatedWriteTime,
     ) {
@@ -726,29 +726,33 @@ impl SimulatedMachineState {
         // changed.
         let next = |version: u64| (version | 1) + if good { 1 } else { 2 };
         match subject {
-            SimulatedCheckInput::File(name) => {
+            SimulatedCheckDependency::File(name) => {
                 self.inodes += 1;
                 let content = format!("{} {}", good_or_bad_word(good), self.inodes);
                 self.write_simulated_file(&root.join(name), content.as_bytes(), stamp);
             }
-            SimulatedCheckInput::Program(name) => {
+            SimulatedCheckDependency::Program(name) => {
                 let version = self.programs.get(name).copied().unwrap_or(0);
                 self.programs.insert(name.clone(), next(version));
             }
-            SimulatedCheckInput::Outside => self.outside = next(self.outside),
+            SimulatedCheckDependency::Outside => self.outside = next(self.outside),
         }
     }
 
-    fn is_simulated_check_input_good(&self, root: &Path, subject: &SimulatedCheckInput) -> bool {
+    fn is_simulated_check_input_good(
+        &self,
+        root: &Path,
+        subject: &SimulatedCheckDependency,
+    ) -> bool {
         match subject {
-            SimulatedCheckInput::File(name) => {
+            SimulatedCheckDependency::File(name) => {
                 let file = self.files.get(&root.join(name));
                 file.is_some_and(|file| file.content.starts_with(b"good"))
             }
-            SimulatedCheckInput::Program(name) => {
+            SimulatedCheckDependency::Program(name) => {
                 self.programs.get(name).is_some_and(|v| v % 2 == 0)
             }
-            SimulatedCheckInput::Outside => self.outside.is_multiple_of(2),
+            SimulatedCheckDependency::Outside => self.outside.is_multiple_of(2),
         }
     }
 

@@ -77,9 +77,13 @@ impl Store for SimulatedStore {
         self.inner.act_numbers_in_root_for_session(root, session)
     }
 
-    fn increment_act_count(&self, session: &SessionId, act: &ToolAct) -> Result<(), StoreError> {
+    fn count_act_without_event(
+        &self,
+        session: &SessionId,
+        act: &ToolAct,
+    ) -> Result<(), StoreError> {
         self.spend_simulated_call_time();
-        self.inner.increment_act_count(session, act)
+        self.inner.count_act_without_event(session, act)
     }
 
     fn newest_task_summaries(
@@ -109,14 +113,14 @@ impl Store for SimulatedStore {
         self.inner.read_evidence(key)
     }
 
-    fn put_evidence(
+    fn put_evidence_under_key(
         &self,
         key: &Digest,
         bytes: &[u8],
         standing: EvidenceFinality,
     ) -> Result<EvidencePutOutcome, StoreError> {
         self.spend_simulated_call_time();
-        self.inner.put_evidence(key, bytes, standing)
+        self.inner.put_evidence_under_key(key, bytes, standing)
     }
 
     fn put_conversation_message(&self, session: &SessionId, body: &[u8]) -> Result<(), StoreError> {

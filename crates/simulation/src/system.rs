@@ -20,7 +20,7 @@ use checkrein_verifiers::file_system::{
 };
 use checkrein_verifiers::{VerifierJob, VerifierKind, VerifierReport};
 
-use crate::plan::{SimulatedCheck, SimulatedCheckInput, SimulatedCheckTreeEffect};
+use crate::plan::{SimulatedCheck, SimulatedCheckDependency, SimulatedCheckTreeEffect};
 use crate::scheduler::{SimulatedProcessId, VirtualTime};
 use crate::simulated_machine::SimulatedOperatingSystem;
 
@@ -31,7 +31,7 @@ const LONG_POLL_INTERVAL: Duration = Duration::from_millis(400);
 
 /// See [`System`].
 #[derive(Debug, Clone)]
-pub(crate) struct SimulatedSystem {
+pub(crate) struct SystemOfSimulatedProcess {
     pub(crate) machine: Arc<SimulatedOperatingSystem>,
     pub(crate) process: SimulatedProcessId,
     /// The agent above this hook.
@@ -85,7 +85,7 @@ impl Drop for SimulatedFileLockGuard {
     }
 }
 
-impl ReadOnlyFileSystem for SimulatedSystem {
+impl ReadOnlyFileSystem for SystemOfSimulatedProcess {
     fn clock_now(&self) -> SystemTime {
         let ns = u64::try_from(self.machine.simulated_wall_ns()).unwrap_or(0);
         UNIX_EPOCH + Duration::from_nanos(ns)
@@ -123,7 +123,7 @@ impl ReadOnlyFileSystem for SimulatedSystem {
     }
 }
 
-impl System for SimulatedSystem {
+impl System for SystemOfSimulatedProcess {
     fn wait_for_condition(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool) {
         self.machine
             .scheduler
@@ -193,12 +193,12 @@ impl System for SimulatedSystem {
         )
     }
 
-    fn keep_file_locked(&self, file: File) -> Box<dyn Any + Send + Sync> {
+    fn locked_file_guard(&self, file: File) -> Box<dyn Any + Send + Sync> {
         Box::new(self.locked.hold_simulated_file_lock(self.process, file))
     }
 }
 
-impl SimulatedSystem {
+impl SystemOfSimulatedProcess {
     fn run_simulated_check(&self, check: &SimulatedCheck, job: &VerifierJob<'_>) -> VerifierReport {
         let scheduler = &self.machine.scheduler;
         let run = self
@@ -209,7 +209,7 @@ impl SimulatedSystem {
         // different times, so a change in the middle can be missed.
         let times = u32::try_from(check.reads.len()).unwrap_or(1) + 2;
         let first = match check.reads.first() {
-            Some(SimulatedCheckInput::File(name)) => Some(name.as_str()),
+            Some(SimulatedCheckDependency::File(name)) => Some(name.as_str()),
             _ => None,
         };
         let mut stashed = None;
@@ -229,13 +229,15 @@ impl SimulatedSystem {
                     (SimulatedCheckTreeEffect::Stashes, Some(name)) => {
                         let old = self.machine.simulated_file_content(name);
                         if old.as_ref().is_some_and(|old| !old.starts_with(b"good")) {
-                            self.machine.write_file_as_check(name, Some(b"good 0"));
+                            self.machine
+                                .write_file_on_behalf_of_check(name, Some(b"good 0"));
                             stashed = Some((name, old));
                         }
                     }
                     (SimulatedCheckTreeEffect::Rewrites, Some(name)) => {
                         if let Some(content) = self.machine.simulated_file_content(name) {
-                            self.machine.write_file_as_check(name, Some(&content));
+                            self.machine
+                                .write_file_on_behalf_of_check(name, Some(&content));
                         }
                     }
                     _ => {}
@@ -251,7 +253,8 @@ impl SimulatedSystem {
         // Also after a cut: a check that is cancelled restores its stash, a killed one does not get
         // here.
         if let Some((name, old)) = stashed {
-            self.machine.write_file_as_check(name, old.as_deref());
+            self.machine
+                .write_file_on_behalf_of_check(name, old.as_deref());
         }
         let cut = cut.or_else(|| self.wait_unless_aborted(began + check.duration, job));
         let found = cut.is_none().then(|| bad.clone());

@@ -124,7 +124,8 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// If the store cannot be written.
-    fn increment_act_count(&self, session: &SessionId, act: &ToolAct) -> Result<(), StoreError>;
+    fn count_act_without_event(&self, session: &SessionId, act: &ToolAct)
+    -> Result<(), StoreError>;
 
     /// Returns at most `limit` summary rows, newest task first, of one session if it is named.
     /// Damaged rows are left out.
@@ -167,7 +168,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// If the store cannot be written.
-    fn put_evidence(
+    fn put_evidence_under_key(
         &self,
         key: &Digest,
         bytes: &[u8],

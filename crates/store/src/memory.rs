@@ -287,7 +287,11 @@ impl Store for MemoryStore {
         Ok(count)
     }
 
-    fn increment_act_count(&self, session: &SessionId, act: &ToolAct) -> Result<(), StoreError> {
+    fn count_act_without_event(
+        &self,
+        session: &SessionId,
+        act: &ToolAct,
+    ) -> Result<(), StoreError> {
         let mut world = lock_unpoisoned(&self.tables);
         world.acts.push((Some(session.clone()), act.clone()));
         Ok(())
@@ -335,7 +339,7 @@ impl Store for MemoryStore {
         Ok(lock_unpoisoned(&self.tables).evidence.get(key).cloned())
     }
 
-    fn put_evidence(
+    fn put_evidence_under_key(
         &self,
         key: &Digest,
         bytes: &[u8],

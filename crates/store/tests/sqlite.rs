@@ -357,7 +357,7 @@ fn a_busy_store_is_waited_for_up_to_a_bound_and_can_be_read_meanwhile() {
         "{denied:?}"
     );
     let key = Digest::hash_bytes(b"key");
-    let denied = store.put_evidence(&key, b"pass", EvidenceFinality::Final);
+    let denied = store.put_evidence_under_key(&key, b"pass", EvidenceFinality::Final);
     assert!(matches!(denied, Err(StoreError::Locked { .. })));
     assert_eq!(
         store.events_after(&session(), EventSeq(0)).unwrap().len(),
@@ -430,7 +430,7 @@ fn a_store_opened_to_read_writes_nothing() {
         append(&store, "2", None).err(),
         store.put_blob(b"blob").err(),
         store
-            .put_evidence(
+            .put_evidence_under_key(
                 &Digest::hash_bytes(b"key"),
                 b"pass",
                 EvidenceFinality::Final,

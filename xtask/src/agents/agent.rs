@@ -28,7 +28,7 @@ pub(super) trait TestedAgent: Sync {
     /// Returns the content of that file, with an entry for every event that checkrein reads.
     fn hooks_json(&self, world: &ProbeCaseFixture<'_>, source: &str) -> Value;
     /// Writes all settings but the hooks into the home folder.
-    fn write_agent_settings(&self, world: &ProbeCaseFixture<'_>) -> Result<()>;
+    fn write_settings_without_hooks(&self, world: &ProbeCaseFixture<'_>) -> Result<()>;
     fn agent_process_env(&self, world: &ProbeCaseFixture<'_>) -> Vec<(&'static str, OsString)>;
     /// Returns the arguments of a headless run that the scenario itself starts.
     fn headless_arguments(&self, prompt: &str) -> Vec<OsString>;
@@ -86,7 +86,7 @@ pub(super) fn install_hooks_in_probed_agent(
         };
         write_file(&folder.join(agent.hooks_file_relative_path()), &text)?;
     }
-    agent.write_agent_settings(world)
+    agent.write_settings_without_hooks(world)
 }
 
 /// Returns the first JSON block of the agent's page in `docs`.

@@ -56,12 +56,17 @@ impl TestedAgent for ClaudeCodeUnderTest {
     fn hooks_json(&self, world: &ProbeCaseFixture<'_>, source: &str) -> Value {
         let hooks: Map<String, Value> = EVENTS
             .iter()
-            .map(|event| ((*event).to_owned(), hook_entry(world, event, source)))
+            .map(|event| {
+                (
+                    (*event).to_owned(),
+                    claude_code_hook_entry(world, event, source),
+                )
+            })
             .collect();
         json!({ "hooks": hooks })
     }
 
-    fn write_agent_settings(&self, world: &ProbeCaseFixture<'_>) -> Result<()> {
+    fn write_settings_without_hooks(&self, world: &ProbeCaseFixture<'_>) -> Result<()> {
         // The answers to what its dialogs ask at the first start. An approved key is stored as its
         // last 20 characters.
         let end: String = API_KEY
@@ -163,7 +168,7 @@ impl TestedAgent for ClaudeCodeUnderTest {
     }
 }
 
-fn hook_entry(world: &ProbeCaseFixture<'_>, event: &str, source: &str) -> Value {
+fn claude_code_hook_entry(world: &ProbeCaseFixture<'_>, event: &str, source: &str) -> Value {
     let deadline = DEADLINE.to_string();
     // Claude Code ignores `block` at Stop, which always fails open when the hook itself fails. Only
     // a tool request can be refused then.

@@ -167,7 +167,7 @@ impl ProbeCaseFixture<'_> {
         let others = folders.filter(|folder| Some(folder.as_path()) != ours);
         self.path = std::env::join_paths(others).map_err(Error::other)?;
         write_login_shell_profile(&self.home, &self.path)?;
-        self.stage.agent.write_agent_settings(self)
+        self.stage.agent.write_settings_without_hooks(self)
     }
 
     /// Runs the agent without a person, to its end, and keeps its output in the world's folder.
@@ -205,7 +205,7 @@ impl ProbeCaseFixture<'_> {
         let mut path = folder.as_os_str().to_owned();
         path.push(":");
         path.push(&self.stage.programs.path);
-        self.run_adjusted_probe_command(&mut command, |command| {
+        self.run_probe_command_with_change(&mut command, |command| {
             command.env("PATH", path);
         })
     }
@@ -230,7 +230,7 @@ impl ProbeCaseFixture<'_> {
     }
 
     /// Counts the lines of a file beside the repo; 0 if it was never written.
-    pub(super) fn file_line_count(&self, file: &str) -> usize {
+    pub(super) fn outside_file_line_count(&self, file: &str) -> usize {
         fs::read_to_string(self.folder.join(file)).map_or(0, |text| text.lines().count())
     }
 
@@ -242,10 +242,10 @@ impl ProbeCaseFixture<'_> {
         &self,
         command: &mut Command,
     ) -> Result<ProgramResult> {
-        self.run_adjusted_probe_command(command, |_| {})
+        self.run_probe_command_with_change(command, |_| {})
     }
 
-    fn run_adjusted_probe_command(
+    fn run_probe_command_with_change(
         &self,
         command: &mut Command,
         change: impl FnOnce(&mut Command),

@@ -42,7 +42,7 @@ impl<'a> BenchContestant<'a> {
         self
     }
 
-    pub(crate) fn bench_with_any_exit_code(mut self) -> Self {
+    pub(crate) fn with_any_exit_code_allowed(mut self) -> Self {
         self.any_exit = true;
         self
     }
@@ -57,7 +57,7 @@ pub(crate) struct TimingSamples {
 }
 
 impl TimingSamples {
-    pub(crate) fn from_wall_times(name: impl Into<String>, wall: Vec<Duration>) -> Self {
+    pub(crate) fn samples_from_wall_times(name: impl Into<String>, wall: Vec<Duration>) -> Self {
         Self {
             name: name.into(),
             wall,

@@ -72,7 +72,7 @@ pub(super) fn bench_hook(
                 command.args(["--", "rg", "-n", &format!("name_{n}"), "src"]);
                 Ok(command)
             })
-            .bench_with_any_exit_code(),
+            .with_any_exit_code_allowed(),
         ),
         None => println!("codex: not found on PATH or by CODEX_BIN; its row is left out"),
     }
@@ -311,7 +311,7 @@ fn time_concurrent_hooks(
     let sent = rounds * AT_ONCE;
     let arrived =
         usize::try_from(scene.recorded_input_and_event_counts(CROWD)?.0 - before).unwrap_or(0);
-    let times = TimingSamples::from_wall_times("checkrein hook, eight at once", wall);
+    let times = TimingSamples::samples_from_wall_times("checkrein hook, eight at once", wall);
     Ok(ConcurrentHookTimes {
         times,
         sent,

@@ -49,7 +49,7 @@ pub(crate) fn run_bench(arguments: &[String]) -> Result<ExitCode, String> {
         "replay" => replay::bench_replay,
         "check" => check::bench_check,
         "patch" => patch::run_patch_bench,
-        "policy" => policy::bench_policy,
+        "policy" => policy::bench_policy_checking,
         "tree" => tree::bench_tree_reading,
         // `witness` measures library code by `cargo bench` and needs no `checkrein` program.
         "witness" => {

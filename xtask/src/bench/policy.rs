@@ -11,7 +11,7 @@ use super::{BenchMeasurementWithGoal, BenchOptions, BenchTargetBound};
 const MANY_RULES: usize = 2_000;
 
 /// Runs the bench. It needs Codex.
-pub(super) fn bench_policy(
+pub(super) fn bench_policy_checking(
     binary: &Path,
     options: &BenchOptions,
 ) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {

@@ -28,7 +28,7 @@ pub(super) fn bench_replay(
         });
     let scene = BenchRepo::new(binary)?;
     // The last call may take the file past the number asked for; the rate needs the true one.
-    let lines = write_bench_trace(&scene, lines)?;
+    let lines = write_agent_trace_for_bench(&scene, lines)?;
     let runs = options.runs.min(9);
     let command = |_| {
         let mut command = scene.checkrein_command(&["replay", "--json"]);
@@ -115,7 +115,7 @@ fn bench_event_log_replay(
 
 /// Writes calls with their results inline and rounds between them, as an importer does. Returns the
 /// number of lines.
-fn write_bench_trace(scene: &BenchRepo, lines: usize) -> Result<usize, BenchError> {
+fn write_agent_trace_for_bench(scene: &BenchRepo, lines: usize) -> Result<usize, BenchError> {
     let file = scene.file_path("trace.jsonl");
     let failed = |error: std::io::Error| format!("{}: {error}", file.display());
     let mut out = BufWriter::new(std::fs::File::create(&file).map_err(failed)?);

@@ -20,7 +20,7 @@ type BenchNanosByName = BTreeMap<String, f64>;
 pub(super) fn bench_veto_and_verify_costs(
     options: &BenchOptions,
 ) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {
-    let ours = run_program_printing_timings("ours", &mut cargo_bench_command(options.profile))?;
+    let ours = timings_printed_by_program("ours", &mut cargo_bench_command(options.profile))?;
     let veto = find_measured_cost(&ours, "veto check, 6 messages")?;
     let round = measured_failing_round_cost(&ours)?;
     let mut targets = vec![
@@ -44,7 +44,7 @@ pub(super) fn bench_veto_and_verify_costs(
         command
     };
     // A missing peer leaves its rows out; our own targets are measured anyway.
-    match run_program_printing_timings("shipit_agent", &mut peer(SHIPIT)) {
+    match timings_printed_by_program("shipit_agent", &mut peer(SHIPIT)) {
         Ok(theirs) => {
             for (what, least) in [
                 ("veto check, no history", 8.0),
@@ -64,7 +64,7 @@ pub(super) fn bench_veto_and_verify_costs(
         }
         Err(why) => println!("\nshipit_agent is not compared: {why}"),
     }
-    match run_program_printing_timings("pydantic-ai", &mut peer(VERIFY_LOOP)) {
+    match timings_printed_by_program("pydantic-ai", &mut peer(VERIFY_LOOP)) {
         Ok(theirs) => targets.push(BenchMeasurementWithGoal::new(
             "pydantic-ai / ours, verify round",
             self::measured_failing_round_cost(&theirs)? / round,
@@ -101,7 +101,7 @@ fn cargo_bench_command(profile: BuildProfile) -> Command {
 }
 
 /// Runs a program that prints `NAME: N ns` and lines that describe it, and returns the costs.
-fn run_program_printing_timings(
+fn timings_printed_by_program(
     who: &str,
     command: &mut Command,
 ) -> Result<BenchNanosByName, BenchError> {

@@ -71,12 +71,12 @@ fn print_promise_with_test(
     observation: &PromiseObservingTest,
     last: &str,
 ) {
-    print_documented_promise(row);
+    print_promise_and_deviation(row);
     println!("{:<34} → {}", "", observation.test);
     println!("{:<34} → {last}", "");
 }
 
-fn print_documented_promise(row: &DocumentedPromise) {
+fn print_promise_and_deviation(row: &DocumentedPromise) {
     println!("{:<34} {}", row.id, row.promise);
     if !row.deviation.is_empty() {
         println!("{:<34} here: {}", "", row.deviation);
@@ -88,7 +88,7 @@ fn print_unimplemented_requirements(rows: &[DocumentedPromise]) {
     println!("\nnot built yet:");
     for row in rows {
         if let RequirementRowStatus::Later(issue) = &row.status {
-            print_documented_promise(row);
+            print_promise_and_deviation(row);
             println!("{:<34} → later: {issue}", "");
         }
     }

@@ -169,7 +169,9 @@ impl Adapter for ClaudeCodeAdapter {
             // Exit status 2 refuses at every event that can be refused, so it serves where the form
             // is unknown.
             (ExpectedHookReplyKind::Stop | ExpectedHookReplyKind::Unknown, Stance::Block)
-            | (ExpectedHookReplyKind::Unknown, Stance::Ask) => HookReply::refusal_on_stderr(text),
+            | (ExpectedHookReplyKind::Unknown, Stance::Ask) => {
+                HookReply::stderr_refusal_reply(text)
+            }
             // A stop has no question form: it is let through, and the person is told.
             (_, Stance::Allow) | (ExpectedHookReplyKind::Stop, Stance::Ask) => {
                 hook_reply_for_person_only(text)

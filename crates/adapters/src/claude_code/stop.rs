@@ -84,9 +84,9 @@ pub(super) fn render_stop_reply(
             super::hook_reply_for_person_only,
         ),
         StopDecision::Continue { feedback } => match text {
-            Some(text) if !text.trim().is_empty() => HookReply::refusal_on_stderr(text),
+            Some(text) if !text.trim().is_empty() => HookReply::stderr_refusal_reply(text),
             // An empty refusal reaches the model as "No stderr output".
-            _ => HookReply::refusal_on_stderr(&unmet_checks_line(feedback)),
+            _ => HookReply::stderr_refusal_reply(&unmet_checks_line(feedback)),
         },
         StopDecision::Halt { transition } => {
             // `stopReason` reaches person and transcript but not the model, `systemMessage` the

@@ -60,7 +60,7 @@ impl AgentOutputReader for ClaudeOutputReader {
         }
     }
 
-    fn agent_output_facts(&self) -> &AgentOutputSummary {
+    fn output_summary_so_far(&self) -> &AgentOutputSummary {
         &self.facts
     }
 }

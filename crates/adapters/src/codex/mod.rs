@@ -151,7 +151,7 @@ impl Adapter for CodexAdapter {
             (ExpectedHookReplyKind::Stop, Stance::Block) => stop::stop_blocking_reply(text),
             // Status 2 with a text is "no" at every event that can be answered at all.
             (ExpectedHookReplyKind::Unknown, Stance::Block | Stance::Ask) => {
-                HookReply::refusal_on_stderr(text)
+                HookReply::stderr_refusal_reply(text)
             }
             // `systemMessage` is valid at every event and changes nothing.
             (_, Stance::Allow) | (ExpectedHookReplyKind::Stop, Stance::Ask) => {

@@ -55,7 +55,7 @@ pub(super) fn rollout_token_usage(bytes: &[u8], cursor: &str) -> Option<TokenUsa
             .noted_usage_for_message(TOTAL_ID)
             .is_some_and(|(out, _)| total.output_tokens < out)
         {
-            ledger.forget_usage(TOTAL_ID);
+            ledger.forget_message_usage(TOTAL_ID);
         }
         let (out, inp) =
             ledger.record_message_usage(TOTAL_ID, total.output_tokens, total.input_tokens);

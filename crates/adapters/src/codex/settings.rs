@@ -215,7 +215,8 @@ fn collect_codex_hook_handlers(events: CodexHookGroupsByEvent, found: &mut HookS
             let place = format!("hooks.{event}[{at}]");
             // A matcher that is no pattern drops its group in Codex; one that matches nothing only
             // keeps it silent.
-            let Some(matches) = check_hook_matcher(event, group.matcher.as_deref(), &place, found)
+            let Some(matches) =
+                check_matcher_can_match(event, group.matcher.as_deref(), &place, found)
             else {
                 continue;
             };
@@ -330,7 +331,7 @@ pub(super) fn codex_event_uses_matcher(event: &str) -> bool {
 }
 
 /// Returns whether the matcher can match; `None` if it is no pattern, which drops the group.
-fn check_hook_matcher(
+fn check_matcher_can_match(
     event: &str,
     matcher: Option<&str>,
     place: &str,

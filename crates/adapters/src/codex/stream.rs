@@ -48,7 +48,7 @@ impl AgentOutputReader for CodexOutputReader {
         }
     }
 
-    fn agent_output_facts(&self) -> &AgentOutputSummary {
+    fn output_summary_so_far(&self) -> &AgentOutputSummary {
         &self.facts
     }
 }

@@ -74,7 +74,7 @@ pub(super) fn parse_generic_agent_event(
         }
         "end" => {
             let outcome = fields.json_field("success").as_bool();
-            knock.input = Some(trace::trace_session_end_input(
+            knock.input = Some(trace::session_end_input_from_trace(
                 outcome,
                 fields.text_field("label"),
             ));

@@ -135,15 +135,15 @@ impl AgentTraceReader {
                     &parse_json_or_null(wire.tokens),
                     &parse_json_or_null(wire.usage),
                 );
-                self.emit_trace_input(round_end_input(tokens), None);
+                self.emit_input_read_from_trace(round_end_input(tokens), None);
             }
-            "user" => self.emit_trace_input(
+            "user" => self.emit_input_read_from_trace(
                 prompt_submitted_input(&decoded_string_or_json(wire.text).unwrap_or_default()),
                 None,
             ),
             "stop" => {
                 let text = decoded_string_or_json(wire.text).unwrap_or_default();
-                self.emit_trace_input(
+                self.emit_input_read_from_trace(
                     stop_input_from_trace(&text, AgentAnswerFacts::default()),
                     None,
                 );
@@ -188,7 +188,7 @@ impl AgentTraceReader {
         self.calls = index.saturating_add(1);
         let id = decoded_string_or_json(wire.id).map(Cow::into_owned);
         let tool = tool.into_owned();
-        self.emit_trace_input(
+        self.emit_input_read_from_trace(
             Input::ToolRequested(ToolRequested {
                 scope: ScopeId::main_scope(),
                 call_id: id.clone(),
@@ -220,7 +220,7 @@ impl AgentTraceReader {
             kind,
         };
         if is_json_value_non_null(wire.result) || is_json_value_non_null(wire.error) {
-            self.emit_tool_returned_input(open, wire);
+            self.emit_tool_return_as_input(open, wire);
         } else {
             if self.open.len() >= MAX_OPEN_CALLS {
                 self.open.pop_front();
@@ -241,14 +241,14 @@ impl AgentTraceReader {
             None => (!self.open.is_empty()).then_some(0),
         };
         match at.and_then(|at| self.open.remove(at)) {
-            Some(open) => self.emit_tool_returned_input(open, wire),
+            Some(open) => self.emit_tool_return_as_input(open, wire),
             None => self.push_warning("a tool_result without its tool_call".to_owned()),
         }
     }
 
-    fn emit_tool_returned_input(&mut self, open: OpenCall, wire: &TraceLineWire<'_>) {
-        let outcome = raw_call_outcome(wire.result, wire.error);
-        self.emit_trace_input(
+    fn emit_tool_return_as_input(&mut self, open: OpenCall, wire: &TraceLineWire<'_>) {
+        let outcome = outcome_from_raw_json(wire.result, wire.error);
+        self.emit_input_read_from_trace(
             Input::ToolReturned(ToolReturned {
                 scope: ScopeId::main_scope(),
                 call_id: open.id,
@@ -267,7 +267,7 @@ impl AgentTraceReader {
         );
     }
 
-    fn emit_trace_input(&mut self, input: Input, call: Option<TraceToolCall>) {
+    fn emit_input_read_from_trace(&mut self, input: Input, call: Option<TraceToolCall>) {
         self.ready.push_back(AgentTraceLine::Input { input, call });
     }
 
@@ -346,7 +346,7 @@ fn json_string_without_escapes(raw: &str) -> Option<&str> {
     (!inner.as_bytes().contains(&b'\\')).then_some(inner)
 }
 
-fn raw_call_outcome(result: Option<&RawValue>, error: Option<&RawValue>) -> ReportedOutcome {
+fn outcome_from_raw_json(result: Option<&RawValue>, error: Option<&RawValue>) -> ReportedOutcome {
     match (result, error.map_or("null", RawValue::get)) {
         // A string without escapes is its own canonical form: no need to build the value.
         (Some(raw), flag @ ("null" | "false" | "true" | "\"\""))
@@ -452,7 +452,7 @@ pub(super) fn stop_input_from_trace(text: &str, answer: AgentAnswerFacts) -> Inp
     })
 }
 
-pub(super) fn trace_session_end_input(success: Option<bool>, label: Option<&str>) -> Input {
+pub(super) fn session_end_input_from_trace(success: Option<bool>, label: Option<&str>) -> Input {
     let native_reason = label.unwrap_or(match success {
         Some(true) => "success",
         Some(false) => "failure",

@@ -176,7 +176,7 @@ fn the_quick_way_to_a_digest_agrees_with_the_canonical_one() {
         let (quick_result, quick_error) = (raw(result), raw(error));
         let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         assert_eq!(
-            raw_call_outcome(Some(&quick_result), Some(&quick_error)),
+            outcome_from_raw_json(Some(&quick_result), Some(&quick_error)),
             reported_call_outcome(&value(result), &value(error)),
             "{result} {error}"
         );

@@ -48,7 +48,7 @@ fn printed(adapter: &dyn Adapter, bytes: &[u8]) {
         let _ = output.read_agent_output_line(line);
     }
     let _ = (
-        output.agent_output_facts(),
+        output.output_summary_so_far(),
         headless.prior_conversation_usage(bytes),
     );
 }

@@ -27,7 +27,7 @@ pub struct ShellTool {
 impl ShellTool {
     /// In this folder, five minutes for a command.
     pub fn shell_in_folder(root: impl AsRef<Path>) -> Self {
-        Self::in_workspace(TreeAndStateFolder::root_with_temporary_state_folder(
+        Self::in_workspace(TreeAndStateFolder::root_with_per_process_state_folder(
             root.as_ref(),
         ))
     }
@@ -75,7 +75,8 @@ impl Tool for ShellTool {
             };
             let (hands, command, time) =
                 (self.workspace_tools.clone(), command.to_owned(), self.time);
-            run_tool_on_thread(move |cancelled| hands.run_shell(&command, time, cancelled)).await
+            run_blocking_tool_on_thread(move |cancelled| hands.run_shell(&command, time, cancelled))
+                .await
         })
     }
 }
@@ -86,7 +87,7 @@ pub struct ApplyPatchTool(WorkspaceTools);
 impl ApplyPatchTool {
     /// In this folder.
     pub fn apply_patch_in_folder(root: impl AsRef<Path>) -> Self {
-        Self::patch_tool_in_workspace(TreeAndStateFolder::root_with_temporary_state_folder(
+        Self::patch_tool_in_workspace(TreeAndStateFolder::root_with_per_process_state_folder(
             root.as_ref(),
         ))
     }
@@ -123,7 +124,7 @@ impl Tool for ApplyPatchTool {
             };
             let (hands, patch) = (self.0.clone(), patch.to_owned());
             // A patch is not cancelled half way: it is applied as a whole or not at all.
-            run_tool_on_thread(move |_| hands.apply_patch(&patch)).await
+            run_blocking_tool_on_thread(move |_| hands.apply_patch(&patch)).await
         })
     }
 }
@@ -150,7 +151,7 @@ impl Drop for CancelOnDrop {
     }
 }
 
-async fn run_tool_on_thread(
+async fn run_blocking_tool_on_thread(
     work: impl FnOnce(&AtomicBool) -> Result<String, String> + Send + 'static,
 ) -> ToolOutput {
     // Held across the await: dropping this future drops it and cancels the work on the thread.

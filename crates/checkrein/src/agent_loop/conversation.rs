@@ -76,7 +76,7 @@ impl AgentLoopConversation {
                     }
                 }
                 AgentLoopJournalEntry::Reflected(reflected) => {
-                    self.record_reflection(&reflected);
+                    self.record_answer_self_rating(&reflected);
                     self.reflected = Some(reflected);
                 }
                 AgentLoopJournalEntry::Answer(answer) => {
@@ -143,7 +143,7 @@ impl AgentLoopConversation {
         self.cost = sum(self.cost, answer.model_answer_usage().cost);
     }
 
-    pub(super) fn record_reflection(&mut self, reflected: &ReflectionJournalEntry) {
+    pub(super) fn record_answer_self_rating(&mut self, reflected: &ReflectionJournalEntry) {
         self.add_answer_token_usage(&reflected.answer);
         self.revisions += u32::from(reflected.feedback.is_some());
         self.reflections.push(AnswerSelfRating {

@@ -26,7 +26,7 @@ impl AgentLoopInterruptHandle {
         let mut runs = lock_unpoisoned(&self.0);
         runs.interrupted = true;
         for run in runs.runs.drain(..).filter_map(|run| run.upgrade()) {
-            run.signal_run_end(AgentLoopEarlyEnd::Interrupted);
+            run.record_run_end_and_wake(AgentLoopEarlyEnd::Interrupted);
         }
     }
 }
@@ -40,22 +40,22 @@ pub(super) enum AgentLoopEarlyEnd {
 
 /// The end of one run.
 #[derive(Clone)]
-pub(super) struct LoopRunEndSignal(Arc<SharedRunEndState>);
+pub(super) struct LoopRunEarlyEndSignal(Arc<SharedRunEndState>);
 
 struct SharedRunEndState {
     /// Cancels running checks when it is set.
     interrupted: Arc<AtomicBool>,
-    waiting: Mutex<EarlyEndAndWaker>,
+    waiting: Mutex<RunEarlyEndAndWaker>,
 }
 
 #[derive(Default)]
-struct EarlyEndAndWaker {
+struct RunEarlyEndAndWaker {
     early_end: Option<AgentLoopEarlyEnd>,
     waker: Option<Waker>,
 }
 
 impl SharedRunEndState {
-    fn signal_run_end(&self, over: AgentLoopEarlyEnd) {
+    fn record_run_end_and_wake(&self, over: AgentLoopEarlyEnd) {
         if over == AgentLoopEarlyEnd::Interrupted {
             // An interrupt also cancels running checks. The wall-clock cap does not: it does not
             // count the time of checks.
@@ -70,9 +70,9 @@ impl SharedRunEndState {
     }
 }
 
-impl LoopRunEndSignal {
+impl LoopRunEarlyEndSignal {
     /// Creates the signal of a run that begins, and registers it with the handle.
-    pub(super) fn new_ended_by_interrupt_handle(interrupt: &AgentLoopInterruptHandle) -> Self {
+    pub(super) fn register_run_end_signal(interrupt: &AgentLoopInterruptHandle) -> Self {
         let shared = Arc::new(SharedRunEndState {
             interrupted: Arc::default(),
             waiting: Mutex::default(),
@@ -82,7 +82,7 @@ impl LoopRunEndSignal {
         runs.runs.retain(|run| run.strong_count() > 0);
         // Decided under the lock: an interrupt between the check and the push would be lost.
         match runs.interrupted {
-            true => shared.signal_run_end(AgentLoopEarlyEnd::Interrupted),
+            true => shared.record_run_end_and_wake(AgentLoopEarlyEnd::Interrupted),
             false => runs.runs.push(Arc::downgrade(&shared)),
         }
         drop(runs);
@@ -94,7 +94,7 @@ impl LoopRunEndSignal {
     }
 
     pub(super) fn end_run_early(&self, over: AgentLoopEarlyEnd) {
-        self.0.signal_run_end(over);
+        self.0.record_run_end_and_wake(over);
     }
 
     pub(super) fn agent_loop_early_end(&self) -> Option<AgentLoopEarlyEnd> {

@@ -17,7 +17,7 @@ use checkrein_runtime::DeliveryOutcome;
 use serde_json::Value;
 
 use super::conversation::AgentLoopConversation;
-use super::interrupt::{AgentLoopEarlyEnd, LoopRunEndSignal};
+use super::interrupt::{AgentLoopEarlyEnd, LoopRunEarlyEndSignal};
 use super::journal::{
     AgentLoopJournalEntry, ModelAnswer, ReflectionJournalEntry, ResultRewriteEntry, ToolCallOutcome,
 };
@@ -47,7 +47,7 @@ const UNDER_WAY: &str = "it was under way when the run was interrupted; whether 
 pub(super) struct AgentLoopRun<'a> {
     agent_loop: &'a AgentLoop,
     session_thread: SessionThreadHandle,
-    end_signal: LoopRunEndSignal,
+    end_signal: LoopRunEarlyEndSignal,
     shared_state: RunStateForVerifiers,
     conversation: AgentLoopConversation,
     /// Whether a cost cap applies to the run.
@@ -61,7 +61,7 @@ impl<'a> AgentLoopRun<'a> {
     pub(super) fn new(
         of: &'a AgentLoop,
         desk: SessionThreadHandle,
-        stop: LoopRunEndSignal,
+        stop: LoopRunEarlyEndSignal,
         view: RunStateForVerifiers,
         request: ModelRequest,
     ) -> Self {
@@ -317,8 +317,9 @@ impl<'a> AgentLoopRun<'a> {
                 {
                     return Ok(ControlFlow::Continue(()));
                 }
-                let quotes = QuotedPromptBlocks::with_random_quote_number();
-                let question = reflection::reflection_request(&self.conversation.request, quotes);
+                let quotes = QuotedPromptBlocks::quoted_blocks_with_random_number();
+                let question =
+                    reflection::answer_reflection_request(&self.conversation.request, quotes);
                 self.agent_loop.emit_event(AgentLoopEvent::RoundStarted {
                     round: self.conversation.rounds + 1,
                 });
@@ -328,7 +329,7 @@ impl<'a> AgentLoopRun<'a> {
                     Some(heard) => heard,
                 };
                 let reflected = self.reflection_from_model_reply(heard, quotes, reflect);
-                self.conversation.record_reflection(&reflected);
+                self.conversation.record_answer_self_rating(&reflected);
                 self.append_conversation_entry(AgentLoopJournalEntry::Reflected(reflected.clone()))
                     .await?;
                 reflected

@@ -31,7 +31,7 @@ use checkrein_store::{MemoryStore, Store};
 
 use crate::tool::model_tool_definition;
 use crate::{Engine, Tool};
-use interrupt::LoopRunEndSignal;
+use interrupt::LoopRunEarlyEndSignal;
 use session_thread::{AgentLoopRunStart, SessionThreadHandle};
 use settings::AgentLoopSettings;
 use verifier::RunStateForVerifiers;
@@ -39,7 +39,7 @@ use verifier::RunStateForVerifiers;
 pub use builtin_tools::{ApplyPatchTool, ShellTool};
 pub use interrupt::AgentLoopInterruptHandle;
 pub use reflection::{AnswerSelfRating, SelfReflectionConfig};
-pub use session_thread::{ConversationModelAndPurpose, conversation_model_and_errand};
+pub use session_thread::{ModelAndPurposeOfConversation, conversation_model_and_errand};
 pub use settings::HardCaps;
 pub use verifier::{DoneClaimContext, HardVerifier};
 
@@ -363,7 +363,8 @@ impl AgentLoop {
     /// If the run cannot begin: a mistake in the settings, or a store that cannot be written. Later
     /// failures are endings of the run.
     pub async fn run(&self, message: &str) -> Result<LoopResult, AgentLoopStartError> {
-        self.run_task_on_engine(self.build_engine(), message).await
+        self.run_task_on_engine(self.build_checkrein_engine(), message)
+            .await
     }
 
     /// Like [`AgentLoop::run`], on an engine of the host with its store, policy and guards. The
@@ -394,7 +395,7 @@ impl AgentLoop {
         session: SessionId,
         more: Option<&str>,
     ) -> Result<LoopResult, AgentLoopStartError> {
-        self.resume_session_on_engine(self.build_engine(), session, more)
+        self.resume_session_on_engine(self.build_checkrein_engine(), session, more)
             .await
     }
 
@@ -415,10 +416,10 @@ impl AgentLoop {
         self.run_loop(engine, begin).await
     }
 
-    fn build_engine(&self) -> Engine {
+    fn build_checkrein_engine(&self) -> Engine {
         // The policy is compiled when a session begins, so a mistake in the config is an error of
         // `run`.
-        let place = TreeAndStateFolder::root_with_temporary_state_folder(&self.root);
+        let place = TreeAndStateFolder::root_with_per_process_state_folder(&self.root);
         let (settings, root) = (self.settings.clone(), place.root.clone());
         let seal = move || settings.compile_settings_into_policy(&root);
         Engine::new(self.store.clone(), place, Box::new(seal))
@@ -430,14 +431,14 @@ impl AgentLoop {
         begin: AgentLoopRunStart,
     ) -> Result<LoopResult, AgentLoopStartError> {
         // Registered first: an interrupt during the setup below ends the run as well.
-        let stop = LoopRunEndSignal::new_ended_by_interrupt_handle(&self.interrupt);
+        let stop = LoopRunEarlyEndSignal::register_run_end_signal(&self.interrupt);
         let view = RunStateForVerifiers::default();
         // The verifiers read the state of this run, so they are bound to it here and not when they
         // are added.
         let hosts = verifier::collect_library_host_verifiers(&self.verifiers, &view)?;
         let mut settings = self.settings.clone();
         // Before the session begins: a mistake of the host must not leave a session in the store.
-        settings.validate_loop_settings()?;
+        settings.validate_host_settings()?;
         let name = self.model.model_name();
         // Whether the policy has a cost cap is known once it is sealed, so the name is handed on
         // and a cap without a price is refused there.

@@ -89,7 +89,7 @@ static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
 
 /// Builds the request that asks about the last answer of a conversation. The conversation itself
 /// stays unchanged.
-pub(super) fn reflection_request(
+pub(super) fn answer_reflection_request(
     conversation: &ModelRequest,
     quotes: QuotedPromptBlocks,
 ) -> ModelRequest {

@@ -14,7 +14,7 @@ use checkrein_store::{EffectClaimGuard, Store, StoreError};
 use futures_channel::oneshot;
 
 use super::AgentLoopStartError;
-use super::interrupt::{AgentLoopEarlyEnd, LoopRunEndSignal};
+use super::interrupt::{AgentLoopEarlyEnd, LoopRunEarlyEndSignal};
 use super::journal::{self, AgentLoopJournalEntry};
 use super::settings;
 use crate::{Engine, Session};
@@ -70,7 +70,7 @@ pub(super) struct StartedAgentLoopSession {
 
 /// The model and the purpose that a session's conversation was begun with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConversationModelAndPurpose {
+pub struct ModelAndPurposeOfConversation {
     /// The model, as `provider/model`.
     pub model: String,
     /// The purpose, in the host's words.
@@ -85,14 +85,14 @@ pub struct ConversationModelAndPurpose {
 pub fn conversation_model_and_errand(
     store: &dyn Store,
     session: &SessionId,
-) -> Result<Option<ConversationModelAndPurpose>, StoreError> {
+) -> Result<Option<ModelAndPurposeOfConversation>, StoreError> {
     let said = store.read_conversation_messages(session, 1)?;
     let begun = said.first().map(|body| serde_json::from_slice(body));
     Ok(match begun {
         Some(Ok(AgentLoopJournalEntry::Begun {
             model,
             purpose: errand,
-        })) => Some(ConversationModelAndPurpose {
+        })) => Some(ModelAndPurposeOfConversation {
             model,
             purpose: errand,
         }),
@@ -104,7 +104,7 @@ pub(super) struct SessionThreadHandle {
     jobs: Option<Sender<SessionJob>>,
     /// Resolves once the thread has released the session and its claim.
     gone: Option<oneshot::Receiver<()>>,
-    stop: LoopRunEndSignal,
+    stop: LoopRunEarlyEndSignal,
 }
 
 impl SessionThreadHandle {
@@ -113,7 +113,7 @@ impl SessionThreadHandle {
         engine: Engine,
         begin: AgentLoopRunStart,
         unpriced: Option<String>,
-        stop: LoopRunEndSignal,
+        stop: LoopRunEarlyEndSignal,
     ) -> Result<(Self, StartedAgentLoopSession), AgentLoopStartError> {
         let (jobs, come_in) = channel();
         let (tell, opened) = oneshot::channel();
@@ -308,7 +308,11 @@ fn has_person_answered_task(task: &Task) -> bool {
     ended.is_some_and(|ended| ended.reason == Reason::AwaitingHuman) && task.bad_ending.is_none()
 }
 
-fn serve_session_jobs(session: &Session<'_>, jobs: &Receiver<SessionJob>, stop: &LoopRunEndSignal) {
+fn serve_session_jobs(
+    session: &Session<'_>,
+    jobs: &Receiver<SessionJob>,
+    stop: &LoopRunEarlyEndSignal,
+) {
     let mut alarm =
         remaining_wall_clock_cap(session).and_then(|left| Instant::now().checked_add(left));
     loop {

@@ -64,7 +64,7 @@ pub(super) struct AgentLoopSettings {
 
 impl AgentLoopSettings {
     /// Checks the host's settings.
-    pub(super) fn validate_loop_settings(&self) -> Result<(), ConfigError> {
+    pub(super) fn validate_host_settings(&self) -> Result<(), ConfigError> {
         // A cap of 0 would end every run at its first call. It is a mistake of the host, which
         // takes 0 for "no cap".
         if let Some(caps) = &self.caps {
@@ -153,7 +153,7 @@ impl AgentLoopSettings {
             let wanted = wanted.filter(|name| named.iter().any(|asked| asked == name));
             policy.loops.detectors = wanted.map(DetectorName::new).collect();
         }
-        hosts.make_policy_require_all(policy).map_err(|name| {
+        hosts.require_all_in_policy(policy).map_err(|name| {
             let what = "is the name of a verifier of the config, too; give it another";
             agent_loop_setting_error(&format!("verifier '{}'", name.as_str()), what)
         })?;

@@ -21,5 +21,5 @@ pub use network::VerifierNetwork;
 pub use pre_tool::{HostToolCallPolicy, PreToolVerifier};
 pub use progress::ProgressVerifier;
 pub use stats::VerifierStats;
-pub use verified_tool::{ToolWrappedWithVerifier, wrap_tool_with_verifier};
+pub use verified_tool::{ToolWithVerifiedCalls, wrap_tool_with_verifier};
 pub use worthwhile::{ExpectedRunCostAndDelay, SupervisionNotWorthReason};

@@ -8,8 +8,7 @@ use serde_json::Value;
 use super::current_run::SharedSupervisorRunState;
 use super::{
     ExpectedRunCostAndDelay, PreToolDecision, PreToolVerifier, ProgressVerifier,
-    StepProgressRating, ToolWrappedWithVerifier, VerifierConfig, VerifierConfigError,
-    VerifierStats,
+    StepProgressRating, ToolWithVerifiedCalls, VerifierConfig, VerifierConfigError, VerifierStats,
 };
 use crate::Tool;
 
@@ -69,12 +68,12 @@ impl VerifierNetwork {
     /// Wraps tools so that every call is judged before it runs. They become the agent's known
     /// tools, together with those that were wrapped before: a call of any other tool is refused
     /// without asking the model, and an agent with a single tool is not watched.
-    pub fn wrap_tools<T: Tool>(&self, tools: Vec<T>) -> Vec<ToolWrappedWithVerifier<T>> {
+    pub fn wrap_tools<T: Tool>(&self, tools: Vec<T>) -> Vec<ToolWithVerifiedCalls<T>> {
         // Registered as a whole first: a call of one wrapped tool must not be judged while the
         // others are still unknown.
         self.pre_tool.register_agent_tools(&tools);
         let wrapped = |tool| {
-            ToolWrappedWithVerifier::wrap_tool_known_to_verifier(
+            ToolWithVerifiedCalls::wrap_tool_known_to_verifier(
                 tool,
                 self.pre_tool.clone(),
                 self.goal.clone(),

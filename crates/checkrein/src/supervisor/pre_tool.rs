@@ -10,7 +10,7 @@ use checkrein_models::{ChatMessage, LanguageModel, ModelError, ModelReply};
 use checkrein_runtime::reviewer::{PreparedModelQuestion, UnusableModelAnswer};
 use checkrein_runtime::veto::{
     self, InvalidToolCallError, ModelOpinionOnToolCall, ToolCallForVeto, ToolCallVetoVerdict,
-    ToolWithCompiledSchema, ToolsPreparedForVeto,
+    ToolWithCompiledSchema, ToolsWithCompiledSchemas,
 };
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ pub struct PreToolVerifier {
 #[derive(Debug, Default)]
 struct KnownTools {
     definitions: Vec<checkrein_models::ToolDefinition>,
-    tools: Option<ToolsPreparedForVeto>,
+    tools: Option<ToolsWithCompiledSchemas>,
     /// Names of the read-only ones.
     read_only: BTreeSet<String>,
 }
@@ -171,7 +171,7 @@ impl PreToolVerifier {
             all.push(tool_told);
         }
         *kit = Arc::new(KnownTools {
-            tools: Some(ToolsPreparedForVeto::new(&all)),
+            tools: Some(ToolsWithCompiledSchemas::new(&all)),
             definitions: all,
             read_only: looking,
         });
@@ -182,7 +182,7 @@ impl PreToolVerifier {
         let kit = self.known_tools_snapshot();
         let tools = kit.tools.iter();
         tools
-            .flat_map(ToolsPreparedForVeto::unusable_tool_schema_errors)
+            .flat_map(ToolsWithCompiledSchemas::unusable_tool_schema_errors)
             .map(str::to_owned)
             .collect()
     }
@@ -421,7 +421,7 @@ impl PreToolVerifier {
 
 /// Checks a call against the known tools and their schemas.
 fn check_call_against_tool_schema(
-    tools: Option<&ToolsPreparedForVeto>,
+    tools: Option<&ToolsWithCompiledSchemas>,
     known: Option<&ToolWithCompiledSchema>,
     call: &ProposedCall<'_>,
 ) -> Result<(), InvalidToolCallError> {

@@ -12,7 +12,7 @@ use super::{PreToolDecision, PreToolVerifier, ToolCallVerdict};
 use crate::tool::{DeclaredToolAction, Tool, ToolInvocation, ToolOutcome, ToolOutput};
 
 /// See [`wrap_tool_with_verifier`].
-pub struct ToolWrappedWithVerifier<T> {
+pub struct ToolWithVerifiedCalls<T> {
     tool: T,
     verifier: PreToolVerifier,
     goal: Arc<str>,
@@ -25,8 +25,8 @@ pub fn wrap_tool_with_verifier<T: Tool>(
     tool: T,
     verifier: &PreToolVerifier,
     goal: &str,
-) -> ToolWrappedWithVerifier<T> {
-    ToolWrappedWithVerifier {
+) -> ToolWithVerifiedCalls<T> {
+    ToolWithVerifiedCalls {
         standalone: Some(SupervisedToolSpec::from_wrapped_tool(&tool)),
         tool,
         verifier: verifier.clone(),
@@ -34,7 +34,7 @@ pub fn wrap_tool_with_verifier<T: Tool>(
     }
 }
 
-impl<T> ToolWrappedWithVerifier<T> {
+impl<T> ToolWithVerifiedCalls<T> {
     pub(super) fn wrap_tool_known_to_verifier(
         tool: T,
         verifier: PreToolVerifier,
@@ -54,7 +54,7 @@ impl<T> ToolWrappedWithVerifier<T> {
     }
 }
 
-impl<T> Deref for ToolWrappedWithVerifier<T> {
+impl<T> Deref for ToolWithVerifiedCalls<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -62,7 +62,7 @@ impl<T> Deref for ToolWrappedWithVerifier<T> {
     }
 }
 
-impl<T: Tool> Tool for ToolWrappedWithVerifier<T> {
+impl<T: Tool> Tool for ToolWithVerifiedCalls<T> {
     fn name(&self) -> &str {
         self.tool.name()
     }

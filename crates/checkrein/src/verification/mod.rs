@@ -190,7 +190,7 @@ impl<M: Send + Sync> VerificationLoop<M> {
             return VerificationLoopOutcome::NothingEdited;
         }
         *failing = self
-            .run_verifiers(&self.all_verifier_indices(), &call.run)
+            .failed_verifiers_after_run(&self.all_verifier_indices(), &call.run)
             .await;
         let mut met = 1;
         loop {
@@ -252,15 +252,20 @@ impl<M: Send + Sync> VerificationLoop<M> {
         run: &AgentRun<M>,
     ) -> FailedVerifiers {
         let failed: Vec<usize> = before.iter().map(|(at, _)| *at).collect();
-        let still = self.run_verifiers(&failed, run).await;
+        let still = self.failed_verifiers_after_run(&failed, run).await;
         if !still.is_empty() || failed.len() == self.verifiers.len() {
             return still;
         }
-        self.run_verifiers(&self.all_verifier_indices(), run).await
+        self.failed_verifiers_after_run(&self.all_verifier_indices(), run)
+            .await
     }
 
     /// Runs these verifiers and returns those that did not pass.
-    async fn run_verifiers(&self, which: &[usize], run: &AgentRun<M>) -> FailedVerifiers {
+    async fn failed_verifiers_after_run(
+        &self,
+        which: &[usize],
+        run: &AgentRun<M>,
+    ) -> FailedVerifiers {
         let chosen = || {
             which
                 .iter()

@@ -39,7 +39,7 @@ impl VerificationResult {
 /// A named check that runs after each run of an agent.
 pub struct Verifier<M> {
     name: String,
-    check: VerifierCheckFunction<M>,
+    check: HostCheckFunction<M>,
 }
 
 type ImmediateCheckFn<M> = dyn Fn(&AgentRun<M>) -> VerificationResult + Send + Sync;
@@ -47,7 +47,7 @@ type BlockingCheckFn = dyn Fn() -> VerificationResult + Send + Sync;
 type AsyncCheckFn<M> =
     dyn for<'a> Fn(&'a AgentRun<M>) -> BoxFuture<'a, VerificationResult> + Send + Sync;
 
-enum VerifierCheckFunction<M> {
+enum HostCheckFunction<M> {
     Quick(Box<ImmediateCheckFn<M>>),
     Blocking(Arc<BlockingCheckFn>),
     Asynchronous(Box<AsyncCheckFn<M>>),
@@ -61,7 +61,7 @@ impl<M> Verifier<M> {
     ) -> Self {
         Self {
             name: name.to_owned(),
-            check: VerifierCheckFunction::Quick(Box::new(check)),
+            check: HostCheckFunction::Quick(Box::new(check)),
         }
     }
 
@@ -73,7 +73,7 @@ impl<M> Verifier<M> {
     ) -> Self {
         Self {
             name: name.to_owned(),
-            check: VerifierCheckFunction::Blocking(Arc::new(check)),
+            check: HostCheckFunction::Blocking(Arc::new(check)),
         }
     }
 
@@ -87,7 +87,7 @@ impl<M> Verifier<M> {
     ) -> Self {
         Self {
             name: name.to_owned(),
-            check: VerifierCheckFunction::Asynchronous(Box::new(check)),
+            check: HostCheckFunction::Asynchronous(Box::new(check)),
         }
     }
 
@@ -99,13 +99,13 @@ impl<M> Verifier<M> {
     /// Starts it.
     pub(super) fn start_verifier<'a>(&'a self, run: &'a AgentRun<M>) -> StartedVerifier<'a> {
         StartedVerifier(match &self.check {
-            VerifierCheckFunction::Quick(check) => {
+            HostCheckFunction::Quick(check) => {
                 StartedVerifierState::Done(Some(catch_panic(|| check(run))))
             }
-            VerifierCheckFunction::Blocking(check) => {
+            HostCheckFunction::Blocking(check) => {
                 StartedVerifierState::OnThread(VerifierThread::start_check_on_thread(check.clone()))
             }
-            VerifierCheckFunction::Asynchronous(check) => {
+            HostCheckFunction::Asynchronous(check) => {
                 // The function may panic before it returns its future.
                 match catch_unwind(AssertUnwindSafe(|| check(run))) {
                     Ok(pending) => StartedVerifierState::Waiting(pending),

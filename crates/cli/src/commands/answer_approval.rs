@@ -200,7 +200,7 @@ fn print_approval(row: &StoredApprovalRequest, lies: Option<&ApprovalSubjectFres
     let row_of = |name: &str, text: &str| ui::print_output_line(&format!("  {name:<9}{text}"));
     let line = |name: &str, text: &str| row_of(name, &escape_hidden_chars(text));
     let lines = |name: &str, text: &str| {
-        for (at, text) in fold_empty_lines(text).iter().enumerate() {
+        for (at, text) in replace_empty_lines_by_count(text).iter().enumerate() {
             line(if at == 0 { name } else { "" }, text);
         }
     };
@@ -284,7 +284,7 @@ fn print_approval(row: &StoredApprovalRequest, lies: Option<&ApprovalSubjectFres
 }
 
 /// Returns the lines of a text, with empty lines counted and not shown.
-fn fold_empty_lines(text: &str) -> Vec<String> {
+fn replace_empty_lines_by_count(text: &str) -> Vec<String> {
     let mut folded = Vec::new();
     let mut empty = 0_u64;
     // The chained empty line counts itself, hence the `- 1` below.
@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn emptiness_is_told_of() {
         let check = |text: &str, expected: &[&str]| {
-            assert_eq!(fold_empty_lines(text), expected, "{text:?}")
+            assert_eq!(replace_empty_lines_by_count(text), expected, "{text:?}")
         };
         check("ls", &["ls"]);
         check("ls\n", &["ls"]);

@@ -34,7 +34,7 @@ const OUTPUT_LINES: usize = 10;
 pub(crate) fn run_check_command(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     signals::install_signal_handlers();
     let asked =
-        ChecksSelectedToRun::select_checks_from_args(&args.verifiers, args.profile.as_deref())?;
+        ChecksSelectedByArgs::select_checks_from_args(&args.verifiers, args.profile.as_deref())?;
     let checks = RunningChecksView::new_view_of_policy_checks(Some(&asked.policy));
     let show = |progress: VerificationProgress| {
         if !args.json {
@@ -69,13 +69,13 @@ pub(crate) fn run_check_command(args: &CheckArgs) -> Result<ExitCode, CommandErr
 }
 
 /// The checks to run, and where.
-pub(super) struct ChecksSelectedToRun {
+pub(super) struct ChecksSelectedByArgs {
     located: ProjectLocation,
     policy: Policy,
     names: Vec<VerifierName>,
 }
 
-impl ChecksSelectedToRun {
+impl ChecksSelectedByArgs {
     /// Selects the named checks of the current folder; all of them if none is named.
     pub(super) fn select_checks_from_args(
         verifiers: &[String],
@@ -188,7 +188,7 @@ fn check_report_finding_lines(report: &ManualCheckReport) -> impl Iterator<Item 
     report
         .checks
         .iter()
-        .flat_map(|check| evidence_complaint_lines(&check.evidence))
+        .flat_map(|check| findings_or_output_lines(&check.evidence))
 }
 
 fn check_report_label(report: &ManualCheckReport) -> (Paint, &'static str) {
@@ -200,7 +200,7 @@ fn check_report_label(report: &ManualCheckReport) -> (Paint, &'static str) {
 }
 
 /// Returns what a check that did not pass says: its findings, or else the end of its output.
-fn evidence_complaint_lines(evidence: &Evidence) -> Vec<String> {
+fn findings_or_output_lines(evidence: &Evidence) -> Vec<String> {
     let name = &evidence.verifier;
     let mut lines: Vec<String> = evidence
         .findings

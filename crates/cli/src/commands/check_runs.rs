@@ -6,7 +6,7 @@ use std::time::Duration;
 use checkrein_core::event::{self, Event};
 use checkrein_core::evidence::Evidence;
 use checkrein_core::explain::{
-    self, CheckOutcomeAtStop, CheckRunExplanation, CheckRunReason, StopCheckRuns,
+    self, CheckOutcomeAtStop, CheckRunOrSkipReason, CheckRunReason, StopCheckRuns,
 };
 use checkrein_core::ids::EventSeq;
 use checkrein_core::input::Input;
@@ -126,7 +126,7 @@ fn check_run_text(
 ) -> String {
     let name = &check.verifier;
     match &check.outcome {
-        CheckRunExplanation::Ran(reasons) => {
+        CheckRunOrSkipReason::Ran(reasons) => {
             let again = match reasons.first() {
                 Some(CheckRunReason::First | CheckRunReason::EachStop) => "",
                 Some(CheckRunReason::RerunAtSameStop) => " once more",
@@ -142,20 +142,20 @@ fn check_run_text(
             said.extend(check_run_remarks(store, check));
             format!("{name} was run{again}: {}", said.join(", "))
         }
-        CheckRunExplanation::StillValid { task, number } => {
+        CheckRunOrSkipReason::StillValid { task, number } => {
             let since = match *task == stop.task {
                 true => format!("stop {number}"),
                 false => format!("stop {number} of task {task}"),
             };
             format!("{name} was not run again: nothing that it judges changed since {since}")
         }
-        CheckRunExplanation::FoundElsewhere => format!(
+        CheckRunOrSkipReason::FoundElsewhere => format!(
             "{name} was not run: another session or process had run it on the same files, and no tool call came since"
         ),
-        CheckRunExplanation::RunningElsewhere => {
+        CheckRunOrSkipReason::RunningElsewhere => {
             format!("{name} was not run: another process was still running it")
         }
-        CheckRunExplanation::TreeUnreadable => {
+        CheckRunOrSkipReason::TreeUnreadable => {
             format!("{name} was not run: the files that it judges could not be read")
         }
     }

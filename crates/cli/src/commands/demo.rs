@@ -83,7 +83,7 @@ pub(crate) fn run_demo_command(args: &DemoArgs) -> Result<ExitCode, CommandError
         .insert(OsString::from(ROLE_VARIABLE), OsString::from("check"));
     // A person's own config must not change what the demo shows.
     located.person_config = None;
-    let plan = command::CommandRunPlan {
+    let plan = command::CommandAsAgentRunPlan {
         command: vec![me.into_os_string(), OsString::from("demo")],
         task: "add() is wrong; make its test pass".to_owned(),
         any_exit: false,
@@ -122,7 +122,7 @@ pub(crate) fn run_demo_command(args: &DemoArgs) -> Result<ExitCode, CommandError
     Ok(exit_code::to_exit_code(code))
 }
 
-fn print_run_timeline(outcome: &run::RunCommandResult) -> Result<(), CommandError> {
+fn print_run_timeline(outcome: &run::CheckreinRunResult) -> Result<(), CommandError> {
     let events = lookup::task_events(&outcome.store, &outcome.session, outcome.task)?;
     let why = lookup::task_end_reasons(&events).to_vec();
     let events: Vec<Event> = events.into_iter().map(|(_, event)| event).collect();

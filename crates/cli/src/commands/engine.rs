@@ -45,9 +45,7 @@ pub(crate) fn build_checkrein_runtime(
     let runtime = Runtime::new(store, located.place.clone(), Box::new(seal))
         .with_guarded_files(guarded_files_reader(located));
     match driver {
-        TaskDriver::Hook => {
-            runtime.with_fallback_for_unusable_config(config_failure_fallback(located))
-        }
+        TaskDriver::Hook => runtime.with_earlier_policy_fallback(config_failure_fallback(located)),
         // `run` does not start with a config that cannot be used, so it needs no fallback.
         TaskDriver::Run => runtime,
     }

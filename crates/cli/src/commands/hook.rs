@@ -30,7 +30,7 @@ use crate::agent_message::{self, HookMessageReadError};
 use crate::args::HookArgs;
 use crate::commands::{engine, lookup};
 use crate::confine::relay_client::SandboxHookRelayClient;
-use crate::confine::relay_server::RelayServer;
+use crate::confine::relay_server::RelayedHookServer;
 use crate::locate::{self, ProjectLocation, StateAndProfileArgs};
 use crate::off::{self, OffPeriod};
 use crate::session_location::{self, LocatedProjectWithStore};
@@ -150,7 +150,7 @@ fn answer_hook_despite_panic(
     words: &[OsString],
 ) -> HookReply {
     with_panic_guard(adapter, |form| {
-        reply_to_hook_on_stdin(adapter, args, words, form)
+        hook_reply_to_stdin_message(adapter, args, words, form)
     })
 }
 
@@ -173,7 +173,7 @@ fn with_panic_guard(
     expect(dead_code, reason = "there are no confinements there")
 )]
 pub(crate) fn answer_relayed_hook_event(
-    desk: &RelayServer,
+    desk: &RelayedHookServer,
     words: &[String],
     bytes: &[u8],
     env: EnvLookup<'_>,
@@ -196,23 +196,23 @@ pub(crate) fn answer_relayed_hook_event(
             env,
             form,
             Instant::now(),
-            LocalOrRelayHookHandling::Relay(desk),
+            HookJudgedLocallyOrByRun::Relay(desk),
         )
     })
 }
 
 /// Where a message is judged.
 #[derive(Clone, Copy)]
-enum LocalOrRelayHookHandling<'a> {
+enum HookJudgedLocallyOrByRun<'a> {
     /// By this process or, inside a confinement, by the run outside; with the arguments as typed.
     Local(&'a [OsString]),
     /// By the run that confines the agent.
-    Relay(&'a RelayServer),
+    Relay(&'a RelayedHookServer),
 }
 
 /// Reads the message and answers it. `form` is set to the reply that the agent waits for, as soon
 /// as that is known.
-fn reply_to_hook_on_stdin(
+fn hook_reply_to_stdin_message(
     adapter: &'static dyn Adapter,
     args: Result<HookArgs, String>,
     words: &[OsString],
@@ -252,7 +252,7 @@ fn reply_to_hook_on_stdin(
         &env,
         form,
         started,
-        LocalOrRelayHookHandling::Local(words),
+        HookJudgedLocallyOrByRun::Local(words),
     )
 }
 
@@ -263,7 +263,7 @@ fn answer_hook_message(
     env: EnvLookup<'_>,
     form: &Cell<ExpectedHookReplyKind>,
     started: Instant,
-    place: LocalOrRelayHookHandling<'_>,
+    place: HookJudgedLocallyOrByRun<'_>,
 ) -> HookReply {
     // The event is parsed before the arguments are looked at: only the event says in which
     // form the agent waits for an answer.
@@ -287,10 +287,10 @@ fn answer_hook_message(
             // choose the stances. The rest of the arguments is unreadable, so trust cannot be
             // looked up.
             let of_clone = match place {
-                LocalOrRelayHookHandling::Local(words) => {
+                HookJudgedLocallyOrByRun::Local(words) => {
                     words.iter().any(|word| word == "--require-trust")
                 }
-                LocalOrRelayHookHandling::Relay(_) => true,
+                HookJudgedLocallyOrByRun::Relay(_) => true,
             };
             let stances = match of_clone {
                 true => StancePolicy::default(),
@@ -306,8 +306,8 @@ fn answer_hook_message(
     form.set(knock.reply_form);
     let first_stop = knock.first_stop;
     let desk = match place {
-        LocalOrRelayHookHandling::Relay(desk) => Some(desk),
-        LocalOrRelayHookHandling::Local(words) => {
+        HookJudgedLocallyOrByRun::Relay(desk) => Some(desk),
+        HookJudgedLocallyOrByRun::Local(words) => {
             let state = match locate::state_folder(state_and_profile_args(&args)) {
                 Ok(state) => state,
                 Err(why) => {
@@ -369,7 +369,7 @@ fn answer_hook_event(
     args: &HookArgs,
     knock: AgentEvent,
     started: Instant,
-    desk: Option<&RelayServer>,
+    desk: Option<&RelayedHookServer>,
 ) -> Result<HookReply, HookFailureWithStances> {
     let here = knock
         .cwd
@@ -515,7 +515,7 @@ fn answer_hook_event(
             required_runs: None,
         };
         let taken =
-            runtime.deliver_event(delivery, patience, &|news| show_check_progress(desk, news));
+            runtime.deliver_event(delivery, patience, &|news| relay_check_progress(desk, news));
         if let Err(RuntimeError::Config(error)) = &taken
             && error.is_mistake_in_config()
         {
@@ -537,7 +537,7 @@ fn answer_hook_event(
         // `off` cancels a stop that is being judged. The flag is cleared first, or the recording
         // of the stance would be cancelled as well.
         if matches!(taken, Err(RuntimeError::Cancelled))
-            && let Some(off) = off::off_period_that_cancelled_us()
+            && let Some(off) = off::off_period_ending_this_process()
         {
             signals::CANCELLED.store(false, Ordering::Relaxed);
             return Ok(accept_stop_while_off(
@@ -588,7 +588,7 @@ fn runtime_for_hook_event(
     args: &HookArgs,
     located: &ProjectLocation,
     knock: &AgentEvent,
-    desk: Option<&RelayServer>,
+    desk: Option<&RelayedHookServer>,
     busy: Duration,
     patience: Deadline<'_>,
 ) -> Result<(Runtime, ProjectLocation), RuntimeError> {
@@ -596,7 +596,9 @@ fn runtime_for_hook_event(
     // The run outside has located the folder and holds the store. A confined agent's message
     // changes neither.
     if let Some(desk) = desk {
-        let runtime = desk.build_runtime(from_run).with_agent_name(&args.agent);
+        let runtime = desk
+            .build_relay_runtime(from_run)
+            .with_agent_name(&args.agent);
         return Ok((runtime, located.clone()));
     }
     let quick = matches!(
@@ -630,7 +632,7 @@ fn runtime_for_hook_event(
 }
 
 /// Shows progress in the run that confines the agent; a hook of its own shows none.
-fn show_check_progress(desk: Option<&RelayServer>, news: VerificationProgress) {
+fn relay_check_progress(desk: Option<&RelayedHookServer>, news: VerificationProgress) {
     if let Some(desk) = desk {
         (desk.progress)(news);
     }
@@ -642,7 +644,7 @@ fn off_period_for_session(
     args: &HookArgs,
     knock: &AgentEvent,
     located: &ProjectLocation,
-    desk: Option<&RelayServer>,
+    desk: Option<&RelayedHookServer>,
 ) -> Option<OffPeriod> {
     let off = read_off_period_or_warn(located)?;
     let home = open_runtime_while_off(args, located, knock, desk);
@@ -655,7 +657,7 @@ fn open_runtime_while_off(
     args: &HookArgs,
     located: &ProjectLocation,
     knock: &AgentEvent,
-    desk: Option<&RelayServer>,
+    desk: Option<&RelayedHookServer>,
 ) -> Result<(Runtime, ProjectLocation), RuntimeError> {
     let patience = Deadline {
         due_at: None,
@@ -686,7 +688,7 @@ fn reply_while_off(
     knock: &AgentEvent,
     located: &ProjectLocation,
     off: &OffPeriod,
-    desk: Option<&RelayServer>,
+    desk: Option<&RelayedHookServer>,
 ) -> Option<HookReply> {
     match knock.event {
         AgentEventKind::ToolRequest | AgentEventKind::ToolResult | AgentEventKind::Round => {
@@ -716,7 +718,7 @@ fn record_call_while_off(
     args: &HookArgs,
     knock: &AgentEvent,
     located: &ProjectLocation,
-    desk: Option<&RelayServer>,
+    desk: Option<&RelayedHookServer>,
 ) {
     let counted = open_runtime_while_off(args, located, knock, desk)
         .and_then(|(runtime, _)| Ok(runtime.record_call_while_switched_off(&knock.session)?));
@@ -735,7 +737,7 @@ fn accept_stop_while_off(
     knock: &AgentEvent,
     located: &ProjectLocation,
     off: &OffPeriod,
-    desk: Option<&RelayServer>,
+    desk: Option<&RelayedHookServer>,
 ) -> HookReply {
     let Some(Input::StopRequested(stop)) = &knock.input else {
         return HookReply::no_opinion_hook_reply();

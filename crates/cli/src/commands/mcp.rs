@@ -70,7 +70,7 @@ enum McpTool {
 impl McpTool {
     const ALL: [Self; 3] = [Self::Verify, Self::Evidence, Self::Approvals];
 
-    fn checkrein_mcp_tool_name(self) -> &'static str {
+    fn bare_mcp_tool_name(self) -> &'static str {
         match self {
             Self::Verify => "verify",
             Self::Evidence => "evidence",
@@ -110,7 +110,7 @@ impl McpTool {
         let schema =
             json!({ "type": "object", "properties": properties, "additionalProperties": false });
         Tool::new(
-            self.checkrein_mcp_tool_name(),
+            self.bare_mcp_tool_name(),
             description,
             into_json_object(schema),
         )
@@ -144,8 +144,7 @@ impl ServerHandler for CheckreinMcpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let mut all = McpTool::ALL.into_iter();
-        let Some(question) =
-            all.find(|question| question.checkrein_mcp_tool_name() == request.name)
+        let Some(question) = all.find(|question| question.bare_mcp_tool_name() == request.name)
         else {
             let text = format!("there is no tool '{}'", request.name);
             return Err(ErrorData::invalid_params(text, None));
@@ -212,7 +211,7 @@ struct VerifyToolArgs {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct EvidenceToolArgs {
+struct EvidenceQueryArgs {
     task: Option<String>,
 }
 
@@ -234,7 +233,7 @@ fn run_verify_tool(
     profile: Option<&str>,
     cancelled: &AtomicBool,
 ) -> McpToolReply {
-    let asked = check::ChecksSelectedToRun::select_checks_from_args(&asked.verifiers, profile)?;
+    let asked = check::ChecksSelectedByArgs::select_checks_from_args(&asked.verifiers, profile)?;
     let report = asked.run_checks(true, cancelled, &|_| {})?;
     Ok((
         check::check_report_text(&report),
@@ -242,7 +241,7 @@ fn run_verify_tool(
     ))
 }
 
-fn answer_mcp_evidence_call(asked: &EvidenceToolArgs) -> McpToolReply {
+fn answer_mcp_evidence_call(asked: &EvidenceQueryArgs) -> McpToolReply {
     let located = locate::locate_project(&std::env::current_dir()?, None);
     // An agent's question must not make a store.
     let store = SqliteStore::open_store_read_only(&located.place.state)?;

@@ -49,7 +49,7 @@ pub(crate) fn run_patch_command(args: &PatchArgs) -> Result<ExitCode, CommandErr
     let checked = patches::parse_patch(&text, None)
         .map_err(|refusal| vec![refusal])
         .and_then(|patch| {
-            patches::check_patch(
+            patches::check_patch_against_tree(
                 &patch,
                 &disk,
                 &PathBelowRoot::tree_root_path(),
@@ -105,7 +105,7 @@ fn ensure_patch_permitted(
         name.is_some_and(|name| name.has_dot_git_component())
     });
     if in_git {
-        return Err(CommandError::forbidden_error(
+        return Err(CommandError::caller_not_allowed_error(
             format!(
                 "nothing is changed: {} lies in a `.git` folder",
                 real.display()
@@ -141,7 +141,7 @@ fn ensure_patch_permitted(
     let Some(why) = why else { return Ok(()) };
     match person::require_person("patch apply") {
         Ok(_) => Ok(()),
-        Err(_) => Err(CommandError::forbidden_error(
+        Err(_) => Err(CommandError::caller_not_allowed_error(
             format!("nothing is changed: {}", escape_hidden_chars(&why)),
             "a person may do it, at a terminal of their own",
         )),

@@ -100,7 +100,7 @@ fn reseal_sessions_with_new_policy(
             Err(RuntimeError::Store(StoreError::Corrupt { .. })) => continue,
             Err(error) => return Err(error.into()),
         };
-        let over = state.is_idle_too_long(checkrein_runtime::now_millis());
+        let over = state.is_session_idle_too_long(checkrein_runtime::now_millis());
         if over || policy.single_task {
             continue;
         }

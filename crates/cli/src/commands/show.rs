@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use checkrein_core::event::Event;
 use checkrein_core::evidence::Verdict;
-use checkrein_core::explain::{DecisionFactor, StopHoldupCause};
+use checkrein_core::explain::{ChangeHoldingUpStop, DecisionFactor};
 use checkrein_core::ids::EventSeq;
 use checkrein_core::input::Input;
 use checkrein_core::transition::{Reason, Transition};
@@ -276,7 +276,7 @@ fn was_task_begun_by_run(row: &TaskRow, events: &[(EventSeq, Event)]) -> bool {
 fn next_step_advice(
     ending: &Transition,
     why: &[DecisionFactor],
-    held_up_by: Option<StopHoldupCause>,
+    held_up_by: Option<ChangeHoldingUpStop>,
     by_run: bool,
 ) -> Option<String> {
     let detail = ending.detail.as_deref().unwrap_or_default();
@@ -288,7 +288,7 @@ fn next_step_advice(
         Reason::Error => "look at the agent's own output; run it again".to_owned(),
         Reason::Unverified => match detail {
             // Tool calls held this stop up and no files, so there is nothing to name under outputs.
-            "tree_moving" if held_up_by == Some(StopHoldupCause::Acts) => {
+            "tree_moving" if held_up_by == Some(ChangeHoldingUpStop::Acts) => {
                 "wait for the sub-agents that are still at work; then checkrein check".to_owned()
             }
             "tree_moving" => {

@@ -4,11 +4,13 @@ use std::io::BufRead as _;
 use std::process::ExitCode;
 
 use checkrein_core::policy::{Policy, VerifierTier};
-use checkrein_runtime::config::{ConfigWithNamedFiles, NamedConfigText, PolicySources, TaskDriver};
+use checkrein_runtime::config::{
+    ConfigWithNamedFiles, NamedConfigText, PolicySourceTexts, TaskDriver,
+};
 use serde_json::Value;
 
 use crate::args::TrustArgs;
-use crate::detect::{self, DetectedCheck, PlannedInitCheck, RepoFiles};
+use crate::detect::{self, DetectedCheck, PlannedInitCheck, RepoFilesForDetection};
 use crate::locate::{CONFIG, ProjectLocation};
 use crate::person::{self, PersonCallerEvidence};
 use crate::programs::find_program_on_path;
@@ -68,7 +70,9 @@ pub(crate) fn run_trust_command(args: &TrustArgs) -> Result<ExitCode, CommandErr
 fn config_from_detected_checks(
     located: &ProjectLocation,
 ) -> Result<Option<ConfigWithNamedFiles>, CommandError> {
-    let found = detect::detect_checks(&RepoFiles::read_repo_file_texts(&located.place.root));
+    let found = detect::detect_checks(&RepoFilesForDetection::read_files_to_detect_checks(
+        &located.place.root,
+    ));
     if found.is_empty() {
         return Ok(None);
     }
@@ -117,7 +121,7 @@ pub(super) fn approve_config(
 /// Prints everything that would run, and every file that decides what may run.
 pub(super) fn print_config_for_trust(
     located: &ProjectLocation,
-    now: &PolicySources,
+    now: &PolicySourceTexts,
 ) -> Result<(), CommandError> {
     let Some(repo) = &now.repo else {
         return Ok(());

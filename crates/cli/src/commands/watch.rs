@@ -56,7 +56,7 @@ pub(crate) fn run_watch_command(args: &WatchArgs) -> Result<ExitCode, CommandErr
         }
         if let Some(store) = &store {
             if let Some(row) = next_task_to_follow(store, args.id.as_deref(), following.as_ref())? {
-                following = Some(FollowedSession::session_of_task_row(row));
+                following = Some(FollowedSession::follow_session_of_row(row));
             }
             if let Some(following) = &mut following
                 && !following.print_new_events(store)?
@@ -116,7 +116,7 @@ struct FollowedSession {
 }
 
 impl FollowedSession {
-    fn session_of_task_row(row: TaskRow) -> Self {
+    fn follow_session_of_row(row: TaskRow) -> Self {
         Self {
             session: row.session.clone(),
             printed_until: EventSeq(0),

@@ -146,7 +146,7 @@ fn config_named_files(located: &ProjectLocation) -> impl Iterator<Item = PathBuf
     let gathered = configs
         .into_iter()
         .flatten()
-        .filter_map(guarded_files::load_config_bundle);
+        .filter_map(guarded_files::load_config_and_named_files);
     let names = |gathered: ConfigWithNamedFiles| {
         let named: Vec<PathBuf> = gathered
             .files_named_by_config()

@@ -50,7 +50,7 @@ fn enter_namespace(plan: &Path) -> io::Result<()> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     add_error_context("mount --make-rprivate /", mount_change("/", private))?;
     for mount in &plan.mounts {
-        make_mount(mount)?;
+        perform_mount(mount)?;
     }
     if plan.root {
         mask_disk_devices()?;
@@ -70,7 +70,7 @@ fn unshare_namespaces() -> rustix::io::Result<()> {
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNS) }
 }
 
-fn make_mount(one: &PlannedMount) -> io::Result<()> {
+fn perform_mount(one: &PlannedMount) -> io::Result<()> {
     match one {
         PlannedMount::Pin(folder) => bind_mount(folder, folder),
         PlannedMount::ReadOnly { from, to } => {

@@ -111,7 +111,7 @@ pub(super) fn remove_dead_runs_mount_placeholders(runs: &Path) -> io::Result<()>
 }
 
 fn remove_dead_run_placeholders(runs: &Path) -> io::Result<()> {
-    for folder in confined_run_folders(runs) {
+    for folder in folders_of_confined_runs(runs) {
         if !is_confined_run_alive(&folder) {
             remove_run_placeholder_files(runs, &folder)?;
         }
@@ -153,7 +153,7 @@ fn lock_runs_folder(runs: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-fn confined_run_folders(runs: &Path) -> Vec<PathBuf> {
+fn folders_of_confined_runs(runs: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(runs).into_iter().flatten();
     entries
         .filter_map(Result::ok)
@@ -176,7 +176,7 @@ fn placeholder_files_of_living_runs(
     runs: &Path,
     but: Option<&Path>,
 ) -> Vec<SandboxPathPlaceholder> {
-    confined_run_folders(runs)
+    folders_of_confined_runs(runs)
         .iter()
         .filter(|folder| Some(folder.as_path()) != but && is_confined_run_alive(folder))
         .flat_map(|folder| read_placeholder_journal(folder))
@@ -256,6 +256,6 @@ mod tests {
         remove_dead_runs_mount_placeholders(&runs).unwrap();
         assert!(!repo.join("new").exists());
         assert!(repo.join("changed").exists());
-        assert_eq!(confined_run_folders(&runs), Vec::<PathBuf>::new());
+        assert_eq!(folders_of_confined_runs(&runs), Vec::<PathBuf>::new());
     }
 }

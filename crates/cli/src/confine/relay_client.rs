@@ -20,7 +20,7 @@ const PASSED_PREFIXES: &[&str] = &["CLAUDE_"];
 
 /// The header before the agent's own message.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct RelayRequestHeader {
+pub(super) struct SandboxRelayRequestHeader {
     /// The arguments of `checkrein hook`, the agent's name first.
     pub(super) arguments: Vec<String>,
     /// Variables of the hook's environment that adapters may read.
@@ -70,7 +70,7 @@ impl SandboxHookRelayClient {
             .iter()
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
-        let mut envelope = serde_json::to_vec(&RelayRequestHeader { arguments, env })?;
+        let mut envelope = serde_json::to_vec(&SandboxRelayRequestHeader { arguments, env })?;
         envelope.push(b'\n');
         stream.write_all(&envelope)?;
         stream.write_all(message)?;

@@ -12,7 +12,7 @@ use checkrein_runtime::config::TaskDriver;
 use checkrein_runtime::{Runtime, VerificationProgress};
 use checkrein_store::{SqliteStore, Store as _};
 
-use super::relay_client::{RelayReplyHeader, RelayRequestHeader, SOCKET_NAME};
+use super::relay_client::{RelayReplyHeader, SOCKET_NAME, SandboxRelayRequestHeader};
 use crate::agent_message::MAX_INPUT;
 use crate::commands::{engine, hook};
 use crate::locate::ProjectLocation;
@@ -23,7 +23,7 @@ const MAX_ENVELOPE: u64 = 1024 * 1024;
 pub(crate) const CONFINED_LEVEL: &str = "L2";
 
 /// What judges the messages of one run.
-pub(crate) struct RelayServer {
+pub(crate) struct RelayedHookServer {
     pub(crate) located: ProjectLocation,
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) attempts: Option<u32>,
@@ -33,7 +33,7 @@ pub(crate) struct RelayServer {
     sessions: Mutex<BTreeSet<SessionId>>,
 }
 
-impl RelayServer {
+impl RelayedHookServer {
     pub(crate) fn new(
         located: &ProjectLocation,
         store: Arc<SqliteStore>,
@@ -52,7 +52,7 @@ impl RelayServer {
     }
 
     /// Returns the runtime that judges a message.
-    pub(crate) fn build_runtime(&self, from_run: bool) -> Runtime {
+    pub(crate) fn build_relay_runtime(&self, from_run: bool) -> Runtime {
         let store = self.store.clone();
         let runtime = if from_run || self.under_run {
             engine::build_hook_runtime_under_run(&self.located, store, self.attempts)
@@ -64,12 +64,12 @@ impl RelayServer {
 
     /// Allows a session that the run itself began or resumed.
     pub(crate) fn allow_relay_session(&self, session: &SessionId) {
-        self.lock_sessions().insert(session.clone());
+        self.lock_allowed_sessions().insert(session.clone());
     }
 
     /// Returns whether this session is the run's, or begins here.
     pub(crate) fn is_session_of_run(&self, session: &SessionId) -> bool {
-        if self.lock_sessions().contains(session) {
+        if self.lock_allowed_sessions().contains(session) {
             return true;
         }
         // A session without events is new and may begin here. One with events is another run's or
@@ -84,7 +84,7 @@ impl RelayServer {
         begins
     }
 
-    fn lock_sessions(&self) -> std::sync::MutexGuard<'_, BTreeSet<SessionId>> {
+    fn lock_allowed_sessions(&self) -> std::sync::MutexGuard<'_, BTreeSet<SessionId>> {
         // A thread that panicked over one message must not silence all later ones.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -123,7 +123,7 @@ impl RelayServer {
             .by_ref()
             .take(MAX_ENVELOPE)
             .read_until(b'\n', &mut envelope)?;
-        let envelope: RelayRequestHeader = serde_json::from_slice(&envelope)?;
+        let envelope: SandboxRelayRequestHeader = serde_json::from_slice(&envelope)?;
         let mut message = Vec::new();
         // The hook inside refuses longer messages itself. One that is longer all the same is cut
         // here and judged as one that cannot be read.

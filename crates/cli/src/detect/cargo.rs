@@ -1,6 +1,6 @@
 //! Detects Rust checks: `cargo test`, and clippy where the project uses it already.
 
-use super::repo_files::RepoFiles;
+use super::repo_files::RepoFilesForDetection;
 use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
@@ -8,7 +8,7 @@ pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     detect: detect_cargo_checks,
 };
 
-fn detect_cargo_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
+fn detect_cargo_checks(tree: &RepoFilesForDetection, folder: &str) -> Option<FolderDetectedChecks> {
     if !tree.has_file(folder, "Cargo.toml") {
         return None;
     }
@@ -49,7 +49,11 @@ fn detect_cargo_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedC
 }
 
 /// Returns what shows that somebody keeps this code free of clippy's warnings.
-fn sign_of_clippy_use(tree: &RepoFiles, folder: &str, manifest: &str) -> Option<String> {
+fn sign_of_clippy_use(
+    tree: &RepoFilesForDetection,
+    folder: &str,
+    manifest: &str,
+) -> Option<String> {
     if let Some(file) = tree.first_present_file(folder, &["clippy.toml", ".clippy.toml"]) {
         return Some(file.to_owned());
     }

@@ -1,6 +1,6 @@
 //! Detects .NET checks: `dotnet test` on a solution, or on a project that holds tests.
 
-use super::repo_files::RepoFiles;
+use super::repo_files::RepoFilesForDetection;
 use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 use crate::shell::quote_shell_word;
 
@@ -9,7 +9,10 @@ pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     detect: detect_dotnet_checks,
 };
 
-fn detect_dotnet_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
+fn detect_dotnet_checks(
+    tree: &RepoFilesForDetection,
+    folder: &str,
+) -> Option<FolderDetectedChecks> {
     let here = |endings: &[&str]| {
         let mut files = tree.files_below(folder).filter(|file| {
             let ending = file.rsplit('.').next().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Detects Go checks: `go test` and `go vet`, or golangci-lint where it is configured.
 
-use super::repo_files::RepoFiles;
+use super::repo_files::RepoFilesForDetection;
 use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
@@ -8,7 +8,7 @@ pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     detect: detect_go_checks,
 };
 
-fn detect_go_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
+fn detect_go_checks(tree: &RepoFilesForDetection, folder: &str) -> Option<FolderDetectedChecks> {
     if !tree.has_file(folder, "go.mod") {
         return None;
     }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::repo_files::RepoFiles;
+use super::repo_files::RepoFilesForDetection;
 use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
@@ -30,7 +30,7 @@ enum PackageManager {
 }
 
 impl PackageManager {
-    fn detect_package_manager(tree: &RepoFiles, folder: &str, package: &Value) -> Self {
+    fn detect_package_manager(tree: &RepoFilesForDetection, folder: &str, package: &Value) -> Self {
         let named = package.get("packageManager").and_then(Value::as_str);
         let named = named.and_then(|text| text.split('@').next());
         match named {
@@ -89,7 +89,10 @@ impl PackageManager {
     }
 }
 
-fn detect_javascript_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
+fn detect_javascript_checks(
+    tree: &RepoFilesForDetection,
+    folder: &str,
+) -> Option<FolderDetectedChecks> {
     let package: Value =
         serde_json::from_str(tree.project_file_text(folder, "package.json")).ok()?;
     let manager = PackageManager::detect_package_manager(tree, folder, &package);

@@ -1,6 +1,6 @@
 //! Detects tests of Gradle and Maven, run through the repo's own wrapper where it has one.
 
-use super::repo_files::RepoFiles;
+use super::repo_files::RepoFilesForDetection;
 use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
@@ -15,7 +15,7 @@ const GRADLE: &[&str] = &[
     "build.gradle.kts",
 ];
 
-fn detect_jvm_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
+fn detect_jvm_checks(tree: &RepoFilesForDetection, folder: &str) -> Option<FolderDetectedChecks> {
     let (wrapper, program, arguments, why) =
         if let Some(file) = tree.first_present_file(folder, GRADLE) {
             ("gradlew", "gradle", "test", file)

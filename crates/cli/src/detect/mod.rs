@@ -15,7 +15,7 @@ mod repo_files;
 mod tests;
 
 pub(crate) use render::{PlannedInitCheck, render_starter_config};
-pub(crate) use repo_files::RepoFiles;
+pub(crate) use repo_files::RepoFilesForDetection;
 
 use crate::shell::quote_shell_word;
 
@@ -94,7 +94,7 @@ impl DetectedFolderCheck {
 /// of the family.
 struct ToolchainDetector {
     name: &'static str,
-    detect: fn(&RepoFiles, &str) -> Option<FolderDetectedChecks>,
+    detect: fn(&RepoFilesForDetection, &str) -> Option<FolderDetectedChecks>,
 }
 
 /// All families. Recipes are last: they count where nothing else was found.
@@ -109,7 +109,7 @@ const FAMILIES: &[ToolchainDetector] = &[
 ];
 
 /// Returns the checks of a tree: of its root, and of projects up to two levels down.
-pub(crate) fn detect_checks(tree: &RepoFiles) -> Vec<DetectedCheck> {
+pub(crate) fn detect_checks(tree: &RepoFilesForDetection) -> Vec<DetectedCheck> {
     let mut placed: Vec<(&'static str, String, DetectedFolderCheck)> = Vec::new();
     for family in FAMILIES {
         // Folders come from the root down, so a folder that covers others is seen before them. Each

@@ -2,7 +2,7 @@
 //! They are started through uv, poetry or pdm where the project uses one, else by its own virtual
 //! environment.
 
-use super::repo_files::{RepoFiles, is_python_test_file};
+use super::repo_files::{RepoFilesForDetection, is_python_test_file};
 use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
@@ -25,7 +25,10 @@ const MANIFESTS: &[&str] = &[
     ".mypy.ini",
 ];
 
-fn detect_python_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
+fn detect_python_checks(
+    tree: &RepoFilesForDetection,
+    folder: &str,
+) -> Option<FolderDetectedChecks> {
     let manifest = tree.first_present_file(folder, MANIFESTS);
     let tests = tree
         .files_below(folder)
@@ -60,7 +63,7 @@ fn is_test_near_root(file: &str) -> bool {
 }
 
 struct PythonProject<'a> {
-    tree: &'a RepoFiles,
+    tree: &'a RepoFilesForDetection,
     folder: &'a str,
 }
 
@@ -94,7 +97,7 @@ impl PythonProject<'_> {
     }
 
     /// Returns how a module is started, e.g. by `uv run` or `python3 -m`.
-    fn python_module_command(&self, module: &str) -> String {
+    fn command_running_module(&self, module: &str) -> String {
         let has = |name: &str| self.tree.has_file(self.folder, name);
         if has("uv.lock") || self.has_pyproject_table("tool.uv") {
             return format!("uv run {module}");
@@ -149,7 +152,7 @@ impl PythonProject<'_> {
             };
             return Some(DetectedFolderCheck::new(
                 DetectedCheckPurpose::Tests,
-                self.python_module_command("pytest"),
+                self.command_running_module("pytest"),
                 why,
             ));
         }
@@ -186,7 +189,7 @@ impl PythonProject<'_> {
 
     /// Returns how a module of the standard library is started.
     fn command_to_run_stdlib_module(&self, arguments: &str) -> String {
-        let run = self.python_module_command(arguments);
+        let run = self.command_running_module(arguments);
         // `uv run unittest` would look for a program of that name; `python -m` finds the module.
         match run.split_once(" run ") {
             Some((program, _)) => format!("{program} run python -m {arguments}"),
@@ -243,7 +246,7 @@ impl PythonProject<'_> {
 
     /// Returns how a tool is started that is installed beside the project, or with it.
     fn python_tool_command(&self, name: &str, arguments: &str) -> String {
-        let run = self.python_module_command(name);
+        let run = self.command_running_module(name);
         // Without an environment of the project's own the tool is a program on the PATH, as pipx
         // installs it.
         let run = if run.starts_with("python") {

@@ -1,6 +1,6 @@
 //! Detects checks of make and just: targets that are named for what they check.
 
-use super::repo_files::RepoFiles;
+use super::repo_files::RepoFilesForDetection;
 use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
@@ -8,7 +8,10 @@ pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     detect: detect_make_and_just_checks,
 };
 
-fn detect_make_and_just_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDetectedChecks> {
+fn detect_make_and_just_checks(
+    tree: &RepoFilesForDetection,
+    folder: &str,
+) -> Option<FolderDetectedChecks> {
     let files = [
         ("just", ["justfile", "Justfile", ".justfile"]),
         ("make", ["GNUmakefile", "makefile", "Makefile"]),

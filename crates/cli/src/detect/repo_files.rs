@@ -41,14 +41,14 @@ const SKIPPED_FOLDERS: &[&str] = &[
 
 /// Names of files, by their path from the root with `/`, and the text of some.
 #[derive(Debug, Default)]
-pub(crate) struct RepoFiles {
+pub(crate) struct RepoFilesForDetection {
     files: BTreeSet<String>,
     texts: BTreeMap<String, String>,
 }
 
-impl RepoFiles {
+impl RepoFilesForDetection {
     /// Reads a folder on disk. What git ignores is left out.
-    pub(crate) fn read_repo_file_texts(root: &Path) -> Self {
+    pub(crate) fn read_files_to_detect_checks(root: &Path) -> Self {
         let mut tree = Self::default();
         let walk = WalkBuilder::new(root)
             .max_depth(Some(MAX_DEPTH))

@@ -1,10 +1,10 @@
 //! Detection on listings: what is found, and what must not be.
 
-use super::{PlannedInitCheck, RepoFiles, detect_checks, render_starter_config};
+use super::{PlannedInitCheck, RepoFilesForDetection, detect_checks, render_starter_config};
 
 /// `name: run [inputs]` of each check.
 fn found(files: &[(&str, &str)]) -> Vec<String> {
-    detect_checks(&RepoFiles::repo_files_from_texts(files))
+    detect_checks(&RepoFilesForDetection::repo_files_from_texts(files))
         .into_iter()
         .map(|check| {
             let inputs = check.inputs.join(" ");
@@ -259,7 +259,7 @@ fn monorepos() {
 
 #[test]
 fn names_are_never_given_twice() {
-    let checks = detect_checks(&RepoFiles::repo_files_from_texts(&[
+    let checks = detect_checks(&RepoFilesForDetection::repo_files_from_texts(&[
         ("a-b/go.mod", ""),
         ("a b/go.mod", ""),
         ("a/b/go.mod", ""),
@@ -272,7 +272,7 @@ fn names_are_never_given_twice() {
 
 #[test]
 fn the_file_says_why_and_compiles() {
-    let checks = detect_checks(&RepoFiles::repo_files_from_texts(&[
+    let checks = detect_checks(&RepoFilesForDetection::repo_files_from_texts(&[
         ("it's \"a\"/go.mod", ""),
         ("Cargo.toml", "[package]\n"),
         ("pom.xml", ""),

@@ -38,7 +38,7 @@ fn shell_with_clean_environment(command: &str) -> Command {
             shell.env(name, value);
         }
     }
-    if let Some(folder) = xdg_runtime_folder() {
+    if let Some(folder) = account_runtime_folder() {
         // The address is built and not passed on: `unixexec:` in it would start a program.
         let bus = folder.join("bus");
         if bus.exists() {
@@ -60,12 +60,12 @@ fn shell_with_clean_environment(command: &str) -> Command {
 }
 
 #[cfg(unix)]
-type EnvVariableCheck = fn(&str) -> bool;
+type EnvValueCheck = fn(&str) -> bool;
 
 /// Variables that say who and where a person is, and what such a value looks like: none of these
 /// can name a program or a library.
 #[cfg(unix)]
-const PASSED_VARIABLES: &[(&str, EnvVariableCheck)] = &[
+const PASSED_VARIABLES: &[(&str, EnvValueCheck)] = &[
     ("USER", has_only_name_characters),
     ("LOGNAME", has_only_name_characters),
     ("LANG", has_only_name_characters),
@@ -93,7 +93,7 @@ fn is_local_display(value: &str) -> bool {
 
 /// Returns the folder of the person's session, by their account.
 #[cfg(target_os = "linux")]
-fn xdg_runtime_folder() -> Option<PathBuf> {
+fn account_runtime_folder() -> Option<PathBuf> {
     use std::os::unix::fs::MetadataExt as _;
     let me = std::fs::metadata("/proc/self").ok()?.uid();
     Some(PathBuf::from(format!("/run/user/{me}"))).filter(|folder| folder.is_dir())
@@ -107,7 +107,7 @@ fn xdg_runtime_folder() -> Option<PathBuf> {
 /// Returns the person's folder, by their account where that can be told.
 fn person_home() -> Option<PathBuf> {
     let home = match cfg!(target_os = "linux") {
-        true => locate::account_home(),
+        true => locate::person_home_by_account(),
         false => locate::home_folder(),
     };
     home.filter(|home| home.is_dir())

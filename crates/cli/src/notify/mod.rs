@@ -102,7 +102,7 @@ fn notify_waiting_approvals(state: &Path) -> Result<(), String> {
         turn.record_notify_time();
         match told {
             Ok(()) => checkrein_runtime::mark_approvals_notified(&store, &rows),
-            Err(why) => checkrein_runtime::mark_approvals_not_notified(&store, &rows, &why),
+            Err(why) => checkrein_runtime::record_approval_notify_failure(&store, &rows, &why),
         }
         .map_err(|error| error.to_string())?;
     }

@@ -99,7 +99,7 @@ impl InstallRecord {
         Ok(installed)
     }
 
-    pub(crate) fn init_written_file_at(&self, path: &Path) -> Option<&InitWrittenFile> {
+    pub(crate) fn find_init_written_file(&self, path: &Path) -> Option<&InitWrittenFile> {
         self.files.iter().find(|written| written.path == path)
     }
 

@@ -3,7 +3,7 @@
 
 use checkrein_adapters::settings::HookHandlerAction;
 
-use super::json_tree::{JsonNode, JsonWithPositions};
+use super::json_tree::{JsonValueWithSpan, JsonWithPositions};
 use super::new_json::quote_as_json_string;
 use super::{
     EditedSettingsText, OrderedJson, SettingsEditError, remove_inserted_settings_texts,
@@ -243,7 +243,7 @@ impl JsonInsertionPoint {
         body: &str,
         parsed: &JsonWithPositions,
         style: &JsonStyle,
-        holder: &JsonNode,
+        holder: &JsonValueWithSpan,
     ) -> Self {
         // The place before the closing bracket.
         let inside = holder.end.saturating_sub(1);
@@ -336,13 +336,13 @@ fn checkrein_handler_removal_ranges(
                 // everything empty is taken for ours.
                 let made = |name: &str| inserted.is_empty() || is_inserted_key(inserted, name);
                 return Some(if handlers.json_list_items().len() > 1 {
-                    child_removal_ranges(body, parsed, handlers, handler_at)
+                    ranges_to_cut_one_child(body, parsed, handlers, handler_at)
                 } else if event.value.json_list_items().len() > 1 || !made(&event.key) {
-                    child_removal_ranges(body, parsed, &event.value, group_at)
+                    ranges_to_cut_one_child(body, parsed, &event.value, group_at)
                 } else if hooks.object_members().len() > 1 || !made("hooks") {
-                    child_removal_ranges(body, parsed, hooks, event_at)
+                    ranges_to_cut_one_child(body, parsed, hooks, event_at)
                 } else {
-                    child_removal_ranges(body, parsed, root, hooks_at)
+                    ranges_to_cut_one_child(body, parsed, root, hooks_at)
                 });
             }
         }
@@ -351,9 +351,9 @@ fn checkrein_handler_removal_ranges(
 }
 
 fn json_members_named<'a>(
-    node: &'a JsonNode,
+    node: &'a JsonValueWithSpan,
     key: &'a str,
-) -> impl Iterator<Item = (usize, &'a JsonNode)> {
+) -> impl Iterator<Item = (usize, &'a JsonValueWithSpan)> {
     let named = node.object_members().iter().enumerate();
     named
         .filter(move |(_, member)| member.key == key)
@@ -378,10 +378,10 @@ fn is_inserted_key(inserted: &[String], name: &str) -> bool {
     })
 }
 
-fn is_checkrein_handler(handler: &JsonNode) -> bool {
+fn is_checkrein_handler(handler: &JsonValueWithSpan) -> bool {
     let Some(command) = handler
         .json_value_of_key("command")
-        .and_then(JsonNode::json_string_value)
+        .and_then(JsonValueWithSpan::json_string_value)
     else {
         return false;
     };
@@ -392,7 +392,7 @@ fn is_checkrein_handler(handler: &JsonNode) -> bool {
             let texts = args
                 .json_list_items()
                 .iter()
-                .filter_map(JsonNode::json_string_value);
+                .filter_map(JsonValueWithSpan::json_string_value);
             texts.map(str::to_owned).collect()
         });
     HookHandlerAction::Command {
@@ -404,10 +404,10 @@ fn is_checkrein_handler(handler: &JsonNode) -> bool {
 
 /// Returns the ranges to cut for one child of a list or an object: with the comma that is no longer
 /// needed and the blanks before it. Comments stay.
-fn child_removal_ranges(
+fn ranges_to_cut_one_child(
     body: &str,
     parsed: &JsonWithPositions,
-    holder: &JsonNode,
+    holder: &JsonValueWithSpan,
     at: usize,
 ) -> Vec<(usize, usize)> {
     let children = holder.child_ranges();

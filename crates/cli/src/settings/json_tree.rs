@@ -11,13 +11,13 @@ use super::SettingsEditError;
 /// A parsed text.
 #[derive(Debug)]
 pub(super) struct JsonWithPositions {
-    pub(super) root: JsonNode,
+    pub(super) root: JsonValueWithSpan,
     marks: Vec<JsonToken>,
 }
 
 /// A value.
 #[derive(Debug)]
-pub(super) struct JsonNode {
+pub(super) struct JsonValueWithSpan {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) kind: JsonNodeKind,
@@ -27,7 +27,7 @@ pub(super) struct JsonNode {
 #[derive(Debug)]
 pub(super) enum JsonNodeKind {
     Object(Vec<JsonMember>),
-    List(Vec<JsonNode>),
+    List(Vec<JsonValueWithSpan>),
     Text(String),
     Other,
 }
@@ -38,7 +38,7 @@ pub(super) struct JsonMember {
     pub(super) key: String,
     pub(super) start: usize,
     pub(super) end: usize,
-    pub(super) value: JsonNode,
+    pub(super) value: JsonValueWithSpan,
 }
 
 /// A token: a comma, a comment, or anything else that is no blank.
@@ -123,9 +123,9 @@ impl JsonWithPositions {
     }
 }
 
-impl JsonNode {
+impl JsonValueWithSpan {
     /// Returns the value of a key; of several the last, as agents take it.
-    pub(super) fn json_value_of_key(&self, key: &str) -> Option<&JsonNode> {
+    pub(super) fn json_value_of_key(&self, key: &str) -> Option<&JsonValueWithSpan> {
         self.object_members()
             .iter()
             .rev()
@@ -142,7 +142,7 @@ impl JsonNode {
         }
     }
 
-    pub(super) fn json_list_items(&self) -> &[JsonNode] {
+    pub(super) fn json_list_items(&self) -> &[JsonValueWithSpan] {
         match &self.kind {
             JsonNodeKind::List(items) => items,
             JsonNodeKind::Object(_) | JsonNodeKind::Text(_) | JsonNodeKind::Other => &[],
@@ -176,7 +176,7 @@ impl JsonNode {
     }
 }
 
-fn to_json_node(value: &Value<'_>) -> JsonNode {
+fn to_json_node(value: &Value<'_>) -> JsonValueWithSpan {
     let range = value.range();
     let kind = match value {
         Value::Object(object) => JsonNodeKind::Object(
@@ -195,7 +195,7 @@ fn to_json_node(value: &Value<'_>) -> JsonNode {
         Value::StringLit(text) => JsonNodeKind::Text(text.value.clone().into_owned()),
         Value::NumberLit(_) | Value::BooleanLit(_) | Value::NullKeyword(_) => JsonNodeKind::Other,
     };
-    JsonNode {
+    JsonValueWithSpan {
         start: range.start,
         end: range.end,
         kind,

@@ -49,7 +49,7 @@ pub(crate) fn remove_inserted_settings_texts(text: &str, inserted: &[String]) ->
 
 /// Returns a file's text without our entries; `None` if nothing would be left of a file that was
 /// not there before.
-pub(crate) fn remove_checkrein_entries(
+pub(crate) fn without_checkrein_entries(
     written: &InitWrittenFile,
     now: &str,
 ) -> Result<Option<String>, SettingsEditError> {

@@ -44,7 +44,10 @@ impl CommandError {
         }
     }
 
-    pub(crate) fn forbidden_error(what: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn caller_not_allowed_error(
+        what: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
         Self {
             kind: CliErrorKind::Forbidden,
             what: what.into(),
@@ -52,7 +55,10 @@ impl CommandError {
         }
     }
 
-    pub(crate) fn inconclusive_error(what: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn command_inconclusive_error(
+        what: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
         Self {
             kind: CliErrorKind::Inconclusive,
             what: what.into(),

@@ -2,9 +2,9 @@
 
 use checkrein_core::event::CapKind;
 use checkrein_core::evidence::{Finding, InconclusiveCause, JudgeUsage, Verdict};
-use checkrein_core::explain::{DecisionFactor, StopHoldupCause};
+use checkrein_core::explain::{ChangeHoldingUpStop, DecisionFactor};
 use checkrein_core::ids::VerifierName;
-use checkrein_core::input::{JudgeTrigger, ModelVetoVerdict, StancePoint};
+use checkrein_core::input::{JudgeTriggerOrSkipReason, ModelVetoVerdict, StancePoint};
 use checkrein_core::middleware::{MiddlewareAnswer, MiddlewareAnswerFact, MiddlewareStage};
 use checkrein_core::policy::{Stance, VerifiedNoticeMode};
 use checkrein_core::transition::{Reason, Transition};
@@ -124,7 +124,7 @@ pub(crate) fn was_let_through_because_off(because: &DecisionFactor) -> bool {
 pub(crate) fn task_ending_meaning(
     transition: &Transition,
     why: &[DecisionFactor],
-    held_up_by: Option<StopHoldupCause>,
+    held_up_by: Option<ChangeHoldingUpStop>,
 ) -> String {
     // A specific fact first: "claude: not found" helps more than "the agent's process failed".
     if let Some(told) = ending_factor_text(why, transition) {
@@ -138,7 +138,7 @@ pub(crate) fn task_ending_meaning(
         Reason::Unverified => match detail {
             // The detail is the same word in the log, although nothing was written: acts kept
             // coming.
-            "tree_moving" if held_up_by == Some(StopHoldupCause::Acts) => {
+            "tree_moving" if held_up_by == Some(ChangeHoldingUpStop::Acts) => {
                 "Not judged: tool calls kept coming while the checks ran, and may have changed what they find.".to_owned()
             }
             "tree_moving" => "Not judged: files kept changing while the checks ran.".to_owned(),
@@ -235,10 +235,10 @@ pub(crate) fn is_approval_timeout(because: &DecisionFactor) -> bool {
 /// judged, if anything.
 pub(crate) fn stop_decision_factor_text(
     because: &DecisionFactor,
-    held_up_by: Option<StopHoldupCause>,
+    held_up_by: Option<ChangeHoldingUpStop>,
 ) -> String {
     match because {
-        DecisionFactor::TreeMoved if held_up_by == Some(StopHoldupCause::Acts) => {
+        DecisionFactor::TreeMoved if held_up_by == Some(ChangeHoldingUpStop::Acts) => {
             "a tool call came while it was judged, so it was judged anew".to_owned()
         }
         // The verdict's cause says that the tree moved; the log says that a tool call did it.
@@ -247,7 +247,7 @@ pub(crate) fn stop_decision_factor_text(
             verdict,
             cause: Some(InconclusiveCause::TreeMoving),
             ..
-        } if held_up_by == Some(StopHoldupCause::Acts) => {
+        } if held_up_by == Some(ChangeHoldingUpStop::Acts) => {
             let verdict = self::verdict_text(*verdict);
             format!("{verifier} {verdict} (a tool call came while it was judged)")
         }
@@ -471,18 +471,18 @@ fn describe_veto_model_answer(says: ModelVetoVerdict) -> &'static str {
     }
 }
 
-fn judge_not_asked_text(calling: JudgeTrigger) -> &'static str {
+fn judge_not_asked_text(calling: JudgeTriggerOrSkipReason) -> &'static str {
     match calling {
-        JudgeTrigger::Keyword | JudgeTrigger::Always | JudgeTrigger::Heartbeat => {
-            "it was not needed"
-        }
-        JudgeTrigger::Nothing => "nothing in the answer calls for it",
-        JudgeTrigger::OtherSurface => "it does not judge this kind of conversation",
-        JudgeTrigger::CallsPending => "tool calls were pending",
-        JudgeTrigger::Delivered => "a messaging tool had delivered the answer",
-        JudgeTrigger::Streamed => "the answer had been streamed",
-        JudgeTrigger::Empty => "the answer is empty",
-        JudgeTrigger::HeartbeatOff => "it leaves heartbeats alone",
+        JudgeTriggerOrSkipReason::Keyword
+        | JudgeTriggerOrSkipReason::Always
+        | JudgeTriggerOrSkipReason::Heartbeat => "it was not needed",
+        JudgeTriggerOrSkipReason::Nothing => "nothing in the answer calls for it",
+        JudgeTriggerOrSkipReason::OtherSurface => "it does not judge this kind of conversation",
+        JudgeTriggerOrSkipReason::CallsPending => "tool calls were pending",
+        JudgeTriggerOrSkipReason::Delivered => "a messaging tool had delivered the answer",
+        JudgeTriggerOrSkipReason::Streamed => "the answer had been streamed",
+        JudgeTriggerOrSkipReason::Empty => "the answer is empty",
+        JudgeTriggerOrSkipReason::HeartbeatOff => "it leaves heartbeats alone",
     }
 }
 
@@ -533,7 +533,7 @@ pub(crate) fn no_sealable_policy_text(mistakes: &str) -> String {
 pub(crate) fn accepted_stop_notice(
     transition: &Transition,
     why: &[DecisionFactor],
-    held_up_by: Option<StopHoldupCause>,
+    held_up_by: Option<ChangeHoldingUpStop>,
     id: &str,
     verified: VerifiedNoticeMode,
 ) -> Option<String> {
@@ -594,7 +594,7 @@ fn verified_checks_line(why: &[DecisionFactor], id: &str) -> String {
 pub(crate) fn task_ending_line(
     transition: &Transition,
     why: &[DecisionFactor],
-    held_up_by: Option<StopHoldupCause>,
+    held_up_by: Option<ChangeHoldingUpStop>,
     id: &str,
 ) -> String {
     format!(

@@ -44,7 +44,7 @@ impl RunningChecksView {
         };
         Self {
             bars: live.then(|| {
-                let narrow = TerminalLeavingRoomForCtrlC(Term::stderr());
+                let narrow = TerminalWithRoomForCtrlCEcho(Term::stderr());
                 MultiProgress::with_draw_target(ProgressDrawTarget::term_like(Box::new(narrow)))
             }),
             running: Mutex::new(BTreeMap::new()),
@@ -192,7 +192,7 @@ impl Drop for CountProgressBar {
 impl CountProgressBar {
     pub(crate) fn start_labelled_spinner(what: &'static str) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
-            let narrow = ProgressDrawTarget::term_like(Box::new(TerminalLeavingRoomForCtrlC(
+            let narrow = ProgressDrawTarget::term_like(Box::new(TerminalWithRoomForCtrlCEcho(
                 Term::stderr(),
             )));
             let bar = ProgressBar::with_draw_target(None, narrow);
@@ -223,12 +223,12 @@ impl CountProgressBar {
 /// end, so anything behind them would begin a line of its own and leave the live one standing above
 /// it.
 #[derive(Debug)]
-struct TerminalLeavingRoomForCtrlC(Term);
+struct TerminalWithRoomForCtrlCEcho(Term);
 
 /// Columns of `^C`, and one so that the cursor stays on its line.
 const CTRL_C_COLUMNS: u16 = 3;
 
-impl TermLike for TerminalLeavingRoomForCtrlC {
+impl TermLike for TerminalWithRoomForCtrlCEcho {
     fn width(&self) -> u16 {
         self.0.size().1.saturating_sub(CTRL_C_COLUMNS)
     }

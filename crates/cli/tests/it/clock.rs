@@ -93,7 +93,7 @@ fn a_pass_that_a_clock_ahead_found_is_not_believed() {
     newest["run"] = id.to_hex().into();
     let put = |key: &Digest, value: &Value, standing| {
         store
-            .put_evidence(key, value.to_string().as_bytes(), standing)
+            .put_evidence_under_key(key, value.to_string().as_bytes(), standing)
             .unwrap();
     };
     put(&id, &ahead, EvidenceFinality::Final);

@@ -151,7 +151,7 @@ fn every_ending_has_its_exit_code() {
         let world = repo(true);
         let text = read(&world, "checkrein.toml");
         world.config(&format!("{text}\n{config}"));
-        let coder = ScriptedCoderServer::start_with_scripted_token_counts(move |heard| {
+        let coder = ScriptedCoderServer::start_server_with_token_counts(move |heard| {
             (
                 checkrein_scripted::coder::nth_or_last_scripted_turn(&turns, heard.turns),
                 tokens,

@@ -9,7 +9,7 @@ use crate::evidence;
 use crate::evidence::{EvidenceSummary, InconclusiveCause, Verdict, verdict_text_for_digest};
 use crate::explain::{DecisionExplanation, DecisionFactor};
 use crate::ids::{UnixMillis, VerifierName};
-use crate::input::JudgeTrigger;
+use crate::input::JudgeTriggerOrSkipReason;
 use crate::policy::{Policy, Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
 use crate::state::{PendingStop, Task, TreeRecheckState, VerifierVerdictInTask};
 
@@ -101,7 +101,7 @@ impl VerifierOutcome {
     }
 
     /// It is held up and nothing is known against the work. Costs a continuation, not an attempt.
-    pub(super) fn is_held_up_without_fault(&self) -> bool {
+    pub(super) fn refuses_stop_only_by_holdup(&self) -> bool {
         self.verifier_refuses_stop() && self.held_up.is_some()
     }
 
@@ -112,8 +112,9 @@ impl VerifierOutcome {
     }
 
     /// Its run was cut off or is held by another process. Costs a continuation, not an attempt.
-    pub(super) fn has_unfinished_check_run(&self) -> bool {
-        self.cause.is_some_and(InconclusiveCause::is_unfinished_run)
+    pub(super) fn is_cut_off_or_claimed_elsewhere(&self) -> bool {
+        self.cause
+            .is_some_and(InconclusiveCause::is_cut_off_or_claimed_elsewhere)
     }
 }
 
@@ -135,7 +136,7 @@ impl StopEvaluation {
         let held: Vec<&VerifierOutcome> = self
             .outcomes
             .iter()
-            .filter(|line| line.is_held_up_without_fault())
+            .filter(|line| line.refuses_stop_only_by_holdup())
             .collect();
         let passed = |name: &VerifierName| held.iter().any(|line| line.verifier == *name);
         let of = |name: &VerifierName| self.outcomes.iter().find(|line| line.verifier == *name);
@@ -149,7 +150,10 @@ impl StopEvaluation {
         }
         // An unfinished check is the more useful news for a person than a moving tree, so it names
         // the ending if both occur.
-        let detail = match held.iter().any(|line| line.has_unfinished_check_run()) {
+        let detail = match held
+            .iter()
+            .any(|line| line.is_cut_off_or_claimed_elsewhere())
+        {
             true => "still_running",
             false => "tree_moving",
         };
@@ -178,19 +182,19 @@ pub(super) fn evaluate_stop(
     policy: &Policy,
     task: &Task,
     pending: &PendingStop,
-    asks: VerifierKindsAtStop,
+    asks: VerifierKindsToAsk,
 ) -> StopEvaluation {
     let mut stale = Vec::new();
     let mut unasked = Vec::new();
     let mut lines = Vec::new();
     let required = |spec: &&VerifierSpec| policy.is_required_verifier(&spec.name);
     let required = policy.verifiers.iter().filter(required);
-    for spec in required.filter(|_| asks != VerifierKindsAtStop::JudgesOnly) {
+    for spec in required.filter(|_| asks != VerifierKindsToAsk::JudgesOnly) {
         match verifier_status_at_stop(spec, task, pending) {
             VerifierStatusAtStop::Settled(line) => lines.push(*line),
             // A sub-agent's stop asks no person. Without a line, the person counts as open.
             VerifierStatusAtStop::Unasked(_)
-                if spec.tier == VerifierTier::Person && asks != VerifierKindsAtStop::All => {}
+                if spec.tier == VerifierTier::Person && asks != VerifierKindsToAsk::All => {}
             VerifierStatusAtStop::Unasked(about) => unasked.push((spec.name.clone(), about)),
             VerifierStatusAtStop::Stale(about, line) => {
                 stale.push((spec.name.clone(), about));
@@ -250,8 +254,8 @@ pub(super) fn evaluate_stop(
         accept_value: match asks {
             // No required verifier is asked at such a stop, so nothing can be refused for lack of a
             // verdict.
-            VerifierKindsAtStop::JudgesOnly => TruthValue::True,
-            VerifierKindsAtStop::All | VerifierKindsAtStop::NoPersons => value,
+            VerifierKindsToAsk::JudgesOnly => TruthValue::True,
+            VerifierKindsToAsk::All | VerifierKindsToAsk::NoPersons => value,
         },
         value_without_stances: unaided,
         value_if_hard_failed: had_hard_failed,
@@ -265,7 +269,7 @@ pub(super) fn evaluate_stop(
 
 /// Who is asked at a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum VerifierKindsAtStop {
+pub(super) enum VerifierKindsToAsk {
     /// All that are required, and judges that are called.
     All,
     /// The same without persons: a sub-agent's stop.
@@ -296,9 +300,9 @@ fn verifier_status_at_stop(
     let soft = spec.tier != VerifierTier::Hard;
     let calling = match spec.tier {
         VerifierTier::Judge => pending.judge_trigger(&spec.name),
-        VerifierTier::Hard | VerifierTier::Person => JudgeTrigger::Nothing,
+        VerifierTier::Hard | VerifierTier::Person => JudgeTriggerOrSkipReason::Nothing,
     };
-    if calling == JudgeTrigger::OtherSurface {
+    if calling == JudgeTriggerOrSkipReason::OtherSurface {
         return VerifierStatusAtStop::NotApplicable;
     }
     let settled = about
@@ -307,7 +311,7 @@ fn verifier_status_at_stop(
         // neither too old nor superseded by a newer run.
         .filter(|held| !person || held.stop == pending.stop)
         .filter(|held| !is_verdict_too_old(spec, held, pending))
-        .filter(|held| !has_newer_run(spec, held, pending));
+        .filter(|held| !has_newer_check_run(spec, held, pending));
     let is_cut = pending.tree.as_ref().is_err_and(|unknown| unknown.cut);
     let unsteady = pending.recheck == TreeRecheckState::MovedAgain
         && spec.subject != VerdictSubjectKind::Message;
@@ -414,7 +418,11 @@ fn is_verdict_too_old(
 
 /// Returns whether a newer run of the check is known than the one that produced this verdict. Its
 /// result then supersedes the verdict.
-fn has_newer_run(spec: &VerifierSpec, held: &VerifierVerdictInTask, pending: &PendingStop) -> bool {
+fn has_newer_check_run(
+    spec: &VerifierSpec,
+    held: &VerifierVerdictInTask,
+    pending: &PendingStop,
+) -> bool {
     // Only a finding can be superseded. An inconclusive verdict found nothing.
     let is_found = held.fact.verdict != Verdict::Inconclusive;
     let runs = pending.newest_runs.iter().flatten();
@@ -480,7 +488,7 @@ pub(super) fn failure_set_digest<'a>(
     let mut members: Vec<Digest> = Vec::new();
     let failures = lines.filter(|line| {
         line.verifier_refuses_stop()
-            && (line.has_unfinished_check_run() || !line.is_held_up_without_fault())
+            && (line.is_cut_off_or_claimed_elsewhere() || !line.refuses_stop_only_by_holdup())
     });
     for line in failures {
         let name = line.verifier.as_str().as_bytes();

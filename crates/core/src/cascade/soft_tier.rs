@@ -104,15 +104,15 @@ pub(super) fn task_transition_if_giving_up(
         why.push(DecisionFactor::Continues { given, limit });
         return Some(ended());
     }
-    if let Some(spent) = reached_continuation_limit(draft, scope, pending) {
+    if let Some(spent) = continuation_limit_factor(draft, scope, pending) {
         why.push(spent);
         return Some(ended());
     }
-    token_budget_transition(policy, task, pending, why)
+    task_end_by_token_budget(policy, task, pending, why)
 }
 
 /// Returns the continuation limit that is reached, of the task or of the session.
-pub(super) fn reached_continuation_limit(
+pub(super) fn continuation_limit_factor(
     draft: &StepBuilder<'_>,
     scope: &ScopeId,
     pending: &PendingStop,
@@ -214,7 +214,7 @@ fn first_verifier_blocking_accept<'a>(
 /// Ends the task at budget x threshold, or at diminishing returns. Unknown token use never ends it.
 /// The numbers (0.9 / 500 / 3) are those of Claude Code's `checkTokenBudget`, which are applied at
 /// stops only.
-fn token_budget_transition(
+fn task_end_by_token_budget(
     policy: &Policy,
     task: &Task,
     pending: &PendingStop,

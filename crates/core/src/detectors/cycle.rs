@@ -36,7 +36,7 @@ impl LoopDetector for CycleDetector {
         let (laps, lap) = PERIODS
             .filter_map(|period| {
                 let lap = calls.get(..period)?;
-                Some((complete_laps(&calls, lap, call)?, lap))
+                Some((complete_lap_count(&calls, lap, call)?, lap))
             })
             .rev()
             .max_by_key(|(laps, _)| *laps)?;
@@ -66,7 +66,11 @@ impl LoopDetector for CycleDetector {
 
 /// Returns how many laps equal to `lap`, newest first, lie behind the call that would go on with
 /// them. `None` if it would not, or if the lap is no cycle.
-fn complete_laps(calls: &[&RecentCall], lap: &[&RecentCall], call: &RecentCall) -> Option<u32> {
+fn complete_lap_count(
+    calls: &[&RecentCall],
+    lap: &[&RecentCall],
+    call: &RecentCall,
+) -> Option<u32> {
     // The oldest call of a lap is the one that begins it.
     let first = lap.last()?;
     let is_settled =

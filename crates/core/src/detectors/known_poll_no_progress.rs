@@ -10,7 +10,7 @@
 
 use super::{
     CallWindow, DetectorContext, LoopDetector, LoopPatternMatch, LoopThresholds,
-    same_kind_of_answer_count, unchanged_outcome_count,
+    unchanged_except_times_count, unchanged_outcome_count,
 };
 use crate::event::LoopSeverity;
 use crate::state::RecentCall;
@@ -39,7 +39,7 @@ impl LoopDetector for KnownPollNoProgressDetector {
         // Other calls in between do not reset the count: an agent may well do something else while
         // it waits.
         let count = match balanced {
-            true => same_kind_of_answer_count(call, before),
+            true => unchanged_except_times_count(call, before),
             false => unchanged_outcome_count(call, before),
         };
         let newest = before

@@ -18,7 +18,7 @@ mod recorded_advice;
 mod same_failure;
 mod unknown_tool;
 
-pub(crate) use self::recorded_advice::recorded_loop_advice;
+pub(crate) use self::recorded_advice::loop_advice_under_old_policy;
 
 use crate::digest::EightByteDigest;
 use crate::event::LoopSeverity;
@@ -176,7 +176,7 @@ pub trait LoopDetector: Sync {
     fn default_thresholds(&self) -> LoopThresholds;
     /// Returns whether a finding of it may end the task, by the ladder of `balanced`. A detector
     /// that may not end it denies one call for each key, until there is news.
-    fn may_end_task(&self) -> bool {
+    fn can_finding_end_task(&self) -> bool {
         true
     }
     /// Judges a call by the calls before it.
@@ -194,17 +194,17 @@ pub trait LoopDetector: Sync {
 /// Returns how often, newest first, the same call came back with one and the same outcome. Other
 /// calls in between are skipped. A call without an outcome proves nothing.
 fn unchanged_outcome_count(call: &RecentCall, before: CallWindow<'_>) -> u32 {
-    repeats_with_same(call, before, |earlier| earlier.outcome)
+    repeat_count_with_same_outcome(call, before, |earlier| earlier.outcome)
 }
 
 /// As [`unchanged_outcome_count`], where times, durations and process ids do not count as changes.
-fn same_kind_of_answer_count(call: &RecentCall, before: CallWindow<'_>) -> u32 {
-    repeats_with_same(call, before, |earlier| {
+fn unchanged_except_times_count(call: &RecentCall, before: CallWindow<'_>) -> u32 {
+    repeat_count_with_same_outcome(call, before, |earlier| {
         earlier.outcome.map(|_| earlier.answer_kind)
     })
 }
 
-fn repeats_with_same(
+fn repeat_count_with_same_outcome(
     call: &RecentCall,
     before: CallWindow<'_>,
     outcome_of: impl Fn(&RecentCall) -> Option<u32>,

@@ -23,7 +23,7 @@ impl LoopDetector for NoProgressToolDetector {
         }
     }
 
-    fn may_end_task(&self) -> bool {
+    fn can_finding_end_task(&self) -> bool {
         false
     }
 

@@ -6,7 +6,10 @@ use super::LoopPatternMatch;
 use crate::event::LoopSeverity;
 
 /// Returns the words of a finding under such a policy; `None` for detectors that it cannot have.
-pub(crate) fn recorded_loop_advice(detector: &str, found: LoopPatternMatch) -> Option<String> {
+pub(crate) fn loop_advice_under_old_policy(
+    detector: &str,
+    found: LoopPatternMatch,
+) -> Option<String> {
     let count = found.count;
     let is_warning = found.level == LoopSeverity::Warning;
     let advice = match (detector, is_warning) {

@@ -23,7 +23,7 @@ impl LoopDetector for SameFailureDetector {
         LoopThresholds::new(4, 6)
     }
 
-    fn may_end_task(&self) -> bool {
+    fn can_finding_end_task(&self) -> bool {
         false
     }
 

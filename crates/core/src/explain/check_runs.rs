@@ -7,7 +7,7 @@ use crate::decision::{Decision, ToolDecision};
 use crate::digest::{Digest, EightByteDigest};
 use crate::effect::Effect;
 use crate::event::{DecisionOnInput, Event};
-use crate::evidence::{EvidenceProducer, InconclusiveCause, MAX_RUN_AGE_MS, Verdict};
+use crate::evidence::{GateOrManualOrigin, InconclusiveCause, MAX_RUN_AGE_MS, Verdict};
 use crate::explain::DecisionFactor;
 use crate::ids::{EventSeq, ScopeId, TaskId, UnixMillis, VerifierName};
 use crate::input::{ActReach, EvidenceArrived, Input, NewestCheckRun, StopRequested, TreeDigests};
@@ -36,12 +36,12 @@ pub struct CheckOutcomeAtStop {
     /// The evidence that came back for this stop.
     pub evidence: Option<Digest>,
     /// Whether it was run.
-    pub outcome: CheckRunExplanation,
+    pub outcome: CheckRunOrSkipReason,
 }
 
 /// Whether a check was run, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CheckRunExplanation {
+pub enum CheckRunOrSkipReason {
     /// It was run, for all of these reasons.
     Ran(Vec<CheckRunReason>),
     /// Its result from this stop still holds.
@@ -104,7 +104,7 @@ pub enum CheckRunReason {
 
 /// Why a stop could not be judged on an unchanging tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StopHoldupCause {
+pub enum ChangeHoldingUpStop {
     /// Files changed meanwhile.
     Files,
     /// No file did, but tool calls came that may have changed what checks find.
@@ -116,7 +116,7 @@ pub enum StopHoldupCause {
 pub fn newest_stop_held_up_cause<'e>(
     events: impl IntoIterator<Item = &'e Event>,
     scope: &ScopeId,
-) -> Option<StopHoldupCause> {
+) -> Option<ChangeHoldingUpStop> {
     let mut moves = TreeChangesDuringStop::default();
     for event in events {
         let Event::Input(stamped) = event else {
@@ -134,7 +134,7 @@ pub fn newest_stop_held_up_cause<'e>(
                 let cut = arrived
                     .evidence
                     .cause
-                    .is_some_and(InconclusiveCause::is_unfinished_run);
+                    .is_some_and(InconclusiveCause::is_cut_off_or_claimed_elsewhere);
                 // A run that was cut off is held up as well, but not by files.
                 moves.files |= arrived.held_up.is_some() && !cut;
             }
@@ -143,8 +143,8 @@ pub fn newest_stop_held_up_cause<'e>(
     }
     match moves {
         // Files outweigh acts: they are what a person can see and mend.
-        TreeChangesDuringStop { files: true, .. } => Some(StopHoldupCause::Files),
-        TreeChangesDuringStop { acts: true, .. } => Some(StopHoldupCause::Acts),
+        TreeChangesDuringStop { files: true, .. } => Some(ChangeHoldingUpStop::Files),
+        TreeChangesDuringStop { acts: true, .. } => Some(ChangeHoldingUpStop::Acts),
         TreeChangesDuringStop { .. } => None,
     }
 }
@@ -183,7 +183,7 @@ pub fn list_check_runs_of_each_stop<'e>(
     events: impl IntoIterator<Item = (EventSeq, &'e Event)>,
     policy: &dyn Fn(&Digest) -> Option<Policy>,
 ) -> Vec<StopCheckRuns> {
-    let mut reader = CheckRunLogReader::default();
+    let mut reader = CheckRunEventReader::default();
     for (seq, event) in events {
         reader.apply_event_to_check_runs(seq, event, policy);
     }
@@ -239,7 +239,7 @@ struct UnansweredStop {
 }
 
 #[derive(Default)]
-struct CheckRunLogReader {
+struct CheckRunEventReader {
     now: UnixMillis,
     task: TaskId,
     policy: Option<Policy>,
@@ -255,7 +255,7 @@ struct CheckRunLogReader {
     done: Vec<StopCheckRuns>,
 }
 
-impl CheckRunLogReader {
+impl CheckRunEventReader {
     fn apply_event_to_check_runs(
         &mut self,
         seq: EventSeq,
@@ -412,7 +412,9 @@ impl CheckRunLogReader {
             .as_ref()
             .and_then(|policy| policy.verifier_spec(name))
             // Judges and persons are not run, and manual evidence answers no stop.
-            .filter(|spec| spec.tier == VerifierTier::Hard && fact.origin == EvidenceProducer::Gate)
+            .filter(|spec| {
+                spec.tier == VerifierTier::Hard && fact.origin == GateOrManualOrigin::Gate
+            })
             .cloned()
         else {
             return;
@@ -438,14 +440,16 @@ impl CheckRunLogReader {
         // The causes come first: evidence of a run elsewhere or of an unreadable tree is no run of
         // the check.
         let outcome = match (fact.cause, same_run) {
-            (Some(InconclusiveCause::ClaimedElsewhere), _) => CheckRunExplanation::RunningElsewhere,
-            (Some(InconclusiveCause::TreeUnreadable), _) => CheckRunExplanation::TreeUnreadable,
-            (_, Some(newest)) => CheckRunExplanation::StillValid {
+            (Some(InconclusiveCause::ClaimedElsewhere), _) => {
+                CheckRunOrSkipReason::RunningElsewhere
+            }
+            (Some(InconclusiveCause::TreeUnreadable), _) => CheckRunOrSkipReason::TreeUnreadable,
+            (_, Some(newest)) => CheckRunOrSkipReason::StillValid {
                 task: newest.task,
                 number: newest.number,
             },
-            _ if fact.cached => CheckRunExplanation::FoundElsewhere,
-            _ => CheckRunExplanation::Ran(self.check_run_reasons(
+            _ if fact.cached => CheckRunOrSkipReason::FoundElsewhere,
+            _ => CheckRunOrSkipReason::Ran(self.reasons_check_was_run(
                 &spec,
                 asked,
                 newest.as_ref(),
@@ -475,7 +479,7 @@ impl CheckRunLogReader {
     }
 
     /// Returns why the check was run about `asked`, given its newest earlier run.
-    fn check_run_reasons(
+    fn reasons_check_was_run(
         &self,
         spec: &VerifierSpec,
         asked: EightByteDigest,
@@ -614,7 +618,7 @@ impl CheckRunLogReader {
                 runs.checks.push(CheckOutcomeAtStop {
                     verifier: verifier.clone(),
                     evidence: None,
-                    outcome: CheckRunExplanation::StillValid {
+                    outcome: CheckRunOrSkipReason::StillValid {
                         task: newest.task,
                         number: newest.number,
                     },

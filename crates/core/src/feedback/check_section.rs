@@ -26,7 +26,7 @@ pub(super) struct CheckFeedbackSection<'a> {
 
 impl CheckFeedbackSection<'_> {
     /// Returns the bytes that are written whatever space is left.
-    pub(super) fn section_fixed_byte_count(&self) -> usize {
+    pub(super) fn fixed_feedback_byte_count(&self) -> usize {
         self.head.len() + self.notes.len() + self.foot.len()
     }
 
@@ -37,7 +37,7 @@ impl CheckFeedbackSection<'_> {
             .iter()
             .map(|line| line.len() + OUTPUT_LINE_OVERHEAD)
             .sum();
-        self.section_fixed_byte_count()
+        self.fixed_feedback_byte_count()
             + self.format_new_findings(self.new.len(), usize::MAX).len()
             + output
     }
@@ -49,7 +49,7 @@ impl CheckFeedbackSection<'_> {
     /// Appends what fits into `room`. Ids are written even if they do not fit: a finding that was
     /// not named would count as told.
     pub(super) fn write_feedback_section_within(&self, text: &mut String, room: usize) {
-        let room = room.saturating_sub(self.section_fixed_byte_count());
+        let room = room.saturating_sub(self.fixed_feedback_byte_count());
         text.push_str(&self.head);
         let named = self.findings_text_within_bytes(room);
         text.push_str(&named);

@@ -27,7 +27,7 @@ impl SessionState {
     }
 
     /// Returns whether the session was idle for so long until `until` that its task is over.
-    pub fn is_idle_too_long(&self, until: UnixMillis) -> bool {
+    pub fn is_session_idle_too_long(&self, until: UnixMillis) -> bool {
         self.session_idle_ms(until) > idle_task_limit_ms(self.has_open_tool_call())
     }
 

@@ -14,7 +14,7 @@ use crate::event::{
     CapKind, DecisionOnInput, DetectorOrCapResponse, Event, LadderRung, LoopPatternDetected,
     LoopSeverity, TaskOrigin,
 };
-use crate::evidence::{EvidenceProducer, InconclusiveCause, Verdict};
+use crate::evidence::{GateOrManualOrigin, InconclusiveCause, Verdict};
 use crate::explain::DecisionFactor;
 use crate::ids::{EventSeq, ScopeId, TaskId, UnixMillis};
 use crate::input::{
@@ -79,7 +79,7 @@ impl SessionState {
                 }
             }
             Event::Detected(detected) => self.fold_loop_detection(detected),
-            Event::CapReached { cap, scope } => self.fold_reached_cap(*cap, scope),
+            Event::CapReached { cap, scope } => self.apply_reached_cap(*cap, scope),
             Event::Requested {
                 stop,
                 scope,
@@ -223,7 +223,7 @@ impl SessionState {
         match &stamped.input {
             Input::ToolRequested(request) => self.record_tool_call_start(seq, request),
             Input::StopRequested(stop) => {
-                self.start_pending_stop(seq, stop);
+                self.record_stop_as_pending(seq, stop);
                 self.record_newest_check_runs(&stop.scope, stamped);
             }
             _ => {}
@@ -284,7 +284,7 @@ impl SessionState {
             task.acts_at_start = None;
         }
         task.working_since.get_or_insert(now);
-        task.forget_idle_subagent_calls(&request.scope);
+        task.evict_least_recent_subagent_calls(&request.scope);
         let scope = task.get_or_insert_scope(&request.scope);
         scope.newest_denied_by_detector = false;
         let window = &mut scope.window;
@@ -339,7 +339,7 @@ impl SessionState {
         }
     }
 
-    fn start_pending_stop(&mut self, seq: EventSeq, stop: &StopRequested) {
+    fn record_stop_as_pending(&mut self, seq: EventSeq, stop: &StopRequested) {
         // A stop counts as a round, because agents that do not show where rounds end have only
         // their stops.
         self.count_model_round(&stop.scope);
@@ -424,7 +424,7 @@ impl SessionState {
             task.totals.add_judge_usage(arrived);
         }
         // Evidence from a manual run only informs and never settles a stop (law 1).
-        if fact.origin != EvidenceProducer::Gate {
+        if fact.origin != GateOrManualOrigin::Gate {
             return;
         }
         let (now, task) = (self.now, self.task.as_mut());
@@ -606,7 +606,7 @@ impl SessionState {
         }
     }
 
-    fn fold_reached_cap(&mut self, cap: CapKind, scope: &ScopeId) {
+    fn apply_reached_cap(&mut self, cap: CapKind, scope: &ScopeId) {
         let Some(task) = &mut self.task else { return };
         if scope.is_main_scope() {
             task.grace.get_or_insert(cap);

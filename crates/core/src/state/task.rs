@@ -84,7 +84,7 @@ impl Task {
     }
 
     /// Forgets the calls of the least recently used sub-agent if another one begins to call.
-    pub(super) fn forget_idle_subagent_calls(&mut self, id: &ScopeId) {
+    pub(super) fn evict_least_recent_subagent_calls(&mut self, id: &ScopeId) {
         let others = |scope: &&mut ScopeState| scope.id != *id && !scope.window.is_empty();
         if self.scopes.iter_mut().filter(others).count() < MAX_WINDOWS {
             return;

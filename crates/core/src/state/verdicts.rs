@@ -34,7 +34,7 @@ impl Task {
 
     /// Keeps the newest verdict per verifier of a main stop that is no longer judged.
     pub(super) fn keep_newest_verdicts(&mut self, mut verdicts: Vec<VerifierVerdictInTask>) {
-        verdicts.retain(|held| !held.is_transient_verdict());
+        verdicts.retain(|held| !held.is_verdict_for_one_stop_only());
         // Verdicts are sorted by verifier and then by stop. Reversed, the newest of each verifier
         // comes first and survives the deduplication.
         verdicts.reverse();
@@ -108,7 +108,8 @@ impl Task {
             pending
                 .newest_verdict_of_verifier(&more.verifier)
                 .is_some_and(|held| {
-                    !held.is_transient_verdict() && held.began.is_some_and(|at| at >= more.at)
+                    !held.is_verdict_for_one_stop_only()
+                        && held.began.is_some_and(|at| at >= more.at)
                 })
         };
         let left = self.final_reruns.iter().filter(|more| !is_counted(more));

@@ -28,7 +28,7 @@ const CHANGE_ARGUMENTS: &[&str] = &[
 
 /// What was found in the arguments of one call.
 #[derive(Debug, Default)]
-pub(super) struct ArgumentPathScan {
+pub(super) struct ToolArgumentPathScan {
     /// Paths, by the names of their arguments.
     pub(super) named: Vec<String>,
     /// Those paths from which something is copied or moved.
@@ -95,7 +95,7 @@ enum StartFolderCertainty {
     Sure,
 }
 
-impl ArgumentPathScan {
+impl ToolArgumentPathScan {
     pub(super) fn paths_named_in_tool_arguments(args: &Value) -> Self {
         Self::scan_tool_arguments_for_paths(args, false)
     }
@@ -142,13 +142,13 @@ impl ArgumentPathScan {
                     let like_a_path = name.contains(['/', '.']);
                     if role.is_path && (like_a_path || !inner.is_path && !inner.is_content) {
                         // Paths as keys, with the text as value: `{"files": {"a.rs": "text"}}`.
-                        self.scan_argument_for_paths(name, role, depth);
+                        self.scan_tool_argument_for_paths(name, role, depth);
                         inner = ToolArgumentRole {
                             is_content: true,
                             ..ToolArgumentRole::default()
                         };
                     } else if like_a_path {
-                        self.scan_argument_for_paths(name, ToolArgumentRole::default(), depth);
+                        self.scan_tool_argument_for_paths(name, ToolArgumentRole::default(), depth);
                     }
                     // A nested value keeps the role of the outer name: `{"cwd": {"uri": "a"}}`.
                     if inner.start == StartFolderCertainty::No {
@@ -160,12 +160,12 @@ impl ArgumentPathScan {
             Value::Array(list) => list
                 .iter()
                 .for_each(|value| self.scan_argument_value_for_paths(value, role, depth)),
-            Value::String(text) => self.scan_argument_for_paths(text, role, depth),
+            Value::String(text) => self.scan_tool_argument_for_paths(text, role, depth),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 
-    fn scan_argument_for_paths(&mut self, text: &str, role: ToolArgumentRole, depth: usize) {
+    fn scan_tool_argument_for_paths(&mut self, text: &str, role: ToolArgumentRole, depth: usize) {
         self.texts += 1;
         if self.texts > MAX_TEXTS {
             self.is_cut = true;
@@ -201,8 +201,8 @@ impl ArgumentPathScan {
         if role.is_path && text.trim().contains('\n') {
             let lines = text.lines().take(MAX_JOINED);
             for text in std::iter::once(text).chain(lines) {
-                for path in address::possible_paths_of_text(text) {
-                    self.add_argument_path(path, role);
+                for path in address::paths_text_may_mean(text) {
+                    self.add_tool_argument_path(path, role);
                 }
             }
             return;
@@ -210,12 +210,12 @@ impl ArgumentPathScan {
         if text.trim().contains('\n') {
             return;
         }
-        for path in address::possible_paths_of_text(text.trim()) {
-            self.add_argument_path(path, role);
+        for path in address::paths_text_may_mean(text.trim()) {
+            self.add_tool_argument_path(path, role);
         }
     }
 
-    fn add_argument_path(&mut self, path: String, role: ToolArgumentRole) {
+    fn add_tool_argument_path(&mut self, path: String, role: ToolArgumentRole) {
         if role.is_output {
             push_unique(&mut self.outputs, &path);
         }
@@ -293,9 +293,7 @@ impl ArgumentPathScan {
     }
 
     fn note_call_start_folder(&mut self, text: &str, start: StartFolderCertainty) {
-        let path = address::possible_paths_of_text(text.trim())
-            .into_iter()
-            .next();
+        let path = address::paths_text_may_mean(text.trim()).into_iter().next();
         // A shell may expand such a folder, so where it lies is known only at run time.
         let known = path.filter(|path| !path.contains(['$', '`']));
         let folder = match (start, known) {
@@ -314,7 +312,7 @@ impl ArgumentPathScan {
 
     /// Returns the paths to which a reading tool writes its result. The second of two compared
     /// things is not one, nor is a log that is being read.
-    pub(super) fn result_paths_of_reading_tool_call(
+    pub(super) fn output_paths_of_reading_tool(
         &self,
         compares: bool,
         reads_logs: bool,

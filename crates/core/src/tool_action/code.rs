@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::ScriptOrArgvOfToolCall;
-use super::command::{first_named_argument, shell_join, tool_argument_values_by_name};
+use super::command::{first_named_argument, shell_join, values_of_argument_named};
 use super::tool_names::{ToolNameWithoutServer, split_tool_name_into_words};
 
 /// Names of arguments that hold code, in a tool that runs some, without case and `_`.
@@ -55,7 +55,7 @@ impl CodeInterpreter {
         })
     }
 
-    fn commands_to_run_code(self, code: &str) -> Vec<Vec<String>> {
+    fn interpreter_argvs_with_code(self, code: &str) -> Vec<Vec<String>> {
         let command = |words: [&str; 2], code: String| {
             let words = words.map(str::to_owned);
             words.into_iter().chain([code]).collect()
@@ -102,10 +102,10 @@ impl ToolCallCodeReader {
         let reader = self.with_language_from_arguments(map);
         let sure = CODES
             .iter()
-            .flat_map(|name| tool_argument_values_by_name(map, name));
+            .flat_map(|name| values_of_argument_named(map, name));
         let possible = POSSIBLE_CODES
             .iter()
-            .flat_map(|name| tool_argument_values_by_name(map, name));
+            .flat_map(|name| values_of_argument_named(map, name));
         let mut commands: Vec<Vec<String>> = sure
             .filter_map(string_or_joined_lines)
             // A field called `code` of another tool may hold a coupon or a country, so it must at
@@ -121,7 +121,7 @@ impl ToolCallCodeReader {
     }
 
     /// Code that is typed at a tool, where it is given no other.
-    pub(super) fn commands_for_code_typed_into_tool(self, args: &Value) -> Vec<Vec<String>> {
+    pub(super) fn commands_running_typed_code(self, args: &Value) -> Vec<Vec<String>> {
         let Some(map) = args.as_object() else {
             return Vec::new();
         };
@@ -174,16 +174,16 @@ impl ToolCallCodeReader {
     /// Python and as JavaScript, unless it calls nothing.
     fn interpreter_commands_for_code(self, code: &str) -> Vec<Vec<String>> {
         match self.language {
-            Some(known) => known.commands_to_run_code(code),
+            Some(known) => known.interpreter_argvs_with_code(code),
             // The language is unknown, so the code is judged in both. A danger in either counts.
             None if has_function_call(code) => [PYTHON, NODE]
                 .iter()
-                .flat_map(|known| known.commands_to_run_code(code))
+                .flat_map(|known| known.interpreter_argvs_with_code(code))
                 .collect(),
             None if split_cell_shell_from_python(code).0.is_some() => {
-                PYTHON.commands_to_run_code(code)
+                PYTHON.interpreter_argvs_with_code(code)
             }
-            None => CodeInterpreter::Shell.commands_to_run_code(code),
+            None => CodeInterpreter::Shell.interpreter_argvs_with_code(code),
         }
     }
 }
@@ -273,7 +273,7 @@ pub(super) fn code_argument_texts(args: &Value) -> Vec<String> {
     let names = [CODES, POSSIBLE_CODES, TYPED_CODES].concat();
     let values = names
         .iter()
-        .flat_map(|name| tool_argument_values_by_name(map, name));
+        .flat_map(|name| values_of_argument_named(map, name));
     values.filter_map(string_or_joined_lines).collect()
 }
 

@@ -84,7 +84,7 @@ pub(super) fn command_in_tool_arguments(
     };
     found.scan_value_for_commands(args, MAX_DEPTH);
     match (found.lines.len(), found.argv) {
-        (0, _) => code::merge_commands_into_one(code?.commands_for_code_typed_into_tool(args)),
+        (0, _) => code::merge_commands_into_one(code?.commands_running_typed_code(args)),
         (1, Some(argv)) => Some(ScriptOrArgvOfToolCall::Argv(argv)),
         // Several commands are judged together, as lines of one script.
         _ => Some(ScriptOrArgvOfToolCall::Script(found.lines.join("\n"))),
@@ -188,7 +188,7 @@ impl CommandsInArguments {
     fn scan_commands_in_arguments(&mut self, map: &Map<String, Value>) {
         let (mut lines, mut argv) = (Vec::new(), None);
         for name in COMMANDS {
-            for value in tool_argument_values_by_name(map, name) {
+            for value in values_of_argument_named(map, name) {
                 match value {
                     Value::String(script) => {
                         let code = self
@@ -221,12 +221,12 @@ impl CommandsInArguments {
         }
         let more = ARGUMENTS
             .iter()
-            .flat_map(|name| tool_argument_values_by_name(map, name))
+            .flat_map(|name| values_of_argument_named(map, name))
             .next();
         if lines.is_empty() {
             let mut programs = PROGRAMS
                 .iter()
-                .flat_map(|name| tool_argument_values_by_name(map, name));
+                .flat_map(|name| values_of_argument_named(map, name));
             match programs.find_map(Value::as_str) {
                 Some(program) if more.is_some() => {
                     let words = vec![program.to_owned()];
@@ -235,8 +235,7 @@ impl CommandsInArguments {
                 }
                 // `argv` alone holds the whole command, with the program first.
                 _ => {
-                    let words =
-                        tool_argument_values_by_name(map, "argv").find_map(parse_string_array);
+                    let words = values_of_argument_named(map, "argv").find_map(parse_string_array);
                     if let Some(words) = words.filter(|words| !words.is_empty()) {
                         self.lines.push(shell_join(&words));
                         self.argv = Some(words);
@@ -274,7 +273,7 @@ impl CommandsInArguments {
     }
 }
 
-pub(super) fn tool_argument_values_by_name<'v>(
+pub(super) fn values_of_argument_named<'v>(
     map: &'v Map<String, Value>,
     name: &str,
 ) -> impl Iterator<Item = &'v Value> {

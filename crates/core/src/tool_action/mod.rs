@@ -16,7 +16,7 @@ mod waiting;
 use serde_json::Value;
 
 use crate::input::ToolKind;
-use arguments::ArgumentPathScan;
+use arguments::ToolArgumentPathScan;
 use code::ToolCallCodeReader;
 use tool_names::{KnownToolKind, ToolNameWithoutServer};
 use verbs::ToolNameMeaning;
@@ -164,13 +164,13 @@ pub fn classify_call(tool: &str, args: &Value) -> ToolAction {
 fn classify_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
     match tool_names::known_tool_kind(name, args) {
         Some(KnownToolKind::Shell) => {
-            classify_shell_tool(name, command::shell_tool_command(name, args), args)
+            shell_tool_action(name, command::shell_tool_command(name, args), args)
         }
         Some(KnownToolKind::Poll) => classify_polling_tool(name, args),
         Some(KnownToolKind::Write) => classify_writing_tool(name, args),
         // A known name is no proof: the arguments may still ask for a write.
         Some(KnownToolKind::ReadsOnly) => {
-            let found = ArgumentPathScan::paths_named_in_tool_arguments(args);
+            let found = ToolArgumentPathScan::paths_named_in_tool_arguments(args);
             match tool_writes_despite_name(name, &found) {
                 true => classify_possibly_writing_tool(name, args),
                 false => ToolAction {
@@ -188,8 +188,8 @@ fn classify_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
         // A command in the arguments decides before the words of the name. `list_files` with a
         // `command` runs it.
         None => match find_command_in_tool_call(name, args) {
-            Some(command) => classify_shell_tool(name, Some(command), args),
-            None if name.may_write_stdin() => classify_terminal_input_tool(name, args),
+            Some(command) => shell_tool_action(name, Some(command), args),
+            None if name.tool_may_type_into_process() => classify_terminal_input_tool(name, args),
             None => classify_unknown_tool(name, args),
         },
     }
@@ -207,13 +207,13 @@ fn find_command_in_tool_call(
 }
 
 /// Classifies a tool that runs a command. It may write whatever else its arguments name.
-fn classify_shell_tool(
+fn shell_tool_action(
     name: &ToolNameWithoutServer<'_>,
     command: Option<ScriptOrArgvOfToolCall>,
     args: &Value,
 ) -> ToolAction {
-    let found = ArgumentPathScan::scan_tool_args_beside_command(args);
-    let mut may_write = found.result_paths_of_reading_tool_call(false, false);
+    let found = ToolArgumentPathScan::scan_tool_args_beside_command(args);
+    let mut may_write = found.output_paths_of_reading_tool(false, false);
     // `{"command": "create", "path": "a"}` is a call of an editor, not of a shell.
     if command.as_ref().is_none_or(is_single_mutating_word) {
         let possible = found
@@ -285,7 +285,7 @@ fn classify_terminal_input_tool(name: &ToolNameWithoutServer<'_>, args: &Value) 
 
 /// Classifies a tool that is not in the table, by the words of its name.
 fn classify_unknown_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
-    let found = ArgumentPathScan::paths_named_in_tool_arguments(args);
+    let found = ToolArgumentPathScan::paths_named_in_tool_arguments(args);
     match name.tool_name_meaning() {
         ToolNameMeaning::ChangesFiles => classify_writing_tool(name, args),
         ToolNameMeaning::OnlyReads if !tool_writes_despite_name(name, &found) => {
@@ -314,16 +314,22 @@ fn classify_unknown_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> Tool
 
 /// Returns whether its arguments do not fit a reading tool: text for a file, a file opened for
 /// writing, a place for something fetched.
-fn tool_writes_despite_name(name: &ToolNameWithoutServer<'_>, found: &ArgumentPathScan) -> bool {
+fn tool_writes_despite_name(
+    name: &ToolNameWithoutServer<'_>,
+    found: &ToolArgumentPathScan,
+) -> bool {
     let puts = found.has_content || found.is_fetched && !found.named.is_empty();
     found.opens_to_write || puts && name.is_text_reading_tool()
 }
 
 /// Classifies a tool that reads what it names and may write its result somewhere.
-fn classify_reading_tool(name: &ToolNameWithoutServer<'_>, found: ArgumentPathScan) -> ToolAction {
+fn classify_reading_tool(
+    name: &ToolNameWithoutServer<'_>,
+    found: ToolArgumentPathScan,
+) -> ToolAction {
     ToolAction {
         may_write: found
-            .result_paths_of_reading_tool_call(name.is_comparison_tool(), name.tool_reads_logs()),
+            .output_paths_of_reading_tool(name.is_comparison_tool_name(), name.tool_reads_logs()),
         reads: found.named,
         is_cut: found.is_cut,
         ..ToolAction::default()
@@ -332,9 +338,9 @@ fn classify_reading_tool(name: &ToolNameWithoutServer<'_>, found: ArgumentPathSc
 
 /// Classifies a tool that is not known to read only. It may write any path that it names.
 fn classify_possibly_writing_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
-    let found = ArgumentPathScan::paths_named_in_tool_arguments(args);
+    let found = ToolArgumentPathScan::paths_named_in_tool_arguments(args);
     let names_no_file = found.named.is_empty();
-    let results = found.result_paths_of_reading_tool_call(false, false);
+    let results = found.output_paths_of_reading_tool(false, false);
     let mut may_write = [found.named, found.others, results, found.patched].concat();
     if names_no_file {
         may_write.extend(found.labels);
@@ -359,7 +365,7 @@ fn classify_possibly_writing_tool(name: &ToolNameWithoutServer<'_>, args: &Value
 }
 
 fn classify_writing_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
-    let ArgumentPathScan {
+    let ToolArgumentPathScan {
         named,
         sources,
         patched,
@@ -370,7 +376,7 @@ fn classify_writing_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> Tool
         folders,
         starts,
         ..
-    } = ArgumentPathScan::paths_named_in_tool_arguments(args);
+    } = ToolArgumentPathScan::paths_named_in_tool_arguments(args);
     let names_no_file = named.is_empty();
     let mut writes = named;
     // A tool that removes a folder names nothing else, so the folder itself is what it writes.
@@ -382,7 +388,7 @@ fn classify_writing_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> Tool
         writes.retain(|path| !sources.contains(path));
         reads.clone_from(&sources);
     }
-    if name.is_file_moving_tool() {
+    if name.copies_or_moves_files() {
         // A file that is moved into a folder keeps its own name there.
         let folders: Vec<String> = writes
             .iter()

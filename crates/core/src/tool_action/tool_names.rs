@@ -55,7 +55,7 @@ impl<'a> ToolNameWithoutServer<'a> {
     }
 
     /// Returns whether it may type into a running process.
-    pub(super) fn may_write_stdin(&self) -> bool {
+    pub(super) fn tool_may_type_into_process(&self) -> bool {
         self.tool_name_has_word(&[
             "console", "keys", "process", "pty", "repl", "stdin", "terminal", "tmux",
         ])
@@ -74,7 +74,7 @@ impl<'a> ToolNameWithoutServer<'a> {
     }
 
     /// Returns whether it compares two things.
-    pub(super) fn is_comparison_tool(&self) -> bool {
+    pub(super) fn is_comparison_tool_name(&self) -> bool {
         self.tool_name_has_word(&["compare", "diff"])
     }
 
@@ -123,7 +123,7 @@ impl<'a> ToolNameWithoutServer<'a> {
     }
 
     /// Returns whether it copies or moves files.
-    pub(super) fn is_file_moving_tool(&self) -> bool {
+    pub(super) fn copies_or_moves_files(&self) -> bool {
         self.tool_name_has_word(&["copy", "cp", "move", "mv", "rename"])
     }
 

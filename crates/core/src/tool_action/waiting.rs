@@ -19,7 +19,7 @@ pub(super) fn command_waits(command: &ScriptOrArgvOfToolCall) -> bool {
     match command {
         ScriptOrArgvOfToolCall::Argv(words) => {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            words_wait(&words)
+            is_waiting_command(&words)
         }
         ScriptOrArgvOfToolCall::Script(script) => script
             .split([';', '&', '|', '\n', '(', ')', '{', '}'])
@@ -30,12 +30,12 @@ pub(super) fn command_waits(command: &ScriptOrArgvOfToolCall) -> bool {
                         "do" | "else" | "sudo" | "then" | "time" | "until" | "while"
                     ) || word.contains('=')
                 });
-                words_wait(&words.take(3).collect::<Vec<_>>())
+                is_waiting_command(&words.take(3).collect::<Vec<_>>())
             }),
     }
 }
 
-fn words_wait(words: &[&str]) -> bool {
+fn is_waiting_command(words: &[&str]) -> bool {
     let Some(program) = words.first() else {
         return false;
     };

@@ -13,7 +13,7 @@ use crate::digest::Digest;
 use crate::input::ToolOutcomeFacts;
 use serde_json::Value;
 
-use volatile_spans::{SpanKinds, mask_spans};
+use volatile_spans::{MaskedSpanKinds, mask_spans};
 
 /// Bytes of a text that are searched, half of them at its beginning and half at its end. An error is
 /// said at one of the two.
@@ -23,16 +23,16 @@ const MAX_UNKNOWN_TOOL_BYTES: usize = 400;
 
 /// Returns the facts of what came back.
 pub fn tool_outcome_facts(result: &Value, failed: bool) -> ToolOutcomeFacts {
-    let steady = mask_text_leaves(result, SpanKinds::Volatile)
+    let steady = mask_text_leaves(result, MaskedSpanKinds::Volatile)
         .map(|masked| Digest::hash_json(&masked).to_eight_byte_digest());
     let family = failed.then(|| {
-        let masked = mask_text_leaves(result, SpanKinds::VolatileAndNames);
+        let masked = mask_text_leaves(result, MaskedSpanKinds::VolatileAndNames);
         Digest::hash_json(masked.as_ref().unwrap_or(result)).to_eight_byte_digest()
     });
     ToolOutcomeFacts {
         steady,
         family,
-        running: is_still_running(result),
+        running: result_says_still_running(result),
         unknown_tool: failed && first_text(result).is_some_and(says_tool_is_unknown),
         empty: is_empty_result(result),
     }
@@ -43,13 +43,14 @@ pub fn text_outcome_facts(text: &str, failed: bool) -> ToolOutcomeFacts {
     // Digests are of the JSON text, so that both ways give the same.
     let digest =
         |text: &str| Digest::hash_bytes(format!("\"{text}\"").as_bytes()).to_eight_byte_digest();
-    let steady = match mask_ends(text, SpanKinds::Volatile) {
+    let steady = match mask_spans_at_ends(text, MaskedSpanKinds::Volatile) {
         Cow::Borrowed(_) => None,
         Cow::Owned(masked) => Some(digest(&masked)),
     };
     ToolOutcomeFacts {
         steady,
-        family: failed.then(|| digest(&mask_ends(text, SpanKinds::VolatileAndNames))),
+        family: failed
+            .then(|| digest(&mask_spans_at_ends(text, MaskedSpanKinds::VolatileAndNames))),
         running: says_running(text),
         unknown_tool: failed && says_tool_is_unknown(text),
         empty: text.trim_ascii().is_empty(),
@@ -57,9 +58,9 @@ pub fn text_outcome_facts(text: &str, failed: bool) -> ToolOutcomeFacts {
 }
 
 /// Returns the value with all texts masked; `None` if nothing was to be masked.
-fn mask_text_leaves(value: &Value, kinds: SpanKinds) -> Option<Value> {
+fn mask_text_leaves(value: &Value, kinds: MaskedSpanKinds) -> Option<Value> {
     match value {
-        Value::String(text) => match mask_ends(text, kinds) {
+        Value::String(text) => match mask_spans_at_ends(text, kinds) {
             Cow::Borrowed(_) => None,
             Cow::Owned(masked) => Some(Value::String(masked)),
         },
@@ -95,7 +96,7 @@ fn mask_text_leaves(value: &Value, kinds: SpanKinds) -> Option<Value> {
 }
 
 /// Masks the beginning and the end of a text. What lies between counts as it is.
-fn mask_ends(text: &str, kinds: SpanKinds) -> Cow<'_, str> {
+fn mask_spans_at_ends(text: &str, kinds: MaskedSpanKinds) -> Cow<'_, str> {
     if text.len() <= SEARCHED_BYTES {
         return mask_spans(text, kinds);
     }
@@ -110,10 +111,10 @@ fn mask_ends(text: &str, kinds: SpanKinds) -> Cow<'_, str> {
 /// Returns whether what was asked about is still at work, by a status field or by the words of an
 /// agent's own tool: Claude Code's `<status>running</status>`, Codex' "Process running with session
 /// ID".
-fn is_still_running(result: &Value) -> bool {
+fn result_says_still_running(result: &Value) -> bool {
     match result {
         Value::String(text) => says_running(text),
-        Value::Array(items) => items.iter().any(is_still_running),
+        Value::Array(items) => items.iter().any(result_says_still_running),
         Value::Object(map) => {
             let status = ["status", "state"]
                 .iter()
@@ -125,7 +126,7 @@ fn is_still_running(result: &Value) -> bool {
                 ),
                 None => ["text", "output", "content", "stdout"]
                     .iter()
-                    .any(|key| map.get(*key).is_some_and(is_still_running)),
+                    .any(|key| map.get(*key).is_some_and(result_says_still_running)),
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => false,

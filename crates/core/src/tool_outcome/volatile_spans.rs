@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 /// Which spans are masked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SpanKinds {
+pub(super) enum MaskedSpanKinds {
     /// Those that differ by time alone.
     Volatile,
     /// Also quoted names and paths.
@@ -21,7 +21,7 @@ pub(super) enum SpanKinds {
 const MAX_QUOTED_BYTES: usize = 200;
 
 /// Returns the text with each span replaced by one character; borrowed if there is none.
-pub(super) fn mask_spans(text: &str, kinds: SpanKinds) -> Cow<'_, str> {
+pub(super) fn mask_spans(text: &str, kinds: MaskedSpanKinds) -> Cow<'_, str> {
     let mut masked: Option<String> = None;
     // Where the part of the text begins that is not in `masked` yet.
     let mut copied = 0;
@@ -32,8 +32,8 @@ pub(super) fn mask_spans(text: &str, kinds: SpanKinds) -> Cow<'_, str> {
             .as_bytes()
             .get(at.wrapping_sub(1))
             .is_some_and(|before| is_word_byte(*before));
-        match span_at(rest, first, starts_word, kinds) {
-            Some(Span {
+        match maskable_span_at_start(rest, first, starts_word, kinds) {
+            Some(MaskedSpan {
                 kept,
                 masked: len,
                 mark,
@@ -59,37 +59,42 @@ pub(super) fn mask_spans(text: &str, kinds: SpanKinds) -> Cow<'_, str> {
 }
 
 /// A span, after `kept` bytes that stay.
-struct Span {
+struct MaskedSpan {
     kept: usize,
     masked: usize,
     mark: char,
 }
 
-fn span_at(rest: &str, first: u8, starts_word: bool, kinds: SpanKinds) -> Option<Span> {
-    let volatile = |(kept, masked)| Span {
+fn maskable_span_at_start(
+    rest: &str,
+    first: u8,
+    starts_word: bool,
+    kinds: MaskedSpanKinds,
+) -> Option<MaskedSpan> {
+    let volatile = |(kept, masked)| MaskedSpan {
         kept,
         masked,
         mark: '#',
     };
-    let name = |masked| Span {
+    let name = |masked| MaskedSpan {
         kept: 0,
         masked,
         mark: '@',
     };
-    let names = kinds == SpanKinds::VolatileAndNames;
+    let names = kinds == MaskedSpanKinds::VolatileAndNames;
     match first {
         b'0'..=b'9' if starts_word => volatile_number_len(rest)
             .map(|len| volatile((0, len)))
             .or_else(|| names.then(|| path_len(rest)).flatten().map(name)),
-        b'A'..=b'Z' | b'a'..=b'z' if starts_word => numbered_word(rest)
+        b'A'..=b'Z' | b'a'..=b'z' if starts_word => numbered_word_and_number_len(rest)
             .map(volatile)
             .or_else(|| names.then(|| path_len(rest)).flatten().map(name)),
         b'/' | b'~' | b'.' if names && starts_word => path_len(rest).map(name),
-        b'"' | b'`' if names => quoted_len(rest, char::from(first)).map(name),
+        b'"' | b'`' if names => leading_quoted_len(rest, char::from(first)).map(name),
         // An apostrophe inside of a word opens nothing.
-        b'\'' if names && starts_word => quoted_len(rest, '\'').map(name),
-        _ if names && rest.starts_with('‘') => quoted_len(rest, '’').map(name),
-        _ if names && rest.starts_with('“') => quoted_len(rest, '”').map(name),
+        b'\'' if names && starts_word => leading_quoted_len(rest, '\'').map(name),
+        _ if names && rest.starts_with('‘') => leading_quoted_len(rest, '’').map(name),
+        _ if names && rest.starts_with('“') => leading_quoted_len(rest, '”').map(name),
         _ => None,
     }
 }
@@ -187,7 +192,7 @@ fn duration_len(text: &str) -> Option<usize> {
 
 /// `attempt 3`, `retry #4`, `pid=1234`, `Chunk ID: 8f3a`: returns the length of the word with what
 /// follows it, and that of the number.
-fn numbered_word(text: &str) -> Option<(usize, usize)> {
+fn numbered_word_and_number_len(text: &str) -> Option<(usize, usize)> {
     let word = text.get(..word_len(text))?;
     let is = |known: &str| word.eq_ignore_ascii_case(known);
     if is("chunk") {
@@ -221,7 +226,7 @@ fn path_len(text: &str) -> Option<usize> {
 }
 
 /// Returns the length of a quoted name on one line, its quotes included.
-fn quoted_len(text: &str, end: char) -> Option<usize> {
+fn leading_quoted_len(text: &str, end: char) -> Option<usize> {
     let opening = text.chars().next()?.len_utf8();
     let mut len = opening;
     for letter in text.get(opening..)?.chars() {
@@ -252,7 +257,7 @@ mod tests {
             ("Chunk ID: 8f3a", "Chunk ID: #"),
             ("at 0x7ffd3c21", "at #"),
         ] {
-            assert_eq!(mask_spans(text, SpanKinds::Volatile), masked);
+            assert_eq!(mask_spans(text, MaskedSpanKinds::Volatile), masked);
         }
     }
 
@@ -271,7 +276,10 @@ mod tests {
             "3 msgs",
         ] {
             assert!(
-                matches!(mask_spans(text, SpanKinds::Volatile), Cow::Borrowed(_)),
+                matches!(
+                    mask_spans(text, MaskedSpanKinds::Volatile),
+                    Cow::Borrowed(_)
+                ),
                 "{text}"
             );
         }
@@ -288,7 +296,7 @@ mod tests {
             ("'unclosed", "'unclosed"),
             ("''", "''"),
         ] {
-            assert_eq!(mask_spans(text, SpanKinds::VolatileAndNames), masked);
+            assert_eq!(mask_spans(text, MaskedSpanKinds::VolatileAndNames), masked);
         }
     }
 }

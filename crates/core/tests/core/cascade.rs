@@ -2,7 +2,7 @@
 
 use checkrein_core::digest::Digest;
 use checkrein_core::event::{EVENT_VERSION, Event};
-use checkrein_core::evidence::EvidenceProducer;
+use checkrein_core::evidence::GateOrManualOrigin;
 use checkrein_core::explain::DecisionFactor;
 use checkrein_core::ids::ScopeId;
 use checkrein_core::input::{EvidenceArrived, Input, TreeReadingArrived};
@@ -598,7 +598,7 @@ fn late_and_manual_evidence_decide_nothing() {
     let subject = world.tree_fact(2).verdict_subject_digest(spec);
     let mut fact = world.evidence(&"a".into(), subject);
     // By hand: the stop goes on waiting.
-    fact.origin = EvidenceProducer::Manual;
+    fact.origin = GateOrManualOrigin::Manual;
     fact.verdict = checkrein_core::evidence::Verdict::Pass;
     let arrived = |fact: &checkrein_core::evidence::EvidenceSummary| {
         Input::EvidenceArrived(EvidenceArrived {
@@ -614,7 +614,7 @@ fn late_and_manual_evidence_decide_nothing() {
     assert_eq!(world.news(arrived(&fact)).decision, None);
     world.answer(0);
     // Twice for one stop: the first counts.
-    fact.origin = EvidenceProducer::Gate;
+    fact.origin = GateOrManualOrigin::Gate;
     assert_eq!(world.news(arrived(&fact)).decision, None);
     let decided = world.answer(0).decision.unwrap();
     assert_eq!(describe(&[], &decided), "continue a:1+0-0");

@@ -2,7 +2,7 @@
 
 use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::event::Event;
-use checkrein_core::explain::{self, CheckRunExplanation, StopHoldupCause};
+use checkrein_core::explain::{self, ChangeHoldingUpStop, CheckRunOrSkipReason};
 use checkrein_core::ids::{EventSeq, ScopeId};
 use checkrein_core::input::NewestCheckRun;
 use checkrein_core::policy::{Policy, SubagentStopVerification, VerifyOnChangeOrAlways};
@@ -28,13 +28,13 @@ fn told(world: &CoreWorld) -> String {
         let checks = stop.checks.iter().map(|check| {
             let name = &check.verifier;
             match &check.outcome {
-                CheckRunExplanation::Ran(reasons) => {
+                CheckRunOrSkipReason::Ran(reasons) => {
                     let words: Vec<String> =
                         reasons.iter().map(|reason| format!("{reason:?}")).collect();
                     let words = words.join("+").replace("Act { request: ", "Act(");
                     format!("{name}={}", words.replace(" }", ")"))
                 }
-                CheckRunExplanation::StillValid { task, number } => {
+                CheckRunOrSkipReason::StillValid { task, number } => {
                     format!("{name} held {task}/{number}")
                 }
                 other => format!("{name} {other:?}"),
@@ -152,7 +152,7 @@ fn what_held_a_stop_up_is_told_by_its_readings() {
     assert_eq!(held_up("prompt | edit | stop"), None);
     assert_eq!(
         held_up("prompt | edit | moves 5 6 | stop"),
-        Some(StopHoldupCause::Files)
+        Some(ChangeHoldingUpStop::Files)
     );
     assert_eq!(
         held_up("prompt | edit | moves 5 6 | stop | tree 6 | stop"),
@@ -160,7 +160,7 @@ fn what_held_a_stop_up_is_told_by_its_readings() {
     );
     assert_eq!(
         held_up("prompt | edit | tests after 7 pass | stop"),
-        Some(StopHoldupCause::Files)
+        Some(ChangeHoldingUpStop::Files)
     );
     assert_eq!(held_up("prompt | edit | tests reply_deadline | stop"), None);
     // Acts alone: one comes before each of the stop's readings.
@@ -172,7 +172,7 @@ fn what_held_a_stop_up_is_told_by_its_readings() {
     }
     assert_eq!(
         explain::newest_stop_held_up_cause(&world.log, &ScopeId::main_scope()),
-        Some(StopHoldupCause::Acts)
+        Some(ChangeHoldingUpStop::Acts)
     );
     assert_eq!(
         told(&world),

@@ -2,7 +2,7 @@
 
 use checkrein_core::explain::DecisionFactor;
 use checkrein_core::ids::ScopeId;
-use checkrein_core::input::JudgeTrigger;
+use checkrein_core::input::JudgeTriggerOrSkipReason;
 use checkrein_core::policy::{Policy, Stance, SubagentStopVerification};
 
 use crate::story::{check, describe, tell};
@@ -257,14 +257,16 @@ fn going_on_must_be_worth_it() {
 #[test]
 fn triggers_ask_ignore_or_rule_out() {
     assert!(
-        JudgeTrigger::Keyword.is_judge_triggered() && !JudgeTrigger::Keyword.is_judge_ruled_out()
+        JudgeTriggerOrSkipReason::Keyword.is_judge_triggered()
+            && !JudgeTriggerOrSkipReason::Keyword.is_judge_ruled_out()
     );
     assert!(
-        !JudgeTrigger::Nothing.is_judge_triggered() && !JudgeTrigger::Nothing.is_judge_ruled_out()
+        !JudgeTriggerOrSkipReason::Nothing.is_judge_triggered()
+            && !JudgeTriggerOrSkipReason::Nothing.is_judge_ruled_out()
     );
     assert!(
-        JudgeTrigger::Empty.is_judge_ruled_out()
-            && !JudgeTrigger::OtherSurface.is_judge_ruled_out()
+        JudgeTriggerOrSkipReason::Empty.is_judge_ruled_out()
+            && !JudgeTriggerOrSkipReason::OtherSurface.is_judge_ruled_out()
     );
 }
 

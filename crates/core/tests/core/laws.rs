@@ -8,7 +8,7 @@ use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::effect::Effect;
 use checkrein_core::event::{Event, TaskOrigin};
-use checkrein_core::evidence::{EvidenceProducer, EvidenceSummary, InconclusiveCause, Verdict};
+use checkrein_core::evidence::{EvidenceSummary, GateOrManualOrigin, InconclusiveCause, Verdict};
 use checkrein_core::explain::DecisionFactor;
 use checkrein_core::ids::{ScopeId, VerifierName};
 use checkrein_core::input::{Input, TreeDigests};
@@ -57,7 +57,7 @@ pub(crate) fn audit(world: &CoreWorld) {
                     came_since_read = false;
                 }
                 Input::EvidenceArrived(arrived)
-                    if arrived.evidence.origin == EvidenceProducer::Gate =>
+                    if arrived.evidence.origin == GateOrManualOrigin::Gate =>
                 {
                     let fact = arrived.evidence.clone();
                     came_since_read |= arrived.scope.is_main_scope();

@@ -3,8 +3,8 @@
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{ScopeId, VerifierName};
 use checkrein_core::input::{
-    EvidenceArrived, Input, ModelProgressRating, ModelVetoFact, ModelVetoVerdict, RoundEnded,
-    TokenUsage, ToolKind, ToolRequestFacts, ToolRequested,
+    EvidenceArrived, Input, ModelProgressRating, ModelToolCallOpinionFact, ModelVetoVerdict,
+    RoundEnded, TokenUsage, ToolKind, ToolRequestFacts, ToolRequested,
 };
 use proptest::prelude::*;
 
@@ -32,7 +32,7 @@ fn used(output: u64, cost: u64) -> Option<TokenUsage> {
 
 /// A call about which a second model was asked, and a third whether it gets anywhere.
 fn request(tokens: Option<TokenUsage>, asked: u64) -> Input {
-    let veto = ModelVetoFact {
+    let veto = ModelToolCallOpinionFact {
         says: ModelVetoVerdict::Allow,
         reason: String::new(),
         confidence: None,

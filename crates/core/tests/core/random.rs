@@ -3,7 +3,7 @@
 use checkrein_core::detectors;
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
-use checkrein_core::evidence::{EvidenceProducer, InconclusiveCause};
+use checkrein_core::evidence::{GateOrManualOrigin, InconclusiveCause};
 use checkrein_core::ids::{DetectorName, EventSeq, ScopeId, VerifierName};
 use checkrein_core::input::{
     EvidenceArrived, Input, RoundEnded, RuleDecision, SessionEnded, StancePoint, StanceUsed,
@@ -351,7 +351,7 @@ pub(crate) fn play(world: &mut CoreWorld, act: &RandomAction) {
                     .sayings
                     .insert(verifier.clone(), ScriptedVerdict::pass());
                 let mut evidence = world.evidence(&verifier, subject);
-                evidence.origin = EvidenceProducer::Manual;
+                evidence.origin = GateOrManualOrigin::Manual;
                 match said {
                     Some(said) => world.sayings.insert(verifier, said),
                     None => world.sayings.remove(&verifier),
@@ -433,7 +433,7 @@ fn stray(world: &mut CoreWorld, verifier: &str, saying: ScriptedVerdict, manual:
         None => world.sayings.remove(&verifier),
     };
     if manual {
-        evidence.origin = EvidenceProducer::Manual;
+        evidence.origin = GateOrManualOrigin::Manual;
     }
     world.news(Input::EvidenceArrived(EvidenceArrived {
         held_up: None,

@@ -9,12 +9,12 @@ use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::effect::Effect;
 use checkrein_core::event::{EVENT_VERSION, Event};
 use checkrein_core::evidence::{
-    EvidenceProducer, EvidenceSummary, InconclusiveCause, Retryability, Verdict,
+    EvidenceSummary, GateOrManualOrigin, InconclusiveCause, Retryability, Verdict,
 };
 use checkrein_core::ids::{DetectorName, ScopeId, SourceName, UnixMillis, VerifierName};
 use checkrein_core::input::{
-    ActReach, AgentAnswerFacts, ApprovalStatusFact, EvidenceArrived, Input, JudgeTrigger,
-    JudgeTriggerFact, NewestActNumbers, NewestCheckRun, PromptSubmitted, StampedInput,
+    ActReach, AgentAnswerFacts, ApprovalStatusFact, EvidenceArrived, Input, JudgeTriggerFact,
+    JudgeTriggerOrSkipReason, NewestActNumbers, NewestCheckRun, PromptSubmitted, StampedInput,
     StopRequested, TokenUsage, ToolKind, ToolOutcomeFacts, ToolRequestFacts, ToolRequested,
     ToolReturned, TreeDigests, TreeReadError, TreeReadingArrived,
 };
@@ -245,7 +245,7 @@ pub(crate) struct CoreWorld {
     pub(crate) sayings: BTreeMap<VerifierName, ScriptedVerdict>,
     pub(crate) stop: StopRequested,
     /// What calls for every judge at the next stops.
-    pub(crate) calling: JudgeTrigger,
+    pub(crate) calling: JudgeTriggerOrSkipReason,
     /// The agent can put a question to a person.
     pub(crate) can_ask: bool,
     /// What was looked up about the next requests.
@@ -291,7 +291,7 @@ impl CoreWorld {
                 judges: Box::default(),
                 tokens: None,
             },
-            calling: JudgeTrigger::Keyword,
+            calling: JudgeTriggerOrSkipReason::Keyword,
             can_ask: false,
             approval: None,
             acts: NewestActNumbers::default(),
@@ -526,7 +526,7 @@ impl CoreWorld {
                 .map_or(subject, |tree| self::subject(spec, tree, self.acts)),
             exit_code: Some(i32::from(saying.verdict == Verdict::Fail)),
             retryable: saying.retryable,
-            origin: EvidenceProducer::Gate,
+            origin: GateOrManualOrigin::Gate,
             findings: saying
                 .findings
                 .iter()

@@ -39,7 +39,7 @@ mod collected {
 }
 
 impl CollectedRuleCalls {
-    pub(super) fn rule_calls_with_byte_budget(room: usize) -> Self {
+    pub(super) fn new_with_byte_budget(room: usize) -> Self {
         Self {
             calls: RefCell::default(),
             meter: EvaluationMeter::default(),
@@ -56,7 +56,7 @@ impl CollectedRuleCalls {
     }
 
     /// Copies a word that is kept, within the budget.
-    fn copy_word_within_budget(&self, word: &str) -> Result<String, RulesBuiltinError> {
+    fn copy_rule_word_within_budget(&self, word: &str) -> Result<String, RulesBuiltinError> {
         self.reserve_rule_memory(rule_word_memory_cost(word))?;
         Ok(word.to_owned())
     }
@@ -203,7 +203,7 @@ pub(super) fn register_rule_builtins(builder: &mut GlobalsBuilder) {
                 kept.push(clean);
             }
         }
-        let name = calls.copy_word_within_budget(name)?;
+        let name = calls.copy_rule_word_within_budget(name)?;
         collect_rule_file_call(eval, RuleFileDeclaration::Host { name, paths: kept })
     }
 
@@ -303,7 +303,7 @@ fn parse_pattern_element(
     calls: &CollectedRuleCalls,
 ) -> Result<Vec<String>, RulesBuiltinError> {
     if let Some(token) = element.unpack_str() {
-        return Ok(vec![calls.copy_word_within_budget(token)?]);
+        return Ok(vec![calls.copy_rule_word_within_budget(token)?]);
     }
     let Some(list) = ListRef::from_value(element) else {
         return Err(RulesBuiltinError::Pattern(format!(
@@ -324,7 +324,7 @@ fn parse_pattern_element(
                     value.get_type()
                 ))
             })?;
-            calls.copy_word_within_budget(token)
+            calls.copy_rule_word_within_budget(token)
         })
         .collect()
 }
@@ -371,7 +371,7 @@ fn parse_rule_example(
                     word.get_type()
                 ))
             })?;
-            calls.copy_word_within_budget(token)
+            calls.copy_rule_word_within_budget(token)
         })
         .collect()
 }

@@ -225,7 +225,7 @@ impl<'t> StarlarkMeterInserter<'t> {
         apply_insertions(self.text, &mut self.inserts, begin, end)
     }
 
-    fn note_reserved_name(&mut self, name: &str, span: Span) {
+    fn note_use_of_meter_name(&mut self, name: &str, span: Span) {
         if name == METER_NAME {
             self.names_meter.get_or_insert(span.begin().get() as usize);
         }
@@ -306,7 +306,7 @@ impl<'t> StarlarkMeterInserter<'t> {
                 self.visit_starlark_statement(&each.body);
             }
             StmtP::Def(def) => {
-                self.note_reserved_name(&def.name.node.ident, def.name.span);
+                self.note_use_of_meter_name(&def.name.node.ident, def.name.span);
                 def.params
                     .iter()
                     .for_each(|one| self.wrap_parameter_default_in_meter(&one.node));
@@ -318,7 +318,7 @@ impl<'t> StarlarkMeterInserter<'t> {
     /// Visits the target of an assignment. Nothing can be put around it, only into it.
     fn visit_starlark_assign_target(&mut self, target: &AssignTargetP<AstNoPayload>, span: Span) {
         match target {
-            AssignTargetP::Identifier(name) => self.note_reserved_name(&name.node.ident, span),
+            AssignTargetP::Identifier(name) => self.note_use_of_meter_name(&name.node.ident, span),
             AssignTargetP::Dot(object, _) => self.meter_parts_of_expression(object),
             AssignTargetP::Tuple(targets) => {
                 targets.iter().for_each(|target| {
@@ -336,14 +336,14 @@ impl<'t> StarlarkMeterInserter<'t> {
         match parameter {
             ParameterP::Slash | ParameterP::NoArgs => {}
             ParameterP::Normal(name, _, default) => {
-                self.note_reserved_name(&name.node.ident, name.span);
+                self.note_use_of_meter_name(&name.node.ident, name.span);
                 // Defaults are computed where the function is defined, not where it is called.
                 default.iter().for_each(|value| {
                     self.wrap_expression_in_meter_call(value, MeteredValueUse::Any)
                 });
             }
             ParameterP::Args(name, _) | ParameterP::KwArgs(name, _) => {
-                self.note_reserved_name(&name.node.ident, name.span);
+                self.note_use_of_meter_name(&name.node.ident, name.span);
             }
         }
     }
@@ -367,7 +367,9 @@ impl<'t> StarlarkMeterInserter<'t> {
     /// Measures the parts of an expression.
     fn meter_parts_of_expression(&mut self, expression: &AstExpr) {
         match &expression.node {
-            ExprP::Identifier(name) => self.note_reserved_name(&name.node.ident, expression.span),
+            ExprP::Identifier(name) => {
+                self.note_use_of_meter_name(&name.node.ident, expression.span)
+            }
             ExprP::Literal(_) => {}
             ExprP::Tuple(items) | ExprP::List(items) => {
                 items.iter().for_each(|item| {
@@ -456,7 +458,7 @@ impl<'t> StarlarkMeterInserter<'t> {
                 let mut before = String::from("[");
                 for value in &text.expressions {
                     if let ExprP::Identifier(name) = &value.node {
-                        self.note_reserved_name(&name.node.ident, expression.span);
+                        self.note_use_of_meter_name(&name.node.ident, expression.span);
                         before.push_str(&format!(
                             "{METER_NAME}({}, {}), ",
                             name.node.ident,
@@ -494,7 +496,7 @@ impl<'t> StarlarkMeterInserter<'t> {
     fn visit_callee(&mut self, called: &AstExpr) -> MeteredValueUse {
         match &called.node {
             ExprP::Identifier(name) => {
-                self.note_reserved_name(&name.node.ident, called.span);
+                self.note_use_of_meter_name(&name.node.ident, called.span);
                 // Our own functions reserve room for what they keep, so they need no measuring.
                 let ours = ["prefix_rule", "host_executable", "network_rule"];
                 self.computes |= !ours.contains(&name.node.ident.as_str());

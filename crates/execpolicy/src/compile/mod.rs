@@ -145,7 +145,7 @@ fn compile_rule_files(
                     })?;
                     judge(name, call.line, &tried)?;
                     let own = made.into_prefix_rules();
-                    let says = ListedRule::listed_rule_from_prefix_rules(&own, tried);
+                    let says = ListedRule::from_prefix_rule_call(&own, tried);
                     rules.extend(own);
                     says
                 }
@@ -216,7 +216,7 @@ fn collect_rules_file_calls(
                 file: name.to_owned(),
                 line: 1,
             })?;
-            let calls = CollectedRuleCalls::rule_calls_with_byte_budget(*room);
+            let calls = CollectedRuleCalls::new_with_byte_budget(*room);
             // Any other error occurs again below, where it is reported with the file's own text.
             if let Err(error) =
                 run_starlark_module(ast, &globals.measuring, &calls, MAX_TICKS_MEASURED)
@@ -226,7 +226,7 @@ fn collect_rules_file_calls(
             }
         }
     }
-    let calls = CollectedRuleCalls::rule_calls_with_byte_budget(*room);
+    let calls = CollectedRuleCalls::new_with_byte_budget(*room);
     run_starlark_module(ast, &globals.plain, &calls, MAX_TICKS)
         .map_err(|error| RulesCompileError::from_starlark_error(name, &error))?;
     *room = calls.byte_budget.get();

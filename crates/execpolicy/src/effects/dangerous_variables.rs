@@ -2,7 +2,7 @@
 //! read another configuration.
 
 use super::evaluation::NestedCommandOrCode;
-use super::program_spec::EffectKind;
+use super::program_spec::NonFileEffectKind;
 use crate::shell::{CommandWord, WordKnowledge};
 
 /// Variables whose value is a command that some program runs.
@@ -177,6 +177,8 @@ pub(crate) fn hazard_of_setting_variable(
             && (text.contains("eval") || text.contains("SHELL"))
         || name == "RUSTFLAGS" && text.contains("linker");
     loads.then_some(EnvVariableHazard::Prompts(
-        EffectKind::UnreadableCode.prompt_reason(true).unwrap_or(""),
+        NonFileEffectKind::UnreadableCode
+            .prompt_reason(true)
+            .unwrap_or(""),
     ))
 }

@@ -3,9 +3,9 @@
 
 use checkrein_core::input::RuleDecision;
 
-use super::paths::{PathLocation, ProjectAndHomeFolders, ResolvedPath};
+use super::paths::{LexicalPath, PathLocation, ProjectAndHomeFolders};
 use super::word_expansion::{KnownShellVariables, WordPlaceholderAndValues};
-use super::{CodeLanguage, CommandEffect, EffectKind, FileAccess, glob};
+use super::{CodeLanguage, CommandEffect, FileAccess, NonFileEffectKind, glob};
 use crate::effect_policy::{EffectPolicy, UnmatchedDecision};
 use crate::shell::{CommandWord, WorkingDir};
 
@@ -61,25 +61,25 @@ pub(crate) struct EvaluatedEffects {
     /// What it runs in turn.
     pub(crate) spawned: Vec<NestedCommandOrCode>,
     /// Files that it puts something into.
-    pub(crate) written_files: Vec<ResolvedPath>,
+    pub(crate) written_files: Vec<LexicalPath>,
     /// Folders into which it writes files whose names are not known.
-    pub(crate) filled_folders: Vec<ResolvedPath>,
+    pub(crate) filled_folders: Vec<LexicalPath>,
     /// Those of the filled folders whose file names are not read from anywhere later.
-    pub(crate) unlisted_folders: Vec<ResolvedPath>,
+    pub(crate) unlisted_folders: Vec<LexicalPath>,
     /// Files and folders that it reads.
-    pub(crate) read: Vec<ResolvedPath>,
+    pub(crate) read: Vec<LexicalPath>,
     /// Sources and targets that it copies or moves.
-    pub(crate) copied: Vec<(ResolvedPath, ResolvedPath)>,
+    pub(crate) copied: Vec<(LexicalPath, LexicalPath)>,
     /// Files whose code it runs.
-    pub(crate) started_files: Vec<ResolvedPath>,
+    pub(crate) started_files: Vec<LexicalPath>,
     /// Locations that it writes, writes into, or gives another name.
-    pub(crate) written: Vec<ResolvedPath>,
+    pub(crate) written: Vec<LexicalPath>,
     /// Locations that are named in unreadable code which writes some file.
-    pub(crate) perhaps_written: Vec<ResolvedPath>,
+    pub(crate) perhaps_written: Vec<LexicalPath>,
     /// Locations that it removes.
-    pub(crate) removed: Vec<ResolvedPath>,
+    pub(crate) removed: Vec<LexicalPath>,
     /// Links that it makes: the new name and its target.
-    pub(crate) links: Vec<(ResolvedPath, ResolvedPath)>,
+    pub(crate) links: Vec<(LexicalPath, LexicalPath)>,
 }
 
 /// Judges the effects of one command.
@@ -87,7 +87,7 @@ pub(crate) fn evaluate_effects(
     effects: &[CommandEffect],
     scene: &EffectEvalContext<'_>,
     bounds: &EffectPolicy,
-    links: &[(ResolvedPath, ResolvedPath)],
+    links: &[(LexicalPath, LexicalPath)],
 ) -> EvaluatedEffects {
     let mut sight = EffectEvaluator {
         context: scene,
@@ -100,7 +100,7 @@ pub(crate) fn evaluate_effects(
             .flat_map(|dir| possible_working_dirs(scene, dir))
             .take(MOST)
             .collect(),
-        changes_modes: effects.contains(&CommandEffect::Kind(EffectKind::ChangesModes)),
+        changes_modes: effects.contains(&CommandEffect::Kind(NonFileEffectKind::ChangesModes)),
         result: EvaluatedEffects::default(),
     };
     for effect in effects {
@@ -110,7 +110,7 @@ pub(crate) fn evaluate_effects(
 }
 
 /// Returns the folders that a chain of `cd` commands can lead to.
-fn possible_working_dirs(scene: &EffectEvalContext<'_>, dir: &WorkingDir) -> Vec<ResolvedPath> {
+fn possible_working_dirs(scene: &EffectEvalContext<'_>, dir: &WorkingDir) -> Vec<LexicalPath> {
     let mut steps = Vec::new();
     let mut at = dir;
     while let Some(step) = at {
@@ -145,8 +145,8 @@ fn possible_working_dirs(scene: &EffectEvalContext<'_>, dir: &WorkingDir) -> Vec
 struct EffectEvaluator<'a, 's> {
     context: &'a EffectEvalContext<'s>,
     policy: &'a EffectPolicy,
-    links: &'a [(ResolvedPath, ResolvedPath)],
-    from: Vec<ResolvedPath>,
+    links: &'a [(LexicalPath, LexicalPath)],
+    from: Vec<LexicalPath>,
     /// Whether it changes permissions recursively below what it writes.
     changes_modes: bool,
     result: EvaluatedEffects,
@@ -160,25 +160,25 @@ impl EffectEvaluator<'_, '_> {
         }
     }
 
-    fn record_ask_reason_for_path(&mut self, spot: &ResolvedPath, why: &str) {
+    fn record_ask_reason_for_path(&mut self, spot: &LexicalPath, why: &str) {
         if self.result.prompt_reason.is_none() {
             self.result.prompt_reason = Some(format!("{why}: {}", display_path(spot)));
         }
     }
 
-    fn record_forbidden_destruction(&mut self, why: impl FnOnce() -> String) {
+    fn record_destruction_forbid_reason(&mut self, why: impl FnOnce() -> String) {
         if self.policy.forbids_destruction && self.result.destruction_reason.is_none() {
             self.result.destruction_reason = Some(why());
         }
     }
 
     /// Returns where a word can point, and where that leads through links made earlier.
-    fn resolve_word_paths(&self, word: &CommandWord) -> Vec<ResolvedPath> {
+    fn resolve_word_paths(&self, word: &CommandWord) -> Vec<LexicalPath> {
         let paths = self
             .context
             .variables
             .possible_paths_of_word(word, self.context.placeholder);
-        let mut found: Vec<ResolvedPath> = Vec::new();
+        let mut found: Vec<LexicalPath> = Vec::new();
         let cost = self.from.len() * paths.len() * (self.links.len() + 4);
         if !self.context.variables.consume_expansion_budget(cost) {
             return vec![self.context.roots.unknown_path()];
@@ -205,7 +205,7 @@ impl EffectEvaluator<'_, '_> {
             CommandEffect::Kind(deed) => {
                 // Three independent answers: refuse, ask as a hazard, ask as not ordinary work.
                 if let Some(why) = deed.destruction_reason() {
-                    self.record_forbidden_destruction(|| why.to_owned());
+                    self.record_destruction_forbid_reason(|| why.to_owned());
                 }
                 if self.policy.hazard_asks {
                     self.result.hazard = self.result.hazard.or_else(|| deed.hazard_reason());
@@ -274,7 +274,7 @@ impl EffectEvaluator<'_, '_> {
                         .possible_paths_of_word(word, self.context.placeholder)
                         .iter()
                         .any(open)
-                    && let Some(why) = EffectKind::Uploads.prompt_reason(true)
+                    && let Some(why) = NonFileEffectKind::Uploads.prompt_reason(true)
                 {
                     self.require_asking_person(why);
                 }
@@ -282,7 +282,7 @@ impl EffectEvaluator<'_, '_> {
             CommandEffect::PossibleOption(word) => {
                 let hole = self.context.placeholder;
                 if self.context.variables.may_be_option(word, hole)
-                    && let Some(why) = EffectKind::UnknownOptions.prompt_reason(true)
+                    && let Some(why) = NonFileEffectKind::UnknownOptions.prompt_reason(true)
                 {
                     self.require_asking_person(why);
                 }
@@ -310,7 +310,7 @@ impl EffectEvaluator<'_, '_> {
         }
     }
 
-    fn evaluate_file_access(&mut self, act: FileAccess, spot: &ResolvedPath) {
+    fn evaluate_file_access(&mut self, act: FileAccess, spot: &LexicalPath) {
         let ground = self.context.roots;
         let place = ground.classify_path_location(spot);
         match act {
@@ -340,7 +340,7 @@ impl EffectEvaluator<'_, '_> {
                 let disk = matches!(place, PathLocation::Device | PathLocation::Unknown)
                     || ground.is_disk_device_path(spot);
                 if disk {
-                    self.record_forbidden_destruction(|| {
+                    self.record_destruction_forbid_reason(|| {
                         format!("destroys what is on a disk: {}", display_path(spot))
                     });
                 }
@@ -348,12 +348,12 @@ impl EffectEvaluator<'_, '_> {
             FileAccess::Write | FileAccess::WriteBelow | FileAccess::Unpack => {
                 // Phase 1: what is refused outright wherever destruction is.
                 if ground.is_disk_device_path(spot) {
-                    self.record_forbidden_destruction(|| {
+                    self.record_destruction_forbid_reason(|| {
                         format!("overwrites a disk: {}", display_path(spot))
                     });
                 // Linux reboots or halts on a single letter written to this file.
                 } else if spot.absolute_path_text() == "/proc/sysrq-trigger" {
-                    self.record_forbidden_destruction(|| {
+                    self.record_destruction_forbid_reason(|| {
                         format!("stops the machine: {}", display_path(spot))
                     });
                 }
@@ -361,7 +361,7 @@ impl EffectEvaluator<'_, '_> {
                     && self.is_host_system_folder(spot)
                     && !ground.is_user_managed_system_folder(spot)
                 {
-                    self.record_forbidden_destruction(|| {
+                    self.record_destruction_forbid_reason(|| {
                         format!(
                             "changes the rights of a system folder: {}",
                             display_path(spot)
@@ -413,23 +413,23 @@ impl EffectEvaluator<'_, '_> {
             }
             FileAccess::Replace => {
                 // Appending to `/etc/passwd` adds a user; replacing it locks everybody out.
-                self.record_account_file_overwrite(spot);
+                self.record_passwd_file_overwrite(spot);
                 self.evaluate_file_access(FileAccess::Write, spot);
             }
             FileAccess::ClearContents => {
                 if self.is_host_home(spot) {
-                    self.record_forbidden_destruction(|| {
+                    self.record_destruction_forbid_reason(|| {
                         format!("removes what is in a home folder: {}", display_path(spot))
                     });
                 } else if self.is_host_system_folder(spot) {
-                    self.record_forbidden_destruction(|| {
+                    self.record_destruction_forbid_reason(|| {
                         format!("removes a part of the system: {}", display_path(spot))
                     });
                 }
             }
             FileAccess::BreakPermissions => {
                 if self.is_host_home(spot) {
-                    self.record_forbidden_destruction(|| {
+                    self.record_destruction_forbid_reason(|| {
                         format!(
                             "changes the rights of a home folder: {}",
                             display_path(spot)
@@ -441,12 +441,12 @@ impl EffectEvaluator<'_, '_> {
             FileAccess::MayWrite => self.result.perhaps_written.push(spot.clone()),
             FileAccess::Remove => {
                 if self.is_host_home(spot) {
-                    self.record_forbidden_destruction(|| {
+                    self.record_destruction_forbid_reason(|| {
                         format!("removes a home folder: {}", display_path(spot))
                     });
                 // A disk counts inside of a container, too: its `/dev` entry is the real one.
                 } else if self.is_host_system_folder(spot) || ground.is_disk_device_path(spot) {
-                    self.record_forbidden_destruction(|| {
+                    self.record_destruction_forbid_reason(|| {
                         format!("removes a part of the system: {}", display_path(spot))
                     });
                 }
@@ -482,18 +482,18 @@ impl EffectEvaluator<'_, '_> {
         }
     }
 
-    fn is_host_home(&self, spot: &ResolvedPath) -> bool {
+    fn is_host_home(&self, spot: &LexicalPath) -> bool {
         !self.context.contained && self.context.roots.is_home(spot)
     }
 
-    fn is_host_system_folder(&self, spot: &ResolvedPath) -> bool {
+    fn is_host_system_folder(&self, spot: &LexicalPath) -> bool {
         !self.context.contained && self.context.roots.is_system_folder(spot)
     }
 
     /// Records that a file is overwritten without which nobody can log in.
-    fn record_account_file_overwrite(&mut self, spot: &ResolvedPath) {
-        if !self.context.contained && self.context.roots.is_account_file(spot) {
-            self.record_forbidden_destruction(|| {
+    fn record_passwd_file_overwrite(&mut self, spot: &LexicalPath) {
+        if !self.context.contained && self.context.roots.is_account_database_file(spot) {
+            self.record_destruction_forbid_reason(|| {
                 format!(
                     "overwrites the accounts of the system: {}",
                     display_path(spot)
@@ -502,7 +502,7 @@ impl EffectEvaluator<'_, '_> {
         }
     }
 
-    fn record_ask_reason_for_write(&mut self, place: PathLocation, spot: &ResolvedPath) {
+    fn record_ask_reason_for_write(&mut self, place: PathLocation, spot: &LexicalPath) {
         match place {
             PathLocation::Tree { .. }
             | PathLocation::WholeTree
@@ -539,7 +539,7 @@ impl EffectEvaluator<'_, '_> {
                     self.result.copied.push((inner.clone(), folder.clone()));
                     self.record_write_if_protected(&spot, SubtreeExtent::Nothing);
                     self.record_ask_if_settings_path(&spot);
-                    self.record_account_file_overwrite(&spot);
+                    self.record_passwd_file_overwrite(&spot);
                     // Other locations were judged with the folder itself; only `.git` can come in
                     // by the name.
                     if self.context.roots.classify_path_location(&spot) == PathLocation::Git {
@@ -610,7 +610,7 @@ impl EffectEvaluator<'_, '_> {
     }
 
     /// Records whether a written path is protected, certainly or possibly.
-    fn record_write_if_protected(&mut self, spot: &ResolvedPath, below: SubtreeExtent) {
+    fn record_write_if_protected(&mut self, spot: &LexicalPath, below: SubtreeExtent) {
         if self.policy.protect.is_empty() {
             return;
         }
@@ -645,7 +645,7 @@ impl EffectEvaluator<'_, '_> {
     }
 
     /// Records that unreadable code names a protected path, which it may write.
-    fn record_protected_path_mention(&mut self, spot: &ResolvedPath) {
+    fn record_protected_path_mention(&mut self, spot: &LexicalPath) {
         let parts = self
             .project_relative_path_parts(spot)
             .filter(|parts| !parts.is_empty());
@@ -662,7 +662,7 @@ impl EffectEvaluator<'_, '_> {
     }
 
     /// Returns the path relative to the project, with unknown parts as `**`.
-    fn project_relative_path_parts(&self, spot: &ResolvedPath) -> Option<Vec<String>> {
+    fn project_relative_path_parts(&self, spot: &LexicalPath) -> Option<Vec<String>> {
         let parts = self.context.roots.project_relative_parts(spot)?;
         // An unknown part can hold slashes, and so any number of parts.
         let part = |part: &String| match part.contains(super::paths::UNKNOWN) {
@@ -673,7 +673,7 @@ impl EffectEvaluator<'_, '_> {
     }
 
     /// Asks before the settings of agents or of Checkrein itself are changed.
-    fn record_ask_if_settings_path(&mut self, spot: &ResolvedPath) {
+    fn record_ask_if_settings_path(&mut self, spot: &LexicalPath) {
         let path = spot.absolute_path_text();
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let Some((name, above)) = parts.split_last() else {
@@ -709,7 +709,7 @@ impl EffectEvaluator<'_, '_> {
         }
     }
 
-    fn record_possibly_protected_path(&mut self, spot: &ResolvedPath) {
+    fn record_possibly_protected_path(&mut self, spot: &LexicalPath) {
         if self.result.protected.is_none() {
             let why = format!("this may write a protected path: {}", display_path(spot));
             self.result.protected = Some((RuleDecision::Prompt, why));
@@ -755,7 +755,7 @@ fn match_protected_pattern(
 }
 
 /// Formats a path for messages; unknown parts become `…`.
-pub(crate) fn display_path(spot: &ResolvedPath) -> String {
+pub(crate) fn display_path(spot: &LexicalPath) -> String {
     let path = spot.absolute_path_text();
     let path = path
         .strip_prefix(super::paths::TREE)

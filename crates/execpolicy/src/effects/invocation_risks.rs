@@ -3,7 +3,7 @@
 
 use super::parsed_args::ParsedArgs;
 use super::program_spec::ProgramSpec;
-use super::{CodeLanguage, CommandEffect, EffectKind, programs};
+use super::{CodeLanguage, CommandEffect, NonFileEffectKind, programs};
 use crate::shell::{CommandWord, WordKnowledge};
 
 /// Adds the effects of what a runner of project programs is told to run: `hatch run rm x`.
@@ -41,9 +41,9 @@ pub(super) fn add_task_runner_effects(
     let words: Vec<String> = call.words.iter().skip(1).map(text).collect();
     let any = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
     let file = |effect: &CommandEffect| matches!(effect, CommandEffect::RunsFile(_));
-    let opaque = out.contains(&CommandEffect::Kind(EffectKind::Opaque));
+    let opaque = out.contains(&CommandEffect::Kind(NonFileEffectKind::Opaque));
     if (opaque || out.iter().any(file)) && any(DESTROYS) || call.command_name() == "yank" {
-        out.push(CommandEffect::Kind(EffectKind::DestroysData));
+        out.push(CommandEffect::Kind(NonFileEffectKind::DestroysData));
     }
     if !coder && !opaque {
         return;
@@ -51,10 +51,10 @@ pub(super) fn add_task_runner_effects(
     // Uninstalling the hook manager removes the Git hooks that check each commit.
     let checks = matches!(program, "husky" | "pre-commit" | "lefthook");
     if checks && call.literal_operand(0) == Some("uninstall") {
-        out.push(CommandEffect::Kind(EffectKind::SkipsChecks));
+        out.push(CommandEffect::Kind(NonFileEffectKind::SkipsChecks));
     }
     if call.literal_operand(0) == Some("publish") {
-        out.push(CommandEffect::Kind(EffectKind::Publishes));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Publishes));
     }
     let flagged = words.iter().any(|word| {
         [
@@ -83,7 +83,7 @@ pub(super) fn add_task_runner_effects(
         || told
         || words.iter().any(|word| word.starts_with("--run_under"))
     {
-        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
     // Without a file these programs read code from standard input.
     if coder && call.operands.is_empty() {
@@ -103,7 +103,7 @@ pub(super) fn add_task_runner_effects(
         ];
         let name = operand.as_literal().filter(|name| !TASKS.contains(name));
         let known = name.and_then(programs::find_program_spec);
-        if known.is_some_and(|row| !row.effects.contains(&EffectKind::Opaque)) {
+        if known.is_some_and(|row| !row.effects.contains(&NonFileEffectKind::Opaque)) {
             let before = |word: &&CommandWord| !std::ptr::eq(*word, *operand);
             let words = call.words.iter().skip_while(before).cloned().collect();
             out.push(CommandEffect::ProjectTool(words));
@@ -170,12 +170,12 @@ pub(super) fn add_upload_effects(
             && (!word.text.starts_with('$') || word.text.starts_with("$("))
     };
     if asks && call.words.iter().skip(1).any(made) {
-        out.push(CommandEffect::Kind(EffectKind::Uploads));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Uploads));
     }
     // What stays on this machine is not sent to anybody.
     let near =
         |word: &CommandWord| word.text.contains("localhost") || word.text.contains("127.0.0.1");
-    if row.effects.contains(&EffectKind::Network) && !call.words.iter().any(near) {
+    if row.effects.contains(&NonFileEffectKind::Network) && !call.words.iter().any(near) {
         let open = call
             .words
             .iter()
@@ -190,7 +190,7 @@ pub(super) fn add_upload_effects(
             .clone()
             .any(|word| references_secret_variable(&word.text, &hosts))
         {
-            out.push(CommandEffect::Kind(EffectKind::ExposesSecret));
+            out.push(CommandEffect::Kind(NonFileEffectKind::ExposesSecret));
         }
         // For a sub-command only the URL is sent (`git clone URL`), for a program any word may be.
         let whole = programs::find_program_spec(call.command_name())

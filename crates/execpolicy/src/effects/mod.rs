@@ -20,7 +20,7 @@ mod tests;
 pub(crate) mod word_expansion;
 
 pub(crate) use code::CodeLanguage;
-pub(crate) use program_spec::EffectKind;
+pub(crate) use program_spec::NonFileEffectKind;
 pub(crate) use programs::{files_autoloaded_by_program, paths_found_by_find, printed_file_names};
 
 use crate::rule_set::basename;
@@ -92,7 +92,7 @@ pub(crate) enum CommandEffect {
     /// The words of a program that the project, or a registry, brings.
     ProjectTool(Vec<CommandWord>),
     /// Anything else.
-    Kind(EffectKind),
+    Kind(NonFileEffectKind),
 }
 
 impl CommandEffect {
@@ -117,9 +117,9 @@ pub(crate) fn command_effects(
             if local_targets::command_targets_only_localhost(name, words) {
                 // Nobody else feels these effects if they stay on this machine.
                 let felt = [
-                    EffectKind::Publishes,
-                    EffectKind::Deploys,
-                    EffectKind::OverwritesShared,
+                    NonFileEffectKind::Publishes,
+                    NonFileEffectKind::Deploys,
+                    NonFileEffectKind::OverwritesShared,
                 ]
                 .map(CommandEffect::Kind);
                 out.retain(|effect| !felt.contains(effect));
@@ -127,7 +127,9 @@ pub(crate) fn command_effects(
             // A relative path is taken for a file of the project: a script `./reboot` is not known
             // to stop the machine.
             if program.contains('/') && !program.starts_with('/') {
-                out.retain(|effect| *effect != CommandEffect::Kind(EffectKind::ShutsDownMachine));
+                out.retain(|effect| {
+                    *effect != CommandEffect::Kind(NonFileEffectKind::ShutsDownMachine)
+                });
             }
             // A path can lead to another program of the same name, written just before.
             if program.contains('/') {
@@ -141,7 +143,7 @@ pub(crate) fn command_effects(
             ));
         }
         // A project tool of unknown name is still only code of the project.
-        None if brought => out.push(CommandEffect::Kind(EffectKind::Opaque)),
+        None if brought => out.push(CommandEffect::Kind(NonFileEffectKind::Opaque)),
         // A program that the project brings, or built.
         None if program.contains('/') => out.push(CommandEffect::RunsFile(
             words
@@ -154,11 +156,11 @@ pub(crate) fn command_effects(
             .iter()
             .any(|end| name.ends_with(end)) =>
         {
-            out.push(CommandEffect::Kind(EffectKind::Opaque))
+            out.push(CommandEffect::Kind(NonFileEffectKind::Opaque))
         }
         // Even an unknown program is expected to print its version and end.
         None if is_version_query(words) => {}
-        None => out.push(CommandEffect::Kind(EffectKind::UnknownProgram)),
+        None => out.push(CommandEffect::Kind(NonFileEffectKind::UnknownProgram)),
     }
     out
 }

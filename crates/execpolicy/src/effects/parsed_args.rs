@@ -2,7 +2,7 @@
 //! the effects. Follows getopt: clustered letters, attached values, abbreviated long names, `--`.
 
 use super::program_spec::{OperandRole, OptionMeaning, ProgramSpec};
-use super::{CommandEffect, EffectKind, FileAccess, inert, invocation_risks};
+use super::{CommandEffect, FileAccess, NonFileEffectKind, inert, invocation_risks};
 use crate::rule_set::basename;
 use crate::shell::{CommandWord, WordKnowledge};
 
@@ -91,7 +91,7 @@ pub(super) fn add_command_effects(
     let mut row = row;
     let mut words = words;
     for _ in 0..MAX_SUBS {
-        let call = parse_args_of_shell_command(row, words, !row.subcommands.is_empty());
+        let call = parse_program_args(row, words, !row.subcommands.is_empty());
         // A handler decides for itself: its program may give `--help` another meaning.
         if row.handler.is_none() && is_help_or_version_call(row, words, std::ptr::eq(row, top)) {
             return;
@@ -135,7 +135,7 @@ pub(super) fn add_command_effects(
             _ if first.as_literal() == Some("help") && at == 1 => return,
             _ if first.as_literal() == Some("version") && words.len() == 2 => return,
             _ => {
-                out.push(CommandEffect::Kind(EffectKind::UnknownProgram));
+                out.push(CommandEffect::Kind(NonFileEffectKind::UnknownProgram));
                 return;
             }
         }
@@ -306,7 +306,7 @@ fn add_operand_effects(row: &ProgramSpec, call: &ParsedArgs<'_>, out: &mut Vec<C
         }
         OperandRole::None => {
             if !all.is_empty() {
-                out.push(CommandEffect::Kind(EffectKind::UnknownProgram));
+                out.push(CommandEffect::Kind(NonFileEffectKind::UnknownProgram));
             }
         }
     }
@@ -331,7 +331,7 @@ fn option_meaning(row: &ProgramSpec, name: &str) -> Option<OptionMeaning> {
 }
 
 /// Parses the words; `to_first` stops at the first operand, which is a sub-command.
-fn parse_args_of_shell_command<'w>(
+fn parse_program_args<'w>(
     row: &ProgramSpec,
     words: &'w [CommandWord],
     to_first: bool,

@@ -19,7 +19,7 @@ pub(crate) const PIECE: &str = "?*";
 
 /// A path as far as it is known: absolute, without `.` and `..`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ResolvedPath {
+pub(crate) struct LexicalPath {
     parts: Vec<String>,
 }
 
@@ -79,8 +79,8 @@ impl ProjectAndHomeFolders {
     }
 
     /// Returns the folder in which commands start.
-    pub(crate) fn initial_working_dir(&self) -> ResolvedPath {
-        ResolvedPath {
+    pub(crate) fn initial_working_dir(&self) -> LexicalPath {
+        LexicalPath {
             parts: self.roots.first().cloned().unwrap_or_default(),
         }
     }
@@ -88,9 +88,9 @@ impl ProjectAndHomeFolders {
     /// Resolves the path that a text names for a command that runs at `from`.
     pub(crate) fn resolve_path_named_in_command(
         &self,
-        from: &ResolvedPath,
+        from: &LexicalPath,
         text: &str,
-    ) -> ResolvedPath {
+    ) -> LexicalPath {
         // Some programs take a URL where others take a path.
         let text = text.strip_prefix("file://").unwrap_or(text);
         let (mut parts, rest) = if let Some(rest) = text.strip_prefix(ROOT) {
@@ -123,18 +123,18 @@ impl ProjectAndHomeFolders {
                 part => parts.push(part.to_owned()),
             }
         }
-        ResolvedPath { parts }
+        LexicalPath { parts }
     }
 
     /// Returns a path of which nothing is known.
-    pub(crate) fn unknown_path(&self) -> ResolvedPath {
-        ResolvedPath {
+    pub(crate) fn unknown_path(&self) -> LexicalPath {
+        LexicalPath {
             parts: vec![UNKNOWN.to_string()],
         }
     }
 
     /// Returns what kind of location a path is.
-    pub(crate) fn classify_path_location(&self, spot: &ResolvedPath) -> PathLocation {
+    pub(crate) fn classify_path_location(&self, spot: &LexicalPath) -> PathLocation {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         // Only the parts before the first unknown one decide.
         let unknown = parts.iter().position(|part| part.contains(UNKNOWN));
@@ -269,7 +269,7 @@ impl ProjectAndHomeFolders {
     }
 
     /// Whether a secret is read at this path; `deep` includes whatever lies below it.
-    pub(crate) fn is_secret_path(&self, spot: &ResolvedPath, deep: bool) -> bool {
+    pub(crate) fn is_secret_path(&self, spot: &LexicalPath, deep: bool) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         let home: Vec<&str> = self.home.iter().map(String::as_str).collect();
         let inside = self.strip_project_root(&parts).is_some();
@@ -277,7 +277,7 @@ impl ProjectAndHomeFolders {
     }
 
     /// Whether the path is somebody's home, or means everything in it.
-    pub(crate) fn is_home(&self, spot: &ResolvedPath) -> bool {
+    pub(crate) fn is_home(&self, spot: &LexicalPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         let home: Vec<&str> = self.home.iter().map(String::as_str).collect();
         critical_paths::means_home_or_all_inside(&parts, &home)
@@ -294,38 +294,38 @@ impl ProjectAndHomeFolders {
 
     /// Whether the path is a folder that the system needs, or means everything in it. A folder in
     /// which the project has its top is none.
-    pub(crate) fn is_system_folder(&self, spot: &ResolvedPath) -> bool {
+    pub(crate) fn is_system_folder(&self, spot: &LexicalPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         critical_paths::is_system_path(&parts) && self.strip_project_root(&parts).is_none()
     }
 
     /// Whether the path is a loop device or a partition of one: a file presented as a disk.
-    pub(crate) fn is_loop_device(&self, spot: &ResolvedPath) -> bool {
+    pub(crate) fn is_loop_device(&self, spot: &LexicalPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         critical_paths::is_loop_device_path(&parts)
     }
 
     /// Whether the path is a system folder into which people put programs and data of their own.
     /// Its owner may be changed.
-    pub(crate) fn is_user_managed_system_folder(&self, spot: &ResolvedPath) -> bool {
+    pub(crate) fn is_user_managed_system_folder(&self, spot: &LexicalPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         critical_paths::is_user_managed_system_path(&parts)
     }
 
     /// Whether the path is a file without which nobody can log in.
-    pub(crate) fn is_account_file(&self, spot: &ResolvedPath) -> bool {
+    pub(crate) fn is_account_database_file(&self, spot: &LexicalPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         critical_paths::is_login_account_file_path(&parts)
     }
 
     /// Whether the path is a disk device.
-    pub(crate) fn is_disk_device_path(&self, spot: &ResolvedPath) -> bool {
+    pub(crate) fn is_disk_device_path(&self, spot: &LexicalPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         critical_paths::is_disk_device_or_glob(&parts)
     }
 
     /// Whether the path is a scratch folder itself.
-    pub(crate) fn is_scratch_root(&self, spot: &ResolvedPath) -> bool {
+    pub(crate) fn is_scratch_root(&self, spot: &LexicalPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         matches!(
             parts.as_slice(),
@@ -334,7 +334,7 @@ impl ProjectAndHomeFolders {
     }
 
     /// Whether the path is a pattern that matches all files of the project.
-    pub(crate) fn matches_all_project_files(&self, spot: &ResolvedPath) -> bool {
+    pub(crate) fn matches_all_project_files(&self, spot: &LexicalPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         matches!(
             self.strip_project_root(&parts),
@@ -343,7 +343,7 @@ impl ProjectAndHomeFolders {
     }
 
     /// Returns the path relative to the project, if it lies inside.
-    pub(crate) fn project_relative_parts(&self, spot: &ResolvedPath) -> Option<Vec<String>> {
+    pub(crate) fn project_relative_parts(&self, spot: &LexicalPath) -> Option<Vec<String>> {
         self.roots.iter().find_map(|root| {
             spot.parts
                 .strip_prefix(root.as_slice())
@@ -409,7 +409,7 @@ const STARTUP: &[&str] = &[
     ".npmrc",
 ];
 
-impl ResolvedPath {
+impl LexicalPath {
     /// Returns the absolute path as text.
     pub(crate) fn absolute_path_text(&self) -> String {
         format!("/{}", self.parts.join("/"))

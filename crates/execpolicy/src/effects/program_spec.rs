@@ -8,7 +8,7 @@ use super::parsed_args::ParsedArgs;
 
 /// What a command does besides reading and writing the files that it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum EffectKind {
+pub(crate) enum NonFileEffectKind {
     /// Reaches the network, mostly to fetch something.
     Network,
     /// Installs packages.
@@ -61,7 +61,7 @@ pub(crate) enum EffectKind {
     UnknownProgram,
 }
 
-impl EffectKind {
+impl NonFileEffectKind {
     /// Whether it is ordinary work that goes beyond the project's files.
     pub(crate) fn reaches_beyond_project(self) -> bool {
         matches!(self, Self::Network | Self::Installs | Self::MovesTree)
@@ -186,9 +186,9 @@ pub(crate) enum OptionMeaning {
     /// Its value is the program or pattern, so that all operands are files that are read.
     ProgramText,
     /// It takes no value and has this effect.
-    FlagEffect(EffectKind),
+    FlagEffect(NonFileEffectKind),
     /// It takes a value and has this effect.
-    ValueEffect(EffectKind),
+    ValueEffect(NonFileEffectKind),
     /// A dry run: nothing but a message, if the program is certain to read the option as this one.
     Inert(&'static ProgramDryRunOption),
 }
@@ -245,9 +245,9 @@ pub(crate) struct ProgramSpec {
     pub(super) value_options: &'static [&'static str],
     pub(super) option_meanings: &'static [(&'static str, OptionMeaning)],
     pub(super) operand_role: OperandRole,
-    pub(super) effects: &'static [EffectKind],
+    pub(super) effects: &'static [NonFileEffectKind],
     pub(super) subcommands: &'static [ProgramSpec],
-    pub(super) other_subcommands: Option<&'static [EffectKind]>,
+    pub(super) other_subcommands: Option<&'static [NonFileEffectKind]>,
     pub(super) single_dash: bool,
     pub(super) handler: Option<fn(&ParsedArgs<'_>, &mut Vec<CommandEffect>)>,
 }
@@ -287,7 +287,7 @@ impl ProgramSpec {
     /// Returns a row for a program that has these effects, whatever its words are.
     pub(super) const fn program_with_fixed_effects(
         names: &'static [&'static str],
-        does: &'static [EffectKind],
+        does: &'static [NonFileEffectKind],
     ) -> Self {
         Self {
             effects: does,
@@ -339,7 +339,10 @@ impl ProgramSpec {
     }
 
     /// Sets the effects of sub-commands without a row.
-    pub(super) const fn with_other_subcommand_effects(self, others: &'static [EffectKind]) -> Self {
+    pub(super) const fn with_other_subcommand_effects(
+        self,
+        others: &'static [NonFileEffectKind],
+    ) -> Self {
         Self {
             other_subcommands: Some(others),
             ..self

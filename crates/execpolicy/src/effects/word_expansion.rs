@@ -234,7 +234,7 @@ impl KnownShellVariables {
     }
 
     /// Whether a text begins with a variable of which some value satisfies `is_like`.
-    pub(crate) fn leading_variable_matches(
+    pub(crate) fn leading_variable_value_satisfies(
         &self,
         text: &str,
         is_like: impl Fn(&CommandWord) -> bool,

@@ -168,9 +168,8 @@ impl ExitStatusAnalyzer<'_> {
             return false;
         };
         if let Some(name) = noop_shebang_program(&text).filter(|_| shell.is_none()) {
-            let hider = ExitStatusMask::mask_from_unreadable_context(format!(
-                "its first line names `{name}`"
-            ));
+            let hider =
+                ExitStatusMask::unreadable_context_mask(format!("its first line names `{name}`"));
             self.note_verdict_relevant_command(
                 path,
                 path,

@@ -8,7 +8,7 @@ use super::build_tools::{MavenGradleTestHandling, test_handling_by_build_args};
 use super::called_scripts::{is_shell, join_path_within_root, prepend_shell_options};
 use super::detached_commands::why_command_detaches;
 use super::recipes::RecipeFileKind;
-use super::recognise::{RecognisedScriptCommand, classify_script_command};
+use super::recognise::{RecognisedScriptCommand, recognise_shell_command};
 use super::status_tracer::ExitStatusTracer;
 use super::unknown_programs::operands_may_be_empty;
 use super::{CommandStatusContext, MAX_WORK, shorten_to_first_line};
@@ -77,8 +77,8 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             ..position
         };
         let from = self.reader.reading.commands.len();
-        self.trace_command_words(&words, self.node_text(node), fed.as_deref(), &here, 0);
-        self.note_commands_of_node(node, from);
+        self.trace_command_exit_status(&words, self.node_text(node), fed.as_deref(), &here, 0);
+        self.note_command_range_of_node(node, from);
     }
 
     /// Returns whether it matters what becomes of this command's status. A program that exists and
@@ -96,7 +96,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             return true;
         }
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-        match classify_script_command(&texts) {
+        match recognise_shell_command(&texts) {
             RecognisedScriptCommand::Idle => {
                 !code_run_by_command(name, words, &StdinSource::PlainFile).is_empty()
             }
@@ -121,7 +121,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
     }
 
     /// Traces a command by its words. `text`: the command as it is written.
-    pub(super) fn trace_command_words(
+    pub(super) fn trace_command_exit_status(
         &mut self,
         words: &[CommandWord],
         text: &str,
@@ -265,7 +265,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 .into_iter()
                 .map(CommandWord::new_literal_word)
                 .collect();
-            return self.trace_command_words(&words, text, fed, position, depth + 1);
+            return self.trace_command_exit_status(&words, text, fed, position, depth + 1);
         }
         if name == "tox" {
             self.reader.analyze_tox_commands(arguments, position);
@@ -284,13 +284,13 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             );
             return;
         }
-        match classify_script_command(&texts) {
+        match recognise_shell_command(&texts) {
             RecognisedScriptCommand::Idle => {
                 self.trace_wrapped_command(name, words, text, fed, position, depth);
             }
             RecognisedScriptCommand::Wraps(at) => {
                 let inner = words.get(at..).unwrap_or(&[]);
-                self.trace_command_words(inner, text, fed, position, depth + 1);
+                self.trace_command_exit_status(inner, text, fed, position, depth + 1);
             }
             RecognisedScriptCommand::Script(at) => {
                 let script = texts.get(at).copied().unwrap_or("");
@@ -366,7 +366,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             match inner {
                 NestedCode::WordsFrom(at) => {
                     wraps = true;
-                    self.trace_command_words(
+                    self.trace_command_exit_status(
                         words.get(at..).unwrap_or(&[]),
                         text,
                         fed,
@@ -376,7 +376,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 }
                 NestedCode::Command(inner) => {
                     wraps = true;
-                    self.trace_command_words(&inner, text, fed, position, deeper);
+                    self.trace_command_exit_status(&inner, text, fed, position, deeper);
                 }
                 NestedCode::Script { text, .. } => {
                     wraps = true;
@@ -461,9 +461,8 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     self.reader
                         .analyze_shell_script_file(&file, &options, Some(shell), position);
                 if !read {
-                    let hider = ExitStatusMask::mask_from_unreadable_context(format!(
-                        "{shell} reads {file}"
-                    ));
+                    let hider =
+                        ExitStatusMask::unreadable_context_mask(format!("{shell} reads {file}"));
                     let here = position.with_status_mask(hider);
                     self.reader.note_verdict_relevant_command(
                         text,

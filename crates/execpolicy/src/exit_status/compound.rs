@@ -120,7 +120,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         }
     }
 
-    pub(super) fn visit_redirected_statement(
+    pub(super) fn trace_redirected_statement(
         &mut self,
         node: Node<'t>,
         position: &CommandStatusContext,
@@ -206,7 +206,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         };
         let file = file.trim_start_matches('|').trim();
         let shown = matches!(file, "/dev/stdout" | "/dev/stderr" | "/dev/tty");
-        !shown && !self.script_prints_file(file)
+        !shown && !self.any_command_prints_file(file)
     }
 
     pub(super) fn visit_if(&mut self, node: Node<'t>, position: &CommandStatusContext) {

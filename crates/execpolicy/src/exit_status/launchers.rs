@@ -100,7 +100,7 @@ const OPTIONS_WITH_VALUE: &[&str] = &[
 ];
 
 /// Returns how `program` is called, and where its own subcommand ends.
-fn syntax_of_launcher_program(
+fn launcher_call_syntax(
     program: &str,
     rest: &[&str],
 ) -> Option<(&'static LauncherCallSyntax, usize)> {
@@ -117,7 +117,7 @@ pub(super) fn launched_command_index(program: &str, rest: &[&str]) -> Option<usi
     if program == "nix" {
         return index_of_option_value(rest, &["-c", "--command"]);
     }
-    let (launcher, begins) = syntax_of_launcher_program(program, rest)?;
+    let (launcher, begins) = launcher_call_syntax(program, rest)?;
     let mut at = begins;
     // Options may stand before each operand.
     for _ in 0..launcher.operands {
@@ -133,7 +133,7 @@ pub(super) fn launcher_options<'r, 'w>(
     program: &str,
     rest: &'r [&'w str],
 ) -> Option<&'r [&'w str]> {
-    let (_, begins) = syntax_of_launcher_program(program, rest)?;
+    let (_, begins) = launcher_call_syntax(program, rest)?;
     rest.get(..index_after_launcher_options(rest, begins))
 }
 

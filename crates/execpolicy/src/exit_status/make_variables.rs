@@ -17,7 +17,7 @@ const NAME: &str = "made-by-make";
 
 /// Returns the text as the shell gets it, as far as that can be told. A variable that nobody sets
 /// comes from the environment or is empty; the shell knows no more of it than is known here.
-pub(super) fn replace_make_variables(text: &str) -> String {
+pub(super) fn recipe_text_for_shell(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('$') {
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn make_puts_in_names_and_the_shell_keeps_its_own() {
         let check = |text: &str, expected: &str| {
-            assert_eq!(replace_make_variables(text), expected, "{text}");
+            assert_eq!(recipe_text_for_shell(text), expected, "{text}");
         };
         check(
             "cc -o $@ $< $(@D) ${<F}",

@@ -265,12 +265,12 @@ pub(super) fn shell_runs_scripts(shell: &str) -> bool {
     let plain = plain.strip_suffix(".exe").unwrap_or(plain);
     let known =
         is_shell(plain) || matches!(plain, "python" | "fish" | "pwsh" | "powershell" | "node");
-    known && !own && (!is_shell(plain) || shell_flags_run_scripts(&flags))
+    known && !own && (!is_shell(plain) || shell_flags_run_command_string(&flags))
 }
 
 /// Returns whether a shell with these flags runs the text that follows: `-ec`,
 /// `-eu -o pipefail -c`.
-pub(super) fn shell_flags_run_scripts(flags: &str) -> bool {
+pub(super) fn shell_flags_run_command_string(flags: &str) -> bool {
     let mut words = flags.split_whitespace();
     while let Some(word) = words.next() {
         if matches!(word, "--login" | "--noprofile" | "--norc" | "--posix") {

@@ -30,7 +30,7 @@ mod unknown_programs;
 
 use crate::shell::ParsedShellScriptCache;
 use checkrein_core::exit_status::{
-    CheckScriptCommandKind, ExitStatusAnalysis, ExitStatusMask, VerdictRelevantCommand,
+    CheckScriptCommand, CheckScriptCommandKind, ExitStatusAnalysis, ExitStatusMask,
 };
 
 /// How deep scripts may call one another.
@@ -99,8 +99,8 @@ pub fn analyze_exit_status_masking(
         &CommandStatusContext::status_context_of_outermost_script(project.sh_is_bash),
     );
     // A part that was not read may hide anything, so it counts as a hidden test.
-    let unread = reader.unread.map(|why| VerdictRelevantCommand {
-        masked_by: Some(ExitStatusMask::mask_from_unreadable_context(why)),
+    let unread = reader.unread.map(|why| CheckScriptCommand {
+        masked_by: Some(ExitStatusMask::unreadable_context_mask(why)),
         ..reader.new_verdict_relevant_command(
             script,
             "sh",
@@ -111,8 +111,7 @@ pub fn analyze_exit_status_masking(
     let mut reading = reader.reading;
     reading.commands.extend(unread);
     // A script that need not exist, and does not, matters only where nothing else is checked.
-    let decides =
-        |command: &VerdictRelevantCommand| command.kind != CheckScriptCommandKind::Program;
+    let decides = |command: &CheckScriptCommand| command.kind != CheckScriptCommandKind::Program;
     if !reading.commands.iter().any(decides) {
         reading.commands.extend(reader.absent);
     }
@@ -210,7 +209,7 @@ struct ExitStatusAnalyzer<'f> {
     /// Why a part was not read, if one was not.
     unread: Option<&'static str>,
     /// Scripts that are called only if they exist, and do not.
-    absent: Vec<VerdictRelevantCommand>,
+    absent: Vec<CheckScriptCommand>,
 }
 
 impl ExitStatusAnalyzer<'_> {
@@ -265,7 +264,7 @@ impl ExitStatusAnalyzer<'_> {
         for command in commands {
             command
                 .masked_by
-                .get_or_insert_with(|| ExitStatusMask::mask_from_unreadable_context(why));
+                .get_or_insert_with(|| ExitStatusMask::unreadable_context_mask(why));
         }
     }
 
@@ -274,7 +273,7 @@ impl ExitStatusAnalyzer<'_> {
         if let Some(command) = self.reading.commands.get_mut(at) {
             command
                 .masked_by
-                .get_or_insert_with(|| ExitStatusMask::mask_from_unreadable_context(why));
+                .get_or_insert_with(|| ExitStatusMask::unreadable_context_mask(why));
         }
     }
 
@@ -308,8 +307,8 @@ impl ExitStatusAnalyzer<'_> {
         program: &str,
         kind: CheckScriptCommandKind,
         position: &CommandStatusContext,
-    ) -> VerdictRelevantCommand {
-        VerdictRelevantCommand {
+    ) -> CheckScriptCommand {
+        CheckScriptCommand {
             text: shorten_to_first_line(text),
             program: program.to_owned(),
             folder: position.folder.clone(),

@@ -2,8 +2,8 @@
 //! they run.
 
 use super::called_scripts::is_shell;
-use super::make_variables::replace_make_variables;
-use super::makefile::{shell_flags_run_scripts, shell_runs_scripts};
+use super::make_variables::recipe_text_for_shell;
+use super::makefile::{shell_flags_run_command_string, shell_runs_scripts};
 use crate::rule_set::basename;
 
 /// Recipes of one file, as far as they matter here.
@@ -136,7 +136,7 @@ impl RecipeFile {
             self.recipe_shell().split_whitespace().last().unwrap_or(""),
         ));
         let flags = heeds(".SHELLFLAGS", &|flags| {
-            !by_shell || shell_flags_run_scripts(flags)
+            !by_shell || shell_flags_run_command_string(flags)
         });
         if let Some(text) = shell.or(flags) {
             self.ignores_failures = Some(text);
@@ -235,8 +235,8 @@ impl RecipeFile {
             }
         }
         match self.is_make {
-            true => replace_make_variables(&text),
-            false => replace_justfile_interpolations(&text),
+            true => recipe_text_for_shell(&text),
+            false => mask_justfile_interpolations(&text),
         }
     }
 }
@@ -274,7 +274,7 @@ fn expand_make_if_function_branch(text: &str, way: usize) -> String {
 }
 
 /// Replaces `{{ justfile_directory() }}` and the like by a word that is not known.
-fn replace_justfile_interpolations(text: &str) -> String {
+fn mask_justfile_interpolations(text: &str) -> String {
     let mut all = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {

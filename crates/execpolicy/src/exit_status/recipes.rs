@@ -152,7 +152,7 @@ impl ExitStatusAnalyzer<'_> {
                 self.mark_recipe_possibly_skipped(&file, &folder, &target, before);
                 // Without a rule make fails, or uses a rule of its own.
                 if recipes.is_empty() && call.targets.contains(&target) {
-                    let hider = ExitStatusMask::mask_from_unreadable_context(format!(
+                    let hider = ExitStatusMask::unreadable_context_mask(format!(
                         "no rule for `{target}` could be read"
                     ));
                     let here = position.with_status_mask(hider);
@@ -167,7 +167,7 @@ impl ExitStatusAnalyzer<'_> {
             seen.push(target);
         }
         if judges && !has_lines {
-            let hider = ExitStatusMask::mask_from_unreadable_context(
+            let hider = ExitStatusMask::unreadable_context_mask(
                 "it has no recipe, so that there is nothing to do",
             );
             self.note_verdict_relevant_command(

@@ -1,7 +1,7 @@
 //! Parses calls of tools that run what the project defines: `npm run build`, `make -C dir test`.
 
 use super::makefile::{
-    failure_hiding_make_option, make_flag_ignoring_failures, shell_flags_run_scripts,
+    failure_hiding_make_option, make_flag_ignoring_failures, shell_flags_run_command_string,
     shell_runs_scripts,
 };
 
@@ -164,7 +164,7 @@ pub(super) fn parse_make_call(rest: &[&str]) -> RecipeCall {
                 if name == "SHELL" && !shell_runs_scripts(value) {
                     call.passed_over = Some("SHELL=");
                 }
-                if name == ".SHELLFLAGS" && !shell_flags_run_scripts(value) {
+                if name == ".SHELLFLAGS" && !shell_flags_run_command_string(value) {
                     call.passed_over = Some(".SHELLFLAGS=");
                 }
                 if name == "MAKEFLAGS" {

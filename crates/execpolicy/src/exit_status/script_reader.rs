@@ -32,7 +32,7 @@ fn build_script_from_syntax_tree(
     text: &str,
     has_places: bool,
 ) -> ParsedShellScript {
-    let mut reading = ScriptTreeReader {
+    let mut reading = ScriptSyntaxReader {
         text,
         has_places,
         functions: HashMap::new(),
@@ -55,7 +55,7 @@ fn build_script_from_syntax_tree(
     }
 }
 
-struct ScriptTreeReader<'s> {
+struct ScriptSyntaxReader<'s> {
     text: &'s str,
     has_places: bool,
     functions: HashMap<String, ShellFunction>,
@@ -63,7 +63,7 @@ struct ScriptTreeReader<'s> {
     depth: usize,
 }
 
-impl<'s> ScriptTreeReader<'s> {
+impl<'s> ScriptSyntaxReader<'s> {
     fn node_text(&self, node: Node<'_>) -> &'s str {
         self.text.get(node.byte_range()).unwrap_or("")
     }

@@ -9,7 +9,7 @@ use tree_sitter::Node;
 
 use super::called_scripts::join_path_within_root;
 use super::expansion::{ShellWordPieces, parse_word_pieces};
-use super::recognise::{RecognisedScriptCommand, classify_script_command};
+use super::recognise::{RecognisedScriptCommand, recognise_shell_command};
 use super::script_reader::read_script_with_positions;
 use super::simulation::{self, ScriptExitStatusAnswer, ScriptExitStatusQuestion};
 use super::status_tracer::{ExitStatusTracer, shell_list_statements};
@@ -82,7 +82,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     .collect();
                 let texts: Vec<&str> = words.iter().map(String::as_str).collect();
                 let called = texts.first().copied().unwrap_or("");
-                let known = match classify_script_command(&texts) {
+                let known = match recognise_shell_command(&texts) {
                     RecognisedScriptCommand::Idle => false,
                     RecognisedScriptCommand::Known(kind) => kind != CheckScriptCommandKind::Program,
                     _ => true,
@@ -116,11 +116,11 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             exists: &|_, _| None,
             keeps_pipes: true,
         };
-        run.always_fails_after_failure(&code, &mut reader.work)
+        run.code_always_fails_after_failure(&code, &mut reader.work)
     }
 
     /// Returns whether a command of the script prints this file, spelled in the same way.
-    pub(super) fn script_prints_file(&self, file: &str) -> bool {
+    pub(super) fn any_command_prints_file(&self, file: &str) -> bool {
         let file = parse_word_pieces(file);
         self.script.all_script_commands().iter().any(|command| {
             let program = command
@@ -168,11 +168,9 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 if position.failure_reaches_check().is_ok() =>
             {
                 let hider = match hides {
-                    ScriptExitStatusAnswer::TooMuch => {
-                        ExitStatusMask::mask_from_unreadable_context(
-                            "the script has too many ways to end",
-                        )
-                    }
+                    ScriptExitStatusAnswer::TooMuch => ExitStatusMask::unreadable_context_mask(
+                        "the script has too many ways to end",
+                    ),
                     _ => self.trap_or_last_hiding_exit_status(),
                 };
                 CommandStatusContext {
@@ -211,7 +209,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
     }
 
     /// Remembers which commands were recorded for the command at a place.
-    pub(super) fn note_commands_of_node(&mut self, node: Node<'t>, from: usize) {
+    pub(super) fn note_command_range_of_node(&mut self, node: Node<'t>, from: usize) {
         let to = self.reader.reading.commands.len();
         if from < to {
             self.command_ranges.push((node.start_byte(), from..to));

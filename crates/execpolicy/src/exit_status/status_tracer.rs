@@ -320,7 +320,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
             "command" => self.follow_exit_status_of_command(node, position),
             "list" => self.visit_and_or_list(node, position),
             "pipeline" => self.trace_pipeline_exit_statuses(node, position),
-            "redirected_statement" => self.visit_redirected_statement(node, position),
+            "redirected_statement" => self.trace_redirected_statement(node, position),
             // `!` turns a failure into a success, and `set -e` ignores what it negates.
             "negated_command" => {
                 let mut hidden = position.with_status_mask(ExitStatusMask {

@@ -4,7 +4,7 @@
 use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
 
 use super::CommandStatusContext;
-use super::recognise::{RecognisedScriptCommand, classify_script_command};
+use super::recognise::{RecognisedScriptCommand, recognise_shell_command};
 use super::status_tracer::ExitStatusTracer;
 use crate::rule_set::basename;
 use crate::shell::CommandWord;
@@ -33,7 +33,7 @@ impl ExitStatusTracer<'_, '_, '_> {
             self.arguments.pop();
             self.call_stack.pop();
         }
-        let kind = match classify_script_command(texts) {
+        let kind = match recognise_shell_command(texts) {
             RecognisedScriptCommand::Known(
                 kind @ (CheckScriptCommandKind::Tests(_) | CheckScriptCommandKind::Checker),
             ) => kind,
@@ -89,19 +89,19 @@ impl ExitStatusTracer<'_, '_, '_> {
         });
         if let Some(default) = default.filter(|_| !first.text.contains(['\'', '"', '`', '('])) {
             let words: Vec<CommandWord> = default.chain(rest.iter().cloned()).collect();
-            return self.trace_command_words(&words, text, fed, position, depth + 1);
+            return self.trace_command_exit_status(&words, text, fed, position, depth + 1);
         }
         if !first.may_be_empty() && !basename(&first.text).contains(['$', '`', '*']) {
             // Only the folder is not known.
             let named = std::iter::once(CommandWord::new_literal_word(first.text.as_str()));
             let words: Vec<CommandWord> = named.chain(rest.iter().cloned()).collect();
-            return self.trace_command_words(&words, text, fed, position, depth + 1);
+            return self.trace_command_exit_status(&words, text, fed, position, depth + 1);
         }
         let texts: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
         // Whatever the program is, the words after it name the runner.
         let behind = match texts.as_slice() {
             ["-m", _, ..] => rest.get(1..),
-            rest_texts => match classify_script_command(rest_texts) {
+            rest_texts => match recognise_shell_command(rest_texts) {
                 RecognisedScriptCommand::Known(
                     CheckScriptCommandKind::Tests(_) | CheckScriptCommandKind::Checker,
                 ) => Some(rest),
@@ -109,7 +109,7 @@ impl ExitStatusTracer<'_, '_, '_> {
             },
         };
         match behind {
-            Some(behind) => self.trace_command_words(behind, text, fed, position, depth + 1),
+            Some(behind) => self.trace_command_exit_status(behind, text, fed, position, depth + 1),
             // If all words are empty, nothing is run.
             None if self.call_stack.is_empty() && words.iter().all(CommandWord::may_be_empty) => {
                 let here = CommandStatusContext {

@@ -12,7 +12,7 @@ use super::{
 use crate::effects::evaluation::{self as sight, EffectEvalContext, EvaluatedEffects};
 use crate::effects::paths::PathLocation;
 use crate::effects::word_expansion::WordPlaceholderAndValues;
-use crate::effects::{self, CommandEffect, EffectKind, code};
+use crate::effects::{self, CommandEffect, NonFileEffectKind, code};
 use crate::rule_set::basename;
 use crate::self_protection;
 
@@ -50,7 +50,7 @@ impl CommandEvaluator<'_> {
                 .record_prompt_or_forbid_reason(*decision, why.clone());
         }
         if let Some(what) = &judged.destruction_reason {
-            self.collector.note_forbidden_destruction(what);
+            self.collector.forbid_destruction(what);
         }
         self.forbid_if_guarded_file_changes(&judged);
         for spot in &judged.written {
@@ -105,7 +105,7 @@ impl CommandEvaluator<'_> {
     }
 
     /// Collects what is known about a command beside its words, and queues what it runs.
-    pub(super) fn gather_readability_and_hazards(
+    pub(super) fn gather_command_readability_hazards(
         &mut self,
         command: &CommandAwaitingVerdict,
         words: &[CommandWord],
@@ -139,10 +139,11 @@ impl CommandEvaluator<'_> {
             // A word given to a tool of the project can look like a program's name
             // (`cargo test shutdown`), and a shutdown elsewhere stops no work here.
             ProgramOrigin::Project | ProgramOrigin::Container => {
-                drop_effects_named_by_arguments(&mut effects, words)
+                drop_effects_of_bare_arguments(&mut effects, words)
             }
-            ProgramOrigin::Remote | ProgramOrigin::ContainerScript => effects
-                .retain(|effect| *effect != CommandEffect::Kind(EffectKind::ShutsDownMachine)),
+            ProgramOrigin::Remote | ProgramOrigin::ContainerScript => effects.retain(|effect| {
+                *effect != CommandEffect::Kind(NonFileEffectKind::ShutsDownMachine)
+            }),
         }
         // Code on standard input depends on the redirects, which the table of programs does not
         // see.
@@ -164,7 +165,7 @@ impl CommandEvaluator<'_> {
             // The paths in its headers replace the unknown write that the table of programs
             // assumes.
             effects.retain(|effect| !effect.is_patch_write_effect());
-            effects.extend(patches::diff_header_paths(text).map(|path| {
+            effects.extend(patches::paths_in_diff_headers(text).map(|path| {
                 CommandEffect::File(
                     effects::FileAccess::Write,
                     CommandWord::new_literal_word(path),
@@ -195,7 +196,7 @@ impl CommandEvaluator<'_> {
             // The project's files may be mounted in the container, so a removal still counts as
             // destroyed data. All other paths are the container's own.
             if effects.iter().any(removes) {
-                effects.push(CommandEffect::Kind(EffectKind::DestroysData));
+                effects.push(CommandEffect::Kind(NonFileEffectKind::DestroysData));
             }
             effects.retain(|effect| {
                 !matches!(
@@ -207,7 +208,7 @@ impl CommandEvaluator<'_> {
                 )
             });
         }
-        let readable = !effects.contains(&CommandEffect::Kind(EffectKind::UnreadableCode));
+        let readable = !effects.contains(&CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
         let contained = command.origin == ProgramOrigin::ContainerScript;
         let hole = command.placeholder.as_deref();
         // Everything from here on needs the judged effects: tracking of created files, variables
@@ -275,10 +276,10 @@ impl CommandEvaluator<'_> {
             contained: command.origin == ProgramOrigin::ContainerScript,
         };
         let mut effects = effects::command_effects(program, words, true);
-        drop_effects_named_by_arguments(&mut effects, words);
+        drop_effects_of_bare_arguments(&mut effects, words);
         let judged = sight::evaluate_effects(&effects, &scene, bounds, &self.links);
         if let Some(what) = &judged.destruction_reason {
-            self.collector.note_forbidden_destruction(what);
+            self.collector.forbid_destruction(what);
         }
         self.forbid_if_guarded_file_changes(&judged);
     }
@@ -287,11 +288,11 @@ impl CommandEvaluator<'_> {
 /// Drops effects that rest on a bare argument. An argument of a project's tool may name a test, a
 /// target or a container's own program (`cargo test shutdown`), which stops nothing on this
 /// machine. A disk counts only if a device is named.
-fn drop_effects_named_by_arguments(effects: &mut Vec<CommandEffect>, words: &[CommandWord]) {
+fn drop_effects_of_bare_arguments(effects: &mut Vec<CommandEffect>, words: &[CommandWord]) {
     let names_device = words.iter().any(|word| word.text.contains("/dev/"));
     effects.retain(|effect| match effect {
-        CommandEffect::Kind(EffectKind::ShutsDownMachine) => false,
-        CommandEffect::Kind(EffectKind::WipesDisk) => names_device,
+        CommandEffect::Kind(NonFileEffectKind::ShutsDownMachine) => false,
+        CommandEffect::Kind(NonFileEffectKind::WipesDisk) => names_device,
         _ => true,
     });
 }
@@ -309,20 +310,24 @@ fn add_stdin_code_effects(
         StdinSource::Interactive | StdinSource::PlainFile if language == Unread => {}
         StdinSource::Interactive | StdinSource::Text { sure: true, .. }
             if language == RemoteInput => {}
-        _ if language == RemoteInput => effects.push(CommandEffect::Kind(EffectKind::Uploads)),
+        _ if language == RemoteInput => {
+            effects.push(CommandEffect::Kind(NonFileEffectKind::Uploads))
+        }
         StdinSource::Text { text, sure: true } => code::add_code_effects(language, text, effects),
         // The input is a file or is not known, so neither are the statements that it holds.
         StdinSource::Interactive | StdinSource::PlainFile
             if matches!(language, Sql | Sqlite | Redis) =>
         {
-            effects.push(CommandEffect::Kind(EffectKind::UnknownOptions))
+            effects.push(CommandEffect::Kind(NonFileEffectKind::UnknownOptions))
         }
         StdinSource::Interactive | StdinSource::PlainFile => {
-            effects.push(CommandEffect::Kind(EffectKind::Opaque))
+            effects.push(CommandEffect::Kind(NonFileEffectKind::Opaque))
         }
         StdinSource::Text { .. }
         | StdinSource::Paths(_)
         | StdinSource::CommandOutput
-        | StdinSource::Downloaded => effects.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
+        | StdinSource::Downloaded => {
+            effects.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode))
+        }
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn is_code_from_downloader(text: &str, names: &KnownShellVariables) -
     let text = text.trim_start();
     begins_with_download_substitution(text)
         || text.starts_with('$')
-            && names.leading_variable_matches(text, |value| {
+            && names.leading_variable_value_satisfies(text, |value| {
                 begins_with_download_substitution(&value.text)
             })
 }

@@ -41,12 +41,12 @@ pub(super) struct CommandFactsCollector<'r> {
     uncovered: bool,
     any: bool,
     first_unresolved: Option<String>,
-    affected_files: FilesChangedByCommand,
+    affected_files: FilesCommandWouldChange,
 }
 
 /// A file that is written or removed, as far as its name is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileChangedByCommand {
+pub struct FileCommandWouldChange {
     /// Its path; a relative one starts at the folder of the request.
     pub path: String,
     /// Whether it is removed. Removing a link removes the link itself and not its target.
@@ -55,9 +55,9 @@ pub struct FileChangedByCommand {
 
 /// The files that a command writes or removes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FilesChangedByCommand {
+pub struct FilesCommandWouldChange {
     /// Those whose names are known, up to a bound.
-    pub files: Vec<FileChangedByCommand>,
+    pub files: Vec<FileCommandWouldChange>,
     /// Whether there are more, or some whose names are not known.
     pub more: bool,
 }
@@ -72,7 +72,7 @@ impl<'r> CommandFactsCollector<'r> {
             uncovered: false,
             any: false,
             first_unresolved: None,
-            affected_files: FilesChangedByCommand::default(),
+            affected_files: FilesCommandWouldChange::default(),
         }
     }
 
@@ -233,7 +233,7 @@ impl<'r> CommandFactsCollector<'r> {
     pub(super) fn record_file_command_may_change(&mut self, path: &str, removed: bool) {
         // A name with an expansion, a pattern or a shortened part cannot be looked up on the disk.
         let known = !path.is_empty() && !path.contains(['$', '…', '*', '?', '\0']);
-        let touched = FileChangedByCommand {
+        let touched = FileCommandWouldChange {
             path: path.to_owned(),
             removed,
         };
@@ -265,7 +265,7 @@ impl<'r> CommandFactsCollector<'r> {
     }
 
     /// Forbids destruction that nobody intends; only a person may do it.
-    pub(super) fn note_forbidden_destruction(&mut self, what: &str) {
+    pub(super) fn forbid_destruction(&mut self, what: &str) {
         let why = format!(
             "`builtin:default` forbids this: it {what}. If it is meant, the person does it in a \
              terminal of their own, or changes `[policy] rules` of the project"
@@ -316,7 +316,7 @@ impl<'r> CommandFactsCollector<'r> {
         }
     }
 
-    pub(super) fn into_tool_facts(mut self) -> (ToolRequestFacts, FilesChangedByCommand) {
+    pub(super) fn into_tool_facts(mut self) -> (ToolRequestFacts, FilesCommandWouldChange) {
         // The order is the severity: a match first, then what could not be read, and `Allow` only
         // if every command has an allow rule.
         if let Some(hit) = self.strictest {

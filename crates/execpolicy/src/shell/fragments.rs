@@ -392,7 +392,7 @@ impl<'s> ScriptToPipelinesSplitter<'s> {
             self.now.line.clear();
             self.at = self.text.len() - inside.len() + 1;
         } else {
-            let end = end_of_bracket(self.text, self.at);
+            let end = end_of_parenthesis(self.text, self.at);
             self.append_script_text_to_member(end - self.at);
         }
     }
@@ -492,7 +492,7 @@ fn end_of_quote_or_substitution<'s>(text: &'s str, at: usize, scripts: &mut Vec<
 }
 
 /// Returns where the bracket that begins at `at` ends.
-fn end_of_bracket(text: &str, at: usize) -> usize {
+fn end_of_parenthesis(text: &str, at: usize) -> usize {
     ShellQuoteScanner {
         text,
         at: at + 1,

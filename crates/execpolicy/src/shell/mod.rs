@@ -32,7 +32,7 @@ use checkrein_core::input::ToolRequestFacts;
 
 use crate::effect_policy::{EffectPolicy, UnmatchedDecision};
 use crate::effects::evaluation::NestedCommandOrCode;
-use crate::effects::paths::{ProjectAndHomeFolders, ResolvedPath, UNKNOWN};
+use crate::effects::paths::{LexicalPath, ProjectAndHomeFolders, UNKNOWN};
 use crate::effects::word_expansion::{
     KnownShellVariables, POSITIONAL_ARGS, WordPlaceholderAndValues,
 };
@@ -41,7 +41,7 @@ use crate::rule_set::{RuleSet, basename};
 use crate::self_protection;
 use command_effects::CommandReadabilityAndHazards;
 use fact_collector::{CommandFactsCollector, PromptReasons};
-pub use fact_collector::{FileChangedByCommand, FilesChangedByCommand};
+pub use fact_collector::{FileCommandWouldChange, FilesCommandWouldChange};
 pub(crate) use nested_code::{NestedCode, code_run_by_command};
 pub use parse_cache::ParsedShellScriptCache;
 pub use patches::{
@@ -75,7 +75,7 @@ const MAX_TRIED: usize = 64;
 /// nothing is unresolved; with a prompt or forbidden rule loaded, anything unresolved
 /// makes it at least `Prompt`.
 pub fn evaluate_script(rules: &RuleSet, script: &str) -> ToolRequestFacts {
-    evaluate_script_with_cache(
+    evaluate_script_with_parse_cache(
         &ParsedShellScriptCache::default(),
         rules,
         script,
@@ -99,12 +99,12 @@ pub fn evaluate_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolRequestF
 /// Judges a script whose syntax trees may be used again for later questions, and returns the files
 /// that it changes as well. Where those really lie is for the caller to check: this crate reads no
 /// files.
-pub fn evaluate_script_with_cache(
+pub fn evaluate_script_with_parse_cache(
     scripts: &ParsedShellScriptCache,
     rules: &RuleSet,
     script: &str,
     start: &CommandStartFolders,
-) -> (ToolRequestFacts, FilesChangedByCommand) {
+) -> (ToolRequestFacts, FilesCommandWouldChange) {
     let mut judge = CommandEvaluator::new(rules);
     judge.scripts = scripts.clone();
     judge.queue_script_for_evaluation(
@@ -117,13 +117,13 @@ pub fn evaluate_script_with_cache(
     judge.finish_facts_and_touched_files()
 }
 
-/// Judges a command given as words, as [`evaluate_script_with_cache`] judges a script.
+/// Judges a command given as words, as [`evaluate_script_with_parse_cache`] judges a script.
 pub fn evaluate_argv_with_script_cache<S: AsRef<str>>(
     scripts: &ParsedShellScriptCache,
     rules: &RuleSet,
     argv: &[S],
     start: &CommandStartFolders,
-) -> (ToolRequestFacts, FilesChangedByCommand) {
+) -> (ToolRequestFacts, FilesCommandWouldChange) {
     let mut judge = CommandEvaluator::new(rules);
     judge.scripts = scripts.clone();
     judge.queue_argv_for_evaluation(argv, start);
@@ -133,18 +133,18 @@ pub fn evaluate_argv_with_script_cache<S: AsRef<str>>(
 /// Judges a tool call that writes these files. No prefix rule can name such a call, so only the
 /// bounds that need no rule apply.
 pub fn evaluate_file_writes(rules: &RuleSet, paths: &[String]) -> ToolRequestFacts {
-    let written = |path: &String| FileChangedByCommand {
+    let written = |path: &String| FileCommandWouldChange {
         path: path.clone(),
         removed: false,
     };
-    let touched: Vec<FileChangedByCommand> = paths.iter().map(written).collect();
+    let touched: Vec<FileCommandWouldChange> = paths.iter().map(written).collect();
     evaluate_file_changes(rules, &touched)
 }
 
 /// Judges a tool call that writes or removes these files.
 pub fn evaluate_file_changes(
     rules: &RuleSet,
-    changes: &[FileChangedByCommand],
+    changes: &[FileCommandWouldChange],
 ) -> ToolRequestFacts {
     let mut judge = CommandEvaluator::new(rules);
     for change in changes {
@@ -155,7 +155,7 @@ pub fn evaluate_file_changes(
 
 /// Judges files by where they really lie: by the rules that no config switches off and by the
 /// protected paths. Whether they lie in the project is not asked here; their names answered that.
-pub fn evaluate_real_paths(rules: &RuleSet, places: &[FileChangedByCommand]) -> ToolRequestFacts {
+pub fn evaluate_real_paths(rules: &RuleSet, places: &[FileCommandWouldChange]) -> ToolRequestFacts {
     let bounds = EffectPolicy {
         unmatched: UnmatchedDecision::Allow,
         ..rules.effect_policy().clone()
@@ -219,7 +219,7 @@ struct CommandEvaluator<'r> {
     /// arithmetic.
     arithmetic_injections: Vec<String>,
     reads_arithmetic: bool,
-    links: Vec<(ResolvedPath, ResolvedPath)>,
+    links: Vec<(LexicalPath, LexicalPath)>,
     write_then_run: WriteThenRunTracker,
     /// Judged last, since a link that a command makes changes where a redirect leads. The flag
     /// says whether the redirect stands in a script that a container runs.
@@ -271,7 +271,7 @@ impl<'r> CommandEvaluator<'r> {
 
     fn evaluate_file_change(
         &mut self,
-        FileChangedByCommand { path, removed }: &FileChangedByCommand,
+        FileCommandWouldChange { path, removed }: &FileCommandWouldChange,
     ) {
         let act = match removed {
             true => effects::FileAccess::Remove,
@@ -291,7 +291,7 @@ impl<'r> CommandEvaluator<'r> {
         self.finish_facts_and_touched_files().0
     }
 
-    fn finish_facts_and_touched_files(mut self) -> (ToolRequestFacts, FilesChangedByCommand) {
+    fn finish_facts_and_touched_files(mut self) -> (ToolRequestFacts, FilesCommandWouldChange) {
         while let Some(command) = self.pending.pop_front() {
             self.evaluate_command(&command);
         }
@@ -462,7 +462,7 @@ impl<'r> CommandEvaluator<'r> {
     fn queue_script_fragments(
         &mut self,
         text: &str,
-        known: &HashMap<Vec<CommandWord>, syntax_walk::ParsedScriptCommand>,
+        known: &HashMap<Vec<CommandWord>, syntax_walk::ParsedShellCommand>,
         feed: &StdinSource,
         depth: u16,
         (dirs, kind): (&WorkingDirs, ProgramOrigin),
@@ -509,7 +509,7 @@ impl<'r> CommandEvaluator<'r> {
             for mut script in read.into_iter().filter(|script| !script.broken) {
                 let mut words = script.commands.iter().map(|found| &found.words);
                 fetches |= words.any(|words| downloaded_code::calls_downloader(words));
-                let is_new = |found: &syntax_walk::ParsedScriptCommand| {
+                let is_new = |found: &syntax_walk::ParsedShellCommand| {
                     known.get(&found.words) != Some(found)
                 };
                 script.commands.retain(is_new);
@@ -534,7 +534,7 @@ impl<'r> CommandEvaluator<'r> {
             self.queue_script_for_evaluation(text, StdinSource::PlainFile, depth + 1, dirs, kind);
         }
         let (words, written) = member.words_and_write_targets();
-        syntax_walk::ShellScriptContents::script_from_words(words, written, feed, dirs)
+        syntax_walk::ShellScriptContents::script_contents_from_words(words, written, feed, dirs)
     }
 
     /// Returns the arguments given to a function that is called in these words, or by `set` to the
@@ -742,7 +742,7 @@ impl<'r> CommandEvaluator<'r> {
         // them.
         let settled = self.expand_words_like_shell(words, command.placeholder.as_deref());
         let facts = match command.sure {
-            true => self.gather_readability_and_hazards(command, &settled, program),
+            true => self.gather_command_readability_hazards(command, &settled, program),
             false => CommandReadabilityAndHazards::default(),
         };
         if !command.sure {
@@ -884,7 +884,7 @@ impl<'r> CommandEvaluator<'r> {
             .unwrap_or("");
         // A wrapper may start its command in another folder: `env -C FOLDER COMMAND`.
         let moved;
-        let command = match nested_code::wrapper_command_chdir_option(basename(program), words) {
+        let command = match nested_code::wrapper_command_start_folder(basename(program), words) {
             None => command,
             Some(folder) => {
                 let dirs = command

@@ -127,7 +127,7 @@ pub(crate) fn code_run_by_command(
 
 /// Returns the folder in which a wrapper starts its command, if an option names one:
 /// `env -C FOLDER COMMAND`.
-pub(crate) fn wrapper_command_chdir_option(
+pub(crate) fn wrapper_command_start_folder(
     name: &str,
     words: &[CommandWord],
 ) -> Option<CommandWord> {

@@ -520,7 +520,7 @@ fn parse_checkrein_patch_command(words: &[&str], feed: &StdinSource) -> Option<P
 
 /// Returns the files that a unified diff changes by its headers, each with and without the first
 /// folder of its name.
-pub(super) fn diff_header_paths(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn paths_in_diff_headers(text: &str) -> impl Iterator<Item = &str> {
     let heads = ["+++ ", "--- ", "rename from ", "rename to ", "copy to "];
     let head = move |line| heads.iter().find_map(|head| str::strip_prefix(line, head));
     let names = text.lines().filter_map(head);

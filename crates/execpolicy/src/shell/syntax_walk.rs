@@ -59,7 +59,7 @@ fn count_pattern_match_operators(text: &str) -> usize {
 
 /// A command as the script spells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ParsedScriptCommand {
+pub(crate) struct ParsedShellCommand {
     /// Its words; never empty.
     pub(crate) words: Vec<CommandWord>,
     /// Its standard input.
@@ -89,7 +89,7 @@ pub(crate) struct FileRedirect {
 #[derive(Debug, Default)]
 pub(crate) struct ShellScriptContents {
     /// Its commands, in the order of the text.
-    pub(crate) commands: Vec<ParsedScriptCommand>,
+    pub(crate) commands: Vec<ParsedShellCommand>,
     /// Files that its redirects write or read.
     pub(crate) redirected: Vec<FileRedirect>,
     /// The values that variables are set to; `None` if only the run knows the value.
@@ -113,7 +113,7 @@ pub(crate) struct ShellScriptContents {
 
 impl ShellScriptContents {
     /// A script of one command, read without the grammar.
-    pub(super) fn script_from_words(
+    pub(super) fn script_contents_from_words(
         words: Vec<CommandWord>,
         written: Vec<CommandWord>,
         feed: StdinSource,
@@ -126,7 +126,7 @@ impl ShellScriptContents {
             fetched: false,
             dirs: dirs.clone(),
         });
-        let command = (!words.is_empty()).then(|| ParsedScriptCommand {
+        let command = (!words.is_empty()).then(|| ParsedShellCommand {
             words,
             stdin: feed,
             dirs: dirs.clone(),
@@ -192,7 +192,7 @@ pub(crate) fn parse_script_into_commands(
     if walk.backquoted && (text.contains("\\`") || text.contains("\\$(")) {
         walk.script.doubtful.push(text.to_owned());
     }
-    let inherits = |found: &&mut ParsedScriptCommand| {
+    let inherits = |found: &&mut ParsedShellCommand| {
         matches!(
             found.stdin,
             StdinSource::Interactive | StdinSource::PlainFile
@@ -224,10 +224,10 @@ enum SyntaxWalkItem<'t> {
 struct WorkingDirsBeforeBlock {
     before: WorkingDirs,
     chained: usize,
-    kind: WorkingDirMerge,
+    kind: WorkingDirMergeRule,
 }
 
-enum WorkingDirMerge {
+enum WorkingDirMergeRule {
     /// A subshell: its `cd` ends with it.
     Subshell,
     /// It may not have run.
@@ -329,7 +329,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                 }
                 // Only the name is recorded. A test runs nothing but the substitutions in it,
                 // which are visited as its children.
-                self.script.commands.push(ParsedScriptCommand {
+                self.script.commands.push(ParsedShellCommand {
                     words: vec![CommandWord::new_literal_word(name)],
                     stdin: StdinSource::PlainFile,
                     dirs: self.now.clone(),
@@ -548,7 +548,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                 false => working_dirs::union_of_working_dirs(&self.now, &next),
             };
         }
-        self.script.commands.push(ParsedScriptCommand {
+        self.script.commands.push(ParsedShellCommand {
             words,
             stdin: feed.clone(),
             dirs,
@@ -560,7 +560,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
     fn enter_compound_shell_node(&mut self, node: Node<'t>) {
         let how = match node.kind() {
             "subshell" | "command_substitution" | "process_substitution" => {
-                WorkingDirMerge::Subshell
+                WorkingDirMergeRule::Subshell
             }
             "if_statement"
             | "while_statement"
@@ -569,11 +569,11 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
             | "case_statement"
             | "elif_clause"
             | "else_clause"
-            | "case_item" => WorkingDirMerge::Maybe,
-            "function_definition" => WorkingDirMerge::Function,
+            | "case_item" => WorkingDirMergeRule::Maybe,
+            "function_definition" => WorkingDirMergeRule::Function,
             "list" => match self.is_or_exit_list(node) {
-                true => WorkingDirMerge::ExitGuarded,
-                false => WorkingDirMerge::Chain,
+                true => WorkingDirMergeRule::ExitGuarded,
+                false => WorkingDirMergeRule::Chain,
             },
             _ => return,
         };
@@ -637,14 +637,14 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
     fn leave_compound_shell_node(&mut self, leave: WorkingDirsBeforeBlock) {
         self.and_depth = leave.chained;
         self.now = match leave.kind {
-            WorkingDirMerge::Subshell => leave.before,
-            WorkingDirMerge::ExitGuarded => self.now.clone(),
+            WorkingDirMergeRule::Subshell => leave.before,
+            WorkingDirMergeRule::ExitGuarded => self.now.clone(),
             // Inside a longer chain the next part runs only if this one succeeded.
-            WorkingDirMerge::Chain if leave.chained > 0 || self.errexit => self.now.clone(),
-            WorkingDirMerge::Chain | WorkingDirMerge::Maybe => {
+            WorkingDirMergeRule::Chain if leave.chained > 0 || self.errexit => self.now.clone(),
+            WorkingDirMergeRule::Chain | WorkingDirMergeRule::Maybe => {
                 working_dirs::union_of_working_dirs(&leave.before, &self.now)
             }
-            WorkingDirMerge::Function => {
+            WorkingDirMergeRule::Function => {
                 self.function_depth = self.function_depth.saturating_sub(1);
                 working_dirs::union_of_working_dirs(&leave.before, &self.now)
             }

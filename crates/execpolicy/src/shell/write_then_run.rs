@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::effects;
 use crate::effects::evaluation::EvaluatedEffects;
 use crate::effects::glob::{self, GlobMatchCertainty};
-use crate::effects::paths::{ResolvedPath, UNKNOWN};
+use crate::effects::paths::{LexicalPath, UNKNOWN};
 
 /// Files, programs and copies that are kept.
 const MOST: usize = 256;
@@ -17,11 +17,11 @@ const ROUNDS: usize = 4;
 /// What was written and what was run so far.
 #[derive(Debug, Default)]
 pub(super) struct WriteThenRunTracker {
-    files: Vec<ResolvedPath>,
+    files: Vec<LexicalPath>,
     /// Those of them that come from the network.
-    fetched: Vec<ResolvedPath>,
-    folders: Vec<ResolvedPath>,
-    started: Vec<ResolvedPath>,
+    fetched: Vec<LexicalPath>,
+    folders: Vec<LexicalPath>,
+    started: Vec<LexicalPath>,
     programs: BTreeSet<String>,
     /// Whether a program of this request reads code from its input.
     pub(super) reads_stdin_code: bool,
@@ -105,23 +105,23 @@ impl WriteThenRunTracker {
             }
             // Files that were made in a copied folder lie in the copy as well.
             for (from, to) in &judged.copied {
-                let within = |file: &ResolvedPath| file.path_with_alias_replaced(from, to);
-                let moved: Vec<ResolvedPath> = self.files.iter().filter_map(within).collect();
+                let within = |file: &LexicalPath| file.path_with_alias_replaced(from, to);
+                let moved: Vec<LexicalPath> = self.files.iter().filter_map(within).collect();
                 add_new_paths_up_to_limit(&mut self.files, &moved);
-                let moved: Vec<ResolvedPath> = self.fetched.iter().filter_map(within).collect();
+                let moved: Vec<LexicalPath> = self.fetched.iter().filter_map(within).collect();
                 add_new_paths_up_to_limit(&mut self.fetched, &moved);
             }
         }
     }
 
     /// Returns whether a path can be one of these files or lie in one of these folders.
-    fn may_be_made_by_script(&self, spot: &ResolvedPath) -> bool {
-        let below = |folder: &ResolvedPath| spot.path_with_alias_replaced(folder, folder).is_some();
+    fn may_be_made_by_script(&self, spot: &LexicalPath) -> bool {
+        let below = |folder: &LexicalPath| spot.path_with_alias_replaced(folder, folder).is_some();
         self.files.iter().any(|file| may_be_same_path(file, spot)) || self.folders.iter().any(below)
     }
 
     /// Returns whether a path can be a file that comes from the network.
-    fn path_may_be_downloaded_file(&self, spot: &ResolvedPath) -> bool {
+    fn path_may_be_downloaded_file(&self, spot: &LexicalPath) -> bool {
         self.fetched.iter().any(|file| may_be_same_path(file, spot))
     }
 
@@ -131,7 +131,7 @@ impl WriteThenRunTracker {
             .started
             .iter()
             .find(|spot| self.path_may_be_downloaded_file(spot));
-        spot.map(ResolvedPath::absolute_path_text)
+        spot.map(LexicalPath::absolute_path_text)
     }
 
     /// Returns a file that is written and run. `renamed`: the request changes where programs are
@@ -145,18 +145,18 @@ impl WriteThenRunTracker {
             return Some(spot.absolute_path_text());
         }
         let file = |name: &str| {
-            let named = |file: &&ResolvedPath| {
+            let named = |file: &&LexicalPath| {
                 file.file_name()
                     .is_some_and(|own| glob::globs_intersect(own, name))
             };
             self.files
                 .iter()
                 .find(named)
-                .map(ResolvedPath::absolute_path_text)
+                .map(LexicalPath::absolute_path_text)
         };
         // A program may start another by its bare name: a compiler starts an assembler, a build a
         // shell.
-        let bare = |file: &&ResolvedPath| file.file_name().is_some_and(|name| !name.contains('.'));
+        let bare = |file: &&LexicalPath| file.file_name().is_some_and(|name| !name.contains('.'));
         if renamed
             && self.programs.contains("chmod")
             && let Some(spot) = self.files.iter().find(bare)
@@ -172,7 +172,7 @@ impl WriteThenRunTracker {
     }
 }
 
-fn add_new_paths_up_to_limit(kept: &mut Vec<ResolvedPath>, more: &[ResolvedPath]) {
+fn add_new_paths_up_to_limit(kept: &mut Vec<LexicalPath>, more: &[LexicalPath]) {
     for spot in more {
         if kept.len() < MOST && !kept.contains(spot) {
             kept.push(spot.clone());
@@ -181,7 +181,7 @@ fn add_new_paths_up_to_limit(kept: &mut Vec<ResolvedPath>, more: &[ResolvedPath]
 }
 
 /// Returns whether two paths can be the same. If a part is unknown, only their last parts count.
-fn may_be_same_path(file: &ResolvedPath, run: &ResolvedPath) -> bool {
+fn may_be_same_path(file: &LexicalPath, run: &LexicalPath) -> bool {
     let (Some(own), Some(name)) = (file.file_name(), run.file_name()) else {
         return false;
     };

@@ -3,7 +3,7 @@
 //! precedence.
 
 use super::json_scan::{
-    JsonField, JsonFieldContent, JsonObjectScanResult, field_value_ignoring_case, scan_json_object,
+    JsonField, JsonObjectScanResult, WholeOrCutJson, field_value_ignoring_case, scan_json_object,
 };
 use super::{MAX_TEXT, ParsedModelJson, RequiredAnswerKeys, UnreadableAnswerCause};
 
@@ -44,14 +44,13 @@ pub(super) fn find_json_answer(
         && let JsonObjectScanResult::Whole(fields, length) = scan_json_object(plain)
         && length == plain.len()
         && let Some(
-            signed @ (AnsweredThisOrOtherRequest::ThisRequest
-            | AnsweredThisOrOtherRequest::Unsigned),
+            signed @ (RequestAnsweredByModel::ThisRequest | RequestAnsweredByModel::Unsigned),
         ) = match_model_answer_to_request(&fields, wanted)?
     {
         return Ok(ParsedModelJson {
             fields,
             cut: false,
-            signed: signed == AnsweredThisOrOtherRequest::ThisRequest,
+            signed: signed == RequestAnsweredByModel::ThisRequest,
         });
     }
     AnswersFoundInReply::scan_reply_for_answers(text, wanted)?.pick_model_json_answer(wanted)
@@ -59,7 +58,7 @@ pub(super) fn find_json_answer(
 
 /// The request that an answer belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum AnsweredThisOrOtherRequest {
+enum RequestAnsweredByModel {
     /// This request's.
     ThisRequest,
     /// Another's.
@@ -71,7 +70,7 @@ enum AnsweredThisOrOtherRequest {
 fn match_model_answer_to_request(
     fields: &[JsonField<'_>],
     wanted: RequiredAnswerKeys,
-) -> Result<Option<AnsweredThisOrOtherRequest>, UnreadableAnswerCause> {
+) -> Result<Option<RequestAnsweredByModel>, UnreadableAnswerCause> {
     let first = wanted.keys.first().copied().unwrap_or_default();
     // An object that has the first key twice is an answer, too. The contradiction is reported when
     // the field is read.
@@ -80,14 +79,14 @@ fn match_model_answer_to_request(
     }
     Ok(Some(match field_value_ignoring_case(fields, "ref")? {
         // Models write the number as a number or as a text.
-        Some(JsonFieldContent::Whole(raw)) if *raw != "null" => {
+        Some(WholeOrCutJson::Whole(raw)) if *raw != "null" => {
             if raw.trim_matches('"').parse() == Ok(wanted.number) {
-                AnsweredThisOrOtherRequest::ThisRequest
+                RequestAnsweredByModel::ThisRequest
             } else {
-                AnsweredThisOrOtherRequest::OtherRequest
+                RequestAnsweredByModel::OtherRequest
             }
         }
-        Some(_) | None => AnsweredThisOrOtherRequest::Unsigned,
+        Some(_) | None => RequestAnsweredByModel::Unsigned,
     }))
 }
 
@@ -174,11 +173,11 @@ impl<'a> AnswersFoundInReply<'a> {
                 self.others += 1;
                 return Ok(false);
             }
-            Some(AnsweredThisOrOtherRequest::OtherRequest) => {
+            Some(RequestAnsweredByModel::OtherRequest) => {
                 self.other_requests += 1;
                 return Ok(true);
             }
-            Some(signed) => signed == AnsweredThisOrOtherRequest::ThisRequest,
+            Some(signed) => signed == RequestAnsweredByModel::ThisRequest,
         };
         self.answers.push(ParsedModelJson {
             fields,

@@ -15,12 +15,12 @@ use super::UnreadableAnswerCause;
 #[derive(Debug, Clone)]
 pub(super) struct JsonField<'a> {
     key: Cow<'a, str>,
-    content: JsonFieldContent<'a>,
+    content: WholeOrCutJson<'a>,
 }
 
 /// What a field holds.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum JsonFieldContent<'a> {
+pub(super) enum WholeOrCutJson<'a> {
     /// Valid JSON.
     Whole(&'a str),
     /// The text ended in it. For a string, the part that is there.
@@ -70,7 +70,7 @@ fn leading_plain_json_string(json: &str) -> Option<(&str, usize)> {
 pub(super) fn field_value_ignoring_case<'f, 'a>(
     fields: &'f [JsonField<'a>],
     key: &str,
-) -> Result<Option<&'f JsonFieldContent<'a>>, UnreadableAnswerCause> {
+) -> Result<Option<&'f WholeOrCutJson<'a>>, UnreadableAnswerCause> {
     let mut named = fields
         .iter()
         .filter(|field| field.key.eq_ignore_ascii_case(key))
@@ -110,14 +110,13 @@ pub(super) fn scan_json_object(text: &str) -> JsonObjectScanResult<'_> {
         match next_raw_json_value(text, at) {
             // A number at the end of the text may have had more digits, so it counts as truncated.
             NextJsonValue::Read(raw, end) if end < text.len() || !raw.ends_with(is_digit_char) => {
-                let held = JsonFieldContent::Whole(raw);
+                let held = WholeOrCutJson::Whole(raw);
                 fields.push(JsonField { key, content: held });
                 at = skip_blanks(text, end);
             }
             NextJsonValue::Read(..) | NextJsonValue::Ended => {
-                let held = JsonFieldContent::Cut(parse_truncated_string(
-                    text.get(at..).unwrap_or_default(),
-                ));
+                let held =
+                    WholeOrCutJson::Cut(parse_truncated_string(text.get(at..).unwrap_or_default()));
                 fields.push(JsonField { key, content: held });
                 return JsonObjectScanResult::Cut(fields);
             }

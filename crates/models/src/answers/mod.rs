@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 pub use answer_error::UnreadableAnswerCause;
-use json_scan::{JsonField, JsonFieldContent};
+use json_scan::{JsonField, WholeOrCutJson};
 
 /// The longest answer that is read, in bytes.
 pub const MAX_TEXT: usize = 64 * 1024;
@@ -89,8 +89,8 @@ impl<'a> ParsedModelJson<'a> {
     ) -> Result<T, UnreadableAnswerCause> {
         let text = match self.raw_model_answer_field(key)? {
             None => return Err(UnreadableAnswerCause::Missing(key)),
-            Some(JsonFieldContent::Cut(_)) => return Err(UnreadableAnswerCause::Cut(key)),
-            Some(JsonFieldContent::Whole(raw)) => {
+            Some(WholeOrCutJson::Cut(_)) => return Err(UnreadableAnswerCause::Cut(key)),
+            Some(WholeOrCutJson::Whole(raw)) => {
                 json_scan::unescape_json_string(raw).ok_or(UnreadableAnswerCause::WrongType(key))?
             }
         };
@@ -114,8 +114,8 @@ impl<'a> ParsedModelJson<'a> {
     ) -> Result<u16, UnreadableAnswerCause> {
         match self.raw_model_answer_field(key)? {
             None => Err(UnreadableAnswerCause::Missing(key)),
-            Some(JsonFieldContent::Cut(_)) => Err(UnreadableAnswerCause::Cut(key)),
-            Some(JsonFieldContent::Whole(raw)) => decimal::parse_thousandths(key, raw),
+            Some(WholeOrCutJson::Cut(_)) => Err(UnreadableAnswerCause::Cut(key)),
+            Some(WholeOrCutJson::Whole(raw)) => decimal::parse_thousandths(key, raw),
         }
     }
 
@@ -123,8 +123,8 @@ impl<'a> ParsedModelJson<'a> {
     pub fn answer_text_field(&self, key: &'static str) -> Option<Cow<'_, str>> {
         match self.raw_model_answer_field(key).ok()?? {
             // A reason that was cut is still worth reading, unlike a verdict.
-            JsonFieldContent::Cut(text) => text.as_deref().map(Cow::Borrowed),
-            JsonFieldContent::Whole(raw) => json_scan::unescape_json_string(raw),
+            WholeOrCutJson::Cut(text) => text.as_deref().map(Cow::Borrowed),
+            WholeOrCutJson::Whole(raw) => json_scan::unescape_json_string(raw),
         }
     }
 
@@ -139,8 +139,8 @@ impl<'a> ParsedModelJson<'a> {
     ) -> Result<Option<Map<String, Value>>, UnreadableAnswerCause> {
         let raw = match self.raw_model_answer_field(key)? {
             None => return Ok(None),
-            Some(JsonFieldContent::Cut(_)) => return Err(UnreadableAnswerCause::Cut(key)),
-            Some(JsonFieldContent::Whole(raw)) => raw,
+            Some(WholeOrCutJson::Cut(_)) => return Err(UnreadableAnswerCause::Cut(key)),
+            Some(WholeOrCutJson::Whole(raw)) => raw,
         };
         // Providers with strict schemas allow no free-form object, so it comes as a JSON string
         // there.
@@ -162,15 +162,15 @@ impl<'a> ParsedModelJson<'a> {
     ) -> Result<Option<Value>, UnreadableAnswerCause> {
         match self.raw_model_answer_field(key)? {
             None => Ok(None),
-            Some(JsonFieldContent::Cut(_)) => Err(UnreadableAnswerCause::Cut(key)),
-            Some(JsonFieldContent::Whole(raw)) => parse_answer_field(key, raw).map(Some),
+            Some(WholeOrCutJson::Cut(_)) => Err(UnreadableAnswerCause::Cut(key)),
+            Some(WholeOrCutJson::Whole(raw)) => parse_answer_field(key, raw).map(Some),
         }
     }
 
     fn raw_model_answer_field(
         &self,
         key: &'static str,
-    ) -> Result<Option<&JsonFieldContent<'a>>, UnreadableAnswerCause> {
+    ) -> Result<Option<&WholeOrCutJson<'a>>, UnreadableAnswerCause> {
         json_scan::field_value_ignoring_case(&self.fields, key)
     }
 }

@@ -45,7 +45,7 @@ impl<'a> DelimiterLookAlikeFinder<'a> {
         } else {
             let mut chars = rest.char_indices();
             let (at, c) =
-                chars.find(|(_, c)| char_as_reader_sees_it(*c) == PerceivedChar::As('q'))?;
+                chars.find(|(_, c)| normalize_lookalike_char(*c) == PerceivedChar::As('q'))?;
             (at, c.len_utf8())
         };
         Some((self.from + at, self.from + at + length))
@@ -76,7 +76,7 @@ fn is_delimiter_look_alike(before: &str, after: &str) -> bool {
     // number.
     let mut rest = after
         .chars()
-        .map(char_as_reader_sees_it)
+        .map(normalize_lookalike_char)
         .filter(|seen| *seen != PerceivedChar::Nothing);
     REST.iter().all(|letter| {
         rest.next()
@@ -107,7 +107,7 @@ fn follows_bracket(mut before: &str) -> bool {
         let Some(last) = chars.next_back() else {
             return false;
         };
-        match char_as_reader_sees_it(last) {
+        match normalize_lookalike_char(last) {
             PerceivedChar::As('<' | '[' | '{') => return true,
             // `</`, `<!--` and `<?` still open a tag, so the search goes on before them.
             PerceivedChar::Nothing | PerceivedChar::As('/' | '\\' | '!' | '?' | '-') => {
@@ -149,7 +149,7 @@ fn ends_with_ignore_case(text: &str, end: &str) -> bool {
         .is_some_and(|last| last.eq_ignore_ascii_case(end))
 }
 
-fn char_as_reader_sees_it(c: char) -> PerceivedChar {
+fn normalize_lookalike_char(c: char) -> PerceivedChar {
     if c.is_ascii() {
         return if c.is_ascii_whitespace() || c.is_ascii_control() {
             PerceivedChar::Nothing

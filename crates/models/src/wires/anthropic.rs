@@ -183,7 +183,7 @@ pub(super) fn apply_stream_event(
                 let piece = text("/delta/partial_json").unwrap_or_default();
                 // These deltas also come for tools that run at the provider, whose blocks are no
                 // calls here.
-                if let Some(call) = draft.streamed_call_with_key_mut(&key()) {
+                if let Some(call) = draft.find_streamed_call_mut(&key()) {
                     call.arguments.push_str(piece);
                 }
             }

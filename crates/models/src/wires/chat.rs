@@ -143,7 +143,7 @@ pub(super) fn apply_chat_stream_event(
     if draft.keeps_thoughts
         && let Some(text) = delta.get("reasoning_content").and_then(Value::as_str)
     {
-        if !draft.has_reply_block_with_key(THOUGHTS_KEY) {
+        if !draft.has_begun_reply_block(THOUGHTS_KEY) {
             draft.begin_model_reply_block(
                 THOUGHTS_KEY,
                 ReplyBlock::Thought(Value::String(String::new())),

@@ -124,7 +124,7 @@ impl WireFormat {
             Self::Anthropic => anthropic::apply_stream_event(draft, &event),
             Self::Responses => responses::apply_stream_event(draft, &event),
             Self::Chat => chat::apply_chat_stream_event(draft, &event),
-            Self::Gemini => gemini::apply_stream_event(draft, &event),
+            Self::Gemini => gemini::apply_gemini_stream_event(draft, &event),
         }
     }
 }

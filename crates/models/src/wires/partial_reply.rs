@@ -75,7 +75,7 @@ impl PartialReply {
     }
 
     /// The call with this key, if there is one.
-    pub(crate) fn streamed_call_with_key_mut(&mut self, key: &str) -> Option<&mut PartialToolCall> {
+    pub(crate) fn find_streamed_call_mut(&mut self, key: &str) -> Option<&mut PartialToolCall> {
         self.calls.iter_mut().find(|part| part.key == key)
     }
 
@@ -118,7 +118,7 @@ impl PartialReply {
     }
 
     /// Returns whether a part has been begun under this key.
-    pub(super) fn has_reply_block_with_key(&self, key: &str) -> bool {
+    pub(super) fn has_begun_reply_block(&self, key: &str) -> bool {
         self.blocks.iter().any(|(own, _)| own == key)
     }
 

@@ -152,7 +152,7 @@ fn apply_responses_api_output_item(
         "reasoning" => {
             // The id is left out: the provider would look for it among stored items, and none are
             // stored.
-            if !draft.has_reply_block_with_key(at)
+            if !draft.has_begun_reply_block(at)
                 && let Some(sealed) = item.get("encrypted_content").filter(|it| it.is_string())
             {
                 let summary = item.get("summary").cloned().unwrap_or_else(|| json!([]));

@@ -27,7 +27,7 @@ impl SseParser {
                 b'\n' | b'\r' => {
                     self.carriage = *byte == b'\r';
                     let line = std::mem::take(&mut self.line);
-                    if let Some(event) = self.parse_sse_line(&line)?
+                    if let Some(event) = self.feed_sse_line(&line)?
                         && take(&event)?
                     {
                         break;
@@ -43,7 +43,7 @@ impl SseParser {
     }
 
     /// Returns the event that this line completes.
-    fn parse_sse_line(&mut self, line: &[u8]) -> Result<Option<String>, ModelAnswerDecodeError> {
+    fn feed_sse_line(&mut self, line: &[u8]) -> Result<Option<String>, ModelAnswerDecodeError> {
         let line = std::str::from_utf8(line)
             .map_err(|_| ModelAnswerDecodeError::Unreadable("it is not UTF-8".to_owned()))?;
         let line = line.strip_prefix('\u{feff}').unwrap_or(line);

@@ -91,7 +91,7 @@ fn apply_patch_plan_observed(
     // An unfinished apply comes first: its journal would be overwritten below.
     recovery::recover_patch_journal(disk, memory, ops)?;
     let (acts, staged) =
-        patch_journal_entries(plan, disk).map_err(patch_left_tree_untouched_error)?;
+        journal_entries_of_plan(plan, disk).map_err(patch_left_tree_untouched_error)?;
     let mut journal = PatchApplyJournal {
         phase: PatchApplyPhase::Staging,
         entries: acts,
@@ -172,7 +172,7 @@ fn create_private_file(path: &Path) -> io::Result<File> {
 
 /// Returns the journal entries, with a name for each staged file, and the folders of the staged
 /// files.
-fn patch_journal_entries(
+fn journal_entries_of_plan(
     plan: &PatchPlan,
     disk: &DiskTree,
 ) -> io::Result<(Vec<PatchJournalEntry>, Vec<PathBelowRoot>)> {
@@ -211,7 +211,7 @@ fn patch_journal_entries(
 /// Returns the nearest folder above a path that exists.
 fn nearest_existing_folder(path: &PathBelowRoot, disk: &DiskTree) -> io::Result<PathBelowRoot> {
     let mut folder = path.clone();
-    while folder.pop_path_name() {
+    while folder.remove_last_name() {
         match disk.root_folder().file_tree_node_at(&folder)? {
             FileTreeNode::Folder => return Ok(folder),
             // A file in the folder's place is removed by the same patch before the folder is

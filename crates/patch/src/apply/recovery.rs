@@ -198,7 +198,9 @@ fn create_missing_parent_folders(
 ) -> io::Result<()> {
     let mut missing = Vec::new();
     let mut at = path.clone();
-    while at.pop_path_name() && disk.root_folder().file_tree_node_at(&at)? != FileTreeNode::Folder {
+    while at.remove_last_name()
+        && disk.root_folder().file_tree_node_at(&at)? != FileTreeNode::Folder
+    {
         missing.push(at.clone());
     }
     for folder in missing.iter().rev() {

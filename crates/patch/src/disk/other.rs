@@ -25,7 +25,7 @@ impl PatchRootFolder {
     }
 
     /// Returns the path on disk, if no step before the last is a link.
-    fn link_free_path(&self, path: &PathBelowRoot) -> io::Result<PathBuf> {
+    fn path_on_disk_refusing_links(&self, path: &PathBelowRoot) -> io::Result<PathBuf> {
         let mut at = self.0.clone();
         let mut names = path.path_components().peekable();
         while let Some(name) = names.next() {
@@ -45,7 +45,7 @@ impl PatchRootFolder {
             )
         };
         let found = self
-            .link_free_path(path)
+            .path_on_disk_refusing_links(path)
             .and_then(|path| Ok((fs::symlink_metadata(&path)?, path)));
         let (metadata, path) = match found {
             Ok(found) => found,
@@ -76,7 +76,7 @@ impl PatchRootFolder {
         path: &PathBelowRoot,
         largest: u64,
     ) -> io::Result<Option<Vec<u8>>> {
-        let path = self.link_free_path(path)?;
+        let path = self.path_on_disk_refusing_links(path)?;
         if !fs::symlink_metadata(&path)?.is_file() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -94,25 +94,28 @@ impl PatchRootFolder {
         _like: Option<&PathBelowRoot>,
         _executable: Option<bool>,
     ) -> io::Result<File> {
-        let path = self.link_free_path(path)?;
+        let path = self.path_on_disk_refusing_links(path)?;
         OpenOptions::new().write(true).create_new(true).open(path)
     }
 
     pub(crate) fn rename_file(&self, from: &PathBelowRoot, to: &PathBelowRoot) -> io::Result<()> {
-        fs::rename(self.link_free_path(from)?, self.link_free_path(to)?)
+        fs::rename(
+            self.path_on_disk_refusing_links(from)?,
+            self.path_on_disk_refusing_links(to)?,
+        )
     }
 
     pub(crate) fn remove_file_below_root(&self, path: &PathBelowRoot) -> io::Result<()> {
-        fs::remove_file(self.link_free_path(path)?)
+        fs::remove_file(self.path_on_disk_refusing_links(path)?)
     }
 
     pub(crate) fn create_folder_below_root(&self, path: &PathBelowRoot) -> io::Result<()> {
-        fs::create_dir(self.link_free_path(path)?)
+        fs::create_dir(self.path_on_disk_refusing_links(path)?)
     }
 
     /// Does nothing but check the path: folders cannot be synced here, and the system orders its
     /// own records.
     pub(crate) fn sync_folder(&self, path: &PathBelowRoot) -> io::Result<()> {
-        self.link_free_path(path).map(|_| ())
+        self.path_on_disk_refusing_links(path).map(|_| ())
     }
 }

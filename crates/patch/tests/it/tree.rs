@@ -6,7 +6,7 @@ use std::path::Path;
 
 use checkrein_patch::{
     DiskTree, FileTree, HunkMatchDialect, InMemoryFileTree, PatchPlan, PatchRefusal,
-    PatchRefusalCause, PathBelowRoot, apply_patch_plan, check_patch, parse_patch,
+    PatchRefusalCause, PathBelowRoot, apply_patch_plan, check_patch_against_tree, parse_patch,
 };
 
 pub(crate) type FileTexts = BTreeMap<String, String>;
@@ -27,7 +27,7 @@ pub(crate) fn memory(files: &FileTexts) -> InMemoryFileTree {
 
 pub(crate) fn checked(tree: &dyn FileTree, patch: &str) -> Result<PatchPlan, Vec<PatchRefusal>> {
     let patch = parse_patch(patch, None).map_err(|refusal| vec![refusal])?;
-    check_patch(
+    check_patch_against_tree(
         &patch,
         tree,
         &PathBelowRoot::tree_root_path(),

@@ -144,7 +144,7 @@ impl CommandSplitter<'_> {
                 b'\n' | b';' | b'(' | b')' | b'`' => {
                     self.finish_split_command(LinkToPreviousCommand::Other, take)
                 }
-                b'|' | b'&' => self.end_command_at_list_operator(byte, take),
+                b'|' | b'&' => self.end_command_at_pipe_or_ampersand(byte, take),
                 b'<' | b'>' => self.start_redirection(byte),
                 b'\\' => self.read_escape(at),
                 b'\'' | b'"' => self.read_quoted_shell_text(at, byte),
@@ -206,7 +206,7 @@ impl CommandSplitter<'_> {
     }
 
     /// `|`, `|&`, `||`, `&` or `&&`.
-    fn end_command_at_list_operator(&mut self, byte: u8, take: &mut dyn FnMut(ShellCommand)) {
+    fn end_command_at_pipe_or_ampersand(&mut self, byte: u8, take: &mut dyn FnMut(ShellCommand)) {
         let next = self.byte_at(self.at);
         // `|&` is a pipe as well, `||` is not.
         let is_pipe = byte == b'|' && next != Some(b'|');

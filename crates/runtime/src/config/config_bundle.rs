@@ -43,7 +43,7 @@ pub struct ConfigWithNamedFiles {
 
 impl ConfigWithNamedFiles {
     /// A config that names no files.
-    pub fn from_config_naming_no_files(config: NamedConfigText) -> Self {
+    pub fn config_naming_no_files(config: NamedConfigText) -> Self {
         Self {
             config,
             rules: Vec::new(),
@@ -65,7 +65,7 @@ impl ConfigWithNamedFiles {
     ///
     /// # Errors
     /// As [`Self::gather_files_named_by_config`], and if it has a key that only the repo's can have.
-    pub fn gather_files_named_by_own_config(config: NamedConfigText) -> Result<Self, ConfigError> {
+    pub fn gather_files_of_personal_config(config: NamedConfigText) -> Result<Self, ConfigError> {
         Self::read_files_named_by_config(config, ConfigFileKind::OwnConfig)
     }
 
@@ -78,8 +78,9 @@ impl ConfigWithNamedFiles {
         let folder = config_file_folder(&config);
         let mut paths = Vec::new();
         for pattern in rules_file_globs(&parts) {
-            let found = files_matching_glob(folder, pattern)
-                .map_err(|error| document.config_key_mistake("policy.rules", error.to_string()))?;
+            let found = files_matching_glob(folder, pattern).map_err(|error| {
+                document.config_value_mistake("policy.rules", error.to_string())
+            })?;
             paths.extend(found);
         }
         // Several patterns may match one file.
@@ -99,9 +100,9 @@ impl ConfigWithNamedFiles {
         let rules = paths.into_iter().map(read).collect::<Result<_, _>>()?;
         let mut schemas = Vec::new();
         for name in schema_and_rubric_file_names(&parts) {
-            let path = path_below_folder(folder, name).ok_or_else(|| {
+            let path = join_path_below_folder(folder, name).ok_or_else(|| {
                 document
-                    .config_key_mistake("verifier.schema/rubric", not_below_folder_message(name))
+                    .config_value_mistake("verifier.schema/rubric", not_below_folder_message(name))
             })?;
             let text = durable_file::read_limited_text_file(&path, durable_file::MAX_CONFIG_BYTES)
                 .map_err(|source| ConfigError::Unreadable {
@@ -188,8 +189,9 @@ impl ConfigWithNamedFiles {
         let words = layers.flat_map(|layer| layer.run.split_whitespace());
         let words = words.map(|word| word.trim_matches(['\'', '"']));
         let folder = config_file_folder(&self.config);
-        let files = words
-            .filter_map(|word| path_below_folder(folder, word.strip_prefix("./").unwrap_or(word)));
+        let files = words.filter_map(|word| {
+            join_path_below_folder(folder, word.strip_prefix("./").unwrap_or(word))
+        });
         let mut found: Vec<PathBuf> = files.filter(|path| path.is_file()).collect();
         found.sort();
         found.dedup();
@@ -198,7 +200,7 @@ impl ConfigWithNamedFiles {
 
     /// Returns the text of the schema file with this name, if there was one.
     pub(super) fn schema_text(&self, name: &str) -> Option<&str> {
-        let path = path_below_folder(config_file_folder(&self.config), name)?;
+        let path = join_path_below_folder(config_file_folder(&self.config), name)?;
         let named = |source: &&NamedConfigText| source.name == path;
         self.schemas.iter().find(named).map(|source| &*source.text)
     }
@@ -242,8 +244,9 @@ impl ConfigWithNamedFiles {
             if pattern == policy_bounds::SHIPPED_POLICY {
                 continue;
             }
-            let glob = cached_glob_matcher(pattern)
-                .map_err(|error| document.config_key_mistake("policy.rules", error.to_string()))?;
+            let glob = cached_glob_matcher(pattern).map_err(|error| {
+                document.config_value_mistake("policy.rules", error.to_string())
+            })?;
             let before = found.len();
             let meant = self.rules.iter().filter(|source| {
                 let below = source.name.strip_prefix(folder);
@@ -255,7 +258,7 @@ impl ConfigWithNamedFiles {
             // A misspelt pattern would drop its rules silently.
             if found.len() == before {
                 let what = format!(": nothing matches '{pattern}' in {}", folder.display());
-                return Err(document.config_key_mistake("policy.rules", what));
+                return Err(document.config_value_mistake("policy.rules", what));
             }
         }
         Ok(found)
@@ -289,7 +292,7 @@ fn verifier_tables(parts: &[DeserializedConfigFile]) -> impl Iterator<Item = &Ve
 }
 
 /// Returns the path of a file in the config's folder or below it, from its plain name.
-fn path_below_folder(folder: &Path, name: &str) -> Option<PathBuf> {
+fn join_path_below_folder(folder: &Path, name: &str) -> Option<PathBuf> {
     let name = Path::new(name);
     let mut parts = name.components();
     let plain = parts.all(|part| matches!(part, Component::Normal(_)));

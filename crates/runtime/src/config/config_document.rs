@@ -151,7 +151,7 @@ impl ParsedConfigDocument {
 
     /// Applies a profile to values and positions.
     pub(super) fn with_config_profile(mut self, profile: ProfileChoice<'_>) -> Self {
-        self.profile = profile.chosen_config_profile_name().map(str::to_owned);
+        self.profile = profile.chosen_checkrein_profile_name().map(str::to_owned);
         self.table = profile.apply_config_profile(self.table);
         self
     }
@@ -228,7 +228,7 @@ impl ParsedConfigDocument {
     }
 
     /// Reports a mistake in the value of a key.
-    pub(super) fn config_key_mistake(&self, key: &str, what: impl Into<String>) -> ConfigError {
+    pub(super) fn config_value_mistake(&self, key: &str, what: impl Into<String>) -> ConfigError {
         ConfigError::Mistakes {
             name: self.name.clone(),
             mistakes: vec![ConfigMistake {
@@ -463,7 +463,7 @@ impl ConfigKeyChecker<'_> {
                 let key = format!("{}{}.name", path.profile, spec.config_key_name());
                 let what = format!(
                     "'{}' is used twice; give one of them another name",
-                    config_text_excerpt(name)
+                    shorten_for_config_message(name)
                 );
                 self.add_config_mistake(at, &key, what);
             }
@@ -472,7 +472,7 @@ impl ConfigKeyChecker<'_> {
                 name => format!(
                     "{} '{}': ",
                     spec.config_key_name(),
-                    config_text_excerpt(name)
+                    shorten_for_config_message(name)
                 ),
             };
             let inner = TablePath {
@@ -529,7 +529,7 @@ impl ConfigKeyChecker<'_> {
     /// Describes a key that has no row in its table: by the near match, by the tables that have it,
     /// or by everything that could stand here.
     fn describe_unknown_key(&self, path: &TablePath, key: &str, value: &DeValue<'_>) -> String {
-        let name = config_text_excerpt(key);
+        let name = shorten_for_config_message(key);
         let shown = path.dotted_key(&name);
         // A table is compared with tables only: its keys would not fit anything else.
         let opens = match value {
@@ -631,7 +631,7 @@ fn is_close_spelling(distance: usize, known: &str) -> bool {
 }
 
 /// Shortens a text of the file for a message, without control characters.
-fn config_text_excerpt(text: &str) -> String {
+fn shorten_for_config_message(text: &str) -> String {
     let mut short: String = text.chars().take(MAX_EXCERPT_CHARS).collect();
     if short.len() < text.len() {
         short.push('…');
@@ -684,7 +684,7 @@ fn check_config_value_kind(kind: ConfigValueKind, value: &DeValue<'_>) -> Result
         }
         (ConfigValueKind::Span { least, most }, DeValue::String(text)) => {
             match ConfigDuration::parse_time_span(text) {
-                Some(span) => return check_time_span_range(span, least, most),
+                Some(span) => return require_time_span_in_range(span, least, most),
                 None => false,
             }
         }
@@ -726,7 +726,7 @@ fn check_config_value_kind(kind: ConfigValueKind, value: &DeValue<'_>) -> Result
     if right { Ok(()) } else { wrong() }
 }
 
-fn check_time_span_range(span: ConfigDuration, least: &str, most: &str) -> Result<(), String> {
+fn require_time_span_in_range(span: ConfigDuration, least: &str, most: &str) -> Result<(), String> {
     let bound = |text: &str| ConfigDuration::parse_time_span(text).map_or(0, |span| span.ms);
     if span.ms == 0 {
         return Err("must be more than no time; leave it out for the default".to_owned());
@@ -761,7 +761,7 @@ fn check_allowed_config_word(
             });
             Err(format!(
                 "must be {kind}, not \"{}\"{close}",
-                config_text_excerpt(text)
+                shorten_for_config_message(text)
             ))
         }
     }
@@ -776,9 +776,9 @@ pub(super) fn describe_bad_config_value(path: &str, text: &str) -> Option<String
 /// A value as a message repeats it.
 fn describe_config_value(value: &DeValue<'_>) -> String {
     match value {
-        DeValue::String(text) => format!("\"{}\"", config_text_excerpt(text)),
-        DeValue::Integer(number) => config_text_excerpt(&number.to_string()),
-        DeValue::Float(number) => config_text_excerpt(number.as_str()),
+        DeValue::String(text) => format!("\"{}\"", shorten_for_config_message(text)),
+        DeValue::Integer(number) => shorten_for_config_message(&number.to_string()),
+        DeValue::Float(number) => shorten_for_config_message(number.as_str()),
         DeValue::Boolean(flag) => flag.to_string(),
         DeValue::Datetime(_) => "a date".to_owned(),
         DeValue::Array(_) => "a list".to_owned(),

@@ -12,7 +12,7 @@ use super::config_document::ParsedConfigDocument;
 use super::config_keys::ConfigFileKind;
 use super::{
     CompiledPolicy, ConfigError, ConfigWithNamedFiles, NamedConfigText, ProfileChoice, TaskDriver,
-    compile_config_bundles, dollars_to_millionths,
+    compile_gathered_configs, dollars_to_millionths,
 };
 
 /// A goal with its criteria and its budget.
@@ -74,13 +74,13 @@ impl Goal {
             document.deserialize_config_table(document.merge_over_base_config(Table::new()))?;
         if file.goal.trim().is_empty() {
             return Err(
-                document.config_key_mistake("goal", "is missing; say what is to be reached")
+                document.config_value_mistake("goal", "is missing; say what is to be reached")
             );
         }
         if file.criterion.is_empty() {
             let what = "is missing: write at least one, as a [[verifier]]; without it nobody could \
                 say that the goal is reached";
-            return Err(document.config_key_mistake("[[criterion]]", what));
+            return Err(document.config_value_mistake("[[criterion]]", what));
         }
         // The criteria are compiled as the verifiers of a config, so both have the same keys and
         // checks.
@@ -94,7 +94,7 @@ impl Goal {
         })
         .map_err(relocated)?;
         let criteria =
-            compile_config_bundles(Some(&gathered), None, TaskDriver::Run, ProfileChoice::Plain)
+            compile_gathered_configs(Some(&gathered), None, TaskDriver::Run, ProfileChoice::Plain)
                 .map_err(relocated)?;
         // Advisory criteria are not required, so they cannot tell that a goal is reached.
         if criteria
@@ -104,7 +104,7 @@ impl Goal {
             .is_empty()
         {
             let what = "are all advisory: then nothing says that the goal is reached";
-            return Err(document.config_key_mistake("[[criterion]]", what));
+            return Err(document.config_value_mistake("[[criterion]]", what));
         }
         let table = &file.budget;
         Ok(Self {
@@ -140,7 +140,7 @@ impl Goal {
             if policy.verifier_spec(&criterion.name).is_some() {
                 let what = "is the name of a verifier of the config, too; give it another";
                 let key = format!("criterion '{}'", criterion.name.as_str());
-                return Err(self.document.config_key_mistake(&key, what));
+                return Err(self.document.config_value_mistake(&key, what));
             }
         }
         policy.verifiers.extend(own.verifiers.iter().cloned());

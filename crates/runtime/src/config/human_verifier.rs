@@ -18,7 +18,7 @@ pub(super) fn compile_human_verifier(
 ) -> Result<VerifierSpec, ConfigError> {
     super::judge_verifier::reject_judge_keys(at, table)?;
     let wrong = |key: &str, what: String| {
-        Err(at.config_key_mistake(&format!("verifier '{}': {key}", table.name), what))
+        Err(at.config_value_mistake(&format!("verifier '{}': {key}", table.name), what))
     };
     // Keys without an effect are refused: their author would rely on them.
     for (key, there) in [
@@ -92,7 +92,7 @@ pub(super) fn reject_human_keys_on_other_kinds(
         if there {
             let key = format!("verifier '{}': {key}", table.name);
             let what = format!("is for kind = \"{KIND}\", which asks a person");
-            return Err(at.config_key_mistake(&key, what));
+            return Err(at.config_value_mistake(&key, what));
         }
     }
     Ok(())

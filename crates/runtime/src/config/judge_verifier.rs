@@ -28,7 +28,7 @@ pub(super) fn compile_judge_verifier(
     gathered: Option<&ConfigWithNamedFiles>,
 ) -> Result<VerifierSpec, ConfigError> {
     let key = |key: &str| format!("verifier '{}': {key}", table.name);
-    let wrong = |of: &str, what: String| Err(at.config_key_mistake(&key(of), what));
+    let wrong = |of: &str, what: String| Err(at.config_value_mistake(&key(of), what));
     // Keys without an effect are refused: their author would rely on them.
     for (of, there) in [
         ("run", table.run.is_some()),
@@ -148,7 +148,7 @@ pub(super) fn reject_judge_keys(
         if there {
             let key = format!("verifier '{}': {key}", table.name);
             let what = format!("is for kind = \"{KIND}\", which asks a model");
-            return Err(at.config_key_mistake(&key, what));
+            return Err(at.config_value_mistake(&key, what));
         }
     }
     Ok(())

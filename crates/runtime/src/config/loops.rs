@@ -115,7 +115,7 @@ pub(super) fn loop_policy_from_config(
     if let Some(history) = table.history {
         if history > CALL_WINDOW_LEN as u64 {
             let what = format!("is {history}; detectors look back at most {CALL_WINDOW_LEN} calls");
-            return Err(at.config_key_mistake("loops.history", what));
+            return Err(at.config_value_mistake("loops.history", what));
         }
         policy.history = Some(super::saturate_u32(history));
     }
@@ -126,17 +126,17 @@ pub(super) fn loop_policy_from_config(
         set_thresholds(
             &mut policy,
             detector,
-            count(table.warning),
-            count(table.critical),
+            saturated_count(table.warning),
+            saturated_count(table.critical),
         );
     }
-    set_thresholds(&mut policy, BREAKER, None, count(table.breaker));
+    set_thresholds(&mut policy, BREAKER, None, saturated_count(table.breaker));
     for (detector, own) in &table.of_detectors {
         set_thresholds(
             &mut policy,
             detector,
-            count(own.warning),
-            count(own.critical),
+            saturated_count(own.warning),
+            saturated_count(own.critical),
         );
     }
     // All calls of a task are more than a window: the literal breaker is not bound to it.
@@ -153,7 +153,7 @@ pub(super) fn loop_policy_from_config(
         {
             let what =
                 format!("is {warning}, above the {critical} at which '{name}' denies the call");
-            return Err(at.config_key_mistake(&key("warning"), what));
+            return Err(at.config_value_mistake(&key("warning"), what));
         }
         let is_counted_in_window =
             !(LAP_DETECTORS.contains(&name) || name == BREAKER && policy.literal_breaker);
@@ -164,13 +164,13 @@ pub(super) fn loop_policy_from_config(
             let what = format!(
                 "is {critical}, which '{name}' cannot reach: it looks back at {history} calls"
             );
-            return Err(at.config_key_mistake(&key("critical"), what));
+            return Err(at.config_value_mistake(&key("critical"), what));
         }
     }
     Ok(policy)
 }
 
-fn count(number: Option<u64>) -> Option<u32> {
+fn saturated_count(number: Option<u64>) -> Option<u32> {
     number.map(super::saturate_u32)
 }
 

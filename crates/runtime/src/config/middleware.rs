@@ -19,7 +19,7 @@ pub(super) fn compile_middleware_layers(
 ) -> Result<Vec<MiddlewareSpec>, ConfigError> {
     if tables.len() > MAX_LAYERS {
         let what = format!("is there {} times; {MAX_LAYERS} are the most", tables.len());
-        return Err(at.config_key_mistake("[[middleware]]", what));
+        return Err(at.config_value_mistake("[[middleware]]", what));
     }
     let layers = tables
         .iter()
@@ -38,11 +38,11 @@ fn compile_middleware_layer(
     let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     if table.name.is_empty() || !table.name.chars().all(word) {
         let what = "must be letters, digits, '_', '-' or '.'".to_owned();
-        return Err(at.config_key_mistake(&key("name"), what));
+        return Err(at.config_value_mistake(&key("name"), what));
     }
     if table.run.trim().is_empty() {
         let what = "is missing; write the command, run = \"python3 tools/cut.py\"".to_owned();
-        return Err(at.config_key_mistake(&key("run"), what));
+        return Err(at.config_value_mistake(&key("run"), what));
     }
     if table.on.is_empty() {
         let all: Vec<&str> = MiddlewareStage::ALL
@@ -53,7 +53,7 @@ fn compile_middleware_layer(
             "is missing, so it would never be asked; known: {}",
             all.join(", ")
         );
-        return Err(at.config_key_mistake(&key("on"), what));
+        return Err(at.config_value_mistake(&key("on"), what));
     }
     let on = |stage: &MiddlewareStage| table.on.contains(stage);
     Ok(MiddlewareSpec {

@@ -79,14 +79,14 @@ pub struct CompiledPolicy {
     /// Warnings about the sources, for a person.
     pub warnings: Vec<String>,
     /// The texts it was compiled from.
-    pub sources: PolicySources,
+    pub sources: PolicySourceTexts,
     /// The profile that it was compiled under.
     pub profile: RequestedConfigProfile,
 }
 
 /// The texts that a policy is compiled from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PolicySources {
+pub struct PolicySourceTexts {
     /// The repo's config.
     pub repo: Option<ConfigWithNamedFiles>,
     /// The person's own.
@@ -187,16 +187,16 @@ pub fn compile_config(
         .transpose()?;
     let person = person
         .cloned()
-        .map(ConfigWithNamedFiles::gather_files_named_by_own_config)
+        .map(ConfigWithNamedFiles::gather_files_of_personal_config)
         .transpose()?;
-    compile_config_bundles(repo.as_ref(), person.as_ref(), driver, ProfileChoice::Plain)
+    compile_gathered_configs(repo.as_ref(), person.as_ref(), driver, ProfileChoice::Plain)
 }
 
 /// Compiles texts that were read before, under a profile. No file is read.
 ///
 /// # Errors
 /// Returns the mistakes of the first file that has any.
-pub fn compile_config_bundles(
+pub fn compile_gathered_configs(
     repo: Option<&ConfigWithNamedFiles>,
     person: Option<&ConfigWithNamedFiles>,
     driver: TaskDriver,
@@ -240,7 +240,7 @@ pub fn compile_config_bundles(
         forbids_destruction: file.policy.rules.is_none(),
         ..checkrein_execpolicy::EffectPolicy::default()
     };
-    policy_bounds::merge_config_into_effect_policy(&mut bounds, &document, &file)?;
+    policy_bounds::tighten_effect_policy_by_config(&mut bounds, &document, &file)?;
     let mut retention = RetentionLimits::retention_from_config_file(&file);
     // The person's file is read over the repo's values: what it does not set changes nothing.
     if let (Some(gathered), Some(own)) = (person, own) {
@@ -250,7 +250,7 @@ pub fn compile_config_bundles(
         )?;
         rules.extend(gathered.rules_files_matching_patterns(&own, &file)?);
         tighten::tighten_policy_by_person_config(&mut policy, &own, &file)?;
-        policy_bounds::merge_config_into_effect_policy(&mut bounds, &own, &file)?;
+        policy_bounds::tighten_effect_policy_by_config(&mut bounds, &own, &file)?;
         // How much of the disk is used is up to the person.
         retention = RetentionLimits::retention_from_config_file(&file);
     }
@@ -270,7 +270,7 @@ pub fn compile_config_bundles(
         policy,
         retention,
         warnings,
-        sources: PolicySources {
+        sources: PolicySourceTexts {
             repo: repo.cloned(),
             person: person.cloned(),
         },
@@ -376,7 +376,7 @@ fn build_policy_from_config(
                 AcceptExpressionError::Unknown(_) => known_verifiers_hint(&known),
                 _ => String::new(),
             };
-            at.config_key_mistake("accept", format!("= \"{text}\": {error}{known}"))
+            at.config_value_mistake("accept", format!("= \"{text}\": {error}{known}"))
         })?,
         // Without `accept` everything is required that is not advisory, except judges, whose word
         // is only a model's testimony.
@@ -398,7 +398,7 @@ fn build_policy_from_config(
             "names '{}', which is advisory and can never be required",
             spec.name
         );
-        return Err(at.config_key_mistake("accept", what));
+        return Err(at.config_value_mistake("accept", what));
     }
     let aside = |spec: &&VerifierSpec| {
         spec.tier == VerifierTier::Judge && !judge_verifier::judge_reads_main_conversation(spec)
@@ -409,7 +409,7 @@ fn build_policy_from_config(
             "names '{}', which does not read the main conversation: add \"main\" to its surfaces",
             spec.name
         );
-        return Err(at.config_key_mistake("accept", what));
+        return Err(at.config_value_mistake("accept", what));
     }
     let shadow = |spec: &&VerifierSpec| spec.judge.is_some_and(|terms| terms.shadow);
     let named = |spec: &&VerifierSpec| accept.verifiers_named_by_accept().contains(&spec.name);
@@ -418,7 +418,7 @@ fn build_policy_from_config(
             "names '{}', whose mode is \"shadow\": nothing may depend on it",
             spec.name
         );
-        return Err(at.config_key_mistake("accept", what));
+        return Err(at.config_value_mistake("accept", what));
     }
     Ok(Policy {
         goal: file.goal.clone(),
@@ -460,7 +460,7 @@ fn compile_approval_policy(
     let notify = file.approvals.notify.as_deref();
     if notify.is_some_and(|command| command.trim().is_empty()) {
         let what = "is empty; write the command, or leave it out";
-        return Err(at.config_key_mistake("approvals.notify", what));
+        return Err(at.config_value_mistake("approvals.notify", what));
     }
     Ok(ApprovalSettings {
         expires_ms: file.approvals.expires.ms,
@@ -559,7 +559,7 @@ fn compile_verifier(
     let reserved = ["and", "or", "of", "not"].contains(&table.name.as_str());
     if table.name.is_empty() || !table.name.chars().all(word) || reserved {
         let what = "must be letters, digits, '_', '-' or '.', and none of the words of accept";
-        return Err(at.config_key_mistake(&key("name"), what));
+        return Err(at.config_value_mistake(&key("name"), what));
     }
     let kind = table.kind.as_deref().unwrap_or("command");
     // Each kind refuses the keys of the others, so the kind is settled before any key is read.
@@ -573,7 +573,7 @@ fn compile_verifier(
     judge_verifier::reject_judge_keys(at, table)?;
     let Some(implementation) = checkrein_verifiers::find_verifier_kind(kind) else {
         // Not reached: the table of keys names the same kinds.
-        return Err(at.config_key_mistake(&key("kind"), format!("cannot be \"{kind}\"")));
+        return Err(at.config_value_mistake(&key("kind"), format!("cannot be \"{kind}\"")));
     };
     if kind == "schema" {
         return schema_verifier::compile_schema_verifier(at, table, gathered);
@@ -582,17 +582,17 @@ fn compile_verifier(
     let run = table.run.as_deref().unwrap_or_default();
     if run.trim().is_empty() {
         let what = "is missing; write the command to run, run = \"cargo test\"";
-        return Err(at.config_key_mistake(&key("run"), what));
+        return Err(at.config_value_mistake(&key("run"), what));
     }
     let definition = serde_json::json!({ "run": run, "env": table.env }).to_string();
     implementation
         .validate_verifier_definition(&definition)
-        .map_err(|error| at.config_key_mistake(&key("run"), error.to_string()))?;
+        .map_err(|error| at.config_value_mistake(&key("run"), error.to_string()))?;
     // Compiled only to report a bad pattern with its key.
     for (name, patterns) in [("inputs", &table.inputs), ("outputs", &table.outputs)] {
         for pattern in patterns {
             globset::Glob::new(pattern).map_err(|error| {
-                at.config_key_mistake(&key(name), format!("cannot be used: {error}"))
+                at.config_value_mistake(&key(name), format!("cannot be used: {error}"))
             })?;
         }
     }

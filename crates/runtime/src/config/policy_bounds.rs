@@ -12,7 +12,7 @@ use super::config_file::{DeserializedConfigFile, OpaqueCodeDecision};
 pub(super) const SHIPPED_POLICY: &str = "builtin:default";
 
 /// Merges this config into the bounds that held before.
-pub(super) fn merge_config_into_effect_policy(
+pub(super) fn tighten_effect_policy_by_config(
     bounds: &mut EffectPolicy,
     at: &ParsedConfigDocument,
     file: &DeserializedConfigFile,
@@ -33,12 +33,12 @@ pub(super) fn merge_config_into_effect_policy(
             pattern.starts_with(['/', '~']) || pattern.split('/').any(|part| part == "..");
         if pattern.trim_matches(['/', '.']).is_empty() || outside {
             let what = format!("'{pattern}' is no path below the top of the project");
-            return Err(at.config_key_mistake("policy.protect", what));
+            return Err(at.config_value_mistake("policy.protect", what));
         }
         // Refused, since a pattern that is taken literally would protect nothing.
         if pattern.contains(['{', '[', '\\', '!']) {
             let what = format!("'{pattern}': only `*`, `?` and `**` stand for anything here");
-            return Err(at.config_key_mistake("policy.protect", what));
+            return Err(at.config_value_mistake("policy.protect", what));
         }
         if !bounds.protect.contains(pattern) {
             bounds.protect.push(pattern.clone());

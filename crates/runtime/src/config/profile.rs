@@ -43,7 +43,7 @@ impl From<ProfileChoice<'_>> for RequestedConfigProfile {
 
 impl ProfileChoice<'_> {
     /// Its name, whether or not it has to exist.
-    pub(super) fn chosen_config_profile_name(&self) -> Option<&str> {
+    pub(super) fn chosen_checkrein_profile_name(&self) -> Option<&str> {
         match self {
             Self::Plain => None,
             Self::Named(name) | Self::IfThere(name) => Some(name),
@@ -54,7 +54,7 @@ impl ProfileChoice<'_> {
     pub(super) fn apply_config_profile(self, mut table: Table) -> Table {
         // No profile remains in the result, whichever is applied.
         let profiles = table.remove("profile");
-        let Some(wanted) = self.chosen_config_profile_name() else {
+        let Some(wanted) = self.chosen_checkrein_profile_name() else {
             return table;
         };
         if let Some(Value::Table(profile)) = profiles.as_ref().and_then(|all| all.get(wanted)) {
@@ -85,7 +85,7 @@ pub(super) fn require_existing_config_profile(
     let what = format!(
         "'{wanted}' is asked for and not there; {known}. Ask for another one by --profile or CHECKREIN_PROFILE, or write [profile.{wanted}]"
     );
-    Err(repo.config_key_mistake("profile", what))
+    Err(repo.config_value_mistake("profile", what))
 }
 
 /// Lays `profile` over `table`: what it sets replaces what the table says.

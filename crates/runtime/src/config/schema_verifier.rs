@@ -19,7 +19,7 @@ pub(super) fn compile_schema_verifier(
 ) -> Result<VerifierSpec, ConfigError> {
     let wrong = |key: &str, what: &str| {
         let key = format!("verifier '{}': {key}", table.name);
-        Err(at.config_key_mistake(&key, what))
+        Err(at.config_value_mistake(&key, what))
     };
     let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
     let Some(schema) = given(&table.schema) else {
@@ -85,7 +85,7 @@ pub(super) fn reject_misplaced_schema_keys(
         if there {
             let key = format!("verifier '{}': {key}", table.name);
             let what = "is for kind = \"schema\"; add that line".to_owned();
-            return Err(at.config_key_mistake(&key, what));
+            return Err(at.config_value_mistake(&key, what));
         }
     }
     Ok(())

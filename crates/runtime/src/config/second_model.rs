@@ -45,8 +45,8 @@ fn required_model_name(
     let key = format!("{table}.model");
     let Some(model) = given else {
         let what = "is missing; name a cheap one, such as model = \"anthropic/claude-haiku-4-5\"";
-        return Err(at.config_key_mistake(&key, what));
+        return Err(at.config_value_mistake(&key, what));
     };
-    check_model_name(model).map_err(|what| at.config_key_mistake(&key, what))?;
+    check_model_name(model).map_err(|what| at.config_value_mistake(&key, what))?;
     Ok(model.to_owned())
 }

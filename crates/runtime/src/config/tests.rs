@@ -231,7 +231,7 @@ fn spans_of_time() {
 
 fn under(text: &str, profile: ProfileChoice<'_>) -> Result<Policy, ConfigError> {
     let repo = ConfigWithNamedFiles::gather_files_named_by_config(source(text))?;
-    let compiled = compile_config_bundles(Some(&repo), None, TaskDriver::Hook, profile)?;
+    let compiled = compile_gathered_configs(Some(&repo), None, TaskDriver::Hook, profile)?;
     assert_eq!(compiled.warnings, Vec::<String>::new());
     Ok(compiled.policy)
 }
@@ -276,7 +276,7 @@ fn what_is_wrong_in_a_profile_is_said_without_asking_for_it() {
     let check = |text: &str, expected: &str| {
         let repo = ConfigWithNamedFiles::gather_files_named_by_config(source(text));
         let compiled = repo.and_then(|repo| {
-            compile_config_bundles(Some(&repo), None, TaskDriver::Hook, ProfileChoice::Plain)
+            compile_gathered_configs(Some(&repo), None, TaskDriver::Hook, ProfileChoice::Plain)
         });
         let said = match compiled {
             Ok(compiled) => compiled.warnings.join("\n"),
@@ -423,7 +423,7 @@ fn a_slip_in_a_schema_is_a_warning_and_one_that_asks_for_nothing_an_error() {
             name: PathBuf::from("s.json"),
             text: schema.to_owned(),
         }];
-        compile_config_bundles(Some(&repo), None, TaskDriver::Hook, ProfileChoice::Plain)
+        compile_gathered_configs(Some(&repo), None, TaskDriver::Hook, ProfileChoice::Plain)
     };
     let warnings = compiled(r#"{"type": "object", "requierd": ["a"]}"#);
     let warnings = warnings.unwrap().warnings;

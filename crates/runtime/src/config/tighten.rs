@@ -40,7 +40,7 @@ pub(super) fn tighten_policy_by_person_config(
     // Switching all detectors off would loosen what the repo asks for.
     if own.loops.preset == "off" && !policy.loops.detectors.is_empty() {
         let what = "cannot be \"off\" in your own file, which can only tighten";
-        return Err(at.config_key_mistake("loops.preset", what));
+        return Err(at.config_value_mistake("loops.preset", what));
     }
     let own_caps = task_caps_from_config(&own.caps);
     let kept = &mut policy.caps;

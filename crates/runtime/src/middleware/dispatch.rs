@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use super::question::{MiddlewareQuestion, MiddlewareReply, tool_result_text};
 use super::{
-    ActiveMiddleware, BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion, MiddlewareBackend,
-    MiddlewareLayer, MiddlewareSessionContext, MiddlewareToolCallAnswer,
+    ActiveMiddlewareLayers, BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion,
+    MiddlewareBackend, MiddlewareLayer, MiddlewareSessionContext, MiddlewareToolCallAnswer,
     MiddlewareToolResultAnswer, RoundEndForMiddleware, SessionEndForMiddleware, SessionStart,
     ToolResult, in_process, program,
 };
@@ -82,8 +82,8 @@ impl Runtime {
         }))
     }
 
-    fn active_middleware_layers<'a>(&'a self, policy: &'a Policy) -> ActiveMiddleware<'a> {
-        ActiveMiddleware {
+    fn active_middleware_layers<'a>(&'a self, policy: &'a Policy) -> ActiveMiddlewareLayers<'a> {
+        ActiveMiddlewareLayers {
             policy,
             hosts: &self.layers,
         }
@@ -378,7 +378,7 @@ impl Runtime {
                 };
                 match stage {
                     MiddlewareStage::SessionEnd => {
-                        ask_layer_with_delayed_cancel(patience.cancelled, ask)
+                        ask_layer_with_cancel_grace(patience.cancelled, ask)
                     }
                     _ => ask(patience.cancelled),
                 }
@@ -458,10 +458,7 @@ impl Runtime {
 
 /// Asks with a delay on cancellation. Layers are often told of a session's end because of that
 /// cancellation, so it must not cut them off at once.
-fn ask_layer_with_delayed_cancel<T>(
-    cancelled: &AtomicBool,
-    ask: impl FnOnce(&AtomicBool) -> T,
-) -> T {
+fn ask_layer_with_cancel_grace<T>(cancelled: &AtomicBool, ask: impl FnOnce(&AtomicBool) -> T) -> T {
     let up = AtomicBool::new(false);
     let given_up = &up;
     let (over, is_over) = channel::<()>();

@@ -188,12 +188,12 @@ impl MiddlewareRegistry {
 
 /// The layers of a policy, together with those that hosts have registered.
 #[derive(Clone, Copy)]
-struct ActiveMiddleware<'a> {
+struct ActiveMiddlewareLayers<'a> {
     policy: &'a Policy,
     hosts: &'a [MiddlewareRegistry],
 }
 
-impl ActiveMiddleware<'_> {
+impl ActiveMiddlewareLayers<'_> {
     fn is_empty(self) -> bool {
         let none = |layers: &MiddlewareRegistry| layers.lock_middleware_layers().layers.is_empty();
         self.policy.middleware.is_empty() && self.hosts.iter().all(none)

@@ -5,7 +5,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::{EvidenceProducer, InconclusiveCause, Retryability};
+use checkrein_core::evidence::{GateOrManualOrigin, InconclusiveCause, Retryability};
 use checkrein_core::ids::UnixMillis;
 use checkrein_core::policy::VerifierSpec;
 use checkrein_verifiers::VerifierReport;
@@ -50,7 +50,7 @@ impl<'a> VerificationBatchContext<'a> {
         let session = self.session?;
         let left = self.patience.due_at?;
         let left = left.saturating_duration_since(self.system_interface().monotonic_now());
-        if self.origin != EvidenceProducer::Gate
+        if self.origin != GateOrManualOrigin::Gate
             || output_files::stdout_may_be_tree_file(&self.runtime.place.root)
         {
             return None;

@@ -20,7 +20,7 @@ use checkrein_core::ids::{SessionId, UnixMillis, VerifierName};
 use serde::{Deserialize, Serialize};
 
 pub use agent_process::UniqueProcessId;
-pub use link::{ReceivedWorkerLinkLine, WorkerLinkEnd, WorkerTransport, WorkerTransportWriter};
+pub use link::{WorkerLinkEnd, WorkerLinkLineOutcome, WorkerTransport, WorkerTransportWriter};
 pub(crate) use owner_records::remove_lost_worker_records;
 pub use owner_records::{cancel_all_workers, cancel_session_workers};
 

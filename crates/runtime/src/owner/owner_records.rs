@@ -61,7 +61,7 @@ pub(super) fn register_worker(
     std::fs::rename(&fresh, &path)?;
     Ok(WorkerRegistration {
         path,
-        _locked: system.keep_file_locked(file),
+        _locked: system.locked_file_guard(file),
     })
 }
 

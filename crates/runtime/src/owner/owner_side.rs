@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::EvidenceProducer;
+use checkrein_core::evidence::GateOrManualOrigin;
 use checkrein_core::policy::Policy;
 
 use super::link::{
@@ -74,7 +74,7 @@ impl Runtime {
         let wanted: Vec<VerificationRequest> = batch
             .checks
             .iter()
-            .map(WorkerCheck::to_verification_request)
+            .map(WorkerCheck::check_to_verification_request)
             .collect();
         let (cancelled, ended) = (AtomicBool::new(false), AtomicBool::new(false));
         // Perhaps nobody listens any more; the evidence is stored all the same.
@@ -103,7 +103,7 @@ impl Runtime {
                 &batch.session,
                 &policy,
                 &wanted,
-                EvidenceProducer::Gate,
+                GateOrManualOrigin::Gate,
                 true,
                 batch.since,
                 None,
@@ -127,7 +127,7 @@ impl Runtime {
 }
 
 impl WorkerCheck {
-    fn to_verification_request(&self) -> VerificationRequest {
+    fn check_to_verification_request(&self) -> VerificationRequest {
         VerificationRequest {
             verifier: self.verifier.clone(),
             subject: self.content,

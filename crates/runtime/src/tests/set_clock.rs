@@ -135,7 +135,7 @@ impl System for SetClock {
         RealSystem.unguessable_unique_name()
     }
 
-    fn keep_file_locked(&self, file: File) -> Box<dyn Any + Send + Sync> {
-        RealSystem.keep_file_locked(file)
+    fn locked_file_guard(&self, file: File) -> Box<dyn Any + Send + Sync> {
+        RealSystem.locked_file_guard(file)
     }
 }

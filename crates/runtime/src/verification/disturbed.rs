@@ -83,7 +83,7 @@ impl<'a> VerificationBatchContext<'a> {
         // Asked before and after the watch: a check of another process may begin or end in between.
         let is_quiet = !self.is_check_running_elsewhere()?;
         let theirs = external_writes::detect_external_writes(place, &written, time, self.patience);
-        let known = external_writes::externally_written_files(place);
+        let known = external_writes::files_written_beside_checks(place);
         let is_new = theirs.iter().any(|path| !known.contains(path));
         // What a check of another process writes is no neighbour's.
         let are_neighbours = is_quiet && !self.is_check_running_elsewhere()?;
@@ -122,17 +122,17 @@ impl<'a> VerificationBatchContext<'a> {
         wait_until: Option<Instant>,
     ) -> Result<ReturnedEvidence, RuntimeError> {
         let place = &self.runtime.place;
-        let neighbours = external_writes::externally_written_files(place);
+        let neighbours = external_writes::files_written_beside_checks(place);
         let by_neighbours = |ran: &DisturbedCheckRun| {
             let packages = ran
                 .before
                 .reading
-                .changed_package_markers(&ran.after.reading);
+                .changed_installed_package_markers(&ran.after.reading);
             let only_theirs = moved.written.iter().all(|path| neighbours.contains(path));
             packages.is_empty() && !moved.written.is_empty() && only_theirs
         };
         if !moved.disturbed.as_ref().is_some_and(by_neighbours) {
-            return self.run_check_exclusively(moved, false);
+            return self.run_check_alone(moved, false);
         }
         // A process that waits for the slot need not wait for neighbours as well.
         drop(self.take_rerun_claim(moved.spec));
@@ -143,7 +143,7 @@ impl<'a> VerificationBatchContext<'a> {
         // The neighbours never held still. The run is recorded as inconclusive, since another one
         // would be disturbed as well.
         let Some(ran) = moved.disturbed.take_if(|_| !is_still) else {
-            return self.run_check_exclusively(moved, true);
+            return self.run_check_alone(moved, true);
         };
         let ran_beside = CheckRunInterference::WithExternalWrites(moved.written);
         let after = &ran.after.reading;
@@ -158,7 +158,7 @@ impl<'a> VerificationBatchContext<'a> {
     /// Runs a check with nothing else running, while the files that were written before are
     /// watched. A check that begins here has one more run, since what it writes depends on what it
     /// finds. A check that waited reads the tree anew.
-    fn run_check_exclusively(
+    fn run_check_alone(
         &self,
         moved: DisturbedCheck<'_>,
         mut waited: bool,
@@ -241,7 +241,7 @@ impl<'a> VerificationBatchContext<'a> {
                     return Ok(self.unreadable_tree_evidence(spec, subject, key, &why));
                 }
             };
-            let wrote = before.changed_or_rewritten_paths(&after.reading, &spec.name);
+            let wrote = before.paths_touched_between_readings(&after.reading, &spec.name);
             let unseen: Vec<String> = wrote
                 .iter()
                 .filter(|path| !written.contains(path))
@@ -278,7 +278,7 @@ impl<'a> VerificationBatchContext<'a> {
     ) {
         let place = &self.runtime.place;
         // What neighbours wrote meanwhile is not the check's own.
-        let neighbours = external_writes::externally_written_files(place);
+        let neighbours = external_writes::files_written_beside_checks(place);
         let own = |paths: &[String]| -> Vec<String> {
             let own = paths.iter().filter(|path| !neighbours.contains(path));
             own.cloned().collect()

@@ -59,9 +59,9 @@ pub(super) fn test_store_counts_tool_acts(subject: &dyn StoreUnderTest) -> Resul
         root: "/a".to_owned(),
         reach,
     };
-    store.increment_act_count(&one, &act(ActReach::Unknown))?;
+    store.count_act_without_event(&one, &act(ActReach::Unknown))?;
     assert_eq!(stored_act_numbers(store, "/a", Some(&two))?, (6, 3, 3));
-    store.increment_act_count(&SessionId::from("three"), &act(ActReach::Outside))?;
+    store.count_act_without_event(&SessionId::from("three"), &act(ActReach::Outside))?;
     assert_eq!(stored_act_numbers(store, "/a", Some(&one))?, (7, 7, 7));
 
     // Acts outlive their session, and no number is given twice.
@@ -71,7 +71,7 @@ pub(super) fn test_store_counts_tool_acts(subject: &dyn StoreUnderTest) -> Resul
     };
     assert!(store.prune_sessions(&store.store_census()?, &gone)?);
     assert_eq!(stored_act_numbers(store, "/a", Some(&two))?, (7, 7, 7));
-    store.increment_act_count(&two, &act(ActReach::Unknown))?;
+    store.count_act_without_event(&two, &act(ActReach::Unknown))?;
     assert_eq!(stored_act_numbers(store, "/a", None)?, (8, 7, 7));
     Ok(())
 }

@@ -55,7 +55,7 @@ fn approval_with_answer(row: &StoredApprovalRequest, approved: bool) -> StoredAp
     }
 }
 
-fn append_approvals(
+fn append_approvals_to_store(
     store: &dyn Store,
     session: &SessionId,
     rows: &[StoredApprovalRequest],
@@ -83,9 +83,9 @@ pub(super) fn test_newest_approval_counts(subject: &dyn StoreUnderTest) -> Resul
         Some(None)
     );
     append_batch(&*store, &s, &batch_of_note_events(&["one"]))?;
-    append_approvals(&*store, &s, &[rm.clone(), again.clone()])?;
+    append_approvals_to_store(&*store, &s, &[rm.clone(), again.clone()])?;
     append_batch(&*store, &other, &batch_of_note_events(&["one"]))?;
-    append_approvals(&*store, &other, std::slice::from_ref(&push))?;
+    append_approvals_to_store(&*store, &other, std::slice::from_ref(&push))?;
 
     let all = [again.clone(), push.clone(), rm.clone()];
     assert_eq!(store.list_approvals()?, all);
@@ -128,7 +128,7 @@ pub(super) fn test_approval_answer_is_final(
         (&used, &used),
         (&yes, &used),
     ] {
-        append_approvals(&*store, &s, std::slice::from_ref(put))?;
+        append_approvals_to_store(&*store, &s, std::slice::from_ref(put))?;
         assert_eq!(store.list_approvals()?, std::slice::from_ref(stays));
     }
     let stands = |row: &StoredApprovalRequest, at: u64| row.approval_status_at(UnixMillis(at));
@@ -151,7 +151,7 @@ pub(super) fn test_approval_answer_is_final(
         ..approval_for_store_test("s", "push", 0, 10)
     };
     for put in [&ran_out, &approval_for_store_test("s", "push", 0, 10)] {
-        append_approvals(&*store, &s, std::slice::from_ref(put))?;
+        append_approvals_to_store(&*store, &s, std::slice::from_ref(put))?;
         assert!(store.list_approvals()?.contains(&ran_out));
     }
     assert_eq!(stands(&ran_out, 50), ApprovalStatus::Expired);

@@ -352,7 +352,7 @@ pub(super) fn test_reopened_store_is_same(subject: &dyn StoreUnderTest) -> Resul
     };
     let before = subject.open_store()?;
     append_batch(&*before, &s, &batch)?;
-    before.put_evidence(&key, b"pass", EvidenceFinality::Final)?;
+    before.put_evidence_under_key(&key, b"pass", EvidenceFinality::Final)?;
     let chain = before.verify_chain(&s)?;
     // Kept in a variable, because a memory store lives only as long as one of its clones.
     let after = subject.open_store()?;
@@ -499,7 +499,7 @@ pub(super) fn test_chain_shows_corruption(subject: &dyn StoreUnderTest) -> Resul
             &batch_of_note_events(&["one", "two", "three", "four"]),
         )?;
     }
-    subject.corrupt_stored_event(&s, EventSeq(3))?;
+    subject.tamper_with_event_bytes(&s, EventSeq(3))?;
     assert_eq!(
         store.verify_chain(&s)?,
         HashChainStatus::Broken { at: EventSeq(3) }
@@ -516,7 +516,7 @@ pub(super) fn test_chain_shows_corruption(subject: &dyn StoreUnderTest) -> Resul
         "{whole:?}"
     );
     // The first broken row is reported, not the newest.
-    subject.corrupt_stored_event(&s, EventSeq(1))?;
+    subject.tamper_with_event_bytes(&s, EventSeq(1))?;
     assert_eq!(
         store.verify_chain(&s)?,
         HashChainStatus::Broken { at: EventSeq(1) }

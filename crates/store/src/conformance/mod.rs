@@ -24,7 +24,8 @@ pub trait StoreUnderTest {
     ///
     /// # Errors
     /// If that cannot be done.
-    fn corrupt_stored_event(&self, session: &SessionId, seq: EventSeq) -> Result<(), StoreError>;
+    fn tamper_with_event_bytes(&self, session: &SessionId, seq: EventSeq)
+    -> Result<(), StoreError>;
 }
 
 /// A part of the suite.
@@ -76,7 +77,7 @@ pub const CONFORMANCE_CASES: &[(&str, StoreConformanceTest)] = &[
     ),
     (
         "what_moved_on_stays",
-        retention::test_prune_refuses_stale_census,
+        retention::test_store_prune_refuses_stale_census,
     ),
 ];
 
@@ -140,7 +141,7 @@ mod tests {
             Ok(Box::new(self.clone()))
         }
 
-        fn corrupt_stored_event(
+        fn tamper_with_event_bytes(
             &self,
             session: &SessionId,
             seq: EventSeq,
@@ -157,7 +158,7 @@ mod tests {
             )?))
         }
 
-        fn corrupt_stored_event(
+        fn tamper_with_event_bytes(
             &self,
             session: &SessionId,
             seq: EventSeq,

@@ -215,7 +215,7 @@ pub(super) fn test_final_evidence_stays(subject: &dyn StoreUnderTest) -> Result<
     ];
     for (standing, bytes, kept, then) in steps {
         assert_eq!(
-            store.put_evidence(&key, bytes.as_bytes(), standing)?,
+            store.put_evidence_under_key(&key, bytes.as_bytes(), standing)?,
             kept,
             "{bytes}"
         );

@@ -29,7 +29,7 @@ fn fill_two_conformance_sessions(
         append_batch(store, session, &batch)?;
     }
     let key = Digest::hash_bytes(b"key");
-    store.put_evidence(&key, b"evidence", EvidenceFinality::Final)?;
+    store.put_evidence_under_key(&key, b"evidence", EvidenceFinality::Final)?;
     Ok((old, new, key, store.put_blob(b"blob")?))
 }
 
@@ -104,7 +104,7 @@ pub(super) fn test_sessions_pruned_whole(subject: &dyn StoreUnderTest) -> Result
     Ok(())
 }
 
-pub(super) fn test_prune_refuses_stale_census(
+pub(super) fn test_store_prune_refuses_stale_census(
     subject: &dyn StoreUnderTest,
 ) -> Result<(), StoreError> {
     let store = subject.open_store()?;

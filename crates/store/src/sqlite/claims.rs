@@ -91,7 +91,7 @@ fn open_claim_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     // Not `create_new`: a file that a killed holder left is taken over.
     options.read(true).write(true).create(true).truncate(false);
-    folder::set_owner_only_creation_mode(&mut options);
+    folder::set_open_options_owner_only(&mut options);
     options.open(path)
 }
 

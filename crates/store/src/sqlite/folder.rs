@@ -25,7 +25,7 @@ pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
 /// Removes the permissions that older versions left to group and others. The store's file is
 /// changed last: if it is private, later processes know that nothing is left to do.
 #[cfg(unix)]
-pub(crate) fn restrict_permissions(folder: &Path, file: &Path) -> io::Result<()> {
+pub(crate) fn make_store_private(folder: &Path, file: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     let metadata = file.symlink_metadata()?;
     let mut permissions = metadata.permissions();
@@ -63,12 +63,12 @@ fn restrict_permissions_below(folder: &Path, last: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn restrict_permissions(_: &Path, _: &Path) -> io::Result<()> {
+pub(crate) fn make_store_private(_: &Path, _: &Path) -> io::Result<()> {
     Ok(())
 }
 
 /// Makes `options` create files for their owner only.
-pub(crate) fn set_owner_only_creation_mode(options: &mut OpenOptions) {
+pub(crate) fn set_open_options_owner_only(options: &mut OpenOptions) {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
@@ -85,7 +85,7 @@ pub(crate) fn create_store_file(folder: &Path, file: &Path) -> io::Result<()> {
     create_private_folder(folder)?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    set_owner_only_creation_mode(&mut options);
+    set_open_options_owner_only(&mut options);
     match options.open(file) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         Ok(_) | Err(_) => {}

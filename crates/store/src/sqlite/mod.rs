@@ -228,7 +228,11 @@ impl Store for SqliteStore {
         self.query_database_with_retry(|conn| acts::newest_act_numbers_in_root(conn, root, session))
     }
 
-    fn increment_act_count(&self, session: &SessionId, act: &ToolAct) -> Result<(), StoreError> {
+    fn count_act_without_event(
+        &self,
+        session: &SessionId,
+        act: &ToolAct,
+    ) -> Result<(), StoreError> {
         self.lock_writable_connection()?.run_write_transaction(
             &self.file,
             self.busy_timeout,
@@ -271,7 +275,7 @@ impl Store for SqliteStore {
         self.query_database_with_retry(|conn| queries::read_evidence(conn, key))
     }
 
-    fn put_evidence(
+    fn put_evidence_under_key(
         &self,
         key: &Digest,
         bytes: &[u8],

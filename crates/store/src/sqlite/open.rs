@@ -53,7 +53,7 @@ pub(crate) fn open_connection_for_writing(
     }
     // Other processes create and remove files here, so a file may vanish meanwhile. That needs no
     // action.
-    let _ = folder::restrict_permissions(folder, &file);
+    let _ = folder::make_store_private(folder, &file);
     // Waiting and checkpoints are done by our own code: see `busy_timeout` and `wal`.
     let set = |conn: &Connection| {
         conn.busy_timeout(std::time::Duration::ZERO)?;

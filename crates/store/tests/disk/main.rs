@@ -107,7 +107,7 @@ fn synced_batches_evidence_and_blobs_survive_with_all_that_came_before() {
             2 => {
                 let key = Digest::hash_bytes(&name);
                 store
-                    .put_evidence(&key, &name, EvidenceFinality::Final)
+                    .put_evidence_under_key(&key, &name, EvidenceFinality::Final)
                     .unwrap();
                 safe = last;
                 let kept = after_power_cut(dir.path(), |store| store.read_evidence(&key).unwrap());
@@ -144,7 +144,7 @@ fn a_full_disk_is_named_and_harms_nothing() {
         let denied = append(&store, "two", durable).unwrap_err();
         assert!(matches!(denied, StoreError::Full { .. }), "{denied:?}");
     }
-    let denied = store.put_evidence(&key, b"pass", EvidenceFinality::Final);
+    let denied = store.put_evidence_under_key(&key, b"pass", EvidenceFinality::Final);
     assert!(matches!(denied, Err(StoreError::Full { .. })), "{denied:?}");
     assert_eq!(events(&store), 1);
     assert_eq!(

@@ -295,7 +295,7 @@ mod tests {
                 !log.contains("secret") && log.ends_with("last ***"),
                 "{log}"
             );
-            assert_eq!(captured.ends.render_excerpt(&[]), log);
+            assert_eq!(captured.ends.render_output_excerpt(&[]), log);
             assert_eq!(captured.total, text.len() as u64);
         }
     }

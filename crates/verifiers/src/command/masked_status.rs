@@ -2,7 +2,7 @@
 //! only if its output shows that tests ran and none failed.
 
 use checkrein_core::exit_status::{
-    CheckScriptCommandKind, ExitStatusAnalysis, ExitStatusMask, VerdictRelevantCommand,
+    CheckScriptCommand, CheckScriptCommandKind, ExitStatusAnalysis, ExitStatusMask,
 };
 
 use super::programs::program_exists;
@@ -22,7 +22,7 @@ pub(super) fn masked_status_reason(
     let doubts: Vec<String> = commands
         .filter_map(|command| match &command.masked_by {
             Some(hider) => masked_command_reason(command, hider, statuses, report, job),
-            None if command.may_not_run => reason_command_may_be_skipped(command, report),
+            None if command.may_not_run => doubt_that_command_ran(command, report),
             None => None,
         })
         .collect();
@@ -38,8 +38,8 @@ pub(super) fn masked_status_reason(
 }
 
 /// Returns the doubt about a command whose status is not masked but that may not have run.
-fn reason_command_may_be_skipped(
-    command: &VerdictRelevantCommand,
+fn doubt_that_command_ran(
+    command: &CheckScriptCommand,
     report: &ParsedCheckOutput,
 ) -> Option<String> {
     let ran = match command.kind {
@@ -62,14 +62,14 @@ fn reason_command_may_be_skipped(
     })
 }
 
-fn command_place_suffix(command: &VerdictRelevantCommand) -> String {
+fn command_place_suffix(command: &CheckScriptCommand) -> String {
     let place = command.place.as_ref();
     place.map_or(String::new(), |place| format!(" in {place}"))
 }
 
 /// Returns the doubt about one masked command.
 fn masked_command_reason(
-    command: &VerdictRelevantCommand,
+    command: &CheckScriptCommand,
     hider: &ExitStatusMask,
     statuses: &ExitStatusAnalysis,
     report: &ParsedCheckOutput,
@@ -98,7 +98,7 @@ fn masked_command_reason(
     };
     match command.kind {
         CheckScriptCommandKind::Tests(Some(runner)) => {
-            let alike = |other: &&VerdictRelevantCommand| {
+            let alike = |other: &&CheckScriptCommand| {
                 other.kind == CheckScriptCommandKind::Tests(Some(runner))
             };
             let times = statuses.commands.iter().filter(alike);

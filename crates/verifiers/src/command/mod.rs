@@ -49,10 +49,10 @@ impl VerifierKind for CommandVerifier {
             Ok(definition) => std::thread::scope(|scope| {
                 // Queried in parallel, so that the check does not wait for it.
                 let tools = scope.spawn(|| tool_versions::tool_versions(&definition.run, job));
-                let mut report = run_verdict::build_command_verifier_report(
+                let mut report = run_verdict::command_verifier_report(
                     &definition,
                     job,
-                    run::run_command_of_verifier(&definition, job),
+                    run::run_verifier_command(&definition, job),
                 );
                 report.tools = tools.join().unwrap_or_default();
                 report
@@ -74,10 +74,10 @@ impl CommandVerifier {
     pub fn verify_without_tool_versions(self, job: &VerifierJob<'_>) -> VerifierReport {
         let started = Instant::now();
         let mut report = match CommandVerifierDefinition::parse_definition(&job.spec.definition) {
-            Ok(definition) => run_verdict::build_command_verifier_report(
+            Ok(definition) => run_verdict::command_verifier_report(
                 &definition,
                 job,
-                run::run_command_of_verifier(&definition, job),
+                run::run_verifier_command(&definition, job),
             ),
             Err(err) => VerifierReport::inconclusive_report(
                 InconclusiveCause::Internal,

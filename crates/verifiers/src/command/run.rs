@@ -60,7 +60,7 @@ enum CommandEvent {
     End(std::io::Result<(ProcessExit, bool)>),
 }
 
-pub(crate) fn run_command_of_verifier(
+pub(crate) fn run_verifier_command(
     definition: &CommandVerifierDefinition,
     job: &VerifierJob<'_>,
 ) -> CheckCommandResult {

@@ -40,7 +40,7 @@ struct CheckCommandRunVerdict {
     note: Option<String>,
 }
 
-pub(crate) fn build_command_verifier_report(
+pub(crate) fn command_verifier_report(
     definition: &CommandVerifierDefinition,
     job: &VerifierJob<'_>,
     ran: CheckCommandResult,
@@ -91,7 +91,7 @@ pub(crate) fn build_command_verifier_report(
         },
         duration_ms: 0,
         retryable: judged.retryable,
-        excerpt: captured.ends.render_excerpt(&notes),
+        excerpt: captured.ends.render_output_excerpt(&notes),
         log,
         output_bytes: captured.total,
         stripped: captured.named,
@@ -193,14 +193,14 @@ fn evaluate_nonzero_exit(
     // POSIX: a shell ends with 127 if it does not find the command. A program may also end with 127
     // itself, so the shell's message is required.
     if by_shell && code == 127 {
-        let text = captured.ends.render_excerpt(&[]);
+        let text = captured.ends.render_output_excerpt(&[]);
         // The last message is that of the outer shell.
         let name = NOT_FOUND
             .all_regex_captures(&text)
             .last()
             .map(|found| [capture_group_text(found, 1), capture_group_text(found, 2)].concat())
             // A program that is missing inside a script of the check is the check's failure.
-            .filter(|name| command_words(&definition.run).any(|word| word == name));
+            .filter(|name| rough_command_words(&definition.run).any(|word| word == name));
         if let Some(name) = name {
             return missing_program_verdict(&name, None);
         }
@@ -236,7 +236,7 @@ fn evaluate_nonzero_exit(
     }
 }
 
-fn command_words(run: &str) -> impl Iterator<Item = &str> {
+fn rough_command_words(run: &str) -> impl Iterator<Item = &str> {
     run.split(|c: char| c.is_whitespace() || ";&|()<>\"'".contains(c))
 }
 

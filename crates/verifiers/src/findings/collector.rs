@@ -12,7 +12,7 @@ const HELD: usize = 5_000;
 
 /// What a parser understood of one or several lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct FindingDraft {
+pub(crate) struct OutputFindingDraft {
     /// Test id, if it is a test.
     pub(crate) test: Option<String>,
     /// Path relative to the root.
@@ -26,14 +26,14 @@ pub(crate) struct FindingDraft {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct FindingCollector {
-    by_identity: BTreeMap<(String, Option<String>), (usize, FindingDraft)>,
+pub(crate) struct CheckFindingCollector {
+    by_identity: BTreeMap<(String, Option<String>), (usize, OutputFindingDraft)>,
     not_held: u32,
 }
 
-impl FindingCollector {
+impl CheckFindingCollector {
     /// Adds a draft. Of several with the same identity the first is kept.
-    pub(crate) fn add_finding_draft(&mut self, mut draft: FindingDraft) {
+    pub(crate) fn add_finding_draft(&mut self, mut draft: OutputFindingDraft) {
         draft.message = identity::one_line(&draft.message);
         let id = match (&draft.test, &draft.rule) {
             (Some(test), _) => identity::finding_id_from_test(test),
@@ -69,7 +69,7 @@ impl FindingCollector {
             .into_iter()
             .take(MAX_FINDINGS)
             .map(|((id, file), (order, draft))| {
-                let FindingDraft {
+                let OutputFindingDraft {
                     test,
                     line,
                     rule,

@@ -1,6 +1,6 @@
 //! Reads `path:line[:col]: message` and its relatives: compilers, linters, type checkers.
 
-use super::collector::{FindingCollector, FindingDraft};
+use super::collector::{CheckFindingCollector, OutputFindingDraft};
 use super::paths::FindingPathResolver;
 use crate::patterns::{LazyRegex, capture_group_text};
 
@@ -35,7 +35,7 @@ const ARROW_WITHIN: u8 = 4;
 #[derive(Debug, Default)]
 pub(crate) struct CompilerDiagnosticReader {
     /// A message of rustc that waits for its arrow, and the lines left for it.
-    rustc: Option<(FindingDraft, u8)>,
+    rustc: Option<(OutputFindingDraft, u8)>,
     /// The file of eslint's findings: the last line that was nothing but a path.
     file: Option<String>,
 }
@@ -45,7 +45,7 @@ impl CompilerDiagnosticReader {
         &mut self,
         line: &str,
         paths: &mut FindingPathResolver,
-        into: &mut FindingCollector,
+        into: &mut CheckFindingCollector,
     ) {
         // rustc tells the place on a line of its own below the message, so the draft waits for it.
         // One without a place, such as "aborting due to 1 previous error", is dropped.
@@ -54,10 +54,10 @@ impl CompilerDiagnosticReader {
                 Some(capture_group_text(&captures, 1).to_owned()).filter(|rule| !rule.is_empty());
             let message = capture_group_text(&captures, 2).to_owned();
             self.rustc = Some((
-                FindingDraft {
+                OutputFindingDraft {
                     rule,
                     message,
-                    ..FindingDraft::default()
+                    ..OutputFindingDraft::default()
                 },
                 ARROW_WITHIN,
             ));
@@ -74,7 +74,7 @@ impl CompilerDiagnosticReader {
         }
         if let Some(captures) = ESLINT.regex_captures(line) {
             if let Some(file) = &self.file {
-                into.add_finding_draft(FindingDraft {
+                into.add_finding_draft(OutputFindingDraft {
                     file: Some(file.clone()),
                     line: capture_group_text(&captures, 1).parse().ok(),
                     rule: Some(capture_group_text(&captures, 3).to_owned())
@@ -97,13 +97,16 @@ impl CompilerDiagnosticReader {
     }
 }
 
-fn parse_paren_diagnostic(line: &str, paths: &mut FindingPathResolver) -> Option<FindingDraft> {
+fn parse_paren_diagnostic(
+    line: &str,
+    paths: &mut FindingPathResolver,
+) -> Option<OutputFindingDraft> {
     let captures = PARENTHESES.regex_captures(line)?;
     // A warning did not make the check fail.
     if capture_group_text(&captures, 3) == "warning" {
         return None;
     }
-    Some(FindingDraft {
+    Some(OutputFindingDraft {
         test: None,
         file: Some(paths.tree_file_named_by_text(capture_group_text(&captures, 1))?),
         line: capture_group_text(&captures, 2).parse().ok(),
@@ -112,7 +115,10 @@ fn parse_paren_diagnostic(line: &str, paths: &mut FindingPathResolver) -> Option
     })
 }
 
-fn parse_colon_diagnostic(line: &str, paths: &mut FindingPathResolver) -> Option<FindingDraft> {
+fn parse_colon_diagnostic(
+    line: &str,
+    paths: &mut FindingPathResolver,
+) -> Option<OutputFindingDraft> {
     let captures = PLAIN.regex_captures(line)?;
     let mut message = capture_group_text(&captures, 3).trim();
     let mut rule = None;
@@ -144,7 +150,7 @@ fn parse_colon_diagnostic(line: &str, paths: &mut FindingPathResolver) -> Option
     if message.is_empty() || (file.is_none() && !is_error) {
         return None;
     }
-    Some(FindingDraft {
+    Some(OutputFindingDraft {
         test: None,
         file,
         line: capture_group_text(&captures, 2).parse().ok(),

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use checkrein_core::evidence::Finding;
 
-use collector::FindingCollector;
+use collector::CheckFindingCollector;
 use diagnostics::CompilerDiagnosticReader;
 use paths::FindingPathResolver;
 use test_failures::TestFailureReader;
@@ -21,7 +21,7 @@ use traceback::TracebackReader;
 /// Reads findings from the lines of an output.
 pub(crate) struct FindingReader {
     paths: FindingPathResolver,
-    gathered: FindingCollector,
+    gathered: CheckFindingCollector,
     tests: TestFailureReader,
     located: CompilerDiagnosticReader,
     traceback: TracebackReader,
@@ -32,7 +32,7 @@ impl FindingReader {
     pub(crate) fn new(root: &Path) -> Self {
         Self {
             paths: FindingPathResolver::new(root),
-            gathered: FindingCollector::default(),
+            gathered: CheckFindingCollector::default(),
             tests: TestFailureReader::default(),
             located: CompilerDiagnosticReader::default(),
             traceback: TracebackReader::default(),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::collector::{FindingCollector, FindingDraft};
+use super::collector::{CheckFindingCollector, OutputFindingDraft};
 use super::paths::FindingPathResolver;
 use crate::patterns::{LazyRegex, LiteralPrefilter, capture_group_text};
 
@@ -102,7 +102,7 @@ enum TestOutputState {
 
 #[derive(Debug, Default)]
 pub(crate) struct TestFailureReader {
-    named: Vec<(FindingDraft, String)>,
+    named: Vec<(OutputFindingDraft, String)>,
     details: BTreeMap<String, TestFailureDetail>,
     within: TestOutputState,
     file: Option<String>,
@@ -118,7 +118,7 @@ impl TestFailureReader {
         &mut self,
         line: &str,
         paths: &mut FindingPathResolver,
-        into: &mut FindingCollector,
+        into: &mut CheckFindingCollector,
     ) -> bool {
         // Details first: a message may look like the name of another test. It returns false for a
         // line that begins something new, which the second then reads.
@@ -131,7 +131,7 @@ impl TestFailureReader {
         &mut self,
         line: &str,
         paths: &mut FindingPathResolver,
-        into: &mut FindingCollector,
+        into: &mut CheckFindingCollector,
     ) -> bool {
         static PREFILTER: LiteralPrefilter = LiteralPrefilter::new();
         if !PREFILTER.line_may_match_patterns(line, || NAMING.to_vec()) {
@@ -150,7 +150,7 @@ impl TestFailureReader {
         } else if FAILURES.regex_matches_line(line) {
             self.within = TestOutputState::Failures;
         } else if let Some(captures) = CARGO.regex_captures(line) {
-            self.add_test_failure(
+            self.add_test_failure_finding(
                 capture_group_text(&captures, 1),
                 None,
                 "",
@@ -162,7 +162,7 @@ impl TestFailureReader {
             // The summary says `file::Class::test`, the heading above the details `Class.test`.
             let (path, name) = id.split_once("::").unwrap_or((id, id));
             let file = paths.tree_file_named_by_text(path);
-            self.add_test_failure(
+            self.add_test_failure_finding(
                 id,
                 file,
                 capture_group_text(&captures, 2),
@@ -183,11 +183,11 @@ impl TestFailureReader {
             } else {
                 format!("{class}.{name}")
             };
-            self.add_test_failure(&id, None, "", &id, into);
+            self.add_test_failure_finding(&id, None, "", &id, into);
             self.owner = Some(id);
         } else if let Some(captures) = GO.regex_captures(line) {
             let name = capture_group_text(&captures, 1);
-            self.add_test_failure(name, None, "", name, into);
+            self.add_test_failure_finding(name, None, "", name, into);
             self.within = TestOutputState::Place(name.to_owned());
         } else if let Some(captures) = SUBTEST.regex_captures(line) {
             // The indentation tells how deep the test is nested; what was deeper has ended.
@@ -204,7 +204,7 @@ impl TestFailureReader {
                 let outer = self.subtests.iter().map(String::as_str);
                 let path: Vec<&str> = outer.chain([name]).collect();
                 let path = path.join(" > ");
-                self.add_test_failure(&path, None, "", &path, into);
+                self.add_test_failure_finding(&path, None, "", &path, into);
                 self.within = TestOutputState::Tap(path, false);
             }
         } else if let Some(captures) = SPEC_PLACE.regex_captures(line) {
@@ -213,17 +213,23 @@ impl TestFailureReader {
                 TestOutputState::SpecPlace(file, capture_group_text(&captures, 2).parse().ok());
         } else if let Some(captures) = JEST.regex_captures(line) {
             let name = capture_group_text(&captures, 1).trim();
-            self.add_test_failure(name, self.file.clone(), "", name, into);
+            self.add_test_failure_finding(name, self.file.clone(), "", name, into);
             self.within = TestOutputState::Place(name.to_owned());
         } else if let Some(captures) = VITEST.regex_captures(line) {
             let (path, name) = (
                 capture_group_text(&captures, 1),
                 capture_group_text(&captures, 2),
             );
-            self.add_test_failure(name, paths.tree_file_named_by_text(path), "", name, into);
+            self.add_test_failure_finding(
+                name,
+                paths.tree_file_named_by_text(path),
+                "",
+                name,
+                into,
+            );
             self.within = TestOutputState::Place(name.to_owned());
         } else if let Some(captures) = NEXTEST.regex_captures(line) {
-            self.add_test_failure(
+            self.add_test_failure_finding(
                 capture_group_text(&captures, 2),
                 None,
                 "",
@@ -243,7 +249,7 @@ impl TestFailureReader {
         &mut self,
         line: &str,
         paths: &mut FindingPathResolver,
-        into: &mut FindingCollector,
+        into: &mut CheckFindingCollector,
     ) -> bool {
         // Each arm that wants further lines puts its state back; otherwise the block has ended.
         match std::mem::take(&mut self.within) {
@@ -253,7 +259,7 @@ impl TestFailureReader {
                     return false;
                 };
                 let name = capture_group_text(&captures, 1);
-                self.add_test_failure(name, None, "", name, into);
+                self.add_test_failure_finding(name, None, "", name, into);
                 self.within = TestOutputState::Failures;
                 true
             }
@@ -284,7 +290,7 @@ impl TestFailureReader {
                     self.within = TestOutputState::Tap(name, follows);
                     return true;
                 } else if TAP_PARENT.regex_matches_line(line) {
-                    let own = |(_, named): &(FindingDraft, String)| *named == name;
+                    let own = |(_, named): &(OutputFindingDraft, String)| *named == name;
                     // Only the last one: the block follows the line that named the test.
                     if self.named.last().is_some_and(own) {
                         self.named.pop();
@@ -300,7 +306,7 @@ impl TestFailureReader {
                     return false;
                 };
                 let name = capture_group_text(&captures, 1).to_owned();
-                self.add_test_failure(&name, file.clone(), "", &name, into);
+                self.add_test_failure_finding(&name, file.clone(), "", &name, into);
                 self.update_failed_test_detail(&name, |detail| {
                     detail.file = file;
                     detail.line = number;
@@ -383,7 +389,10 @@ impl TestFailureReader {
     }
 
     /// Attaches a traceback to the test named before it, and gives it back if there is none.
-    pub(crate) fn attach_traceback(&mut self, traceback: FindingDraft) -> Option<FindingDraft> {
+    pub(crate) fn attach_traceback(
+        &mut self,
+        traceback: OutputFindingDraft,
+    ) -> Option<OutputFindingDraft> {
         let Some(name) = self.owner.take() else {
             return Some(traceback);
         };
@@ -410,19 +419,19 @@ impl TestFailureReader {
         }
     }
 
-    fn add_test_failure(
+    fn add_test_failure_finding(
         &mut self,
         id: &str,
         file: Option<String>,
         message: &str,
         detail: &str,
-        into: &mut FindingCollector,
+        into: &mut CheckFindingCollector,
     ) {
-        let draft = FindingDraft {
+        let draft = OutputFindingDraft {
             test: Some(id.to_owned()),
             file,
             message: message.to_owned(),
-            ..FindingDraft::default()
+            ..OutputFindingDraft::default()
         };
         // Past the bound a failure is passed on without its details, so that it is still counted.
         if self.named.len() < DETAILS {
@@ -434,7 +443,7 @@ impl TestFailureReader {
 
     /// Joins the names with their places and messages. Only at the end, since some runners print
     /// the name first and others last.
-    pub(crate) fn pair_test_names_with_messages(&mut self, into: &mut FindingCollector) {
+    pub(crate) fn pair_test_names_with_messages(&mut self, into: &mut CheckFindingCollector) {
         for (mut draft, name) in self.named.drain(..) {
             if let Some(detail) = self.details.get(&name) {
                 // A test's own file is part of its identity; the place of the failure may be in a

@@ -1,6 +1,6 @@
 //! Reads Python's tracebacks: the innermost frame that lies in the tree, and the last line.
 
-use super::collector::FindingDraft;
+use super::collector::OutputFindingDraft;
 use super::paths::FindingPathResolver;
 use crate::patterns::{LazyRegex, capture_group_text};
 
@@ -22,7 +22,7 @@ impl TracebackReader {
         &mut self,
         line: &str,
         paths: &mut FindingPathResolver,
-    ) -> (bool, Option<FindingDraft>) {
+    ) -> (bool, Option<OutputFindingDraft>) {
         if line.starts_with("Traceback (most recent call last)") {
             self.open = true;
             self.place = None;
@@ -47,7 +47,7 @@ impl TracebackReader {
         if let Some(captures) = LAST.regex_captures(line) {
             self.open = false;
             let (file, number) = self.place.take().unzip();
-            let draft = FindingDraft {
+            let draft = OutputFindingDraft {
                 test: None,
                 file,
                 line: number,

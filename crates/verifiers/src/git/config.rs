@@ -39,7 +39,7 @@ impl GitRepositoryConfig {
         while let Some(line) = lines.next() {
             let mut rest = line.trim_start();
             if let Some(header) = rest.strip_prefix('[') {
-                let Some((name, after)) = split_git_config_section_name(header) else {
+                let Some((name, after)) = split_section_header_at_bracket(header) else {
                     continue;
                 };
                 // Section and key names are case-insensitive in git. A subsection keeps its quotes
@@ -87,7 +87,7 @@ fn is_git_config_true(value: &str) -> bool {
 
 /// Splits a section header after its `[` into the name and what follows the `]`. A `]` may occur in
 /// the quoted part of a name.
-fn split_git_config_section_name(header: &str) -> Option<(&str, &str)> {
+fn split_section_header_at_bracket(header: &str) -> Option<(&str, &str)> {
     let mut quoted = false;
     let mut escaped = false;
     for (at, c) in header.char_indices() {

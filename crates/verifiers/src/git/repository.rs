@@ -28,7 +28,7 @@ pub struct GitRepository {
 
 /// The settings of a repository that say how it is read.
 #[derive(Debug)]
-pub(super) struct GitRepositorySettings {
+pub(super) struct GitFormatAndWorktree {
     pub(super) object_format: GitObjectFormat,
     pub(super) worktree: Option<GitCoreWorktree>,
 }
@@ -141,7 +141,7 @@ impl GitRepository {
     /// Returns what the config says of how the index is read. The config of a worktree counts only
     /// if the shared one says so. Without that the shared config does not speak for linked
     /// worktrees, as in git.
-    pub(super) fn read_git_settings(&self) -> Result<GitRepositorySettings, GitReadError> {
+    pub(super) fn read_git_settings(&self) -> Result<GitFormatAndWorktree, GitReadError> {
         let shared_file = self.common_dir.join("config");
         let shared = self.read_git_config(&shared_file)?;
         let is_linked = self.git_dir != self.common_dir;
@@ -155,7 +155,7 @@ impl GitRepository {
             // The worktree's own file is read last, so it overrides the shared one.
             named = own.worktree.map(|named| (named, own_file)).or(named);
         }
-        Ok(GitRepositorySettings {
+        Ok(GitFormatAndWorktree {
             object_format: shared.object_format,
             worktree: named.map(|(named, config)| GitCoreWorktree {
                 // Git resolves a relative `core.worktree` from the git folder.
@@ -169,7 +169,7 @@ impl GitRepository {
     /// names in the index would be those of other files.
     pub(super) fn git_settings_if_worktree_agrees(
         &self,
-    ) -> Result<GitRepositorySettings, GitReadError> {
+    ) -> Result<GitFormatAndWorktree, GitReadError> {
         let settings = self.read_git_settings()?;
         if let Some(configured) = &settings.worktree {
             let folder = configured.folder.canonicalize();

@@ -23,14 +23,14 @@ pub struct JudgeInput {
     /// Whether the answer is to a heartbeat, which no person asked for.
     pub heartbeat: bool,
     /// The project's standing tasks, if it has any.
-    pub tasks: Option<StandingTaskLists>,
+    pub tasks: Option<StandingTasksThenAndNow>,
     /// The agent, as its adapter names it.
     pub agent: String,
 }
 
 /// The list of standing tasks, now and when the task began.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StandingTaskLists {
+pub struct StandingTasksThenAndNow {
     /// What it says at the stop; `None` if there is none any more, or none that can be read.
     pub now: Option<String>,
     /// What it said when the task began; `None` if that is not known.

@@ -17,14 +17,14 @@ use checkrein_models::{
     block_on_unless_cancelled,
 };
 
-pub use case::{ConversationTurn, JudgeInput, StandingTaskLists};
+pub use case::{ConversationTurn, JudgeInput, StandingTasksThenAndNow};
 pub use definition::{
     AgentInstructionsFile, DEFAULT_KEYWORDS, JudgeDefinition, JudgeTriggerMode,
     MainOrSubagentConversation, RULE_FILE_NAMES,
 };
 pub use trigger::evaluate_judge_trigger;
-pub use verdict::{JudgeVerdict, JudgeVerdictParseError, JudgedAnswerFault, parse_judge_verdict};
-use verdict_request::RequestOrAnswerFirst;
+pub use verdict::{FaultFoundByJudge, JudgeVerdict, JudgeVerdictParseError, parse_judge_verdict};
+use verdict_request::JudgeReadingOrder;
 
 use crate::{VerifierDefinitionError, VerifierJob, VerifierKind, VerifierReport};
 
@@ -174,11 +174,11 @@ fn run_judge(
         ..JudgeUsage::default()
     };
     let mut heard = |order| ask_judge(judge, case, (&name, until), order, job, &mut testimony);
-    let first = heard(RequestOrAnswerFirst::RequestFirst);
+    let first = heard(JudgeReadingOrder::RequestFirst);
     // Only a close call costs a second question.
     let second = match &first {
         JudgeResponse::Verdict(said) if judge.is_near_min_score(said) => {
-            Some(heard(RequestOrAnswerFirst::AnswerFirst))
+            Some(heard(JudgeReadingOrder::AnswerFirst))
         }
         _ => None,
     };
@@ -254,7 +254,7 @@ fn ask_judge(
     judge: &JudgeDefinition,
     case: &JudgeInput,
     (name, until): (&str, Instant),
-    order: RequestOrAnswerFirst,
+    order: JudgeReadingOrder,
     job: &VerifierJob<'_>,
     testimony: &mut JudgeUsage,
 ) -> JudgeResponse {
@@ -267,7 +267,7 @@ fn ask_judge(
         Err(error) => return JudgeResponse::Failed(error),
     };
     // A new number for each question: data that was written before cannot contain it.
-    let quotes = QuotedPromptBlocks::with_random_quote_number();
+    let quotes = QuotedPromptBlocks::quoted_blocks_with_random_number();
     let request = verdict_request::verdict_request(judge, case, quotes, order);
     // Counted before the answer: a question that fails may cost something too.
     testimony.asked += 1;
@@ -275,7 +275,7 @@ fn ask_judge(
         None => JudgeResponse::Cancelled,
         Some(Err(error)) => JudgeResponse::Failed(error),
         Some(Ok(reply)) => {
-            add_judge_usage(testimony, &reply);
+            add_reply_to_judge_usage(testimony, &reply);
             match verdict::parse_judge_verdict(&reply.text, quotes.number_answer_must_repeat()) {
                 Ok(said) => JudgeResponse::Verdict(said),
                 Err(why) => JudgeResponse::Unreadable(why),
@@ -284,7 +284,7 @@ fn ask_judge(
     }
 }
 
-fn add_judge_usage(testimony: &mut JudgeUsage, reply: &ModelReply) {
+fn add_reply_to_judge_usage(testimony: &mut JudgeUsage, reply: &ModelReply) {
     let usage = &reply.usage;
     let add = |total: &mut Option<u64>, more: Option<u64>| {
         // If this reply's use is unknown so is the sum, which would otherwise read as less than was

@@ -1,7 +1,7 @@
 //! Decides whether an answer calls for a judge, from its text and the facts of the stop. Nothing is
 //! asked and nothing is read, so the result is itself a fact of the stop.
 
-use checkrein_core::input::{AgentAnswerFacts, JudgeTrigger};
+use checkrein_core::input::{AgentAnswerFacts, JudgeTriggerOrSkipReason};
 
 use super::definition::{JudgeDefinition, JudgeTriggerMode, MainOrSubagentConversation};
 
@@ -12,47 +12,47 @@ pub fn evaluate_judge_trigger(
     main: bool,
     fact: AgentAnswerFacts,
     text: &str,
-) -> JudgeTrigger {
+) -> JudgeTriggerOrSkipReason {
     // With calls still open this is no final answer.
     if fact.calls_pending {
-        return JudgeTrigger::CallsPending;
+        return JudgeTriggerOrSkipReason::CallsPending;
     }
     // What the person has seen already cannot be held back.
     if fact.delivered {
-        return JudgeTrigger::Delivered;
+        return JudgeTriggerOrSkipReason::Delivered;
     }
     if fact.streamed {
-        return JudgeTrigger::Streamed;
+        return JudgeTriggerOrSkipReason::Streamed;
     }
     // An empty answer claims nothing.
     if text.trim().is_empty() {
-        return JudgeTrigger::Empty;
+        return JudgeTriggerOrSkipReason::Empty;
     }
     if fact.heartbeat && !judge.heartbeat {
-        return JudgeTrigger::HeartbeatOff;
+        return JudgeTriggerOrSkipReason::HeartbeatOff;
     }
     let surface = match main {
         true => MainOrSubagentConversation::Main,
         false => MainOrSubagentConversation::Subagent,
     };
     if !judge.surfaces.contains(&surface) {
-        return JudgeTrigger::OtherSurface;
+        return JudgeTriggerOrSkipReason::OtherSurface;
     }
     // An answer of "all is well" contains no keyword, so every answer to a heartbeat is judged.
     if fact.heartbeat {
-        return JudgeTrigger::Heartbeat;
+        return JudgeTriggerOrSkipReason::Heartbeat;
     }
     match judge.trigger {
-        JudgeTriggerMode::Always => JudgeTrigger::Always,
+        JudgeTriggerMode::Always => JudgeTriggerOrSkipReason::Always,
         JudgeTriggerMode::Keywords
             if judge
                 .keywords
                 .iter()
                 .any(|word| contains_phrase(text, word)) =>
         {
-            JudgeTrigger::Keyword
+            JudgeTriggerOrSkipReason::Keyword
         }
-        JudgeTriggerMode::Keywords => JudgeTrigger::Nothing,
+        JudgeTriggerMode::Keywords => JudgeTriggerOrSkipReason::Nothing,
     }
 }
 
@@ -100,16 +100,19 @@ mod tests {
     #[test]
     fn keywords_are_words() {
         for (text, expected) in [
-            ("I am done.", JudgeTrigger::Keyword),
-            ("DONE", JudgeTrigger::Keyword),
-            ("Here\nyou  go: a.txt", JudgeTrigger::Keyword),
-            ("**Completed**, see below", JudgeTrigger::Keyword),
-            ("The job was abandoned.", JudgeTrigger::Nothing),
-            ("already there", JudgeTrigger::Nothing),
-            ("here you are", JudgeTrigger::Nothing),
-            ("Still working on it", JudgeTrigger::Nothing),
-            ("", JudgeTrigger::Empty),
-            (" \n", JudgeTrigger::Empty),
+            ("I am done.", JudgeTriggerOrSkipReason::Keyword),
+            ("DONE", JudgeTriggerOrSkipReason::Keyword),
+            ("Here\nyou  go: a.txt", JudgeTriggerOrSkipReason::Keyword),
+            (
+                "**Completed**, see below",
+                JudgeTriggerOrSkipReason::Keyword,
+            ),
+            ("The job was abandoned.", JudgeTriggerOrSkipReason::Nothing),
+            ("already there", JudgeTriggerOrSkipReason::Nothing),
+            ("here you are", JudgeTriggerOrSkipReason::Nothing),
+            ("Still working on it", JudgeTriggerOrSkipReason::Nothing),
+            ("", JudgeTriggerOrSkipReason::Empty),
+            (" \n", JudgeTriggerOrSkipReason::Empty),
         ] {
             let plain = AgentAnswerFacts::default();
             assert_eq!(
@@ -130,13 +133,19 @@ mod tests {
         for (fact, expected) in [
             (
                 fact(|fact| fact.calls_pending = true),
-                JudgeTrigger::CallsPending,
+                JudgeTriggerOrSkipReason::CallsPending,
             ),
-            (fact(|fact| fact.delivered = true), JudgeTrigger::Delivered),
-            (fact(|fact| fact.streamed = true), JudgeTrigger::Streamed),
+            (
+                fact(|fact| fact.delivered = true),
+                JudgeTriggerOrSkipReason::Delivered,
+            ),
+            (
+                fact(|fact| fact.streamed = true),
+                JudgeTriggerOrSkipReason::Streamed,
+            ),
             (
                 fact(|fact| fact.heartbeat = true),
-                JudgeTrigger::HeartbeatOff,
+                JudgeTriggerOrSkipReason::HeartbeatOff,
             ),
         ] {
             assert_eq!(
@@ -152,13 +161,13 @@ mod tests {
         let ok = "HEARTBEAT_OK";
         assert_eq!(
             evaluate_judge_trigger(&heartbeats, true, beat, ok),
-            JudgeTrigger::Heartbeat
+            JudgeTriggerOrSkipReason::Heartbeat
         );
         // The keywords go on counting for all else.
         let plain = AgentAnswerFacts::default();
         assert_eq!(
             evaluate_judge_trigger(&heartbeats, true, plain, ok),
-            JudgeTrigger::Nothing
+            JudgeTriggerOrSkipReason::Nothing
         );
     }
 
@@ -171,11 +180,11 @@ mod tests {
         let plain = AgentAnswerFacts::default();
         assert_eq!(
             evaluate_judge_trigger(&main_only, false, plain, "Done."),
-            JudgeTrigger::OtherSurface
+            JudgeTriggerOrSkipReason::OtherSurface
         );
         assert_eq!(
             evaluate_judge_trigger(&judge(), false, plain, "Done."),
-            JudgeTrigger::Keyword
+            JudgeTriggerOrSkipReason::Keyword
         );
         let always = JudgeDefinition {
             trigger: JudgeTriggerMode::Always,
@@ -183,7 +192,7 @@ mod tests {
         };
         assert_eq!(
             evaluate_judge_trigger(&always, true, plain, "Hm."),
-            JudgeTrigger::Always
+            JudgeTriggerOrSkipReason::Always
         );
     }
 }

@@ -5,7 +5,7 @@ use checkrein_models::answers::{self, RequiredAnswerKeys, UnreadableAnswerCause}
 
 /// The main fault of an answer (seed: OpenClaw pull request 21832).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum JudgedAnswerFault {
+pub enum FaultFoundByJudge {
     /// It does not do what was asked.
     GoalMissed,
     /// Something is missing.
@@ -18,7 +18,7 @@ pub enum JudgedAnswerFault {
     Refusal,
 }
 
-impl JudgedAnswerFault {
+impl FaultFoundByJudge {
     /// All of them.
     pub const ALL: [Self; 5] = [
         Self::GoalMissed,
@@ -40,7 +40,7 @@ impl JudgedAnswerFault {
     }
 
     /// Parses such a name, regardless of case, blanks and hyphens.
-    pub fn parse_failure_category(text: &str) -> Option<Self> {
+    pub fn parse_answer_fault(text: &str) -> Option<Self> {
         // Models write "Rule violation" as well as `rule_violation`.
         let text = text.trim().to_lowercase().replace([' ', '-'], "_");
         Self::ALL.into_iter().find(|known| known.as_str() == text)
@@ -55,7 +55,7 @@ pub struct JudgeVerdict {
     /// How good it is, in thousandths; `None` if it does not say.
     pub score: Option<u32>,
     /// The main fault.
-    pub category: Option<JudgedAnswerFault>,
+    pub category: Option<FaultFoundByJudge>,
     /// What the agent has to do, one point each.
     pub feedback: Vec<String>,
 }
@@ -120,7 +120,7 @@ pub fn parse_judge_verdict(
         score,
         category: category
             .as_deref()
-            .and_then(JudgedAnswerFault::parse_failure_category),
+            .and_then(FaultFoundByJudge::parse_answer_fault),
         feedback: judge_feedback_points(
             answer
                 .answer_text_field("feedback")
@@ -153,7 +153,7 @@ impl JudgeVerdict {
     pub(super) fn findings_from_judge_verdict(&self) -> Vec<Finding> {
         let category = self
             .category
-            .unwrap_or(JudgedAnswerFault::Incomplete)
+            .unwrap_or(FaultFoundByJudge::Incomplete)
             .as_str();
         let finding = |message: String| Finding {
             id: category.to_owned(),
@@ -178,7 +178,7 @@ mod tests {
     fn said(
         passes: bool,
         score: Option<u32>,
-        category: Option<JudgedAnswerFault>,
+        category: Option<FaultFoundByJudge>,
         feedback: &[&str],
     ) -> JudgeVerdict {
         JudgeVerdict {
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn verdicts_are_read() {
-        use JudgedAnswerFault::{Incomplete, RuleViolation};
+        use FaultFoundByJudge::{Incomplete, RuleViolation};
         for (text, expected) in [
             (
                 r#"{"ref": 12345678, "verdict": "pass", "score": 0.9, "category": "none", "feedback": ""}"#,
@@ -247,7 +247,7 @@ mod tests {
         let expected = said(
             false,
             Some(100),
-            Some(JudgedAnswerFault::GoalMissed),
+            Some(FaultFoundByJudge::GoalMissed),
             &["x"],
         );
         assert_eq!(parse_judge_verdict(text, 12_345_678), Ok(expected));

@@ -7,7 +7,7 @@ use checkrein_models::quoted::{KeptTextPart, QuotedPromptBlocks, RULE, clip_text
 use checkrein_models::{ChatMessage, ModelRequest, StructuredAnswerSchema};
 use serde_json::{Value, json};
 
-use super::case::{JudgeInput, StandingTaskLists};
+use super::case::{JudgeInput, StandingTasksThenAndNow};
 use super::definition::JudgeDefinition;
 
 /// Characters of the whole prompt, unless the person's request alone is longer.
@@ -57,7 +57,7 @@ static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
 
 /// The order in which a judge reads its material.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RequestOrAnswerFirst {
+pub(super) enum JudgeReadingOrder {
     /// The request first, the answer last.
     RequestFirst,
     /// The other way round.
@@ -79,14 +79,14 @@ pub(super) fn verdict_request(
     judge: &JudgeDefinition,
     case: &JudgeInput,
     quotes: QuotedPromptBlocks,
-    order: RequestOrAnswerFirst,
+    order: JudgeReadingOrder,
 ) -> ModelRequest {
     let mut system = format!("{INSTRUCTIONS}\n{RULE}");
     if let Some(rubric) = &judge.rubric {
         system.push_str("\nThe project asks you to look at this besides:\n");
         system.push_str(rubric);
     }
-    let mut blocks = JudgePromptSections::prompt_sections_from_case(judge, case);
+    let mut blocks = JudgePromptSections::sections_from_judge_input(judge, case);
     blocks.trim_judge_prompt_to_budget(BUDGET.saturating_sub(char_count(&system)));
     ModelRequest {
         system: system.into(),
@@ -101,7 +101,7 @@ pub(super) fn verdict_request(
 }
 
 impl JudgePromptSections {
-    fn prompt_sections_from_case(judge: &JudgeDefinition, case: &JudgeInput) -> Self {
+    fn sections_from_judge_input(judge: &JudgeDefinition, case: &JudgeInput) -> Self {
         // Standing tasks are rules for heartbeats only. Older builds sealed them together with the
         // rules.
         let tasks = case.tasks.as_ref().filter(|_| case.heartbeat);
@@ -179,11 +179,7 @@ impl JudgePromptSections {
         }
     }
 
-    fn render_judge_prompt(
-        &self,
-        quotes: QuotedPromptBlocks,
-        order: RequestOrAnswerFirst,
-    ) -> String {
+    fn render_judge_prompt(&self, quotes: QuotedPromptBlocks, order: JudgeReadingOrder) -> String {
         let history = self.history.join("\n\n");
         let mut blocks = [
             ("request", self.request.as_str()),
@@ -194,7 +190,7 @@ impl JudgePromptSections {
             ("answer", &self.answer),
         ];
         // Reversing keeps request and answer at the two ends, which are read best.
-        if order == RequestOrAnswerFirst::AnswerFirst {
+        if order == JudgeReadingOrder::AnswerFirst {
             blocks.reverse();
         }
         let mut text = quotes.heading_with_quote_number();
@@ -207,7 +203,7 @@ impl JudgePromptSections {
 
 /// Renders the standing tasks as they are, beside what they were: a tick is the agent's own word
 /// and proves nothing.
-fn standing_tasks_text(tasks: &StandingTaskLists) -> String {
+fn standing_tasks_text(tasks: &StandingTasksThenAndNow) -> String {
     let now = tasks
         .now
         .as_deref()

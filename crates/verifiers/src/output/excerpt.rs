@@ -40,7 +40,7 @@ impl HeadTailBuffer {
 
     /// Returns the text to show: notes first, then both ends with the omitted bytes between them
     /// counted.
-    pub(crate) fn render_excerpt(&self, notes: &[String]) -> String {
+    pub(crate) fn render_output_excerpt(&self, notes: &[String]) -> String {
         let mut text = String::new();
         for note in notes {
             text.push_str("[checkrein: ");
@@ -102,7 +102,7 @@ mod tests {
         ends.push_output_chunk(b"\x1b[31mone\n");
         ends.push_output_chunk(b"two\n");
         assert_eq!(
-            ends.render_excerpt(&["odd".to_owned()]),
+            ends.render_output_excerpt(&["odd".to_owned()]),
             "[checkrein: odd]\none\ntwo\n"
         );
     }
@@ -115,7 +115,7 @@ mod tests {
             ends.push_output_chunk(format!("line {number}\n").as_bytes());
         }
         ends.push_output_chunk(b"last\n");
-        let text = ends.render_excerpt(&[]);
+        let text = ends.render_output_excerpt(&[]);
         assert!(text.starts_with("first\nline 0\n"), "{text}");
         assert!(text.ends_with("\nline 99999\nlast\n"), "{text}");
         assert!(text.contains("bytes left out]"));
@@ -127,6 +127,6 @@ mod tests {
         let mut ends = HeadTailBuffer::default();
         // Each byte becomes a three-byte replacement character.
         ends.push_output_chunk(&vec![0xff; 1 << 20]);
-        assert!(ends.render_excerpt(&[]).len() <= EXCERPT_BYTES);
+        assert!(ends.render_output_excerpt(&[]).len() <= EXCERPT_BYTES);
     }
 }

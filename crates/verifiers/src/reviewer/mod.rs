@@ -85,10 +85,10 @@ impl ReviewerQuestionSpec {
         &self,
         data: impl FnOnce(&mut PromptLineWriter<'_>),
     ) -> PreparedModelQuestion {
-        let quotes = QuotedPromptBlocks::with_random_quote_number();
+        let quotes = QuotedPromptBlocks::quoted_blocks_with_random_number();
         // The block begins with the number already; a heading would repeat it at a cost.
         let mut prompt = String::with_capacity(ROOM);
-        quotes.write_quoted_block_in_place(&mut prompt, self.label, |prompt| {
+        quotes.push_quoted_block_with(&mut prompt, self.label, |prompt| {
             data(&mut PromptLineWriter::new(prompt));
         });
         let request = ModelRequest {

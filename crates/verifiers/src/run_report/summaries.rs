@@ -194,7 +194,7 @@ impl TestRunnerSummaries {
     }
 
     /// Returns whether a runner said at any time that it failed.
-    pub(crate) fn test_runner_ever_failed(&self) -> bool {
+    pub(crate) fn any_runner_reported_failure(&self) -> bool {
         self.by_runner.values().any(|tally| tally.ever_failed)
     }
 
@@ -229,7 +229,7 @@ impl TestRunnerSummaries {
                     && tally.test_counts().executed_test_count() > 0
             }
             (Some(_), None) => false,
-            (None, _) => !self.test_runner_ever_failed() && self.executed_test_count() > 0,
+            (None, _) => !self.any_runner_reported_failure() && self.executed_test_count() > 0,
         }
     }
 }

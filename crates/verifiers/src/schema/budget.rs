@@ -61,9 +61,9 @@ impl ValidationBudget {
 }
 
 /// The compiled counting keyword.
-pub(super) struct SchemaStepCountingKeyword(pub(super) Arc<ValidationBudget>);
+pub(super) struct ValidationStepCounterKeyword(pub(super) Arc<ValidationBudget>);
 
-impl<'i> Keyword<'i> for SchemaStepCountingKeyword {
+impl<'i> Keyword<'i> for ValidationStepCounterKeyword {
     fn validate(&self, _: &'i Value) -> Result<(), ValidationError<'i>> {
         self.0.spend_validation_step();
         Ok(())
@@ -109,7 +109,7 @@ const MAPS: &[&str] = &[
 const LITERALS: &[&str] = &["const", "default", "enum", "examples"];
 
 /// Returns the schema with the counting keyword in each of its parts.
-pub(super) fn add_step_counter_to_schema(schema: &Value) -> Value {
+pub(super) fn add_validation_step_counter(schema: &Value) -> Value {
     let mut counted = schema.clone();
     add_keyword_to_subschemas(&mut counted);
     // A reference can make any part of the document a schema, not only those below known keywords.
@@ -130,10 +130,7 @@ fn add_keyword_to_subschemas(schema: &mut Value) {
         return;
     };
     // A part that a reference leads to may have been visited already: it is counted once.
-    if keywords
-        .get("allOf")
-        .is_some_and(has_schema_counting_keyword)
-    {
+    if keywords.get("allOf").is_some_and(has_step_counting_keyword) {
         return;
     }
     for (keyword, value) in keywords.iter_mut() {
@@ -156,7 +153,7 @@ fn add_keyword_to_subschemas(schema: &mut Value) {
     }
 }
 
-fn has_schema_counting_keyword(all: &Value) -> bool {
+fn has_step_counting_keyword(all: &Value) -> bool {
     let last = all.as_array().and_then(|all| all.last());
     last.is_some_and(|last| last.get(COUNTING_KEYWORD).is_some())
 }
@@ -165,7 +162,7 @@ fn has_schema_counting_keyword(all: &Value) -> bool {
 fn collect_schema_references<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
     match schema {
         Value::Object(keywords) => {
-            found.extend(local_schema_reference(keywords));
+            found.extend(local_ref_pointer(keywords));
             keywords
                 .values()
                 .for_each(|value| collect_schema_references(value, found));
@@ -177,7 +174,7 @@ fn collect_schema_references<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
     }
 }
 
-fn local_schema_reference(keywords: &Map<String, Value>) -> Option<&str> {
+fn local_ref_pointer(keywords: &Map<String, Value>) -> Option<&str> {
     let (_, pointer) = keywords.get("$ref")?.as_str()?.split_once('#')?;
     Some(pointer)
 }
@@ -198,7 +195,7 @@ mod tests {
         });
         let step = json!({ COUNTING_KEYWORD: true });
         assert_eq!(
-            add_step_counter_to_schema(&schema),
+            add_validation_step_counter(&schema),
             json!({
                 "properties": {
                     "a": { "const": { "items": {} }, "allOf": [step] },

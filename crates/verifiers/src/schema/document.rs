@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::json::{JsonAmbiguity, JsonLineMap};
 use super::markdown::{self, MarkdownOutline};
-use super::target::SchemaTarget;
+use super::target::SchemaCheckTarget;
 
 /// Why a document cannot be judged, in the words of a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,14 +38,14 @@ pub(super) enum CheckedDocumentFormat {
 pub(super) struct DocumentWithPointerLines {
     pub(super) value: Value,
     pub(super) form: CheckedDocumentFormat,
-    places: JsonPointerLineFinder,
+    places: JsonPointerLineSource,
 }
 
 /// Maps a JSON pointer to a line.
 pub(super) type PointerLineFunction<'a> = dyn Fn(&str) -> Option<u32> + 'a;
 
 #[derive(Debug)]
-enum JsonPointerLineFinder {
+enum JsonPointerLineSource {
     /// A JSON text that begins on this line of the target.
     Json(String, u32),
     Outline(MarkdownOutline),
@@ -53,13 +53,13 @@ enum JsonPointerLineFinder {
 
 impl DocumentWithPointerLines {
     /// Returns a lookup of the lines of JSON pointers.
-    pub(super) fn pointer_line_lookup(&self) -> Box<PointerLineFunction<'_>> {
+    pub(super) fn pointer_line_function(&self) -> Box<PointerLineFunction<'_>> {
         match &self.places {
-            JsonPointerLineFinder::Json(text, first) => {
+            JsonPointerLineSource::Json(text, first) => {
                 let places = JsonLineMap::parse_json_with_lines(text);
                 Box::new(move |pointer| Some(places.line_at_json_pointer(pointer)? + first - 1))
             }
-            JsonPointerLineFinder::Outline(outline) => {
+            JsonPointerLineSource::Outline(outline) => {
                 Box::new(|pointer| outline.json_pointer_line_number(pointer))
             }
         }
@@ -68,13 +68,13 @@ impl DocumentWithPointerLines {
 
 /// Parses the text of a target.
 pub(super) fn parse_schema_checked_document(
-    target: &SchemaTarget,
+    target: &SchemaCheckTarget,
     text: String,
 ) -> Result<DocumentWithPointerLines, UncheckableDocumentError> {
     match target {
-        SchemaTarget::File(_) if target.is_markdown() => Ok(parse_markdown_document(&text)),
-        SchemaTarget::File(name) => parse_json_document(name, text, 1),
-        SchemaTarget::Message => parse_final_message_document(text),
+        SchemaCheckTarget::File(_) if target.is_markdown() => Ok(parse_markdown_document(&text)),
+        SchemaCheckTarget::File(name) => parse_json_document(name, text, 1),
+        SchemaCheckTarget::Message => parse_final_message_document(text),
     }
 }
 
@@ -113,7 +113,7 @@ fn parse_markdown_document(text: &str) -> DocumentWithPointerLines {
     DocumentWithPointerLines {
         value: outline.to_json(),
         form: CheckedDocumentFormat::Sections,
-        places: JsonPointerLineFinder::Outline(outline),
+        places: JsonPointerLineSource::Outline(outline),
     }
 }
 
@@ -134,7 +134,7 @@ fn parse_json_document(
             None => Ok(DocumentWithPointerLines {
                 value,
                 form: CheckedDocumentFormat::Json,
-                places: JsonPointerLineFinder::Json(text, first),
+                places: JsonPointerLineSource::Json(text, first),
             }),
         },
         Err(error) => {

@@ -158,7 +158,7 @@ struct MarkdownTableReader {
 impl MarkdownReader {
     fn read_markdown_event(&mut self, event: Event<'_>, range: Range<usize>) {
         match event {
-            Event::Start(tag) => self.read_markdown_tag_start(tag, &range),
+            Event::Start(tag) => self.begin_markdown_element(tag, &range),
             Event::End(tag) => self.end_markdown_tag(tag),
             Event::Text(text) if !self.skipped => {
                 self.collect_markdown_text(&text, range.start);
@@ -187,7 +187,7 @@ impl MarkdownReader {
         self.block.push_str(text);
     }
 
-    fn read_markdown_tag_start(&mut self, tag: Tag<'_>, range: &Range<usize>) {
+    fn begin_markdown_element(&mut self, tag: Tag<'_>, range: &Range<usize>) {
         let line = self.lines.line_number_at_offset(range.start);
         match tag {
             Tag::Heading { level, .. } => {

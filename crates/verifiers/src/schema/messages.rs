@@ -15,7 +15,7 @@ const MAX_CHOICES: usize = 120;
 
 /// Returns the constraint as part of a finding's identity: two constraints on one place are two
 /// findings.
-pub(super) fn format_constraint_for_finding_id(kind: &Kind) -> String {
+pub(super) fn constraint_as_finding_id_part(kind: &Kind) -> String {
     let of = |limit: &dyn std::fmt::Display| format!(" {limit}");
     match kind {
         Kind::MinItems { limit }
@@ -91,12 +91,12 @@ pub(super) fn describe_schema_violation(
         Kind::MinProperties { limit } => count_below_minimum_text(
             json_entry_count(value),
             *limit,
-            section_or_property_noun(form, error),
+            noun_for_document_part(form, error),
         ),
         Kind::MaxProperties { limit } => count_above_maximum_text(
             json_entry_count(value),
             *limit,
-            section_or_property_noun(form, error),
+            noun_for_document_part(form, error),
         ),
         Kind::Required { property } => {
             let name = one_line(property.as_str().unwrap_or_default());
@@ -166,7 +166,7 @@ pub(super) fn describe_schema_violation(
         {
             format!(
                 "may not have any {}",
-                plural_noun(section_or_property_noun(form, error))
+                plural_noun(noun_for_document_part(form, error))
             )
         }
         Kind::FalseSchema => "may not be there".to_owned(),
@@ -255,7 +255,7 @@ pub(super) fn schema_object_of_violation<'a>(
     compiled.schema.pointer(parent)
 }
 
-fn section_or_property_noun(
+fn noun_for_document_part(
     form: CheckedDocumentFormat,
     error: &ValidationError<'_>,
 ) -> &'static str {

@@ -23,11 +23,11 @@ use checkrein_core::evidence::{
 };
 
 use crate::{VerifierDefinitionError, VerifierJob, VerifierKind, VerifierReport, logs};
-use bounded_run::BoundedValidationOutcome;
+use bounded_run::BoundedRunOutcome;
 use budget::ValidationBudget;
 use definition::SchemaVerifierDefinition;
 use document::UncheckableDocumentError;
-use target::SchemaTarget;
+use target::SchemaCheckTarget;
 use violations::SchemaViolation;
 
 /// Largest schema in bytes.
@@ -83,8 +83,8 @@ impl VerifierKind for SchemaVerifier {
         {
             // The target counts even if it is ignored (`out/report.json`): its change must void the
             // verdict.
-            Ok(SchemaTarget::File(name)) => vec![name],
-            Ok(SchemaTarget::Message) | Err(_) => Vec::new(),
+            Ok(SchemaCheckTarget::File(name)) => vec![name],
+            Ok(SchemaCheckTarget::Message) | Err(_) => Vec::new(),
         }
     }
 
@@ -123,7 +123,7 @@ fn check_target_against_schema(
         );
     };
     let message = job.message.map(str::to_owned);
-    if target == SchemaTarget::Message && message.is_none() {
+    if target == SchemaCheckTarget::Message && message.is_none() {
         let why = "it judges the final message, which is there at a stop only";
         return VerifierReport::inconclusive_report(
             InconclusiveCause::Internal,
@@ -140,8 +140,10 @@ fn check_target_against_schema(
     // check's own time.
     let ended = bounded_run::run_closure_until_deadline(job, &budget, move || {
         let source = match &form {
-            SchemaTarget::File(name) => target::read_document_to_validate(&root, name),
-            SchemaTarget::Message => target::check_final_message_size(&message.unwrap_or_default()),
+            SchemaCheckTarget::File(name) => target::read_document_to_validate(&root, name),
+            SchemaCheckTarget::Message => {
+                target::check_final_message_size(&message.unwrap_or_default())
+            }
         };
         let source = match source {
             Ok(source) => source,
@@ -154,44 +156,42 @@ fn check_target_against_schema(
         )
     });
     match ended {
-        BoundedValidationOutcome::Done(Ok(Ok(Ok(problems)))) if problems.is_empty() => {
-            VerifierReport {
-                excerpt: format!("{target} fits {schema}"),
-                ..schema_verifier_report(Verdict::Pass)
-            }
-        }
-        BoundedValidationOutcome::Done(Ok(Ok(Ok(problems)))) => {
-            schema_violations_report(&target, &schema, problems, job)
+        BoundedRunOutcome::Done(Ok(Ok(Ok(problems)))) if problems.is_empty() => VerifierReport {
+            excerpt: format!("{target} fits {schema}"),
+            ..schema_verifier_report(Verdict::Pass)
+        },
+        BoundedRunOutcome::Done(Ok(Ok(Ok(problems)))) => {
+            invalid_document_report(&target, &schema, problems, job)
         }
         // A budget that is spent is no failure of the document: it might fit.
-        BoundedValidationOutcome::Done(Ok(Ok(Err(_)))) => VerifierReport::inconclusive_report(
+        BoundedRunOutcome::Done(Ok(Ok(Err(_)))) => VerifierReport::inconclusive_report(
             InconclusiveCause::Timeout,
             Retryability::Yes,
             format!("{schema} asks more of {target} than can be answered: make it simpler"),
         ),
-        BoundedValidationOutcome::Done(Ok(Err(unfit))) => {
+        BoundedRunOutcome::Done(Ok(Err(unfit))) => {
             uncheckable_document_report(&target, unfit, &schema)
         }
         // The schema was compiled when it was sealed, so this is not the agent's to fix.
-        BoundedValidationOutcome::Done(Err(what)) => {
+        BoundedRunOutcome::Done(Err(what)) => {
             VerifierReport::inconclusive_report(InconclusiveCause::Internal, Retryability::No, what)
         }
-        BoundedValidationOutcome::Timeout => VerifierReport::inconclusive_report(
+        BoundedRunOutcome::Timeout => VerifierReport::inconclusive_report(
             InconclusiveCause::Timeout,
             Retryability::Yes,
             format!("not judged after {} ms", job.spec.timeout_ms),
         ),
-        BoundedValidationOutcome::ReplyDeadline => VerifierReport::inconclusive_report(
+        BoundedRunOutcome::ReplyDeadline => VerifierReport::inconclusive_report(
             InconclusiveCause::ReplyDeadline,
             Retryability::Yes,
             "cut: the agent had to be answered",
         ),
-        BoundedValidationOutcome::Cancelled => VerifierReport::inconclusive_report(
+        BoundedRunOutcome::Cancelled => VerifierReport::inconclusive_report(
             InconclusiveCause::ReplyDeadline,
             Retryability::Yes,
             "cut: Checkrein was told to stop",
         ),
-        BoundedValidationOutcome::Lost(what) => {
+        BoundedRunOutcome::Lost(what) => {
             VerifierReport::inconclusive_report(InconclusiveCause::Crash, Retryability::Yes, what)
         }
     }
@@ -199,14 +199,14 @@ fn check_target_against_schema(
 
 /// Returns the report on a target that is missing or cannot be judged.
 fn uncheckable_document_report(
-    target: &SchemaTarget,
+    target: &SchemaCheckTarget,
     unfit: UncheckableDocumentError,
     schema: &str,
 ) -> VerifierReport {
     let message = format!("{}; what is wanted is described in {schema}", unfit.what);
     VerifierReport {
         findings: vec![Finding {
-            id: format!("{} {}", target.validated_document_name(), unfit.id),
+            id: format!("{} {}", target.target_document_name(), unfit.id),
             file: target.schema_target_file(),
             line: unfit.line,
             rule: None,
@@ -219,8 +219,8 @@ fn uncheckable_document_report(
     }
 }
 
-fn schema_violations_report(
-    target: &SchemaTarget,
+fn invalid_document_report(
+    target: &SchemaCheckTarget,
     schema: &str,
     problems: Vec<SchemaViolation>,
     job: &VerifierJob<'_>,

@@ -13,15 +13,15 @@ use crate::{VerifierDefinitionError, regular_file};
 /// The word for the final message.
 const MESSAGE: &str = "message";
 
-/// See [`SchemaTarget::parse_schema_target`].
+/// See [`SchemaCheckTarget::parse_schema_target`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum SchemaTarget {
+pub(super) enum SchemaCheckTarget {
     /// A file, `/`-separated, below the root.
     File(String),
     Message,
 }
 
-impl SchemaTarget {
+impl SchemaCheckTarget {
     pub(super) fn parse_schema_target(text: &str) -> Result<Self, VerifierDefinitionError> {
         if text == MESSAGE {
             return Ok(Self::Message);
@@ -53,7 +53,7 @@ impl SchemaTarget {
         }
     }
 
-    pub(super) fn validated_document_name(&self) -> &str {
+    pub(super) fn target_document_name(&self) -> &str {
         match self {
             Self::File(name) => name,
             Self::Message => MESSAGE,
@@ -62,13 +62,13 @@ impl SchemaTarget {
 
     /// Returns whether the file is Markdown, judged by its extension.
     pub(super) fn is_markdown(&self) -> bool {
-        let ending = Path::new(self.validated_document_name()).extension();
+        let ending = Path::new(self.target_document_name()).extension();
         let ending = ending.map(|ending| ending.to_string_lossy().to_lowercase());
         matches!(self, Self::File(_)) && matches!(ending.as_deref(), Some("md" | "markdown"))
     }
 }
 
-impl fmt::Display for SchemaTarget {
+impl fmt::Display for SchemaCheckTarget {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(name) => formatter.write_str(name),
@@ -169,11 +169,11 @@ mod tests {
     #[test]
     fn targets_are_plain_names() {
         assert_eq!(
-            SchemaTarget::parse_schema_target("message").unwrap(),
-            SchemaTarget::Message
+            SchemaCheckTarget::parse_schema_target("message").unwrap(),
+            SchemaCheckTarget::Message
         );
-        let file = SchemaTarget::parse_schema_target("out/report.json").unwrap();
-        assert_eq!(file, SchemaTarget::File("out/report.json".to_owned()));
+        let file = SchemaCheckTarget::parse_schema_target("out/report.json").unwrap();
+        assert_eq!(file, SchemaCheckTarget::File("out/report.json".to_owned()));
         for bad in [
             "",
             " ",
@@ -188,7 +188,10 @@ mod tests {
             ".git/config",
             ".checkrein/a.json",
         ] {
-            assert!(SchemaTarget::parse_schema_target(bad).is_err(), "{bad}");
+            assert!(
+                SchemaCheckTarget::parse_schema_target(bad).is_err(),
+                "{bad}"
+            );
         }
     }
 
@@ -196,7 +199,7 @@ mod tests {
     fn markdown_is_told_by_the_name() {
         let check = |name: &str, expected| {
             assert_eq!(
-                SchemaTarget::parse_schema_target(name)
+                SchemaCheckTarget::parse_schema_target(name)
                     .unwrap()
                     .is_markdown(),
                 expected,

@@ -50,7 +50,10 @@ impl CompiledToolSchema {
     ///
     /// # Errors
     /// What does not, in words for the agent.
-    pub(crate) fn check_arguments(&mut self, arguments: &Value) -> Result<(), String> {
+    pub(crate) fn check_arguments_against_schema(
+        &mut self,
+        arguments: &Value,
+    ) -> Result<(), String> {
         let CompiledSchema {
             validator, budget, ..
         } = &self.0;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
-use super::budget::{self, SchemaStepCountingKeyword, ValidationBudget};
+use super::budget::{self, ValidationBudget, ValidationStepCounterKeyword};
 use super::json::{JsonAmbiguity, JsonLineMap};
 use super::lint;
 use super::messages::shorten_to_one_line;
@@ -56,7 +56,7 @@ pub(super) fn compile_schema(
     let spent = budget.clone();
     let built = jsonschema::options()
         .with_keyword(budget::COUNTING_KEYWORD, move |_, _, _| {
-            Ok(Box::new(SchemaStepCountingKeyword(spent.clone())))
+            Ok(Box::new(ValidationStepCounterKeyword(spent.clone())))
         })
         // A reference to a URL is an error: what it leads to could change after the schema was
         // sealed.
@@ -64,7 +64,7 @@ pub(super) fn compile_schema(
         // Draft 2019-09 and later treat `format` as an annotation unless it is switched on.
         .should_validate_formats(true)
         .with_pattern_options(patterns)
-        .build(&budget::add_step_counter_to_schema(&schema));
+        .build(&budget::add_validation_step_counter(&schema));
     match built {
         // After the build: a schema that is invalid is reported as such, not as empty.
         Ok(_) if !lint::schema_can_reject(&schema) => Err(format!(

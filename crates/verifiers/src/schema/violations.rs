@@ -43,7 +43,7 @@ pub(super) fn find_schema_violations(
     if budget.validate_within_step_limit(TO_JUDGE, || validator.is_valid(value))? {
         return Ok(Vec::new());
     }
-    let line = document.pointer_line_lookup();
+    let line = document.pointer_line_function();
     let all = || {
         let errors = validator.iter_errors(value).take(MAX_COUNTED);
         errors
@@ -62,7 +62,7 @@ pub(super) fn find_schema_violations(
                 .flatten();
             let first =
                 first.map(|error| violation_from_error(compiled, document.form, &error, &*line));
-            vec![too_many_errors_violation(first)]
+            vec![too_faulty_document_violation(first)]
         }
     };
     // The library reports in the order of keywords; a reader fixes from top to bottom.
@@ -74,7 +74,7 @@ pub(super) fn find_schema_violations(
 }
 
 /// Returns the one finding for a document with too many violations to list.
-fn too_many_errors_violation(first: Option<SchemaViolation>) -> SchemaViolation {
+fn too_faulty_document_violation(first: Option<SchemaViolation>) -> SchemaViolation {
     let what = "it does not fit, and more is wrong than can be listed";
     let message = match &first {
         Some(first) => format!("{what}: {}", first.message),
@@ -99,7 +99,7 @@ fn violation_from_error(
     let pointer = error.instance_path().as_str();
     let keyword = error.kind().keyword();
     let shown = if pointer.is_empty() { "/" } else { pointer };
-    let asked = messages::format_constraint_for_finding_id(error.kind());
+    let asked = messages::constraint_as_finding_id_part(error.kind());
     let id = format!("{shown} {keyword}{asked}");
     let place = messages::describe_document_place(form, pointer);
     let what = messages::describe_schema_violation(compiled, form, error);

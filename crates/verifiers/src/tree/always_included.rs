@@ -11,7 +11,7 @@ use std::path::Path;
 use super::entries::{TreeEntryKind, TreeEntryList};
 use super::excluded_folders::OWN_FOLDER;
 use super::excluded_folders::is_version_control_name;
-use super::globs::GlobReachingIgnoredFiles;
+use super::globs::GlobIncludingIgnoredFiles;
 use super::walk::{
     is_folder, is_valid_tree_path, list_folder_entry_names, os_str_bytes, trim_trailing_slash,
 };
@@ -93,7 +93,7 @@ fn tree_entry_or_insertion_index(found: &TreeEntryList, from: usize, path: &[u8]
 /// list sorted.
 pub(crate) fn add_ignored_files_named_by_inputs(
     reader: &TreeReader,
-    reaches: &[GlobReachingIgnoredFiles],
+    reaches: &[GlobIncludingIgnoredFiles],
     found: &mut TreeEntryList,
     time: &TreeReadDeadline<'_>,
 ) -> Result<(), TreeReaderError> {

@@ -81,7 +81,7 @@ pub(crate) struct TreeContentResult {
 
 /// The result of reading a file or a link.
 #[derive(Clone, Copy)]
-enum FileReadOutcome {
+enum FileDigestOutcome {
     /// The leaf's digest, and whether the file was unchanged during the read.
     Read(Digest, bool),
     Gone,
@@ -112,7 +112,7 @@ pub(crate) fn digest_tree_contents(
 ) -> TreeContentResult {
     // Pass 1: entries and cache are both sorted by path, so one cursor over the cache serves every
     // lookup.
-    let mut remembered = cache.cursor_at_first_cached_stat();
+    let mut remembered = cache.new_cursor_at_first_entry();
     let mut unread = Vec::new();
     let mut digests: Vec<Option<Digest>> = Vec::with_capacity(found.len());
     for (at, (path, entry)) in found.iter().enumerate() {
@@ -139,11 +139,11 @@ pub(crate) fn digest_tree_contents(
     let mut learnt = StatCacheUpdate::default();
     for ((at, _, what), content) in unread.iter().zip(&read) {
         let digest = match content {
-            Some(FileReadOutcome::Read(digest, _)) => Some(*digest),
-            Some(FileReadOutcome::Unreadable(kind)) => Some(digest_for_unreadable_file(*kind)),
+            Some(FileDigestOutcome::Read(digest, _)) => Some(*digest),
+            Some(FileDigestOutcome::Unreadable(kind)) => Some(digest_for_unreadable_file(*kind)),
             // A file that vanished between the walk and the read is not part of this tree. `None`
             // means that time ran out before it.
-            Some(FileReadOutcome::Gone) | None => None,
+            Some(FileDigestOutcome::Gone) | None => None,
         };
         if let Some(place) = digests.get_mut(*at) {
             *place = digest;
@@ -182,7 +182,7 @@ impl StatCacheUpdate {
         &mut self,
         at: usize,
         what: &TreeEntryKind,
-        content: Option<&FileReadOutcome>,
+        content: Option<&FileDigestOutcome>,
         now: SystemTime,
     ) {
         let TreeEntryKind::File(stamp) = what else {
@@ -191,7 +191,7 @@ impl StatCacheUpdate {
         // The digest is what the file holds now, and for as long as its stamp stays the same: the
         // file held still during the read, and it is old enough that no later write can leave the
         // stamp unchanged.
-        let is_settled = matches!(content, Some(FileReadOutcome::Read(_, true)))
+        let is_settled = matches!(content, Some(FileDigestOutcome::Read(_, true)))
             && !stamp.stamp_may_hide_later_write(now);
         self.files.push((at, is_settled));
         if is_settled {
@@ -256,8 +256,8 @@ pub(crate) fn current_file_digest(
     )
     .ok()?
     {
-        FileReadOutcome::Read(digest, _) => Some(digest),
-        FileReadOutcome::Gone | FileReadOutcome::Unreadable(_) => None,
+        FileDigestOutcome::Read(digest, _) => Some(digest),
+        FileDigestOutcome::Gone | FileDigestOutcome::Unreadable(_) => None,
     }
 }
 
@@ -282,16 +282,16 @@ fn digest_for_unreadable_file(kind: ErrorKind) -> Digest {
 fn read_files_until_deadline(
     file_system: &dyn ReadOnlyFileSystem,
     root: &Path,
-    files: &[UnreadTreeEntry<'_>],
+    files: &[TreeEntryToRead<'_>],
     time: &TreeReadDeadline<'_>,
-) -> (Vec<Option<FileReadOutcome>>, Option<TreeReaderError>) {
+) -> (Vec<Option<FileDigestOutcome>>, Option<TreeReaderError>) {
     let threads = match files.len() {
         many if many >= WORTH_A_THREAD => file_system.worthwhile_thread_count(),
         _ => 1,
     };
     // Each thread takes one contiguous share, so that the results can be concatenated in order.
     let share = files.len().div_ceil(threads.max(1)).max(1);
-    let read_share = |share: &[UnreadTreeEntry<'_>]| {
+    let read_share = |share: &[TreeEntryToRead<'_>]| {
         let mut block = Vec::new();
         let mut contents = vec![None; share.len()];
         for ((_, path, what), content) in share.iter().zip(&mut contents) {
@@ -311,9 +311,9 @@ fn read_files_until_deadline(
                 // of the digest.
                 Err(ContentReadError::Tree(cut)) => return (contents, Some(cut)),
                 Err(ContentReadError::Io(err)) if err.kind() == ErrorKind::NotFound => {
-                    FileReadOutcome::Gone
+                    FileDigestOutcome::Gone
                 }
-                Err(ContentReadError::Io(err)) => FileReadOutcome::Unreadable(err.kind()),
+                Err(ContentReadError::Io(err)) => FileDigestOutcome::Unreadable(err.kind()),
             });
         }
         (contents, None)
@@ -339,15 +339,15 @@ fn read_files_until_deadline(
 }
 
 /// Where it is in the list, and what it is: a file or a link.
-type UnreadTreeEntry<'f> = (usize, &'f [u8], &'f TreeEntryKind);
+type TreeEntryToRead<'f> = (usize, &'f [u8], &'f TreeEntryKind);
 
 fn read_link_content(
     file_system: &dyn ReadOnlyFileSystem,
     path: &Path,
-) -> std::io::Result<FileReadOutcome> {
+) -> std::io::Result<FileDigestOutcome> {
     let target = file_system.read_link(path)?;
     let parts = [b"link".as_slice(), target.as_os_str().as_encoded_bytes()];
-    Ok(FileReadOutcome::Read(Digest::hash_parts(parts), true))
+    Ok(FileDigestOutcome::Read(Digest::hash_parts(parts), true))
 }
 
 enum ContentReadError {
@@ -361,7 +361,7 @@ fn read_file_content(
     stamp: &FileStamp,
     block: &mut Vec<u8>,
     time: &TreeReadDeadline<'_>,
-) -> Result<FileReadOutcome, ContentReadError> {
+) -> Result<FileDigestOutcome, ContentReadError> {
     // The file may have been replaced since it was listed, by a pipe or a link: it is opened
     // without following links and without waiting.
     let mut file = file_system
@@ -379,7 +379,7 @@ fn read_file_content(
         // The size is taken from the open file, not from the walk: the file may have grown past the
         // limit since.
         let digest = digest_of_mode_and_content(stamp, &settled.stamp_digest());
-        return Ok(FileReadOutcome::Read(digest, settled == *stamp));
+        return Ok(FileDigestOutcome::Read(digest, settled == *stamp));
     }
     block.resize(BLOCK, 0);
     let mut hasher = blake3::Hasher::new();
@@ -398,7 +398,7 @@ fn read_file_content(
     // stamp.
     let still = file.stat_open_file().is_ok_and(|stat| stat.stamp == *stamp);
     let content = Digest::from_bytes(*hasher.finalize().as_bytes());
-    Ok(FileReadOutcome::Read(
+    Ok(FileDigestOutcome::Read(
         digest_of_mode_and_content(stamp, &content),
         still,
     ))

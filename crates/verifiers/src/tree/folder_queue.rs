@@ -33,7 +33,7 @@ impl FolderQueue {
     }
 
     /// Waits for a folder; `None` if there will be none any more.
-    pub(crate) fn next(&self) -> Option<FolderToListLease<'_>> {
+    pub(crate) fn wait_for_next_folder(&self) -> Option<FolderToListLease<'_>> {
         let mut waiting = self.lock_listing_queue();
         loop {
             // Last in, first out keeps the queue short: a breadth-first order would hold a whole

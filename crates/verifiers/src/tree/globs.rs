@@ -25,19 +25,19 @@ struct CompiledVerifierGlobs {
     /// `None`: the whole tree.
     inputs: Option<GlobSet>,
     /// The input globs that name ignored files.
-    reaches: Vec<GlobReachingIgnoredFiles>,
+    reaches: Vec<GlobIncludingIgnoredFiles>,
     outputs: GlobSet,
 }
 
 /// A glob whose part before the first wildcard names an ignored file or folder.
 #[derive(Debug, Clone)]
-pub(crate) struct GlobReachingIgnoredFiles {
+pub(crate) struct GlobIncludingIgnoredFiles {
     /// The text before the first wildcard.
     pub(crate) start: String,
     glob: GlobSet,
 }
 
-impl GlobReachingIgnoredFiles {
+impl GlobIncludingIgnoredFiles {
     fn glob_if_reaching_ignored_files(
         pattern: &str,
         is_left_out: &dyn Fn(&str) -> bool,
@@ -95,7 +95,7 @@ impl VerifierPathMatcher {
             let inputs = view.inputs.iter().map(String::as_str);
             let mut reaches = Vec::new();
             for pattern in view.inputs {
-                reaches.extend(GlobReachingIgnoredFiles::glob_if_reaching_ignored_files(
+                reaches.extend(GlobIncludingIgnoredFiles::glob_if_reaching_ignored_files(
                     pattern,
                     is_left_out,
                 )?);
@@ -125,7 +125,7 @@ impl VerifierPathMatcher {
     }
 
     /// The globs of all views that reach what ignore files leave out.
-    pub(crate) fn globs_reaching_ignored_files(&self) -> Vec<GlobReachingIgnoredFiles> {
+    pub(crate) fn globs_reaching_ignored_files(&self) -> Vec<GlobIncludingIgnoredFiles> {
         let reaches = self.views.iter().flat_map(|view| &view.reaches);
         reaches.cloned().collect()
     }

@@ -19,12 +19,12 @@ use crate::file_system::{FileKind, ReadOnlyFileSystem, SymlinkMode};
 /// The rules of one folder's ignore file, linked to those of the folders above it.
 pub(crate) struct IgnoreRules {
     here: Gitignore,
-    folder: IgnoreFilePlace,
+    folder: IgnoreFileInsideOrAboveRoot,
     above: Option<Arc<IgnoreRules>>,
 }
 
 /// Where the folder of an ignore file lies, relative to the root.
-enum IgnoreFilePlace {
+enum IgnoreFileInsideOrAboveRoot {
     /// In the tree; the length of its path in bytes, with a `/` at the end.
     Inside(usize),
     /// Above the root; the path from that folder to the root, with a `/` at the end.
@@ -42,8 +42,10 @@ pub(crate) fn is_ignored(path: &[u8], is_folder: bool, ignores: Option<&IgnoreRu
     while let Some(ignores) = level {
         // Patterns are relative to the folder of their file, so the path is rewritten from there.
         let from_there = match &ignores.folder {
-            IgnoreFilePlace::Inside(length) => Cow::from(path.get(*length..).unwrap_or_default()),
-            IgnoreFilePlace::Above(root) => Cow::from([root.as_slice(), path].concat()),
+            IgnoreFileInsideOrAboveRoot::Inside(length) => {
+                Cow::from(path.get(*length..).unwrap_or_default())
+            }
+            IgnoreFileInsideOrAboveRoot::Above(root) => Cow::from([root.as_slice(), path].concat()),
         };
         let name = os_str_from_bytes(&from_there);
         match ignores.here.matched(Path::new(&name), is_folder) {
@@ -66,7 +68,7 @@ pub(crate) fn folder_ignore_rules(
     load_ignore_rules(
         files,
         folder,
-        || IgnoreFilePlace::Inside(prefix.len()),
+        || IgnoreFileInsideOrAboveRoot::Inside(prefix.len()),
         above,
     )
 }
@@ -74,7 +76,7 @@ pub(crate) fn folder_ignore_rules(
 fn load_ignore_rules(
     files: &dyn ReadOnlyFileSystem,
     folder: &Path,
-    place: impl FnOnce() -> IgnoreFilePlace,
+    place: impl FnOnce() -> IgnoreFileInsideOrAboveRoot,
     above: Option<Arc<IgnoreRules>>,
 ) -> Option<Arc<IgnoreRules>> {
     let file = folder.join(".gitignore");
@@ -132,13 +134,14 @@ pub(crate) fn ignore_rules_above_root(
     // Outermost first, so that each level links to the one above it.
     let folders = above.iter().take(git_root + 1).rev();
     folders.fold(None, |ignores, folder| {
-        let place = || IgnoreFilePlace::Above(relative_path_with_slash(folder, &root));
+        let place =
+            || IgnoreFileInsideOrAboveRoot::Above(relative_path_with_trailing_slash(folder, &root));
         load_ignore_rules(files, folder, place, ignores)
     })
 }
 
 /// Returns the path of `inside` relative to `folder`, with a `/` at the end.
-fn relative_path_with_slash(folder: &Path, inside: &Path) -> Vec<u8> {
+fn relative_path_with_trailing_slash(folder: &Path, inside: &Path) -> Vec<u8> {
     let mut path = Vec::new();
     for part in inside.strip_prefix(folder).unwrap_or(inside) {
         path.extend_from_slice(part.as_encoded_bytes());

@@ -39,7 +39,7 @@ pub use globs::check_glob;
 pub use name_list::PackedNameSet;
 pub use reading::{ExcludedFileCounts, TreeReadResult, VerifierInputDigest};
 pub use tracked::git_tracked_files;
-pub use walk::is_included_by_ignore_files;
+pub use walk::would_file_count_in_tree;
 pub use watch::FilesWatchedDuringCheck;
 
 pub(crate) use walk::is_valid_tree_path;
@@ -174,7 +174,9 @@ impl TreeReader {
         let large = found
             .iter()
             .filter(|(_, entry)| content::is_too_large_to_read(entry));
-        let unread = large.map(|(path, _)| walk::path_text(path)).collect();
+        let unread = large
+            .map(|(path, _)| walk::path_text_with_escapes(path))
+            .collect();
 
         let cache = StatCache::load(&self.cache_file);
         let TreeContentResult {

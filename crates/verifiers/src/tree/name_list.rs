@@ -62,7 +62,7 @@ impl PackedNameSet {
     }
 
     /// Returns the union of these names and `more`.
-    pub fn union_with_names<'n>(&'n self, more: impl IntoIterator<Item = &'n str>) -> Self {
+    pub fn name_set_union<'n>(&'n self, more: impl IntoIterator<Item = &'n str>) -> Self {
         self.iter().chain(more).collect()
     }
 
@@ -140,7 +140,7 @@ mod tests {
         check("a\0a\0b\0", &["a", "b"]);
         let list = PackedNameSet::from_nul_separated("b".to_owned());
         assert_eq!(
-            list.union_with_names(["c", "a", "b"]).names_joined_by_nul(),
+            list.name_set_union(["c", "a", "b"]).names_joined_by_nul(),
             "a\0b\0c"
         );
     }

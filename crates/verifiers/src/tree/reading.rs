@@ -12,7 +12,7 @@ use checkrein_core::input::TreeDigests;
 use super::content::{SortedPathDigests, TreeEntryDigest};
 use super::globs::VerifierPathMatcher;
 use super::markers::InstalledPackageMarker;
-use super::walk::path_text;
+use super::walk::path_text_with_escapes;
 use super::watch::FilesWatchedDuringCheck;
 use crate::file_system::ReadOnlyFileSystem;
 
@@ -127,7 +127,7 @@ impl TreeReadResult {
     /// Returns the files of one verifier's view that changed between this reading and a `later`
     /// one, or that were rewritten or replaced with the same content: another process may have seen
     /// different content in between.
-    pub fn changed_or_rewritten_paths(
+    pub fn paths_touched_between_readings(
         &self,
         later: &TreeReadResult,
         view: &VerifierName,
@@ -140,7 +140,7 @@ impl TreeReadResult {
 
     /// Watches these files for content other than in this reading.
     pub fn file_content_watch(&self, root: &Path, paths: &[String]) -> FilesWatchedDuringCheck {
-        let named = |leaf: &TreeEntryDigest<'_>| paths.contains(&path_text(leaf.path));
+        let named = |leaf: &TreeEntryDigest<'_>| paths.contains(&path_text_with_escapes(leaf.path));
         FilesWatchedDuringCheck::new(
             Arc::clone(&self.file_system),
             root,
@@ -160,7 +160,7 @@ impl TreeReadResult {
     }
 
     /// Returns the paths of markers that differ in a `later` reading.
-    pub fn changed_package_markers(&self, later: &TreeReadResult) -> Vec<String> {
+    pub fn changed_installed_package_markers(&self, later: &TreeReadResult) -> Vec<String> {
         let only_in =
             |these: &[InstalledPackageMarker], those: &[InstalledPackageMarker]| -> Vec<String> {
                 let changed = these.iter().filter(|mark| !those.contains(mark));
@@ -221,7 +221,7 @@ impl TreeReadResult {
                         // path.
                         if one.digest == other.digest {
                             if differs(&one, &other) {
-                                changed.push(path_text(one.path));
+                                changed.push(path_text_with_escapes(one.path));
                             }
                             continue;
                         }
@@ -230,7 +230,7 @@ impl TreeReadResult {
                 },
             };
             if let Some(leaf) = leaf.filter(|leaf| counts(leaf)) {
-                changed.push(path_text(leaf.path));
+                changed.push(path_text_with_escapes(leaf.path));
             }
         }
     }

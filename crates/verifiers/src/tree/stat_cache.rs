@@ -195,7 +195,7 @@ impl StatCache {
     }
 
     /// Returns a cursor that stands at the first entry.
-    pub(crate) fn cursor_at_first_cached_stat(&self) -> StatCacheCursor<'_> {
+    pub(crate) fn new_cursor_at_first_entry(&self) -> StatCacheCursor<'_> {
         let mut entries = StatCacheCursor {
             rest: self.serialized_cached_stats(),
             next: None,
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(StatCache::load(&file).len(), 2);
         let found = |path: &[u8], at| {
             cache
-                .cursor_at_first_cached_stat()
+                .new_cursor_at_first_entry()
                 .find_cached_digest(path, &stamp(at))
         };
         assert_eq!(found(b"a", 7), Some(Digest::hash_bytes(b"x")));

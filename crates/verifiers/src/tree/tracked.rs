@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::PackedNameSet;
-use super::walk::{path_bytes_to_lossless_text, path_text};
+use super::walk::{path_bytes_to_lossless_text, path_text_with_escapes};
 use crate::git::{self, GitPathsFromEnvironment, GitReadError};
 
 /// Returns the files under `root` that git tracks, relative to it; none where there is no git
@@ -35,7 +35,7 @@ pub fn git_tracked_files(
     let folders: Vec<String> = names
         .folders
         .iter()
-        .map(|name| path_text(name) + "/")
+        .map(|name| path_text_with_escapes(name) + "/")
         .collect();
     let names = files.iter().map(AsRef::as_ref);
     Ok(names.chain(folders.iter().map(String::as_str)).collect())

@@ -89,7 +89,7 @@ fn walk_tree_in_threads<'a>(
     let queue = FolderQueue::new(folders);
     let work = || {
         let mut walk = TreeWalker::new(reader);
-        while let Some(mut turn) = queue.next() {
+        while let Some(mut turn) = queue.wait_for_next_folder() {
             if let Some(folder) = turn.folder.take() {
                 // An error drops `turn`, which frees the other threads from waiting for this one.
                 walk.list_folder(folder, &mut turn.below, time)?;
@@ -235,7 +235,7 @@ impl<'a> TreeWalker<'a> {
         );
     }
 
-    fn is_own_output_file(&self, stat: &FileStat) -> bool {
+    fn is_receiving_own_output(&self, stat: &FileStat) -> bool {
         let id = || FileId::from_stat(stat);
         let printed = &self.reader.own_output_files;
         !printed.is_empty() && id().is_some_and(|id| printed.contains(&id))
@@ -362,7 +362,7 @@ impl<'a> TreeWalker<'a> {
         }
         match open.stat_folder_entry(os_str_from_bytes(name).as_ref()) {
             // A file that Checkrein's own output is redirected to would change with each reading.
-            Ok(stat) if self.is_own_output_file(&stat) => {}
+            Ok(stat) if self.is_receiving_own_output(&stat) => {}
             Ok(stat) => self
                 .add_found_tree_path([relative, &[]], TreeEntryKind::entry_kind_from_stat(&stat)),
             // Gone since the folder was listed.
@@ -388,7 +388,7 @@ pub(crate) fn list_folder_entry_names(
 /// whether or not it exists. The answer is no for a folder, for a path through a link, for a file
 /// with several hard links (its content may be elsewhere too), and for a file that decides which
 /// others count.
-pub fn is_included_by_ignore_files(root: &Path, name: &Path) -> bool {
+pub fn would_file_count_in_tree(root: &Path, name: &Path) -> bool {
     let Some(text) = name.to_str() else {
         return false;
     };
@@ -492,13 +492,13 @@ pub(crate) fn os_str_from_bytes(path: &[u8]) -> OsString {
 pub(crate) fn path_bytes_to_lossless_text(path: &[u8]) -> std::borrow::Cow<'_, str> {
     match std::str::from_utf8(path) {
         Ok(text) => text.into(),
-        Err(_) => path_text(path).into(),
+        Err(_) => path_text_with_escapes(path).into(),
     }
 }
 
 /// Renders a path as text. Bytes that are not UTF-8 are written `\xNN`, for display and to
 /// recognise the name again; digests are taken over the bytes.
-pub(crate) fn path_text(path: &[u8]) -> String {
+pub(crate) fn path_text_with_escapes(path: &[u8]) -> String {
     let mut text = String::with_capacity(path.len());
     for chunk in path.utf8_chunks() {
         text.push_str(chunk.valid());
@@ -515,9 +515,12 @@ mod tests {
 
     #[test]
     fn names_that_are_no_text_are_shown_and_told_apart() {
-        assert_eq!(path_text(b"a/\xff\xfeb"), "a/\\xff\\xfeb");
-        assert_eq!(path_text("gr\u{fc}n".as_bytes()), "gr\u{fc}n");
-        assert_ne!(path_text(b"\xff"), path_text(b"\xfe"));
+        assert_eq!(path_text_with_escapes(b"a/\xff\xfeb"), "a/\\xff\\xfeb");
+        assert_eq!(path_text_with_escapes("gr\u{fc}n".as_bytes()), "gr\u{fc}n");
+        assert_ne!(
+            path_text_with_escapes(b"\xff"),
+            path_text_with_escapes(b"\xfe")
+        );
     }
 
     #[test]

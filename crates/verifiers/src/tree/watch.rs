@@ -9,7 +9,7 @@ use checkrein_core::digest::Digest;
 
 use super::content::{TreeEntryDigest, current_file_digest, current_file_stamp};
 use super::stat_cache::can_file_change_unseen;
-use super::walk::path_text;
+use super::walk::path_text_with_escapes;
 use crate::file_system::{FileStamp, ReadOnlyFileSystem};
 
 /// How long a file may differ without counting: a program that rewrites a file truncates it first.
@@ -91,6 +91,7 @@ impl FilesWatchedDuringCheck {
     /// Returns the files that differed or were gone for longer than it takes to write one.
     pub fn files_differing_too_long(&self) -> Vec<String> {
         let long = self.files.iter().filter(|file| file.longest > BRIEFLY);
-        long.map(|file| path_text(&file.path)).collect()
+        long.map(|file| path_text_with_escapes(&file.path))
+            .collect()
     }
 }

@@ -19,7 +19,7 @@ const NEAR: f64 = 0.8;
 
 /// All tools of an agent, prepared for repeated checks.
 #[derive(Debug)]
-pub struct ToolsPreparedForVeto {
+pub struct ToolsWithCompiledSchemas {
     known: BTreeMap<String, ToolWithCompiledSchema>,
     /// All names on one line.
     names: String,
@@ -56,7 +56,7 @@ pub enum InvalidToolCallError {
     },
 }
 
-impl ToolsPreparedForVeto {
+impl ToolsWithCompiledSchemas {
     /// Prepares these tools.
     pub fn new<'a>(tools: impl IntoIterator<Item = &'a ToolDefinition>) -> Self {
         let known: BTreeMap<String, ToolWithCompiledSchema> = tools
@@ -200,7 +200,7 @@ impl ToolWithCompiledSchema {
             Some(fitting) => fitting
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .check_arguments(arguments),
+                .check_arguments_against_schema(arguments),
         }
     }
 }

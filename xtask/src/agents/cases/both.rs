@@ -85,7 +85,7 @@ fn run_duplicate_hooks_case(
     );
     report.report_whether_as_expected(
         "the verifier ran once per stop",
-        &world.file_line_count("runs.txt"),
+        &world.outside_file_line_count("runs.txt"),
         &3,
     );
     check_recorded_token_counts(report, &world, &task);

@@ -44,7 +44,7 @@ fn probe_confined_agents(
 ) -> Result<()> {
     probe_confined_agent_works(stage, report)?;
     if stage.agent.agent_name() == "codex" {
-        probe_sandbox_inside_confinement(stage, report)?;
+        probe_nested_codex_sandbox(stage, report)?;
     }
     Ok(())
 }
@@ -117,7 +117,7 @@ fn probe_confined_agent_works(
     );
     report.report_whether_as_expected(
         "the verifier ran once per stop",
-        &world.file_line_count("runs.txt"),
+        &world.outside_file_line_count("runs.txt"),
         &2,
     );
     check_recorded_session_replay(report, &world, &task)?;
@@ -166,7 +166,7 @@ fn probe_confined_agent_works(
 }
 
 /// Tests that Codex's own sandbox, which is a namespace as well, works inside of ours.
-fn probe_sandbox_inside_confinement(
+fn probe_nested_codex_sandbox(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {

@@ -87,7 +87,7 @@ fn probe_documented_hooks(
     );
     report.report_whether_as_expected(
         "the verifier ran once per stop",
-        &world.file_line_count("runs.txt"),
+        &world.outside_file_line_count("runs.txt"),
         &2,
     );
     check_recorded_token_counts(report, &world, &task);

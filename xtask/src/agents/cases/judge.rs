@@ -91,7 +91,11 @@ fn probe_judge_verifier(
         WANTING,
     );
     // The second stop has the same tree, for which the verdict is still fresh.
-    report.report_whether_as_expected("the check ran once", &world.file_line_count("runs.txt"), &1);
+    report.report_whether_as_expected(
+        "the check ran once",
+        &world.outside_file_line_count("runs.txt"),
+        &1,
+    );
     let task = check_single_task_ended_as(report, &world, "task_complete")?;
     report.report_whether_as_expected(
         "two stops",

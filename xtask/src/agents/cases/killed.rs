@@ -43,12 +43,12 @@ fn probe_killed_agent(
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
     for moment in MOMENTS_MS {
-        probe_agent_killed_after(stage, report, moment)?;
+        kill_agent_and_probe(stage, report, moment)?;
     }
     Ok(())
 }
 
-fn probe_agent_killed_after(
+fn kill_agent_and_probe(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
     moment: u64,

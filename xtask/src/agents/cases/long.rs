@@ -75,7 +75,11 @@ fn run_long_check_case(
         &numeric_field_of_task(&task, "stops"),
         &Some(2),
     );
-    report.report_whether_as_expected("the check ran once", &world.file_line_count("runs.txt"), &1);
+    report.report_whether_as_expected(
+        "the check ran once",
+        &world.outside_file_line_count("runs.txt"),
+        &1,
+    );
     check_recorded_session_replay(report, &world, &task)
 }
 

@@ -76,7 +76,7 @@ fn probe_repeated_command(
     }
     report.report_whether_as_expected(
         "the command ran three times",
-        &world.file_line_count("runs.txt"),
+        &world.outside_file_line_count("runs.txt"),
         &3,
     );
     let task = check_single_task_ended_as(report, &world, "loop_detected generic_repeat")?;
@@ -102,7 +102,11 @@ fn probe_repeated_wait(
     })?;
     let ran = world.run_agent_headless("Wait for the build.")?;
     check_agent_ended_cleanly(report, &world, &ran);
-    report.report_whether_as_expected("each wait ran", &world.file_line_count("runs.txt"), &9);
+    report.report_whether_as_expected(
+        "each wait ran",
+        &world.outside_file_line_count("runs.txt"),
+        &9,
+    );
     let spoke = world
         .model
         .model_request_log()

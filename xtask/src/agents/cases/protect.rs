@@ -104,7 +104,7 @@ struct ProtectedWriteAttemptResult {
     model_input: String,
 }
 
-fn new_protected_write_attempt(
+fn protected_file_write_try(
     tool: &'static str,
     what: &str,
     act: ScriptedModelAction,
@@ -123,7 +123,7 @@ fn protected_write_try_by_tool_call(
     input: serde_json::Value,
 ) -> ProtectedFileWriteTry {
     let tool_name = tool.to_owned();
-    new_protected_write_attempt(
+    protected_file_write_try(
         tool,
         what,
         ScriptedModelAction::Call {
@@ -138,7 +138,7 @@ fn scripted_shell_tampering_tries(
 ) -> impl Iterator<Item = ProtectedFileWriteTry> {
     SHELL.iter().map(move |command| {
         let first = command.lines().next().unwrap_or_default();
-        new_protected_write_attempt(
+        protected_file_write_try(
             tool,
             first,
             ScriptedModelAction::Shell((*command).to_owned()),

@@ -64,7 +64,7 @@ fn probe_read_only_question(
     );
     report.report_whether_as_expected(
         "the verifier never ran",
-        &world.file_line_count("runs.txt"),
+        &world.outside_file_line_count("runs.txt"),
         &0,
     );
     let task = check_single_task_ended_as(report, &world, "unverified no_change")?;

@@ -112,7 +112,7 @@ fn probe_plain_questions(
     );
     report.report_whether_as_expected(
         "the verifier never ran",
-        &world.file_line_count("runs.txt"),
+        &world.outside_file_line_count("runs.txt"),
         &0,
     );
     Ok(())
@@ -168,7 +168,7 @@ fn probe_false_then_true_claim(
     check_single_task_ended_as(report, &world, "task_complete")?;
     report.report_whether_as_expected(
         "the verifier ran twice",
-        &world.file_line_count("runs.txt"),
+        &world.outside_file_line_count("runs.txt"),
         &2,
     );
     Ok(())

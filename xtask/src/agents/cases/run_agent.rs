@@ -376,7 +376,7 @@ fn probe_hooks_switched_off(
     );
     report.report_whether_as_expected(
         "the verifier ran once per claim",
-        &world.file_line_count("runs.txt"),
+        &world.outside_file_line_count("runs.txt"),
         &2,
     );
     check_reported_token_usage(report, &said, 0..4);

@@ -87,7 +87,7 @@ fn run_subagent_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRep
     );
     report.report_whether_as_expected(
         "one ran at each main stop",
-        &world.file_line_count("runs.txt"),
+        &world.outside_file_line_count("runs.txt"),
         &2,
     );
     let task = check_single_task_ended_as(report, &world, "task_complete")?;

@@ -21,12 +21,12 @@ pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "veto",
     about: "a second model vetoes a call and rewrites another",
     agents: BOTH,
-    run: run_veto_case,
+    run: probe_model_veto,
 };
 
 const REASON: &str = "the goal says draft only";
 
-fn run_veto_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_model_veto(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
     let setup = |name| ProbeCaseSetup {
         name,
         files: &[("README.md", "a fox\n")],

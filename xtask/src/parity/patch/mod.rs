@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode, Stdio};
 use cases::PatchParityCase;
 use checkrein_patch::{
     DiskTree, HunkMatchDialect, PatchPlan, PatchRefusal, PatchRefusalCause, PathBelowRoot,
-    apply_patch_plan, check_patch, parse_patch, render_refusals,
+    apply_patch_plan, check_patch_against_tree, parse_patch, render_refusals,
 };
 
 /// Contents of a tree: files with their bytes, folders (`NAME/`), and links (`NAME@`) with their
@@ -189,7 +189,7 @@ fn apply_patch_with_checkrein(
 ) -> Result<PatchPlan, Vec<PatchRefusal>> {
     let patch = parse_patch(text, None).map_err(|refusal| vec![refusal])?;
     let disk = DiskTree::open_file_tree(root, u64::MAX).map_err(|_| Vec::new())?;
-    let plan = check_patch(
+    let plan = check_patch_against_tree(
         &patch,
         &disk,
         &PathBelowRoot::tree_root_path(),

@@ -108,7 +108,7 @@ const BROKEN: &[&str] = &[
 ];
 
 /// Returns the `number`th question of this seed.
-pub(super) fn generate_policy_question(seed: u64, number: u64) -> RulesParityQuestion {
+pub(super) fn generate_rules_parity_question(seed: u64, number: u64) -> RulesParityQuestion {
     // Seed and number are mixed, so that a question does not depend on those before it.
     let mut dice = RuleRng(
         seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number.wrapping_mul(0xd134_2543_de82_ef95),

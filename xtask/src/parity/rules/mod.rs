@@ -51,7 +51,7 @@ pub(crate) fn run_rules_parity(arguments: &[String]) -> Result<ExitCode, String>
     let codex = find_codex()?;
     let ours = build::build_checkrein_binary(BuildProfile::Dev)?;
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let contest = ParityPrograms {
+    let contest = RulesParityPrograms {
         codex,
         ours,
         folder: folder.path().to_owned(),
@@ -61,7 +61,7 @@ pub(crate) fn run_rules_parity(arguments: &[String]) -> Result<ExitCode, String>
         tally.compare_parity_answers("known", &question, &contest)?;
     }
     for number in 0..pairs {
-        let question = generate::generate_policy_question(seed, number);
+        let question = generate::generate_rules_parity_question(seed, number);
         tally.compare_parity_answers("generated", &question, &contest)?;
         if (number + 1) % 250 == 0 {
             eprintln!("{} of {pairs}", number + 1);
@@ -105,9 +105,9 @@ impl RulesParityTotals {
         &mut self,
         from: &str,
         question: &RulesParityQuestion,
-        contest: &ParityPrograms,
+        contest: &RulesParityPrograms,
     ) -> Result<(), String> {
-        let (codex, ours) = contest.ask_codex_and_checkrein(question)?;
+        let (codex, ours) = contest.answers_of_codex_and_checkrein(question)?;
         self.asked += 1;
         let kind = format!("{from}: {}", codex.parity_answer_kind(question));
         *self.kinds.entry(kind).or_default() += 1;
@@ -155,15 +155,15 @@ impl ParityAnswer {
     }
 }
 
-struct ParityPrograms {
+struct RulesParityPrograms {
     codex: PathBuf,
     ours: PathBuf,
     folder: PathBuf,
 }
 
-impl ParityPrograms {
+impl RulesParityPrograms {
     /// Returns Codex's answer and ours.
-    fn ask_codex_and_checkrein(
+    fn answers_of_codex_and_checkrein(
         &self,
         question: &RulesParityQuestion,
     ) -> Result<(ParityAnswer, ParityAnswer), String> {

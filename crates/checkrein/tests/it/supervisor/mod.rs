@@ -14,7 +14,7 @@ mod worthwhile;
 use std::sync::Arc;
 
 use checkrein::models::{ChatMessage, LanguageModel};
-use checkrein::supervisor::{ToolWrappedWithVerifier, VerifierNetwork};
+use checkrein::supervisor::{ToolWithVerifiedCalls, VerifierNetwork};
 use checkrein::{ToolCallVerdict, VerifierConfig, wrap_tool_with_verifier};
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ fn nudge_text(message: Option<ChatMessage>) -> Option<String> {
 }
 
 /// A tool of its own, whose calls are put to this model.
-fn sender(model: &Arc<Scripted>) -> ToolWrappedWithVerifier<Sender> {
+fn sender(model: &Arc<Scripted>) -> ToolWithVerifiedCalls<Sender> {
     wrap_tool_with_verifier(
         Sender::named("slack_send"),
         standard(model).pre_tool(),
@@ -56,6 +56,6 @@ fn sender(model: &Arc<Scripted>) -> ToolWrappedWithVerifier<Sender> {
 }
 
 /// An agent's two tools: one looks, one sends.
-fn both(network: &VerifierNetwork) -> Vec<ToolWrappedWithVerifier<Sender>> {
+fn both(network: &VerifierNetwork) -> Vec<ToolWithVerifiedCalls<Sender>> {
     network.wrap_tools(["slack_search", "slack_send"].map(Sender::named).into())
 }

@@ -44,7 +44,7 @@ fn check_hook_program(
     let program = first.entry.program.as_str();
     let again = reinstall_hooks_command(agent, first.settings.scope);
     let finding = match HookProgram::classify_hook_program(program, first.settings.scope, root) {
-        HookProgram::Missing => missing_program_finding(agent, entries, program, again),
+        HookProgram::Missing => missing_hook_program_finding(agent, entries, program, again),
         HookProgram::Foreign(found) => DoctorFinding::warning_finding(
             agent.name,
             "hook_binary_foreign",
@@ -77,7 +77,7 @@ fn check_hook_program(
     })
 }
 
-fn missing_program_finding(
+fn missing_hook_program_finding(
     agent: &InspectableAgent,
     entries: &[&InstalledHook<'_>],
     program: &str,

@@ -100,7 +100,7 @@ pub(super) fn is_current_executable(file: &Path) -> bool {
 
 /// One of our entries, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct CheckreinHookEntry {
+pub(super) struct ParsedCheckreinHookEntry {
     /// The program, as the entry names it.
     pub(super) program: String,
     /// Whether a shell finds and starts it.
@@ -113,7 +113,7 @@ pub(super) struct CheckreinHookEntry {
     pub(super) require_trust: bool,
 }
 
-impl CheckreinHookEntry {
+impl ParsedCheckreinHookEntry {
     pub(super) fn checkrein_entry_from_hook(hook: &HookHandler) -> Option<Self> {
         let words = CheckreinHook::recognize_hook_command(&hook.call)?.words;
         let flag = |name: &str| {

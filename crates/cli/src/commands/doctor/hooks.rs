@@ -10,7 +10,7 @@ use checkrein_adapters::{self as adapters};
 
 use super::agents::{InspectableAgent, PathShortener, SettingsFile, SettingsScope};
 use super::finding::DoctorFinding;
-use super::hook_entry::CheckreinHookEntry;
+use super::hook_entry::ParsedCheckreinHookEntry;
 use super::json_location::{JsonPathStep, parse_json_path};
 
 /// The event without which nothing is checked.
@@ -23,7 +23,7 @@ const TOOL_EVENT: &str = "PreToolUse";
 pub(super) struct InstalledHook<'a> {
     pub(super) settings: &'a SettingsFile,
     pub(super) hook: &'a HookHandler,
-    pub(super) entry: CheckreinHookEntry,
+    pub(super) entry: ParsedCheckreinHookEntry,
     /// `file:line`.
     pub(super) place: String,
 }
@@ -37,7 +37,7 @@ pub(super) fn active_checkrein_hooks<'a>(
         .iter()
         .flat_map(|file| file.reading.active_hooks().map(move |hook| (file, hook)))
         .filter_map(|(file, hook)| {
-            let entry = CheckreinHookEntry::checkrein_entry_from_hook(hook)?;
+            let entry = ParsedCheckreinHookEntry::checkrein_entry_from_hook(hook)?;
             let path = format!(
                 "hooks.{}[{}].hooks[{}]",
                 hook.event, hook.group, hook.handler
@@ -109,7 +109,7 @@ pub(super) fn reinstall_hooks_command(agent: &InspectableAgent, scope: SettingsS
 }
 
 /// Reports what the parser found in every file, as far as it concerns us.
-pub(super) fn check_settings_faults(
+pub(super) fn report_settings_faults(
     agent: &InspectableAgent,
     settings: &[SettingsFile],
     near: &PathShortener,
@@ -213,7 +213,7 @@ fn settings_fault_name(kind: SettingsFaultKind) -> &'static str {
 }
 
 /// Reports which events our entries cover.
-pub(super) fn check_hook_event_coverage(
+pub(super) fn hook_entry_coverage_findings(
     agent: &InspectableAgent,
     installed: &[InstalledHook<'_>],
     plugin: bool,

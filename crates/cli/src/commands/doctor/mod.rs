@@ -44,7 +44,7 @@ pub(crate) fn run_doctor_command(args: &DoctorArgs) -> Result<ExitCode, CommandE
     let located = locate::locate_project(&std::env::current_dir()?, None);
     // The audit reads files only, so it needs none of what follows.
     if args.audit {
-        audit::run_audit(&located, args.json)?;
+        audit::run_and_print_audit(&located, args.json)?;
         return Ok(exit_code::to_exit_code(exit_code::YES));
     }
     let scratch = create_private_temp_folder()?;
@@ -67,7 +67,7 @@ pub(crate) fn run_doctor_command(args: &DoctorArgs) -> Result<ExitCode, CommandE
     // The level is judged last, by all that was found before.
     let required = repo.policy.as_ref().is_some_and(repo::has_required_check);
     findings.extend(repo.findings);
-    findings.extend(protection_level::check_protection_level(
+    findings.extend(protection_level::protection_level_findings(
         &near,
         hooked,
         required,
@@ -142,7 +142,7 @@ impl AgentInspection<'_> {
         // First what the agent reads at all: faults in a file explain most of what is missing
         // below.
         let mut settings = agent.settings_files(&near.root);
-        findings.extend(hooks::check_settings_faults(agent, &settings, near));
+        findings.extend(hooks::report_settings_faults(agent, &settings, near));
         let mut configs =
             (agent.name == "codex").then(|| codex::read_codex_configs(agent, &near.root, near));
         if let Some(configs) = &mut configs {
@@ -158,7 +158,7 @@ impl AgentInspection<'_> {
             return Ok(false);
         }
         let installed = hooks::active_checkrein_hooks(&settings, near);
-        findings.extend(hooks::check_hook_event_coverage(
+        findings.extend(hooks::hook_entry_coverage_findings(
             agent,
             &installed,
             plugins.has_own_hooks,

@@ -24,7 +24,7 @@ const PIPELINES: &[&str] = &[
     ".ci",
 ];
 
-pub(super) fn check_protection_level(
+pub(super) fn protection_level_findings(
     near: &PathShortener,
     hooked: bool,
     required: bool,

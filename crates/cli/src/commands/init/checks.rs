@@ -14,7 +14,7 @@ use checkrein_runtime::{Deadline, VerificationProgress};
 use super::InitFoldersAndScope;
 use super::writer::InitWriter;
 use crate::commands::engine;
-use crate::detect::{self, DetectedCheck, PlannedInitCheck, RepoFiles};
+use crate::detect::{self, DetectedCheck, PlannedInitCheck, RepoFilesForDetection};
 use crate::locate::CONFIG;
 use crate::masked::{MASKED_CONSEQUENCE, checks_hiding_exit_status};
 use crate::programs::find_program_on_path;
@@ -44,7 +44,7 @@ pub(super) fn create_config_if_missing(pen: &mut InitWriter<'_>) -> Result<Polic
     let file = settings_file::resolve_settings_path(&root.join(CONFIG), Some(root))?;
     // Asked before the checks are tried, which may take minutes.
     settings_file::ensure_settings_file_writable(&file)?;
-    let found = detect::detect_checks(&RepoFiles::read_repo_file_texts(root));
+    let found = detect::detect_checks(&RepoFilesForDetection::read_files_to_detect_checks(root));
     let planned = if pen.dry_run {
         if !found.is_empty() {
             ui::print_wrapped_to_stderr(
@@ -66,7 +66,7 @@ pub(super) fn create_config_if_missing(pen: &mut InitWriter<'_>) -> Result<Polic
         Vec::new(),
         InitWrittenFileKind::Config,
         None,
-        &planned_checks_summary(&planned),
+        &planned_init_checks_summary(&planned),
     )?;
     Ok(policy)
 }
@@ -217,7 +217,7 @@ fn compile_config_to_policy(file: &std::path::Path, text: &str) -> Result<Policy
 }
 
 /// Summarises the plan: `tests, lint required; typecheck advisory`.
-fn planned_checks_summary(planned: &[PlannedInitCheck]) -> String {
+fn planned_init_checks_summary(planned: &[PlannedInitCheck]) -> String {
     let names = |required: bool| {
         let chosen = planned
             .iter()

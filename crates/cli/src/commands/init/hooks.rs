@@ -12,7 +12,7 @@ use super::git;
 use super::writer::{InitWriter, print_written_file_line};
 use crate::programs::find_program_on_path;
 use crate::settings::install_record::{InitWrittenFile, InitWrittenFileKind, InstallScope};
-use crate::settings::{json, remove_checkrein_entries, settings_file, settings_text_with_line};
+use crate::settings::{json, settings_file, settings_text_with_line, without_checkrein_entries};
 use crate::ui;
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
@@ -96,7 +96,7 @@ fn plan_hook_installation(
         )
     };
     // The text without our entries: a second `init` starts from it as the first one did.
-    let before = match (pen.installed.init_written_file_at(&path).cloned(), &now) {
+    let before = match (pen.installed.find_init_written_file(&path).cloned(), &now) {
         (Some(noted), _) => text_without_checkrein_entries(Some(&noted), now.as_deref())?,
         // Not recorded: our entries are recognised by what they call.
         (None, Some(now)) => Some(json::remove_hook_entries(now, &[]).map_err(trouble)?),
@@ -183,7 +183,7 @@ pub(super) fn text_without_checkrein_entries(
     match (noted, now) {
         (_, None) => Ok(None),
         (None, Some(now)) => Ok(Some(now.to_owned())),
-        (Some(noted), Some(now)) => remove_checkrein_entries(noted, now).map_err(|trouble| {
+        (Some(noted), Some(now)) => without_checkrein_entries(noted, now).map_err(|trouble| {
             CommandError::usage_error(
                 format!(
                     "{}: {}: {}",
@@ -217,7 +217,7 @@ fn has_hooks_elsewhere(
     let tracked = site.scope == InstallScope::Person && git::is_tracked_by_git(&repo, path)?;
     let noted = pen
         .installed
-        .init_written_file_at(path)
+        .find_init_written_file(path)
         .is_some_and(|known| known.scope == other);
     let beside = agent
         .hook_settings_file(site, other)
@@ -385,7 +385,7 @@ pub(super) fn exclude_agent_settings_from_git(
         return Ok(());
     };
     let now = settings_file::read_text_if_present(&exclude)?;
-    let noted = pen.installed.init_written_file_at(&exclude).cloned();
+    let noted = pen.installed.find_init_written_file(&exclude).cloned();
     let before = text_without_checkrein_entries(noted.as_ref(), now.as_deref())?;
     let mut inserted = noted.map(|noted| noted.inserted).unwrap_or_default();
     let mut text = now.clone().unwrap_or_default();

@@ -10,7 +10,7 @@ use crate::args::InitArgs;
 use crate::settings::install_record::{
     InitWrittenFile, InitWrittenFileKind, InstallRecord, InstallScope, text_digest,
 };
-use crate::settings::{json, remove_checkrein_entries, settings_file};
+use crate::settings::{json, settings_file, without_checkrein_entries};
 use crate::ui::errors::{self, CommandError};
 use crate::ui::style::Paint;
 use crate::{exit_code, ui};
@@ -110,7 +110,7 @@ fn undo_init_file_change(
             "",
         ),
         _ => {
-            let left = remove_checkrein_entries(written, &now).map_err(|trouble| {
+            let left = without_checkrein_entries(written, &now).map_err(|trouble| {
                 CommandError::usage_error(
                     format!("{}: {}: {}", path.display(), trouble.place, trouble.what),
                     "mend it, or take our entries out by hand; nothing was changed in it",

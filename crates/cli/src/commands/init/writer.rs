@@ -68,7 +68,7 @@ impl<'a> InitWriter<'a> {
             CommandError::command_failed_error(format!("{}: {error}", path.display()))
         };
         // A second `init` keeps the folders that the first one made, so that undo removes them.
-        let known = self.installed.init_written_file_at(path).cloned();
+        let known = self.installed.find_init_written_file(path).cloned();
         let bare = now.and_then(|(_, bare)| bare);
         let before = match bare {
             Some(bare) => Some(

@@ -8,7 +8,7 @@ use std::time::Duration;
 use checkrein_models::ModelError;
 use checkrein_runtime::config::TaskDriver;
 use checkrein_verifiers::judge::calibration::{
-    self, CalibrationError, CalibrationQuestionTotals, CalibrationResult, CalibrationShortfall,
+    self, CalibrationError, CalibrationQuestionTotals, CalibrationShortfall, CalibrationStatistics,
     JudgeCalibrationContext, JudgeLabelFile, RecordedReplies,
 };
 use checkrein_verifiers::judge::{JudgeDefinition, JudgeTriggerMode, MainOrSubagentConversation};
@@ -82,7 +82,7 @@ pub(crate) fn run_judge_calibration(args: &JudgeCalibrateArgs) -> Result<ExitCod
 }
 
 /// Returns the exit code. Too few labels show nothing either way, which is inconclusive.
-fn calibration_exit_code(measured: &CalibrationResult) -> u8 {
+fn calibration_exit_code(measured: &CalibrationStatistics) -> u8 {
     let lacks = measured.calibration_shortfalls();
     let few = |lack: &CalibrationShortfall| matches!(lack, CalibrationShortfall::Labels(_));
     match lacks.is_empty() {
@@ -238,7 +238,7 @@ fn ask_judge_calibration_items(
             error @ (ModelError::NoKey { .. } | ModelError::InvalidName { .. }),
         ) => CommandError::usage_error(error.to_string(), "nothing was measured"),
         CalibrationError::Model(_) | CalibrationError::Record(_) => {
-            CommandError::inconclusive_error(error.to_string(), "nothing was measured")
+            CommandError::command_inconclusive_error(error.to_string(), "nothing was measured")
         }
     })
 }

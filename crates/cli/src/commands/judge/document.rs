@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use checkrein_verifiers::judge::calibration::{
-    CalibrationResult, CalibrationShortfall, CohenKappa, JudgeStatsForOneAnswerOrder,
+    CalibrationShortfall, CalibrationStatistics, CohenKappa, JudgeStatsForOneAnswerOrder,
     JudgeVerdictStatistics, MIN_AGREEMENT, MIN_LABELS, NoJudgeVerdictReason, PairStatistics,
     Proportion,
 };
@@ -12,14 +12,16 @@ use serde_json::{Map, Value, json};
 /// Returns the document. `asked` says which models were asked now.
 pub(super) fn calibration_json(
     file: &str,
-    measured: &CalibrationResult,
+    measured: &CalibrationStatistics,
     asked: Value,
     warnings: &[String],
 ) -> Value {
     let lacks = measured.calibration_shortfalls();
     let (kind, found) = match measured {
-        CalibrationResult::Verdicts(verdicts) => ("verdicts", verdict_statistics_json(verdicts)),
-        CalibrationResult::Pairs(pairs) => ("pairs", judge_pair_accuracy_json(pairs)),
+        CalibrationStatistics::Verdicts(verdicts) => {
+            ("verdicts", verdict_statistics_json(verdicts))
+        }
+        CalibrationStatistics::Pairs(pairs) => ("pairs", judge_pair_accuracy_json(pairs)),
     };
     json!({
         "schema": "checkrein/judge-calibrate/1",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use checkrein_verifiers::judge::calibration::{
-    CalibrationResult, CalibrationShortfall, CohenKappa, ConfidenceInterval,
+    CalibrationShortfall, CalibrationStatistics, CohenKappa, ConfidenceInterval,
     JudgeStatsForOneAnswerOrder, JudgeVerdictStatistics, MIN_AGREEMENT, MIN_LABELS,
     NoJudgeVerdictReason, PairStatistics, Proportion,
 };
@@ -17,10 +17,10 @@ const LABEL_COLUMNS: usize = 22;
 const CELL_COLUMNS: usize = 12;
 
 /// Returns the lines on what was measured.
-pub(super) fn calibration_lines(measured: &CalibrationResult) -> Vec<StyledLine> {
+pub(super) fn calibration_lines(measured: &CalibrationStatistics) -> Vec<StyledLine> {
     let mut lines = match measured {
-        CalibrationResult::Verdicts(verdicts) => judge_verdict_statistics_lines(verdicts),
-        CalibrationResult::Pairs(pairs) => judge_pair_statistics_lines(pairs),
+        CalibrationStatistics::Verdicts(verdicts) => judge_verdict_statistics_lines(verdicts),
+        CalibrationStatistics::Pairs(pairs) => judge_pair_statistics_lines(pairs),
     };
     let lacks = measured.calibration_shortfalls();
     lines.push(match lacks.is_empty() {

@@ -293,7 +293,7 @@ impl McpMessageForwarder {
             .new_mcp_tool_call(self.proxied_server_name(), &tool, args);
         // A misfit is no refusal yet: the gate counts the call first, for the detectors.
         let against = misfit.map(|misfit| misfit.to_string());
-        let against = against.or_else(|| self.identical_call_refusal(&call));
+        let against = against.or_else(|| self.identical_open_calls_refusal(&call));
         let judged = self.gate.evaluate_mcp_tool_call(call, against);
         let key = id.to_string();
         let mut open = lock_unpoisoned(&self.open_requests);
@@ -327,7 +327,7 @@ impl McpMessageForwarder {
 
     /// Says why this call is not sent, if the server owes answers to too many calls exactly like
     /// it. Other calls between them hide none, whereas a detector sees only the last thirty.
-    fn identical_call_refusal(&self, call: &mcp::McpToolCall) -> Option<String> {
+    fn identical_open_calls_refusal(&self, call: &mcp::McpToolCall) -> Option<String> {
         let digest = call.call_digest();
         let open = lock_unpoisoned(&self.open_requests);
         let alike = |open: &&OpenMcpRequestPurpose| matches!(open, OpenMcpRequestPurpose::Forwarded(_, passed) if passed.digest == digest);
@@ -384,7 +384,7 @@ impl McpMessageForwarder {
                 return MessageOrStrayLine::Message;
             }
             Some(OpenMcpRequestPurpose::Forwarded(_, passed)) => {
-                return self.forward_result(line, message, &passed);
+                return self.record_and_forward_result(line, message, &passed);
             }
             Some(OpenMcpRequestPurpose::Handshake(_)) => {
                 self.learn_mcp_server_name(&parse_raw_json_part(message.result.as_deref()))
@@ -418,7 +418,7 @@ impl McpMessageForwarder {
         }
     }
 
-    fn forward_result(
+    fn record_and_forward_result(
         &self,
         line: &str,
         message: JsonRpcMessage,

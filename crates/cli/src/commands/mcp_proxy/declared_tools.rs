@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use checkrein::models::ToolDefinition;
-use checkrein_runtime::veto::{InvalidToolCallError, ToolsPreparedForVeto};
+use checkrein_runtime::veto::{InvalidToolCallError, ToolsWithCompiledSchemas};
 use serde_json::{Map, Value, json};
 
 use crate::ui;
@@ -24,7 +24,7 @@ pub(super) struct ServerDeclaredTools {
 
 #[derive(Default)]
 struct McpToolListState {
-    tools: Option<Arc<ToolsPreparedForVeto>>,
+    tools: Option<Arc<ToolsWithCompiledSchemas>>,
     /// The list could not be had, and is not asked for again until the server says that it changed.
     refused: bool,
     page: Option<ToolListPage>,
@@ -94,7 +94,7 @@ impl ServerDeclaredTools {
         &self,
         meta: &Value,
         ask: &dyn Fn(u64, Value),
-    ) -> Option<Arc<ToolsPreparedForVeto>> {
+    ) -> Option<Arc<ToolsWithCompiledSchemas>> {
         if self.lock_tool_list_state().refused {
             return None;
         }
@@ -102,7 +102,7 @@ impl ServerDeclaredTools {
         let mut state = self.lock_tool_list_state();
         match found {
             Ok(found) => {
-                let tools = Arc::new(ToolsPreparedForVeto::new(&found));
+                let tools = Arc::new(ToolsWithCompiledSchemas::new(&found));
                 for doubt in tools.unusable_tool_schema_errors() {
                     ui::print_wrapped_to_stderr(&format!(
                         "checkrein mcp-proxy: arguments are not checked: {doubt}"

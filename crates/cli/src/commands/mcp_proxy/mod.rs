@@ -108,7 +108,7 @@ pub(crate) fn run_mcp_proxy_command(args: &McpProxyArgs) -> Result<ExitCode, Com
     });
     spawn_mcp_server_listener(&passing, answers, sender.clone());
     listen_to_client(&passing, sender);
-    let over = McpServerMonitor {
+    let over = McpServerProcessMonitor {
         passing: &passing,
         shown: &shown,
         start: Duration::from_millis(start.ms),
@@ -210,14 +210,14 @@ enum McpConnectionEnd {
 }
 
 /// Watches the server's process.
-struct McpServerMonitor<'a> {
+struct McpServerProcessMonitor<'a> {
     passing: &'a McpMessageForwarder,
     shown: &'a str,
     start: Duration,
     kill: Option<ProcessTreeKillHandle>,
 }
 
-impl McpServerMonitor<'_> {
+impl McpServerProcessMonitor<'_> {
     fn wait_for_connection_end(mut self, news: &Receiver<McpProxyEvent>) -> McpConnectionEnd {
         let mut over: Option<McpConnectionEnd> = None;
         let (mut silent, mut ended) = (false, None);
@@ -233,7 +233,9 @@ impl McpServerMonitor<'_> {
                 Ok(McpProxyEvent::ServerSilent(why)) => {
                     silent = true;
                     if let Some(why) = why {
-                        over = Some(McpConnectionEnd::ServerFailed(self.server_error_text(&why)));
+                        over = Some(McpConnectionEnd::ServerFailed(
+                            self.server_failure_text(&why),
+                        ));
                         self.kill_mcp_server();
                     }
                     // A server that closes its stdout is about to exit.
@@ -246,7 +248,9 @@ impl McpServerMonitor<'_> {
             // Both are awaited: a process may be gone while its last answer is still in the pipe.
             if let (true, Some(how)) = (silent, ended) {
                 return over.unwrap_or_else(|| {
-                    McpConnectionEnd::ServerFailed(self.server_error_text(&process_exit_text(how)))
+                    McpConnectionEnd::ServerFailed(
+                        self.server_failure_text(&process_exit_text(how)),
+                    )
                 });
             }
             if signals::is_process_cancelled() && over.is_none() {
@@ -265,7 +269,7 @@ impl McpServerMonitor<'_> {
             if hangs && over.is_none() {
                 let span =
                     format_duration(u64::try_from(self.start.as_millis()).unwrap_or(u64::MAX));
-                over = Some(McpConnectionEnd::ServerFailed(self.server_error_text(
+                over = Some(McpConnectionEnd::ServerFailed(self.server_failure_text(
                     &format!("has not answered within {span} (--start SPAN gives it longer)"),
                 )));
                 self.kill_mcp_server();
@@ -276,7 +280,7 @@ impl McpServerMonitor<'_> {
         }
     }
 
-    fn server_error_text(&self, why: &str) -> String {
+    fn server_failure_text(&self, why: &str) -> String {
         format!("the server '{}' {why}", self.shown)
     }
 

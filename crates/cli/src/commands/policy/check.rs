@@ -104,7 +104,7 @@ impl<'f> MatchedCommand<'f> {
             .iter()
             .map(|hit| {
                 let bare = hit.matched_prefix.first().map(String::as_str);
-                CodexFormatRuleMatch::rule_match_report(
+                CodexFormatRuleMatch::from_matched_rule(
                     hit,
                     program.filter(|program| bare != Some(*program)),
                 )

@@ -265,7 +265,7 @@ enum CommandPatternEnd {
 fn render_prefix_rule(permission: &PermissionRule, words: &[String]) -> String {
     let list: Vec<String> = words
         .iter()
-        .map(|word| starlark_string_literal(word))
+        .map(|word| quote_as_starlark_string(word))
         .collect();
     let list = list.join(", ");
     let (decision, why) = match permission.list {
@@ -275,7 +275,7 @@ fn render_prefix_rule(permission: &PermissionRule, words: &[String]) -> String {
     };
     let why = why.map_or_else(String::new, |verb| {
         let why = format!("Claude Code's settings {verb} {}", permission.text);
-        format!(", justification={}", starlark_string_literal(&why))
+        format!(", justification={}", quote_as_starlark_string(&why))
     });
     format!("prefix_rule(pattern=[{list}], decision=\"{decision}\", match=[[{list}]]{why})")
 }
@@ -294,7 +294,7 @@ fn network_rule_from_permission(
     let rule = |decision: &str| {
         format!(
             "network_rule(host={}, protocol=\"https\", decision=\"{decision}\")",
-            starlark_string_literal(host)
+            quote_as_starlark_string(host)
         )
     };
     let note = "for Codex's proxy; commands and WebFetch are not judged by it";
@@ -315,7 +315,7 @@ fn network_rule_from_permission(
 }
 
 /// Returns the text as a string of the rules language.
-fn starlark_string_literal(text: &str) -> String {
+fn quote_as_starlark_string(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {

@@ -8,7 +8,7 @@ use checkrein_execpolicy::{
     EffectPolicy, ListedRule, NetworkRule, RuleExample, RuleSet, RulesFileListing,
     RulesListingEntry, compile_and_list_rules,
 };
-use checkrein_runtime::config::{PolicySources, TaskDriver};
+use checkrein_runtime::config::{PolicySourceTexts, TaskDriver};
 use serde_json::{Value, json};
 
 use super::{rule_decision_name, rule_decision_paint};
@@ -69,7 +69,7 @@ struct TestedRules {
     /// Name and text.
     files: Vec<(String, String)>,
     /// The config that names them, if none was named.
-    config: Option<(ProjectLocation, PolicySources)>,
+    config: Option<(ProjectLocation, PolicySourceTexts)>,
     /// Whether the config names the policy that is shipped, which has no file.
     shipped: bool,
 }

@@ -31,12 +31,12 @@ use super::session_monitor::{
 };
 use super::usage_totals::AgentRunUsageTotals;
 use super::{
-    RunCommandResult, new_unique_hex_id, read_task_text, run_protection_level, start_failure_text,
-    state_root,
+    CheckreinRunResult, new_unique_hex_id, read_task_text, run_protection_level,
+    start_failure_text, state_root,
 };
 use crate::args::RunArgs;
 use crate::commands::{engine, hook, lookup};
-use crate::confine::relay_server::RelayServer;
+use crate::confine::relay_server::RelayedHookServer;
 use crate::confine::{self, AgentConfinement};
 use crate::locate::ProjectLocation;
 use crate::ui::errors::CommandError;
@@ -62,7 +62,7 @@ pub(super) struct AgentRunPlan {
 }
 
 /// Results that only a run of a real agent has.
-pub(crate) struct AgentRunDetails {
+pub(crate) struct AgentRunResultDetails {
     pub(crate) agent: &'static str,
     pub(crate) hooks_fired: bool,
     pub(crate) message: Option<String>,
@@ -167,12 +167,12 @@ fn find_agent_program(name: &str) -> Result<PathBuf, CommandError> {
 }
 
 /// Runs the agent, checks how its task stands, and judges and resumes it if it left.
-pub(super) fn run_agent_until_task_ends(
+pub(super) fn run_coding_agent_until_task_ends(
     located: &ProjectLocation,
     plan: &AgentRunPlan,
     confinement: Option<&AgentConfinement>,
     checks: &Arc<RunningChecksView>,
-) -> Result<RunCommandResult, CommandError> {
+) -> Result<CheckreinRunResult, CommandError> {
     let store = engine::open_store(&located.place)?;
     let show = checks.clone();
     let show: Arc<dyn Fn(VerificationProgress) + Send + Sync> =
@@ -188,7 +188,7 @@ pub(super) fn run_agent_until_task_ends(
     // here.
     let desk = confinement
         .map(|confinement| {
-            let desk = RelayServer::new(located, store.clone(), plan.attempts, true, show);
+            let desk = RelayedHookServer::new(located, store.clone(), plan.attempts, true, show);
             desk.clone()
                 .serve_hook_relay_in_folder(confinement.sandbox_relay_host_folder())
                 .map(|()| desk)
@@ -220,13 +220,13 @@ pub(super) fn run_agent_until_task_ends(
         .current_session_state()?
         .and_then(|(state, _)| state.task)
         .map_or(TaskId(1), |task| task.id);
-    Ok(RunCommandResult {
+    Ok(CheckreinRunResult {
         session: session.session_id().clone(),
         task,
         transition,
         attempts,
         store: store.clone(),
-        agent: Some(AgentRunDetails {
+        agent: Some(AgentRunResultDetails {
             agent: plan.adapter.agent_name(),
             hooks_fired: course.hooks_fired,
             message: course.message,
@@ -287,7 +287,7 @@ struct ActiveAgentRun<'a> {
     plan: &'a AgentRunPlan,
     confinement: Option<&'a AgentConfinement>,
     /// Judges the hooks of a confined agent.
-    relay: Option<Arc<RelayServer>>,
+    relay: Option<Arc<RelayedHookServer>>,
     checks: &'a RunningChecksView,
     engine: &'a Engine,
     store: &'a SqliteStore,
@@ -500,7 +500,7 @@ impl<'a> ActiveAgentRun<'a> {
                 let (said, id) = {
                     let program = shared.borrow();
                     (
-                        program.take_agent_program_output(),
+                        program.take_new_agent_output(),
                         program.agent_output_summary().session,
                     )
                 };

@@ -88,7 +88,7 @@ impl AgentProcess {
     }
 
     /// Returns what was printed since the last call.
-    pub(super) fn take_agent_program_output(&self) -> Vec<AgentOutputItem> {
+    pub(super) fn take_new_agent_output(&self) -> Vec<AgentOutputItem> {
         std::mem::take(&mut lock_agent_output_state(&self.shared).said)
     }
 
@@ -96,7 +96,7 @@ impl AgentProcess {
     pub(super) fn agent_output_summary(&self) -> AgentOutputSummary {
         lock_agent_output_state(&self.shared)
             .output
-            .agent_output_facts()
+            .output_summary_so_far()
             .clone()
     }
 
@@ -112,7 +112,7 @@ impl AgentProcess {
         let mut shared = lock_agent_output_state(&self.shared);
         let said = std::mem::take(&mut shared.said);
         let stderr = String::from_utf8_lossy(&shared.stderr).trim().to_owned();
-        (shared.output.agent_output_facts().clone(), said, stderr)
+        (shared.output.output_summary_so_far().clone(), said, stderr)
     }
 }
 

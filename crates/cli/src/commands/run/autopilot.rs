@@ -35,11 +35,11 @@ pub(crate) struct GoalCriterionResult {
     name: String,
     what: String,
     /// The newest evidence; `None` if it was never looked at.
-    evidence: Option<CriterionEvidence>,
+    evidence: Option<GoalCriterionEvidence>,
 }
 
 /// The newest evidence of a criterion.
-struct CriterionEvidence {
+struct GoalCriterionEvidence {
     verdict: Verdict,
     cause: Option<InconclusiveCause>,
     evidence: Digest,
@@ -210,7 +210,7 @@ impl AutopilotGoal {
             GoalCriterionResult {
                 name: criterion.name.as_str().to_owned(),
                 what: goal_criterion_text(criterion),
-                evidence: newest.map(|fact| CriterionEvidence {
+                evidence: newest.map(|fact| GoalCriterionEvidence {
                     verdict: fact.verdict,
                     cause: fact.cause,
                     evidence: fact.key,
@@ -263,7 +263,7 @@ pub(super) fn print_goal_criterion_results(criteria: &[GoalCriterionResult]) {
 }
 
 /// Returns the criteria as JSON.
-pub(super) fn criteria_json(criteria: &[GoalCriterionResult]) -> Value {
+pub(super) fn goal_criteria_json(criteria: &[GoalCriterionResult]) -> Value {
     let criteria = criteria.iter().map(
         |GoalCriterionResult {
              name,

@@ -19,17 +19,17 @@ use super::session_monitor::{
     KeepOrKillAgentProcess, ProcessWatchResult, WrappedAgentSessionMonitor,
     watch_process_and_kill_if_told,
 };
-use super::{RunCommandResult, new_unique_hex_id, run_protection_level, state_root};
+use super::{CheckreinRunResult, new_unique_hex_id, run_protection_level, state_root};
 use crate::args::RunArgs;
 use crate::commands::engine;
-use crate::confine::relay_server::RelayServer;
+use crate::confine::relay_server::RelayedHookServer;
 use crate::confine::{self, AgentConfinement};
 use crate::locate::ProjectLocation;
 use crate::ui::errors::CommandError;
 use crate::{notify, off, signals};
 
 /// The command to run, its task, and its options.
-pub(crate) struct CommandRunPlan {
+pub(crate) struct CommandAsAgentRunPlan {
     pub(crate) command: Vec<OsString>,
     pub(crate) task: String,
     pub(crate) any_exit: bool,
@@ -39,7 +39,7 @@ pub(crate) struct CommandRunPlan {
     pub(crate) confinement: Option<AgentConfinement>,
 }
 
-impl CommandRunPlan {
+impl CommandAsAgentRunPlan {
     pub(super) fn run_plan_from_args(args: &RunArgs) -> Result<Self, CommandError> {
         // A single word without blanks is more likely a command without its `--` than a task.
         if let ([], Some(word)) = (args.command.as_slice(), &args.text)
@@ -76,10 +76,10 @@ impl CommandRunPlan {
 /// Runs the command, judges its claim, and sends it back with feedback.
 pub(crate) fn drive_wrapped_command(
     located: &ProjectLocation,
-    plan: &CommandRunPlan,
+    plan: &CommandAsAgentRunPlan,
     say: &dyn Fn(&str),
     progress: Arc<dyn Fn(VerificationProgress) + Send + Sync>,
-) -> Result<RunCommandResult, CommandError> {
+) -> Result<CheckreinRunResult, CommandError> {
     let store = engine::open_store(&located.place)?;
     let engine = engine::build_run_engine(
         located,
@@ -92,7 +92,7 @@ pub(crate) fn drive_wrapped_command(
     // Hooks inside the confinement are judged out here. The session has events already, so
     // the relay must be told that it is ours.
     if let Some(confinement) = &plan.confinement {
-        let desk = RelayServer::new(located, store.clone(), plan.attempts, false, progress);
+        let desk = RelayedHookServer::new(located, store.clone(), plan.attempts, false, progress);
         desk.allow_relay_session(session.session_id());
         desk.serve_hook_relay_in_folder(confinement.sandbox_relay_host_folder())?;
     }
@@ -113,7 +113,7 @@ pub(crate) fn drive_wrapped_command(
         let decided = match ended {
             // Switched off: the claim is let through by a recorded stance, and no check runs (law
             // 6).
-            AgentProcessEnd::Claimed => match off::active_off_period(&located.place.state) {
+            WrappedCommandEnd::Claimed => match off::active_off_period(&located.place.state) {
                 Some(off) => {
                     say(&off.off_summary_line());
                     seat.session
@@ -127,15 +127,17 @@ pub(crate) fn drive_wrapped_command(
                     other => other?.1,
                 },
             },
-            AgentProcessEnd::Failed(exit_code, what) => seat.session.submit_agent_event(
+            WrappedCommandEnd::Failed(exit_code, what) => seat.session.submit_agent_event(
                 Input::ProcessFailed(AgentProcessFailureReport {
                     exit_code,
                     what,
                     native_reason: None,
                 }),
             )?,
-            AgentProcessEnd::Interrupted => seat.session.submit_agent_event(Input::Interrupted)?,
-            AgentProcessEnd::TaskEnded(decided) => *decided,
+            WrappedCommandEnd::Interrupted => {
+                seat.session.submit_agent_event(Input::Interrupted)?
+            }
+            WrappedCommandEnd::TaskEnded(decided) => *decided,
         };
         notify::notify_person_of_parked_approval(&located.place.state, &decided);
         match &decided.decision {
@@ -151,7 +153,7 @@ pub(crate) fn drive_wrapped_command(
             }
         }
     };
-    Ok(RunCommandResult {
+    Ok(CheckreinRunResult {
         session: seat.session.session_id().clone(),
         task: TaskId(1),
         transition,
@@ -163,7 +165,7 @@ pub(crate) fn drive_wrapped_command(
 }
 
 /// How the process of the command ended.
-enum AgentProcessEnd {
+enum WrappedCommandEnd {
     /// It claims to be done.
     Claimed,
     /// It ended in any other way.
@@ -184,11 +186,11 @@ impl CommandRunSession<'_> {
     fn run_wrapped_command_once(
         &self,
         located: &ProjectLocation,
-        plan: &CommandRunPlan,
+        plan: &CommandAsAgentRunPlan,
         attempt: u32,
         feedback: &str,
         scratch: &std::path::Path,
-    ) -> Result<AgentProcessEnd, CommandError> {
+    ) -> Result<WrappedCommandEnd, CommandError> {
         // Written at each attempt, so that `{feedback_file}` names a file even before there is
         // feedback.
         let file = scratch.join("feedback.txt");
@@ -245,7 +247,7 @@ impl CommandRunSession<'_> {
             // A command that cannot start is the agent's failure: it is recorded, and is no usage
             // error.
             Err(error) => {
-                return Ok(AgentProcessEnd::Failed(
+                return Ok(WrappedCommandEnd::Failed(
                     None,
                     super::start_failure_text(&shown, &error),
                 ));
@@ -273,25 +275,25 @@ impl CommandRunSession<'_> {
             })
         })?;
         Ok(match over {
-            ProcessWatchResult::Ended(ProcessExit::Exited(0)) => AgentProcessEnd::Claimed,
-            ProcessWatchResult::Ended(_) if plan.any_exit => AgentProcessEnd::Claimed,
-            ProcessWatchResult::Ended(ProcessExit::Exited(code)) => AgentProcessEnd::Failed(
+            ProcessWatchResult::Ended(ProcessExit::Exited(0)) => WrappedCommandEnd::Claimed,
+            ProcessWatchResult::Ended(_) if plan.any_exit => WrappedCommandEnd::Claimed,
+            ProcessWatchResult::Ended(ProcessExit::Exited(code)) => WrappedCommandEnd::Failed(
                 Some(code),
                 format!(
                     "'{shown}' ended with exit status {code} (a claim of done is exit 0; --any-exit takes any)"
                 ),
             ),
             ProcessWatchResult::Ended(ProcessExit::Signalled(signal)) => {
-                AgentProcessEnd::Failed(None, format!("'{shown}' was ended by signal {signal}"))
+                WrappedCommandEnd::Failed(None, format!("'{shown}' was ended by signal {signal}"))
             }
             ProcessWatchResult::Ended(ProcessExit::Lost) => {
-                AgentProcessEnd::Failed(None, format!("'{shown}' was lost sight of"))
+                WrappedCommandEnd::Failed(None, format!("'{shown}' was lost sight of"))
             }
             // `Lingered` does not occur here: the closure above never asks for it.
             ProcessWatchResult::Interrupted | ProcessWatchResult::Lingered => {
-                AgentProcessEnd::Interrupted
+                WrappedCommandEnd::Interrupted
             }
-            ProcessWatchResult::TaskEnded(decided) => AgentProcessEnd::TaskEnded(decided),
+            ProcessWatchResult::TaskEnded(decided) => WrappedCommandEnd::TaskEnded(decided),
         })
     }
 }

@@ -107,7 +107,7 @@ fn dispatch_run_command(
     args: &RunArgs,
     located: &ProjectLocation,
     checks: &Arc<RunningChecksView>,
-) -> Result<RunCommandResult, CommandError> {
+) -> Result<CheckreinRunResult, CommandError> {
     // --resume alone does not say whose session it is. The model's plan looks first, and is
     // `None` for sessions of others.
     if (is_own_agent_loop_run(args) || args.resume.is_some())
@@ -117,9 +117,9 @@ fn dispatch_run_command(
     } else if args.agent.is_some() || args.resume.is_some() {
         let plan = agent::AgentRunPlan::agent_run_plan_from_args(args, located)?;
         let confinement = build_agent_confinement(args, located)?;
-        agent::run_agent_until_task_ends(located, &plan, confinement.as_ref(), checks)
+        agent::run_coding_agent_until_task_ends(located, &plan, confinement.as_ref(), checks)
     } else {
-        let mut plan = command::CommandRunPlan::run_plan_from_args(args)?;
+        let mut plan = command::CommandAsAgentRunPlan::run_plan_from_args(args)?;
         plan.confinement = build_agent_confinement(args, located)?;
         let show = checks.clone();
         let show = Arc::new(move |progress| show.show_check_progress(progress));
@@ -152,20 +152,20 @@ fn run_protection_level(confinement: Option<&AgentConfinement>) -> &'static str 
 }
 
 /// How a run ended.
-pub(crate) struct RunCommandResult {
+pub(crate) struct CheckreinRunResult {
     pub(crate) session: SessionId,
     pub(crate) task: TaskId,
     pub(crate) transition: Transition,
     pub(crate) attempts: u32,
     pub(crate) store: Arc<SqliteStore>,
     /// Results that only a run of a real agent has.
-    pub(crate) agent: Option<agent::AgentRunDetails>,
+    pub(crate) agent: Option<agent::AgentRunResultDetails>,
     /// Results that only a run of a model has.
     pub(crate) model: Option<model::ModelRunDetails>,
 }
 
 /// The JSON document of `run` and `demo`.
-pub(crate) fn run_result_json(outcome: &RunCommandResult) -> serde_json::Value {
+pub(crate) fn run_result_json(outcome: &CheckreinRunResult) -> serde_json::Value {
     let events = outcome
         .store
         .events_after(&outcome.session, checkrein_core::ids::EventSeq(0))
@@ -208,7 +208,7 @@ pub(crate) fn run_result_json(outcome: &RunCommandResult) -> serde_json::Value {
         if !told.criteria.is_empty() {
             fields.insert(
                 "criteria".to_owned(),
-                autopilot::criteria_json(&told.criteria),
+                autopilot::goal_criteria_json(&told.criteria),
             );
         }
     }

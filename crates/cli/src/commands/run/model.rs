@@ -18,7 +18,7 @@ use checkrein_store::SqliteStore;
 
 use super::autopilot::{AutopilotGoal, GoalCriterionResult};
 use super::model_view::ModelRunEventPrinter;
-use super::{RunCommandResult, read_task_text, run_protection_level};
+use super::{CheckreinRunResult, read_task_text, run_protection_level};
 use crate::args::RunArgs;
 use crate::commands::{engine, lookup};
 use crate::locate::ProjectLocation;
@@ -171,7 +171,7 @@ pub(super) fn drive_model_agent_loop(
     located: &ProjectLocation,
     plan: &ModelAgentLoopPlan,
     checks: &Arc<RunningChecksView>,
-) -> Result<RunCommandResult, CommandError> {
+) -> Result<CheckreinRunResult, CommandError> {
     let store = engine::open_store(&located.place)?;
     let show = checks.clone();
     let show: Arc<dyn Fn(VerificationProgress) + Send + Sync> =
@@ -216,7 +216,7 @@ pub(super) fn drive_model_agent_loop(
     for warning in &result.warnings {
         checks.print_above_progress(&format!("checkrein: {warning}"));
     }
-    Ok(RunCommandResult {
+    Ok(CheckreinRunResult {
         session: result.session,
         task: result.task,
         transition: result.transition,
@@ -249,7 +249,7 @@ fn run_agent_loop(
     let errand = plan.goal.as_ref().map(AutopilotGoal::goal_identity_json);
     let agent = AgentLoop::new(Arc::new(plan.model.clone()))
         .with_run_purpose(errand)
-        .with_system_prompt(system_prompt(root))
+        .with_system_prompt(coding_agent_system_prompt(root))
         .tool(ShellTool::in_workspace(located.place.clone()))
         .tool(ApplyPatchTool::patch_tool_in_workspace(
             located.place.clone(),
@@ -291,7 +291,7 @@ fn run_agent_loop(
 }
 
 /// Returns the system prompt, with the project's own instructions at its end.
-fn system_prompt(root: &Path) -> String {
+fn coding_agent_system_prompt(root: &Path) -> String {
     let mut text = format!(
         "You are a coding agent. You work in the folder {}, with two tools: `shell` runs a command \
          there, `apply_patch` changes files.\n\

@@ -2,7 +2,7 @@
 //! model is the agent.
 
 use checkrein_scripted::coder::{
-    PROVIDER_ENTRIES, ScriptedCoderConversation, nth_or_last_scripted_turn,
+    ConversationHeardByCoder, PROVIDER_ENTRIES, nth_or_last_scripted_turn,
 };
 use checkrein_scripted::reviewer::{self, request_number_in_prompt, request_prompt_text};
 use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn, ScriptedReviewer};
@@ -210,7 +210,7 @@ pub(super) fn autopilot() -> Told {
     );
     world.commit();
     let coder =
-        ScriptedCoderServer::start_coder_model_server(|heard: &ScriptedCoderConversation| {
+        ScriptedCoderServer::start_coder_model_server(|heard: &ConversationHeardByCoder| {
             let turns = [
                 ScriptedCoderTurn::scripted_text_turn("The goal is reached."),
                 ScriptedCoderTurn::scripted_shell_call_turn("sh deploy.sh"),

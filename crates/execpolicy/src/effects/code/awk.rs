@@ -3,7 +3,7 @@
 
 use super::tokens::identifiers_in_code;
 use crate::effects::paths::UNKNOWN;
-use crate::effects::program_spec::EffectKind;
+use crate::effects::program_spec::NonFileEffectKind;
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::{CommandWord, WordKnowledge};
 
@@ -12,7 +12,7 @@ pub(in crate::effects) fn awk_program_effects(program: &CommandWord, out: &mut V
     let text = program.text.as_str();
     // An expansion can hold any code.
     if program.knowledge != WordKnowledge::Literal {
-        return out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        return out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
     if identifiers_in_code(text).any(|name| {
         matches!(
@@ -21,7 +21,7 @@ pub(in crate::effects) fn awk_program_effects(program: &CommandWord, out: &mut V
         )
     }) || has_awk_indirect_call(text)
     {
-        return out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        return out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
     // Implementations of awk differ on a slash in a class and after `if (...)`: where one of them
     // ends a pattern, another begins a string, and a pipe could hide in it.
@@ -33,7 +33,7 @@ pub(in crate::effects) fn awk_program_effects(program: &CommandWord, out: &mut V
             || text.contains(")/"))
         && text.contains(['|', '>', '@']);
     if doubtful {
-        return out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        return out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
     let mut rest = AwkCodeChars::new(text);
     let mut prints = false;
@@ -47,7 +47,7 @@ pub(in crate::effects) fn awk_program_effects(program: &CommandWord, out: &mut V
             '|' if word.starts_with("||") => {
                 rest.skip_char();
             }
-            '|' => return out.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
+            '|' => return out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode)),
             '>' if prints && !word.starts_with(">=") && rest.depth == 0 => {
                 add_awk_redirect_effect(word.trim_start_matches('>'), FileAccess::Write, out)
             }
@@ -137,7 +137,7 @@ impl<'t> AwkCodeChars<'t> {
     }
 
     // An unclosed string or pattern ends with its line, so that code behind it is still seen.
-    fn skip_to_closing_char(&mut self, end: char) {
+    fn skip_string_or_regex(&mut self, end: char) {
         let mut escaped = false;
         let mut class = false;
         for (_, c) in self.chars.by_ref() {
@@ -166,18 +166,18 @@ impl Iterator for AwkCodeChars<'_> {
             let (at, c) = self.chars.next()?;
             match c {
                 '"' => {
-                    self.skip_to_closing_char('"');
+                    self.skip_string_or_regex('"');
                     self.last = '"';
                     continue;
                 }
                 // After a value a slash divides; elsewhere it begins a pattern.
                 '/' if self.begins_regex(at) => {
-                    self.skip_to_closing_char('/');
+                    self.skip_string_or_regex('/');
                     self.last = '"';
                     continue;
                 }
                 '#' => {
-                    self.skip_to_closing_char('\n');
+                    self.skip_string_or_regex('\n');
                     self.last = '\n';
                     return Some((at, '\n'));
                 }

@@ -4,7 +4,7 @@
 
 use super::file_access_effect;
 use super::tokens::{CodeToken, identifiers_in_code, split_code_call_arguments, tokenize_code};
-use crate::effects::program_spec::EffectKind;
+use crate::effects::program_spec::NonFileEffectKind;
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::CommandWord;
 
@@ -179,7 +179,7 @@ pub(super) fn analyze_javascript(text: &str, out: &mut Vec<CommandEffect>) -> bo
                 let [[CodeToken::Quoted(name, false)]] = arguments.as_slice() else {
                     return false;
                 };
-                if !is_js_require_used_by_member_only(&tokens, index) {
+                if !are_only_js_require_members_used(&tokens, index) {
                     return false;
                 }
                 let name = name.strip_prefix("node:").unwrap_or(name);
@@ -191,7 +191,7 @@ pub(super) fn analyze_javascript(text: &str, out: &mut Vec<CommandEffect>) -> bo
                     out.push(file_access_effect(FileAccess::Read, name));
                 } else if !PURE_MODULES.contains(&name) {
                     // A package, or a file of the project.
-                    out.push(CommandEffect::Kind(EffectKind::Opaque));
+                    out.push(CommandEffect::Kind(NonFileEffectKind::Opaque));
                     let folder = if name.starts_with('.') {
                         ""
                     } else {
@@ -276,7 +276,7 @@ fn is_harmless_js_index_access(tokens: &[CodeToken<'_>], at: usize) -> bool {
 
 /// Whether the module that `require` returns is only used through named members: `require(x).y`,
 /// `{y} = require(x)`, or `m = require(x)` where every `m` is followed by a dot.
-fn is_js_require_used_by_member_only(tokens: &[CodeToken<'_>], at: usize) -> bool {
+fn are_only_js_require_members_used(tokens: &[CodeToken<'_>], at: usize) -> bool {
     let end = tokens
         .get(at..)
         .and_then(|rest| rest.iter().position(|token| *token == CodeToken::Sign(')')));

@@ -11,7 +11,7 @@ mod sql;
 mod tokens;
 mod write_detection;
 
-use super::program_spec::EffectKind;
+use super::program_spec::NonFileEffectKind;
 use super::{CommandEffect, FileAccess};
 use crate::shell::{CommandWord, WordKnowledge};
 
@@ -102,7 +102,7 @@ pub(crate) fn add_code_effects(language: CodeLanguage, text: &str, out: &mut Vec
 
 /// Adds an unreadable program: what it does is unknown, but the paths that it names are recorded.
 fn add_unreadable_code_effects(text: &str, out: &mut Vec<CommandEffect>) {
-    out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+    out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     let part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '*' | '~');
     let writes = write_detection::code_may_write_files(text);
     let mut rest = text;
@@ -150,7 +150,7 @@ pub(super) fn is_pure_module(language: CodeLanguage, name: &str) -> bool {
 }
 
 /// Returns the effect of an option that names a script file, or standard input.
-pub(super) fn script_file_effect(word: &CommandWord) -> CommandEffect {
+pub(super) fn effect_of_running_script(word: &CommandWord) -> CommandEffect {
     let text = word.text.as_str();
     // A pipe or a process substitution has no file whose text could be judged.
     let fed = text == "-"
@@ -158,13 +158,13 @@ pub(super) fn script_file_effect(word: &CommandWord) -> CommandEffect {
             .iter()
             .any(|begin| text.starts_with(begin));
     match fed {
-        true => CommandEffect::Kind(EffectKind::UnreadableCode),
+        true => CommandEffect::Kind(NonFileEffectKind::UnreadableCode),
         false => CommandEffect::RunsFile(word.clone()),
     }
 }
 
 /// Adds the files that a Python module can be loaded from.
-pub(super) fn add_python_module_files(module: &str, out: &mut Vec<CommandEffect>) {
+pub(super) fn add_python_module_file_effects(module: &str, out: &mut Vec<CommandEffect>) {
     let path = module.trim_end_matches(".py").replace('.', "/");
     let ends = [".py", "/__init__.py", "/__main__.py"];
     // Importing `a.b` runs `a` first.

@@ -4,7 +4,7 @@
 
 use super::file_access_effect;
 use super::tokens::{CodeToken, identifiers_in_code, split_code_call_arguments, tokenize_code};
-use crate::effects::program_spec::EffectKind;
+use crate::effects::program_spec::NonFileEffectKind;
 use crate::effects::{CommandEffect, FileAccess};
 
 /// Names that make a program unreadable, wherever they stand.
@@ -467,7 +467,7 @@ pub(super) fn analyze_python_code_effects(text: &str, out: &mut Vec<CommandEffec
             }
             CodeToken::Name("import" | "from") => {
                 // An import runs the module, which may be a file of the project.
-                out.push(CommandEffect::Kind(EffectKind::Opaque));
+                out.push(CommandEffect::Kind(NonFileEffectKind::Opaque));
                 let line = tokens.get(index + 1..).unwrap_or(&[]).iter();
                 let line = line
                     .take_while(|token| !matches!(token, CodeToken::Line | CodeToken::Sign(';')));
@@ -484,7 +484,7 @@ pub(super) fn analyze_python_code_effects(text: &str, out: &mut Vec<CommandEffec
                 }
                 for token in line {
                     if let CodeToken::Name(name) = token {
-                        super::add_python_module_files(name, out);
+                        super::add_python_module_file_effects(name, out);
                     }
                 }
             }

@@ -1,7 +1,7 @@
 //! Judges sed scripts: commands that run something (`e`, `s///e`) or name a file (`r`, `w`). A
 //! script that is not understood to its end counts as unreadable. Follows GNU sed.
 
-use crate::effects::program_spec::EffectKind;
+use crate::effects::program_spec::NonFileEffectKind;
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::{CommandWord, WordKnowledge};
 
@@ -14,12 +14,12 @@ pub(in crate::effects) fn sed_script_effects(script: &CommandWord, out: &mut Vec
         let inner = text.starts_with(['s', 'y']) && is_plain_sed_substitution(text)
             || is_sed_line_range(text);
         if !inner {
-            out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+            out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
         }
         return;
     }
     if analyze_sed_script(text, out).is_none() {
-        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
 }
 

@@ -2,7 +2,7 @@
 //! are told apart by their first word and by words anywhere in them, without a grammar.
 
 use super::tokens::identifiers_in_code;
-use crate::effects::program_spec::EffectKind;
+use crate::effects::program_spec::NonFileEffectKind;
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::{CommandWord, WordKnowledge};
 
@@ -85,7 +85,7 @@ pub(in crate::effects) fn sql_effects(text: &CommandWord, out: &mut Vec<CommandE
         && is_query_only_sql(&without_psql_backslash_lines(&text.text));
     // The data of a server lies outside of the project, so a change there may not be undone.
     if !asks {
-        out.push(CommandEffect::Kind(EffectKind::DestroysData));
+        out.push(CommandEffect::Kind(NonFileEffectKind::DestroysData));
     }
 }
 
@@ -186,7 +186,7 @@ pub(in crate::effects) fn sqlite_text_effects(
     out: &mut Vec<CommandEffect>,
 ) -> bool {
     if text.knowledge != WordKnowledge::Literal {
-        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
         return true;
     }
     // Phase 1: dot commands, which stand on lines of their own. `.shell` and `.system` run a
@@ -211,7 +211,7 @@ pub(in crate::effects) fn sqlite_text_effects(
                     CommandWord::new_literal_word(path),
                 ));
             }
-            _ => out.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
+            _ => out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode)),
         }
     }
     // Phase 2: SQL functions and statements that reach out of the database, and then those that
@@ -229,11 +229,11 @@ pub(in crate::effects) fn sqlite_text_effects(
         "export",
     ];
     if identifiers_in_code(&lower).any(|name| RUNS.contains(&name)) {
-        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
     const HARD: &[&str] = &["drop", "delete", "truncate"];
     if identifiers_in_code(&lower).any(|name| HARD.contains(&name)) {
-        out.push(CommandEffect::Kind(EffectKind::DiscardsWork));
+        out.push(CommandEffect::Kind(NonFileEffectKind::DiscardsWork));
     }
     !is_query_only_sql(&rest)
 }

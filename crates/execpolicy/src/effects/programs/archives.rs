@@ -2,7 +2,7 @@
 //! written under names that only the archive knows.
 
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, OperandRole, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OperandRole, OptionMeaning, ProgramSpec};
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::CommandWord;
 
@@ -53,10 +53,13 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         .with_short_value_options("bnPstixT")
         .with_option_meanings(&[
             // `zip -T -TT COMMAND` tests the archive with this command.
-            ("TT", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            (
+                "TT",
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
+            ),
             (
                 "unzip-command",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
             ("b", OptionMeaning::Value),
             ("O", OptionMeaning::Writes),
@@ -143,7 +146,7 @@ fn tar_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             'C' => folder = value,
             // `-I` names the compressor, which is run. `-F` names a script for the end of a volume.
             'I' => out.extend(value.map(CommandEffect::RunsScript)),
-            'F' => out.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
+            'F' => out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode)),
             'T' | 'X' | 'g' => {
                 out.extend(value.map(|word| CommandEffect::File(FileAccess::Read, word)))
             }
@@ -184,7 +187,9 @@ fn tar_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 "to-stdout" => stdout = true,
                 "remove-files" => removes = true,
                 // Members are unpacked to absolute paths, anywhere on the machine.
-                "absolute-names" => out.push(CommandEffect::Kind(EffectKind::UnknownOptions)),
+                "absolute-names" => {
+                    out.push(CommandEffect::Kind(NonFileEffectKind::UnknownOptions))
+                }
                 // Abbreviations of options that run a command.
                 _ if name.starts_with("to-c")
                     || name.starts_with("checkpoint-a")
@@ -194,7 +199,7 @@ fn tar_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                     || name.starts_with("rsh")
                     || name.starts_with("use-c") =>
                 {
-                    out.push(CommandEffect::Kind(EffectKind::UnreadableCode))
+                    out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode))
                 }
                 _ => {}
             }
@@ -203,7 +208,7 @@ fn tar_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 match letter {
                     'c' | 'x' | 't' | 'r' | 'u' | 'd' | 'A' => mode = Some(letter),
                     'O' => stdout = true,
-                    'P' => out.push(CommandEffect::Kind(EffectKind::UnknownOptions)),
+                    'P' => out.push(CommandEffect::Kind(NonFileEffectKind::UnknownOptions)),
                     'f' | 'C' | 'I' | 'T' | 'X' | 'g' | 'F' | 'b' | 'H' | 'K' | 'L' | 'N' | 'V' => {
                         let rest = cluster.get(from + 1..).unwrap_or("");
                         let value = if rest.is_empty() {
@@ -223,7 +228,7 @@ fn tar_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 match letter {
                     'c' | 'x' | 't' | 'r' | 'u' | 'd' | 'A' => mode = Some(letter),
                     'O' => stdout = true,
-                    'P' => out.push(CommandEffect::Kind(EffectKind::UnknownOptions)),
+                    'P' => out.push(CommandEffect::Kind(NonFileEffectKind::UnknownOptions)),
                     'f' | 'C' | 'I' | 'T' | 'X' | 'g' | 'F' | 'b' | 'H' | 'K' | 'L' | 'N' | 'V' => {
                         at += 1;
                         take(letter, call.words.get(at).cloned(), out);
@@ -264,7 +269,7 @@ fn tar_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             }
         }
         _ if call.only_argument_is_one_of(&["--version", "--help"]) => {}
-        _ => out.push(CommandEffect::Kind(EffectKind::UnknownOptions)),
+        _ => out.push(CommandEffect::Kind(NonFileEffectKind::UnknownOptions)),
     }
 }
 
@@ -289,7 +294,7 @@ fn zip_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .iter()
         .any(|word| word.text.starts_with("-TT") || word.text.starts_with("--unzip-c"))
     {
-        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
     if let Some((file, inputs)) = call.operands.split_first() {
         out.push(CommandEffect::File(FileAccess::Write, (*file).clone()));
@@ -319,7 +324,7 @@ fn unzip_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
     // `unzip -:` accepts members that climb out of the folder with `../`.
     if call.has_option(&[":"]) {
-        out.push(CommandEffect::Kind(EffectKind::UnknownOptions));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnknownOptions));
     }
 }
 
@@ -347,7 +352,7 @@ fn other_archiver_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             || word.starts_with("-sdel")
             || word.starts_with("-df")
     }) {
-        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
     for word in options
         .iter()

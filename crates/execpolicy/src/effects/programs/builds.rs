@@ -5,10 +5,10 @@ use crate::effects::CommandEffect;
 use crate::effects::code;
 use crate::effects::dangerous_variables;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, ProgramSpec};
 use crate::shell::CommandWord;
 
-const RUNS: &[EffectKind] = &[EffectKind::Opaque];
+const RUNS: &[NonFileEffectKind] = &[NonFileEffectKind::Opaque];
 
 pub(super) const SPECS: &[ProgramSpec] = &[ProgramSpec::program_with_fixed_effects(
     &[
@@ -210,14 +210,14 @@ fn build_system_call_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>
         || has_inline_code_option(name, call)
         || name == "cmake" && is_unsafe_cmake_tool_call(call)
     {
-        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
     // It sends the app to Apple to be notarized.
     if name == "xcrun" && call.literal_operand(0) == Some("notarytool") {
-        out.push(CommandEffect::Kind(EffectKind::Uploads));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Uploads));
     }
     if is_publish_command(name, call) {
-        out.push(CommandEffect::Kind(EffectKind::Publishes));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Publishes));
     }
     add_commands_in_runner_arguments(name, call, out);
 }
@@ -260,7 +260,7 @@ fn add_make_file_option_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffe
             },
         };
         let Some(file) = file else { continue };
-        out.push(code::script_file_effect(&file));
+        out.push(code::effect_of_running_script(&file));
     }
 }
 

@@ -2,10 +2,10 @@
 //! written where an option says so; formatters write their operands.
 
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
 use crate::effects::{CommandEffect, FileAccess};
 
-const RUNS: &[EffectKind] = &[EffectKind::Opaque];
+const RUNS: &[NonFileEffectKind] = &[NonFileEffectKind::Opaque];
 
 pub(super) const SPECS: &[ProgramSpec] = &[
     ProgramSpec::program_with_fixed_effects(

@@ -2,7 +2,7 @@
 //! run a program; options that load plugins or run commands are code.
 
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
 use crate::effects::{CodeLanguage, CommandEffect, FileAccess};
 
 pub(super) const SPECS: &[ProgramSpec] = &[
@@ -38,10 +38,13 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ("L", OptionMeaning::Value),
         // `-B FOLDER` is where the compiler looks for its sub-programs; `-wrapper` runs another
         // program for each of them.
-        ("B", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+        (
+            "B",
+            OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
+        ),
         (
             "wrapper",
-            OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
         ),
         ("MF", OptionMeaning::Writes),
     ])
@@ -149,17 +152,20 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         (
             // Lets a TeX document run commands.
             "shell-escape",
-            OptionMeaning::FlagEffect(EffectKind::UnreadableCode),
+            OptionMeaning::FlagEffect(NonFileEffectKind::UnreadableCode),
         ),
         (
             // Pandoc runs filters as programs.
             "filter",
-            OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
         ),
-        ("F", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+        (
+            "F",
+            OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
+        ),
         (
             "lua-filter",
-            OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
         ),
     ])
     .with_extra_effects_fn(tex_shell_escape_effects),
@@ -184,7 +190,7 @@ fn compiler_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             || word.text.starts_with("@")
     };
     if call.words.iter().skip(1).any(|word| plugin(&word)) {
-        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
 }
 
@@ -209,7 +215,7 @@ fn tex_shell_escape_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>)
             || word.text.contains("syscmd")
             || word.text.contains("-pdflatex=")
     }) {
-        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
 }
 
@@ -272,7 +278,7 @@ fn debugger_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 ) || word.text.contains('=')
             })
         {
-            out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+            out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
         }
         // The program behind `--args` is started with these words.
         let args = call
@@ -286,7 +292,7 @@ fn debugger_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         }
         // Further debugger commands come from standard input.
         out.push(CommandEffect::StdinCode(CodeLanguage::Unread));
-        return out.push(CommandEffect::Kind(EffectKind::Opaque));
+        return out.push(CommandEffect::Kind(NonFileEffectKind::Opaque));
     }
     // These record a program that they start; the others show what was recorded.
     if name == "perf"
@@ -301,5 +307,5 @@ fn debugger_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if name == "valgrind" && !call.operands.is_empty() {
         return out.push(CommandEffect::ProjectTool(call.words_from_first_operand()));
     }
-    out.push(CommandEffect::Kind(EffectKind::Opaque));
+    out.push(CommandEffect::Kind(NonFileEffectKind::Opaque));
 }

@@ -3,14 +3,14 @@
 
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::CommandWord;
 
-const RUNS: &[EffectKind] = &[EffectKind::Opaque];
-const GONE: &[EffectKind] = &[EffectKind::DestroysData];
+const RUNS: &[NonFileEffectKind] = &[NonFileEffectKind::Opaque];
+const GONE: &[NonFileEffectKind] = &[NonFileEffectKind::DestroysData];
 /// Changes to a cluster that others may use.
-const DEPLOYS: &[EffectKind] = &[EffectKind::Deploys];
+const DEPLOYS: &[NonFileEffectKind] = &[NonFileEffectKind::Deploys];
 
 pub(super) const SPECS: &[ProgramSpec] = &[
     ProgramSpec::new(&["docker", "podman", "nerdctl"])
@@ -26,10 +26,13 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ])
         .with_option_meanings(&[
             // Another daemon, which mostly runs on another machine.
-            ("H", OptionMeaning::ValueEffect(EffectKind::RemoteExecution)),
+            (
+                "H",
+                OptionMeaning::ValueEffect(NonFileEffectKind::RemoteExecution),
+            ),
             (
                 "host",
-                OptionMeaning::ValueEffect(EffectKind::RemoteExecution),
+                OptionMeaning::ValueEffect(NonFileEffectKind::RemoteExecution),
             ),
             ("config", OptionMeaning::Value),
         ])
@@ -93,7 +96,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                     "help",
                     "completion",
                 ],
-                &[EffectKind::Network],
+                &[NonFileEffectKind::Network],
             )
             .with_short_value_options("fn")
             .with_long_value_options(&["values", "set", "namespace", "version", "output-dir"])
@@ -101,7 +104,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 (
                     // A program through which Helm passes the manifests.
                     "post-renderer",
-                    OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                    OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
                 ),
                 ("output-dir", OptionMeaning::Writes),
                 ("d", OptionMeaning::Writes),
@@ -122,7 +125,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ProgramSpec::program_with_fixed_effects(
                 // A Helm plugin is a program, and may have install hooks.
                 &["plugin", "registry"],
-                &[EffectKind::UnreadableCode],
+                &[NonFileEffectKind::UnreadableCode],
             ),
         ]),
     ProgramSpec::new(&[
@@ -177,7 +180,7 @@ const DOCKER: &[ProgramSpec] = &[
         &[
             "pull", "start", "stop", "restart", "pause", "unpause", "rename", "tag", "kill",
         ],
-        &[EffectKind::Network],
+        &[NonFileEffectKind::Network],
     ),
     ProgramSpec::program_with_fixed_effects(&["build", "buildx", "builder", "bake"], RUNS)
         .with_short_value_options("ftm")
@@ -201,21 +204,33 @@ const DOCKER: &[ProgramSpec] = &[
         .with_option_meanings(&[
             ("iidfile", OptionMeaning::Writes),
             // `docker build --push` publishes the image at once.
-            ("push", OptionMeaning::FlagEffect(EffectKind::Publishes)),
-            ("o", OptionMeaning::ValueEffect(EffectKind::Network)),
-            ("secret", OptionMeaning::ValueEffect(EffectKind::Network)),
+            (
+                "push",
+                OptionMeaning::FlagEffect(NonFileEffectKind::Publishes),
+            ),
+            ("o", OptionMeaning::ValueEffect(NonFileEffectKind::Network)),
+            (
+                "secret",
+                OptionMeaning::ValueEffect(NonFileEffectKind::Network),
+            ),
             // Grants the build entitlements such as the network of the host.
-            ("allow", OptionMeaning::ValueEffect(EffectKind::Privilege)),
+            (
+                "allow",
+                OptionMeaning::ValueEffect(NonFileEffectKind::Privilege),
+            ),
         ])
         .with_extra_effects_fn(image_build_effects),
     ProgramSpec::new(&["run", "create"]).with_extra_effects_fn(container_run_effects),
     ProgramSpec::new(&["exec"]).with_extra_effects_fn(container_run_effects),
     ProgramSpec::program_with_fixed_effects(&["rm", "rmi", "untag"], &[]).with_option_meanings(&[
         // Containers can be made again; the data in their volumes cannot.
-        ("v", OptionMeaning::FlagEffect(EffectKind::DestroysData)),
+        (
+            "v",
+            OptionMeaning::FlagEffect(NonFileEffectKind::DestroysData),
+        ),
         (
             "volumes",
-            OptionMeaning::FlagEffect(EffectKind::DestroysData),
+            OptionMeaning::FlagEffect(NonFileEffectKind::DestroysData),
         ),
     ]),
     ProgramSpec::new(&["cp"]).with_extra_effects_fn(container_copy_effects),
@@ -238,7 +253,7 @@ const DOCKER: &[ProgramSpec] = &[
         ProgramSpec::new(&["run", "create"]).with_extra_effects_fn(container_run_effects),
         ProgramSpec::new(&["exec"]).with_extra_effects_fn(container_run_effects),
         ProgramSpec::new(&["cp"]).with_extra_effects_fn(container_copy_effects),
-        ProgramSpec::program_with_fixed_effects(&["push"], &[EffectKind::Publishes]),
+        ProgramSpec::program_with_fixed_effects(&["push"], &[NonFileEffectKind::Publishes]),
     ]),
     ProgramSpec::new(&[
         "volume", "network", "context", "manifest", "plugin", "config", "node", "trust", "machine",
@@ -272,14 +287,17 @@ const DOCKER: &[ProgramSpec] = &[
         ProgramSpec::program_with_fixed_effects(&["prune", "reset", "dial-stdio"], GONE),
     ]),
     docker_compose_spec(&["compose"]),
-    ProgramSpec::program_with_fixed_effects(&["push"], &[EffectKind::Publishes]),
-    ProgramSpec::program_with_fixed_effects(&["login", "logout"], &[EffectKind::ExposesSecret]),
+    ProgramSpec::program_with_fixed_effects(&["push"], &[NonFileEffectKind::Publishes]),
+    ProgramSpec::program_with_fixed_effects(
+        &["login", "logout"],
+        &[NonFileEffectKind::ExposesSecret],
+    ),
     ProgramSpec::program_with_fixed_effects(
         &[
             "swarm", "service", "stack", "update", "scout", "sbom", "init", "model", "mcp",
             "desktop", "unshare", "generate",
         ],
-        &[EffectKind::ChangesMachine],
+        &[NonFileEffectKind::ChangesMachine],
     ),
 ];
 
@@ -316,26 +334,35 @@ const COMPOSE: &[ProgramSpec] = &[
     .with_long_value_options(&["scale", "timeout"])
     .with_option_meanings(&[
         // Anonymous volumes are made anew, and their data is lost.
-        ("V", OptionMeaning::FlagEffect(EffectKind::DestroysData)),
+        (
+            "V",
+            OptionMeaning::FlagEffect(NonFileEffectKind::DestroysData),
+        ),
         (
             "renew-anon-volumes",
-            OptionMeaning::FlagEffect(EffectKind::DestroysData),
+            OptionMeaning::FlagEffect(NonFileEffectKind::DestroysData),
         ),
     ]),
     ProgramSpec::new(&["down", "rm"])
         .with_short_value_options("t")
         .with_option_meanings(&[
-            ("v", OptionMeaning::FlagEffect(EffectKind::DestroysData)),
+            (
+                "v",
+                OptionMeaning::FlagEffect(NonFileEffectKind::DestroysData),
+            ),
             (
                 "volumes",
-                OptionMeaning::FlagEffect(EffectKind::DestroysData),
+                OptionMeaning::FlagEffect(NonFileEffectKind::DestroysData),
             ),
-            ("rmi", OptionMeaning::ValueEffect(EffectKind::Network)),
+            (
+                "rmi",
+                OptionMeaning::ValueEffect(NonFileEffectKind::Network),
+            ),
         ]),
     ProgramSpec::new(&["run"]).with_extra_effects_fn(container_run_effects),
     ProgramSpec::new(&["exec"]).with_extra_effects_fn(container_run_effects),
     ProgramSpec::new(&["cp"]).with_extra_effects_fn(container_copy_effects),
-    ProgramSpec::program_with_fixed_effects(&["push", "publish"], &[EffectKind::Publishes]),
+    ProgramSpec::program_with_fixed_effects(&["push", "publish"], &[NonFileEffectKind::Publishes]),
 ];
 
 const KUBECTL: &[ProgramSpec] = &[
@@ -361,10 +388,10 @@ const KUBECTL: &[ProgramSpec] = &[
             "projects",
             "status",
         ],
-        &[EffectKind::Network],
+        &[NonFileEffectKind::Network],
     )
     .with_short_value_options("nlofcL"),
-    ProgramSpec::program_with_fixed_effects(&["get"], &[EffectKind::Network])
+    ProgramSpec::program_with_fixed_effects(&["get"], &[NonFileEffectKind::Network])
         .with_short_value_options("nlofL")
         .with_extra_effects_fn(kubectl_get_effects),
     ProgramSpec::new(&["config"]).with_subcommands(&[
@@ -376,7 +403,10 @@ const KUBECTL: &[ProgramSpec] = &[
         ]),
         ProgramSpec::new(&["view"])
             // `--raw` prints keys and tokens that are hidden otherwise.
-            .with_option_meanings(&[("raw", OptionMeaning::FlagEffect(EffectKind::ExposesSecret))]),
+            .with_option_meanings(&[(
+                "raw",
+                OptionMeaning::FlagEffect(NonFileEffectKind::ExposesSecret),
+            )]),
         ProgramSpec::program_with_fixed_effects(
             &[
                 "use-context",
@@ -390,18 +420,21 @@ const KUBECTL: &[ProgramSpec] = &[
                 "delete-user",
                 "rename-context",
             ],
-            &[EffectKind::RemoteExecution],
+            &[NonFileEffectKind::RemoteExecution],
         ),
     ]),
     ProgramSpec::new(&["rollout"]).with_subcommands(&[
-        ProgramSpec::program_with_fixed_effects(&["status", "history"], &[EffectKind::Network]),
+        ProgramSpec::program_with_fixed_effects(
+            &["status", "history"],
+            &[NonFileEffectKind::Network],
+        ),
         ProgramSpec::program_with_fixed_effects(&["restart", "undo", "pause", "resume"], DEPLOYS),
     ]),
     ProgramSpec::new(&["port-forward", "proxy"]),
     ProgramSpec::program_with_fixed_effects(
         // All of these run something in the cluster or copy from or to it.
         &["exec", "cp", "attach", "debug", "run"],
-        &[EffectKind::RemoteExecution],
+        &[NonFileEffectKind::RemoteExecution],
     ),
     ProgramSpec::program_with_fixed_effects(
         &[
@@ -441,7 +474,7 @@ fn image_build_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     );
     // `docker builder prune` and `docker buildx rm` share this row.
     if matches!(call.literal_operand(0), Some("prune" | "rm")) {
-        out.push(CommandEffect::Kind(EffectKind::DestroysData));
+        out.push(CommandEffect::Kind(NonFileEffectKind::DestroysData));
     }
 }
 
@@ -575,7 +608,7 @@ fn parse_container_options(
                     name != "--ipc" && name != "--uts" || word.text.contains("host")
                 });
                 if host {
-                    out.push(CommandEffect::Kind(EffectKind::Privilege));
+                    out.push(CommandEffect::Kind(NonFileEffectKind::Privilege));
                 }
             }
             "--volume" => add_container_mount_effects(value.as_ref(), out),
@@ -597,7 +630,7 @@ fn parse_container_options(
                 }
             }
             "--entrypoint" => entry = value,
-            "--device-cgroup-rule" => out.push(CommandEffect::Kind(EffectKind::Privilege)),
+            "--device-cgroup-rule" => out.push(CommandEffect::Kind(NonFileEffectKind::Privilege)),
             "--env-file" => {
                 out.extend(value.map(|word| CommandEffect::File(FileAccess::ReadUnshown, word)))
             }
@@ -606,7 +639,7 @@ fn parse_container_options(
             }
             // The container comes back after a reboot.
             "--restart" if value.as_ref().is_none_or(|word| word.text != "no") => {
-                out.push(CommandEffect::Kind(EffectKind::Persists));
+                out.push(CommandEffect::Kind(NonFileEffectKind::Persists));
             }
             _ if !text.starts_with("--") && short_name == "v" => {
                 add_container_mount_effects(value.as_ref(), out)
@@ -649,7 +682,7 @@ fn add_container_mount_effects(value: Option<&CommandWord>, out: &mut Vec<Comman
 /// Judges `run IMAGE COMMAND` and `exec CONTAINER COMMAND`.
 fn container_run_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     // Images are built from the project or fetched; what they run by default is not read.
-    out.push(CommandEffect::Kind(EffectKind::Opaque));
+    out.push(CommandEffect::Kind(NonFileEffectKind::Opaque));
     let rest = parse_container_options(call, out);
     let command = rest.get(1..).unwrap_or(&[]).to_vec();
     if !command.is_empty() {
@@ -690,7 +723,7 @@ fn kubectl_get_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .any(|kind| matches!(kind, "secret" | "secrets" | "all-secrets"))
         && call.has_option(&["o", "output"])
     {
-        out.push(CommandEffect::Kind(EffectKind::ExposesSecret));
+        out.push(CommandEffect::Kind(NonFileEffectKind::ExposesSecret));
     }
 }
 
@@ -702,10 +735,10 @@ fn container_image_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffe
             | "global-status" | "manifest" | "digest" | "list-tags" | "validate" | "fmt" | "pull",
         ) => {}
         Some("up" | "start" | "stop" | "halt" | "bud" | "build" | "reload") => {
-            out.push(CommandEffect::Kind(EffectKind::Opaque))
+            out.push(CommandEffect::Kind(NonFileEffectKind::Opaque))
         }
         // Anything else may delete machines or images: `vagrant destroy`, `crane delete`.
-        Some(_) => out.push(CommandEffect::Kind(EffectKind::DestroysData)),
+        Some(_) => out.push(CommandEffect::Kind(NonFileEffectKind::DestroysData)),
     }
 }
 
@@ -734,10 +767,10 @@ fn kubernetes_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) 
         (
             Some("start" | "stop" | "pause" | "image" | "dev" | "run" | "up" | "ci" | "render"),
             _,
-        ) => out.push(CommandEffect::Kind(EffectKind::Opaque)),
+        ) => out.push(CommandEffect::Kind(NonFileEffectKind::Opaque)),
         (Some("create"), Some("cluster")) | (Some("cluster"), Some("create")) => {
-            out.push(CommandEffect::Kind(EffectKind::Opaque))
+            out.push(CommandEffect::Kind(NonFileEffectKind::Opaque))
         }
-        _ => out.push(CommandEffect::Kind(EffectKind::DestroysData)),
+        _ => out.push(CommandEffect::Kind(NonFileEffectKind::DestroysData)),
     }
 }

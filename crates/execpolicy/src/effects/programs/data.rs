@@ -3,7 +3,7 @@
 
 use crate::effects::code;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::CommandWord;
 
@@ -33,7 +33,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             (
                 // SQL that runs on connecting, before what is judged.
                 "init-command",
-                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
             ),
             ("defaults-file", OptionMeaning::Value),
         ])
@@ -45,7 +45,10 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         .with_long_value_options(&["user", "pass"])
         .with_option_meanings(&[
             // A Lua script, which can run any command of the server.
-            ("eval", OptionMeaning::ValueEffect(EffectKind::DestroysData)),
+            (
+                "eval",
+                OptionMeaning::ValueEffect(NonFileEffectKind::DestroysData),
+            ),
             ("rdb", OptionMeaning::Writes),
         ])
         .with_extra_effects_fn(redis_effects),
@@ -83,7 +86,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             "mysqladmin-ping",
             "mongoexport",
         ],
-        &[EffectKind::Network],
+        &[NonFileEffectKind::Network],
     )
     .with_short_value_options("dhpUFfnt")
     .with_option_meanings(&[
@@ -107,7 +110,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             "pg_resetwal",
             "pg_upgrade",
         ],
-        &[EffectKind::DestroysData],
+        &[NonFileEffectKind::DestroysData],
     ),
     ProgramSpec::new(&[
         "createdb",
@@ -195,11 +198,11 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         .with_subcommands(&[
             ProgramSpec::program_with_fixed_effects(
                 &["init", "get", "providers"],
-                &[EffectKind::Installs],
+                &[NonFileEffectKind::Installs],
             )
             .with_single_dash_long_options()
             .with_option_meanings(&[("plugin-dir", OptionMeaning::Value)]),
-            ProgramSpec::program_with_fixed_effects(&["plan"], &[EffectKind::Opaque])
+            ProgramSpec::program_with_fixed_effects(&["plan"], &[NonFileEffectKind::Opaque])
                 .with_single_dash_long_options()
                 .with_long_value_options(&["var", "target", "replace", "parallelism"])
                 .with_option_meanings(&[
@@ -225,7 +228,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                     .with_single_dash_long_options(),
                 ProgramSpec::program_with_fixed_effects(
                     &["rm", "mv", "push", "replace-provider", "delete"],
-                    &[EffectKind::Deploys],
+                    &[NonFileEffectKind::Deploys],
                 )
                 .with_single_dash_long_options(),
             ]),
@@ -243,7 +246,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                     "logout",
                     "console",
                 ],
-                &[EffectKind::Deploys],
+                &[NonFileEffectKind::Deploys],
             )
             .with_single_dash_long_options(),
         ]),
@@ -259,12 +262,12 @@ fn sql_in_options_and_operands(call: &ParsedArgs<'_>, names: &[&'static str]) ->
 }
 
 fn psql_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
-    out.push(CommandEffect::Kind(EffectKind::Network));
+    out.push(CommandEffect::Kind(NonFileEffectKind::Network));
     let mut texts = sql_in_options_and_operands(call, &["c", "command"]);
     for file in sql_in_options_and_operands(call, &["f", "file"]) {
         out.push(CommandEffect::File(FileAccess::Read, file));
         // The statements of the file are not read.
-        out.push(CommandEffect::Kind(EffectKind::DestroysData));
+        out.push(CommandEffect::Kind(NonFileEffectKind::DestroysData));
     }
     let shows = call.has_option(&["l", "list", "f", "file"])
         || call.only_argument_is_one_of(&["-V", "--version"]);
@@ -278,7 +281,7 @@ fn psql_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 fn mysql_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
-    out.push(CommandEffect::Kind(EffectKind::Network));
+    out.push(CommandEffect::Kind(NonFileEffectKind::Network));
     let texts = sql_in_options_and_operands(call, &["e", "execute"]);
     if texts.is_empty() && !call.only_argument_is_one_of(&["-V", "--version"]) {
         out.push(CommandEffect::StdinCode(code::CodeLanguage::Sql));
@@ -316,7 +319,7 @@ fn sqlite_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 texts.extend(call.words.get(at).cloned());
             }
             // A file of statements and dot commands.
-            Some("init") => out.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
+            Some("init") => out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode)),
             Some("readonly" | "safe") => read_only = true,
             Some("version" | "help") if call.words.len() == 2 => return,
             Some(_) if VALUES.contains(&text) => at += 1,
@@ -401,8 +404,8 @@ fn redis_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.push(CommandEffect::Kind(match first.as_str() {
         // Writes to single keys are what tests do. `FLUSHALL`, `DEL` or `CONFIG` are not.
         "set" | "hset" | "lpush" | "rpush" | "sadd" | "zadd" | "incr" | "decr" | "expire"
-        | "publish" | "subscribe" | "setex" | "append" | "xadd" => EffectKind::Network,
-        _ => EffectKind::DestroysData,
+        | "publish" | "subscribe" | "setex" | "append" | "xadd" => NonFileEffectKind::Network,
+        _ => NonFileEffectKind::DestroysData,
     }));
 }
 
@@ -419,7 +422,7 @@ fn database_client_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) 
         Some("ls" | "show" | "get" | "version" | "status" | "members" | "node")
     );
     if texts.is_empty() && !asks {
-        out.push(CommandEffect::Kind(EffectKind::DestroysData));
+        out.push(CommandEffect::Kind(NonFileEffectKind::DestroysData));
     }
     for text in texts {
         code::sql_effects(&text, out);
@@ -433,7 +436,7 @@ fn postgres_admin_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffec
         .first()
         .is_some_and(|word| word.text.contains("pg_ctl"))
     {
-        out.push(CommandEffect::Kind(EffectKind::Opaque));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Opaque));
     }
 }
 
@@ -459,9 +462,9 @@ fn migration_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         )
     });
     out.push(CommandEffect::Kind(if back {
-        EffectKind::DestroysData
+        NonFileEffectKind::DestroysData
     } else {
-        EffectKind::Opaque
+        NonFileEffectKind::Opaque
     }));
 }
 
@@ -503,9 +506,9 @@ fn aws_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         || verb == "tail";
     match (service, verb) {
         ("", _) if call.only_argument_is_one_of(&["--version"]) => {}
-        _ if secret => out.push(CommandEffect::Kind(EffectKind::ExposesSecret)),
+        _ if secret => out.push(CommandEffect::Kind(NonFileEffectKind::ExposesSecret)),
         ("configure", "list" | "list-profiles") => {}
-        ("configure" | "sso", _) => out.push(CommandEffect::Kind(EffectKind::ExposesSecret)),
+        ("configure" | "sso", _) => out.push(CommandEffect::Kind(NonFileEffectKind::ExposesSecret)),
         ("s3", "cp" | "sync" | "mv") => {
             // Only a plain download is ordinary: `mv` and `--delete` remove something on one side.
             let from = call.operands.get(2);
@@ -514,11 +517,11 @@ fn aws_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 && to.is_some_and(|word| !word.text.starts_with("s3://"));
             match to.filter(|_| down && verb != "mv" && !call.has_option(&["delete"])) {
                 Some(to) => out.push(CommandEffect::File(FileAccess::Write, (*to).clone())),
-                None => out.push(CommandEffect::Kind(EffectKind::Uploads)),
+                None => out.push(CommandEffect::Kind(NonFileEffectKind::Uploads)),
             }
         }
         _ if asks => {
-            out.push(CommandEffect::Kind(EffectKind::Network));
+            out.push(CommandEffect::Kind(NonFileEffectKind::Network));
             // `s3api get-object` writes a file of the name that comes last.
             if verb == "get-object" {
                 out.extend(
@@ -528,7 +531,7 @@ fn aws_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 );
             }
         }
-        _ => out.push(CommandEffect::Kind(EffectKind::Deploys)),
+        _ => out.push(CommandEffect::Kind(NonFileEffectKind::Deploys)),
     }
 }
 
@@ -606,7 +609,7 @@ fn cloud_cli_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if words.iter().any(|word| SECRET.contains(word))
         && (!words.contains(&"list") || words.contains(&"secrets"))
     {
-        out.push(CommandEffect::Kind(EffectKind::ExposesSecret));
+        out.push(CommandEffect::Kind(NonFileEffectKind::ExposesSecret));
     } else if words.is_empty()
         || check
         || words.iter().any(|word| ASKS.contains(word))
@@ -626,13 +629,13 @@ fn cloud_cli_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 )
             })
     {
-        out.push(CommandEffect::Kind(EffectKind::Network));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Network));
     } else if matches!(
         words.first(),
         Some(&"dev" | &"serve" | &"emulators:start" | &"local" | &"start")
     ) {
-        out.push(CommandEffect::Kind(EffectKind::Opaque));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Opaque));
     } else {
-        out.push(CommandEffect::Kind(EffectKind::Deploys));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Deploys));
     }
 }

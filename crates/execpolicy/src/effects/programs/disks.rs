@@ -2,7 +2,7 @@
 //! call that only shows something is recognized by its options, all of which must be known.
 
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, ProgramSpec};
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::CommandWord;
 
@@ -19,7 +19,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             "pvcreate",
             "mkfs.ext",
         ],
-        &[EffectKind::ChangesMachine],
+        &[NonFileEffectKind::ChangesMachine],
     )
     .with_extra_effects_fn(mkfs_effects),
     ProgramSpec::program_with_fixed_effects(
@@ -34,7 +34,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             "badblocks",
             "cryptsetup",
         ],
-        &[EffectKind::ChangesMachine],
+        &[NonFileEffectKind::ChangesMachine],
     )
     .with_short_value_options("x")
     .with_extra_effects_fn(disk_partition_tool_effects),
@@ -43,7 +43,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             "hdparm", "lvm", "lvremove", "vgremove", "pvremove", "mdadm", "zfs", "zpool",
             "diskutil", "nvme", "dmsetup", "asr",
         ],
-        &[EffectKind::ChangesMachine],
+        &[NonFileEffectKind::ChangesMachine],
     )
     .with_extra_effects_fn(volume_tool_effects),
     ProgramSpec::program_with_fixed_effects(
@@ -72,7 +72,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             "bless",
             "smartctl",
         ],
-        &[EffectKind::ChangesMachine],
+        &[NonFileEffectKind::ChangesMachine],
     )
     .with_extra_effects_fn(drop_disk_query_effects),
 ];
@@ -88,7 +88,7 @@ pub(super) fn mkfs_program_family(name: &str) -> Option<&'static str> {
 /// Adds that everything on the operands is lost. Without an operand some disk is wiped.
 fn add_disk_format_effects(operands: &[&CommandWord], out: &mut Vec<CommandEffect>) {
     if operands.is_empty() {
-        out.push(CommandEffect::Kind(EffectKind::WipesDisk));
+        out.push(CommandEffect::Kind(NonFileEffectKind::WipesDisk));
     }
     let all = operands.iter();
     out.extend(all.map(|word| CommandEffect::File(FileAccess::Format, (*word).clone())));
@@ -181,7 +181,7 @@ fn volume_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         _ => call.has_option(&["erase"]),
     };
     if wipes {
-        out.push(CommandEffect::Kind(EffectKind::WipesDisk));
+        out.push(CommandEffect::Kind(NonFileEffectKind::WipesDisk));
         return;
     }
     // Only the first argument counts, so an option before it keeps the question.

@@ -3,7 +3,7 @@
 use crate::effects::code;
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::CommandWord;
 
@@ -106,7 +106,7 @@ fn sed_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let mut files = call.operands.as_slice();
     let scripts: Vec<&CommandWord> = call.option_values(&["e", "expression"]).collect();
     for file in call.option_values(&["f", "file"]) {
-        out.push(code::script_file_effect(file));
+        out.push(code::effect_of_running_script(file));
     }
     // Without `-e` or `-f` the first operand is the script.
     let inline = !scripts.is_empty() || call.has_option(&["f", "file"]);
@@ -144,7 +144,7 @@ fn editor_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             .get(1)
             .is_some_and(|word| matches!(word.text.as_str(), "--version" | "--help"));
     if !version {
-        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
     if !version
         && matches!(
@@ -172,14 +172,14 @@ fn opener_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         });
         // `-a` and `-b` name the program to open it with.
         if !page || call.has_option(&["a", "b", "n", "W"]) {
-            out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+            out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
         }
     }
     // An extension runs in the editor of the person from then on.
     if matches!(name, "code" | "cursor")
         && call.has_option(&["install-extension", "uninstall-extension"])
     {
-        out.push(CommandEffect::Kind(EffectKind::Persists));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Persists));
     }
 }
 
@@ -194,7 +194,7 @@ fn sd_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 fn codemod_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
-    out.push(CommandEffect::Kind(EffectKind::Opaque));
+    out.push(CommandEffect::Kind(NonFileEffectKind::Opaque));
     out.push(CommandEffect::File(
         FileAccess::WriteBelow,
         call.option_values(&["d", "dir"])
@@ -219,7 +219,7 @@ fn file_converter_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             || text.contains("pipe")
     };
     if call.words.iter().skip(1).any(code) {
-        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
     // Expressions, formats and sizes are operands, too; only what looks like a path is judged.
     let path = |word: &&&CommandWord| {

@@ -2,7 +2,7 @@
 
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, OperandRole, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OperandRole, OptionMeaning, ProgramSpec};
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::{CommandWord, WordKnowledge};
 
@@ -37,7 +37,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("r", OptionMeaning::Reads),
             ("reference", OptionMeaning::Reads),
         ]),
-    ProgramSpec::program_with_fixed_effects(&["mknod"], &[EffectKind::ChangesMachine]),
+    ProgramSpec::program_with_fixed_effects(&["mknod"], &[NonFileEffectKind::ChangesMachine]),
     ProgramSpec::new(&["mktemp"]),
     ProgramSpec::new(&["cp", "gcp", "copy", "pcp"])
         .with_operand_role(OperandRole::Copy)
@@ -87,10 +87,10 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             "chcon",
             "restorecon",
         ],
-        &[EffectKind::Privilege],
+        &[NonFileEffectKind::Privilege],
     )
     .with_operand_role(OperandRole::Write),
-    ProgramSpec::program_with_fixed_effects(&["xattr"], &[EffectKind::Privilege]),
+    ProgramSpec::program_with_fixed_effects(&["xattr"], &[NonFileEffectKind::Privilege]),
     ProgramSpec::new(&["dd", "gdd", "dcfldd"]).with_extra_effects_fn(dd_effects),
     ProgramSpec::new(&["patch", "gpatch"])
         .with_short_value_options("pFgVzYBDdr")
@@ -164,7 +164,7 @@ fn cp_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 fn install_command_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let lends = |word: &CommandWord| sets_special_permission_bit(&word.text);
     if call.has_option(&["o", "owner"]) || call.option_values(&["m", "mode"]).any(lends) {
-        out.push(CommandEffect::Kind(EffectKind::Privilege));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Privilege));
     }
     if call.has_option(&["d", "directory"]) {
         out.extend(
@@ -228,7 +228,7 @@ fn rename_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         !word.as_literal().is_some_and(plain) || word.text.ends_with('e') && word.text.contains('/')
     });
     if code {
-        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
     // A slash means one Perl expression; else FROM and TO stand before the files.
     let skip = if call
@@ -253,7 +253,7 @@ fn sets_special_permission_bit(mode: &str) -> bool {
 }
 
 /// Whether a mode takes a right from the owner or lets everybody write.
-fn is_unsafe_file_mode(mode: &str) -> bool {
+fn chmod_mode_breaks_permissions(mode: &str) -> bool {
     if !mode.is_empty() && mode.chars().all(|c| c.is_digit(8)) {
         // From the right: others, group, owner. Bit 2 is the right to write.
         let mut digits = mode.chars().rev().filter_map(|c| c.to_digit(8));
@@ -305,13 +305,13 @@ fn gio_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         Some("cat") => {
             out.extend(files.map(|word| CommandEffect::File(FileAccess::Read, (*word).clone())))
         }
-        _ => out.push(CommandEffect::Kind(EffectKind::UnknownProgram)),
+        _ => out.push(CommandEffect::Kind(NonFileEffectKind::UnknownProgram)),
     }
 }
 
 fn chmod_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call.has_option(&["R", "recursive"]) {
-        out.push(CommandEffect::Kind(EffectKind::ChangesModes));
+        out.push(CommandEffect::Kind(NonFileEffectKind::ChangesModes));
     }
     // `-x` and `-w` are modes, not options.
     let letters = |name: &str| name.chars().all(|c| "rwxXstugo".contains(c)) && !name.is_empty();
@@ -320,7 +320,7 @@ fn chmod_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let skip = usize::from(!minus && !call.has_option(&["reference"]));
     let mode = call.operands.first().filter(|_| skip == 1);
     if call.has_option(&["R", "recursive"])
-        && mode.is_some_and(|word| is_unsafe_file_mode(&word.text))
+        && mode.is_some_and(|word| chmod_mode_breaks_permissions(&word.text))
     {
         add_permission_effects(call.operands.get(1..), out);
     }
@@ -330,7 +330,7 @@ fn chmod_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 if mode.knowledge != WordKnowledge::Literal
                     || sets_special_permission_bit(&mode.text) =>
             {
-                out.push(CommandEffect::Kind(EffectKind::Privilege));
+                out.push(CommandEffect::Kind(NonFileEffectKind::Privilege));
             }
             _ => {}
         }
@@ -347,9 +347,9 @@ fn chown_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     // Giving files away needs rights that the work normally does not have.
     out.push(CommandEffect::Kind(
         if call.has_option(&["R", "recursive"]) {
-            EffectKind::ChangesModes
+            NonFileEffectKind::ChangesModes
         } else {
-            EffectKind::Privilege
+            NonFileEffectKind::Privilege
         },
     ));
     let skip = usize::from(!call.has_option(&["reference"]));
@@ -372,7 +372,7 @@ fn dd_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         // Operands of `dd` are `NAME=VALUE`; an unknown word could be `of=/dev/sda`.
         let Some((name, _)) = word.text.split_once('=') else {
             if word.knowledge != WordKnowledge::Literal {
-                out.push(CommandEffect::Kind(EffectKind::UnknownOptions));
+                out.push(CommandEffect::Kind(NonFileEffectKind::UnknownOptions));
             }
             continue;
         };
@@ -632,7 +632,7 @@ fn find_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         at += 1;
         let Some(text) = word.as_literal() else {
             out.push(match lists {
-                0 => CommandEffect::Kind(EffectKind::UnknownOptions),
+                0 => CommandEffect::Kind(NonFileEffectKind::UnknownOptions),
                 _ => CommandEffect::PossibleOption(word.clone()),
             });
             continue;
@@ -665,7 +665,9 @@ fn find_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             }
             _ if TESTS.contains(&text) => at += 1,
             _ if ALONE.contains(&text) => {}
-            _ if text.starts_with('-') => out.push(CommandEffect::Kind(EffectKind::UnknownOptions)),
+            _ if text.starts_with('-') => {
+                out.push(CommandEffect::Kind(NonFileEffectKind::UnknownOptions))
+            }
             _ => lists = 0,
         }
     }

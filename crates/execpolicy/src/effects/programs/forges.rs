@@ -3,9 +3,9 @@
 
 use crate::effects::CommandEffect;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
 
-const NET: &[EffectKind] = &[EffectKind::Network];
+const NET: &[NonFileEffectKind] = &[NonFileEffectKind::Network];
 
 pub(super) const SPECS: &[ProgramSpec] = &[ProgramSpec::new(&["gh", "glab"])
     .with_short_value_options("R")
@@ -65,14 +65,17 @@ const GH: &[ProgramSpec] = &[
             ]),
             // A merge can be reverted by another one, so it speaks for the person and is no hazard.
             // `--admin` merges past the required checks.
-            ProgramSpec::program_with_fixed_effects(&["merge"], &[EffectKind::SpeaksForPerson])
-                .with_option_meanings(&[(
-                    "admin",
-                    OptionMeaning::FlagEffect(EffectKind::Publishes),
-                )]),
+            ProgramSpec::program_with_fixed_effects(
+                &["merge"],
+                &[NonFileEffectKind::SpeaksForPerson],
+            )
+            .with_option_meanings(&[(
+                "admin",
+                OptionMeaning::FlagEffect(NonFileEffectKind::Publishes),
+            )]),
             ProgramSpec::program_with_fixed_effects(
                 &["close", "revert", "approve"],
-                &[EffectKind::SpeaksForPerson],
+                &[NonFileEffectKind::SpeaksForPerson],
             ),
         ]),
     ProgramSpec::new(&["issue", "discussion"])
@@ -92,11 +95,11 @@ const GH: &[ProgramSpec] = &[
             ]),
             ProgramSpec::program_with_fixed_effects(
                 &["close", "lock", "unlock"],
-                &[EffectKind::SpeaksForPerson],
+                &[NonFileEffectKind::SpeaksForPerson],
             ),
             ProgramSpec::program_with_fixed_effects(
                 &["delete", "transfer"],
-                &[EffectKind::OverwritesShared],
+                &[NonFileEffectKind::OverwritesShared],
             ),
         ]),
     ProgramSpec::new(&["run", "workflow", "ci", "pipeline", "cache"])
@@ -116,7 +119,7 @@ const GH: &[ProgramSpec] = &[
             ),
             ProgramSpec::program_with_fixed_effects(
                 &["delete", "enable", "disable"],
-                &[EffectKind::OverwritesShared],
+                &[NonFileEffectKind::OverwritesShared],
             ),
         ]),
     ProgramSpec::new(&["repo", "project"])
@@ -140,7 +143,7 @@ const GH: &[ProgramSpec] = &[
             .with_option_meanings(&[(
                 // `gh repo sync --force` resets the target branch.
                 "force",
-                OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
+                OptionMeaning::FlagEffect(NonFileEffectKind::OverwritesShared),
             )]),
             ProgramSpec::program_with_fixed_effects(
                 &[
@@ -152,7 +155,7 @@ const GH: &[ProgramSpec] = &[
                     "edit",
                     "autolink",
                 ],
-                &[EffectKind::Publishes],
+                &[NonFileEffectKind::Publishes],
             ),
             ProgramSpec::program_with_fixed_effects(
                 &[
@@ -166,7 +169,7 @@ const GH: &[ProgramSpec] = &[
                     "unlink",
                     "mirror",
                 ],
-                &[EffectKind::OverwritesShared],
+                &[NonFileEffectKind::OverwritesShared],
             ),
         ]),
     ProgramSpec::new(&["release", "gist", "snippet"])
@@ -193,7 +196,7 @@ const GH: &[ProgramSpec] = &[
                 .with_extra_effects_fn(forge_release_effects),
             ProgramSpec::program_with_fixed_effects(
                 &["upload", "edit", "rename", "delete", "delete-asset"],
-                &[EffectKind::Publishes],
+                &[NonFileEffectKind::Publishes],
             ),
         ]),
     ProgramSpec::program_with_fixed_effects(
@@ -218,15 +221,18 @@ const GH: &[ProgramSpec] = &[
     ProgramSpec::new(&["api"]).with_extra_effects_fn(forge_api_effects),
     ProgramSpec::new(&["auth"]).with_subcommands(&[
         ProgramSpec::new(&["status"]).with_option_meanings(&[
-            ("t", OptionMeaning::FlagEffect(EffectKind::ExposesSecret)),
+            (
+                "t",
+                OptionMeaning::FlagEffect(NonFileEffectKind::ExposesSecret),
+            ),
             (
                 "show-token",
-                OptionMeaning::FlagEffect(EffectKind::ExposesSecret),
+                OptionMeaning::FlagEffect(NonFileEffectKind::ExposesSecret),
             ),
         ]),
         ProgramSpec::program_with_fixed_effects(
             &["token", "login", "logout", "refresh", "setup-git", "switch"],
-            &[EffectKind::ExposesSecret],
+            &[NonFileEffectKind::ExposesSecret],
         ),
     ]),
     ProgramSpec::program_with_fixed_effects(
@@ -238,7 +244,7 @@ const GH: &[ProgramSpec] = &[
             "token",
             "deploy-key",
         ],
-        &[EffectKind::ExposesSecret],
+        &[NonFileEffectKind::ExposesSecret],
     ),
     ProgramSpec::program_with_fixed_effects(
         &[
@@ -252,7 +258,7 @@ const GH: &[ProgramSpec] = &[
             "config",
             "copilot",
         ],
-        &[EffectKind::UnreadableCode],
+        &[NonFileEffectKind::UnreadableCode],
     ),
 ];
 
@@ -271,16 +277,16 @@ fn forge_release_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .peekable();
     let draft = drafts.peek().is_some() && drafts.all(|draft| draft);
     out.push(CommandEffect::Kind(match draft {
-        true => EffectKind::Uploads,
-        false => EffectKind::Publishes,
+        true => NonFileEffectKind::Uploads,
+        false => NonFileEffectKind::Publishes,
     }));
 }
 
 fn forge_object_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     match call.literal_operand(0) {
-        Some("delete") => out.push(CommandEffect::Kind(EffectKind::OverwritesShared)),
+        Some("delete") => out.push(CommandEffect::Kind(NonFileEffectKind::OverwritesShared)),
         Some("edit" | "create" | "clone") => {
-            out.push(CommandEffect::Kind(EffectKind::SpeaksForPerson))
+            out.push(CommandEffect::Kind(NonFileEffectKind::SpeaksForPerson))
         }
         _ => {}
     }
@@ -311,21 +317,21 @@ fn forge_api_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let graphql = words.contains(&"graphql");
     let deed = match method.as_deref() {
         // GraphQL is always a POST; only the text tells what it does.
-        _ if graphql && !any(&["mutation"]) => EffectKind::Network,
+        _ if graphql && !any(&["mutation"]) => NonFileEffectKind::Network,
         _ if graphql && any(&["delete", "remove", "archive", "transfer", "update"]) => {
-            EffectKind::OverwritesShared
+            NonFileEffectKind::OverwritesShared
         }
-        _ if graphql && any(&["publish"]) => EffectKind::Publishes,
-        _ if graphql => EffectKind::SpeaksForPerson,
-        _ if get && !sends => EffectKind::Network,
+        _ if graphql && any(&["publish"]) => NonFileEffectKind::Publishes,
+        _ if graphql => NonFileEffectKind::SpeaksForPerson,
+        _ if get && !sends => NonFileEffectKind::Network,
         None | Some("POST") if any(&["/releases", "/dispatches", "/deployments"]) => {
-            EffectKind::Publishes
+            NonFileEffectKind::Publishes
         }
-        None | Some("POST") => EffectKind::SpeaksForPerson,
+        None | Some("POST") => NonFileEffectKind::SpeaksForPerson,
         Some("PUT") if words.iter().any(|word| word.ends_with("/merge")) => {
-            EffectKind::SpeaksForPerson
+            NonFileEffectKind::SpeaksForPerson
         }
-        Some(_) => EffectKind::OverwritesShared,
+        Some(_) => NonFileEffectKind::OverwritesShared,
     };
     out.push(CommandEffect::Kind(deed));
 }

@@ -4,7 +4,7 @@
 
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, OperandRole, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OperandRole, OptionMeaning, ProgramSpec};
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::{CommandWord, WordKnowledge};
 
@@ -22,16 +22,16 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             (
                 // It takes the value of a setting from the environment, where it cannot be seen.
                 "config-env",
-                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
             ),
             ("super-prefix", OptionMeaning::Value),
         ])
         .with_subcommands(SUBS)
-        .with_extra_effects_fn(git_setting_effects),
+        .with_extra_effects_fn(git_dash_c_effects),
     ProgramSpec::new(&["git-lfs"]),
     ProgramSpec::program_with_fixed_effects(
         &["git-filter-repo", "bfg"],
-        &[EffectKind::RewritesHistory],
+        &[NonFileEffectKind::RewritesHistory],
     ),
     ProgramSpec::program_spec_reading_operands(&["tig", "gitk", "lazygit", "git-cola"]),
 ];
@@ -43,7 +43,7 @@ const SHOWS: &[(&str, OptionMeaning)] = &[
     (
         // An external diff program is named by a setting or by `.gitattributes`.
         "ext-diff",
-        OptionMeaning::FlagEffect(EffectKind::UnreadableCode),
+        OptionMeaning::FlagEffect(NonFileEffectKind::UnreadableCode),
     ),
     ("S", OptionMeaning::Value),
     ("G", OptionMeaning::Value),
@@ -141,17 +141,17 @@ const SUBS: &[ProgramSpec] = &[
         "points-at",
     ])
     .with_extra_effects_fn(git_named_file_read_effects),
-    ProgramSpec::program_with_fixed_effects(&["ls-remote"], &[EffectKind::Network])
+    ProgramSpec::program_with_fixed_effects(&["ls-remote"], &[NonFileEffectKind::Network])
         .with_option_meanings(&[
             (
                 // `--upload-pack` and `--exec` name the program to run on the side of the remote,
                 // which is this machine for a local path.
                 "upload-pack",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
             (
                 "exec",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
         ])
         .with_extra_effects_fn(git_remote_url_effects),
@@ -160,10 +160,13 @@ const SUBS: &[ProgramSpec] = &[
         .with_long_value_options(&["max-depth", "threads", "max-count"])
         .with_option_meanings(&[
             // Opens the found files in a pager, which can be any command: `-O"rm x"`.
-            ("O", OptionMeaning::FlagEffect(EffectKind::UnreadableCode)),
+            (
+                "O",
+                OptionMeaning::FlagEffect(NonFileEffectKind::UnreadableCode),
+            ),
             (
                 "open-files-in-pager",
-                OptionMeaning::FlagEffect(EffectKind::UnreadableCode),
+                OptionMeaning::FlagEffect(NonFileEffectKind::UnreadableCode),
             ),
         ]),
     ProgramSpec::new(&["init"])
@@ -171,7 +174,7 @@ const SUBS: &[ProgramSpec] = &[
             (
                 // The hooks of a template are copied into the new repository and run later.
                 "template",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
             ("separate-git-dir", OptionMeaning::Writes),
         ])
@@ -197,12 +200,15 @@ const SUBS: &[ProgramSpec] = &[
             (
                 // Both skip the hooks `pre-commit` and `commit-msg`.
                 "no-verify",
-                OptionMeaning::FlagEffect(EffectKind::SkipsChecks),
+                OptionMeaning::FlagEffect(NonFileEffectKind::SkipsChecks),
             ),
-            ("n", OptionMeaning::FlagEffect(EffectKind::SkipsChecks)),
+            (
+                "n",
+                OptionMeaning::FlagEffect(NonFileEffectKind::SkipsChecks),
+            ),
             (
                 "no-post-rewrite",
-                OptionMeaning::FlagEffect(EffectKind::SkipsChecks),
+                OptionMeaning::FlagEffect(NonFileEffectKind::SkipsChecks),
             ),
         ]),
     ProgramSpec::new(&["branch"])
@@ -211,11 +217,14 @@ const SUBS: &[ProgramSpec] = &[
         .with_option_meanings(&[
             // `-d` refuses to delete unmerged branches, so it is ordinary; `-D` and the other
             // forced forms do not.
-            ("D", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
-            ("f", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
-            ("force", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
-            ("M", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
-            ("C", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("D", OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs)),
+            ("f", OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs)),
+            (
+                "force",
+                OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs),
+            ),
+            ("M", OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs)),
+            ("C", OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs)),
         ]),
     ProgramSpec::new(&["tag"])
         .with_short_value_options("mFun")
@@ -230,39 +239,63 @@ const SUBS: &[ProgramSpec] = &[
             "merged",
         ])
         .with_option_meanings(&[
-            ("d", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
-            ("delete", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
-            ("f", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
-            ("force", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("d", OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs)),
+            (
+                "delete",
+                OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs),
+            ),
+            ("f", OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs)),
+            (
+                "force",
+                OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs),
+            ),
         ]),
-    ProgramSpec::program_with_fixed_effects(&["checkout"], &[EffectKind::MovesTree])
+    ProgramSpec::program_with_fixed_effects(&["checkout"], &[NonFileEffectKind::MovesTree])
         .with_short_value_options("b")
         .with_long_value_options(&["orphan", "conflict"])
         .with_option_meanings(&[
             // `-b` makes a branch, `-B` also moves one that exists.
-            ("B", OptionMeaning::ValueEffect(EffectKind::MovesRefs)),
-            ("f", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
-            ("force", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+            (
+                "B",
+                OptionMeaning::ValueEffect(NonFileEffectKind::MovesRefs),
+            ),
+            (
+                "f",
+                OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
+            ),
+            (
+                "force",
+                OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
+            ),
             (
                 "pathspec-from-file",
-                OptionMeaning::ValueEffect(EffectKind::DiscardsWork),
+                OptionMeaning::ValueEffect(NonFileEffectKind::DiscardsWork),
             ),
         ])
         .with_extra_effects_fn(git_checkout_effects),
-    ProgramSpec::program_with_fixed_effects(&["switch"], &[EffectKind::MovesTree])
+    ProgramSpec::program_with_fixed_effects(&["switch"], &[NonFileEffectKind::MovesTree])
         .with_short_value_options("c")
         .with_long_value_options(&["create", "orphan", "conflict"])
         .with_option_meanings(&[
-            ("C", OptionMeaning::ValueEffect(EffectKind::MovesRefs)),
+            (
+                "C",
+                OptionMeaning::ValueEffect(NonFileEffectKind::MovesRefs),
+            ),
             (
                 "force-create",
-                OptionMeaning::ValueEffect(EffectKind::MovesRefs),
+                OptionMeaning::ValueEffect(NonFileEffectKind::MovesRefs),
             ),
-            ("f", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
-            ("force", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+            (
+                "f",
+                OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
+            ),
+            (
+                "force",
+                OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
+            ),
             (
                 "discard-changes",
-                OptionMeaning::FlagEffect(EffectKind::DiscardsWork),
+                OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
             ),
         ]),
     ProgramSpec::new(&["restore"])
@@ -271,7 +304,7 @@ const SUBS: &[ProgramSpec] = &[
         .with_option_meanings(&[(
             // The files to restore stand in another file, so any of them may be meant.
             "pathspec-from-file",
-            OptionMeaning::ValueEffect(EffectKind::DiscardsWork),
+            OptionMeaning::ValueEffect(NonFileEffectKind::DiscardsWork),
         )])
         .with_extra_effects_fn(git_restore_effects),
     ProgramSpec::new(&["reset"])
@@ -284,7 +317,7 @@ const SUBS: &[ProgramSpec] = &[
     ProgramSpec::new(&["stash"]).with_extra_effects_fn(git_stash_effects),
     ProgramSpec::program_with_fixed_effects(
         &["merge", "cherry-pick", "revert"],
-        &[EffectKind::MovesTree],
+        &[NonFileEffectKind::MovesTree],
     )
     .with_short_value_options("msSXF")
     .with_long_value_options(&[
@@ -298,9 +331,9 @@ const SUBS: &[ProgramSpec] = &[
     ])
     .with_option_meanings(&[(
         "no-verify",
-        OptionMeaning::FlagEffect(EffectKind::SkipsChecks),
+        OptionMeaning::FlagEffect(NonFileEffectKind::SkipsChecks),
     )]),
-    ProgramSpec::program_with_fixed_effects(&["rebase"], &[EffectKind::MovesTree])
+    ProgramSpec::program_with_fixed_effects(&["rebase"], &[NonFileEffectKind::MovesTree])
         .with_short_value_options("sXC")
         .with_long_value_options(&["onto", "strategy", "strategy-option", "empty"])
         .with_option_meanings(&[
@@ -309,22 +342,25 @@ const SUBS: &[ProgramSpec] = &[
             ("exec", OptionMeaning::Command),
             // Without a person, the todo list is edited by a program that may drop or squash
             // commits.
-            ("i", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("i", OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs)),
             (
                 "interactive",
-                OptionMeaning::FlagEffect(EffectKind::MovesRefs),
+                OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs),
             ),
-            ("root", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            (
+                "root",
+                OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs),
+            ),
             (
                 "edit-todo",
-                OptionMeaning::FlagEffect(EffectKind::MovesRefs),
+                OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs),
             ),
             (
                 "no-verify",
-                OptionMeaning::FlagEffect(EffectKind::SkipsChecks),
+                OptionMeaning::FlagEffect(NonFileEffectKind::SkipsChecks),
             ),
         ]),
-    ProgramSpec::program_with_fixed_effects(&["fetch"], &[EffectKind::Network])
+    ProgramSpec::program_with_fixed_effects(&["fetch"], &[NonFileEffectKind::Network])
         .with_short_value_options("jo")
         .with_long_value_options(&[
             "depth",
@@ -340,16 +376,19 @@ const SUBS: &[ProgramSpec] = &[
         .with_option_meanings(&[
             (
                 "upload-pack",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
-            ("f", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
-            ("force", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("f", OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs)),
+            (
+                "force",
+                OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs),
+            ),
             ("multiple", OptionMeaning::Value),
         ])
         .with_extra_effects_fn(git_remote_url_effects),
     ProgramSpec::program_with_fixed_effects(
         &["pull"],
-        &[EffectKind::Network, EffectKind::MovesTree],
+        &[NonFileEffectKind::Network, NonFileEffectKind::MovesTree],
     )
     .with_short_value_options("sXjo")
     .with_long_value_options(&[
@@ -362,59 +401,71 @@ const SUBS: &[ProgramSpec] = &[
     .with_option_meanings(&[
         (
             "upload-pack",
-            OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
         ),
-        ("f", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
-        ("force", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+        ("f", OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs)),
+        (
+            "force",
+            OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs),
+        ),
     ])
     .with_extra_effects_fn(git_remote_url_effects),
-    ProgramSpec::program_with_fixed_effects(&["push"], &[EffectKind::Network])
+    ProgramSpec::program_with_fixed_effects(&["push"], &[NonFileEffectKind::Network])
         .with_short_value_options("o")
         .with_long_value_options(&["push-option"])
         .with_option_meanings(&[
-            ("f", OptionMeaning::FlagEffect(EffectKind::OverwritesShared)),
+            (
+                "f",
+                OptionMeaning::FlagEffect(NonFileEffectKind::OverwritesShared),
+            ),
             (
                 "force",
-                OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
+                OptionMeaning::FlagEffect(NonFileEffectKind::OverwritesShared),
             ),
             (
                 // The lease only compares with what was fetched last; what others pushed is still
                 // replaced.
                 "force-with-lease",
-                OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
+                OptionMeaning::FlagEffect(NonFileEffectKind::OverwritesShared),
             ),
             (
                 // Also deletes every remote ref that is missing here.
                 "mirror",
-                OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
+                OptionMeaning::FlagEffect(NonFileEffectKind::OverwritesShared),
             ),
             (
                 "delete",
-                OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
+                OptionMeaning::FlagEffect(NonFileEffectKind::OverwritesShared),
             ),
-            ("d", OptionMeaning::FlagEffect(EffectKind::OverwritesShared)),
+            (
+                "d",
+                OptionMeaning::FlagEffect(NonFileEffectKind::OverwritesShared),
+            ),
             (
                 "prune",
-                OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
+                OptionMeaning::FlagEffect(NonFileEffectKind::OverwritesShared),
             ),
             (
                 "no-verify",
-                OptionMeaning::FlagEffect(EffectKind::SkipsChecks),
+                OptionMeaning::FlagEffect(NonFileEffectKind::SkipsChecks),
             ),
             (
                 "receive-pack",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
             (
                 "exec",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
             // `--repo` names the target without an operand, so the address is not looked at
             // further.
-            ("repo", OptionMeaning::ValueEffect(EffectKind::Uploads)),
+            (
+                "repo",
+                OptionMeaning::ValueEffect(NonFileEffectKind::Uploads),
+            ),
         ])
         .with_extra_effects_fn(git_push_effects),
-    ProgramSpec::program_with_fixed_effects(&["clone"], &[EffectKind::Network])
+    ProgramSpec::program_with_fixed_effects(&["clone"], &[NonFileEffectKind::Network])
         .with_short_value_options("bojc")
         .with_long_value_options(&[
             "branch",
@@ -428,19 +479,25 @@ const SUBS: &[ProgramSpec] = &[
         ])
         .with_option_meanings(&[
             // The settings apply to the new repository, and are kept in it.
-            ("c", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            (
+                "c",
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
+            ),
             (
                 "config",
-                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
             ),
-            ("u", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            (
+                "u",
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
+            ),
             (
                 "upload-pack",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
             (
                 "template",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
             ("separate-git-dir", OptionMeaning::Writes),
         ])
@@ -458,7 +515,7 @@ const SUBS: &[ProgramSpec] = &[
             "rm",
         ]),
         // A later plain `git push` would go to the new address.
-        ProgramSpec::program_with_fixed_effects(&["add", "set-url"], &[EffectKind::Uploads])
+        ProgramSpec::program_with_fixed_effects(&["add", "set-url"], &[NonFileEffectKind::Uploads])
             .with_short_value_options("tm"),
     ]),
     ProgramSpec::new(&["config"])
@@ -479,19 +536,34 @@ const SUBS: &[ProgramSpec] = &[
                 ],
                 &[],
             ),
-            ProgramSpec::program_with_fixed_effects(&["update"], &[EffectKind::Network])
+            ProgramSpec::program_with_fixed_effects(&["update"], &[NonFileEffectKind::Network])
                 .with_long_value_options(&["reference", "depth", "jobs"])
                 .with_option_meanings(&[
-                    ("f", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
-                    ("force", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+                    (
+                        "f",
+                        OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
+                    ),
+                    (
+                        "force",
+                        OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
+                    ),
                 ]),
-            ProgramSpec::program_with_fixed_effects(&["add", "set-url"], &[EffectKind::Network])
-                .with_short_value_options("b")
-                .with_long_value_options(&["branch", "name", "reference", "depth"]),
+            ProgramSpec::program_with_fixed_effects(
+                &["add", "set-url"],
+                &[NonFileEffectKind::Network],
+            )
+            .with_short_value_options("b")
+            .with_long_value_options(&["branch", "name", "reference", "depth"]),
             ProgramSpec::program_with_fixed_effects(&["deinit"], &[])
                 .with_option_meanings(&[
-                    ("f", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
-                    ("force", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+                    (
+                        "f",
+                        OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
+                    ),
+                    (
+                        "force",
+                        OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
+                    ),
                 ])
                 .with_operand_role(OperandRole::Remove),
             ProgramSpec::new(&["foreach"]).with_extra_effects_fn(git_submodule_foreach_effects),
@@ -505,8 +577,14 @@ const SUBS: &[ProgramSpec] = &[
             .with_extra_effects_fn(git_worktree_effects),
         ProgramSpec::new(&["move"]).with_operand_role(OperandRole::Move),
         ProgramSpec::new(&["remove"]).with_option_meanings(&[
-            ("f", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
-            ("force", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+            (
+                "f",
+                OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
+            ),
+            (
+                "force",
+                OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
+            ),
         ]),
     ]),
     ProgramSpec::new(&["bisect"]).with_subcommands(&[
@@ -526,7 +604,7 @@ const SUBS: &[ProgramSpec] = &[
                 "replay",
                 "next",
             ],
-            &[EffectKind::MovesTree],
+            &[NonFileEffectKind::MovesTree],
         ),
         ProgramSpec::new(&["run"]).with_extra_effects_fn(git_bisect_effects),
     ]),
@@ -541,7 +619,7 @@ const SUBS: &[ProgramSpec] = &[
             (
                 // Lets a patch write outside of the working tree.
                 "unsafe-paths",
-                OptionMeaning::FlagEffect(EffectKind::UnknownOptions),
+                OptionMeaning::FlagEffect(NonFileEffectKind::UnknownOptions),
             ),
             ("directory", OptionMeaning::Value),
         ])
@@ -551,7 +629,7 @@ const SUBS: &[ProgramSpec] = &[
         .with_long_value_options(&["whitespace", "exclude", "include", "patch-format"])
         .with_option_meanings(&[(
             "no-verify",
-            OptionMeaning::FlagEffect(EffectKind::SkipsChecks),
+            OptionMeaning::FlagEffect(NonFileEffectKind::SkipsChecks),
         )])
         .with_extra_effects_fn(git_apply_effects),
     ProgramSpec::new(&["rm"])
@@ -571,9 +649,12 @@ const SUBS: &[ProgramSpec] = &[
             (
                 // The program that makes the archive on the side of the remote.
                 "exec",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
-            ("remote", OptionMeaning::ValueEffect(EffectKind::Network)),
+            (
+                "remote",
+                OptionMeaning::ValueEffect(NonFileEffectKind::Network),
+            ),
         ]),
     ProgramSpec::new(&["format-patch"])
         .with_short_value_options("nv")
@@ -603,41 +684,44 @@ const SUBS: &[ProgramSpec] = &[
     .with_extra_effects_fn(git_gc_effects),
     ProgramSpec::program_with_fixed_effects(
         &["filter-branch", "filter-repo", "prune"],
-        &[EffectKind::RewritesHistory],
+        &[NonFileEffectKind::RewritesHistory],
     ),
     ProgramSpec::program_with_fixed_effects(
         &["replace", "update-ref", "fast-import"],
-        &[EffectKind::MovesRefs],
+        &[NonFileEffectKind::MovesRefs],
     ),
     ProgramSpec::new(&["symbolic-ref"])
         .with_short_value_options("m")
         .with_option_meanings(&[
-            ("d", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
-            ("delete", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("d", OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs)),
+            (
+                "delete",
+                OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs),
+            ),
         ])
         .with_extra_effects_fn(git_symbolic_ref_effects),
     ProgramSpec::program_with_fixed_effects(
         // Plumbing that overwrites the index or files without a look at uncommitted changes.
         &["read-tree", "checkout-index"],
-        &[EffectKind::DiscardsWork],
+        &[NonFileEffectKind::DiscardsWork],
     ),
     ProgramSpec::program_with_fixed_effects(
         // They run tools or hooks that settings name.
         &["difftool", "mergetool", "hook", "instaweb", "gui", "citool"],
-        &[EffectKind::UnreadableCode],
+        &[NonFileEffectKind::UnreadableCode],
     ),
     ProgramSpec::program_with_fixed_effects(
         &["credential", "credential-store", "credential-cache"],
-        &[EffectKind::ExposesSecret],
+        &[NonFileEffectKind::ExposesSecret],
     ),
     ProgramSpec::program_with_fixed_effects(
         &["send-email", "imap-send", "p4", "svn", "cvsserver"],
-        &[EffectKind::Uploads],
+        &[NonFileEffectKind::Uploads],
     ),
     ProgramSpec::program_with_fixed_effects(
         // Both keep running in the background.
         &["daemon", "fsmonitor--daemon"],
-        &[EffectKind::Persists],
+        &[NonFileEffectKind::Persists],
     ),
     ProgramSpec::new(&["lfs"]).with_subcommands(&[
         ProgramSpec::program_with_fixed_effects(
@@ -645,12 +729,15 @@ const SUBS: &[ProgramSpec] = &[
                 "pull", "fetch", "checkout", "ls-files", "status", "env", "version", "track",
                 "untrack", "install", "logs", "fsck", "pointer", "locks",
             ],
-            &[EffectKind::Network],
+            &[NonFileEffectKind::Network],
         )
         .with_short_value_options("IX"),
-        ProgramSpec::program_with_fixed_effects(&["push"], &[EffectKind::Network]),
-        ProgramSpec::program_with_fixed_effects(&["migrate"], &[EffectKind::RewritesHistory]),
-        ProgramSpec::program_with_fixed_effects(&["prune"], &[EffectKind::MovesRefs]),
+        ProgramSpec::program_with_fixed_effects(&["push"], &[NonFileEffectKind::Network]),
+        ProgramSpec::program_with_fixed_effects(
+            &["migrate"],
+            &[NonFileEffectKind::RewritesHistory],
+        ),
+        ProgramSpec::program_with_fixed_effects(&["prune"], &[NonFileEffectKind::MovesRefs]),
     ]),
     ProgramSpec::new(&["flow"]),
 ];
@@ -737,7 +824,7 @@ fn is_harmless_git_setting(setting: &str) -> bool {
 }
 
 /// Judges `-c NAME=VALUE`, which can set a program to run (`core.sshCommand`, an alias).
-fn git_setting_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn git_dash_c_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     // The name must be known; of a harmless setting the value may be open.
     let open = call.option_values(&["c"]).any(|word| {
         !is_harmless_git_setting(word.known_word_prefix())
@@ -746,7 +833,7 @@ fn git_setting_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if open
         || call.has_option(&["exec-path"]) && call.option_values(&["exec-path"]).next().is_some()
     {
-        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
 }
 
@@ -794,10 +881,10 @@ fn git_config_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let value = call.literal_operand(at + 1).unwrap_or("\u{1}");
     // Such a setting outlives the repository, and applies to others.
     if call.has_option(&["global", "system", "f", "file"]) {
-        out.push(CommandEffect::Kind(EffectKind::Persists));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Persists));
     }
     if !is_harmless_git_setting(&format!("{name}={value}")) {
-        out.push(CommandEffect::Kind(EffectKind::SkipsChecks));
+        out.push(CommandEffect::Kind(NonFileEffectKind::SkipsChecks));
     }
 }
 
@@ -832,7 +919,7 @@ fn is_folder_pathspec(word: &CommandWord) -> bool {
 fn add_git_discard_effects(words: &[&CommandWord], out: &mut Vec<CommandEffect>) {
     for word in words {
         if is_folder_pathspec(word) {
-            out.push(CommandEffect::Kind(EffectKind::DiscardsWork));
+            out.push(CommandEffect::Kind(NonFileEffectKind::DiscardsWork));
         }
         out.push(CommandEffect::File(FileAccess::WriteBelow, (*word).clone()));
     }
@@ -898,7 +985,7 @@ fn git_reset_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .iter()
         .any(|(name, _)| name.starts_with('h') || name.starts_with("merg") || name.starts_with('k'))
     {
-        out.push(CommandEffect::Kind(EffectKind::DiscardsWork));
+        out.push(CommandEffect::Kind(NonFileEffectKind::DiscardsWork));
         add_whole_tree_write_effect(out);
     }
 }
@@ -911,7 +998,7 @@ fn git_clean_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         "e",
         false,
     ) {
-        out.push(CommandEffect::Kind(EffectKind::DiscardsWork));
+        out.push(CommandEffect::Kind(NonFileEffectKind::DiscardsWork));
         add_whole_tree_write_effect(out);
         let here = CommandWord::new_literal_word(".");
         let folders = match call.operands.as_slice() {
@@ -944,11 +1031,11 @@ fn git_stash_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     match call.literal_operand(0) {
         Some(_) if double_dash_index(call) == Some(1) => add_whole_tree_write_effect(out),
         Some("list" | "show" | "create" | "store") => {}
-        Some("drop" | "clear") => out.push(CommandEffect::Kind(EffectKind::DiscardsWork)),
+        Some("drop" | "clear") => out.push(CommandEffect::Kind(NonFileEffectKind::DiscardsWork)),
         None | Some("push" | "save" | "pop" | "apply" | "branch") => {
             add_whole_tree_write_effect(out)
         }
-        Some(_) => out.push(CommandEffect::Kind(EffectKind::UnknownOptions)),
+        Some(_) => out.push(CommandEffect::Kind(NonFileEffectKind::UnknownOptions)),
     }
 }
 
@@ -980,7 +1067,7 @@ fn git_push_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .first()
         .is_some_and(|word| is_git_remote_url_or_path(word))
     {
-        out.push(CommandEffect::Kind(EffectKind::Uploads));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Uploads));
     }
     git_remote_url_effects(call, out);
     // `+REF` forces, `:REF` deletes; an unquoted variable can be either.
@@ -988,7 +1075,7 @@ fn git_push_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         word.text.starts_with(['+', ':']) || word.knowledge == WordKnowledge::Unbounded
     };
     if call.operands.iter().skip(1).any(|word| forces(&word)) {
-        out.push(CommandEffect::Kind(EffectKind::OverwritesShared));
+        out.push(CommandEffect::Kind(NonFileEffectKind::OverwritesShared));
     }
     if inert::has_certain_dry_run_option(
         call.words,
@@ -998,7 +1085,7 @@ fn git_push_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         false,
     ) {
         // A dry run overwrites nothing, but the other effects stay: it connects to the remote.
-        out.retain(|effect| *effect != CommandEffect::Kind(EffectKind::OverwritesShared));
+        out.retain(|effect| *effect != CommandEffect::Kind(NonFileEffectKind::OverwritesShared));
     }
 }
 
@@ -1009,7 +1096,7 @@ fn git_remote_url_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .iter()
         .any(|word| word.text.starts_with("ext::") || word.text.starts_with("fd::"))
     {
-        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
     // `+SRC:DST` makes a fetch overwrite a local ref.
     let own = call
@@ -1018,7 +1105,7 @@ fn git_remote_url_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .skip(1)
         .any(|word| word.text.starts_with('+'));
     if own {
-        out.push(CommandEffect::Kind(EffectKind::MovesRefs));
+        out.push(CommandEffect::Kind(NonFileEffectKind::MovesRefs));
     }
 }
 
@@ -1039,7 +1126,7 @@ fn git_worktree_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         out.push(CommandEffect::File(FileAccess::Write, (*folder).clone()));
     }
     if call.has_option(&["B", "f", "force"]) {
-        out.push(CommandEffect::Kind(EffectKind::MovesRefs));
+        out.push(CommandEffect::Kind(NonFileEffectKind::MovesRefs));
     }
 }
 
@@ -1064,7 +1151,7 @@ fn git_bisect_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 
 fn git_reflog_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if matches!(call.literal_operand(0), Some("expire" | "delete" | "drop")) {
-        out.push(CommandEffect::Kind(EffectKind::RewritesHistory));
+        out.push(CommandEffect::Kind(NonFileEffectKind::RewritesHistory));
     }
 }
 
@@ -1079,16 +1166,16 @@ fn git_gc_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             || name.starts_with("cruft-exp")
     });
     if drops {
-        out.push(CommandEffect::Kind(EffectKind::RewritesHistory));
+        out.push(CommandEffect::Kind(NonFileEffectKind::RewritesHistory));
     }
     // `git maintenance start` adds jobs to the scheduler of the system.
     if call.literal_operand(0) == Some("start") || call.literal_operand(0) == Some("register") {
-        out.push(CommandEffect::Kind(EffectKind::Persists));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Persists));
     }
 }
 
 fn git_symbolic_ref_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call.operands.len() > 1 {
-        out.push(CommandEffect::Kind(EffectKind::MovesRefs));
+        out.push(CommandEffect::Kind(NonFileEffectKind::MovesRefs));
     }
 }

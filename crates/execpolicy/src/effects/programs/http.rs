@@ -2,11 +2,11 @@
 //! on a server are not, unless the server is local.
 
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
 use crate::effects::{CodeLanguage, CommandEffect, FileAccess};
 use crate::shell::CommandWord;
 
-const NET: &[EffectKind] = &[EffectKind::Network];
+const NET: &[NonFileEffectKind] = &[NonFileEffectKind::Network];
 
 pub(super) const SPECS: &[ProgramSpec] = &[
     ProgramSpec::program_with_fixed_effects(&["curl"], NET)
@@ -94,22 +94,28 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("alt-svc", OptionMeaning::Writes),
             ("etag-save", OptionMeaning::Writes),
             ("libcurl", OptionMeaning::Writes),
-            ("T", OptionMeaning::ValueEffect(EffectKind::Uploads)),
+            ("T", OptionMeaning::ValueEffect(NonFileEffectKind::Uploads)),
             (
                 "upload-file",
-                OptionMeaning::ValueEffect(EffectKind::Uploads),
+                OptionMeaning::ValueEffect(NonFileEffectKind::Uploads),
             ),
             // A config file can hold any option, an upload among them.
-            ("K", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            (
+                "K",
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
+            ),
             (
                 "config",
-                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
             ),
             // Commands for an FTP server, such as `DELE`.
-            ("Q", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            (
+                "Q",
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
+            ),
             (
                 "quote",
-                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
             ),
             ("n", OptionMeaning::Value),
             ("netrc-file", OptionMeaning::Reads),
@@ -163,22 +169,31 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("i", OptionMeaning::Reads),
             ("input-file", OptionMeaning::Reads),
             // `-e` is a line of `.wgetrc`, so it can set any option.
-            ("e", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            (
+                "e",
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
+            ),
             (
                 "execute",
-                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
             ),
             (
                 "config",
-                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
             ),
             (
                 // A program that wget runs to ask for a password.
                 "use-askpass",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
-            ("post-file", OptionMeaning::ValueEffect(EffectKind::Uploads)),
-            ("body-file", OptionMeaning::ValueEffect(EffectKind::Uploads)),
+            (
+                "post-file",
+                OptionMeaning::ValueEffect(NonFileEffectKind::Uploads),
+            ),
+            (
+                "body-file",
+                OptionMeaning::ValueEffect(NonFileEffectKind::Uploads),
+            ),
         ])
         .with_extra_effects_fn(wget_effects),
     ProgramSpec::program_with_fixed_effects(
@@ -250,13 +265,13 @@ fn curl_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .iter()
         .any(|word| word.text.starts_with("telnet:"));
     if (sent || telnet || call.has_option(&["variable"])) && !local {
-        out.push(CommandEffect::Kind(EffectKind::Uploads));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Uploads));
     }
     if fed && !local {
         out.push(CommandEffect::StdinCode(CodeLanguage::RemoteInput));
     }
     if config {
-        out.push(CommandEffect::Kind(EffectKind::UnknownOptions));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnknownOptions));
     }
     // Output of a command may be a secret; curl sends it in data or in the URL.
     let secret = |word: &CommandWord| word.text.contains("$(") || word.text.contains('`');
@@ -275,7 +290,7 @@ fn curl_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .any(secret);
     let asks = call.operands.iter().any(|word| secret(word));
     if (sends || asks) && !local {
-        out.push(CommandEffect::Kind(EffectKind::Uploads));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Uploads));
     }
     let method = call
         .option_values(&["X", "request"])
@@ -283,7 +298,7 @@ fn curl_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .map(|word| word.text.to_ascii_uppercase());
     if method.is_some_and(|method| matches!(method.as_str(), "DELETE" | "PUT" | "PATCH")) && !local
     {
-        out.push(CommandEffect::Kind(EffectKind::OverwritesShared));
+        out.push(CommandEffect::Kind(NonFileEffectKind::OverwritesShared));
     }
     for word in call
         .operands
@@ -352,7 +367,7 @@ fn wget_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             .iter()
             .all(|word| is_local_server_url(&word.text))
     {
-        out.push(CommandEffect::Kind(EffectKind::OverwritesShared));
+        out.push(CommandEffect::Kind(NonFileEffectKind::OverwritesShared));
     }
     if method
         || call.has_option(&["post-data", "body-data"])
@@ -361,7 +376,7 @@ fn wget_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 .iter()
                 .all(|word| is_local_server_url(&word.text))
     {
-        out.push(CommandEffect::Kind(EffectKind::Uploads));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Uploads));
     }
 }
 
@@ -381,9 +396,9 @@ fn httpie_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .iter()
         .any(|word| word.text.contains('@') && !word.text.contains("://"));
     if (changes || file) && !local {
-        out.push(CommandEffect::Kind(EffectKind::Uploads));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Uploads));
     }
     if changes && !local {
-        out.push(CommandEffect::Kind(EffectKind::OverwritesShared));
+        out.push(CommandEffect::Kind(NonFileEffectKind::OverwritesShared));
     }
 }

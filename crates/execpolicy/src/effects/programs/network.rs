@@ -3,11 +3,11 @@
 
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
 use crate::effects::{CodeLanguage, CommandEffect, FileAccess};
 use crate::shell::CommandWord;
 
-const NET: &[EffectKind] = &[EffectKind::Network];
+const NET: &[NonFileEffectKind] = &[NonFileEffectKind::Network];
 
 pub(super) const SPECS: &[ProgramSpec] = &[
     ProgramSpec::program_with_fixed_effects(
@@ -21,12 +21,12 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ("out", OptionMeaning::Writes),
         (
             "conf-path",
-            OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
         ),
         (
             // A Lynx script of keystrokes, which can run commands.
             "cmd_script",
-            OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
         ),
     ])
     .with_extra_effects_fn(downloader_hook_option_effects),
@@ -34,13 +34,13 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         .with_option_meanings(&[
             (
                 "exec",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
             ("o", OptionMeaning::Writes),
             ("P", OptionMeaning::Writes),
             (
                 "external-downloader",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
         ]),
     ProgramSpec::program_with_fixed_effects(
@@ -118,9 +118,18 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         .with_short_value_options("cFiJloPSD")
         .with_option_meanings(&[
             // `-S` names the program to run instead of ssh; `-o` can set a `ProxyCommand`.
-            ("S", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
-            ("o", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
-            ("F", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            (
+                "S",
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
+            ),
+            (
+                "o",
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
+            ),
+            (
+                "F",
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
+            ),
             ("i", OptionMeaning::Value),
         ])
         .with_extra_effects_fn(scp_effects),
@@ -156,22 +165,28 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ])
         .with_option_meanings(&[
             // `-e` names the remote shell, and `--rsync-path` what runs on the other side.
-            ("e", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            (
+                "e",
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
+            ),
             (
                 "rsh",
-                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
             ),
             (
                 "rsync-path",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
             ("log-file", OptionMeaning::Writes),
             ("backup-dir", OptionMeaning::Writes),
             ("write-batch", OptionMeaning::Writes),
-            ("daemon", OptionMeaning::FlagEffect(EffectKind::Persists)),
+            (
+                "daemon",
+                OptionMeaning::FlagEffect(NonFileEffectKind::Persists),
+            ),
             (
                 "config",
-                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
             ),
         ])
         .with_extra_effects_fn(rsync_effects),
@@ -220,7 +235,7 @@ fn downloader_hook_option_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEf
         .iter()
         .any(|(name, _)| name.starts_with("on-") || name.starts_with("cmd"))
     {
-        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
 }
 
@@ -234,7 +249,7 @@ fn ssh_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     {
         return;
     }
-    out.push(CommandEffect::Kind(EffectKind::RemoteExecution));
+    out.push(CommandEffect::Kind(NonFileEffectKind::RemoteExecution));
 }
 
 fn netcat_and_rclone_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
@@ -262,7 +277,7 @@ fn netcat_and_rclone_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>
         _ => false,
     };
     if !looks {
-        out.push(CommandEffect::Kind(EffectKind::Uploads));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Uploads));
     }
     if name == "rclone" {
         add_rclone_removals(call, out);
@@ -308,7 +323,7 @@ fn add_remote_copy_effects(
     }
     // From one remote to another also sends, so only the target decides.
     if is_remote_path(target) {
-        out.push(CommandEffect::Kind(EffectKind::Uploads));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Uploads));
     } else {
         out.push(CommandEffect::File(FileAccess::Write, target.clone()));
         out.push(CommandEffect::PutInto(
@@ -467,6 +482,6 @@ fn key_store_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         _ => false,
     };
     if !plain {
-        out.push(CommandEffect::Kind(EffectKind::ExposesSecret));
+        out.push(CommandEffect::Kind(NonFileEffectKind::ExposesSecret));
     }
 }

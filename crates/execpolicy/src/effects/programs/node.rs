@@ -5,11 +5,11 @@ use super::packages::add_package_runner_effects;
 use crate::effects::CommandEffect;
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
 use crate::shell::CommandWord;
 
-const INSTALLS: &[EffectKind] = &[EffectKind::Installs];
-const RUNS: &[EffectKind] = &[EffectKind::Opaque];
+const INSTALLS: &[NonFileEffectKind] = &[NonFileEffectKind::Installs];
+const RUNS: &[NonFileEffectKind] = &[NonFileEffectKind::Opaque];
 
 pub(super) const SPECS: &[ProgramSpec] = &[
     ProgramSpec::new(&["npm", "pnpm", "yarn", "yarnpkg", "cnpm"])
@@ -31,11 +31,11 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             (
                 // npm runs every script with this program.
                 "script-shell",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
             (
                 "node-options",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
         ])
         .with_subcommands(NODE)
@@ -50,15 +50,21 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         .with_option_meanings(&[
             ("cwd", OptionMeaning::WorkingDir),
             // Inline code; that of Bun is not analyzed.
-            ("e", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
-            ("p", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            (
+                "e",
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
+            ),
+            (
+                "p",
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
+            ),
             (
                 "eval",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
             (
                 "print",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
         ])
         .with_subcommands(NODE)
@@ -85,8 +91,14 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             INSTALLS,
         ),
         // `deno eval` takes code with all permissions.
-        ProgramSpec::program_with_fixed_effects(&["eval", "repl"], &[EffectKind::UnreadableCode]),
-        ProgramSpec::program_with_fixed_effects(&["publish", "deploy"], &[EffectKind::Publishes]),
+        ProgramSpec::program_with_fixed_effects(
+            &["eval", "repl"],
+            &[NonFileEffectKind::UnreadableCode],
+        ),
+        ProgramSpec::program_with_fixed_effects(
+            &["publish", "deploy"],
+            &[NonFileEffectKind::Publishes],
+        ),
     ]),
     ProgramSpec::new(&["ncu", "npm-check-updates", "npm-check", "bower", "jspm"])
         .with_extra_effects_fn(package_install_effects),
@@ -185,7 +197,7 @@ const NODE: &[ProgramSpec] = &[
         ("prefix", OptionMeaning::Writes),
         (
             "script-shell",
-            OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
         ),
     ])
     .with_extra_effects_fn(npm_config_effects),
@@ -216,7 +228,7 @@ const NODE: &[ProgramSpec] = &[
     .with_long_value_options(&["workspace", "prefix", "filter"])
     .with_option_meanings(&[(
         "script-shell",
-        OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+        OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
     )]),
     ProgramSpec::new(&["workspace"]).with_extra_effects_fn(yarn_workspace_effects),
     ProgramSpec::program_with_fixed_effects(
@@ -234,12 +246,12 @@ const NODE: &[ProgramSpec] = &[
             "stage",
             "npm",
         ],
-        &[EffectKind::Publishes],
+        &[NonFileEffectKind::Publishes],
     )
     .with_option_meanings(&[("dry-run", OptionMeaning::Inert(&inert::PACKAGES))]),
     ProgramSpec::program_with_fixed_effects(
         &["login", "logout", "adduser", "token", "profile"],
-        &[EffectKind::ExposesSecret],
+        &[NonFileEffectKind::ExposesSecret],
     ),
 ];
 
@@ -253,12 +265,12 @@ fn npm_config_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 Some("set" | "edit" | "delete" | "fix")
             ));
     if settles {
-        out.push(CommandEffect::Kind(EffectKind::Persists));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Persists));
     }
     if matches!(name, "config" | "c" | "get")
         && call.operands.iter().any(|word| word.text.contains("_auth"))
     {
-        out.push(CommandEffect::Kind(EffectKind::ExposesSecret));
+        out.push(CommandEffect::Kind(NonFileEffectKind::ExposesSecret));
     }
 }
 
@@ -292,7 +304,7 @@ fn npx_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 
 /// Judges `yarn workspace NAME SCRIPT` as `yarn SCRIPT`.
 fn yarn_workspace_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
-    out.push(CommandEffect::Kind(EffectKind::Opaque));
+    out.push(CommandEffect::Kind(NonFileEffectKind::Opaque));
     let rest = call.words_from_first_operand();
     // The script may be any yarn command, `publish` among them.
     let mut words = vec![CommandWord::new_literal_word("yarn")];
@@ -301,5 +313,5 @@ fn yarn_workspace_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 fn package_install_effects(_: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
-    out.push(CommandEffect::Kind(EffectKind::Installs));
+    out.push(CommandEffect::Kind(NonFileEffectKind::Installs));
 }

@@ -4,11 +4,11 @@
 use crate::effects::CommandEffect;
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
 use crate::shell::CommandWord;
 
-const INSTALLS: &[EffectKind] = &[EffectKind::Installs];
-const RUNS: &[EffectKind] = &[EffectKind::Opaque];
+const INSTALLS: &[NonFileEffectKind] = &[NonFileEffectKind::Installs];
+const RUNS: &[NonFileEffectKind] = &[NonFileEffectKind::Opaque];
 
 pub(super) const SPECS: &[ProgramSpec] = &[
     ProgramSpec::new(&["pip", "pipx"])
@@ -130,7 +130,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                     ("prefix", OptionMeaning::Writes),
                 ]),
             ]),
-            ProgramSpec::program_with_fixed_effects(&["publish"], &[EffectKind::Publishes]),
+            ProgramSpec::program_with_fixed_effects(&["publish"], &[NonFileEffectKind::Publishes]),
         ]),
     ProgramSpec::new(&["uvx"]).with_extra_effects_fn(uv_run_effects),
     ProgramSpec::new(&["poetry", "pipenv", "pdm", "hatch", "rye", "pixi"])
@@ -186,8 +186,8 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ProgramSpec::new(&["run"]).with_extra_effects_fn(package_manager_exec_effects),
             ProgramSpec::program_with_fixed_effects(&["shell"], RUNS),
             // Settings, tokens among them, are kept for the user.
-            ProgramSpec::program_with_fixed_effects(&["config"], &[EffectKind::Persists]),
-            ProgramSpec::program_with_fixed_effects(&["publish"], &[EffectKind::Publishes])
+            ProgramSpec::program_with_fixed_effects(&["config"], &[NonFileEffectKind::Persists]),
+            ProgramSpec::program_with_fixed_effects(&["publish"], &[NonFileEffectKind::Publishes])
                 .with_option_meanings(&[("dry-run", OptionMeaning::Inert(&inert::PACKAGES))]),
         ])
         .with_other_subcommand_effects(RUNS),
@@ -216,7 +216,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             .with_long_value_options(&["name", "prefix"])
             .with_extra_effects_fn(package_manager_exec_effects),
         // `conda init` writes into the startup files of the shell.
-        ProgramSpec::program_with_fixed_effects(&["init"], &[EffectKind::Persists]),
+        ProgramSpec::program_with_fixed_effects(&["init"], &[NonFileEffectKind::Persists]),
     ]),
     ProgramSpec::new(&["gem"]).with_subcommands(&[
         ProgramSpec::program_with_fixed_effects(
@@ -243,12 +243,12 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ),
         ProgramSpec::program_with_fixed_effects(
             &["push", "yank", "owner"],
-            &[EffectKind::Publishes],
+            &[NonFileEffectKind::Publishes],
         ),
         ProgramSpec::new(&["exec"]).with_extra_effects_fn(package_manager_exec_effects),
         ProgramSpec::program_with_fixed_effects(
             &["signin", "signout"],
-            &[EffectKind::ExposesSecret],
+            &[NonFileEffectKind::ExposesSecret],
         ),
     ]),
     ProgramSpec::new(&["bundle", "bundler"])
@@ -340,7 +340,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             "gh-pages",
             "clasp",
         ],
-        &[EffectKind::Publishes],
+        &[NonFileEffectKind::Publishes],
     )
     .with_extra_effects_fn(drop_dry_run_publish_effect),
     ProgramSpec::new(&["virtualenv", "pyvenv", "venv"]),
@@ -363,7 +363,7 @@ pub(super) fn add_package_runner_effects(words: &[CommandWord], out: &mut Vec<Co
             *word = CommandWord::new_literal_word(bare);
         }
     }
-    out.push(CommandEffect::Kind(EffectKind::Opaque));
+    out.push(CommandEffect::Kind(NonFileEffectKind::Opaque));
     out.push(CommandEffect::ProjectTool(words));
 }
 
@@ -405,12 +405,12 @@ fn uv_run_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 // `-m` stays among the words, so this is `python -m MODULE`.
                 let mut words = vec![CommandWord::new_literal_word("python")];
                 words.extend(call.words.iter().skip(at).cloned());
-                out.push(CommandEffect::Kind(EffectKind::Opaque));
+                out.push(CommandEffect::Kind(NonFileEffectKind::Opaque));
                 out.push(CommandEffect::ProjectTool(words));
                 return;
             }
             // The script is read from standard input.
-            "-" => return out.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
+            "-" => return out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode)),
             text if VALUES.contains(&text) => at += 2,
             text if text.starts_with('-') => at += 1,
             _ => break,
@@ -430,6 +430,6 @@ fn drop_dry_run_publish_effect(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffec
             false,
         )
     {
-        out.retain(|effect| *effect != CommandEffect::Kind(EffectKind::Publishes));
+        out.retain(|effect| *effect != CommandEffect::Kind(NonFileEffectKind::Publishes));
     }
 }

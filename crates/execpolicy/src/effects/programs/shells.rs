@@ -3,7 +3,7 @@
 
 use crate::effects::code::{self, CodeLanguage};
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::CommandWord;
 
@@ -89,7 +89,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     ProgramSpec::program_with_fixed_effects(
         // They load a shared object as a builtin, load a module, or run commands of the history.
         &["enable", "zmodload", "fc"],
-        &[EffectKind::UnreadableCode],
+        &[NonFileEffectKind::UnreadableCode],
     ),
     ProgramSpec::new(&["mapfile", "readarray"])
         .with_short_value_options("dnOsuc")
@@ -199,9 +199,9 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     ProgramSpec::new(&["at", "batch"]).with_extra_effects_fn(at_job_effects),
     ProgramSpec::program_with_fixed_effects(
         &["tmux", "screen", "dtach", "abduco", "zellij"],
-        &[EffectKind::UnreadableCode],
+        &[NonFileEffectKind::UnreadableCode],
     )
-    .with_extra_effects_fn(terminal_multiplexer_effects),
+    .with_extra_effects_fn(drop_effect_of_multiplexer_query),
     ProgramSpec::program_with_fixed_effects(
         &[
             "entr",
@@ -210,7 +210,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             "inotifywait-run",
             "fswatch-run",
         ],
-        &[EffectKind::Opaque],
+        &[NonFileEffectKind::Opaque],
     )
     .with_extra_effects_fn(file_watcher_effects),
     ProgramSpec::new(&[
@@ -281,7 +281,7 @@ fn command_wrapper_own_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffec
                 .clone()
                 .any(|word| word.text.starts_with("-C") || word.text.starts_with("--ch"))
             {
-                out.push(CommandEffect::Kind(EffectKind::UnknownOptions));
+                out.push(CommandEffect::Kind(NonFileEffectKind::UnknownOptions));
             }
         }
         "cross-env" | "dotenv" | "dotenvx" | "unbuffer" => {
@@ -320,7 +320,7 @@ fn shell_interpreter_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>
         let text = word.text.as_str();
         match text {
             "--rcfile" | "--init-file" => {
-                out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+                out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
                 at += 2;
             }
             // They take the name of a shell option.
@@ -368,10 +368,10 @@ fn add_python_module_effects(name: &str, rest: &[CommandWord], out: &mut Vec<Com
         out.push(CommandEffect::ProjectTool(words));
     };
     // A file of this name in the folder would be run instead of the real module.
-    code::add_python_module_files(name, out);
+    code::add_python_module_file_effects(name, out);
     if name == "unittest" {
         let named = rest.iter().filter_map(CommandWord::as_literal);
-        named.for_each(|name| code::add_python_module_files(name, out));
+        named.for_each(|name| code::add_python_module_file_effects(name, out));
         out.push(CommandEffect::StartsFile(CommandWord::new_literal_word(
             "**/test*.py",
         )));
@@ -379,7 +379,7 @@ fn add_python_module_effects(name: &str, rest: &[CommandWord], out: &mut Vec<Com
     // A program that is read from a descriptor has no file that could be judged.
     let fed = |word: &CommandWord| word.text.starts_with("/dev") || word.text.starts_with("/proc");
     if rest.iter().any(fed) {
-        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
     match name {
         "pip" => as_program("pip", out),
@@ -389,7 +389,7 @@ fn add_python_module_effects(name: &str, rest: &[CommandWord], out: &mut Vec<Com
             let program = rest.len();
             let mut words = vec![CommandWord::new_literal_word(name)];
             words.extend(rest.iter().take(program).cloned());
-            out.push(CommandEffect::Kind(EffectKind::Opaque));
+            out.push(CommandEffect::Kind(NonFileEffectKind::Opaque));
             out.push(CommandEffect::ProjectTool(words));
         }
         "json.tool" | "tabnanny" | "tokenize" | "ast" | "dis" | "calendar" | "this"
@@ -398,7 +398,7 @@ fn add_python_module_effects(name: &str, rest: &[CommandWord], out: &mut Vec<Com
         | "unittest" | "doctest" | "trace" | "cProfile" | "profile" | "pstats" | "symtable"
         | "inspect" | "pyclbr" | "difflib" | "mimetypes" | "locale" | "encodings" | "lib2to3"
         | "xmlrpc" | "dataclasses" | "zipapp" => {
-            out.push(CommandEffect::Kind(EffectKind::Opaque));
+            out.push(CommandEffect::Kind(NonFileEffectKind::Opaque));
             let written: &[CommandWord] = match name {
                 "json.tool" => rest
                     .iter()
@@ -416,12 +416,12 @@ fn add_python_module_effects(name: &str, rest: &[CommandWord], out: &mut Vec<Com
         }
         // These run code or a command from their arguments or input.
         "timeit" | "code" | "pty" | "runpy" | "pdb" | "asyncio" | "idlelib" | "test" => {
-            out.push(CommandEffect::Kind(EffectKind::UnreadableCode))
+            out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode))
         }
         "smtpd" | "smtplib" | "ftplib" | "webbrowser" => {
-            out.push(CommandEffect::Kind(EffectKind::Uploads))
+            out.push(CommandEffect::Kind(NonFileEffectKind::Uploads))
         }
-        _ => out.push(CommandEffect::Kind(EffectKind::Opaque)),
+        _ => out.push(CommandEffect::Kind(NonFileEffectKind::Opaque)),
     }
 }
 
@@ -468,7 +468,10 @@ fn python_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                     let rest = call.words.get(at + used..).unwrap_or(&[]);
                     match value.as_ref().and_then(CommandWord::as_literal) {
                         Some(name) => return add_python_module_effects(name, rest, out),
-                        None => return out.push(CommandEffect::Kind(EffectKind::UnknownOptions)),
+                        None => {
+                            return out
+                                .push(CommandEffect::Kind(NonFileEffectKind::UnknownOptions));
+                        }
                     }
                 }
                 _ => at += used,
@@ -552,7 +555,7 @@ fn nodejs_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 out.push(CommandEffect::StartsFile(CommandWord::new_literal_word(
                     "**/*test*",
                 )));
-                return out.push(CommandEffect::Kind(EffectKind::Opaque));
+                return out.push(CommandEffect::Kind(NonFileEffectKind::Opaque));
             }
             _ if [
                 "--import=",
@@ -584,13 +587,13 @@ fn nodejs_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 /// Returns the effect of a module that `node` preloads: a file, or code in a `data:` URL.
 fn node_preload_effect(word: &CommandWord) -> CommandEffect {
     match word.text.contains(':') {
-        true => CommandEffect::Kind(EffectKind::UnreadableCode),
+        true => CommandEffect::Kind(NonFileEffectKind::UnreadableCode),
         false => CommandEffect::RunsFile(word.clone()),
     }
 }
 
 /// Judges a call of Perl or Ruby, which share the letters for one-liners (`-e`, `-i`, `-n`).
-fn perl_or_ruby_call_effects(
+fn perl_or_ruby_effects(
     language: CodeLanguage,
     call: &ParsedArgs<'_>,
     out: &mut Vec<CommandEffect>,
@@ -634,7 +637,7 @@ fn perl_or_ruby_call_effects(
                 'c' if rest.is_empty() => return,
                 // `-d` runs the debugger, which loads a module of any name.
                 'd' if language == CodeLanguage::Perl => {
-                    out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+                    out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
                     break;
                 }
                 // `-MModule` and `-rmodule` load a package. Perl inserts the text into a `use`
@@ -654,7 +657,7 @@ fn perl_or_ruby_call_effects(
                             .unwrap_or(""),
                     ) || module.contains([';', '(', '{', ' '])
                     {
-                        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+                        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
                     }
                     if rest.is_empty() {
                         at += 1;
@@ -667,7 +670,7 @@ fn perl_or_ruby_call_effects(
                     }
                     // `-F` takes a pattern, in which Perl can run code.
                     if letter == 'F' && rest.contains(['{', '(', ')', ';', '@', '`']) {
-                        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+                        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
                     }
                     if !matches!(letter, '0' | 'l' | 'W' | 'T' | 'U')
                         || !rest.starts_with(|c: char| c.is_alphabetic())
@@ -687,7 +690,7 @@ fn perl_or_ruby_call_effects(
                 .iter()
                 .any(|word| word.text.contains('|') || word.text.starts_with('>'))
         {
-            out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+            out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
         }
         let act = if edits {
             FileAccess::Write
@@ -709,11 +712,11 @@ fn perl_or_ruby_call_effects(
 }
 
 fn perl_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
-    perl_or_ruby_call_effects(CodeLanguage::Perl, call, out);
+    perl_or_ruby_effects(CodeLanguage::Perl, call, out);
 }
 
 fn ruby_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
-    perl_or_ruby_call_effects(CodeLanguage::Ruby, call, out);
+    perl_or_ruby_effects(CodeLanguage::Ruby, call, out);
 }
 
 fn php_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
@@ -729,12 +732,12 @@ fn php_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             }
             // `-d` sets an option such as `auto_prepend_file`; `-z` loads an extension.
             "-d" | "-z" => {
-                out.push(CommandEffect::Kind(EffectKind::UnknownOptions));
+                out.push(CommandEffect::Kind(NonFileEffectKind::UnknownOptions));
                 at += 2;
             }
             "-c" | "-t" => at += 2,
             // The built-in server runs scripts of the project on request.
-            "-S" => return out.push(CommandEffect::Kind(EffectKind::Opaque)),
+            "-S" => return out.push(CommandEffect::Kind(NonFileEffectKind::Opaque)),
             "-v" | "-m" | "-i" | "-h" | "--version" | "--ini" | "--modules"
                 if call.words.len() == 2 =>
             {
@@ -744,7 +747,7 @@ fn php_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             "-l" if call.words.len() == 3 => return,
             "-f" => at += 1,
             text if text.starts_with("-r") => {
-                return out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+                return out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
             }
             text if text.starts_with('-') => at += 1,
             _ => break,
@@ -801,10 +804,10 @@ fn other_interpreter_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>
                 word.text.starts_with("-XX:OnError") || word.text.starts_with("-XX:OnOutOf")
             }) =>
         {
-            out.push(CommandEffect::Kind(EffectKind::Opaque))
+            out.push(CommandEffect::Kind(NonFileEffectKind::Opaque))
         }
         Some(file) if !text && !java => out.push(CommandEffect::RunsFile(file.clone())),
-        _ => out.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
+        _ => out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode)),
     }
 }
 
@@ -819,20 +822,22 @@ fn awk_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 break;
             }
             "-f" | "--file" => {
-                out.extend(call.words.get(at + 1).map(code::script_file_effect));
+                out.extend(call.words.get(at + 1).map(code::effect_of_running_script));
                 program = Some(None);
                 at += 2;
             }
             _ if text.starts_with("-f") || text.starts_with("--file=") => {
                 let from = if text.starts_with("-f") { 2 } else { 7 };
-                out.push(code::script_file_effect(&word.word_suffix_from_byte(from)));
+                out.push(code::effect_of_running_script(
+                    &word.word_suffix_from_byte(from),
+                ));
                 program = Some(None);
                 at += 1;
             }
             "-F" | "-v" | "--field-separator" | "--assign" => at += 2,
             // gawk: they load another program or a shared library.
             "-i" | "--include" | "-l" | "--load" | "-E" | "--exec" => {
-                out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+                out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
                 at += 2;
             }
             "-e" | "--source" => {
@@ -847,7 +852,7 @@ fn awk_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 || text.starts_with("-E")
                 || text.starts_with("-W") =>
             {
-                out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+                out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
                 at += 1;
             }
             _ if text.starts_with('-') && text.len() > 1 => at += 1,
@@ -876,12 +881,12 @@ fn awk_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 
 fn at_job_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if !call.has_option(&["l", "q", "V"]) || !call.operands.is_empty() {
-        out.push(CommandEffect::Kind(EffectKind::Persists));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Persists));
     }
 }
 
 /// Drops the effect of the row where a session is only looked at.
-fn terminal_multiplexer_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn drop_effect_of_multiplexer_query(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let looks = matches!(
         call.literal_operand(0),
         Some(
@@ -898,7 +903,7 @@ fn terminal_multiplexer_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffe
         )
     ) || call.has_option(&["ls", "list", "V"]);
     if looks {
-        out.retain(|effect| *effect != CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.retain(|effect| *effect != CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
 }
 

@@ -5,10 +5,10 @@
 use crate::effects::CommandEffect;
 use crate::effects::FileAccess;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
 use crate::shell::{CommandWord, WordKnowledge};
 
-const MACHINE: &[EffectKind] = &[EffectKind::ChangesMachine];
+const MACHINE: &[NonFileEffectKind] = &[NonFileEffectKind::ChangesMachine];
 
 pub(super) const SPECS: &[ProgramSpec] = &[
     ProgramSpec::program_with_fixed_effects(
@@ -33,7 +33,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             "firejail",
             "proot",
         ],
-        &[EffectKind::Privilege],
+        &[NonFileEffectKind::Privilege],
     )
     .with_extra_effects_fn(add_nothing_for_any_sudo_call),
     ProgramSpec::program_with_fixed_effects(
@@ -65,11 +65,14 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             "tccutil",
             "authconfig",
         ],
-        &[EffectKind::Privilege],
+        &[NonFileEffectKind::Privilege],
     ),
-    ProgramSpec::program_with_fixed_effects(&["userdel", "deluser"], &[EffectKind::Privilege])
-        .with_short_value_options("RP")
-        .with_extra_effects_fn(userdel_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &["userdel", "deluser"],
+        &[NonFileEffectKind::Privilege],
+    )
+    .with_short_value_options("RP")
+    .with_extra_effects_fn(userdel_effects),
     ProgramSpec::new(&[
         "ps",
         "top",
@@ -128,10 +131,13 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     ]),
     ProgramSpec::new(&["ss"]).with_option_meanings(&[
         // `ss -K` closes the connections that it lists, also those of others.
-        ("K", OptionMeaning::FlagEffect(EffectKind::ChangesMachine)),
+        (
+            "K",
+            OptionMeaning::FlagEffect(NonFileEffectKind::ChangesMachine),
+        ),
         (
             "kill",
-            OptionMeaning::FlagEffect(EffectKind::ChangesMachine),
+            OptionMeaning::FlagEffect(NonFileEffectKind::ChangesMachine),
         ),
         ("D", OptionMeaning::Writes),
     ]),
@@ -195,7 +201,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "auditctl",
         "ausearch",
     ])
-    .with_extra_effects_fn(log_tool_effects),
+    .with_extra_effects_fn(system_log_program_effects),
     ProgramSpec::program_with_fixed_effects(
         &[
             "reboot", "shutdown", "halt", "poweroff", "init", "telinit", "kexec",
@@ -277,7 +283,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ],
         MACHINE,
     )
-    .with_extra_effects_fn(system_config_tool_effects),
+    .with_extra_effects_fn(drop_effects_of_config_queries),
     ProgramSpec::new(&["ip", "ifconfig", "route", "netplan"])
         .with_extra_effects_fn(network_interface_effects),
     ProgramSpec::new(&[
@@ -345,7 +351,7 @@ fn packet_capture_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             ))
         || code
     {
-        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
+        out.push(CommandEffect::Kind(NonFileEffectKind::ChangesMachine));
     }
     out.extend(
         reads
@@ -360,7 +366,7 @@ fn packet_capture_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 fn display_settings_tool_effects(_: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
-    out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
+    out.push(CommandEffect::Kind(NonFileEffectKind::ChangesMachine));
 }
 
 /// Adds nothing. Its presence keeps `sudo --help` from being taken for a harmless call, because a
@@ -380,12 +386,12 @@ fn shutdown_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         }
     };
     if stops {
-        out.push(CommandEffect::Kind(EffectKind::ShutsDownMachine));
+        out.push(CommandEffect::Kind(NonFileEffectKind::ShutsDownMachine));
     }
 }
 
 /// Drops the effects of calls that only show the state.
-fn system_config_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn drop_effects_of_config_queries(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let alone = call.words.len() == 1;
     let none = call.operands.is_empty();
     let only = |options: &[&str]| call.has_only_listed_options(options);
@@ -476,7 +482,7 @@ fn kill_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     };
     // As a target, `-1` is every process that may be signalled, and so ends the session.
     if targets.iter().any(|word| matches!(*word, "-1")) {
-        out.push(CommandEffect::Kind(EffectKind::ShutsDownMachine));
+        out.push(CommandEffect::Kind(NonFileEffectKind::ShutsDownMachine));
     }
     // Process 1, the own process group, the agent itself, or what supervises it.
     let all = |word: &&&str| {
@@ -486,7 +492,7 @@ fn kill_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 .any(|own| word.contains(own))
     };
     if targets.iter().any(|word| all(&word)) {
-        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
+        out.push(CommandEffect::Kind(NonFileEffectKind::ChangesMachine));
     }
 }
 
@@ -502,7 +508,7 @@ fn pkill_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 .iter()
                 .any(|word| word.text.contains("tcp") || word.text.contains("udp"))
         {
-            out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
+            out.push(CommandEffect::Kind(NonFileEffectKind::ChangesMachine));
         }
         return;
     }
@@ -533,7 +539,7 @@ fn pkill_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 )
         });
     if broad || matches!(name, "killall5" | "xkill" | "skill") {
-        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
+        out.push(CommandEffect::Kind(NonFileEffectKind::ChangesMachine));
     }
 }
 
@@ -554,7 +560,7 @@ fn process_priority_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEff
             call.words.get(at..).unwrap_or(&[]).to_vec(),
         ));
     } else {
-        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
+        out.push(CommandEffect::Kind(NonFileEffectKind::ChangesMachine));
     }
 }
 
@@ -629,11 +635,11 @@ fn service_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if name == "systemctl"
         && (verb.is_some_and(|word| STOPS.contains(word)) || starts && words.iter().any(target))
     {
-        out.push(CommandEffect::Kind(EffectKind::ShutsDownMachine));
+        out.push(CommandEffect::Kind(NonFileEffectKind::ShutsDownMachine));
     }
     // Even stopping a service lasts after the work; `systemd-run` always starts something.
     if !(verb.is_some_and(|word| asks(word)) || words.is_empty() && name != "systemd-run") {
-        out.push(CommandEffect::Kind(EffectKind::Persists));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Persists));
     }
 }
 
@@ -657,11 +663,11 @@ fn crontab_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .all(|word| matches!(word.text.as_str(), "-l"))
         && call.words.len() > 1;
     if !lists {
-        out.push(CommandEffect::Kind(EffectKind::Persists));
+        out.push(CommandEffect::Kind(NonFileEffectKind::Persists));
     }
 }
 
-fn log_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn system_log_program_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let changes = call.options.iter().any(|(name, _)| {
         name.starts_with("vacuum")
             || matches!(
@@ -685,7 +691,7 @@ fn log_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     // `dmesg -c` clears the buffer. In `journalctl` the letter selects a cursor.
     let plain = call.has_option(&["c"]) && !dmesg;
     if (changes && !plain) || auditctl {
-        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
+        out.push(CommandEffect::Kind(NonFileEffectKind::ChangesMachine));
     }
 }
 
@@ -720,7 +726,7 @@ fn network_interface_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>
         || matches!(call.literal_operand(0), Some("netns" | "apply" | "try"))
             && call.operands.len() > 1;
     if changes {
-        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
+        out.push(CommandEffect::Kind(NonFileEffectKind::ChangesMachine));
     }
 }
 
@@ -741,7 +747,7 @@ fn checkrein_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 .cloned()
                 .unwrap_or_else(|| CommandWord::new_literal_word("."));
             config.append_word_without_blank(&CommandWord::new_literal_word("/checkrein.toml"));
-            out.push(CommandEffect::Kind(EffectKind::Opaque));
+            out.push(CommandEffect::Kind(NonFileEffectKind::Opaque));
             out.push(CommandEffect::RunsFile(config));
         }
         // Starts an agent; a command behind `--` is judged on its own.
@@ -751,7 +757,7 @@ fn checkrein_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 .iter()
                 .any(|word| word.as_literal() == Some("--")) =>
         {
-            out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+            out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
         }
         _ => {}
     }
@@ -768,7 +774,7 @@ fn agent_cli_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             )
         });
     if !asks {
-        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
     out.extend(
         call.option_values(&["output-last-message"])

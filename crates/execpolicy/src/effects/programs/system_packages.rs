@@ -3,9 +3,9 @@
 
 use crate::effects::CommandEffect;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
 
-const INSTALLS: &[EffectKind] = &[EffectKind::Installs];
+const INSTALLS: &[NonFileEffectKind] = &[NonFileEffectKind::Installs];
 
 pub(super) const SPECS: &[ProgramSpec] = &[
     // They mostly need root. The rights are judged by the row of `sudo`, not here.
@@ -36,15 +36,21 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     .with_long_value_options(&["option", "config-file", "target-release"])
     .with_option_meanings(&[
         // An option of apt can name a command to run: `-o APT::Update::Pre-Invoke::=...`.
-        ("o", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+        (
+            "o",
+            OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
+        ),
         (
             "option",
-            OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
         ),
-        ("c", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+        (
+            "c",
+            OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
+        ),
         (
             "config-file",
-            OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
         ),
     ])
     .with_subcommands(&[
@@ -123,11 +129,11 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 "delete",
                 "distro-sync",
             ],
-            &[EffectKind::DestroysData],
+            &[NonFileEffectKind::DestroysData],
         ),
         ProgramSpec::program_with_fixed_effects(
             &["services", "enable", "start"],
-            &[EffectKind::Persists],
+            &[NonFileEffectKind::Persists],
         ),
     ]),
     ProgramSpec::new(&["pacman", "yay", "paru"]).with_extra_effects_fn(pacman_effects),
@@ -169,9 +175,9 @@ fn pacman_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .iter()
         .any(|(name, _)| matches!(name.as_str(), "R" | "remove"));
     out.push(CommandEffect::Kind(if removes {
-        EffectKind::DestroysData
+        NonFileEffectKind::DestroysData
     } else {
-        EffectKind::Installs
+        NonFileEffectKind::Installs
     }));
 }
 
@@ -206,12 +212,12 @@ fn dpkg_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         "showmanual",
     ]);
     if !asks && !matches!(call.literal_operand(0), Some("list" | "showhold")) {
-        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
+        out.push(CommandEffect::Kind(NonFileEffectKind::ChangesMachine));
     }
 }
 
 fn nix_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
-    out.push(CommandEffect::Kind(EffectKind::Opaque));
+    out.push(CommandEffect::Kind(NonFileEffectKind::Opaque));
     for name in ["run", "command", "c"] {
         out.extend(
             call.options
@@ -242,7 +248,7 @@ fn nix_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         }
         // A Nix expression can define a build, and so any command.
         if matches!(word.text.as_str(), "-E" | "--expr") {
-            out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+            out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
         }
     }
     if call.operands.iter().any(|word| {
@@ -251,6 +257,6 @@ fn nix_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             "collect-garbage" | "gc" | "delete" | "copy" | "wipe-history" | "upgrade-nix"
         )
     }) {
-        out.push(CommandEffect::Kind(EffectKind::DestroysData));
+        out.push(CommandEffect::Kind(NonFileEffectKind::DestroysData));
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, OperandRole, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OperandRole, OptionMeaning, ProgramSpec};
 use crate::effects::{CommandEffect, FileAccess};
 
 pub(super) const SPECS: &[ProgramSpec] = &[
@@ -52,10 +52,13 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "stty",
     ]),
     ProgramSpec::new(&["date"]).with_option_meanings(&[
-        ("s", OptionMeaning::ValueEffect(EffectKind::ChangesMachine)),
+        (
+            "s",
+            OptionMeaning::ValueEffect(NonFileEffectKind::ChangesMachine),
+        ),
         (
             "set",
-            OptionMeaning::ValueEffect(EffectKind::ChangesMachine),
+            OptionMeaning::ValueEffect(NonFileEffectKind::ChangesMachine),
         ),
         ("f", OptionMeaning::Reads),
         ("r", OptionMeaning::Value),
@@ -69,8 +72,14 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     ProgramSpec::new(&["hostname"])
         .with_operand_role(OperandRole::None)
         .with_option_meanings(&[
-            ("F", OptionMeaning::ValueEffect(EffectKind::ChangesMachine)),
-            ("b", OptionMeaning::FlagEffect(EffectKind::ChangesMachine)),
+            (
+                "F",
+                OptionMeaning::ValueEffect(NonFileEffectKind::ChangesMachine),
+            ),
+            (
+                "b",
+                OptionMeaning::FlagEffect(NonFileEffectKind::ChangesMachine),
+            ),
         ]),
     ProgramSpec::new(&["bc", "dc"])
         .with_operand_role(OperandRole::Read)
@@ -414,18 +423,21 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("pager", OptionMeaning::Command),
             (
                 "rewrite",
-                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
             ),
             // ast-grep rewrites files with `-r`; the other programs of the row give the letter
             // another meaning.
-            ("r", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            (
+                "r",
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
+            ),
             ("output", OptionMeaning::Writes),
             // ugrep passes files through these commands.
             ("filter", OptionMeaning::Command),
             (
                 // An ackrc file can define options, the pager among them.
                 "ackrc",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
         ])
         .with_operand_role(OperandRole::PatternThenRead),
@@ -467,10 +479,13 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("inplace", OptionMeaning::Edits),
             ("in-place", OptionMeaning::Edits),
             // `yq -s` splits a document into files whose names it computes.
-            ("s", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            (
+                "s",
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
+            ),
             (
                 "split-exp",
-                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
             ),
             ("from-file", OptionMeaning::ProgramText),
         ])
@@ -499,18 +514,21 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("O", OptionMeaning::Writes),
             ("log-file", OptionMeaning::Writes),
             // A lesskey file can bind keys to commands, and set variables such as `LESSOPEN`.
-            ("k", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            (
+                "k",
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
+            ),
             (
                 "lesskey-file",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
             (
                 "lesskey-src",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
             (
                 "lesskey-content",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
             ("p", OptionMeaning::Value),
             ("t", OptionMeaning::Value),
@@ -546,15 +564,23 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "plocate",
     ]),
     // `hash -p FILE NAME` makes NAME run another program.
-    ProgramSpec::new(&["hash"])
-        .with_option_meanings(&[("p", OptionMeaning::ValueEffect(EffectKind::UnreadableCode))]),
+    ProgramSpec::new(&["hash"]).with_option_meanings(&[(
+        "p",
+        OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
+    )]),
     ProgramSpec::new(&["compgen", "complete"])
         .with_short_value_options("AGPSX")
         .with_option_meanings(&[
             // Completion runs this command or function; `-W` expands its words.
             ("C", OptionMeaning::Command),
-            ("F", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
-            ("W", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            (
+                "F",
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
+            ),
+            (
+                "W",
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
+            ),
         ]),
     ProgramSpec::new(&["man", "info", "tldr", "help"])
         .with_short_value_options("MSLm")
@@ -565,12 +591,15 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("H", OptionMeaning::Edits),
             (
                 "html",
-                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
             ),
-            ("C", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            (
+                "C",
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
+            ),
             (
                 "config-file",
-                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
             ("o", OptionMeaning::Writes),
             ("output", OptionMeaning::Writes),
@@ -615,7 +644,7 @@ fn pager_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         word.text.starts_with('+') && word.text.contains(['!', '|', 's', 'v', '#'])
     };
     if call.words.iter().any(runs) {
-        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
 }
 
@@ -635,7 +664,7 @@ fn calculator_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             .option_values(&["e"])
             .any(|word| word.text.contains('!'))
     {
-        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
     }
 }
 

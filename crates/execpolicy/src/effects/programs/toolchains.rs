@@ -4,7 +4,7 @@
 use crate::effects::CommandEffect;
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
 
 pub(super) const SPECS: &[ProgramSpec] = &[
     ProgramSpec::new(&[
@@ -47,11 +47,11 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             (
                 // `--config KEY=VALUE` can set a linker, a runner or an alias.
                 "config",
-                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+                OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
             ),
         ])
         .with_subcommands(CARGO)
-        .with_other_subcommand_effects(&[EffectKind::Opaque]),
+        .with_other_subcommand_effects(&[NonFileEffectKind::Opaque]),
     ProgramSpec::new(&["dotnet"])
         .with_subcommands(&[
             ProgramSpec::program_with_fixed_effects(
@@ -80,23 +80,23 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                     "dev-certs",
                     "user-jwts",
                 ],
-                &[EffectKind::Opaque],
+                &[NonFileEffectKind::Opaque],
             ),
             ProgramSpec::program_with_fixed_effects(
                 &["restore", "add", "remove", "package"],
-                &[EffectKind::Installs],
+                &[NonFileEffectKind::Installs],
             ),
             ProgramSpec::program_with_fixed_effects(
                 // Sets and lists secrets that are kept outside of the project.
                 &["user-secrets"],
-                &[EffectKind::ExposesSecret],
+                &[NonFileEffectKind::ExposesSecret],
             ),
             // `dotnet nuget` pushes and deletes packages.
-            ProgramSpec::program_with_fixed_effects(&["nuget"], &[EffectKind::Publishes]),
+            ProgramSpec::program_with_fixed_effects(&["nuget"], &[NonFileEffectKind::Publishes]),
         ])
-        .with_other_subcommand_effects(&[EffectKind::Opaque]),
+        .with_other_subcommand_effects(&[NonFileEffectKind::Opaque]),
     ProgramSpec::new(&["zig", "v"])
-        .with_other_subcommand_effects(&[EffectKind::Opaque])
+        .with_other_subcommand_effects(&[NonFileEffectKind::Opaque])
         .with_subcommands(&[ProgramSpec::program_with_fixed_effects(
             &[
                 "build",
@@ -114,7 +114,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 "env",
                 "fetch",
             ],
-            &[EffectKind::Opaque],
+            &[NonFileEffectKind::Opaque],
         )]),
 ];
 
@@ -123,7 +123,7 @@ const GO: &[ProgramSpec] = &[
         &[
             "build", "test", "run", "generate", "vet", "tool", "fix", "bug", "work",
         ],
-        &[EffectKind::Opaque],
+        &[NonFileEffectKind::Opaque],
     )
     .with_single_dash_long_options()
     .with_long_value_options(&[
@@ -168,7 +168,7 @@ const GO: &[ProgramSpec] = &[
         (
             // Replaces sources by other files, which the build then compiles.
             "overlay",
-            OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
         ),
     ]),
     ProgramSpec::new(&["list", "doc", "version", "help", "fmt", "telemetry"])
@@ -179,15 +179,18 @@ const GO: &[ProgramSpec] = &[
         .with_single_dash_long_options()
         .with_option_meanings(&[
             // `go env -w` changes settings such as `CC` for all later calls.
-            ("w", OptionMeaning::FlagEffect(EffectKind::Persists)),
-            ("u", OptionMeaning::FlagEffect(EffectKind::Persists)),
+            ("w", OptionMeaning::FlagEffect(NonFileEffectKind::Persists)),
+            ("u", OptionMeaning::FlagEffect(NonFileEffectKind::Persists)),
         ]),
-    ProgramSpec::program_with_fixed_effects(&["mod", "get", "install"], &[EffectKind::Installs])
-        .with_single_dash_long_options()
-        .with_option_meanings(&[
-            ("toolexec", OptionMeaning::Command),
-            ("modfile", OptionMeaning::Writes),
-        ]),
+    ProgramSpec::program_with_fixed_effects(
+        &["mod", "get", "install"],
+        &[NonFileEffectKind::Installs],
+    )
+    .with_single_dash_long_options()
+    .with_option_meanings(&[
+        ("toolexec", OptionMeaning::Command),
+        ("modfile", OptionMeaning::Writes),
+    ]),
     ProgramSpec::new(&["clean"]),
 ];
 
@@ -235,7 +238,7 @@ const CARGO: &[ProgramSpec] = &[
             "asm",
             "flamegraph",
         ],
-        &[EffectKind::Opaque],
+        &[NonFileEffectKind::Opaque],
     )
     .with_short_value_options("pjFZ")
     .with_long_value_options(&[
@@ -260,7 +263,7 @@ const CARGO: &[ProgramSpec] = &[
         ("artifact-dir", OptionMeaning::Writes),
         (
             "config",
-            OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
         ),
         // `cargo watch -x` and `-s` take commands to run on each change.
         ("x", OptionMeaning::Command),
@@ -277,11 +280,11 @@ const CARGO: &[ProgramSpec] = &[
             "vendor",
             "upgrade",
         ],
-        &[EffectKind::Installs],
+        &[NonFileEffectKind::Installs],
     )
     .with_option_meanings(&[(
         "config",
-        OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+        OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
     )]),
     ProgramSpec::new(&[
         "remove",
@@ -317,7 +320,7 @@ const CARGO: &[ProgramSpec] = &[
     ])
     .with_option_meanings(&[(
         "config",
-        OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+        OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
     )]),
     ProgramSpec::program_with_fixed_effects(
         &[
@@ -328,13 +331,16 @@ const CARGO: &[ProgramSpec] = &[
             "dist",
             "smart-release",
         ],
-        &[EffectKind::Publishes],
+        &[NonFileEffectKind::Publishes],
     )
     .with_option_meanings(&[
         ("dry-run", OptionMeaning::Inert(&inert::CARGO)),
         ("n", OptionMeaning::Inert(&inert::CARGO)),
     ]),
-    ProgramSpec::program_with_fixed_effects(&["login", "logout"], &[EffectKind::ExposesSecret]),
+    ProgramSpec::program_with_fixed_effects(
+        &["login", "logout"],
+        &[NonFileEffectKind::ExposesSecret],
+    ),
 ];
 
 fn toolchain_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
@@ -369,12 +375,12 @@ fn toolchain_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             out.push(CommandEffect::ProjectTool(
                 call.words.get(skip..).unwrap_or(&[]).to_vec(),
             ));
-            out.push(CommandEffect::Kind(EffectKind::Opaque));
+            out.push(CommandEffect::Kind(NonFileEffectKind::Opaque));
         }
         // A toolchain may be in use by other projects.
         Some("uninstall" | "self" | "implode") => {
-            out.push(CommandEffect::Kind(EffectKind::DestroysData))
+            out.push(CommandEffect::Kind(NonFileEffectKind::DestroysData))
         }
-        _ => out.push(CommandEffect::Kind(EffectKind::Installs)),
+        _ => out.push(CommandEffect::Kind(NonFileEffectKind::Installs)),
     }
 }

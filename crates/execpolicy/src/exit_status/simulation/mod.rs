@@ -162,7 +162,11 @@ impl ScriptAndSimulationContext<'_> {
 
     /// Returns whether this part, run after a failure, always fails or ends the script with a
     /// failure.
-    pub(super) fn always_fails_after_failure(&self, code: &ScriptNode, budget: &mut usize) -> bool {
+    pub(super) fn code_always_fails_after_failure(
+        &self,
+        code: &ScriptNode,
+        budget: &mut usize,
+    ) -> bool {
         let mut simulation = self.new_script_simulation(&[], &[], *budget);
         let begins = ShellStateOnOnePath::initial_shell_simulation_state(BTreeMap::new())
             .state_with_exit_status(CommandExitStatus::Failed);

@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::llmbar;
 use super::recorded_reply::{RecordedCalibrationReply, RecordedPairChoice};
 use super::statistics::AnswerSide;
-use crate::judge::{ConversationTurn, JudgeInput, JudgedAnswerFault};
+use crate::judge::{ConversationTurn, FaultFoundByJudge, JudgeInput};
 
 /// Errors that are listed; the rest are counted.
 const LISTED: usize = 10;
@@ -45,7 +45,7 @@ pub struct LabelledAnswer {
     /// The label.
     pub passes: bool,
     /// What is wrong, if the label says.
-    pub category: Option<JudgedAnswerFault>,
+    pub category: Option<FaultFoundByJudge>,
     /// A recorded judge reply.
     pub reply: Option<RecordedCalibrationReply>,
 }
@@ -204,14 +204,12 @@ impl LabelFileParser {
             None => None,
             // `none` is what a judge is told to answer for a pass.
             Some(word) if word.trim().is_empty() || word == "none" => None,
-            Some(word) => Some(JudgedAnswerFault::parse_failure_category(&word).ok_or_else(
-                || {
-                    let known = JudgedAnswerFault::ALL
-                        .map(JudgedAnswerFault::as_str)
-                        .join(", ");
-                    format!("no category is called '{word}'; known: {known}")
-                },
-            )?),
+            Some(word) => Some(FaultFoundByJudge::parse_answer_fault(&word).ok_or_else(|| {
+                let known = FaultFoundByJudge::ALL
+                    .map(FaultFoundByJudge::as_str)
+                    .join(", ");
+                format!("no category is called '{word}'; known: {known}")
+            })?),
         };
         // One of the two must be a mistake.
         if passes && category.is_some() {
@@ -442,7 +440,7 @@ mod tests {
         };
         assert_eq!((one.id.as_str(), one.passes), ("1", true));
         assert_eq!(two.id, "line 3");
-        assert_eq!(two.category, Some(JudgedAnswerFault::RuleViolation));
+        assert_eq!(two.category, Some(FaultFoundByJudge::RuleViolation));
         assert_eq!(two.case.evidence, ["e", "f"]);
         assert_eq!(two.case.history.len(), 1);
         assert_eq!(two.rules.as_deref(), Some("R"));

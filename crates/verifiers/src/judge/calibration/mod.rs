@@ -30,7 +30,7 @@ pub use statistics::{
 
 /// The result of a calibration.
 #[derive(Debug, Clone, PartialEq)]
-pub enum CalibrationResult {
+pub enum CalibrationStatistics {
     /// Of one answer each.
     Verdicts(JudgeVerdictStatistics),
     /// Of two answers each.
@@ -39,7 +39,10 @@ pub enum CalibrationResult {
 
 /// Compares recorded verdicts with the labels. A score below `min_score`, in thousandths, does not
 /// pass; an item without a recorded reply is unanswered.
-pub fn measure_judge_agreement(labelled: &LabelledAnswerSet, min_score: u32) -> CalibrationResult {
+pub fn measure_judge_agreement(
+    labelled: &LabelledAnswerSet,
+    min_score: u32,
+) -> CalibrationStatistics {
     match labelled {
         LabelledAnswerSet::Verdicts(items) => {
             let said = |item: &LabelledAnswer| {
@@ -50,7 +53,7 @@ pub fn measure_judge_agreement(labelled: &LabelledAnswerSet, min_score: u32) -> 
                 ((item.passes, item.category), said)
             };
             let items: Vec<_> = items.iter().map(said).collect();
-            CalibrationResult::Verdicts(JudgeVerdictStatistics::from_labelled_verdicts(&items))
+            CalibrationStatistics::Verdicts(JudgeVerdictStatistics::from_labelled_verdicts(&items))
         }
         LabelledAnswerSet::Pairs(pairs) => {
             let choice = |reply: &Option<RecordedPairChoice>| {
@@ -62,12 +65,12 @@ pub fn measure_judge_agreement(labelled: &LabelledAnswerSet, min_score: u32) -> 
             };
             let said = |pair: &LabelledPair| (pair.better, pair.replies.each_ref().map(choice));
             let pairs: Vec<_> = pairs.iter().map(said).collect();
-            CalibrationResult::Pairs(PairStatistics::tally_pair_choices(&pairs))
+            CalibrationStatistics::Pairs(PairStatistics::tally_pair_choices(&pairs))
         }
     }
 }
 
-impl CalibrationResult {
+impl CalibrationStatistics {
     /// Returns what is missing for the judge's word to count; empty if nothing.
     pub fn calibration_shortfalls(&self) -> Vec<CalibrationShortfall> {
         match self {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::label_file::json_type_name;
 use super::statistics::{AnswerSide, NoJudgeVerdictReason, PredictedLabel};
-use crate::judge::{JudgedAnswerFault, verdict};
+use crate::judge::{FaultFoundByJudge, verdict};
 
 /// The text of a reply, and the number of the request that it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl RecordedCalibrationReply {
         let category = map.get("category").and_then(Value::as_str);
         Ok(Self::Verdict(PredictedLabel {
             passes,
-            category: category.and_then(JudgedAnswerFault::parse_failure_category),
+            category: category.and_then(FaultFoundByJudge::parse_answer_fault),
         }))
     }
 

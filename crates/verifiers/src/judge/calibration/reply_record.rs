@@ -102,7 +102,7 @@ impl RecordedReplies {
 
 /// Returns the identity of a question: the model and the request, built with a constant quote
 /// number.
-pub(super) fn model_and_request_digest(model: &str, request: &ModelRequest) -> Digest {
+pub(super) fn digest_of_model_and_request(model: &str, request: &ModelRequest) -> Digest {
     // Only user messages: a judge's request has no others.
     let said = request.messages.iter().filter_map(|message| match message {
         ChatMessage::User(text) => Some(text.as_bytes()),

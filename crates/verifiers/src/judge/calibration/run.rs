@@ -18,10 +18,12 @@ use checkrein_models::{
 use super::choice_request;
 use super::label_file::{LabelledAnswer, LabelledAnswerSet, LabelledPair};
 use super::recorded_reply::{RawJudgeReply, RecordedCalibrationReply, RecordedPairChoice};
-use super::reply_record::{RecordedReplies, model_and_request_digest};
+use super::reply_record::{RecordedReplies, digest_of_model_and_request};
 use super::statistics::{AnswerSide, NoJudgeVerdictReason};
-use crate::judge::verdict_request::{self, RequestOrAnswerFirst};
-use crate::judge::{AgentInstructionsFile, JudgeDefinition, add_judge_usage, choose_judge_model};
+use crate::judge::verdict_request::{self, JudgeReadingOrder};
+use crate::judge::{
+    AgentInstructionsFile, JudgeDefinition, add_reply_to_judge_usage, choose_judge_model,
+};
 
 /// Questions asked at once: as many as providers allow a new account.
 const AT_ONCE: usize = 4;
@@ -196,7 +198,7 @@ impl SharedCalibrationContext<'_> {
                 |quotes| verdict_request::verdict_request(&judge, &item.case, quotes, order);
             self.fetch_judge_reply(&name, &item.id, &request)
         };
-        let Some(first) = ask(RequestOrAnswerFirst::RequestFirst)? else {
+        let Some(first) = ask(JudgeReadingOrder::RequestFirst)? else {
             return Ok(RecordedCalibrationReply::NoVerdict(
                 NoJudgeVerdictReason::Unanswered,
             ));
@@ -210,7 +212,7 @@ impl SharedCalibrationContext<'_> {
             ));
         };
         if judge.is_near_min_score(&said) {
-            let Some(second) = ask(RequestOrAnswerFirst::AnswerFirst)? else {
+            let Some(second) = ask(JudgeReadingOrder::AnswerFirst)? else {
                 return Ok(RecordedCalibrationReply::NoVerdict(
                     NoJudgeVerdictReason::Unanswered,
                 ));
@@ -258,10 +260,8 @@ impl SharedCalibrationContext<'_> {
         request: &dyn Fn(QuotedPromptBlocks) -> ModelRequest,
     ) -> Result<Option<RawJudgeReply>, CalibrationError> {
         // The quote number is random, so the digest is taken over a request with a constant one.
-        let question = model_and_request_digest(
-            name,
-            &request(QuotedPromptBlocks::quoted_blocks_with_number(0)),
-        );
+        let question =
+            digest_of_model_and_request(name, &request(QuotedPromptBlocks::from_quote_number(0)));
         if let Some(known) = self.asking.record.recorded_judge_reply(&question) {
             let mut state = self.lock_calibration_state();
             state.asked.from_record += 1;
@@ -270,7 +270,7 @@ impl SharedCalibrationContext<'_> {
             return Ok(Some(known));
         }
         let model = self.cached_model_client(name)?;
-        let quotes = QuotedPromptBlocks::with_random_quote_number();
+        let quotes = QuotedPromptBlocks::quoted_blocks_with_random_number();
         let heard =
             block_on_unless_cancelled(self.asking.cancelled, model.ask_model(&request(quotes)));
         let reply = match heard {
@@ -306,7 +306,7 @@ impl SharedCalibrationContext<'_> {
         let testimony = state.asked.by_model.entry(name.to_owned()).or_default();
         name.clone_into(&mut testimony.model);
         testimony.asked += 1;
-        add_judge_usage(testimony, &reply);
+        add_reply_to_judge_usage(testimony, &reply);
         Ok(Some(said))
     }
 

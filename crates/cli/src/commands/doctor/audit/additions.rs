@@ -6,8 +6,8 @@ use checkrein_runtime::durable_file;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{AgentSetupKind, DoctorAuditReport, StopCriterionTier};
-use crate::detect::{self, RepoFiles};
+use super::{AgentSetupKind, DoctorAuditReport, StopCriterionKind};
+use crate::detect::{self, RepoFilesForDetection};
 use crate::locate::CONFIG;
 
 /// Events without which our hooks decide nothing, with their timeouts in seconds.
@@ -48,7 +48,7 @@ impl SuggestedEditKind {
 /// Lines to add.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct AuditSuggestedAddition {
-    pub(super) tiers: Vec<StopCriterionTier>,
+    pub(super) tiers: Vec<StopCriterionKind>,
     pub(super) file: String,
     pub(super) how: SuggestedEditKind,
     pub(super) text: String,
@@ -57,10 +57,10 @@ pub(super) struct AuditSuggestedAddition {
 }
 
 /// Returns what fills these tiers.
-pub(super) fn suggestions_for_empty_tiers(
+pub(super) fn suggestions_for_empty_stop_tiers(
     root: &Path,
     found: &DoctorAuditReport,
-    empty: &[StopCriterionTier],
+    empty: &[StopCriterionKind],
 ) -> Vec<AuditSuggestedAddition> {
     let lacks = |tier| empty.contains(&tier);
     // Hooks go to an agent that is set up here, else to one that a script starts headless.
@@ -77,7 +77,7 @@ pub(super) fn suggestions_for_empty_tiers(
     .find_map(|kind| found.agent_setups_of_kind(kind).next());
     let mut additions = Vec::new();
     // Checkrein sees no calls of a person's own program, which has to ask people itself.
-    let by_rules = lacks(StopCriterionTier::Human) && (program.is_none() || hooked.is_some());
+    let by_rules = lacks(StopCriterionKind::Human) && (program.is_none() || hooked.is_some());
     additions.extend(suggested_config_addition(
         root,
         found,
@@ -87,7 +87,7 @@ pub(super) fn suggestions_for_empty_tiers(
     ));
     if by_rules {
         additions.push(AuditSuggestedAddition {
-            tiers: vec![StopCriterionTier::Human],
+            tiers: vec![StopCriterionKind::Human],
             file: RULES_FILE.to_owned(),
             how: SuggestedEditKind::Create,
             text: RULES.to_owned(),
@@ -97,12 +97,12 @@ pub(super) fn suggestions_for_empty_tiers(
     // Hooks bring the hard and the soft tier, and rules need them to see commands. They do
     // nothing for the lazy tier.
     if !found.has_own_hooks
-        && (lacks(StopCriterionTier::Hard) || lacks(StopCriterionTier::Soft) || by_rules)
+        && (lacks(StopCriterionKind::Hard) || lacks(StopCriterionKind::Soft) || by_rules)
     {
-        let tiers: Vec<StopCriterionTier> = empty
+        let tiers: Vec<StopCriterionKind> = empty
             .iter()
             .copied()
-            .filter(|tier| *tier != StopCriterionTier::Lazy)
+            .filter(|tier| *tier != StopCriterionKind::Lazy)
             .collect();
         match hooked {
             Some(AgentSetupKind::ClaudeCode) => {
@@ -145,8 +145,8 @@ pub(super) fn suggestions_for_empty_tiers(
                     then: None,
                 })
         };
-        additions.extend(inside(StopCriterionTier::Lazy));
-        additions.extend(inside(StopCriterionTier::Human));
+        additions.extend(inside(StopCriterionKind::Lazy));
+        additions.extend(inside(StopCriterionKind::Human));
     }
     additions
 }
@@ -155,7 +155,7 @@ pub(super) fn suggestions_for_empty_tiers(
 fn suggested_config_addition(
     root: &Path,
     found: &DoctorAuditReport,
-    empty: &[StopCriterionTier],
+    empty: &[StopCriterionKind],
     by_rules: bool,
     program: Option<&str>,
 ) -> Option<AuditSuggestedAddition> {
@@ -165,15 +165,15 @@ fn suggested_config_addition(
     let (mut tiers, mut text) = (Vec::new(), String::new());
     // A check that exists but gets no stops needs hooks, and no second check.
     let has_check = found.entries.iter().any(|filling| {
-        filling.tier == StopCriterionTier::Hard && filling.what.starts_with("check '")
+        filling.tier == StopCriterionKind::Hard && filling.what.starts_with("check '")
     });
     // With a config there are caps already, be it the defaults.
-    if empty.contains(&StopCriterionTier::Soft) && there.is_none() {
-        tiers.push(StopCriterionTier::Soft);
+    if empty.contains(&StopCriterionKind::Soft) && there.is_none() {
+        tiers.push(StopCriterionKind::Soft);
         text.push_str("[caps]\nwall_clock = \"1h\"\nattempts = 3\n\n");
     }
     if by_rules {
-        tiers.push(StopCriterionTier::Human);
+        tiers.push(StopCriterionKind::Human);
         let open = there
             .as_deref()
             .is_some_and(|text| text.lines().any(|line| line.trim() == "[policy]"));
@@ -187,8 +187,8 @@ fn suggested_config_addition(
             text.push_str(&format!("[policy]\n{rules}"));
         }
     }
-    if empty.contains(&StopCriterionTier::Hard) && !has_check {
-        tiers.push(StopCriterionTier::Hard);
+    if empty.contains(&StopCriterionKind::Hard) && !has_check {
+        tiers.push(StopCriterionKind::Hard);
         text.push_str(&format!(
             "[[verifier]]\nname = \"tests\"\nrun = {}\n",
             json!(suggested_check_command(root, program))
@@ -233,7 +233,7 @@ fn suggest_program_start_command(file: &str) -> String {
 
 /// Suggests the check that this folder seems to have.
 fn suggested_check_command(root: &Path, program: Option<&str>) -> String {
-    let found = detect::detect_checks(&RepoFiles::read_repo_file_texts(root));
+    let found = detect::detect_checks(&RepoFilesForDetection::read_files_to_detect_checks(root));
     match found.into_iter().next() {
         Some(check) => check.run,
         None if program.is_some_and(|file| file.ends_with(".py")) => {
@@ -244,7 +244,7 @@ fn suggested_check_command(root: &Path, program: Option<&str>) -> String {
 }
 
 fn proposed_hooks_for_settings(
-    tiers: Vec<StopCriterionTier>,
+    tiers: Vec<StopCriterionKind>,
     file: &str,
     entry: fn(&str, u32) -> Value,
 ) -> AuditSuggestedAddition {
@@ -291,7 +291,7 @@ fn suggested_agent_loop_code_line(
     kind: &AgentSetupKind,
     file: &str,
     text: &str,
-    tier: StopCriterionTier,
+    tier: StopCriterionKind,
 ) -> Option<(SuggestedEditKind, String)> {
     let python = file.ends_with(".py");
     let shell = file.ends_with(".sh") || file.ends_with(".bash");
@@ -302,17 +302,17 @@ fn suggested_agent_loop_code_line(
     let (at, line) = text
         .lines()
         .enumerate()
-        .find(|(_, line)| super::program_scan::is_loop_start_line(line))?;
+        .find(|(_, line)| super::program_scan::is_code_loop_start_line(line))?;
     let indent: String = line.chars().take_while(|c| c.is_whitespace()).collect();
     let code = match tier {
-        StopCriterionTier::Human if python => "if input(\"go on? [y/N] \") != \"y\": break",
-        StopCriterionTier::Human if shell => {
+        StopCriterionKind::Human if python => "if input(\"go on? [y/N] \") != \"y\": break",
+        StopCriterionKind::Human if shell => {
             "printf 'go on? [y/N] '; read -r yes; [ \"$yes\" = y ] || break"
         }
-        StopCriterionTier::Lazy if python => {
+        StopCriterionKind::Lazy if python => {
             "if \"reply\" in locals() and reply.stop_reason == \"end_turn\": break  # reply: what the model said last"
         }
-        StopCriterionTier::Lazy if shell => {
+        StopCriterionKind::Lazy if shell => {
             "case \"$reply\" in *'\"DONE\"'*) break ;; esac  # reply: what the model said last"
         }
         _ => return None,
@@ -331,12 +331,12 @@ fn suggested_agent_loop_code_line(
 /// Returns a line to add where the graph is made.
 fn langgraph_line_to_add(
     text: &str,
-    tier: StopCriterionTier,
+    tier: StopCriterionKind,
 ) -> Option<(SuggestedEditKind, String)> {
     let word = match tier {
-        StopCriterionTier::Human => ".compile(",
-        StopCriterionTier::Lazy => "StateGraph(",
-        StopCriterionTier::Hard | StopCriterionTier::Soft => return None,
+        StopCriterionKind::Human => ".compile(",
+        StopCriterionKind::Lazy => "StateGraph(",
+        StopCriterionKind::Hard | StopCriterionKind::Soft => return None,
     };
     let (at, line) = text
         .lines()
@@ -349,7 +349,7 @@ fn langgraph_line_to_add(
     );
     let code = match tier {
         // The graph needs a checkpointer as well, or nothing can be resumed.
-        StopCriterionTier::Human => format!("{name}.interrupt_before_nodes = [\"tools\"]"),
+        StopCriterionKind::Human => format!("{name}.interrupt_before_nodes = [\"tools\"]"),
         _ => format!(
             "{name}.add_conditional_edges(\"agent\", tools_condition)  # from langgraph.prebuilt"
         ),

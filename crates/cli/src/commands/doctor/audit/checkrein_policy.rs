@@ -4,7 +4,7 @@
 use checkrein_core::policy::{self, Policy};
 use checkrein_execpolicy::RuleSet;
 
-use super::{AgentSetupKind, DoctorAuditReport, StopCriterionTier};
+use super::{AgentSetupKind, DoctorAuditReport, StopCriterionKind};
 use crate::locate::{CONFIG, ProjectLocation};
 
 pub(super) fn audit_stop_criteria_of_policy(
@@ -40,24 +40,24 @@ pub(super) fn audit_stop_criteria_of_policy(
         let name = spec.name.as_str();
         match (policy.is_required_verifier(&spec.name), applies) {
             (true, true) if spec.tier == policy::VerifierTier::Person => {
-                found.record_stop_control_for_tier(
-                    StopCriterionTier::Human,
+                found.add_stop_criterion_control(
+                    StopCriterionKind::Human,
                     format!("a person looks: '{name}'{under}"),
                     place,
                 );
             }
-            (true, true) => found.record_stop_control_for_tier(
-                StopCriterionTier::Hard,
+            (true, true) => found.add_stop_criterion_control(
+                StopCriterionKind::Hard,
                 format!("check '{name}'{under}"),
                 place,
             ),
             (true, false) => found.add_audit_near_miss(
-                StopCriterionTier::Hard,
+                StopCriterionKind::Hard,
                 format!("check '{name}': no hook hands stops to it"),
                 place,
             ),
             (false, _) => found.add_audit_near_miss(
-                StopCriterionTier::Hard,
+                StopCriterionKind::Hard,
                 format!("'{name}' is advisory"),
                 place,
             ),
@@ -67,15 +67,15 @@ pub(super) fn audit_stop_criteria_of_policy(
         return;
     }
     if found.has_own_hooks {
-        found.record_stop_control_for_tier(
-            StopCriterionTier::Soft,
+        found.add_stop_criterion_control(
+            StopCriterionKind::Soft,
             "caps on tokens, time, calls, rounds",
             place,
         );
         let detectors = policy.loops.detectors.len();
         if detectors > 0 {
-            found.record_stop_control_for_tier(
-                StopCriterionTier::Soft,
+            found.add_stop_criterion_control(
+                StopCriterionKind::Soft,
                 format!("{detectors} loop detectors"),
                 place,
             );
@@ -84,23 +84,19 @@ pub(super) fn audit_stop_criteria_of_policy(
         if RuleSet::deserialize_rule_set(&policy.rules)
             .is_ok_and(|rules| rules.has_prompting_rule())
         {
-            found.record_stop_control_for_tier(
-                StopCriterionTier::Human,
-                "rules that prompt",
-                place,
-            );
+            found.add_stop_criterion_control(StopCriterionKind::Human, "rules that prompt", place);
         }
     } else {
-        found.record_stop_control_for_tier(
-            StopCriterionTier::Soft,
+        found.add_stop_criterion_control(
+            StopCriterionKind::Soft,
             format!("caps on attempts and time{under}"),
             place,
         );
     }
     // With an agent set up besides, its own settings fill the lazy tier.
     if located.repo_config.is_some() && found.setups.len() == 1 {
-        found.record_stop_control_for_tier(
-            StopCriterionTier::Lazy,
+        found.add_stop_criterion_control(
+            StopCriterionKind::Lazy,
             "the agent's own end, asked last",
             place,
         );

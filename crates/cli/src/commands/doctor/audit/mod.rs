@@ -33,27 +33,27 @@ const TIERS: &str =
 /// A tier that can end the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum StopCriterionTier {
+pub(super) enum StopCriterionKind {
     Hard,
     Soft,
     Lazy,
     Human,
 }
 
-impl StopCriterionTier {
-    const ALL: [StopCriterionTier; 4] = [
-        StopCriterionTier::Hard,
-        StopCriterionTier::Soft,
-        StopCriterionTier::Lazy,
-        StopCriterionTier::Human,
+impl StopCriterionKind {
+    const ALL: [StopCriterionKind; 4] = [
+        StopCriterionKind::Hard,
+        StopCriterionKind::Soft,
+        StopCriterionKind::Lazy,
+        StopCriterionKind::Human,
     ];
 
     fn as_str(self) -> &'static str {
         match self {
-            StopCriterionTier::Hard => "hard",
-            StopCriterionTier::Soft => "soft",
-            StopCriterionTier::Lazy => "lazy",
-            StopCriterionTier::Human => "human",
+            StopCriterionKind::Hard => "hard",
+            StopCriterionKind::Soft => "soft",
+            StopCriterionKind::Lazy => "lazy",
+            StopCriterionKind::Human => "human",
         }
     }
 }
@@ -96,7 +96,7 @@ pub(super) struct AuditedAgentSetup {
 /// Something that belongs to a tier.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct AuditedStopCriterion {
-    pub(super) tier: StopCriterionTier,
+    pub(super) tier: StopCriterionKind,
     pub(super) what: String,
     /// `file` or `file:line`.
     #[serde(rename = "where")]
@@ -130,9 +130,9 @@ impl DoctorAuditReport {
         }
     }
 
-    pub(super) fn record_stop_control_for_tier(
+    pub(super) fn add_stop_criterion_control(
         &mut self,
-        tier: StopCriterionTier,
+        tier: StopCriterionKind,
         what: impl Into<String>,
         place: impl Into<String>,
     ) {
@@ -142,7 +142,7 @@ impl DoctorAuditReport {
     /// Records what is worth naming although it does not fill the tier.
     pub(super) fn add_audit_near_miss(
         &mut self,
-        tier: StopCriterionTier,
+        tier: StopCriterionKind,
         what: impl Into<String>,
         place: impl Into<String>,
     ) {
@@ -151,7 +151,7 @@ impl DoctorAuditReport {
 
     fn add_audit_tier_entry(
         &mut self,
-        tier: StopCriterionTier,
+        tier: StopCriterionKind,
         what: impl Into<String>,
         place: impl Into<String>,
         counts: bool,
@@ -164,7 +164,7 @@ impl DoctorAuditReport {
         });
     }
 
-    fn has_stop_control_of_tier(&self, tier: StopCriterionTier) -> bool {
+    fn has_stop_control_of_tier(&self, tier: StopCriterionKind) -> bool {
         self.entries
             .iter()
             .any(|filling| filling.tier == tier && filling.counts)
@@ -182,7 +182,10 @@ impl DoctorAuditReport {
 ///
 /// # Errors
 /// A config that cannot be used: advice on top of it would be about another config.
-pub(super) fn run_audit(located: &ProjectLocation, as_json: bool) -> Result<(), CommandError> {
+pub(super) fn run_and_print_audit(
+    located: &ProjectLocation,
+    as_json: bool,
+) -> Result<(), CommandError> {
     let root = &located.place.root;
     let policy = match located.compile_policy(TaskDriver::Hook) {
         Ok(compiled) => compiled.policy,
@@ -199,11 +202,11 @@ pub(super) fn run_audit(located: &ProjectLocation, as_json: bool) -> Result<(), 
     program_scan::find_agent_loops_in_code(root, &mut found);
     checkrein_policy::audit_stop_criteria_of_policy(located, &policy, &mut found);
     // Near misses fill no tier.
-    let empty: Vec<StopCriterionTier> = StopCriterionTier::ALL
+    let empty: Vec<StopCriterionKind> = StopCriterionKind::ALL
         .into_iter()
         .filter(|tier| !found.has_stop_control_of_tier(*tier))
         .collect();
-    let additions = additions::suggestions_for_empty_tiers(root, &found, &empty);
+    let additions = additions::suggestions_for_empty_stop_tiers(root, &found, &empty);
     if as_json {
         ui::print_json(&doctor_audit_json(&found, &additions));
     } else {
@@ -216,7 +219,7 @@ fn doctor_audit_json(
     found: &DoctorAuditReport,
     additions: &[AuditSuggestedAddition],
 ) -> serde_json::Value {
-    let tiers: Vec<serde_json::Value> = StopCriterionTier::ALL
+    let tiers: Vec<serde_json::Value> = StopCriterionKind::ALL
         .into_iter()
         .map(|tier| {
             let by: Vec<&AuditedStopCriterion> = found
@@ -233,7 +236,7 @@ fn doctor_audit_json(
 fn print_doctor_audit(
     root: &Path,
     found: &DoctorAuditReport,
-    empty: &[StopCriterionTier],
+    empty: &[StopCriterionKind],
     additions: &[AuditSuggestedAddition],
 ) {
     if found.setups.is_empty() {
@@ -250,7 +253,7 @@ fn print_doctor_audit(
     ui::print_output_wrapped(StyledLine::line_from_styled_text(Paint::Dim, TIERS), 0);
     let head = format!("{:<6} {:<52} {}", "TIER", "FILLED BY", "WHERE");
     ui::print_output_line(StyledLine::line_from_styled_text(Paint::Dim, &head));
-    for tier in StopCriterionTier::ALL {
+    for tier in StopCriterionKind::ALL {
         let rows: Vec<&AuditedStopCriterion> = found
             .entries
             .iter()

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::text_files::{self, AuditedTextFile};
-use super::{AgentSetupKind, DoctorAuditReport, StopCriterionTier};
+use super::{AgentSetupKind, DoctorAuditReport, StopCriterionKind};
 
 const ENDINGS: &[&str] = &[
     "py", "js", "mjs", "cjs", "ts", "mts", "rs", "go", "rb", "sh", "bash", "yaml", "yml", "toml",
@@ -116,7 +116,7 @@ const PERSON_ASKED_SIGNS: &[&str] = &[
 ];
 
 pub(super) fn find_agent_loops_in_code(root: &Path, found: &mut DoctorAuditReport) {
-    for file in text_files::read_text_files(root, ENDINGS) {
+    for file in text_files::read_text_files_with_endings(root, ENDINGS) {
         // Hooks and policies are read by the other parts of the audit.
         if file.name != crate::locate::CONFIG {
             audit_code_file_for_agent_loops(&file, found);
@@ -169,8 +169,8 @@ fn audit_code_file_for_agent_loops(file: &AuditedTextFile, found: &mut DoctorAud
         found.headless_agent = Some(AgentSetupKind::Codex);
     }
     for (line, cap) in caps {
-        found.record_stop_control_for_tier(
-            StopCriterionTier::Soft,
+        found.add_stop_criterion_control(
+            StopCriterionKind::Soft,
             cap,
             format!("{}:{line}", file.name),
         );
@@ -180,15 +180,15 @@ fn audit_code_file_for_agent_loops(file: &AuditedTextFile, found: &mut DoctorAud
         return;
     }
     if let Some((line, word)) = earliest_word_in_file(file, MODEL_END_SIGNS) {
-        found.record_stop_control_for_tier(
-            StopCriterionTier::Lazy,
+        found.add_stop_criterion_control(
+            StopCriterionKind::Lazy,
             format!("the model's last word ({word})"),
             format!("{}:{line}", file.name),
         );
     }
     if let Some((line, word)) = earliest_word_in_file(file, PERSON_ASKED_SIGNS) {
-        found.record_stop_control_for_tier(
-            StopCriterionTier::Human,
+        found.add_stop_criterion_control(
+            StopCriterionKind::Human,
             format!("a person is asked ({})", word.trim_end_matches('(')),
             format!("{}:{line}", file.name),
         );
@@ -196,7 +196,7 @@ fn audit_code_file_for_agent_loops(file: &AuditedTextFile, found: &mut DoctorAud
 }
 
 /// Returns whether a loop begins in this line.
-pub(super) fn is_loop_start_line(line: &str) -> bool {
+pub(super) fn is_code_loop_start_line(line: &str) -> bool {
     let line = line.trim_start();
     is_endless_loop_start_line(line) || line.starts_with("for ") || line.starts_with("while ")
 }
@@ -239,7 +239,7 @@ fn imports_library(line: &str, library: &str) -> bool {
     line.contains(&format!("require(\"{library}")) || line.contains(&format!("require('{library}"))
 }
 
-fn is_comment(line: &str) -> bool {
+fn is_comment_line(line: &str) -> bool {
     let code = line.trim_start();
     ["#", "//", "*", "--"]
         .iter()
@@ -248,7 +248,7 @@ fn is_comment(line: &str) -> bool {
 
 /// Returns `max_turns = 40` for a line that sets a cap.
 fn cap_setting_in_code_line(line: &str) -> Option<String> {
-    if is_comment(line) {
+    if is_comment_line(line) {
         return None;
     }
     CAP_NAMES.iter().find_map(|name| {
@@ -269,7 +269,7 @@ fn line_number_containing_word(file: &AuditedTextFile, word: &str) -> Option<usi
     let at = file
         .text
         .lines()
-        .position(|line| line.contains(word) && !is_comment(line))?;
+        .position(|line| line.contains(word) && !is_comment_line(line))?;
     Some(at + 1)
 }
 

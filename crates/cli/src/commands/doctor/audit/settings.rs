@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{AgentSetupKind, DoctorAuditReport, StopCriterionTier};
+use super::{AgentSetupKind, DoctorAuditReport, StopCriterionKind};
 use crate::commands::doctor::agents::{self, InspectableAgent, SettingsFile, SettingsScope};
 use crate::commands::doctor::hook_entry;
 
@@ -49,23 +49,23 @@ fn audit_agent_settings_file(
         let what = word("command").or(word("url")).or(word("prompt"));
         let what: String = what.unwrap_or("?").chars().take(40).collect();
         match (event, word("type")) {
-            ("Stop", Some("command" | "http")) if is_check_command(&what) => {
-                found.record_stop_control_for_tier(
-                    StopCriterionTier::Hard,
+            ("Stop", Some("command" | "http")) if is_likely_check_command(&what) => {
+                found.add_stop_criterion_control(
+                    StopCriterionKind::Hard,
                     format!("another tool at Stop: {what}"),
                     &place,
                 );
             }
             ("Stop", Some("command" | "http")) => {
                 found.add_audit_near_miss(
-                    StopCriterionTier::Hard,
+                    StopCriterionKind::Hard,
                     format!("no check, it seems: {what}"),
                     &place,
                 );
             }
             ("Stop", Some("prompt" | "agent")) => {
                 found.add_audit_near_miss(
-                    StopCriterionTier::Hard,
+                    StopCriterionKind::Hard,
                     format!("only a model's word at Stop: {what}"),
                     &place,
                 );
@@ -73,7 +73,7 @@ fn audit_agent_settings_file(
             // A hook before tools can forbid commands, but no claim of done reaches it.
             ("PreToolUse", _) => {
                 found.add_audit_near_miss(
-                    StopCriterionTier::Hard,
+                    StopCriterionKind::Hard,
                     format!("gates commands, not done: {what}"),
                     &place,
                 );
@@ -89,19 +89,19 @@ fn audit_agent_settings_file(
         return;
     }
     found.record_agent_setup_found(kind, &place);
-    found.record_stop_control_for_tier(
-        StopCriterionTier::Lazy,
+    found.add_stop_criterion_control(
+        StopCriterionKind::Lazy,
         format!("{}'s own end of turn", agent.label),
         &place,
     );
     let asks = json.pointer("/permissions/ask").and_then(Value::as_array);
     if asks.is_some_and(|rules| !rules.is_empty()) {
-        found.record_stop_control_for_tier(StopCriterionTier::Human, "permissions.ask", &place);
+        found.add_stop_criterion_control(StopCriterionKind::Human, "permissions.ask", &place);
     }
 }
 
 /// Whether the command looks like a check. Most hooks at Stop only notify somebody.
-fn is_check_command(command: &str) -> bool {
+fn is_likely_check_command(command: &str) -> bool {
     const WORDS: &[&str] = &[
         "test", "lint", "check", "verify", "build", "tsc", "mypy", "ruff", "clippy", "gate",
     ];

@@ -32,7 +32,7 @@ pub(super) struct AuditedTextFile {
 }
 
 /// Reads the files with one of these endings, sorted by name.
-pub(super) fn read_text_files(root: &Path, endings: &[&str]) -> Vec<AuditedTextFile> {
+pub(super) fn read_text_files_with_endings(root: &Path, endings: &[&str]) -> Vec<AuditedTextFile> {
     let mut files = Vec::new();
     collect_file_paths_recursively(root, MAX_DEPTH, &mut files);
     // Sorted before the limit applies, so that the same files are read each time.

@@ -55,7 +55,10 @@ impl CanaryAgent for ClaudeCodeCanary {
         write_file_creating_folders(&scene.home.join(".claude.json"), &state.to_string())
     }
 
-    fn canary_environment(&self, scene: &CanaryTempEnvironment) -> Vec<(&'static str, OsString)> {
+    fn canary_agent_env_vars(
+        &self,
+        scene: &CanaryTempEnvironment,
+    ) -> Vec<(&'static str, OsString)> {
         let base = scene.model.base_url();
         // The proxy variables lead all traffic to the scripted model, which lets nothing out.
         let mut all = scripted_model_proxy_variables(&base);

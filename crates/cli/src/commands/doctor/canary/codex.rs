@@ -54,7 +54,7 @@ impl CanaryAgent for CodexHookFiringCanary {
         for (folder, (copy, originals)) in copies {
             let (file, text) = (folder.join(".codex/hooks.json"), copy.to_string());
             write_file_creating_folders(&file, &text)?;
-            states.push_str(&render_trust_of_copied_hooks(
+            states.push_str(&trust_toml_for_copied_hooks(
                 &file, &text, &originals, agreed,
             ));
         }
@@ -75,7 +75,10 @@ impl CanaryAgent for CodexHookFiringCanary {
         write_file_creating_folders(&scene.home.join(".codex/config.toml"), &config)
     }
 
-    fn canary_environment(&self, scene: &CanaryTempEnvironment) -> Vec<(&'static str, OsString)> {
+    fn canary_agent_env_vars(
+        &self,
+        scene: &CanaryTempEnvironment,
+    ) -> Vec<(&'static str, OsString)> {
         let mut all = scripted_model_proxy_variables(&scene.model.base_url());
         all.push(("SCRIPTED_KEY", OsString::from("scripted-model-has-no-key")));
         all
@@ -89,7 +92,7 @@ impl CanaryAgent for CodexHookFiringCanary {
 }
 
 /// Writes reviews of the copy's hooks for those that the person reviewed in the originals.
-fn render_trust_of_copied_hooks(
+fn trust_toml_for_copied_hooks(
     file: &Path,
     text: &str,
     originals: &[&Path],

@@ -50,7 +50,8 @@ trait CanaryAgent {
         settings: &[SettingsFile],
         agreed: &HooksTrustedByPerson,
     ) -> Result<()>;
-    fn canary_environment(&self, scene: &CanaryTempEnvironment) -> Vec<(&'static str, OsString)>;
+    fn canary_agent_env_vars(&self, scene: &CanaryTempEnvironment)
+    -> Vec<(&'static str, OsString)>;
     fn canary_agent_arguments(&self, prompt: &str) -> Vec<OsString>;
 }
 
@@ -148,7 +149,7 @@ fn run_canary(
     let scene = CanaryTempEnvironment::set_up_hook_canary(canary, settings, agreed, root)?;
     let mut command = Command::new(program);
     command.args(canary.canary_agent_arguments("Do the canary task."));
-    scene.set_clean_environment(&mut command, canary.canary_environment(&scene));
+    scene.set_clean_environment(&mut command, canary.canary_agent_env_vars(&scene));
     let ran = bounded_run::run_command_with_timeout(command, CANARY_TIMEOUT, scene.folder.path())?;
     if signals::is_process_cancelled() {
         // An interrupted canary proves nothing, in either direction.

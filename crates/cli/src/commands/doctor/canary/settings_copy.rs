@@ -34,7 +34,7 @@ pub(super) fn settings_with_only_checkrein_hooks(
     scope: SettingsScope,
     root: &Path,
 ) -> Option<Value> {
-    let ours = |handler: &Value| copy_checkrein_handler(handler, agent, scope, root);
+    let ours = |handler: &Value| checkrein_handler_copy(handler, agent, scope, root);
     let mut events = Map::new();
     for (event, groups) in settings.get("hooks")?.as_object()? {
         let groups: Vec<Value> = groups
@@ -97,7 +97,7 @@ fn copy_checkrein_hook_group(
 
 /// Copies a handler that calls us and nothing else. It is written anew from its words: whatever a
 /// shell or an agent makes of the original, the copy is one call of a program that may be started.
-fn copy_checkrein_handler(
+fn checkrein_handler_copy(
     handler: &Value,
     agent: &str,
     scope: SettingsScope,
