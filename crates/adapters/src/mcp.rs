@@ -116,11 +116,14 @@ impl McpToolCall {
             Ok(result) => {
                 let failed = result.get("isError").and_then(Value::as_bool);
                 self.tool_call_outcome_event(ReportedOutcome::from_result(
+                    &self.tool,
                     &mcp_result_without_meta(result),
                     failed.unwrap_or(false),
                 ))
             }
-            Err(error) => self.tool_call_outcome_event(ReportedOutcome::from_result(error, true)),
+            Err(error) => {
+                self.tool_call_outcome_event(ReportedOutcome::from_result(&self.tool, error, true))
+            }
         }
     }
 

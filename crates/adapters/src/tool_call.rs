@@ -48,11 +48,11 @@ pub(crate) struct ReportedOutcome {
 
 impl ReportedOutcome {
     /// Returns the outcome of a call that gave this result.
-    pub(crate) fn from_result(result: &Value, failed: bool) -> Self {
+    pub(crate) fn from_result(tool: &str, result: &Value, failed: bool) -> Self {
         Self {
             digest: tool_outcome_digest(result),
             failed,
-            facts: tool_outcome_facts(result, failed),
+            facts: tool_outcome_facts(tool, result, failed),
         }
     }
 }

@@ -247,7 +247,7 @@ impl<'a> Session<'a> {
             outcome: Digest::hash_json(result).to_eight_byte_digest(),
             error,
             wrote: call.kind == ToolKind::Write && !error,
-            facts: tool_outcome_facts(result, error),
+            facts: tool_outcome_facts(&call.tool, result, error),
             tokens: None,
         });
         // A request and its result are different events of the same call id, so their keys have

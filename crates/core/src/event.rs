@@ -240,6 +240,17 @@ pub enum LoopSeverity {
     Critical,
 }
 
+impl LoopSeverity {
+    /// Returns a warning in place of a critical if `spares` is set.
+    #[must_use]
+    pub(crate) fn at_most_warning_if(self, spares: bool) -> Self {
+        match spares {
+            true => Self::Warning,
+            false => self,
+        }
+    }
+}
+
 /// What was done about a finding of a detector or a cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -214,7 +214,7 @@ pub struct ToolRequested {
     /// Neither shell nor write, nor known to its adapter as a tool that only looks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_act: bool,
-    /// A command that sleeps or waits for something: repeating it is legitimate.
+    /// A command that waits, or asks for the state of something that runs: repeating it is legitimate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits: bool,
     /// The agent is known to tell what came of each call: one without an outcome is in flight.
@@ -682,7 +682,7 @@ pub struct TokenUsage {
     pub cursor: String,
 }
 
-/// See [`Input::TurnEndedByApiError`].
+/// See [`Input::StopFailed`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnEndedByApiError {
     /// Main conversation or sub-agent.

@@ -254,6 +254,9 @@ pub struct ScopeState {
     pub criticals: u32,
     /// The one call over its cap was answered.
     pub grace: bool,
+    /// Calls since the newest that brought something new, that one included; of another conversation
+    /// only what changed something counts. Calls that a detector denied are not counted.
+    pub calls_since_news: u8,
     /// What was done about the patterns that detectors found, the newest last.
     pub ladder: Vec<PatternOnLadder>,
     /// Stops at which a judge sent it back.
@@ -298,6 +301,8 @@ pub struct RecentCall {
     pub shell: bool,
     /// It writes files, unless it fails.
     pub write: bool,
+    /// It is neither a shell nor known to only look: what it does is not known.
+    pub acts: bool,
     /// How far it may reach, if it is an act.
     pub reach: Option<ActReach>,
     /// Its (call, outcome) pair was new in the task, or it wrote.
@@ -364,7 +369,7 @@ impl From<PackedRecentCall> for RecentCall {
         let marks = u16::from_le_bytes(packed.marks);
         let flag = |at: u16| marks >> (at + 2) & 1 != 0;
         let answer = u32::from_le_bytes(packed.answer);
-        let (is_open, has_id) = (flag(10), flag(11));
+        let (is_open, has_id) = (flag(11), flag(12));
         Self {
             call: packed.call,
             id: has_id.then_some(answer),
@@ -381,6 +386,7 @@ impl From<PackedRecentCall> for RecentCall {
             running: flag(7),
             unknown_tool: flag(8),
             empty: flag(9),
+            acts: flag(10),
             reach: match marks & 3 {
                 0 => None,
                 1 => Some(ActReach::Elsewhere),
@@ -538,13 +544,17 @@ impl ScopeState {
         // The pattern found last is the last to be forgotten.
         self.ladder.retain(|known| known.key != pattern.key);
         if self.ladder.len() >= MAX_PATTERNS {
-            self.ladder.remove(0);
+            let mut known = self.ladder.iter();
+            // One that news has taken back is the first to go: it has the least to lose.
+            let unsaid = known.position(|pattern| pattern.rung == LadderRung::Unsaid);
+            self.ladder.remove(unsaid.unwrap_or(0));
         }
         self.ladder.push(pattern);
     }
 
     /// Takes all patterns back to the beginning: something new has come of the work.
     fn reset_ladder(&mut self) {
+        self.calls_since_news = 1;
         for pattern in &mut self.ladder {
             pattern.rung = LadderRung::Unsaid;
         }
@@ -575,6 +585,7 @@ impl ScopeState {
             halted: false,
             criticals: 0,
             grace: false,
+            calls_since_news: 0,
             ladder: Vec::new(),
             judge_refusals: 0,
             pending: None,
@@ -583,6 +594,11 @@ impl ScopeState {
 }
 
 impl RecentCall {
+    /// Returns whether the call may change what another one finds.
+    pub(crate) fn may_change_files(&self) -> bool {
+        self.write || self.shell || self.acts
+    }
+
     /// A request that has not come back.
     pub(crate) fn from_tool_request(request: &ToolRequested) -> Self {
         Self {
@@ -595,6 +611,7 @@ impl RecentCall {
             waits: request.waits,
             shell: request.kind == ToolKind::Shell,
             write: request.kind == ToolKind::Write,
+            acts: request.may_act,
             reach: request.facts.reach,
             progress: false,
             news: false,
@@ -618,7 +635,8 @@ impl RecentCall {
         self.news = is_new && !returned.error;
         self.failed = returned.error;
         self.running = facts.running;
-        self.unknown_tool = facts.unknown_tool;
+        // A shell is there: what it says of a tool is about another one.
+        self.unknown_tool = facts.unknown_tool && !self.shell;
         self.empty = facts.empty;
     }
 
@@ -631,7 +649,7 @@ impl RecentCall {
     }
 
     /// Its flags, in the order of the state cache.
-    fn flags(self) -> [bool; 10] {
+    fn flags(self) -> [bool; 11] {
         [
             self.poll,
             self.waits,
@@ -643,6 +661,7 @@ impl RecentCall {
             self.running,
             self.unknown_tool,
             self.empty,
+            self.acts,
         ]
     }
 }

@@ -201,12 +201,27 @@ fn decide_call_by_detectors(
         .collect();
     // All responses are chosen before the first event is folded in, because each event changes the
     // counters they are chosen from.
-    let responses = match policy.loops.ladder {
-        LoopLadder::TwoCriticals => {
-            detector_responses_by_criticals(task, &request.scope, found, over)
-        }
-        LoopLadder::PerPattern => response_to_each_loop_pattern(scope, found, over, severest),
-    };
+    // Detectors that older seals cannot have climb their own ladders, whatever the policy's is: some
+    // of them must not end a task.
+    let (by_criticals, by_pattern): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|(found_by, _)| {
+            policy.loops.ladder == LoopLadder::TwoCriticals
+                && detectors::SEED.contains(&found_by.detector_name())
+        });
+    let mut responses = detector_responses_by_criticals(task, &request.scope, by_criticals, over);
+    // Without the call that is being judged.
+    let since_news = u32::from(scope.calls_since_news.saturating_sub(1));
+    let by_pattern = by_pattern.into_iter().map(|(detector, found)| {
+        let critical = context.thresholds_of(detector).critical;
+        let is_stale = critical.is_some_and(|least| since_news >= least);
+        (detector, found, is_stale)
+    });
+    responses.extend(response_to_each_loop_pattern(
+        scope,
+        by_pattern.collect(),
+        over,
+        severest,
+    ));
 
     let mut answer: Option<ToolDecisionAndTransition> = None;
     for response in responses {
@@ -279,27 +294,30 @@ fn detector_responses_by_criticals(
 }
 
 /// Each pattern climbs on its own: a word, a denial, the end. Only one finding per call has a
-/// consequence, the severest: what the agent is not told counts as not said.
+/// consequence, the severest: what the agent is not told counts as not said. A finding comes with
+/// whether there was no news for as many calls as make it critical; only then is a call denied.
 fn response_to_each_loop_pattern(
     scope: &ScopeState,
-    found: Vec<DetectorFinding>,
+    found: Vec<(&'static dyn LoopDetector, LoopPatternMatch, bool)>,
     over: bool,
     severest: u8,
 ) -> Vec<DetectorResponse> {
     let mut responses: Vec<DetectorResponse> = found
         .into_iter()
-        .map(|(detector, found)| {
+        .map(|(detector, found, is_stale)| {
             let name = detector.detector_name().as_bytes();
             let key = Digest::hash_parts([name, &found.key.0.to_le_bytes()]).to_eight_byte_digest();
             let before = scope.pattern_on_ladder(key);
             let rung = before.rung;
-            // After news the same word is worth saying again only when the pattern has doubled: an
-            // agent that looks at `git status` between its steps is not told so each time.
-            let is_news = found.count >= 2 * u32::from(before.told_count);
-            let action = match (found.level, rung) {
-                (_, LadderRung::Unsaid) if is_news => DetectorOrCapResponse::Nudge,
-                (LoopSeverity::Critical, LadderRung::Told) => DetectorOrCapResponse::Deny,
-                (LoopSeverity::Critical, LadderRung::Denied) if detector.can_finding_end_task() => {
+            let is_critical = found.level == LoopSeverity::Critical && is_stale;
+            // After news the same word is worth saying again only when the pattern has doubled, or
+            // when nothing but the pattern has come since: an agent that looks at `git status`
+            // between its steps is not told so each time.
+            let is_worth_saying = is_critical || found.count >= 2 * u32::from(before.told_count);
+            let action = match rung {
+                LadderRung::Unsaid if is_worth_saying => DetectorOrCapResponse::Nudge,
+                LadderRung::Told if is_critical => DetectorOrCapResponse::Deny,
+                LadderRung::Denied if is_critical && detector.can_finding_end_task() => {
                     DetectorOrCapResponse::Halt
                 }
                 _ => DetectorOrCapResponse::Observe,
@@ -316,16 +334,19 @@ fn response_to_each_loop_pattern(
     let nudge = tool_decision_severity(&ToolDecision::Nudge {
         text: String::new(),
     });
-    let deny = tool_decision_severity(&ToolDecision::Deny {
+    let ask = tool_decision_severity(&ToolDecision::Ask {
         reason: String::new(),
+        approval: String::new(),
+        until: None,
     });
     // A word that others' answer would hide is kept for the next call.
     let is_hidden = |action: DetectorOrCapResponse| {
         over || action == DetectorOrCapResponse::Nudge && severest > nudge
     };
-    // A denial by others is a word, too: an agent that asks for a forbidden call again and again was
-    // told each time, and must not go on for ever because of that.
-    let is_told_by_others = !over && severest >= deny;
+    // A denial by others is a word, too, and so is other arguments in place of those that were asked
+    // for: an agent that asks for a forbidden call again and again was told each time, and must not go
+    // on for ever because of that. A question is for a person.
+    let is_told_by_others = !over && severest > nudge && severest != ask;
     let chosen = responses
         .iter()
         .map(|response| response.action)

@@ -53,8 +53,8 @@ pub(super) fn read_tool_result_event(
         .get("interrupted")
         .and_then(Value::as_bool)
         .unwrap_or(false);
-    knock.input =
-        Some(call.into_tool_returned_input(ReportedOutcome::from_result(response, interrupted)));
+    let outcome = ReportedOutcome::from_result(call.tool, response, interrupted);
+    knock.input = Some(call.into_tool_returned_input(outcome));
     Ok(())
 }
 
@@ -64,10 +64,10 @@ pub(super) fn read_tool_failure(
 ) -> Result<(), AgentMessageParseError> {
     let call = parse_hook_tool_call(fields)?;
     knock.key = tool_event_dedup_key(fields, call.id.as_deref());
-    knock.input =
-        // This event has no `tool_response`; the error's text identifies the outcome, so that the
-        // same failure again is seen as the same.
-        Some(call.into_tool_returned_input(ReportedOutcome::from_result(fields.json_field("error"), true)));
+    // This event has no `tool_response`; the error's text identifies the outcome, so that the same
+    // failure again is seen as the same.
+    let outcome = ReportedOutcome::from_result(call.tool, fields.json_field("error"), true);
+    knock.input = Some(call.into_tool_returned_input(outcome));
     Ok(())
 }
 

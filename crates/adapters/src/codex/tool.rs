@@ -54,14 +54,14 @@ pub(super) fn read_tool_result(
     let outcome = match response {
         Value::String(text) => match split_exit_code_from_output(text) {
             Some((code, output)) => {
-                ReportedOutcome::from_result(&json!([code, output]), code != "0")
+                ReportedOutcome::from_result(call.tool, &json!([code, output]), code != "0")
             }
             // A shell's result is its output alone: whether it failed is not told.
-            None => ReportedOutcome::from_result(response, false),
+            None => ReportedOutcome::from_result(call.tool, response, false),
         },
         _ => {
             let flag = |name: &str| response.get(name).and_then(Value::as_bool).unwrap_or(false);
-            ReportedOutcome::from_result(response, flag("isError") || flag("is_error"))
+            ReportedOutcome::from_result(call.tool, response, flag("isError") || flag("is_error"))
         }
     };
     knock.input = Some(call.into_tool_returned_input(outcome));

@@ -105,8 +105,8 @@ fn read_tool_call(
     let (result, error) = (fields.json_field("result"), fields.json_field("error"));
     // The result may stand in the call's own line, as in traces.
     if !result.is_null() || !error.is_null() {
-        let outcome = trace::reported_call_outcome(result, error);
         let call = make();
+        let outcome = trace::reported_call_outcome(call.tool, result, error);
         knock.result_key = call.id.as_ref().map(|id| format!("tool_result:{id}"));
         knock.result_input = Some(call.into_tool_returned_input(outcome));
     }
@@ -124,10 +124,13 @@ fn read_tool_result(
         // Called for its error only: it says which field is missing and in which event.
         fields.required_id_field("id")?;
     }
-    let outcome =
-        trace::reported_call_outcome(fields.json_field("result"), fields.json_field("error"));
     let tool = fields.text_field("tool").unwrap_or_default();
     let args = fields.json_field("args");
+    let outcome = trace::reported_call_outcome(
+        tool,
+        fields.json_field("result"),
+        fields.json_field("error"),
+    );
     let call = AgentToolCall {
         scope: ScopeId::main_scope(),
         id,

@@ -247,7 +247,7 @@ impl AgentTraceReader {
     }
 
     fn emit_tool_return_as_input(&mut self, open: OpenCall, wire: &TraceLineWire<'_>) {
-        let outcome = outcome_from_raw_json(wire.result, wire.error);
+        let outcome = outcome_from_raw_json(&open.tool, wire.result, wire.error);
         self.emit_input_read_from_trace(
             Input::ToolReturned(ToolReturned {
                 scope: ScopeId::main_scope(),
@@ -346,7 +346,11 @@ fn json_string_without_escapes(raw: &str) -> Option<&str> {
     (!inner.as_bytes().contains(&b'\\')).then_some(inner)
 }
 
-fn outcome_from_raw_json(result: Option<&RawValue>, error: Option<&RawValue>) -> ReportedOutcome {
+fn outcome_from_raw_json(
+    tool: &str,
+    result: Option<&RawValue>,
+    error: Option<&RawValue>,
+) -> ReportedOutcome {
     match (result, error.map_or("null", RawValue::get)) {
         // A string without escapes is its own canonical form: no need to build the value.
         (Some(raw), flag @ ("null" | "false" | "true" | "\"\""))
@@ -356,7 +360,7 @@ fn outcome_from_raw_json(result: Option<&RawValue>, error: Option<&RawValue>) ->
             ReportedOutcome {
                 digest: Digest::hash_bytes(raw.get().as_bytes()).to_eight_byte_digest(),
                 failed,
-                facts: text_outcome_facts(text, failed),
+                facts: text_outcome_facts(tool, text, failed),
             }
         }
         (result, _) => {
@@ -366,21 +370,25 @@ fn outcome_from_raw_json(result: Option<&RawValue>, error: Option<&RawValue>) ->
                 Some(raw) => serde_json::from_str(raw.get())
                     .unwrap_or_else(|_| Value::String(raw.get().to_owned())),
             };
-            reported_call_outcome(&value(result), &value(error))
+            reported_call_outcome(tool, &value(result), &value(error))
         }
     }
 }
 
 /// Returns what came back. An error is `false`, `null` or empty for none, `true`, or the error itself.
-pub(super) fn reported_call_outcome(result: &Value, error: &Value) -> ReportedOutcome {
+pub(super) fn reported_call_outcome(tool: &str, result: &Value, error: &Value) -> ReportedOutcome {
     match (result, error) {
-        (_, Value::Null | Value::Bool(false)) => ReportedOutcome::from_result(result, false),
-        (_, Value::Bool(true)) => ReportedOutcome::from_result(result, true),
-        (_, Value::String(none)) if none.is_empty() => ReportedOutcome::from_result(result, false),
-        (Value::Null, error) => ReportedOutcome::from_result(error, true),
-        (result, error) => {
-            ReportedOutcome::from_result(&Value::Array(vec![result.clone(), error.clone()]), true)
+        (_, Value::Null | Value::Bool(false)) => ReportedOutcome::from_result(tool, result, false),
+        (_, Value::Bool(true)) => ReportedOutcome::from_result(tool, result, true),
+        (_, Value::String(none)) if none.is_empty() => {
+            ReportedOutcome::from_result(tool, result, false)
         }
+        (Value::Null, error) => ReportedOutcome::from_result(tool, error, true),
+        (result, error) => ReportedOutcome::from_result(
+            tool,
+            &Value::Array(vec![result.clone(), error.clone()]),
+            true,
+        ),
     }
 }
 

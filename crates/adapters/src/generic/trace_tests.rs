@@ -176,8 +176,8 @@ fn the_quick_way_to_a_digest_agrees_with_the_canonical_one() {
         let (quick_result, quick_error) = (raw(result), raw(error));
         let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         assert_eq!(
-            outcome_from_raw_json(Some(&quick_result), Some(&quick_error)),
-            reported_call_outcome(&value(result), &value(error)),
+            outcome_from_raw_json("x", Some(&quick_result), Some(&quick_error)),
+            reported_call_outcome("x", &value(result), &value(error)),
             "{result} {error}"
         );
     };

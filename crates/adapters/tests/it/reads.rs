@@ -133,7 +133,7 @@ fn claude_code_results() {
             outcome: Digest::hash_json(&error).to_eight_byte_digest(),
             error: true,
             wrote: false,
-            facts: tool_outcome_facts(&error, true),
+            facts: tool_outcome_facts("Bash", &error, true),
             tokens: None,
         }
     );

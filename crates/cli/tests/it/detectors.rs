@@ -330,6 +330,12 @@ fn thresholds_are_set_by_config() {
         json!(6)
     );
     assert_eq!(halted("[loops]\nwarning = 3\ncritical = 6"), json!(7));
+    // What lies further back than the history is not seen.
+    assert_eq!(
+        halted("[loops]\nhistory = 4\nwarning = 2\ncritical = 4"),
+        json!(5)
+    );
+    assert_eq!(halted("[loops]\nhistory = 4"), Value::Null);
     assert_eq!(
         halted("[loops]\npreset = \"seed\"\ndetectors = [\"global_circuit_breaker\"]\nbreaker = 4"),
         json!(5)
@@ -356,4 +362,58 @@ fn thresholds_are_set_by_config() {
         assert_eq!(said.code, Some(2), "{config}: {said:?}");
         assert!(said.stderr.contains(what), "{config}: {}", said.stderr);
     }
+}
+
+#[test]
+fn the_time_that_a_run_took_is_no_news() {
+    let runs = lines(12, |nth| {
+        bash("pytest -q", format!("1 passed in 0.{nth}2s"))
+    });
+    assert_eq!(
+        actions("balanced", &runs),
+        [
+            "2 generic_repeat 2 nudge",
+            "3 generic_repeat 3 deny",
+            "4 generic_repeat 3 halt"
+        ]
+    );
+}
+
+#[test]
+fn waits_are_known_in_the_forms_that_agents_write() {
+    for command in [
+        json!({ "command": ["bash", "-lc", "sleep 30; gh run view 7"] }),
+        json!({ "command": "bash -c \"sleep 30; make status\"" }),
+        json!({ "command": "timeout 60 sleep 30" }),
+        json!({ "command": "gh pr checks 12" }),
+    ] {
+        let waits = lines(9, |_| call("shell", &command, "pending"));
+        assert_eq!(actions("balanced", &waits), NONE, "{command}");
+    }
+}
+
+#[test]
+fn a_shell_that_speaks_of_a_tool_is_no_unknown_tool() {
+    let tests = lines(8, |nth| {
+        failed(
+            &format!("go tool covdata v{nth}"),
+            "go: no such tool \"covdata\"",
+        )
+    });
+    let said = actions("balanced", &tests);
+    assert!(
+        !said.iter().any(|line| line.contains("unknown_tool")),
+        "{said:?}"
+    );
+    let registry = lines(8, |nth| {
+        let args = json!({ "name": format!("x{nth}") });
+        let error = format!("tool 'x{nth}' not found");
+        json!({ "type": "tool_call", "tool": "mcp__reg__get_tool", "args": args, "error": error })
+            .to_string()
+    });
+    let said = actions("balanced", &registry);
+    assert!(
+        !said.iter().any(|line| line.contains("unknown_tool")),
+        "{said:?}"
+    );
 }

@@ -41,6 +41,8 @@ impl LoopDetector for CycleDetector {
             .rev()
             .max_by_key(|(laps, _)| *laps)?;
         let level = context.thresholds_of(self).severity_of_count(laps)?;
+        // A click that answers the same may do something each time.
+        let level = level.at_most_warning_if(lap.iter().any(|earlier| earlier.acts));
         // Any order of the same calls gives the same key: a cycle has no first call.
         let key = lap.iter().fold(0, |key, earlier| {
             key ^ earlier
@@ -82,7 +84,7 @@ fn complete_lap_count(
         return None;
     }
     let same = |(one, other): (&&RecentCall, &&RecentCall)| {
-        one.call == other.call && one.outcome == other.outcome
+        one.call == other.call && one.answer_kind == other.answer_kind
     };
     let laps = calls
         .chunks_exact(lap.len())

@@ -11,7 +11,7 @@
 
 use super::{
     CallWindow, DetectorContext, LoopDetector, LoopPatternMatch, LoopThresholds,
-    identical_calls_in_flight, unchanged_outcome_count,
+    identical_calls_in_flight, unchanged_outcome_count, unchanged_since_unseen_change_count,
 };
 use crate::event::LoopSeverity;
 use crate::state::{CALL_WINDOW_LEN, RecentCall};
@@ -45,8 +45,9 @@ impl LoopDetector for GenericRepeatDetector {
             if call.poll || call.waits {
                 return None;
             }
-            let count = unchanged_outcome_count(call, before);
-            return Some(found(thresholds.severity_of_count(count)?, count, false));
+            let count = unchanged_since_unseen_change_count(call, before);
+            let level = thresholds.severity_of_count(count)?;
+            return Some(found(level.at_most_warning_if(call.acts), count, false));
         }
         let is_critical = |count: u32| thresholds.critical.is_some_and(|least| count >= least);
         // For an agent that does not report outcomes, a call without one may have ended long ago.

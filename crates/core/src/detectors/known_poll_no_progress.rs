@@ -45,7 +45,8 @@ impl LoopDetector for KnownPollNoProgressDetector {
         let newest = before
             .calls_newest_first()
             .find(|earlier| earlier.call == call.call && earlier.outcome.is_some());
-        let is_alive = balanced && newest.is_some_and(|earlier| earlier.running);
+        // A command that sleeps and says "running" may say so for ever.
+        let is_alive = balanced && call.poll && newest.is_some_and(|earlier| earlier.running);
         let level = match context.thresholds_of(self).severity_of_count(count)? {
             LoopSeverity::Critical if is_alive => LoopSeverity::Warning,
             level => level,

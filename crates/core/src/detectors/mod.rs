@@ -150,7 +150,7 @@ pub struct DetectorContext<'a> {
 
 impl DetectorContext<'_> {
     /// Returns the thresholds in force of this detector.
-    fn thresholds_of(&self, detector: &dyn LoopDetector) -> LoopThresholds {
+    pub(crate) fn thresholds_of(&self, detector: &dyn LoopDetector) -> LoopThresholds {
         let name = detector.detector_name();
         let set = |of: &&DetectorThresholds| of.detector.as_str() == name;
         match self.loops.thresholds.iter().find(set) {
@@ -202,6 +202,26 @@ fn unchanged_except_times_count(call: &RecentCall, before: CallWindow<'_>) -> u3
     repeat_count_with_same_outcome(call, before, |earlier| {
         earlier.outcome.map(|_| earlier.answer_kind)
     })
+}
+
+/// As [`unchanged_except_times_count`], since the newest call of another kind whose outcome is not
+/// known and that may have changed something.
+fn unchanged_since_unseen_change_count(call: &RecentCall, before: CallWindow<'_>) -> u32 {
+    let mut head = None;
+    let mut count = 0;
+    for earlier in before.calls_newest_first() {
+        match earlier.outcome {
+            Some(_) if earlier.call == call.call => {
+                if *head.get_or_insert(earlier.answer_kind) != earlier.answer_kind {
+                    break;
+                }
+                count += 1;
+            }
+            None if earlier.call != call.call && earlier.may_change_files() => break,
+            _ => {}
+        }
+    }
+    count
 }
 
 fn repeat_count_with_same_outcome(

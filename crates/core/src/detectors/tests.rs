@@ -17,6 +17,7 @@ fn call(letter: char, outcome: Option<char>, progress: bool) -> RecentCall {
         waits: letter == 'W',
         shell: false,
         write: false,
+        acts: false,
         reach: None,
         progress,
         news: progress,

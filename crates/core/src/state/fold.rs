@@ -294,6 +294,7 @@ impl SessionState {
             window.pop_front();
         }
         window.push_back(RecentCall::from_tool_request(request));
+        scope.calls_since_news = scope.calls_since_news.saturating_add(1);
     }
 
     /// Records the result of a tool call. A result belongs to the task of its request: one whose
@@ -320,14 +321,22 @@ impl SessionState {
         task.clear_approval_of_returned_call(request.call);
         // A (call, outcome) pair that is new in the task is progress, and so is a successful write.
         // The circuit breaker counts calls without progress.
-        let fresh = task.remember_new_call_outcome_pair(request.call, returned.outcome);
+        // The same answer at another time is not new.
+        let outcome = returned.facts.steady.unwrap_or(returned.outcome);
+        let fresh = task.remember_new_call_outcome_pair(&returned.scope, request.call, outcome);
         let scope = task.get_or_insert_scope(&returned.scope);
-        if let Some(call) = scope.window.get_mut(open) {
-            call.record_tool_outcome(returned, fresh, wrote);
-            if call.news {
-                // Whatever went round before, something new has come of it.
-                scope.reset_ladder();
-            }
+        let Some(call) = scope.window.get_mut(open) else {
+            return;
+        };
+        call.record_tool_outcome(returned, fresh, wrote);
+        let (news, changes) = (call.news, wrote || request.acts);
+        // Whatever went round before, something new has come of it.
+        if news {
+            scope.reset_ladder();
+        }
+        // What one conversation changes, another may find changed.
+        if news && changes {
+            task.scopes.iter_mut().for_each(ScopeState::reset_ladder);
         }
     }
 
@@ -565,6 +574,7 @@ impl SessionState {
             ) {
                 // As below: the call did not run.
                 scope.window.pop_back();
+                scope.calls_since_news = scope.calls_since_news.saturating_sub(1);
                 scope.newest_denied_by_detector = true;
             }
             // The decision ends the task of the main conversation.

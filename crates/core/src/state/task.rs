@@ -49,14 +49,25 @@ impl Task {
         &mut self.scopes[last]
     }
 
+    /// Returns whether this conversation has not had this outcome of this call before. What a sub-agent
+    /// reads for the first time is new to it, whoever else has read it.
     pub(super) fn remember_new_call_outcome_pair(
         &mut self,
+        scope: &ScopeId,
         call: EightByteDigest,
         outcome: EightByteDigest,
     ) -> bool {
         // The rotation keeps (a, b) apart from (b, a). A collision in 32 bits only hides one piece
         // of progress.
-        let mixed = call.0.rotate_left(17) ^ outcome.0;
+        let reader = match scope.is_main_scope() {
+            true => 0,
+            false => {
+                Digest::hash_bytes(scope.as_str().as_bytes())
+                    .to_eight_byte_digest()
+                    .0
+            }
+        };
+        let mixed = call.0.rotate_left(17) ^ outcome.0 ^ reader;
         let pair = ((mixed ^ (mixed >> 32)) as u32).to_le_bytes();
         if self.seen.contains(&pair) {
             return false;
@@ -222,7 +233,7 @@ impl Task {
             .and_then(|scope| scope.window.back())
             .map(|call| call.call);
         let Some(newest) = newest else { return };
-        let fresh = self.remember_new_call_outcome_pair(newest, denial);
+        let fresh = self.remember_new_call_outcome_pair(scope, newest, denial);
         if let Some(call) = self.get_or_insert_scope(scope).window.back_mut() {
             call.record_outcome_digest(denial, fresh);
         }

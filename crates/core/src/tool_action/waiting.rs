@@ -1,38 +1,66 @@
-//! Tells commands that wait for something from commands that do something. A wait is meant to be
-//! repeated, so detectors of loops count it like a poll.
+//! Tells commands that wait for something, or ask for the state of something that runs, from commands
+//! that do something. Both are meant to be repeated, so detectors of loops count them like polls.
 
 use super::ScriptOrArgvOfToolCall;
 
-/// Programs that do nothing but wait.
-const WAITING: &[&str] = &["inotifywait", "sleep", "wait", "watch"];
-/// Programs that wait if their first words are these.
+/// Programs that wait, or that show what runs or what it has written.
+const WAITING: &[&str] = &[
+    "inotifywait",
+    "jobs",
+    "pgrep",
+    "ps",
+    "qstat",
+    "sleep",
+    "squeue",
+    "tail",
+    "wait",
+    "watch",
+];
+/// Programs that do so if their first words are these.
 const WAITING_SUBCOMMANDS: &[&[&str]] = &[
+    &["docker", "logs"],
+    &["docker", "ps"],
     &["docker", "wait"],
+    &["gh", "pr", "checks"],
+    &["gh", "run", "list"],
+    &["gh", "run", "view"],
     &["gh", "run", "watch"],
+    &["kubectl", "get"],
+    &["kubectl", "logs"],
     &["kubectl", "rollout", "status"],
     &["kubectl", "wait"],
+    &["systemctl", "status"],
+];
+
+/// Words before a program's name that do not say what it does.
+const BEFORE_PROGRAM: &[&str] = &[
+    "!", "bash", "command", "do", "else", "env", "exec", "if", "nohup", "sh", "sudo", "then",
+    "time", "timeout", "until", "while", "zsh",
 ];
 
 /// Returns whether a part of the command waits. The script is split where a shell would begin a new
-/// command, without parsing it: a wrong answer costs a word too many or too few, and no more.
+/// command, without parsing it. A wait that is not seen is counted like any other call.
 pub(super) fn command_waits(command: &ScriptOrArgvOfToolCall) -> bool {
     match command {
-        ScriptOrArgvOfToolCall::Argv(words) => {
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            is_waiting_command(&words)
-        }
-        ScriptOrArgvOfToolCall::Script(script) => script
-            .split([';', '&', '|', '\n', '(', ')', '{', '}'])
-            .any(|part| {
-                let words = part.split_ascii_whitespace().skip_while(|word| {
-                    matches!(
-                        *word,
-                        "do" | "else" | "sudo" | "then" | "time" | "until" | "while"
-                    ) || word.contains('=')
-                });
-                is_waiting_command(&words.take(3).collect::<Vec<_>>())
-            }),
+        ScriptOrArgvOfToolCall::Argv(words) => script_waits(&words.join(" ")),
+        ScriptOrArgvOfToolCall::Script(script) => script_waits(script),
     }
+}
+
+fn script_waits(script: &str) -> bool {
+    script
+        .split([';', '&', '|', '\n', '(', ')', '{', '}'])
+        .any(|part| {
+            let words = part
+                .split_ascii_whitespace()
+                .map(|word| word.trim_matches(['\'', '"']))
+                .skip_while(|word| {
+                    let is_option_or_number =
+                        word.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
+                    BEFORE_PROGRAM.contains(word) || is_option_or_number || word.contains('=')
+                });
+            is_waiting_command(&words.take(3).collect::<Vec<_>>())
+        })
 }
 
 fn is_waiting_command(words: &[&str]) -> bool {
@@ -63,6 +91,13 @@ mod tests {
             "T=3 sleep 1",
             "gh run watch 123",
             "kubectl rollout status deploy/x",
+            "gh pr checks 7",
+            "bash -lc \"sleep 30; gh run view 7\"",
+            "timeout 60 sleep 30",
+            "if ! pgrep cargo; then echo done; fi",
+            "kubectl get pods",
+            "tail -n 3 build.log",
+            "ps aux | grep cargo",
         ] {
             assert!(waits(script), "{script}");
         }
@@ -71,7 +106,8 @@ mod tests {
             "cargo test",
             "grep sleep src/a.rs",
             "git commit -m 'wait'",
-            "kubectl get pods",
+            "kubectl apply -f x.yml",
+            "gh pr create",
         ] {
             assert!(!waits(script), "{script}");
         }
@@ -80,6 +116,7 @@ mod tests {
             command_waits(&ScriptOrArgvOfToolCall::Argv(words.collect()))
         };
         assert!(argv(&["sleep", "1"]));
+        assert!(argv(&["bash", "-lc", "sleep 30; gh run view 7"]));
         assert!(!argv(&["echo", "sleep"]));
     }
 }

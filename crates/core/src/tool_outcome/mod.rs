@@ -22,7 +22,7 @@ const SEARCHED_BYTES: usize = 32 * 1024;
 const MAX_UNKNOWN_TOOL_BYTES: usize = 400;
 
 /// Returns the facts of what came back.
-pub fn tool_outcome_facts(result: &Value, failed: bool) -> ToolOutcomeFacts {
+pub fn tool_outcome_facts(tool: &str, result: &Value, failed: bool) -> ToolOutcomeFacts {
     let steady = mask_text_leaves(result, MaskedSpanKinds::Volatile)
         .map(|masked| Digest::hash_json(&masked).to_eight_byte_digest());
     let family = failed.then(|| {
@@ -33,13 +33,14 @@ pub fn tool_outcome_facts(result: &Value, failed: bool) -> ToolOutcomeFacts {
         steady,
         family,
         running: result_says_still_running(result),
-        unknown_tool: failed && first_text(result).is_some_and(says_tool_is_unknown),
+        unknown_tool: failed
+            && first_text(result).is_some_and(|text| says_tool_is_unknown(text, tool)),
         empty: is_empty_result(result),
     }
 }
 
 /// As [`tool_outcome_facts`], for a result that is the inside of a JSON string without escapes.
-pub fn text_outcome_facts(text: &str, failed: bool) -> ToolOutcomeFacts {
+pub fn text_outcome_facts(tool: &str, text: &str, failed: bool) -> ToolOutcomeFacts {
     // Digests are of the JSON text, so that both ways give the same.
     let digest =
         |text: &str| Digest::hash_bytes(format!("\"{text}\"").as_bytes()).to_eight_byte_digest();
@@ -52,7 +53,7 @@ pub fn text_outcome_facts(text: &str, failed: bool) -> ToolOutcomeFacts {
         family: failed
             .then(|| digest(&mask_spans_at_ends(text, MaskedSpanKinds::VolatileAndNames))),
         running: says_running(text),
-        unknown_tool: failed && says_tool_is_unknown(text),
+        unknown_tool: failed && says_tool_is_unknown(text, tool),
         empty: text.trim_ascii().is_empty(),
     }
 }
@@ -156,11 +157,20 @@ fn first_text(value: &Value) -> Option<&str> {
 
 /// Returns whether an error says that there is no tool of that name: "unknown tool: x", "tool 'x'
 /// not found", "No such tool available: x".
-fn says_tool_is_unknown(error: &str) -> bool {
+fn says_tool_is_unknown(error: &str, tool: &str) -> bool {
     if error.len() > MAX_UNKNOWN_TOOL_BYTES {
         return false;
     }
     let error = error.to_ascii_lowercase();
+    // A tool that looks for tools may say that of another one.
+    let name = tool
+        .rsplit("__")
+        .next()
+        .unwrap_or(tool)
+        .to_ascii_lowercase();
+    if name.is_empty() || !error.contains(&name) {
+        return false;
+    }
     let after_tool = error.split("tool").skip(1);
     error.contains("unknown tool")
         || error.contains("no such tool")
@@ -205,8 +215,8 @@ mod tests {
         ] {
             for failed in [false, true] {
                 assert_eq!(
-                    text_outcome_facts(text, failed),
-                    tool_outcome_facts(&json!(text), failed),
+                    text_outcome_facts("x", text, failed),
+                    tool_outcome_facts("x", &json!(text), failed),
                     "{text}"
                 );
             }
@@ -216,7 +226,7 @@ mod tests {
     #[test]
     fn times_do_not_change_a_result_and_numbers_do() {
         let steady = |value: Value| {
-            let facts = tool_outcome_facts(&value, false);
+            let facts = tool_outcome_facts("x", &value, false);
             facts
                 .steady
                 .unwrap_or_else(|| Digest::hash_json(&value).to_eight_byte_digest())
@@ -234,20 +244,21 @@ mod tests {
 
     #[test]
     fn failures_of_one_kind_are_one_family() {
-        let family = |text: &str| tool_outcome_facts(&json!(text), true).family;
+        let family = |text: &str| tool_outcome_facts("x", &json!(text), true).family;
         assert_eq!(
             family("cannot open 'a/b.txt': no such file"),
             family("cannot open 'c.txt': no such file")
         );
         assert_ne!(family("exit code 1"), family("exit code 2"));
         assert_ne!(family("2 passed, 1 failed"), family("1 passed, 2 failed"));
-        assert_eq!(tool_outcome_facts(&json!("x"), false).family, None);
+        assert_eq!(tool_outcome_facts("x", &json!("x"), false).family, None);
     }
 
     #[test]
     fn unknown_tools_and_running_processes() {
         for (said, unknown) in [
-            ("Unknown tool: frobnicate", true),
+            ("Unknown tool: x", true),
+            ("Unknown tool: frobnicate", false),
             ("Error: No such tool available: x", true),
             ("tool 'x' not found", true),
             ("Tool x is not available", true),
@@ -255,15 +266,17 @@ mod tests {
             ("cannot find tools", false),
         ] {
             assert_eq!(
-                tool_outcome_facts(&json!(said), true).unknown_tool,
+                tool_outcome_facts("mcp__a__x", &json!(said), true).unknown_tool,
                 unknown,
                 "{said}"
             );
         }
-        assert!(tool_outcome_facts(&json!({"status": "running", "output": "…"}), false).running);
-        assert!(tool_outcome_facts(&json!("<status>running</status>\n"), false).running);
-        assert!(!tool_outcome_facts(&json!({"status": "completed"}), false).running);
-        assert!(tool_outcome_facts(&json!({"stdout": "", "interrupted": false}), false).empty);
-        assert!(!tool_outcome_facts(&json!({"stdout": "x"}), false).empty);
+        assert!(
+            tool_outcome_facts("x", &json!({"status": "running", "output": "…"}), false).running
+        );
+        assert!(tool_outcome_facts("x", &json!("<status>running</status>\n"), false).running);
+        assert!(!tool_outcome_facts("x", &json!({"status": "completed"}), false).running);
+        assert!(tool_outcome_facts("x", &json!({"stdout": "", "interrupted": false}), false).empty);
+        assert!(!tool_outcome_facts("x", &json!({"stdout": "x"}), false).empty);
     }
 }

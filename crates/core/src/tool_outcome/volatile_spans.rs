@@ -26,13 +26,28 @@ pub(super) fn mask_spans(text: &str, kinds: MaskedSpanKinds) -> Cow<'_, str> {
     // Where the part of the text begins that is not in `masked` yet.
     let mut copied = 0;
     let mut at = 0;
+    let mut no_path_before = 0;
     while let Some(first) = text.as_bytes().get(at).copied() {
         let rest = text.get(at..).unwrap_or_default();
         let starts_word = !text
             .as_bytes()
             .get(at.wrapping_sub(1))
             .is_some_and(|before| is_word_byte(*before));
-        match maskable_span_at_start(rest, first, starts_word, kinds) {
+        let span = maskable_span_at_start(rest, first, starts_word, kinds).or_else(|| {
+            let may_begin_path = kinds == MaskedSpanKinds::VolatileAndNames && starts_word;
+            if !may_begin_path || at < no_path_before {
+                return None;
+            }
+            // A run without a slash is looked at once, not again for each word in it.
+            let (len, has_slash) = path_run(rest);
+            no_path_before = at + len;
+            has_slash.then_some(MaskedSpan {
+                kept: 0,
+                masked: len,
+                mark: '@',
+            })
+        });
+        match span {
             Some(MaskedSpan {
                 kept,
                 masked: len,
@@ -83,13 +98,10 @@ fn maskable_span_at_start(
     };
     let names = kinds == MaskedSpanKinds::VolatileAndNames;
     match first {
-        b'0'..=b'9' if starts_word => volatile_number_len(rest)
-            .map(|len| volatile((0, len)))
-            .or_else(|| names.then(|| path_len(rest)).flatten().map(name)),
-        b'A'..=b'Z' | b'a'..=b'z' if starts_word => numbered_word_and_number_len(rest)
-            .map(volatile)
-            .or_else(|| names.then(|| path_len(rest)).flatten().map(name)),
-        b'/' | b'~' | b'.' if names && starts_word => path_len(rest).map(name),
+        b'0'..=b'9' if starts_word => volatile_number_len(rest).map(|len| volatile((0, len))),
+        b'A'..=b'Z' | b'a'..=b'z' if starts_word => {
+            numbered_word_and_number_len(rest).map(volatile)
+        }
         b'"' | b'`' if names => leading_quoted_len(rest, char::from(first)).map(name),
         // An apostrophe inside of a word opens nothing.
         b'\'' if names && starts_word => leading_quoted_len(rest, '\'').map(name),
@@ -218,11 +230,11 @@ fn separators_len(text: &str) -> usize {
         .count()
 }
 
-/// Returns the length of a word with a slash in it.
-fn path_len(text: &str) -> Option<usize> {
+/// Returns the length of a run of the letters that paths have, and whether there is a slash in it.
+fn path_run(text: &str) -> (usize, bool) {
     let is_path_byte = |byte: &u8| byte.is_ascii_alphanumeric() || b"_./~+*@%-".contains(byte);
-    let path = text.get(..text.bytes().take_while(is_path_byte).count())?;
-    path.contains('/').then_some(path.len())
+    let len = text.bytes().take_while(is_path_byte).count();
+    (len, text.bytes().take(len).any(|byte| byte == b'/'))
 }
 
 /// Returns the length of a quoted name on one line, its quotes included.
@@ -283,6 +295,16 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    /// Each word of a long run without a slash was once the beginning of another look at all of it.
+    #[test]
+    fn a_long_run_is_looked_at_once() {
+        let run = "a.".repeat(200_000);
+        assert!(matches!(
+            mask_spans(&run, MaskedSpanKinds::VolatileAndNames),
+            Cow::Borrowed(_)
+        ));
     }
 
     #[test]

@@ -226,3 +226,90 @@ fn the_word_names_the_call() {
         "{text}"
     );
 }
+
+#[test]
+fn what_a_sub_agent_reads_for_the_first_time_is_new_to_it() {
+    let reads = |who: &str| {
+        let reads: Vec<String> = (0..40).map(|at| format!("{who}call file{at}=1")).collect();
+        reads.join(" | ")
+    };
+    check(
+        balanced(),
+        &format!("prompt | {} | {}", reads(""), reads("@s ")),
+        "allow x80",
+    );
+}
+
+#[test]
+fn what_a_sub_agent_changes_others_may_find_changed() {
+    // A test that is red in the same way while a sub-agent edits file after file.
+    let rounds: Vec<String> = (0..12)
+        .map(|at| format!("@w call write{at}=1 | call test=1"))
+        .collect();
+    check(
+        balanced(),
+        &format!("prompt | {}", rounds.join(" | ")),
+        "allow x5 | nudge | allow x3 | nudge | allow x7 | nudge | allow x6",
+    );
+}
+
+#[test]
+fn what_may_do_something_each_time_is_spoken_of_and_not_denied() {
+    check(
+        balanced(),
+        "prompt | 25x call do-click=1",
+        "allow x2 | nudge | allow x22",
+    );
+}
+
+#[test]
+fn a_change_that_nobody_reported_ends_the_repetition() {
+    check(
+        balanced(),
+        "prompt | call test=1 | call write | call test=1 | call write | call test=1 | call write | call test=1 | call write | call test=1",
+        "allow x9",
+    );
+}
+
+#[test]
+fn detectors_that_older_seals_do_not_have_climb_their_own_ladders() {
+    // Under the ladder of two criticals `same_failure` would end the task at its second denial.
+    let mut world = CoreWorld::new(with(policy("tests", ""), |policy| {
+        policy.loops.detectors = vec!["generic_repeat".into(), "same_failure".into()];
+    }));
+    tell(&mut world, "prompt");
+    let answers: Vec<String> = (0..12)
+        .map(|number| {
+            fails(
+                &mut world,
+                "edit",
+                &format!("{{\"path\":\"{number}\"}}"),
+                7,
+                number,
+            )
+        })
+        .collect();
+    assert_eq!(answers[4..8], ["nudge", "allow", "deny", "allow"]);
+    assert!(world.state.task.as_ref().unwrap().ended.is_none());
+}
+
+#[test]
+fn one_success_does_not_disarm_a_detector() {
+    let mut world = CoreWorld::new(balanced());
+    tell(&mut world, "prompt");
+    let fail = |world: &mut CoreWorld, number: u64| {
+        fails(
+            world,
+            "edit",
+            &format!("{{\"path\":\"{number}\"}}"),
+            number,
+            number,
+        )
+    };
+    // Each failure is another one; the breaker speaks after thirty.
+    let before: Vec<String> = (0..31).map(|number| fail(&mut world, number)).collect();
+    assert_eq!(before[30], "nudge");
+    tell(&mut world, "call read=1");
+    let after: Vec<String> = (100..140).map(|number| fail(&mut world, number)).collect();
+    assert!(after.iter().any(|answer| answer == "halt"), "{after:?}");
+}

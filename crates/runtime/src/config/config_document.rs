@@ -156,6 +156,12 @@ impl ParsedConfigDocument {
         self
     }
 
+    /// Returns whether this document itself sets a key of a table, its profile included.
+    pub(super) fn sets_config_value(&self, table: &str, key: &str) -> bool {
+        let table = self.table.get(table).and_then(Value::as_table);
+        table.is_some_and(|table| table.contains_key(key))
+    }
+
     /// Names of its profiles.
     pub(super) fn config_profile_names(&self) -> Vec<String> {
         let profiles = self.table.get("profile").and_then(Value::as_table);

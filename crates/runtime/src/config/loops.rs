@@ -121,6 +121,13 @@ pub(super) fn loop_policy_from_config(
     }
     if let Some(counts) = table.breaker_counts {
         policy.literal_breaker = counts == BreakerCounts::All;
+        if policy.literal_breaker && policy.ladder == LoopLadder::PerPattern {
+            let what = format!(
+                "\"all\" ends useful work, which the preset \"{}\" does not",
+                table.preset
+            );
+            return Err(at.config_value_mistake("loops.breaker_counts", what));
+        }
     }
     for detector in REPEAT_DETECTORS {
         set_thresholds(
@@ -155,14 +162,18 @@ pub(super) fn loop_policy_from_config(
                 format!("is {warning}, above the {critical} at which '{name}' denies the call");
             return Err(at.config_value_mistake(&key("warning"), what));
         }
-        let is_counted_in_window =
-            !(LAP_DETECTORS.contains(&name) || name == BREAKER && policy.literal_breaker);
+        // A lap has two calls or more.
+        let most = match LAP_DETECTORS.contains(&name) {
+            true => history / 2,
+            false => history,
+        };
+        let is_counted_in_window = !(name == BREAKER && policy.literal_breaker);
         if let Some(critical) = set
             .critical
-            .filter(|least| is_counted_in_window && *least > history)
+            .filter(|least| is_counted_in_window && *least > most)
         {
             let what = format!(
-                "is {critical}, which '{name}' cannot reach: it looks back at {history} calls"
+                "is {critical}, which '{name}' cannot reach: it sees {most} at most in {history} calls"
             );
             return Err(at.config_value_mistake(&key("critical"), what));
         }
@@ -203,9 +214,13 @@ fn set_thresholds(
             |detector| detector.default_thresholds(),
         ),
     };
+    // A denial that is set below a warning that is not takes the warning with it.
+    let kept_warning = before
+        .warning
+        .map(|warning| critical.map_or(warning, |critical| warning.min(critical)));
     policy.thresholds.push(DetectorThresholds {
         detector: DetectorName::new(detector),
-        warning: warning.or(before.warning),
+        warning: warning.or(kept_warning),
         critical: critical.or(before.critical),
     });
     // One order, whatever the config's.
@@ -217,9 +232,12 @@ fn set_thresholds(
 /// Adds the detectors of a person's own config. Those of the repo keep what the repo says of them: the
 /// own file can only tighten.
 pub(super) fn add_detectors_of_person(policy: &mut LoopPolicy, own: LoopPolicy) {
-    policy.literal_breaker |= own.literal_breaker;
     if policy.detectors.is_empty() {
         policy.ladder = own.ladder;
+    }
+    // What the breaker counts belongs to whoever has it.
+    if !policy.detectors.iter().any(|name| name.as_str() == BREAKER) {
+        policy.literal_breaker = own.literal_breaker;
     }
     for detector in own.detectors {
         if policy.detectors.contains(&detector) {

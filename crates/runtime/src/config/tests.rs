@@ -486,3 +486,36 @@ fn no_rules_file_is_passed_over_for_being_a_link() {
         "{error}"
     );
 }
+
+#[test]
+fn a_person_who_says_nothing_of_loops_changes_nothing_of_them() {
+    let own = source("[caps]\ntool_calls = 100\n");
+    for loops in [
+        "preset = \"off\"\ndetectors = [\"cycle\"]",
+        "preset = \"balanced\"\ndetectors = [\"cycle\"]",
+        "preset = \"seed\"\nbreaker_counts = \"no_progress\"",
+    ] {
+        let repo = source(&format!("[loops]\n{loops}\n"));
+        let compiled = |own| {
+            let compiled = compile_config(Some(&repo), own, TaskDriver::Hook);
+            compiled
+                .unwrap_or_else(|error| panic!("{loops}: {error}"))
+                .policy
+                .loops
+        };
+        assert_eq!(compiled(Some(&own)), compiled(None), "{loops}");
+    }
+    // A preset of theirs adds its detectors, and nothing of what the repo says changes.
+    let repo = source("[loops]\npreset = \"balanced\"\n");
+    let own = source("[loops]\npreset = \"seed\"\n");
+    let both = compile_config(Some(&repo), Some(&own), TaskDriver::Hook)
+        .unwrap()
+        .policy
+        .loops;
+    assert!(
+        both.detectors
+            .iter()
+            .any(|name| name.as_str() == "ping_pong")
+    );
+    assert!(!both.literal_breaker);
+}

@@ -38,7 +38,11 @@ pub(super) fn tighten_policy_by_person_config(
     own: &DeserializedConfigFile,
 ) -> Result<(), ConfigError> {
     // Switching all detectors off would loosen what the repo asks for.
-    if own.loops.preset == "off" && !policy.loops.detectors.is_empty() {
+    // What is not set there is read as the repo has it, and is no wish of the person's.
+    let own_preset = at
+        .sets_config_value("loops", "preset")
+        .then_some(own.loops.preset.as_str());
+    if own_preset == Some("off") && !policy.loops.detectors.is_empty() {
         let what = "cannot be \"off\" in your own file, which can only tighten";
         return Err(at.config_value_mistake("loops.preset", what));
     }
@@ -79,8 +83,9 @@ pub(super) fn tighten_policy_by_person_config(
     policy.approvals = approvals;
     policy.approvals.expires_ms = expires_ms;
     // The person's preset adds detectors; those of the repo stay.
-    let more = loops::loop_policy_of_preset(&own.loops.preset);
-    loops::add_detectors_of_person(&mut policy.loops, more);
+    if let Some(preset) = own_preset {
+        loops::add_detectors_of_person(&mut policy.loops, loops::loop_policy_of_preset(preset));
+    }
     Ok(())
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn run_tune_command(args: &TuneArgs) -> Result<ExitCode, CommandError
         .collect::<Result<Vec<_>, CommandError>>()?;
     for file in &args.files {
         let replayed = replay_under_presets(file, args.half, &policies)?;
-        if replayed.runs == 0 {
+        if replayed.runs == 0 && replayed.left_out == 0 {
             return Err(CommandError::usage_error(
                 format!("{}: no recorded run in it", file.display()),
                 "it takes JSON Lines as docs/trace-format.md has them, or the same as .gz",
@@ -146,7 +146,7 @@ fn print_tune_table(file: &Path, replayed: &ReplayedFile) {
     for (preset, found) in &replayed.by_preset {
         ui::print_output_line(&format!(
             "{preset:<10} {:>6}  {:<22} {:<22} {:>7}  {:>9}  {}",
-            found.halted.of,
+            found.all_halted,
             percent_with_interval(found.halted.ratio(), found.halted.confidence_interval()),
             percent_with_interval(found.lost.ratio(), found.lost_interval),
             percent(found.saved_share()),
@@ -192,7 +192,8 @@ fn print_tune_json(file: &Path, replayed: &ReplayedFile) {
             "preset": preset,
             "runs": replayed.runs,
             "left_out": replayed.left_out,
-            "halted": found.halted.of,
+            "halted": found.all_halted,
+            "ending_unknown": found.unknown,
             "halted_later_successful": found.halted.hits,
             "halted_later_successful_interval": interval(found.halted.confidence_interval()),
             "successes": found.lost.of,
@@ -225,6 +226,7 @@ fn percent_with_interval(share: Option<f64>, interval: Option<ConfidenceInterval
             ends.low * 100.0,
             ends.high * 100.0
         ),
-        _ => dash(),
+        (Some(share), None) => format!("{:.2}", share * 100.0),
+        (None, _) => dash(),
     }
 }

@@ -7,6 +7,8 @@ use checkrein_verifiers::judge::calibration::{ConfidenceInterval, Proportion};
 use super::recorded_runs::RecordedRun;
 use super::run_under_preset::{DetectorActionCounts, RunUnderPreset};
 
+/// Fewer set-ups say nothing about the next one.
+const MIN_SETUPS: usize = 10;
 /// Times that set-ups are drawn again for an interval.
 const RESAMPLES: usize = 2000;
 /// The 97.5 % point of the normal distribution.
@@ -17,8 +19,12 @@ const SEED: u64 = 7;
 /// What a preset would have done to the runs of a file.
 #[derive(Debug, Clone)]
 pub(super) struct PresetStatistics {
-    /// Of the halted runs, those that succeeded later.
+    /// Of the halted runs whose ending is known, those that succeeded later.
     pub(super) halted: Proportion,
+    /// All runs that would have been halted.
+    pub(super) all_halted: u64,
+    /// Runs whose source does not say how they ended.
+    pub(super) unknown: u64,
     /// Of the successful runs, those that would have been halted.
     pub(super) lost: Proportion,
     /// 95 % interval of `lost`: bootstrap over set-ups, since runs of one set-up are alike.
@@ -121,8 +127,8 @@ impl OutcomeCounts {
     fn count_outcome(&mut self, run: &RecordedRun) {
         match run.success {
             Some(true) => self.successes += 1.0,
-            // A run whose source does not say so did not succeed.
-            Some(false) | None => self.failures += 1.0,
+            Some(false) => self.failures += 1.0,
+            None => {}
         }
     }
 }
@@ -131,25 +137,29 @@ impl PresetStatistics {
     pub(super) fn from_runs(runs: &[(&RecordedRun, &RunUnderPreset)]) -> Self {
         let mut sums: BTreeMap<&str, SetupSums> = BTreeMap::new();
         let mut by_setup: BTreeMap<&str, Vec<(&RecordedRun, &RunUnderPreset)>> = BTreeMap::new();
-        let (mut halted, mut halted_successful) = (0, 0);
+        let (mut halted, mut halted_successful, mut all_halted, mut unknown) = (0, 0, 0, 0);
         let (mut calls, mut words, mut failed_calls, mut saved_calls, mut saved_tokens) =
             (0, 0, 0, 0, 0);
         let mut detectors: BTreeMap<String, DetectorActionCounts> = BTreeMap::new();
         for (run, found) in runs {
             by_setup.entry(&run.setup).or_default().push((run, found));
             let sum = sums.entry(&run.setup).or_default();
-            let success = run.success == Some(true);
             calls += run.calls;
             words += found.words;
+            // A run whose source does not say how it ended is counted for words and detectors only.
+            unknown += u64::from(run.success.is_none());
+            let success = run.success == Some(true);
+            let failed = run.success == Some(false);
             sum.successes += u64::from(success);
-            if !success {
+            if failed {
                 failed_calls += run.calls;
             }
-            if let Some((at, _)) = &found.halted {
+            all_halted += u64::from(found.halted.is_some());
+            if let (Some((at, _)), Some(_)) = (&found.halted, run.success) {
                 halted += 1;
                 halted_successful += u64::from(success);
                 sum.lost += u64::from(success);
-                if !success {
+                if failed {
                     saved_calls += run.calls.saturating_sub(*at);
                     saved_tokens += found.tokens_after;
                 }
@@ -172,6 +182,8 @@ impl PresetStatistics {
         sums.iter().for_each(|sum| odds.add_sums(sum.odds));
         Self {
             halted: Proportion::new(halted_successful, halted),
+            all_halted,
+            unknown,
             lost,
             lost_interval: bootstrap_interval(&sums, |sums| lost_successes(sums).ratio()),
             calls,
@@ -202,8 +214,8 @@ impl SetupSums {
     fn compare_halted_with_peers(&mut self, runs: &[(&RecordedRun, &RunUnderPreset)]) {
         let mut strata: BTreeMap<u64, OutcomeCounts> = BTreeMap::new();
         for (run, found) in runs {
-            if let Some((at, _)) = found.halted {
-                strata.entry(at).or_default().count_outcome(run);
+            if let (Some((at, _)), Some(_)) = (&found.halted, run.success) {
+                strata.entry(*at).or_default().count_outcome(run);
             }
         }
         for (at, halted) in strata {
@@ -232,6 +244,9 @@ fn bootstrap_interval(
     sums: &[SetupSums],
     figure: impl Fn(&[SetupSums]) -> Option<f64>,
 ) -> Option<ConfidenceInterval> {
+    if sums.len() < MIN_SETUPS {
+        return None;
+    }
     let mut random = fastrand::Rng::with_seed(SEED);
     let mut figures: Vec<f64> = Vec::new();
     let mut drawn = Vec::with_capacity(sums.len());
@@ -335,7 +350,7 @@ mod tests {
         let runs: Vec<_> = (0..40_u32)
             .map(|at| {
                 let halted = (at % 7 == 0).then_some(2);
-                run(&format!("set-up {}", at % 8), 5, at % 3 == 0, halted)
+                run(&format!("set-up {}", at % 12), 5, at % 3 == 0, halted)
             })
             .collect();
         let ends = |found: PresetStatistics| found.lost_interval.unwrap();
