@@ -133,44 +133,59 @@ fn print_tune_table(file: &Path, replayed: &ReplayedFile) {
         "{name}: {}{left_out}",
         count_with_noun(replayed.runs, "run")
     ));
-    ui::print_output_line(&format!(
-        "{:<10} {:>6}  {:<22} {:<22} {:>7}  {:>9}  {}",
-        "preset",
-        "halted",
-        "of these, later done %",
-        "of successes, lost %",
-        "saved %",
-        "words/100",
-        "odds of success beside peers"
-    ));
     for (preset, found) in &replayed.by_preset {
         ui::print_output_line(&format!(
-            "{preset:<10} {:>6}  {:<22} {:<22} {:>7}  {:>9}  {}",
-            found.all_halted,
-            percent_with_interval(found.halted.ratio(), found.halted.confidence_interval()),
-            percent_with_interval(found.lost.ratio(), found.lost_interval),
-            percent(found.saved_share()),
-            found
-                .words_per_hundred_calls()
-                .map_or_else(dash, |words| format!("{words:.1}")),
-            match (found.odds_ratio, found.odds_interval) {
-                (Some(odds), Some(interval)) =>
-                    format!("{odds:.2} [{:.2}, {:.2}]", interval.low, interval.high),
-                _ => dash(),
-            },
+            "\n{preset}: {} halted",
+            count_with_noun(found.all_halted, "run")
         ));
-    }
-    for (preset, found) in &replayed.by_preset {
+        let interval = |ends: Option<ConfidenceInterval>, scale: f64| {
+            ends.map_or_else(String::new, |ends| {
+                format!(" [{:.2}, {:.2}]", ends.low * scale, ends.high * scale)
+            })
+        };
+        let percent = |share: Option<f64>, ends: Option<ConfidenceInterval>| {
+            share.map_or_else(dash, |share| {
+                format!("{:.2} %{}", share * 100.0, interval(ends, 100.0))
+            })
+        };
+        print_tune_figure(
+            "of these, later successful",
+            &percent(found.halted.ratio(), found.halted.confidence_interval()),
+        );
+        print_tune_figure(
+            "of all successes, lost",
+            &percent(found.lost.ratio(), found.lost_interval),
+        );
+        print_tune_figure(
+            "calls of failed runs, saved",
+            &percent(found.saved_share(), None),
+        );
+        let words = found.words_per_hundred_calls();
+        print_tune_figure(
+            "words per 100 calls",
+            &words.map_or_else(dash, |words| format!("{words:.1}")),
+        );
+        let odds = found.odds_ratio.map(|odds| {
+            let ends = interval(found.odds_interval, 1.0);
+            format!("{odds:.2}{ends}")
+        });
+        print_tune_figure("odds of success beside peers", &odds.unwrap_or_else(dash));
+        if found.unknown > 0 {
+            print_tune_figure("ending not known", &count_with_noun(found.unknown, "run"));
+        }
         for (detector, did) in &found.detectors {
-            ui::print_output_line(&format!(
-                "{preset:<10} {detector:<24} {}, {} denied, {} halted",
-                count_with_noun(did.words, "word"),
-                did.denied,
-                did.halted
-            ));
+            let words = count_with_noun(did.words, "word");
+            print_tune_figure(
+                detector,
+                &format!("{words}, {} denied, {} halted", did.denied, did.halted),
+            );
         }
     }
     ui::print_output_line("");
+}
+
+fn print_tune_figure(name: &str, figure: &str) {
+    ui::print_output_line(&format!("  {name:<30} {figure}"));
 }
 
 fn print_tune_json(file: &Path, replayed: &ReplayedFile) {
@@ -212,21 +227,4 @@ fn print_tune_json(file: &Path, replayed: &ReplayedFile) {
 
 fn dash() -> String {
     "-".to_owned()
-}
-
-fn percent(share: Option<f64>) -> String {
-    share.map_or_else(dash, |share| format!("{:.1}", share * 100.0))
-}
-
-fn percent_with_interval(share: Option<f64>, interval: Option<ConfidenceInterval>) -> String {
-    match (share, interval) {
-        (Some(share), Some(ends)) => format!(
-            "{:.2} [{:.2}, {:.2}]",
-            share * 100.0,
-            ends.low * 100.0,
-            ends.high * 100.0
-        ),
-        (Some(share), None) => format!("{:.2}", share * 100.0),
-        (None, _) => dash(),
-    }
 }
