@@ -563,7 +563,7 @@ pub(crate) struct WatchArgs {
 /// See [`CliCommand::Replay`].
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// Sessions by id, or trace files (`.jsonl`).
+    /// Sessions by id, or trace files (`.jsonl`, `.jsonl.gz`).
     #[arg(required = true, value_name = "ID|FILE")]
     pub(crate) what: Vec<String>,
     /// Judge trace files by this config.

@@ -44,6 +44,23 @@ pub struct StampedInput {
     pub in_call: bool,
 }
 
+impl StampedInput {
+    /// An input of which nothing is known beside itself, its time and its source.
+    pub fn without_facts(at: UnixMillis, source: SourceName, input: Input) -> Self {
+        Self {
+            at,
+            source,
+            input,
+            layers: Box::default(),
+            task_list: None,
+            halted: false,
+            newest_runs: None,
+            turned_back: false,
+            in_call: false,
+        }
+    }
+}
+
 /// The newest run of a check that was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewestCheckRun {

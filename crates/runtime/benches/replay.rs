@@ -99,17 +99,11 @@ fn inputs() -> Vec<StampedInput> {
     let mut inputs = Vec::new();
     let mut add = |input| {
         let at = UnixMillis(inputs.len() as u64);
-        inputs.push(StampedInput {
+        inputs.push(StampedInput::without_facts(
             at,
-            source: SourceName::new("bench"),
+            SourceName::new("bench"),
             input,
-            layers: Box::default(),
-            task_list: None,
-            halted: false,
-            newest_runs: None,
-            turned_back: false,
-            in_call: false,
-        });
+        ));
     };
     let tokens = |n: usize| {
         Some(TokenUsage {

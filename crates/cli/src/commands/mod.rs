@@ -23,6 +23,7 @@ mod run;
 mod seal;
 mod sessions;
 mod show;
+mod trace_file;
 mod trust;
 mod tune;
 mod watch;

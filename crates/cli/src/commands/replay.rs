@@ -1,7 +1,6 @@
 //! `checkrein replay`: a recorded session has to come out the same; a trace file is checked for
 //! loops as the detectors would have seen it.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -20,6 +19,7 @@ use serde_json::json;
 
 use crate::args::ReplayArgs;
 use crate::commands::lookup;
+use crate::commands::trace_file::open_trace_file;
 use crate::ui::errors::CommandError;
 use crate::ui::explanations;
 use crate::ui::line::StyledLine;
@@ -37,7 +37,10 @@ pub(crate) fn run_replay_command(args: &ReplayArgs) -> Result<ExitCode, CommandE
                     "checkrein: {what}: no trajectory in it could be read\n  it takes JSON Lines of {{\"type\":\"tool_call\",...}}: docs/trace-format.md"
                 ));
             }
-        } else if path.extension().is_some_and(|ending| ending == "jsonl") {
+        } else if path
+            .extension()
+            .is_some_and(|ending| ending == "jsonl" || ending == "gz")
+        {
             // A mistyped file name must not be reported as an unknown session.
             return Err(CommandError::usage_error(
                 format!("no file '{what}'"),
@@ -143,10 +146,8 @@ struct TrajectoryReplay<'a> {
 /// Replays a trace file; returns whether there was anything to replay.
 fn replay_trace_file(path: &Path, policy: &Policy, as_json: bool) -> Result<bool, CommandError> {
     let name = path.display().to_string();
-    let opened = std::fs::File::open(path)
+    let mut lines = open_trace_file(path)
         .map_err(|error| CommandError::command_failed_error(format!("{name}: {error}")))?;
-    // Read line by line: traces can be larger than the memory.
-    let mut lines = BufReader::with_capacity(1 << 20, opened);
     let mut reader = AgentTraceReader::default();
     // Lines before the first session belong to a trajectory without an id.
     let mut watch = TrajectoryReplay::new(policy, &name, None, as_json);
@@ -214,17 +215,8 @@ impl<'a> TrajectoryReplay<'a> {
         let is_request = matches!(input, Input::ToolRequested(_));
         // A trace has no clock: a millisecond per event keeps the order and reaches no time cap.
         self.clock += 1;
-        let stamped = StampedInput {
-            at: UnixMillis(self.clock),
-            source: SourceName::new("trace"),
-            input,
-            layers: Box::default(),
-            task_list: None,
-            halted: false,
-            newest_runs: None,
-            turned_back: false,
-            in_call: false,
-        };
+        let (at, source) = (UnixMillis(self.clock), SourceName::new("trace"));
+        let stamped = StampedInput::without_facts(at, source, input);
         let done = apply_input_and_decide(self.policy, &mut self.state, stamped);
         // Calls count from 0, so the index is read before the count goes up.
         let index = self.calls;

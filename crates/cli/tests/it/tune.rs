@@ -87,3 +87,32 @@ fn recorded_runs_are_compared_under_presets() {
     assert_eq!(said.code, Some(2), "{said:?}");
     assert!(said.stderr.contains("no recorded run"), "{said:?}");
 }
+
+#[test]
+fn packed_traces_are_read_as_they_are() {
+    let world = World::without_git();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .unwrap();
+    let runs = root.join("data/openhands.jsonl.gz");
+    let said = world.says(&[
+        "replay",
+        runs.to_str().unwrap(),
+        "--json",
+        "--preset",
+        "balanced",
+    ]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let summaries = said
+        .stdout
+        .lines()
+        .filter(|line| line.contains("\"summary\""))
+        .count();
+    assert_eq!(summaries, 3, "{said:?}");
+    // What only calls itself packed is said to be none.
+    world.write("text.jsonl.gz", "{}\n");
+    let said = world.says(&["replay", "text.jsonl.gz"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.stderr.contains("text.jsonl.gz"), "{said:?}");
+}

@@ -194,57 +194,44 @@ pub trait LoopDetector: Sync {
 /// Returns how often, newest first, the same call came back with one and the same outcome. Other
 /// calls in between are skipped. A call without an outcome proves nothing.
 fn unchanged_outcome_count(call: &RecentCall, before: CallWindow<'_>) -> u32 {
-    repeat_count_with_same_outcome(call, before, |earlier| earlier.outcome)
+    repeat_count(call, before.calls_newest_first(), |earlier| earlier.outcome)
 }
 
 /// As [`unchanged_outcome_count`], where times, durations and process ids do not count as changes.
 fn unchanged_except_times_count(call: &RecentCall, before: CallWindow<'_>) -> u32 {
-    repeat_count_with_same_outcome(call, before, |earlier| {
-        earlier.outcome.map(|_| earlier.answer_kind)
-    })
+    repeat_count(call, before.calls_newest_first(), answer_kind_of)
 }
 
 /// As [`unchanged_except_times_count`], since the newest call of another kind whose outcome is not
 /// known and that may have changed something.
 fn unchanged_since_unseen_change_count(call: &RecentCall, before: CallWindow<'_>) -> u32 {
-    let mut head = None;
-    let mut count = 0;
-    for earlier in before.calls_newest_first() {
-        match earlier.outcome {
-            Some(_) if earlier.call == call.call => {
-                if *head.get_or_insert(earlier.answer_kind) != earlier.answer_kind {
-                    break;
-                }
-                count += 1;
-            }
-            None if earlier.call != call.call && earlier.may_change_files() => break,
-            _ => {}
-        }
-    }
-    count
+    let is_unseen_change = |earlier: &RecentCall| {
+        earlier.outcome.is_none() && earlier.call != call.call && earlier.may_change_files()
+    };
+    let since = before
+        .calls_newest_first()
+        .take_while(|earlier| !is_unseen_change(earlier));
+    repeat_count(call, since, answer_kind_of)
 }
 
-fn repeat_count_with_same_outcome(
+fn answer_kind_of(call: &RecentCall) -> Option<u32> {
+    call.outcome.map(|_| call.answer_kind)
+}
+
+fn repeat_count<'a>(
     call: &RecentCall,
-    before: CallWindow<'_>,
+    newest_first: impl Iterator<Item = &'a RecentCall>,
     outcome_of: impl Fn(&RecentCall) -> Option<u32>,
 ) -> u32 {
-    let mut head = None;
-    let mut count = 0;
-    for earlier in before
-        .calls_newest_first()
+    let mut outcomes = newest_first
         .filter(|earlier| earlier.call == call.call)
-    {
-        let Some(outcome) = outcome_of(earlier) else {
-            continue;
-        };
-        // The run of equal outcomes must include the newest: an older run has been broken since.
-        if *head.get_or_insert(outcome) != outcome {
-            break;
-        }
-        count += 1;
-    }
-    count
+        .filter_map(outcome_of)
+        .peekable();
+    // The run of equal outcomes must include the newest: an older run has been broken since.
+    let newest = outcomes.peek().copied();
+    outcomes
+        .take_while(|outcome| Some(*outcome) == newest)
+        .count() as u32
 }
 
 /// Returns how many identical calls have not come back.

@@ -1,15 +1,14 @@
 //! Reads recorded runs from a trace file, one at a time, so that a file may be larger than the memory.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, Read};
 use std::path::Path;
 
 use checkrein_adapters::generic::trace::{AgentTraceLine, AgentTraceReader};
 use checkrein_core::digest::Digest;
 use checkrein_core::input::Input;
-use flate2::read::MultiGzDecoder;
 
 use crate::args::TaskHalf;
+use crate::commands::trace_file::open_trace_file;
 use crate::ui;
 use crate::ui::errors::CommandError;
 
@@ -66,16 +65,9 @@ impl RecordedRunReader {
     /// Opens a trace file; one that ends in `.gz` is unpacked on the way.
     pub(super) fn open_recorded_runs(path: &Path) -> Result<Self, CommandError> {
         let file = path.display().to_string();
-        let opened = File::open(path).map_err(|error| {
+        let lines = open_trace_file(path).map_err(|error| {
             CommandError::usage_error(format!("{file}: {error}"), "name a trace file")
         })?;
-        let lines: Box<dyn BufRead> = match path.extension().is_some_and(|ending| ending == "gz") {
-            true => Box::new(BufReader::with_capacity(
-                1 << 20,
-                MultiGzDecoder::new(opened),
-            )),
-            false => Box::new(BufReader::with_capacity(1 << 20, opened)),
-        };
         Ok(Self {
             file,
             lines,

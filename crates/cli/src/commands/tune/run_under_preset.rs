@@ -47,18 +47,9 @@ impl RunUnderPreset {
             }
             clock += 1;
             let is_request = matches!(input, Input::ToolRequested(_));
-            let stamped = StampedInput {
-                // A trace has no clock: a millisecond per event keeps the order and reaches no cap.
-                at: UnixMillis(clock),
-                source: SourceName::new("trace"),
-                input: input.clone(),
-                layers: Box::default(),
-                task_list: None,
-                halted: false,
-                newest_runs: None,
-                turned_back: false,
-                in_call: false,
-            };
+            // A trace has no clock: a millisecond per event keeps the order and reaches no cap.
+            let (at, source) = (UnixMillis(clock), SourceName::new("trace"));
+            let stamped = StampedInput::without_facts(at, source, input.clone());
             let step = apply_input_and_decide(policy, &mut state, stamped);
             for event in &step.events {
                 if let Event::Detected(detected) = event {

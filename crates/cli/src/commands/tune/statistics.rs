@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use checkrein_verifiers::judge::calibration::{ConfidenceInterval, Proportion};
+use checkrein_verifiers::judge::calibration::{ConfidenceInterval, Proportion, Z};
 
 use super::recorded_runs::RecordedRun;
 use super::run_under_preset::{DetectorActionCounts, RunUnderPreset};
@@ -11,8 +11,6 @@ use super::run_under_preset::{DetectorActionCounts, RunUnderPreset};
 const MIN_SETUPS: usize = 10;
 /// Times that set-ups are drawn again for an interval.
 const RESAMPLES: usize = 2000;
-/// The 97.5 % point of the normal distribution.
-const Z: f64 = 1.959_963_984_540_054;
 /// The seed of the draws: the same file gives the same figures.
 const SEED: u64 = 7;
 

@@ -18,7 +18,7 @@ pub use label_file::{
     JudgeLabelFile, LabelFileError, LabelledAnswer, LabelledAnswerSet, LabelledPair,
     parse_label_file,
 };
-pub use proportion::{ConfidenceInterval, Proportion};
+pub use proportion::{ConfidenceInterval, Proportion, Z};
 pub use recorded_reply::{RawJudgeReply, RecordedCalibrationReply, RecordedPairChoice};
 pub use reply_record::RecordedReplies;
 pub use run::{CalibrationError, CalibrationQuestionTotals, JudgeCalibrationContext};

@@ -2,7 +2,7 @@
 
 /// The 97.5 % point of the normal distribution: a 95 % interval leaves out half of the rest on each
 /// side.
-pub(super) const Z: f64 = 1.959_963_984_540_054;
+pub const Z: f64 = 1.959_963_984_540_054;
 
 /// An interval, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq)]

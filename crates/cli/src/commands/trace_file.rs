@@ -1,0 +1,25 @@
+//! Opens trace files of recorded runs, packed or not, for reading line by line: they can be larger than the
+//! memory.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+
+/// Bytes that are read at once.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Opens a trace file; one that ends in `.gz` is unpacked on the way.
+pub(super) fn open_trace_file(path: &Path) -> io::Result<Box<dyn BufRead>> {
+    let file = File::open(path)?;
+    Ok(
+        match path.extension().is_some_and(|ending| ending == "gz") {
+            true => Box::new(BufReader::with_capacity(
+                BUFFER_BYTES,
+                MultiGzDecoder::new(file),
+            )),
+            false => Box::new(BufReader::with_capacity(BUFFER_BYTES, file)),
+        },
+    )
+}
