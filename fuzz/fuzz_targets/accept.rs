@@ -14,7 +14,7 @@ fuzz_target!(|text: &str| {
     if let Ok(accept) = AcceptExpr::parse(text, &known) {
         assert!(
             accept
-                .verifiers_named_by_accept()
+                .verifiers_in_accept_expression()
                 .iter()
                 .all(|name| known.contains(*name))
         );

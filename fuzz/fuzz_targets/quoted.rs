@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use unicode_normalization::UnicodeNormalization;
 
 fuzz_target!(|data: &str| {
-    let quotes = QuotedPromptBlocks::from_quote_number(12_345_678);
+    let quotes = QuotedPromptBlocks::prompt_blocks_with_quote_number(12_345_678);
     let mut prompt = String::new();
     quotes.push_quoted_block(&mut prompt, "data", data);
     let inner = prompt

@@ -1,7 +1,7 @@
 //! An agent's message, by every adapter: an answer in its protocol, never a panic.
 #![no_main]
 
-use checkrein_adapters::{ALL, AgentMessageParseError, ExpectedHookReplyKind, HookReply};
+use checkrein_adapters::{ALL, AgentMessageParseError, AwaitedHookReplyForm, HookReply};
 use checkrein_core::policy::Stance;
 use libfuzzer_sys::fuzz_target;
 
@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
         };
         let reply = adapter.stance_as_hook_reply(form, Stance::Block, "why");
         assert!(
-            form == ExpectedHookReplyKind::Silent || reply != HookReply::no_opinion_hook_reply(),
+            form == AwaitedHookReplyForm::Silent || reply != HookReply::no_opinion_hook_reply(),
             "{} says nothing",
             adapter.agent_name()
         );

@@ -27,13 +27,13 @@ fuzz_target!(|text: &str| {
             return;
         }
     };
-    if answer.answer_repeats_request_number() {
+    if answer.echoes_request_nonce() {
         assert!(text.contains("48213947"), "signed by nobody");
     }
     if let Ok(share) = answer.answer_thousandths_field("confidence") {
         assert!(share <= 1000);
     }
-    let word = answer.enum_field_value("verdict", WORDS);
+    let word = answer.parse_enum_field("verdict", WORDS);
     let _ = (
         answer.object_valued_field("new_args"),
         answer.answer_json_field("x"),

@@ -4,13 +4,13 @@
 #![no_main]
 
 use checkrein_execpolicy::{
-    ListedRule, ProgramPathResolutionBase, RuleSet, compile_and_list_rules,
+    ListedRule, ProgramPathBaseFolders, RuleSet, compile_and_list_rules,
     compile_execpolicy_rules_files,
 };
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    let here = ProgramPathResolutionBase::default();
+    let here = ProgramPathBaseFolders::default();
     let Ok(rules) = compile_execpolicy_rules_files(&[("fuzz.rules", text)]) else {
         // Whatever is wrong, but for an example, is wrong for the listing, too.
         let _ = compile_and_list_rules(&[("fuzz.rules", text)], &here);

@@ -45,7 +45,7 @@ fn judge(definition: &str, message: &str) -> VerifierReport {
     };
     let report = find_verifier_kind("schema")
         .expect("this build has it")
-        .verify_and_report(&job);
+        .run_verifier_job(&job);
     if let Some(log) = &report.log {
         std::fs::remove_file(log).expect("a log that was kept is there");
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::toolchain::{CrossCompileTools, RequiredCCompiler};
+use crate::toolchain::{RequiredCCompiler, RequiredCrossCompileTools};
 
 /// How the command is built.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) enum BuildProfile {
 }
 
 impl BuildProfile {
-    pub(crate) fn profile_label(self) -> &'static str {
+    pub(crate) fn build_profile_label(self) -> &'static str {
         match self {
             BuildProfile::Dev => "dev profile: NOT A MEASUREMENT",
             BuildProfile::Dist => "dist profile, linked dynamically",
@@ -66,7 +66,7 @@ struct MuslLinkerAndFlags {
 
 /// The target musl. At each start glibc asks the processor for its caches, which takes a quarter of
 /// a millisecond in a virtual machine, and touches a hundred pages more.
-const MUSL: CrossCompileTools = CrossCompileTools {
+const MUSL: RequiredCrossCompileTools = RequiredCrossCompileTools {
     triple: "x86_64-unknown-linux-musl",
     c_compiler: Some(RequiredCCompiler {
         program: "musl-gcc",

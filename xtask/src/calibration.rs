@@ -33,7 +33,9 @@ struct LlmbarComparisonTotals {
     differing: Vec<String>,
 }
 
-pub(crate) fn compare_calibration_with_llmbar(arguments: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn compare_with_published_llmbar_figures(
+    arguments: &[String],
+) -> Result<ExitCode, String> {
     let [folder] = arguments else {
         return Err("needs the folder of a checkout of princeton-nlp/LLMBar".to_owned());
     };

@@ -13,7 +13,7 @@ pub(crate) struct CheckoutCopy {
 }
 
 impl CheckoutCopy {
-    pub(crate) fn create_copy(root: &Path, name: &str) -> Result<Self, String> {
+    pub(crate) fn create_checkout_copy(root: &Path, name: &str) -> Result<Self, String> {
         let base = crate::build::cargo_build_folder(root).join(name);
         let copy = Self {
             root: root.to_owned(),
@@ -78,7 +78,7 @@ impl CheckoutCopy {
     }
 
     /// Returns the root of the copy.
-    pub(crate) fn folder_path(&self) -> &Path {
+    pub(crate) fn checkout_copy_root(&self) -> &Path {
         &self.tree
     }
 

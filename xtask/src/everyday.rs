@@ -36,7 +36,7 @@ pub(crate) fn measure_everyday_command_prompts(arguments: &[String]) -> Result<E
     }
     let all: Vec<String> = all.into_iter().collect();
     let drawn = sample_random_lines(all.clone());
-    let interrupted = commands_policy_interrupts(&drawn);
+    let interrupted = commands_denied_or_prompted(&drawn);
     println!(
         "{} of {} everyday lines of {} repositories are interrupted (seed {SEED})",
         interrupted.len(),
@@ -47,7 +47,7 @@ pub(crate) fn measure_everyday_command_prompts(arguments: &[String]) -> Result<E
         println!("  {line}\n    {why}");
     }
     // The draw decides; the rate over all lines is printed beside it.
-    let of_all = self::commands_policy_interrupts(&all);
+    let of_all = self::commands_denied_or_prompted(&all);
     let rate = of_all.len() * 10_000 / all.len().max(1);
     println!(
         "of all their {} lines {} are, {}.{:02} %:",
@@ -88,7 +88,7 @@ fn sample_random_lines(mut lines: Vec<String>) -> Vec<String> {
 }
 
 /// Returns the lines that are refused or asked about, each with the reason.
-fn commands_policy_interrupts(lines: &[String]) -> Vec<(String, String)> {
+fn commands_denied_or_prompted(lines: &[String]) -> Vec<(String, String)> {
     // The policy as `init` configures it.
     let rules = RuleSet::default().with_effect_policy(EffectPolicy {
         roots: vec!["/workspace/project".to_owned()],

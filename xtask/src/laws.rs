@@ -155,7 +155,7 @@ fn check_tests_catch_law_breaches(
     root: &Path,
     breaches: &[DesignLawBreakingPatch],
 ) -> Result<ExitCode, String> {
-    let copy = CheckoutCopy::create_copy(root, "laws")?;
+    let copy = CheckoutCopy::create_checkout_copy(root, "laws")?;
     // Many patches share a test, so each is run only once without a patch.
     let mut green: BTreeMap<&[String], bool> = BTreeMap::new();
     let mut rows = Vec::new();
@@ -172,7 +172,7 @@ fn check_tests_catch_law_breaches(
         // A test that fails without the patch as well says nothing about the patch.
         let outcome = if is_green {
             eprintln!("broken by {}", breach.name);
-            test_design_law_breaking_patch(&copy, breach)?
+            run_test_with_law_breaking_patch(&copy, breach)?
         } else {
             LawBreachTestOutcome::RedUnbroken
         };
@@ -200,7 +200,7 @@ fn check_tests_catch_law_breaches(
 }
 
 /// Applies a patch to the copy, runs its test and reverts the patch.
-fn test_design_law_breaking_patch(
+fn run_test_with_law_breaking_patch(
     copy: &CheckoutCopy,
     breach: &DesignLawBreakingPatch,
 ) -> Result<LawBreachTestOutcome, String> {

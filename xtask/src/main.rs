@@ -43,7 +43,7 @@ const COMMANDS: &[(&str, &str, XtaskCommandFn)] = &[
     (
         "calibration",
         "FOLDER: what `judge calibrate` makes of LLMBar's recorded answers (a checkout of it), beside the published numbers",
-        calibration::compare_calibration_with_llmbar,
+        calibration::compare_with_published_llmbar_figures,
     ),
     (
         "ci",
@@ -83,7 +83,7 @@ const COMMANDS: &[(&str, &str, XtaskCommandFn)] = &[
     (
         "renames",
         "[REV]... [--run]: that commits which only rename (.git-blame-ignore-revs) change no byte of what is persisted; --run runs the golden tests at each",
-        renames::check_rename_commits,
+        renames::check_commits_only_rename,
     ),
     (
         "rows",
@@ -110,10 +110,10 @@ const COMMANDS: &[(&str, &str, XtaskCommandFn)] = &[
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let Some((name, rest)) = arguments.split_first() else {
-        return print_usage();
+        return print_xtask_help();
     };
     match COMMANDS.iter().find(|(known, ..)| known == name) {
-        None => print_usage(),
+        None => print_xtask_help(),
         Some((_, _, command)) => command(rest).unwrap_or_else(|error| {
             // Commands report their findings with status 1; status 2 says that one could not do its
             // work.
@@ -123,7 +123,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn print_usage() -> ExitCode {
+fn print_xtask_help() -> ExitCode {
     eprintln!("usage: cargo xtask COMMAND");
     for (name, about, _) in COMMANDS {
         eprintln!("  {name:<10} {about}");

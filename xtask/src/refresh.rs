@@ -128,11 +128,11 @@ fn rebase_fault_patch(
 /// and for names.
 fn carry_change_to_current_text(old: &str, broken: &str, now: &str) -> String {
     let (old, broken, now) = (
-        TokenizedText::split_text_into_words(old),
-        TokenizedText::split_text_into_words(broken),
-        TokenizedText::split_text_into_words(now),
+        TokenizedText::tokenize_text(old),
+        TokenizedText::tokenize_text(broken),
+        TokenizedText::tokenize_text(now),
     );
-    let places = WordMapBetweenVersions::align_words_of_two_texts(&old, &now);
+    let places = WordAlignmentOfTexts::align_words_of_two_texts(&old, &now);
     let mut text = String::new();
     let mut done = 0;
     for change in capture_diff_slices(Algorithm::Myers, &old.words, &broken.words) {
@@ -147,7 +147,7 @@ fn carry_change_to_current_text(old: &str, broken: &str, now: &str) -> String {
             let word = broken.words.get(at).copied().unwrap_or_default();
             text.push_str(
                 places
-                    .renamed_word_nearest_to(word, of_old.start)
+                    .new_name_of_nearest_occurrence(word, of_old.start)
                     .unwrap_or(word),
             );
             text.push_str(broken.whitespace_after(at));
@@ -175,7 +175,7 @@ struct TokenizedText<'t> {
 }
 
 impl<'t> TokenizedText<'t> {
-    fn split_text_into_words(text: &'t str) -> Self {
+    fn tokenize_text(text: &'t str) -> Self {
         let (mut words, mut begins) = (Vec::new(), Vec::new());
         let is_of_name = |c: char| c.is_alphanumeric() || c == '_';
         let is_of_operator = |c: char| "=!<>&|+-*/:.^%".contains(c);
@@ -202,7 +202,7 @@ impl<'t> TokenizedText<'t> {
         }
     }
 
-    fn word_start_offset(&self, at: usize) -> usize {
+    fn start_offset_of_nth_word(&self, at: usize) -> usize {
         self.begins.get(at).copied().unwrap_or(self.text.len())
     }
 
@@ -211,30 +211,30 @@ impl<'t> TokenizedText<'t> {
         // Blanks before the first word belong to it, or they would be lost.
         let from = match words.start {
             0 => 0,
-            at => self.word_start_offset(at),
+            at => self.start_offset_of_nth_word(at),
         };
         self.text
-            .get(from..self.word_start_offset(words.end))
+            .get(from..self.start_offset_of_nth_word(words.end))
             .unwrap_or_default()
     }
 
     fn whitespace_after(&self, at: usize) -> &'t str {
         let word = self.words.get(at).map_or(0, |word| word.len());
         self.text
-            .get(self.word_start_offset(at) + word..self.word_start_offset(at + 1))
+            .get(self.start_offset_of_nth_word(at) + word..self.start_offset_of_nth_word(at + 1))
             .unwrap_or_default()
     }
 }
 
 /// Tells which words of one text are which of another.
-struct WordMapBetweenVersions<'t> {
+struct WordAlignmentOfTexts<'t> {
     /// For each boundary between words, the one in the other text.
     boundaries: Vec<usize>,
     /// For each word, where it stands here and which word stands there in its place.
     names: BTreeMap<&'t str, Vec<(usize, &'t str)>>,
 }
 
-impl<'t> WordMapBetweenVersions<'t> {
+impl<'t> WordAlignmentOfTexts<'t> {
     fn align_words_of_two_texts(here: &TokenizedText<'t>, there: &TokenizedText<'t>) -> Self {
         let mut boundaries = vec![0; here.words.len() + 1];
         let mut names: BTreeMap<&'t str, Vec<(usize, &'t str)>> = BTreeMap::new();
@@ -272,7 +272,7 @@ impl<'t> WordMapBetweenVersions<'t> {
 
     /// Returns what the occurrence of `word` nearest to `near` is called there. One word may have
     /// several new names, by what it means at each place.
-    fn renamed_word_nearest_to(&self, word: &str, near: usize) -> Option<&'t str> {
+    fn new_name_of_nearest_occurrence(&self, word: &str, near: usize) -> Option<&'t str> {
         let all = self.names.get(word)?.iter();
         all.min_by_key(|(at, _)| at.abs_diff(near))
             .map(|(_, name)| *name)
@@ -295,7 +295,7 @@ fn format_rust_source(root: &Path, text: &str) -> Result<String, String> {
             .map_err(|error| format!("rustfmt: {error}"))?;
     }
     let output = rustfmt.wait_with_output();
-    output_if_successful("rustfmt", output)
+    require_successful_output("rustfmt", output)
 }
 
 fn run_git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
@@ -303,10 +303,10 @@ fn run_git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
         .args(arguments)
         .current_dir(folder)
         .output();
-    output_if_successful("git", output)
+    require_successful_output("git", output)
 }
 
-fn output_if_successful(
+fn require_successful_output(
     program: &str,
     output: std::io::Result<std::process::Output>,
 ) -> Result<String, String> {
@@ -340,8 +340,8 @@ mod tests {
     fn check(broken: &str, now: &str, expected: &str) {
         let carried = carry_change_to_current_text(OLD, broken, now);
         assert_eq!(
-            TokenizedText::split_text_into_words(&carried).words,
-            TokenizedText::split_text_into_words(expected).words
+            TokenizedText::tokenize_text(&carried).words,
+            TokenizedText::tokenize_text(expected).words
         );
     }
 

@@ -35,7 +35,7 @@ const DERIVES_WITH_NAMES: &[&str] = &[
 ];
 
 /// Runs the command.
-pub(crate) fn check_rename_commits(arguments: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn check_commits_only_rename(arguments: &[String]) -> Result<ExitCode, String> {
     let root = crate::build::checkout_root();
     let runs_tests = arguments.iter().any(|argument| argument == "--run");
     let mut revisions: Vec<String> = arguments
@@ -53,11 +53,11 @@ pub(crate) fn check_rename_commits(arguments: &[String]) -> Result<ExitCode, Str
     let mut failed = false;
     for revision in &revisions {
         let subject = run_git(root, &["log", "-1", "--format=%h %s", revision])?;
-        let mut differences = changed_golden_files(root, revision)?;
+        let mut differences = golden_files_changed_in_revision(root, revision)?;
         differences.extend(changed_serde_or_clap_names(root, revision)?);
         // The tests have to be built, so they run only where the quick comparisons find nothing.
         if runs_tests && differences.is_empty() {
-            differences.extend(failed_golden_tests(root, revision)?);
+            differences.extend(run_golden_tests_at_revision(root, revision)?);
         }
         failed |= !differences.is_empty();
         let verdict = if differences.is_empty() {
@@ -77,7 +77,7 @@ pub(crate) fn check_rename_commits(arguments: &[String]) -> Result<ExitCode, Str
     })
 }
 
-fn changed_golden_files(root: &Path, revision: &str) -> Result<Vec<String>, String> {
+fn golden_files_changed_in_revision(root: &Path, revision: &str) -> Result<Vec<String>, String> {
     let before = format!("{revision}^");
     let names = ["diff", "--name-only", &before, revision, "--", GOLDEN_FILES];
     let names = run_git(root, &names)?;
@@ -250,7 +250,7 @@ impl SerdeAndClapAttributes {
 }
 
 /// Runs the golden tests on a checkout of that revision.
-fn failed_golden_tests(root: &Path, revision: &str) -> Result<Vec<String>, String> {
+fn run_golden_tests_at_revision(root: &Path, revision: &str) -> Result<Vec<String>, String> {
     let base = crate::build::cargo_build_folder(root).join("renames");
     let tree = base.join("tree");
     // One worktree serves all revisions, so that each builds only what it changes. `--force` drops

@@ -231,7 +231,7 @@ fn kill_process(child: &mut Child) {
 }
 
 fn simulate_planted_bugs(root: &Path, options: &SimulationOptions) -> Result<ExitCode, String> {
-    let copy = CheckoutCopy::create_copy(root, "simulation")?;
+    let copy = CheckoutCopy::create_checkout_copy(root, "simulation")?;
     let folder = root.join("crates/simulation/planted");
     let entries =
         std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -272,7 +272,11 @@ fn simulate_planted_bugs(root: &Path, options: &SimulationOptions) -> Result<Exi
 }
 
 fn find_planted_bug_by_simulation(copy: &CheckoutCopy, debug: bool) -> Result<String, String> {
-    let program = compile_simulator(copy.folder_path(), copy.cargo_target_of_copy(), debug)?;
+    let program = compile_simulator(
+        copy.checkout_copy_root(),
+        copy.cargo_target_of_copy(),
+        debug,
+    )?;
     let began = Instant::now();
     let ran = run_simulation_seeds(&program, 1, PLANTED_BUG_LIMIT)?;
     let took = began.elapsed().as_secs();

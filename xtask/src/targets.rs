@@ -4,18 +4,18 @@
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use crate::toolchain::{CrossCompileTools, RequiredCCompiler};
+use crate::toolchain::{RequiredCCompiler, RequiredCrossCompileTools};
 
 /// One target, and what must type-check there.
 struct CrossCompileTargetCheck {
-    toolchain: CrossCompileTools,
+    toolchain: RequiredCrossCompileTools,
     /// Packages to check; if there are none, the workspace.
     packages: &'static [&'static str],
 }
 
 const TARGETS: &[CrossCompileTargetCheck] = &[
     CrossCompileTargetCheck {
-        toolchain: CrossCompileTools {
+        toolchain: RequiredCrossCompileTools {
             triple: "x86_64-pc-windows-gnu",
             c_compiler: Some(RequiredCCompiler {
                 program: "x86_64-w64-mingw32-gcc",
@@ -26,7 +26,7 @@ const TARGETS: &[CrossCompileTargetCheck] = &[
     },
     // The two crates that are pure must not come to need an operating system.
     CrossCompileTargetCheck {
-        toolchain: CrossCompileTools {
+        toolchain: RequiredCrossCompileTools {
             triple: "wasm32-unknown-unknown",
             c_compiler: None,
         },

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// The tools that a target needs.
-pub(crate) struct CrossCompileTools {
+pub(crate) struct RequiredCrossCompileTools {
     pub(crate) triple: &'static str,
     /// The compiler that C dependencies (SQLite, the bash grammar) are built with.
     pub(crate) c_compiler: Option<RequiredCCompiler>,
@@ -15,7 +15,7 @@ pub(crate) struct RequiredCCompiler {
     pub(crate) debian_package: &'static str,
 }
 
-impl CrossCompileTools {
+impl RequiredCrossCompileTools {
     /// Returns what this machine lacks. With `install` it is installed first where that is
     /// possible.
     pub(crate) fn find_or_install_missing_tools(

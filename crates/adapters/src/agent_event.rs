@@ -35,7 +35,7 @@ pub struct AgentEvent {
     /// The file in which token use can be read.
     pub transcript: Option<TranscriptFile>,
     /// The form of answer that the agent waits for.
-    pub reply_form: ExpectedHookReplyKind,
+    pub reply_form: AwaitedHookReplyForm,
     /// At a stop, whether the agent says that it is the first of its turn. Without a store nothing
     /// else bounds the continuations (law 2).
     pub first_stop: Option<bool>,
@@ -60,7 +60,7 @@ impl AgentEvent {
             transcript: None,
             // The form depends on the event alone, so that a message with missing fields is still
             // answered rightly.
-            reply_form: ExpectedHookReplyKind::reply_form_for_event(event),
+            reply_form: AwaitedHookReplyForm::reply_form_for_event(event),
             first_stop: None,
             can_ask: false,
         }
@@ -101,7 +101,7 @@ pub enum AgentEventKind {
 
 /// The form of answer that an agent waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ExpectedHookReplyKind {
+pub enum AwaitedHookReplyForm {
     /// The answer to a tool request.
     Tool,
     /// The answer to a stop.
@@ -112,20 +112,20 @@ pub enum ExpectedHookReplyKind {
     Unknown,
 }
 
-impl ExpectedHookReplyKind {
+impl AwaitedHookReplyForm {
     /// Every form, for tests that walk them.
-    pub const ALL: [ExpectedHookReplyKind; 4] = [
-        ExpectedHookReplyKind::Tool,
-        ExpectedHookReplyKind::Stop,
-        ExpectedHookReplyKind::Silent,
-        ExpectedHookReplyKind::Unknown,
+    pub const ALL: [AwaitedHookReplyForm; 4] = [
+        AwaitedHookReplyForm::Tool,
+        AwaitedHookReplyForm::Stop,
+        AwaitedHookReplyForm::Silent,
+        AwaitedHookReplyForm::Unknown,
     ];
 
     /// Returns the form of answer that this kind of event waits for.
     pub(crate) fn reply_form_for_event(event: AgentEventKind) -> Self {
         match event {
-            AgentEventKind::ToolRequest => ExpectedHookReplyKind::Tool,
-            AgentEventKind::Stop => ExpectedHookReplyKind::Stop,
+            AgentEventKind::ToolRequest => AwaitedHookReplyForm::Tool,
+            AgentEventKind::Stop => AwaitedHookReplyForm::Stop,
             // Listed one by one, so that a new kind of event has to be decided about here.
             AgentEventKind::SessionStart
             | AgentEventKind::Prompt
@@ -133,7 +133,7 @@ impl ExpectedHookReplyKind {
             | AgentEventKind::Round
             | AgentEventKind::StopFailure
             | AgentEventKind::SessionEnd
-            | AgentEventKind::Other => ExpectedHookReplyKind::Silent,
+            | AgentEventKind::Other => AwaitedHookReplyForm::Silent,
         }
     }
 }
@@ -154,5 +154,5 @@ pub struct AgentMessageParseError {
     /// What to do about it.
     pub hint: &'static str,
     /// The form of answer that the agent seems to wait for.
-    pub reply_form: ExpectedHookReplyKind,
+    pub reply_form: AwaitedHookReplyForm,
 }

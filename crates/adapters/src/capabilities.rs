@@ -34,12 +34,12 @@ pub struct AgentCapabilities {
     /// Its transcript reports token use.
     pub transcript_usage: bool,
     /// How long it waits for a hook without a deadline of its own.
-    pub deadlines: HookReplyDeadlines,
+    pub deadlines: DefaultReplyDeadlinesByEvent,
 }
 
 /// Default reply deadlines in seconds, rounded down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HookReplyDeadlines {
+pub struct DefaultReplyDeadlinesByEvent {
     /// At a stop.
     pub stop: u32,
     /// At a tool request.
@@ -52,7 +52,7 @@ pub struct HookReplyDeadlines {
     pub other: u32,
 }
 
-impl HookReplyDeadlines {
+impl DefaultReplyDeadlinesByEvent {
     /// Returns the default deadline for this kind of event.
     pub fn default_hook_deadline_for_event(&self, event: AgentEventKind) -> u32 {
         match event {

@@ -4,19 +4,19 @@
 
 use serde_json::{Map, Value};
 
-use crate::agent_event::{AgentEventKind, AgentMessageParseError, ExpectedHookReplyKind};
+use crate::agent_event::{AgentEventKind, AgentMessageParseError, AwaitedHookReplyForm};
 use crate::lenient_json;
 
 /// The fields of one message of one agent.
 #[derive(Debug)]
-pub(crate) struct HookMessageFields {
+pub(crate) struct HookPayloadFields {
     pub(crate) agent: &'static str,
     pub(crate) event: AgentEventKind,
     pub(crate) native_event: String,
     map: Map<String, Value>,
 }
 
-impl HookMessageFields {
+impl HookPayloadFields {
     /// Parses one JSON object. The field `name` holds the agent's name of the event, which `kind`
     /// translates.
     pub(crate) fn parse_hook_message(
@@ -31,8 +31,8 @@ impl HookMessageFields {
         let unreadable = |what: String, place: String, hint: &'static str| {
             let event = guess();
             let form = event.map_or(
-                ExpectedHookReplyKind::Unknown,
-                ExpectedHookReplyKind::reply_form_for_event,
+                AwaitedHookReplyForm::Unknown,
+                AwaitedHookReplyForm::reply_form_for_event,
             );
             AgentMessageParseError {
                 agent,
@@ -93,13 +93,13 @@ impl HookMessageFields {
     }
 
     /// A text that is not empty, as identifiers are.
-    pub(crate) fn nonempty_hook_message_field(&self, field: &str) -> Option<&str> {
+    pub(crate) fn nonempty_payload_text_field(&self, field: &str) -> Option<&str> {
         self.text_field(field).filter(|text| !text.is_empty())
     }
 
     /// A text without which the message cannot be judged.
     pub(crate) fn required_id_field(&self, field: &str) -> Result<&str, AgentMessageParseError> {
-        self.nonempty_hook_message_field(field)
+        self.nonempty_payload_text_field(field)
             .ok_or_else(|| AgentMessageParseError {
                 agent: self.agent,
                 event: Some(self.event),
@@ -110,7 +110,7 @@ impl HookMessageFields {
                 },
                 place: format!("field {field:?}"),
                 hint: "a newer or older version of the agent? `checkrein doctor` compares",
-                reply_form: ExpectedHookReplyKind::reply_form_for_event(self.event),
+                reply_form: AwaitedHookReplyForm::reply_form_for_event(self.event),
             })
     }
 
@@ -134,7 +134,7 @@ impl HookMessageFields {
 
     /// An own copy of an identifier.
     pub(crate) fn owned_id_field(&self, field: &str) -> Option<String> {
-        self.nonempty_hook_message_field(field).map(str::to_owned)
+        self.nonempty_payload_text_field(field).map(str::to_owned)
     }
 }
 
@@ -166,9 +166,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_still_says_what_it_seems_to_be() {
-        let check = |bytes: &[u8], what: &str, place: &str, form: ExpectedHookReplyKind| {
+        let check = |bytes: &[u8], what: &str, place: &str, form: AwaitedHookReplyForm| {
             let error =
-                HookMessageFields::parse_hook_message("agent", "name", kind, bytes).unwrap_err();
+                HookPayloadFields::parse_hook_message("agent", "name", kind, bytes).unwrap_err();
             assert_eq!(
                 (error.what.as_str(), error.place.as_str(), error.reply_form),
                 (what, place, form)
@@ -178,43 +178,43 @@ mod tests {
             b" \n",
             "empty input",
             "line 2, column 0",
-            ExpectedHookReplyKind::Unknown,
+            AwaitedHookReplyForm::Unknown,
         );
         check(
             b"nonsense",
             "not JSON",
             "line 1, column 2",
-            ExpectedHookReplyKind::Unknown,
+            AwaitedHookReplyForm::Unknown,
         );
         check(
             br#"{"name" : "Stop", "x": "#,
             "the JSON ends in the middle",
             "line 1, column 23",
-            ExpectedHookReplyKind::Stop,
+            AwaitedHookReplyForm::Stop,
         );
         check(
             br#"{"name":"Other", nope"#,
             "not JSON",
             "line 1, column 18",
-            ExpectedHookReplyKind::Silent,
+            AwaitedHookReplyForm::Silent,
         );
         check(
             b"[1]",
             "not a JSON object",
             "line 1, column 1",
-            ExpectedHookReplyKind::Unknown,
+            AwaitedHookReplyForm::Unknown,
         );
         check(
             b"{}",
             "no event name",
             "field \"name\"",
-            ExpectedHookReplyKind::Unknown,
+            AwaitedHookReplyForm::Unknown,
         );
     }
 
     #[test]
     fn an_optional_field_of_the_wrong_type_is_a_missing_one() {
-        let fields = HookMessageFields::parse_hook_message(
+        let fields = HookPayloadFields::parse_hook_message(
             "agent",
             "name",
             kind,
@@ -237,7 +237,7 @@ mod tests {
         let error = fields.required_id_field("a").unwrap_err();
         assert_eq!(
             (error.reply_form, error.place.as_str()),
-            (ExpectedHookReplyKind::Stop, "field \"a\"")
+            (AwaitedHookReplyForm::Stop, "field \"a\"")
         );
     }
 }

@@ -77,10 +77,10 @@ pub struct AgentLaunchPlan {
 /// Reads an agent's output.
 pub trait AgentOutputReader {
     /// Takes a line in. A line that cannot be read is skipped.
-    fn read_agent_output_line(&mut self, line: &[u8]) -> Option<AgentOutputItem>;
+    fn parse_agent_output_line(&mut self, line: &[u8]) -> Option<AgentOutputItem>;
 
     /// Returns what is known so far.
-    fn output_summary_so_far(&self) -> &AgentOutputSummary;
+    fn agent_output_summary_so_far(&self) -> &AgentOutputSummary;
 }
 
 /// Something in the output that a person may want to see.

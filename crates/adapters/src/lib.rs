@@ -32,9 +32,9 @@ mod usage_cursor;
 mod wording;
 
 pub use agent_event::{
-    AgentEvent, AgentEventKind, AgentMessageParseError, ExpectedHookReplyKind, TranscriptFile,
+    AgentEvent, AgentEventKind, AgentMessageParseError, AwaitedHookReplyForm, TranscriptFile,
 };
-pub use capabilities::{AgentCapabilities, HookReplyDeadlines};
+pub use capabilities::{AgentCapabilities, DefaultReplyDeadlinesByEvent};
 pub use claude_code::permissions as claude_permissions;
 pub use codex::trust as codex_trust;
 pub use headless::HeadlessAgent;
@@ -71,14 +71,14 @@ pub trait Adapter: Sync {
     /// Renders the answer for a decision.
     fn render_decision_reply(
         &self,
-        form: ExpectedHookReplyKind,
+        form: AwaitedHookReplyForm,
         answer: &HookDecisionWithTexts,
     ) -> HookReply;
 
     /// Renders the answer for when Checkrein itself cannot judge.
     fn stance_as_hook_reply(
         &self,
-        form: ExpectedHookReplyKind,
+        form: AwaitedHookReplyForm,
         stance: Stance,
         text: &str,
     ) -> HookReply;

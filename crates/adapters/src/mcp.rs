@@ -9,7 +9,7 @@ use checkrein_core::input::{Input, ToolOutcomeFacts};
 use checkrein_core::tool_action::ToolAction;
 use serde_json::{Map, Value};
 
-use crate::tool_call::{AgentToolCall, ReportedOutcome};
+use crate::tool_call::{AgentToolCall, ReportedToolOutcome};
 use crate::wording::{refusal_until_call_approved, refusal_with_rewritten_call};
 
 /// The agent's name of such sessions. The protocol does not say which agent is behind the client.
@@ -96,7 +96,7 @@ impl McpToolCall {
     }
 
     /// The tool as logs, rules and approvals know it.
-    pub fn mcp_tool_name(&self) -> &str {
+    pub fn qualified_mcp_tool_name(&self) -> &str {
         &self.tool
     }
 
@@ -115,28 +115,28 @@ impl McpToolCall {
         match answer {
             Ok(result) => {
                 let failed = result.get("isError").and_then(Value::as_bool);
-                self.tool_call_outcome_event(ReportedOutcome::from_result(
+                self.tool_call_outcome_event(ReportedToolOutcome::outcome_from_tool_result(
                     &self.tool,
                     &mcp_result_without_meta(result),
                     failed.unwrap_or(false),
                 ))
             }
-            Err(error) => {
-                self.tool_call_outcome_event(ReportedOutcome::from_result(&self.tool, error, true))
-            }
+            Err(error) => self.tool_call_outcome_event(
+                ReportedToolOutcome::outcome_from_tool_result(&self.tool, error, true),
+            ),
         }
     }
 
     /// Returns the event that the call failed, for this reason.
     pub fn failed_mcp_call_event(&self, why: &str) -> McpInputAndToolAction {
-        self.tool_call_outcome_event(ReportedOutcome {
+        self.tool_call_outcome_event(ReportedToolOutcome {
             digest: Digest::hash_bytes(why.as_bytes()).to_eight_byte_digest(),
             failed: true,
             facts: ToolOutcomeFacts::default(),
         })
     }
 
-    fn tool_call_outcome_event(&self, outcome: ReportedOutcome) -> McpInputAndToolAction {
+    fn tool_call_outcome_event(&self, outcome: ReportedToolOutcome) -> McpInputAndToolAction {
         McpInputAndToolAction {
             key: Some(format!("tools/call result:{}", self.id)),
             ..McpInputAndToolAction::wrap_input_without_tool_action(
@@ -197,7 +197,7 @@ pub fn append_nudge_to_tool_result(result: &mut Value, text: &str) {
 
 /// Returns the result that middleware gives in place of `result`. A text replaces all content,
 /// whatever its form, and only the error flag stays; an object is the result itself.
-pub fn rewrite_tool_result(result: &Value, given: &Value) -> Value {
+pub fn replace_tool_result(result: &Value, given: &Value) -> Value {
     if given.is_object() {
         return given.clone();
     }
@@ -267,7 +267,7 @@ mod tests {
     fn a_text_takes_the_place_of_all_of_a_result() {
         let check = |result: Value, expected: Value| {
             assert_eq!(
-                rewrite_tool_result(&result, &json!("cut")),
+                replace_tool_result(&result, &json!("cut")),
                 expected,
                 "{result}"
             );
@@ -287,7 +287,7 @@ mod tests {
         );
         check(json!("x"), json!({"content": cut, "isError": false}));
         let whole = json!({"content": [], "_meta": {}});
-        assert_eq!(rewrite_tool_result(&json!({"d": 1}), &whole), whole);
+        assert_eq!(replace_tool_result(&json!({"d": 1}), &whole), whole);
     }
 
     #[test]

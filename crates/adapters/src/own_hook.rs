@@ -2,7 +2,7 @@
 //! of the guards that `init` writes. Anything else in the line makes the entry somebody else's,
 //! because our entries are removed, reviewed in a person's name, and tried out.
 
-use crate::settings::HookHandlerAction;
+use crate::settings::HookHandlerInvocation;
 
 /// The guard of a committed entry: on a machine without checkrein the agent goes on.
 pub const SKIP_IF_MISSING: &str = "command -v checkrein >/dev/null 2>&1 || exit 0; exec ";
@@ -25,7 +25,7 @@ const NOTICE_GUARD_END: &str = "\\\"}\"; exit 0; }; exec ";
 
 /// The one call of an entry of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckreinHook {
+pub struct CheckreinHookCommand {
     /// The program, `hook`, the agent, and all that follows.
     pub words: Vec<String>,
     wrapper: HookShellWrapper,
@@ -47,20 +47,20 @@ enum HookShellWrapper {
     },
 }
 
-impl CheckreinHook {
+impl CheckreinHookCommand {
     /// Recognises an entry of ours. `None` if this is anything else, or anything more.
-    pub fn recognize_hook_command(call: &HookHandlerAction) -> Option<Self> {
+    pub fn recognize_hook_command(call: &HookHandlerInvocation) -> Option<Self> {
         let words = match call {
-            HookHandlerAction::Command {
+            HookHandlerInvocation::Command {
                 command,
                 args: Some(args),
             } => std::iter::once(command).chain(args).cloned().collect(),
-            HookHandlerAction::Command {
+            HookHandlerInvocation::Command {
                 command,
                 args: None,
-            } => split_simple_command(command)?,
+            } => split_plain_command_words(command)?,
             // Handlers that are no commands (HTTP, MCP, prompts) are never written by `init`.
-            HookHandlerAction::Other(_) => return None,
+            HookHandlerInvocation::Other(_) => return None,
         };
         match words.as_slice() {
             [shell, flag, script, rest @ ..]
@@ -81,8 +81,8 @@ impl CheckreinHook {
     pub fn hook_with_replaced_command(
         &self,
         words: &[String],
-        like: &HookHandlerAction,
-    ) -> HookHandlerAction {
+        like: &HookHandlerInvocation,
+    ) -> HookHandlerInvocation {
         let spelled = |words: &[String]| {
             let quoted: Vec<String> = words.iter().map(|word| quote_shell_word(word)).collect();
             quoted.join(" ")
@@ -115,13 +115,13 @@ impl CheckreinHook {
             }
         };
         match (like, all.split_first()) {
-            (HookHandlerAction::Command { args: Some(_), .. }, Some((program, rest))) => {
-                HookHandlerAction::Command {
+            (HookHandlerInvocation::Command { args: Some(_), .. }, Some((program, rest))) => {
+                HookHandlerInvocation::Command {
                     command: program.clone(),
                     args: Some(rest.to_vec()),
                 }
             }
-            _ => HookHandlerAction::Command {
+            _ => HookHandlerInvocation::Command {
                 command: spelled(&all),
                 args: None,
             },
@@ -129,16 +129,20 @@ impl CheckreinHook {
     }
 }
 
-fn parse_guarded_hook_script(shell: &str, script: &str, rest: &[String]) -> Option<CheckreinHook> {
+fn parse_guarded_hook_script(
+    shell: &str,
+    script: &str,
+    rest: &[String],
+) -> Option<CheckreinHookCommand> {
     let shell = shell.to_owned();
     if let (Some(call), [program, note]) = (script.strip_prefix(REFUSE_IF_MISSING), rest) {
         let mut words = vec![program.clone()];
-        words.extend(split_simple_command(call)?);
+        words.extend(split_plain_command_words(call)?);
         let around = HookShellWrapper::Note {
             shell,
             note: note.clone(),
         };
-        return is_hook_command(&words).then_some(CheckreinHook {
+        return is_hook_command(&words).then_some(CheckreinHookCommand {
             words,
             wrapper: around,
         });
@@ -149,10 +153,10 @@ fn parse_guarded_hook_script(shell: &str, script: &str, rest: &[String]) -> Opti
         Some(told) => missing_checkrein_warning_script(told.split_once(NOTICE_GUARD_END)?.0)?,
         None => SKIP_IF_MISSING.to_owned(),
     };
-    let words = split_simple_command(script.strip_prefix(&guard)?)?;
+    let words = split_plain_command_words(script.strip_prefix(&guard)?)?;
     // These guards look for `checkrein` on the PATH, so a path here was not written by `init`.
     let named = words.first().is_some_and(|program| program == "checkrein");
-    (rest.is_empty() && named && is_hook_command(&words)).then_some(CheckreinHook {
+    (rest.is_empty() && named && is_hook_command(&words)).then_some(CheckreinHookCommand {
         words,
         wrapper: HookShellWrapper::Guard { shell, guard },
     })
@@ -186,7 +190,7 @@ fn is_assignment(word: &str) -> bool {
 }
 
 /// Splits one simple command in which a shell has nothing to expand; `None` for all else.
-fn split_simple_command(text: &str) -> Option<Vec<String>> {
+fn split_plain_command_words(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let (mut word, mut begun, mut quote) = (String::new(), false, None);
     let mut chars = text.chars().peekable();
@@ -250,15 +254,15 @@ fn quote_shell_word(word: &str) -> String {
 mod tests {
     use super::*;
 
-    fn shell(command: &str) -> HookHandlerAction {
-        HookHandlerAction::Command {
+    fn shell(command: &str) -> HookHandlerInvocation {
+        HookHandlerInvocation::Command {
             command: command.to_owned(),
             args: None,
         }
     }
 
-    fn direct(command: &str, args: &[&str]) -> HookHandlerAction {
-        HookHandlerAction::Command {
+    fn direct(command: &str, args: &[&str]) -> HookHandlerInvocation {
+        HookHandlerInvocation::Command {
             command: command.to_owned(),
             args: Some(args.iter().map(|arg| (*arg).to_owned()).collect()),
         }
@@ -292,11 +296,11 @@ mod tests {
             )),
             direct("sh", &["-c", &shared]),
         ] {
-            let known =
-                CheckreinHook::recognize_hook_command(&ours).unwrap_or_else(|| panic!("{ours:?}"));
+            let known = CheckreinHookCommand::recognize_hook_command(&ours)
+                .unwrap_or_else(|| panic!("{ours:?}"));
             let again = known.hook_with_replaced_command(&known.words, &ours);
             assert_eq!(
-                CheckreinHook::recognize_hook_command(&again),
+                CheckreinHookCommand::recognize_hook_command(&again),
                 Some(known),
                 "{ours:?} {again:?}"
             );
@@ -345,25 +349,25 @@ mod tests {
             let line =
                 format!("{before}checkrein hook codex --source project --deadline 3{behind}");
             assert_eq!(
-                CheckreinHook::recognize_hook_command(&shell(&line)),
+                CheckreinHookCommand::recognize_hook_command(&shell(&line)),
                 None,
                 "{line}"
             );
             let nested = format!("sh -c {}", quote_shell_word(&line));
             assert_eq!(
-                CheckreinHook::recognize_hook_command(&shell(&nested)),
+                CheckreinHookCommand::recognize_hook_command(&shell(&nested)),
                 None,
                 "{nested}"
             );
             assert_eq!(
-                CheckreinHook::recognize_hook_command(&direct("sh", &["-c", &line])),
+                CheckreinHookCommand::recognize_hook_command(&direct("sh", &["-c", &line])),
                 None,
                 "{line}"
             );
             let guarded = format!("{SKIP_IF_MISSING}{line}");
             if !before.is_empty() || !behind.is_empty() {
                 assert_eq!(
-                    CheckreinHook::recognize_hook_command(&direct("sh", &["-c", &guarded])),
+                    CheckreinHookCommand::recognize_hook_command(&direct("sh", &["-c", &guarded])),
                     None,
                     "{guarded}"
                 );
@@ -394,10 +398,10 @@ mod tests {
             shell("mycheckrein hook codex"),
             shell("checkrein-wrapper hook codex"),
             shell("hook checkrein"),
-            HookHandlerAction::Other("http".to_owned()),
+            HookHandlerInvocation::Other("http".to_owned()),
         ] {
             assert_eq!(
-                CheckreinHook::recognize_hook_command(&other),
+                CheckreinHookCommand::recognize_hook_command(&other),
                 None,
                 "{other:?}"
             );
@@ -407,7 +411,7 @@ mod tests {
             "{NOTICE_GUARD_START}\\\"}}\"; touch x; echo \"{NOTICE_GUARD_END}checkrein hook codex"
         );
         assert_eq!(
-            CheckreinHook::recognize_hook_command(&direct("sh", &["-c", &told])),
+            CheckreinHookCommand::recognize_hook_command(&direct("sh", &["-c", &told])),
             None
         );
     }

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::own_hook::CheckreinHook;
+use crate::own_hook::CheckreinHookCommand;
 
 /// The contents of one settings file, as an agent takes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct HookHandler {
     /// Which tools or sources it is for; none = all.
     pub matcher: Option<String>,
     /// What the handler calls.
-    pub call: HookHandlerAction,
+    pub call: HookHandlerInvocation,
     /// Seconds that the agent waits for it, its own default included.
     pub timeout: u64,
     /// Whether a failure of the hook blocks the action.
@@ -63,7 +63,7 @@ pub struct HookHandler {
 
 /// What a handler calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HookHandlerAction {
+pub enum HookHandlerInvocation {
     /// A shell command, or with `args` a program that is started directly.
     Command {
         /// The command, or the program.
@@ -75,10 +75,10 @@ pub enum HookHandlerAction {
     Other(String),
 }
 
-impl HookHandlerAction {
+impl HookHandlerInvocation {
     /// Returns whether this is an entry of ours and nothing more.
     pub fn is_checkrein_hook(&self) -> bool {
-        CheckreinHook::recognize_hook_command(self).is_some()
+        CheckreinHookCommand::recognize_hook_command(self).is_some()
     }
 }
 

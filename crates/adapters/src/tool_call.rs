@@ -40,15 +40,15 @@ pub(crate) fn tool_outcome_digest(result: &Value) -> EightByteDigest {
 
 /// What came back for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ReportedOutcome {
+pub(crate) struct ReportedToolOutcome {
     pub(crate) digest: EightByteDigest,
     pub(crate) failed: bool,
     pub(crate) facts: ToolOutcomeFacts,
 }
 
-impl ReportedOutcome {
+impl ReportedToolOutcome {
     /// Returns the outcome of a call that gave this result.
-    pub(crate) fn from_result(tool: &str, result: &Value, failed: bool) -> Self {
+    pub(crate) fn outcome_from_tool_result(tool: &str, result: &Value, failed: bool) -> Self {
         Self {
             digest: tool_outcome_digest(result),
             failed,
@@ -97,7 +97,7 @@ impl AgentToolCall<'_> {
     }
 
     /// Returns the input for the call's result.
-    pub(crate) fn into_tool_returned_input(self, outcome: ReportedOutcome) -> Input {
+    pub(crate) fn into_tool_returned_input(self, outcome: ReportedToolOutcome) -> Input {
         Input::ToolReturned(ToolReturned {
             call: self.call_digest(),
             // A write that failed is not counted as one.

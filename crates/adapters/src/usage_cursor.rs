@@ -19,12 +19,12 @@ pub(crate) struct UsageCursor {
 
 impl UsageCursor {
     /// Parses a cursor. One that cannot be parsed begins anew.
-    pub(crate) fn parse_cursor(cursor: &str) -> Self {
+    pub(crate) fn parse_usage_cursor_or_default(cursor: &str) -> Self {
         serde_json::from_str(cursor).unwrap_or_default()
     }
 
     /// Returns the cursor as text.
-    pub(crate) fn cursor_to_text(&self) -> String {
+    pub(crate) fn serialize_cursor(&self) -> String {
         // Strings and integers only: serialising cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -83,7 +83,7 @@ impl UsageCursor {
 
 /// Returns the offset at which the next reading begins.
 pub(crate) fn parse_transcript_read_offset(cursor: &str) -> u64 {
-    UsageCursor::parse_cursor(cursor).offset
+    UsageCursor::parse_usage_cursor_or_default(cursor).offset
 }
 
 #[cfg(test)]
@@ -95,7 +95,7 @@ mod tests {
         let mut ledger = UsageCursor::default();
         assert_eq!(ledger.record_message_usage("a", 10, 100), (10, 100));
         assert_eq!(ledger.record_message_usage("a", 10, 100), (0, 0));
-        let mut later = UsageCursor::parse_cursor(&ledger.cursor_to_text());
+        let mut later = UsageCursor::parse_usage_cursor_or_default(&ledger.serialize_cursor());
         assert_eq!(later, ledger);
         assert_eq!(later.record_message_usage("a", 12, 100), (2, 0));
         assert_eq!(later.record_message_usage("a", 1, 1), (0, 0));

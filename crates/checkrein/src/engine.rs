@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, SessionId};
 use checkrein_core::input::{Input, SessionStartKind, SessionStarted};
-use checkrein_runtime::config::{self, CompiledPolicy, ConfigError, NamedConfigText, TaskDriver};
+use checkrein_runtime::config::{
+    self, CompiledPolicy, ConfigError, NamedConfigText, TaskDriverKind,
+};
 use checkrein_runtime::{
     Deadline, FrontEndMiddlewareStages, GuardedFilesReader, HostVerifiers, MiddlewareRegistry,
     PolicyCompiler, Runtime, RuntimeError, TreeAndStateFolder, VerificationProgress,
@@ -65,7 +67,7 @@ impl Engine {
             name: root.join("checkrein.toml"),
             text: text.to_owned(),
         });
-        let seal = move || config::compile_config(source.as_ref(), None, TaskDriver::Run);
+        let seal = move || config::compile_config(source.as_ref(), None, TaskDriverKind::Run);
         Self::new(Arc::new(MemoryStore::new()), place, Box::new(seal))
     }
 

@@ -44,7 +44,8 @@ pub mod verification;
 pub use agent_loop::{
     AgentLoop, AgentLoopEvent, AgentLoopInterruptHandle, AgentLoopStartError, AnswerSelfRating,
     ApplyPatchTool, DoneClaimContext, HardCaps, HardVerifier, LoopResult,
-    ModelAndPurposeOfConversation, SelfReflectionConfig, ShellTool, conversation_model_and_errand,
+    ModelAndPurposeOfConversation, SelfReflectionConfig, ShellTool,
+    stored_conversation_model_and_purpose,
 };
 pub use engine::Engine;
 pub use session::{AnswerUsage, FinalAnswerFacts, Session, ToolCall};
@@ -68,7 +69,7 @@ pub use checkrein_runtime::reviewer::{ParseFractionError, UnitFraction, Unusable
 pub use checkrein_runtime::veto::InvalidToolCallError;
 pub use checkrein_runtime::{
     BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion, FrontEndMiddlewareStages, Middleware,
-    MiddlewareLayer, MiddlewareRegistration, MiddlewareRegistry,
+    MiddlewareLayer, MiddlewareRegistrationHandle, MiddlewareRegistry,
     MiddlewareSessionContext as AboutSession, MiddlewareToolCallAnswer, MiddlewareToolResultAnswer,
     RewrittenToolResult, RoundEndForMiddleware, SessionEndForMiddleware, SessionStart, ToolResult,
 };

@@ -588,7 +588,7 @@ pub(crate) struct TuneArgs {
     pub(crate) preset: Vec<String>,
     /// Only one half of the tasks. All runs of a task are in the same half.
     #[arg(long)]
-    pub(crate) half: Option<TaskHalf>,
+    pub(crate) half: Option<HalfOfTaskSet>,
     /// Print one JSON object for each file and preset.
     #[arg(long)]
     pub(crate) json: bool,
@@ -596,7 +596,7 @@ pub(crate) struct TuneArgs {
 
 /// One half of the tasks, by a digest of their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TaskHalf {
+pub(crate) enum HalfOfTaskSet {
     /// One half, to try on.
     A,
     /// The other half, for the test.

@@ -46,7 +46,7 @@ pub(crate) fn hash_guarded_files(located: &ProjectLocation, root: &Path) -> Guar
         let gathered = load_config_and_named_files(config);
         for named in gathered
             .iter()
-            .flat_map(ConfigWithNamedFiles::files_named_by_config)
+            .flat_map(ConfigWithNamedFiles::rules_and_schema_files)
         {
             let digest = Digest::hash_bytes(named.text.as_bytes());
             seen.policy.insert(
@@ -116,7 +116,7 @@ pub(crate) fn paths_no_call_may_write(
     for gathered in [&sources.repo, &sources.person].into_iter().flatten() {
         paths.extend(
             gathered
-                .files_named_by_config()
+                .rules_and_schema_files()
                 .map(|named| named.name.clone()),
         );
         paths.extend(gathered.middleware_programs());

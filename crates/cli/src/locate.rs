@@ -10,7 +10,7 @@ use std::sync::Arc;
 use checkrein_core::digest::Digest;
 use checkrein_runtime::config::{
     self, CompiledPolicy, ConfigError, NamedConfigText, PolicySourceTexts, ProfileChoice,
-    RequestedConfigProfile, TaskDriver,
+    RequestedConfigProfile, TaskDriverKind,
 };
 use checkrein_runtime::{
     ConfigHeldDespiteEdit, RealSystem, TreeAndStateFolder, durable_file, held_config,
@@ -124,7 +124,7 @@ impl ProjectLocation {
 
     /// Returns where a session that begins here is judged: where the nearest config lies, or lay
     /// before it was taken away while a task was open.
-    pub(crate) fn for_new_session(self) -> Result<Self, ConfigError> {
+    pub(crate) fn location_for_new_session(self) -> Result<Self, ConfigError> {
         match self
             .nearest_config_held_despite_edit()
             .map_err(|source| self.held_config_io_error(source))?
@@ -136,22 +136,25 @@ impl ProjectLocation {
 
     /// Compiles the policy that a session beginning here is sealed with: from the texts that are
     /// held, if there are any, and under `require_trust` only from what a person approved.
-    pub(crate) fn compile_policy(&self, driver: TaskDriver) -> Result<CompiledPolicy, ConfigError> {
+    pub(crate) fn compile_policy_for_new_session(
+        &self,
+        driver: TaskDriverKind,
+    ) -> Result<CompiledPolicy, ConfigError> {
         let sources = policy_sources::effective_policy_sources(self)?;
         // A mistake in the edited texts is reported, although the older texts stay in force.
         if let Some(edited) = &sources.edited {
             self.compile_policy_sans_local_paths(edited, driver)?;
         }
-        let mut compiled = self.compile_policy_from(&sources.sources, driver)?;
+        let mut compiled = self.compile_full_policy_from_sources(&sources.sources, driver)?;
         compiled.warnings.extend(sources.notes);
         Ok(compiled)
     }
 
     /// Compiles a policy from these texts, whatever is held or approved.
-    pub(crate) fn compile_policy_from(
+    pub(crate) fn compile_full_policy_from_sources(
         &self,
         sources: &PolicySourceTexts,
-        driver: TaskDriver,
+        driver: TaskDriverKind,
     ) -> Result<CompiledPolicy, ConfigError> {
         let mut compiled = self.compile_policy_sans_local_paths(sources, driver)?;
         // Paths come last: they differ between machines, and the policy without them has to be the
@@ -168,7 +171,7 @@ impl ProjectLocation {
     pub(crate) fn compile_policy_sans_local_paths(
         &self,
         sources: &PolicySourceTexts,
-        driver: TaskDriver,
+        driver: TaskDriverKind,
     ) -> Result<CompiledPolicy, ConfigError> {
         let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
         config::compile_gathered_configs(repo, person, driver, self.config_profile_choice())
@@ -196,7 +199,7 @@ impl ProjectLocation {
         &self,
         sources: &PolicySourceTexts,
         profile: Option<&str>,
-        driver: TaskDriver,
+        driver: TaskDriverKind,
     ) -> Result<CompiledPolicy, ConfigError> {
         let profile = profile.map_or(ProfileChoice::Plain, ProfileChoice::Named);
         let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
@@ -215,7 +218,7 @@ impl ProjectLocation {
         if !policy_sources::are_config_sources_trusted(self, &held.sources) {
             return None;
         }
-        self.compile_policy_from(&held.sources, TaskDriver::Hook)
+        self.compile_full_policy_from_sources(&held.sources, TaskDriverKind::Hook)
             .ok()
     }
 
@@ -242,7 +245,7 @@ impl ProjectLocation {
 /// Searches from `from` upwards. `state` overrides the state folder.
 pub(crate) fn locate_project(from: &Path, state: Option<&Path>) -> ProjectLocation {
     let folder = state.map_or_else(default_state_folder, absolute_folder_path);
-    locate_project_with_state(from, &folder, StateAndProfileArgs::default())
+    locate_project_given_state_folder(from, &folder, StateAndProfileArgs::default())
 }
 
 /// Searches from `from` upwards, under this profile if one is named.
@@ -251,7 +254,7 @@ pub(crate) fn locate_project_with_profile(from: &Path, profile: Option<&str>) ->
         profile,
         ..StateAndProfileArgs::default()
     };
-    locate_project_with_state(from, &default_state_folder(), given)
+    locate_project_given_state_folder(from, &default_state_folder(), given)
 }
 
 /// Searches from `from` upwards with all that a hook's command line says.
@@ -259,14 +262,14 @@ pub(crate) fn locate_project_for_hook(
     from: &Path,
     given: StateAndProfileArgs<'_>,
 ) -> Result<ProjectLocation, String> {
-    Ok(locate_project_with_state(
+    Ok(locate_project_given_state_folder(
         from,
         &state_folder(given)?,
         given,
     ))
 }
 
-fn locate_project_with_state(
+fn locate_project_given_state_folder(
     from: &Path,
     state: &Path,
     given: StateAndProfileArgs<'_>,

@@ -44,14 +44,14 @@ impl OffPeriod {
     pub(crate) fn off_summary_line(&self) -> String {
         format!(
             "checkrein is switched off until {}: {}",
-            style::format_clock(self.until, checkrein_runtime::now_millis()),
+            style::format_local_time_of_day(self.until, checkrein_runtime::now_millis()),
             self.reason
         )
     }
 
     /// Describes the period in a few words.
     pub(crate) fn switched_off_until_text(&self) -> String {
-        let until = style::format_clock(self.until, checkrein_runtime::now_millis());
+        let until = style::format_local_time_of_day(self.until, checkrein_runtime::now_millis());
         format!("OFF until {until}")
     }
 
@@ -63,7 +63,7 @@ impl OffPeriod {
             stance: Stance::Allow,
             why: format!(
                 "it {OFF_REASON_PREFIX}{} by {} ({})",
-                style::format_clock(self.until, checkrein_runtime::now_millis()),
+                style::format_local_time_of_day(self.until, checkrein_runtime::now_millis()),
                 self.by.person_display_name(),
                 self.reason
             ),
@@ -123,7 +123,7 @@ pub(crate) fn cancel_when_switched_off(state: PathBuf) {
 }
 
 /// Returns the period that cancelled this process, if one did.
-pub(crate) fn off_period_ending_this_process() -> Option<&'static OffPeriod> {
+pub(crate) fn off_period_that_cancelled_process() -> Option<&'static OffPeriod> {
     CANCELLED_BY.get()
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct PersonCallerEvidence {
 
 impl PersonCallerEvidence {
     /// Summarises the check in one line, for logs.
-    pub(crate) fn person_at_terminal_summary(&self) -> String {
+    pub(crate) fn person_presence_log_line(&self) -> String {
         let who = self.person_display_name();
         match &self.ancestors {
             Some(names) => format!(

@@ -85,7 +85,7 @@ pub(crate) fn effective_policy_sources(
     }
     notes.push(format!(
         "{} edited while a task was open: the older policy goes on. To take the edit up, a person runs: checkrein seal",
-        paths_with_was_or_were(&held.paths)
+        join_paths_with_was_or_were(&held.paths)
     ));
     Ok(EffectivePolicySources {
         sources: held.sources,
@@ -117,7 +117,7 @@ pub(crate) fn is_repo_config_approved(located: &ProjectLocation) -> Option<bool>
 }
 
 /// `checkrein.toml was`, `checkrein.toml, a.rules were`
-fn paths_with_was_or_were(paths: &[String]) -> String {
+fn join_paths_with_was_or_were(paths: &[String]) -> String {
     let verb = if paths.len() == 1 { "was" } else { "were" };
     format!("{} {verb}", paths.join(", "))
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use checkrein_core::ids::SessionId;
-use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::config::TaskDriverKind;
 use checkrein_runtime::{Deadline, RuntimeError};
 use checkrein_store::{SqliteStore, Store as _, StoreError};
 
@@ -50,7 +50,8 @@ pub(crate) fn locate_session_store(
         if quick && is_newest_task_root(&located, &store, session)? {
             return Ok(LocatedProjectWithStore { located, store });
         }
-        let runtime = engine::build_checkrein_runtime(&located, store.clone(), TaskDriver::Hook);
+        let runtime =
+            engine::build_checkrein_runtime(&located, store.clone(), TaskDriverKind::Hook);
         if let Some(sealed) = runtime.root_and_profile_at_seal(session)? {
             let located = match sealed.root.filter(|root| is_same_checkout(&located, root)) {
                 Some(root) => located.with_project_root(&root),
@@ -73,15 +74,15 @@ pub(crate) fn locate_session_store(
         Some(store) => store,
         None => engine::open_store_with_timeout(&located.place, busy)?,
     };
-    engine::build_checkrein_runtime(&located, store.clone(), TaskDriver::Hook)
+    engine::build_checkrein_runtime(&located, store.clone(), TaskDriverKind::Hook)
         .make_other_sessions_detect_edits(session, patience)?;
     // Only now, since open sessions have just recorded the edits that this depends on.
-    let located = located.for_new_session()?;
+    let located = located.location_for_new_session()?;
     Ok(LocatedProjectWithStore { located, store })
 }
 
 /// Returns where a session is judged that begins in this place without a hook.
-pub(crate) fn locate_new_session_folder(
+pub(crate) fn project_location_for_new_session(
     located: ProjectLocation,
     session: &SessionId,
 ) -> Result<ProjectLocation, RuntimeError> {
@@ -95,9 +96,9 @@ pub(crate) fn locate_new_session_folder(
         due_at: None,
         cancelled: &never,
     };
-    engine::build_checkrein_runtime(&located, store, TaskDriver::Hook)
+    engine::build_checkrein_runtime(&located, store, TaskDriverKind::Hook)
         .make_other_sessions_detect_edits(session, patience)?;
-    Ok(located.for_new_session()?)
+    Ok(located.location_for_new_session()?)
 }
 
 fn is_newest_task_root(
@@ -125,7 +126,7 @@ fn find_session_in_parent_folders(
     busy: Duration,
 ) -> Result<Option<LocatedProjectWithStore>, RuntimeError> {
     for above in locate::ancestor_state_locations(located) {
-        let known = find_session_in_state(above, session, busy)?;
+        let known = find_session_in_state_folder(above, session, busy)?;
         if let Some((known, root)) =
             known.filter(|(_, root)| located.start_folder.starts_with(root))
         {
@@ -148,7 +149,7 @@ fn locate_session_in_other_folder(
     };
     let mut other = located.clone();
     other.place.state = state;
-    let known = find_session_in_state(other, session, busy)?;
+    let known = find_session_in_state_folder(other, session, busy)?;
     // A folder that is gone cannot be judged, so the session begins anew here.
     let there = known.filter(|(_, root)| root.is_dir());
     Ok(there.map(|(known, root)| known.with_project_root(&root)))
@@ -156,7 +157,7 @@ fn locate_session_in_other_folder(
 
 /// Returns the session in this state folder and the folder that its policy was sealed for, if both
 /// are known.
-fn find_session_in_state(
+fn find_session_in_state_folder(
     located: ProjectLocation,
     session: &SessionId,
     busy: Duration,
@@ -171,7 +172,7 @@ fn find_session_in_state(
         return Ok(None);
     }
     let store = engine::open_store_with_timeout(&located.place, busy)?;
-    let runtime = engine::build_checkrein_runtime(&located, store.clone(), TaskDriver::Hook);
+    let runtime = engine::build_checkrein_runtime(&located, store.clone(), TaskDriverKind::Hook);
     let sealed = runtime
         .root_and_profile_at_seal(session)?
         .unwrap_or_default();

@@ -76,9 +76,12 @@ impl AcceptExpr {
     }
 
     /// Returns the expression with its terms sorted and duplicates removed.
-    fn normalized(&self) -> Self {
+    fn normalized_accept_expr(&self) -> Self {
         let all = |terms: &[AcceptExpr]| {
-            let mut terms: Vec<AcceptExpr> = terms.iter().map(AcceptExpr::normalized).collect();
+            let mut terms: Vec<AcceptExpr> = terms
+                .iter()
+                .map(AcceptExpr::normalized_accept_expr)
+                .collect();
             terms.sort_unstable();
             terms
         };
@@ -98,7 +101,7 @@ impl AcceptExpr {
     }
 
     /// The verifiers it names.
-    pub fn verifiers_named_by_accept(&self) -> BTreeSet<&VerifierName> {
+    pub fn verifiers_in_accept_expression(&self) -> BTreeSet<&VerifierName> {
         let mut names = BTreeSet::new();
         self.collect_verifier_names(&mut names);
         names
@@ -283,7 +286,7 @@ impl AcceptExpressionParser<'_> {
                 }
                 if let Some(twin) = find_duplicate_accept_term(&terms) {
                     let names: Vec<&str> = twin
-                        .verifiers_named_by_accept()
+                        .verifiers_in_accept_expression()
                         .iter()
                         .map(|name| name.as_str())
                         .collect();
@@ -305,7 +308,10 @@ impl AcceptExpressionParser<'_> {
 
 /// Returns a term that occurs again later, whatever the order of its own terms.
 fn find_duplicate_accept_term(terms: &[AcceptExpr]) -> Option<&AcceptExpr> {
-    let sorted: Vec<AcceptExpr> = terms.iter().map(AcceptExpr::normalized).collect();
+    let sorted: Vec<AcceptExpr> = terms
+        .iter()
+        .map(AcceptExpr::normalized_accept_expr)
+        .collect();
     let again = |at: usize| {
         sorted
             .iter()

@@ -30,7 +30,7 @@ impl ReachedCap {
 
 /// How usage is compared with a cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CapComparison {
+enum CapComparisonMode {
     /// The request being judged, which is already counted, goes over the limit.
     AboveLimit,
     /// The limit is used up.
@@ -39,12 +39,12 @@ enum CapComparison {
 
 /// The first cap that a tool request, already counted, goes over.
 pub fn reached_cap_at_tool_request(policy: &Policy, state: &SessionState) -> Option<ReachedCap> {
-    first_reached_cap(policy, state, CapComparison::AboveLimit)
+    first_reached_cap(policy, state, CapComparisonMode::AboveLimit)
 }
 
 /// The first cap that is reached at a stop.
 pub fn reached_cap_at_stop(policy: &Policy, state: &SessionState) -> Option<ReachedCap> {
-    first_reached_cap(policy, state, CapComparison::AtLimit)
+    first_reached_cap(policy, state, CapComparisonMode::AtLimit)
 }
 
 /// Returns the wall-clock cap if it is reached. Also used when time passes without any other input.
@@ -58,14 +58,14 @@ pub fn reached_wall_clock_cap(policy: &Policy, state: &SessionState) -> Option<R
         CapKind::WallClock,
         Some(busy),
         policy.caps.wall_clock_ms,
-        CapComparison::AtLimit,
+        CapComparisonMode::AtLimit,
     )
     .or_else(|| {
         reached_budget_cap(
             CapKind::WallClock,
             Some(session_busy),
             policy.session_caps.wall_clock_ms,
-            CapComparison::AtLimit,
+            CapComparisonMode::AtLimit,
         )
     })
 }
@@ -73,7 +73,7 @@ pub fn reached_wall_clock_cap(policy: &Policy, state: &SessionState) -> Option<R
 fn first_reached_cap(
     policy: &Policy,
     state: &SessionState,
-    when: CapComparison,
+    when: CapComparisonMode,
 ) -> Option<ReachedCap> {
     let task = state.task.as_ref()?;
     let (caps, session) = (&policy.caps, &policy.session_caps);
@@ -85,14 +85,19 @@ fn first_reached_cap(
         // calls are allowed and the next one is too many. The other totals describe finished work.
         reached_budget_cap(CapKind::ToolCalls, Some(totals.tool_calls), calls, when)
             .or_else(|| {
-                reached_budget_cap(CapKind::Iterations, shown, rounds, CapComparison::AtLimit)
+                reached_budget_cap(
+                    CapKind::Iterations,
+                    shown,
+                    rounds,
+                    CapComparisonMode::AtLimit,
+                )
             })
             .or_else(|| {
                 reached_budget_cap(
                     CapKind::Tokens,
                     totals.spent_tokens(),
                     tokens,
-                    CapComparison::AtLimit,
+                    CapComparisonMode::AtLimit,
                 )
             })
             .or_else(|| {
@@ -100,7 +105,7 @@ fn first_reached_cap(
                     CapKind::Cost,
                     totals.spent_cost(),
                     cost,
-                    CapComparison::AtLimit,
+                    CapComparisonMode::AtLimit,
                 )
             })
     };
@@ -129,12 +134,12 @@ fn reached_budget_cap(
     cap: CapKind,
     used: Option<u64>,
     limit: Option<u64>,
-    when: CapComparison,
+    when: CapComparisonMode,
 ) -> Option<ReachedCap> {
     let (used, limit) = (used?, limit?);
     let reached = match when {
-        CapComparison::AboveLimit => used > limit,
-        CapComparison::AtLimit => used >= limit,
+        CapComparisonMode::AboveLimit => used > limit,
+        CapComparisonMode::AtLimit => used >= limit,
     };
     reached.then_some(ReachedCap { cap, used, limit })
 }

@@ -10,7 +10,7 @@ mod evaluation;
 mod soft_tier;
 
 use self::evaluation::{
-    StopEvaluation, VerifierKindsToAsk, VerifierOutcome, evaluate_stop,
+    PendingStopFacts, VerifierKindsToAsk, VerifierOutcome, evaluate_stop,
     explain_advisory_judge_verdicts, explain_stop, failed_check_feedback_facts, failure_set_digest,
     has_evidence_for_other_subject, verifier_subjects_digest,
 };
@@ -32,7 +32,7 @@ use crate::policy::{
     VerifyOnChangeOrAlways,
 };
 use crate::state::{PendingApproval, PendingStop, RefusalSource, Task};
-use crate::step::StepBuilder;
+use crate::step::StateMachineStepBuilder;
 use crate::transition::{PARKED_DETAIL, Reason, Transition};
 
 /// How many stops the same moving paths may hold up, with nothing else against the work, before the
@@ -41,7 +41,7 @@ const MAX_HELD_UP_STOPS: u32 = 3;
 
 /// Handles a stop request. Answers it at once where nothing needs to be verified.
 pub(crate) fn begin_stop_evaluation(
-    draft: &mut StepBuilder<'_>,
+    draft: &mut StateMachineStepBuilder<'_>,
     seq: EventSeq,
     stop: &StopRequested,
     layers: &[MiddlewareAnswerFact],
@@ -54,7 +54,10 @@ pub(crate) fn begin_stop_evaluation(
     if task.halted {
         return decide_stop_of_halted_task(draft, seq, scope, layers);
     }
-    if task.scope_by_id(scope).is_some_and(|scope| scope.halted) {
+    if task
+        .conversation_scope_by_id(scope)
+        .is_some_and(|scope| scope.halted)
+    {
         // A halted sub-agent may always stop. Refusing would send it back to calls that are all
         // denied.
         let accept = Decision::Stop(StopDecision::Accept { transition: None });
@@ -82,7 +85,7 @@ pub(crate) fn begin_stop_evaluation(
 /// Refuses the stop on behalf of middleware layers. The agent is told before any check runs. Such
 /// refusals count against the same limits as any other refusal (law 2).
 fn refuse_stop_by_middleware(
-    draft: &mut StepBuilder<'_>,
+    draft: &mut StateMachineStepBuilder<'_>,
     scope: &ScopeId,
     against: &[&MiddlewareAnswerFact],
     layers: &[MiddlewareAnswerFact],
@@ -146,7 +149,7 @@ fn refuse_stop_by_middleware(
 }
 
 /// Advances the pending stop of `scope` after evidence came back or the tree was read again.
-pub(crate) fn advance_stop_evaluation(draft: &mut StepBuilder<'_>, scope: &ScopeId) {
+pub(crate) fn advance_stop_evaluation(draft: &mut StateMachineStepBuilder<'_>, scope: &ScopeId) {
     match draft.state.pending_stop(scope) {
         // Evidence for a stop that is no longer pending is recorded and decides nothing.
         None => draft.decide_nothing_to_answer(),
@@ -160,7 +163,11 @@ pub(crate) fn advance_stop_evaluation(draft: &mut StepBuilder<'_>, scope: &Scope
 
 /// Accepts a stop that Checkrein itself could not judge, under a stance other than `block`. The
 /// pending evaluation is dropped. Such an ending says nothing about the work.
-pub(crate) fn accept_stop_by_stance(draft: &mut StepBuilder<'_>, seq: EventSeq, used: StanceUsed) {
+pub(crate) fn accept_unjudgeable_stop(
+    draft: &mut StateMachineStepBuilder<'_>,
+    seq: EventSeq,
+    used: StanceUsed,
+) {
     let transition = match used.stance {
         Stance::Ask => Transition::new(Reason::AwaitingHuman, "stance"),
         Stance::Allow | Stance::Block => Transition::new(Reason::Unverified, "passed_over"),
@@ -197,9 +204,9 @@ fn verifier_kinds_for_stop(
 fn should_verify_subagent(policy: &Policy, task: &Task, scope: &ScopeId) -> bool {
     match policy.subagents.verify {
         SubagentStopVerification::Never => false,
-        SubagentStopVerification::Writers => {
-            task.scope_by_id(scope).is_some_and(|scope| scope.wrote)
-        }
+        SubagentStopVerification::Writers => task
+            .conversation_scope_by_id(scope)
+            .is_some_and(|scope| scope.wrote),
     }
 }
 
@@ -224,7 +231,7 @@ fn is_stop_of_task_without_changes(policy: &Policy, task: &Task, pending: &Pendi
     };
     // Refusals by judges do not count as earlier stops: they are no reason to run other verifiers.
     let sent_back = task
-        .scope_by_id(&ScopeId::main_scope())
+        .conversation_scope_by_id(&ScopeId::main_scope())
         .map_or(0, |main| main.judge_refusals);
     // Only the first stop of a task can be a plain question. A later one may follow a refusal,
     // which must not be lifted by skipping the checks.
@@ -239,10 +246,10 @@ fn is_stop_of_task_without_changes(policy: &Policy, task: &Task, pending: &Pendi
 
 /// Accepts a stop at which only judges were asked and none of them sent it back.
 fn accept_unverified_stop(
-    draft: &mut StepBuilder<'_>,
+    draft: &mut StateMachineStepBuilder<'_>,
     scope: &ScopeId,
     pending: &PendingStop,
-    judged: &StopEvaluation,
+    judged: &PendingStopFacts,
     said: DecisionExplanation,
 ) {
     if !scope.is_main_scope() {
@@ -300,7 +307,7 @@ fn awaiting_human_transition(
 ) -> Transition {
     let approval = asked.approval.clone();
     match asked.until {
-        None => Transition::from_reason(Reason::AwaitingHuman),
+        None => Transition::transition_without_detail(Reason::AwaitingHuman),
         Some(until) if now < until => {
             why.push(DecisionFactor::Parked { approval, until });
             Transition::new(Reason::AwaitingHuman, PARKED_DETAIL)
@@ -315,7 +322,7 @@ fn awaiting_human_transition(
 /// Returns the ending of a stop that came right after a refused tool call.
 fn stopped_after_denial_transition(refusal: RefusalSource) -> Transition {
     match refusal {
-        RefusalSource::Rule => Transition::from_reason(Reason::PermissionDenied),
+        RefusalSource::Rule => Transition::transition_without_detail(Reason::PermissionDenied),
         RefusalSource::Nobody => Transition::new(Reason::PermissionDenied, "nobody_asked"),
         RefusalSource::Person => Transition::new(Reason::PermissionDenied, "denied"),
     }
@@ -324,7 +331,7 @@ fn stopped_after_denial_transition(refusal: RefusalSource) -> Transition {
 /// Answers a stop of a halted task. Runs no check, but gate evidence that already exists may still
 /// turn the ending into `task_complete`.
 fn decide_stop_of_halted_task(
-    draft: &mut StepBuilder<'_>,
+    draft: &mut StateMachineStepBuilder<'_>,
     seq: EventSeq,
     scope: &ScopeId,
     layers: &[MiddlewareAnswerFact],
@@ -343,7 +350,7 @@ fn decide_stop_of_halted_task(
     let halt = task
         .bad_ending
         .clone()
-        .unwrap_or_else(|| Transition::from_reason(Reason::Error));
+        .unwrap_or_else(|| Transition::transition_without_detail(Reason::Error));
     let mut transition = halt;
     if let Some(pending) = draft
         .state
@@ -368,7 +375,7 @@ fn decide_stop_of_halted_task(
 /// Requests the verifications that are missing, or concludes if none are. The phases are: hard
 /// verifiers, then persons and judges that `accept` names, then advisory judges, then the last tree
 /// reading.
-fn request_verifications_or_conclude(draft: &mut StepBuilder<'_>, scope: &ScopeId) {
+fn request_verifications_or_conclude(draft: &mut StateMachineStepBuilder<'_>, scope: &ScopeId) {
     let (Some(task), Some(pending)) = (&draft.state.task, draft.state.pending_stop(scope)) else {
         return;
     };
@@ -386,23 +393,23 @@ fn request_verifications_or_conclude(draft: &mut StepBuilder<'_>, scope: &ScopeI
         let effects = if moved {
             effects_requesting_tree_read(scope, stop)
         } else {
-            verifier_run_requests(scope, &judged.stale_verifiers)
+            build_run_verifier_effects(scope, &judged.stale_verifiers)
         };
-        return draft.request_effects_for_stop(stop, scope, effects);
+        return draft.emit_and_record_stop_effects(stop, scope, effects);
     }
     // Persons and judges are slow and cost money or attention. They are asked only if the hard
     // verdicts leave the question open.
     if judged.accept_value == TruthValue::Open && !judged.unasked_verifiers.is_empty() {
-        let effects = verifier_run_requests(scope, &judged.unasked_verifiers);
-        return draft.request_effects_for_stop(stop, scope, effects);
+        let effects = build_run_verifier_effects(scope, &judged.unasked_verifiers);
+        return draft.emit_and_record_stop_effects(stop, scope, effects);
     }
     if judged.accept_value != TruthValue::False
         && !judged.unasked_judges.is_empty()
         // An agent that waits for a person is not sent back, so a judge could change nothing here.
         && task.pending_approval.is_none()
     {
-        let effects = verifier_run_requests(scope, &judged.unasked_judges);
-        return draft.request_effects_for_stop(stop, scope, effects);
+        let effects = build_run_verifier_effects(scope, &judged.unasked_judges);
+        return draft.emit_and_record_stop_effects(stop, scope, effects);
     }
     // The last tree reading comes right before an accepting answer. Without it, an edit made while
     // the checks ran would be accepted unseen (law 1). A refusal needs none.
@@ -414,7 +421,7 @@ fn request_verifications_or_conclude(draft: &mut StepBuilder<'_>, scope: &ScopeI
     let nobody = judged.outcomes.is_empty() && judged.judge_outcomes.is_empty();
     let has_subject = pending.tree.is_ok() && !nobody;
     if may_accept && has_subject && !pending.recheck.is_tree_recheck_complete() {
-        return draft.request_effects_for_stop(
+        return draft.emit_and_record_stop_effects(
             stop,
             scope,
             effects_requesting_tree_read(scope, stop),
@@ -430,7 +437,7 @@ fn effects_requesting_tree_read(scope: &ScopeId, stop: EventSeq) -> Vec<Effect> 
     }]
 }
 
-fn verifier_run_requests(scope: &ScopeId, wanted: &[(VerifierName, Digest)]) -> Vec<Effect> {
+fn build_run_verifier_effects(scope: &ScopeId, wanted: &[(VerifierName, Digest)]) -> Vec<Effect> {
     let effect = |(verifier, subject): &(VerifierName, Digest)| Effect::RunVerifier {
         scope: scope.clone(),
         verifier: verifier.clone(),
@@ -441,9 +448,9 @@ fn verifier_run_requests(scope: &ScopeId, wanted: &[(VerifierName, Digest)]) -> 
 }
 
 fn conclude_stop_evaluation(
-    draft: &mut StepBuilder<'_>,
+    draft: &mut StateMachineStepBuilder<'_>,
     scope: &ScopeId,
-    judged: StopEvaluation,
+    judged: PendingStopFacts,
     asks: VerifierKindsToAsk,
 ) {
     let Some(pending) = draft.state.pending_stop(scope).cloned() else {
@@ -538,10 +545,10 @@ enum JudgeConsequence<'a> {
 }
 
 fn judge_consequence<'a>(
-    draft: &StepBuilder<'_>,
+    draft: &StateMachineStepBuilder<'_>,
     scope: &ScopeId,
     pending: &PendingStop,
-    judged: &'a StopEvaluation,
+    judged: &'a PendingStopFacts,
 ) -> JudgeConsequence<'a> {
     let policy = draft.policy;
     let spec = |line: &&VerifierOutcome| policy.verifier_spec(&line.verifier);
@@ -569,7 +576,7 @@ fn judge_consequence<'a>(
         );
     }
     let (seen, attempts) = (
-        soft_tier::count_answers_seen_by_judges(draft, scope),
+        soft_tier::count_judged_answers_in_conversation(draft, scope),
         max_answers_judges_may_see(policy, &against),
     );
     // Law 2: a judge, too, may refuse only a bounded number of answers.
@@ -615,9 +622,9 @@ fn max_answers_judges_may_see(policy: &Policy, judges: &[&VerifierOutcome]) -> u
 
 /// Returns the ending of an accepted stop. It is `task_complete` only where hard evidence was
 /// necessary and is there (law 1).
-fn accepted_stop_transition(policy: &Policy, task: &Task, judged: &StopEvaluation) -> Transition {
+fn accepted_stop_transition(policy: &Policy, task: &Task, judged: &PendingStopFacts) -> Transition {
     if judged.has_necessary_hard_evidence() && !task.passed_over {
-        return Transition::from_reason(Reason::TaskComplete);
+        return Transition::transition_without_detail(Reason::TaskComplete);
     }
     let detail = if policy.verifiers.is_empty() {
         "no_checks"
@@ -633,10 +640,10 @@ fn accepted_stop_transition(policy: &Policy, task: &Task, judged: &StopEvaluatio
 /// sub-agent's stop counts as a continuation but not as an attempt: attempts and told findings
 /// belong to the main conversation, which does not see what a sub-agent is told.
 fn refuse_stop_or_give_up_task(
-    draft: &mut StepBuilder<'_>,
+    draft: &mut StateMachineStepBuilder<'_>,
     scope: &ScopeId,
     pending: &PendingStop,
-    judged: &StopEvaluation,
+    judged: &PendingStopFacts,
     mut why: DecisionExplanation,
 ) {
     let policy = draft.policy;
@@ -664,7 +671,7 @@ fn refuse_stop_or_give_up_task(
     if main && held_up.is_none() && is_last {
         let again = last_chance_rerun_effects(policy, task, pending, judged);
         if !again.is_empty() {
-            return draft.request_effects_for_stop(pending.stop, scope, again);
+            return draft.emit_and_record_stop_effects(pending.stop, scope, again);
         }
     }
     let repeat = main && held_up.is_none() && task.last_failure == Some((subjects, set));
@@ -698,7 +705,7 @@ fn refuse_stop_or_give_up_task(
     let testimony = against.iter().all(|line| line.tier == VerifierTier::Judge);
     let told = RefusedStopCounters {
         met: match testimony {
-            true => soft_tier::count_answers_seen_by_judges(draft, scope),
+            true => soft_tier::count_judged_answers_in_conversation(draft, scope),
             false => met.max(1),
         },
         attempts: match testimony {
@@ -725,7 +732,7 @@ fn last_chance_rerun_effects(
     policy: &Policy,
     task: &Task,
     pending: &PendingStop,
-    judged: &StopEvaluation,
+    judged: &PendingStopFacts,
 ) -> Vec<Effect> {
     // The reruns are requested once per stop. Inputs that carry no newest runs, as in older logs,
     // get none.
@@ -777,7 +784,7 @@ struct RefusedStopCounters {
 
 /// Answers `continue`, with feedback built from these objections.
 fn refuse_stop_with_feedback(
-    draft: &mut StepBuilder<'_>,
+    draft: &mut StateMachineStepBuilder<'_>,
     scope: &ScopeId,
     pending: &PendingStop,
     against: StopObjections<'_>,
@@ -813,7 +820,7 @@ fn refuse_stop_with_feedback(
     let mut room = if told.repeat {
         0
     } else {
-        feedback::new_findings_limit(checks.len())
+        feedback::max_new_findings_in_feedback(checks.len())
     };
     for check in &mut checks {
         check.new.truncate(room);
@@ -849,7 +856,7 @@ fn refuse_stop_with_feedback(
 /// Sends the agent back although the stop could be accepted: its token budget is a target that is
 /// not reached yet.
 fn continue_toward_token_target(
-    draft: &mut StepBuilder<'_>,
+    draft: &mut StateMachineStepBuilder<'_>,
     scope: &ScopeId,
     pending: &PendingStop,
     target: TokenBudgetUsage,
@@ -884,7 +891,7 @@ fn continue_toward_token_target(
 }
 
 fn accept_stop_and_end_task(
-    draft: &mut StepBuilder<'_>,
+    draft: &mut StateMachineStepBuilder<'_>,
     stop: EventSeq,
     scope: &ScopeId,
     transition: Transition,

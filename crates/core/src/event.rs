@@ -8,7 +8,7 @@ use crate::digest::{Digest, EightByteDigest};
 use crate::effect::Effect;
 use crate::explain::DecisionExplanation;
 use crate::ids::{DetectorName, EventSeq, ScopeId, SourceName, TaskId, VerifierName};
-use crate::input::{Input, NewestActNumbers, StampedInput, TreeDigests};
+use crate::input::{Input, NewestInvalidatingActNumbers, StampedInput, TreeDigests};
 use crate::transition::Transition;
 
 /// Version of the event vocabulary this build writes.
@@ -53,7 +53,7 @@ pub enum Event {
         /// The entry that delivered it this time.
         source: SourceName,
         /// What kind of input.
-        what: RedeliveredInputKind,
+        what: InputWithoutNativeId,
         /// Its scope.
         scope: ScopeId,
     },
@@ -67,7 +67,7 @@ pub enum Event {
         tree: Option<TreeDigests>,
         /// The newest acts at its start, if only they are known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        acts: Option<NewestActNumbers>,
+        acts: Option<NewestInvalidatingActNumbers>,
     },
     /// Work went on after the task's transition, without a new prompt.
     TaskReopened {
@@ -181,7 +181,7 @@ impl Event {
 /// Inputs without a native id, which several installed entries may deliver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum RedeliveredInputKind {
+pub enum InputWithoutNativeId {
     /// A prompt.
     Prompt,
     /// A stop.

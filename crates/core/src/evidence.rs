@@ -119,7 +119,7 @@ pub fn verdict_text_for_digest(verdict: Verdict, cause: Option<InconclusiveCause
 /// Whether a later try could give another result without a change outside the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Retryability {
+pub enum CheckRetryability {
     /// Worth another attempt of the agent.
     Yes,
     /// Can never succeed: missing program, schema file gone.
@@ -139,7 +139,7 @@ pub enum GateOrManualOrigin {
 /// Whether a finding was there before the task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum FindingBaselineState {
+pub enum FindingStatusAgainstBaseline {
     /// Not known from before the task.
     New,
     /// There before the task began.
@@ -167,7 +167,7 @@ pub struct Finding {
     /// What the tool says, one line, bounded.
     pub message: String,
     /// New, pre-existing, flaky or fixed.
-    pub state: FindingBaselineState,
+    pub state: FindingStatusAgainstBaseline,
 }
 
 impl Finding {
@@ -264,7 +264,7 @@ pub struct Evidence {
     /// Wall time in milliseconds.
     pub duration_ms: u64,
     /// Whether trying again can help.
-    pub retryable: Retryability,
+    pub retryable: CheckRetryability,
     /// Who produced it.
     pub origin: GateOrManualOrigin,
     /// Tests by outcome, where its output tells them.
@@ -330,7 +330,7 @@ pub struct EvidenceSummary {
     /// Exit status.
     pub exit_code: Option<i32>,
     /// Whether trying again can help.
-    pub retryable: Retryability,
+    pub retryable: CheckRetryability,
     /// Who produced it.
     pub origin: GateOrManualOrigin,
     /// Keys of the findings that count (neither pre-existing nor flaky), sorted, at most [`MAX_FINDINGS`].
@@ -351,7 +351,7 @@ impl EvidenceSummary {
             .iter()
             // Pre-existing and flaky findings do not count against the agent, so they are not part
             // of the failure set.
-            .filter(|finding| matches!(finding.state, FindingBaselineState::New))
+            .filter(|finding| matches!(finding.state, FindingStatusAgainstBaseline::New))
             .take(MAX_FINDINGS)
             .map(Finding::failure_key)
             .collect();

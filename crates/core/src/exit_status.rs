@@ -99,7 +99,7 @@ pub enum ExitStatusMaskKind {
 
 impl ExitStatusMask {
     /// Returns a mask for a command whose context could not be read, with the reason.
-    pub fn unreadable_context_mask(why: impl Into<String>) -> Self {
+    pub fn unreadable_exit_status_mask(why: impl Into<String>) -> Self {
         Self {
             form: ExitStatusMaskKind::Unreadable,
             text: why.into(),

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use crate::event::CapKind;
 use crate::evidence::{InconclusiveCause, Verdict};
 use crate::ids::{DetectorName, UnixMillis, VerifierName};
-use crate::input::{JudgeTriggerOrSkipReason, ModelVetoVerdict};
+use crate::input::{JudgeTriggerOrSkipReason, ModelToolCallVerdict};
 use crate::middleware::MiddlewareAnswerFact;
 use crate::policy::Stance;
 
 pub use self::check_runs::{
-    ChangeHoldingUpStop, CheckOutcomeAtStop, CheckRunOrSkipReason, CheckRunReason, StopCheckRuns,
-    list_check_runs_of_each_stop, newest_stop_held_up_cause,
+    ChangeKindHoldingUpStop, CheckOutcomeAtStop, CheckRunOrSkipReason, CheckRunReason,
+    StopCheckRuns, list_check_runs_of_each_stop, newest_stop_held_up_cause,
 };
 
 /// Why a decision is what it is: facts in the order in which they were asked.
@@ -81,7 +81,7 @@ pub enum DecisionFactor {
     /// A model was asked about the call.
     Veto {
         /// What it says.
-        says: ModelVetoVerdict,
+        says: ModelToolCallVerdict,
         /// Why; or why it says nothing.
         reason: String,
         /// How sure it is, in thousandths.

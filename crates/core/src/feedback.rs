@@ -9,8 +9,10 @@ use std::fmt::Write as _;
 use self::check_section::CheckFeedbackSection;
 use crate::decision::{FailedCheckFeedback, StopFeedback};
 use crate::digest::{Digest, EightByteDigest};
-use crate::evidence::{Evidence, Finding, FindingBaselineState, InconclusiveCause, Verdict};
-use crate::explain::ChangeHoldingUpStop;
+use crate::evidence::{
+    Evidence, Finding, FindingStatusAgainstBaseline, InconclusiveCause, Verdict,
+};
+use crate::explain::ChangeKindHoldingUpStop;
 
 /// Longest text in bytes, about 1,500 tokens. Findings that must be named are named even beyond it.
 const MAX_BYTES: usize = 6_000;
@@ -25,7 +27,7 @@ const MAX_STRIPPED: usize = 3;
 
 /// Returns how many findings one text can name as new. Findings that are not named must not count
 /// as told. Each check takes space of its own.
-pub(crate) fn new_findings_limit(checks: usize) -> usize {
+pub(crate) fn max_new_findings_in_feedback(checks: usize) -> usize {
     400usize.saturating_sub(20 * checks).min(250)
 }
 
@@ -33,11 +35,11 @@ pub(crate) fn new_findings_limit(checks: usize) -> usize {
 /// and the decision does not. `evidence` looks up a blob by its content key.
 pub fn render_feedback(
     feedback: &StopFeedback,
-    held_up_by: Option<ChangeHoldingUpStop>,
+    held_up_by: Option<ChangeKindHoldingUpStop>,
     evidence: &dyn Fn(&Digest) -> Option<Evidence>,
 ) -> String {
     let mut text = String::new();
-    let ends = TaskEndForecast::forecast_end_from_feedback(feedback);
+    let ends = StopsUntilTaskEnds::forecast_end_from_feedback(feedback);
     // Nothing fails here, so there are no sections.
     if let Some(target) = feedback.target {
         let _ = write!(
@@ -73,7 +75,7 @@ pub fn render_feedback(
         !feedback.checks.is_empty() && causes.clone().all(is)
     };
     let moving = is_all(|cause| cause == Some(InconclusiveCause::TreeMoving));
-    let only_acts = held_up_by == Some(ChangeHoldingUpStop::Acts);
+    let only_acts = held_up_by == Some(ChangeKindHoldingUpStop::Acts);
     let unfinished = !moving
         && is_all(|cause| {
             let cause = cause.unwrap_or(InconclusiveCause::Internal);
@@ -155,14 +157,14 @@ pub fn render_feedback(
 }
 
 /// When the task ends if nothing changes.
-struct TaskEndForecast {
+struct StopsUntilTaskEnds {
     /// How many stops after this one.
     stops: u32,
     /// Any failure then ends it, not only the present ones.
     whatever_fails: bool,
 }
 
-impl TaskEndForecast {
+impl StopsUntilTaskEnds {
     /// Returns the smaller of two bounds: stops with the same failures, and all continuations.
     fn forecast_end_from_feedback(feedback: &StopFeedback) -> Self {
         let same_failures = feedback.attempts.saturating_sub(feedback.met);
@@ -286,7 +288,7 @@ fn build_check_feedback_section<'a>(
     // at a later stop.
     let unnamed = found.findings.iter().filter(|finding| {
         let key = finding.failure_key();
-        let counts = finding.state == FindingBaselineState::New;
+        let counts = finding.state == FindingStatusAgainstBaseline::New;
         counts && !check.new.contains(&key) && !check.still.contains(&key)
     });
     let kept = found.findings.len() as u32;
@@ -442,7 +444,7 @@ fn truncate_message(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::{FindingBaselineState, GateOrManualOrigin, Retryability};
+    use crate::evidence::{CheckRetryability, FindingStatusAgainstBaseline, GateOrManualOrigin};
 
     fn finding(id: &str) -> Finding {
         Finding {
@@ -451,7 +453,7 @@ mod tests {
             line: Some(7),
             rule: None,
             message: format!("{id} is broken"),
-            state: FindingBaselineState::New,
+            state: FindingStatusAgainstBaseline::New,
         }
     }
 
@@ -473,7 +475,7 @@ mod tests {
             command: Some("cargo test".to_owned()),
             exit_code: Some(101),
             duration_ms: 5,
-            retryable: Retryability::Yes,
+            retryable: CheckRetryability::Yes,
             origin: GateOrManualOrigin::Gate,
             counts: None,
             note: None,

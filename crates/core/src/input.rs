@@ -46,7 +46,7 @@ pub struct StampedInput {
 
 impl StampedInput {
     /// An input of which nothing is known beside itself, its time and its source.
-    pub fn without_facts(at: UnixMillis, source: SourceName, input: Input) -> Self {
+    pub fn new_without_facts(at: UnixMillis, source: SourceName, input: Input) -> Self {
         Self {
             at,
             source,
@@ -120,7 +120,7 @@ pub enum Input {
 
 impl Input {
     /// Returns the scope that the input belongs to, if it belongs to one only.
-    pub fn scope_id(&self) -> Option<&ScopeId> {
+    pub fn conversation_scope_id(&self) -> Option<&ScopeId> {
         match self {
             Self::ToolRequested(request) => Some(&request.scope),
             Self::ToolReturned(returned) => Some(&returned.scope),
@@ -191,7 +191,7 @@ pub struct PromptSubmitted {
     /// The newest act numbers at that moment, where the tree could not be read and calls are
     /// announced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub acts: Option<NewestActNumbers>,
+    pub acts: Option<NewestInvalidatingActNumbers>,
 }
 
 /// What a tool does, as far as its adapter knows by its name.
@@ -245,7 +245,7 @@ pub struct ToolRequested {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelToolCallOpinionFact {
     /// Its verdict.
-    pub says: ModelVetoVerdict,
+    pub says: ModelToolCallVerdict,
     /// Why; or why it says nothing.
     pub reason: String,
     /// How sure it is, in thousandths.
@@ -263,7 +263,7 @@ pub struct ModelToolCallOpinionFact {
 /// A model's verdict on a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ModelVetoVerdict {
+pub enum ModelToolCallVerdict {
     /// It should run.
     Allow,
     /// It should not.
@@ -569,20 +569,20 @@ pub struct TreeDigests {
     pub environment: Option<EightByteDigest>,
     /// The newest acts. Older logs do not say, nor do sub-agents' stops and prompts.
     #[serde(default)]
-    pub acts: Option<NewestActNumbers>,
+    pub acts: Option<NewestInvalidatingActNumbers>,
 }
 
 /// The newest act numbers. Acts are tool calls that may have changed what a check finds beside the
 /// files that count. The store numbers them, at their requests and at their outcomes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewestActNumbers {
+pub struct NewestInvalidatingActNumbers {
     /// The newest act that voids earlier results.
     pub any: u64,
     /// The newest act that voids them even where a verifier declares its `inputs`.
     pub declared: u64,
 }
 
-impl NewestActNumbers {
+impl NewestInvalidatingActNumbers {
     /// Returns the newest act that voids this verifier's earlier results; 0 if there is none.
     pub fn newest_voiding_act(self, spec: &VerifierSpec) -> u64 {
         match (spec.tier, spec.inputs.is_empty()) {

@@ -83,7 +83,7 @@ impl Policy {
     /// Returns whether `accept` names it.
     pub fn is_required_verifier(&self, name: &VerifierName) -> bool {
         // `advisory` is not consulted: naming a verifier in `accept` is what makes it required.
-        self.accept.verifiers_named_by_accept().contains(name)
+        self.accept.verifiers_in_accept_expression().contains(name)
     }
 
     /// Bytes of the sealed blob.
@@ -199,8 +199,8 @@ pub struct LoopPolicy {
     /// The literal circuit breaker of the seed: any 30 calls of a task, with progress or not.
     pub literal_breaker: bool,
     /// What follows from findings. Older seals have the first.
-    #[serde(default, skip_serializing_if = "LoopLadder::is_default")]
-    pub ladder: LoopLadder,
+    #[serde(default, skip_serializing_if = "LoopEscalationMode::is_default")]
+    pub ladder: LoopEscalationMode,
     /// Thresholds that differ from the detectors' own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<DetectorThresholds>,
@@ -213,7 +213,7 @@ pub struct LoopPolicy {
 /// What follows from what detectors find.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LoopLadder {
+pub enum LoopEscalationMode {
     /// A warning is said once per multiple of ten. A critical denies the call, and the second
     /// critical of the task ends it, whatever the two were about.
     #[default]
@@ -223,7 +223,7 @@ pub enum LoopLadder {
     PerPattern,
 }
 
-impl LoopLadder {
+impl LoopEscalationMode {
     fn is_default(&self) -> bool {
         *self == Self::default()
     }

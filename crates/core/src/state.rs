@@ -17,16 +17,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::{Digest, EightByteDigest};
 use crate::event::{CapKind, LadderRung, TaskOrigin};
-use crate::evidence::{EvidenceSummary, InconclusiveCause, Retryability, Verdict};
+use crate::evidence::{CheckRetryability, EvidenceSummary, InconclusiveCause, Verdict};
 use crate::ids::{AgentName, EventSeq, ScopeId, TaskId, UnixMillis, VerifierName};
 use crate::input::{
-    ActReach, JudgeTriggerFact, JudgeTriggerOrSkipReason, NewestActNumbers, NewestCheckRun,
-    StampedInput, ToolKind, ToolRequested, ToolReturned, TreeDigests, TreeReadError,
+    ActReach, JudgeTriggerFact, JudgeTriggerOrSkipReason, NewestCheckRun,
+    NewestInvalidatingActNumbers, StampedInput, ToolKind, ToolRequested, ToolReturned, TreeDigests,
+    TreeReadError,
 };
 use crate::transition::Transition;
 
+pub use self::deliveries::DeliveredPromptOrStop;
 use self::deliveries::NewestPromptAndStop;
-pub use self::deliveries::PromptOrStopDelivery;
 pub use self::tree_recheck::TreeRecheckState;
 
 /// Calls a detector looks back at.
@@ -138,7 +139,7 @@ pub struct Task {
     pub start: Option<TreeDigests>,
     /// The newest act numbers at its start, where the tree is not known. Cleared by the first call
     /// that may have changed a file.
-    pub acts_at_start: Option<NewestActNumbers>,
+    pub acts_at_start: Option<NewestInvalidatingActNumbers>,
     /// When the current span of agent work began; `None` while Checkrein judges or the agent rests.
     pub working_since: Option<UnixMillis>,
     /// How it ended; `None` while it is open.
@@ -258,7 +259,7 @@ pub struct ScopeState {
     /// only what changed something counts. Calls that a detector denied are not counted.
     pub calls_since_news: u8,
     /// What was done about the patterns that detectors found, the newest last.
-    pub ladder: Vec<PatternOnLadder>,
+    pub ladder: Vec<LoopPatternEscalation>,
     /// Stops at which a judge sent it back.
     #[serde(rename = "sent_back")]
     pub judge_refusals: u32,
@@ -268,7 +269,7 @@ pub struct ScopeState {
 
 /// What was done about one pattern that a detector found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PatternOnLadder {
+pub struct LoopPatternEscalation {
     /// Four bytes of the digest of detector and pattern.
     pub key: [u8; 4],
     /// What was done since the last news of the scope.
@@ -518,16 +519,16 @@ impl VerifierVerdictInTask {
 
     /// Returns whether the verifier can never pass.
     pub fn can_verifier_never_pass(&self) -> bool {
-        self.fact.retryable == Retryability::No
+        self.fact.retryable == CheckRetryability::No
     }
 }
 
 impl ScopeState {
     /// What was done about this pattern.
-    pub(crate) fn pattern_on_ladder(&self, key: EightByteDigest) -> PatternOnLadder {
+    pub(crate) fn pattern_on_ladder(&self, key: EightByteDigest) -> LoopPatternEscalation {
         let key = digest_as_u32(key).to_le_bytes();
         let known = self.ladder.iter().find(|pattern| pattern.key == key);
-        known.copied().unwrap_or(PatternOnLadder {
+        known.copied().unwrap_or(LoopPatternEscalation {
             key,
             rung: LadderRung::Unsaid,
             told_count: 0,
@@ -535,7 +536,7 @@ impl ScopeState {
     }
 
     /// Records what was done about a pattern that was seen `count` times.
-    fn climb_ladder(&mut self, key: EightByteDigest, rung: LadderRung, count: u32) {
+    fn record_pattern_ladder_rung(&mut self, key: EightByteDigest, rung: LadderRung, count: u32) {
         let mut pattern = self.pattern_on_ladder(key);
         if rung == LadderRung::Told && pattern.rung == LadderRung::Unsaid {
             pattern.told_count = u8::try_from(count).unwrap_or(u8::MAX);
@@ -600,7 +601,7 @@ impl RecentCall {
     }
 
     /// A request that has not come back.
-    pub(crate) fn from_tool_request(request: &ToolRequested) -> Self {
+    pub(crate) fn pending_call_from_request(request: &ToolRequested) -> Self {
         Self {
             call: request.call,
             id: request.call_id.as_deref().map(call_id_digest),
@@ -630,7 +631,7 @@ impl RecentCall {
             true => facts.family,
             false => facts.steady,
         };
-        self.answer_kind = first_three_bytes(kind.unwrap_or(returned.outcome));
+        self.answer_kind = digest_first_three_bytes(kind.unwrap_or(returned.outcome));
         // An error that was never seen before is no news: it leads nowhere by itself.
         self.news = is_new && !returned.error;
         self.failed = returned.error;
@@ -644,7 +645,7 @@ impl RecentCall {
     fn record_outcome_digest(&mut self, outcome: EightByteDigest, progress: bool) {
         self.id = None;
         self.outcome = Some(digest_as_u32(outcome));
-        self.answer_kind = first_three_bytes(outcome);
+        self.answer_kind = digest_first_three_bytes(outcome);
         self.progress = progress;
     }
 
@@ -676,7 +677,7 @@ fn call_id_digest(id: &str) -> u32 {
     digest_as_u32(Digest::hash_bytes(id.as_bytes()).to_eight_byte_digest())
 }
 
-fn first_three_bytes(digest: EightByteDigest) -> u32 {
+fn digest_first_three_bytes(digest: EightByteDigest) -> u32 {
     let [one, two, three, ..] = digest.0.to_le_bytes();
     three_byte_number([one, two, three])
 }
@@ -692,25 +693,25 @@ fn digest_as_u32(digest: EightByteDigest) -> u32 {
 
 impl SessionState {
     /// The scope's calls, pending stop and counters.
-    pub fn scope_by_id(&self, id: &ScopeId) -> Option<&ScopeState> {
-        self.task.as_ref()?.scope_by_id(id)
+    pub fn conversation_scope_by_id(&self, id: &ScopeId) -> Option<&ScopeState> {
+        self.task.as_ref()?.conversation_scope_by_id(id)
     }
 
     /// The stop of this scope that is being judged.
     pub fn pending_stop(&self, id: &ScopeId) -> Option<&PendingStop> {
-        self.scope_by_id(id)?.pending.as_ref()
+        self.conversation_scope_by_id(id)?.pending.as_ref()
     }
 
     /// Returns the reach of the call that this result belongs to, if that call was an act.
     pub fn act_reach_of_returned_call(&self, returned: &ToolReturned) -> Option<ActReach> {
-        let scope = self.scope_by_id(&returned.scope)?;
+        let scope = self.conversation_scope_by_id(&returned.scope)?;
         scope.window.get(scope.find_open_call(returned)?)?.reach
     }
 
     /// Returns the reach of the newest call of this conversation, if it was an act, its outcome was
     /// never reported, and no prompt or stop has come since.
     pub fn reach_of_unreported_newest_call(&self, scope: &ScopeId) -> Option<ActReach> {
-        let known = self.scope_by_id(scope)?;
+        let known = self.conversation_scope_by_id(scope)?;
         let newest = known.window.back()?;
         // A call that was halted or struck did not run.
         let ran = !known.halted
@@ -725,12 +726,12 @@ impl SessionState {
 
     /// Returns whether this is the first result of a known call.
     pub fn answers_open_tool_call(&self, returned: &ToolReturned) -> bool {
-        let scope = self.scope_by_id(&returned.scope);
+        let scope = self.conversation_scope_by_id(&returned.scope);
         scope.is_some_and(|scope| scope.find_open_call(returned).is_some())
     }
 
     /// The task, if it is open.
-    pub fn task_if_open(&self) -> Option<&Task> {
+    pub fn current_open_task(&self) -> Option<&Task> {
         self.task.as_ref().filter(|task| task.ended.is_none())
     }
 
@@ -745,7 +746,7 @@ impl SessionState {
 
     /// Returns the newest prompt, as long as neither a tool request nor a stop came after it. The
     /// same prompt from another installed hook entry can then only be a repeat.
-    pub fn newest_prompt_if_nothing_followed(&self) -> Option<&PromptOrStopDelivery> {
+    pub fn newest_prompt_if_nothing_followed(&self) -> Option<&DeliveredPromptOrStop> {
         self.deliveries.prompt.as_ref()
     }
 
@@ -754,7 +755,7 @@ impl SessionState {
     pub fn newest_stop_if_nothing_followed(
         &self,
         scope: &ScopeId,
-    ) -> Option<&PromptOrStopDelivery> {
+    ) -> Option<&DeliveredPromptOrStop> {
         self.deliveries.newest_delivered_stop(scope)
     }
 
@@ -772,7 +773,7 @@ impl SessionState {
 
 impl Task {
     /// The scope of this id.
-    pub fn scope_by_id(&self, id: &ScopeId) -> Option<&ScopeState> {
+    pub fn conversation_scope_by_id(&self, id: &ScopeId) -> Option<&ScopeState> {
         self.scopes.iter().find(|scope| scope.id == *id)
     }
 
@@ -841,7 +842,7 @@ impl PendingStop {
         let tree = tree.unwrap_or(Digest::hash_bytes(b""));
         // A heartbeat asks each time whether there is something to do, so its answers must not be
         // reused for a later stop.
-        let beat = match self.judge_trigger(name) {
+        let beat = match self.recorded_judge_trigger(name) {
             JudgeTriggerOrSkipReason::Heartbeat => self.stop.0.to_le_bytes(),
             _ => [0; 8],
         };
@@ -871,7 +872,7 @@ impl PendingStop {
     }
 
     /// Returns the trigger of this judge. Logs from before triggers existed hold none.
-    pub fn judge_trigger(&self, name: &VerifierName) -> JudgeTriggerOrSkipReason {
+    pub fn recorded_judge_trigger(&self, name: &VerifierName) -> JudgeTriggerOrSkipReason {
         let of = |fact: &&JudgeTriggerFact| fact.verifier == *name;
         let fact = self.judges.iter().find(of);
         fact.map_or(JudgeTriggerOrSkipReason::Nothing, |fact| fact.trigger)

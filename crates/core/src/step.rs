@@ -8,8 +8,8 @@ use crate::event::{CapKind, DecisionOnInput, Event, TaskOrigin};
 use crate::explain::{DecisionExplanation, DecisionFactor};
 use crate::ids::{EventSeq, ScopeId, TaskId};
 use crate::input::{
-    Input, NewestActNumbers, PromptSubmitted, SessionStartKind, StampedInput, StancePoint,
-    TreeDigests,
+    Input, NewestInvalidatingActNumbers, PromptSubmitted, SessionStartKind, StampedInput,
+    StancePoint, TreeDigests,
 };
 use crate::policy::{Policy, Stance};
 use crate::state::{SessionState, clock};
@@ -34,7 +34,7 @@ pub fn apply_input_and_decide(
     state: &mut SessionState,
     input: StampedInput,
 ) -> StateMachineStep {
-    let mut draft = StepBuilder {
+    let mut draft = StateMachineStepBuilder {
         policy,
         state,
         events: Vec::new(),
@@ -83,7 +83,7 @@ pub fn apply_input_and_decide(
         }
         Input::StopFailed(failed) => {
             let mut transition = if failed.truncated {
-                Transition::from_reason(Reason::Truncated)
+                Transition::transition_without_detail(Reason::Truncated)
             } else {
                 Transition::new(Reason::Error, "agent")
             };
@@ -115,7 +115,7 @@ pub fn apply_input_and_decide(
         Input::Interrupted => {
             draft.halt_task(
                 seq,
-                Transition::from_reason(Reason::UserInterrupt),
+                Transition::transition_without_detail(Reason::UserInterrupt),
                 DecisionFactor::Interrupted,
             );
         }
@@ -132,7 +132,7 @@ pub fn apply_input_and_decide(
             let stands_in = used.at == StancePoint::Stop && used.stance != Stance::Block;
             if stands_in {
                 draft.ensure_open_task();
-                cascade::accept_stop_by_stance(&mut draft, seq, used);
+                cascade::accept_unjudgeable_stop(&mut draft, seq, used);
             } else {
                 draft.decide_nothing_to_answer();
             }
@@ -151,7 +151,7 @@ pub fn apply_input_and_decide(
 
 /// A step under construction. Every event is folded in as it is emitted, so that later rules see
 /// what earlier ones decided.
-pub(crate) struct StepBuilder<'a> {
+pub(crate) struct StateMachineStepBuilder<'a> {
     pub(crate) policy: &'a Policy,
     pub(crate) state: &'a mut SessionState,
     events: Vec<Event>,
@@ -159,7 +159,7 @@ pub(crate) struct StepBuilder<'a> {
     decision: Option<Decision>,
 }
 
-impl StepBuilder<'_> {
+impl StateMachineStepBuilder<'_> {
     pub(crate) fn apply_and_record_event(&mut self, event: Event) {
         self.state.apply_event(&event);
         self.events.push(event);
@@ -183,7 +183,7 @@ impl StepBuilder<'_> {
     }
 
     /// Asks for effects on behalf of the stop at `stop`.
-    pub(crate) fn request_effects_for_stop(
+    pub(crate) fn emit_and_record_stop_effects(
         &mut self,
         stop: EventSeq,
         scope: &ScopeId,
@@ -225,7 +225,7 @@ impl StepBuilder<'_> {
     }
 
     fn end_open_task(&mut self, transition: Transition) {
-        if self.state.task_if_open().is_some() {
+        if self.state.current_open_task().is_some() {
             let transition = self.prevailing_transition(transition);
             self.end_task(transition);
         }
@@ -235,11 +235,11 @@ impl StepBuilder<'_> {
         self.end_open_task(Transition::new(Reason::Abandoned, detail));
     }
 
-    fn open_task(
+    fn open_new_task(
         &mut self,
         by: TaskOrigin,
         tree: Option<TreeDigests>,
-        acts: Option<NewestActNumbers>,
+        acts: Option<NewestInvalidatingActNumbers>,
     ) {
         let last = self.state.task.as_ref().map_or(0, |task| task.id.0);
         self.apply_and_record_event(Event::TaskOpened {
@@ -253,9 +253,9 @@ impl StepBuilder<'_> {
     fn open_prompt_task(&mut self, prompt: PromptSubmitted) {
         // Under `run`, feedback reaches the agent as a prompt. Only a prompt after the end of the
         // task opens a new one.
-        if !(self.policy.single_task && self.state.task_if_open().is_some()) {
+        if !(self.policy.single_task && self.state.current_open_task().is_some()) {
             self.end_task_as_abandoned("superseded");
-            self.open_task(TaskOrigin::Prompt, prompt.tree, prompt.acts);
+            self.open_new_task(TaskOrigin::Prompt, prompt.tree, prompt.acts);
         }
         self.decide_nothing_to_answer();
     }
@@ -265,7 +265,7 @@ impl StepBuilder<'_> {
     fn ensure_open_task(&mut self) {
         let reopen = match &self.state.task {
             None => {
-                self.open_task(TaskOrigin::Work, None, None);
+                self.open_new_task(TaskOrigin::Work, None, None);
                 return;
             }
             // A halted task stays ended. Its calls get the fixed denial instead.
@@ -280,9 +280,9 @@ impl StepBuilder<'_> {
     fn halt_task(&mut self, seq: EventSeq, transition: Transition, because: DecisionFactor) {
         if self.policy.single_task && self.state.task.is_none() {
             // `run` has exactly one task, even if its process failed before any work.
-            self.open_task(TaskOrigin::Work, None, None);
+            self.open_new_task(TaskOrigin::Work, None, None);
         }
-        if self.state.task_if_open().is_none() {
+        if self.state.current_open_task().is_none() {
             self.decide_nothing_to_answer();
             return;
         }

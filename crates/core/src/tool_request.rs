@@ -11,11 +11,11 @@ use crate::event::{
 use crate::explain::{DecisionExplanation, DecisionFactor};
 use crate::ids::{DetectorName, EventSeq, ScopeId, UnixMillis};
 use crate::input::{
-    ApprovalStatusFact, ModelVetoVerdict, PersonAnswer, RuleDecision, ToolRequested,
+    ApprovalStatusFact, ModelToolCallVerdict, PersonAnswer, RuleDecision, ToolRequested,
 };
 use crate::middleware::{self, MiddlewareAnswer, MiddlewareAnswerFact};
-use crate::policy::{LoopLadder, Policy};
-use crate::step::StepBuilder;
+use crate::policy::{LoopEscalationMode, Policy};
+use crate::step::StateMachineStepBuilder;
 use crate::transition::{Reason, Transition};
 use crate::{
     budget,
@@ -36,7 +36,7 @@ const NOBODY_ASKED_MESSAGE: &str = "checkrein: a person would have to be asked, 
 pub const GRACE_MESSAGE: &str = "budget used up: say what is done and what is not, then stop";
 
 pub(crate) fn evaluate_tool_request(
-    draft: &mut StepBuilder<'_>,
+    draft: &mut StateMachineStepBuilder<'_>,
     seq: EventSeq,
     request: &ToolRequested,
     layers: &[MiddlewareAnswerFact],
@@ -45,7 +45,7 @@ pub(crate) fn evaluate_tool_request(
     let over = draft.state.task.as_ref().is_some_and(|task| {
         task.halted
             || task
-                .scope_by_id(&request.scope)
+                .conversation_scope_by_id(&request.scope)
                 .is_some_and(|scope| scope.halted)
     });
     if over {
@@ -60,7 +60,7 @@ pub(crate) fn evaluate_tool_request(
     let mut answers: Vec<ToolDecisionAndTransition> = Vec::new();
     answers.extend(evaluate_caps_on_tool_call(draft, request, &mut why));
     let (place, place_in_why) = (answers.len(), why.len());
-    answers.extend(evaluate_exec_policy(
+    answers.extend(decide_by_rules_and_approvals(
         draft.policy,
         request,
         layers,
@@ -68,7 +68,7 @@ pub(crate) fn evaluate_tool_request(
     ));
     answers.extend(deny_inapplicable_patch(request, &mut why));
     answers.extend(evaluate_middleware_answers(layers, &mut why));
-    answers.extend(evaluate_model_veto(draft.policy, request, &mut why));
+    answers.extend(decision_from_model_veto(draft.policy, request, &mut why));
     answers.extend(decide_call_by_progress_ratings(draft, request, &mut why));
 
     // Detectors are asked last, because a word of theirs counts only if nothing severer hides it. In
@@ -113,7 +113,7 @@ type ToolDecisionAndTransition = (ToolDecision, Option<Transition>);
 /// Evaluates the caps. The first call over a cap is the grace call: it is denied and the agent is
 /// asked to sum up. The second ends the task, or in a sub-agent only that scope.
 fn evaluate_caps_on_tool_call(
-    draft: &mut StepBuilder<'_>,
+    draft: &mut StateMachineStepBuilder<'_>,
     request: &ToolRequested,
     why: &mut DecisionExplanation,
 ) -> Option<ToolDecisionAndTransition> {
@@ -141,7 +141,7 @@ fn evaluate_caps_on_tool_call(
     let limit = draft.policy.subagents.max_iterations?;
     let scope = draft
         .state
-        .scope_by_id(&request.scope)
+        .conversation_scope_by_id(&request.scope)
         // An agent that does not show its rounds, such as Codex, has no rounds to count (see the
         // glossary, "Round").
         .filter(|scope| !scope.id.is_main_scope() && draft.state.shows_rounds)?;
@@ -174,7 +174,7 @@ fn evaluate_caps_on_tool_call(
 /// Runs every detector in force and climbs the ladder of the policy. `severest` is the severity of
 /// what others answer to the same call; `over` says that the call is denied whatever is found.
 fn decide_call_by_detectors(
-    draft: &mut StepBuilder<'_>,
+    draft: &mut StateMachineStepBuilder<'_>,
     request: &ToolRequested,
     over: bool,
     severest: u8,
@@ -182,7 +182,7 @@ fn decide_call_by_detectors(
 ) -> Option<ToolDecisionAndTransition> {
     let policy = draft.policy;
     let task = draft.state.task.as_ref()?;
-    let scope = task.scope_by_id(&request.scope)?;
+    let scope = task.conversation_scope_by_id(&request.scope)?;
     let call = *scope.window.back()?;
     let context = DetectorContext {
         loops: &policy.loops,
@@ -205,10 +205,10 @@ fn decide_call_by_detectors(
     // of them must not end a task.
     let (by_criticals, by_pattern): (Vec<_>, Vec<_>) =
         found.into_iter().partition(|(found_by, _)| {
-            policy.loops.ladder == LoopLadder::TwoCriticals
+            policy.loops.ladder == LoopEscalationMode::TwoCriticals
                 && detectors::SEED.contains(&found_by.detector_name())
         });
-    let mut responses = detector_responses_by_criticals(task, &request.scope, by_criticals, over);
+    let mut responses = responses_to_detector_findings(task, &request.scope, by_criticals, over);
     // Without the call that is being judged.
     let since_news = u32::from(scope.calls_since_news.saturating_sub(1));
     let by_pattern = by_pattern.into_iter().map(|(detector, found)| {
@@ -216,7 +216,7 @@ fn decide_call_by_detectors(
         let is_stale = critical.is_some_and(|least| since_news >= least);
         (detector, found, is_stale)
     });
-    responses.extend(response_to_each_loop_pattern(
+    responses.extend(responses_to_found_loop_patterns(
         scope,
         by_pattern.collect(),
         over,
@@ -227,7 +227,7 @@ fn decide_call_by_detectors(
     for response in responses {
         let detector = response.detector;
         let name = DetectorName::new(detector.detector_name());
-        if let Some(this) = tool_decision_of_response(&response, request) {
+        if let Some(this) = tool_decision_for_detector_response(&response, request) {
             why.push(DecisionFactor::Detector {
                 detector: name.clone(),
                 count: response.found.count,
@@ -254,7 +254,7 @@ fn decide_call_by_detectors(
 type DetectorFinding = (&'static dyn LoopDetector, LoopPatternMatch);
 
 /// What is done about one finding.
-struct DetectorResponse {
+struct LoopMatchWithResponse {
     detector: &'static dyn LoopDetector,
     found: LoopPatternMatch,
     key: EightByteDigest,
@@ -265,12 +265,12 @@ struct DetectorResponse {
 /// A warning reaches the agent once per multiple of ten. A critical denies the call, and the second
 /// critical of a task ends it. A sub-agent's second critical halts that sub-agent: the fold does so,
 /// and its further calls are denied.
-fn detector_responses_by_criticals(
+fn responses_to_detector_findings(
     task: &Task,
     scope: &ScopeId,
     mut found: Vec<DetectorFinding>,
     over: bool,
-) -> Vec<DetectorResponse> {
+) -> Vec<LoopMatchWithResponse> {
     // One critical per call is enough. Two detectors that see the same call would otherwise count
     // it twice and end the task at once.
     let mut critical = false;
@@ -280,7 +280,7 @@ fn detector_responses_by_criticals(
         critical |= is_critical;
         !is_second
     });
-    let respond = |(detector, found): DetectorFinding| DetectorResponse {
+    let respond = |(detector, found): DetectorFinding| LoopMatchWithResponse {
         detector,
         found,
         key: found.key,
@@ -296,13 +296,13 @@ fn detector_responses_by_criticals(
 /// Each pattern climbs on its own: a word, a denial, the end. Only one finding per call has a
 /// consequence, the severest: what the agent is not told counts as not said. A finding comes with
 /// whether there was no news for as many calls as make it critical; only then is a call denied.
-fn response_to_each_loop_pattern(
+fn responses_to_found_loop_patterns(
     scope: &ScopeState,
     found: Vec<(&'static dyn LoopDetector, LoopPatternMatch, bool)>,
     over: bool,
     severest: u8,
-) -> Vec<DetectorResponse> {
-    let mut responses: Vec<DetectorResponse> = found
+) -> Vec<LoopMatchWithResponse> {
+    let mut responses: Vec<LoopMatchWithResponse> = found
         .into_iter()
         .map(|(detector, found, is_stale)| {
             let name = detector.detector_name().as_bytes();
@@ -322,7 +322,7 @@ fn response_to_each_loop_pattern(
                 }
                 _ => DetectorOrCapResponse::Observe,
             };
-            DetectorResponse {
+            LoopMatchWithResponse {
                 detector,
                 found,
                 key,
@@ -369,8 +369,8 @@ fn response_to_each_loop_pattern(
     responses
 }
 
-fn tool_decision_of_response(
-    response: &DetectorResponse,
+fn tool_decision_for_detector_response(
+    response: &LoopMatchWithResponse,
     request: &ToolRequested,
 ) -> Option<ToolDecisionAndTransition> {
     let detector = response.detector;
@@ -457,7 +457,7 @@ fn action_for_detected_loop(
 
 /// Evaluates the exec policy and approvals. A person's answer counts only for a call that would be
 /// asked about, and is not even read where the rules forbid the call.
-fn evaluate_exec_policy(
+fn decide_by_rules_and_approvals(
     policy: &Policy,
     request: &ToolRequested,
     layers: &[MiddlewareAnswerFact],
@@ -617,7 +617,7 @@ fn evaluate_middleware_answers(
 
 /// Evaluates the veto model's answer. It counts only with enough confidence. A model that does not
 /// answer stops no call, and the explanation says so.
-fn evaluate_model_veto(
+fn decision_from_model_veto(
     policy: &Policy,
     request: &ToolRequested,
     why: &mut DecisionExplanation,
@@ -629,7 +629,7 @@ fn evaluate_model_veto(
     let unsure = fact.confidence.is_none_or(|confidence| confidence < least);
     let acts = matches!(
         fact.says,
-        ModelVetoVerdict::Veto | ModelVetoVerdict::Rewrite
+        ModelToolCallVerdict::Veto | ModelToolCallVerdict::Rewrite
     );
     why.push(DecisionFactor::Veto {
         says: fact.says,
@@ -650,7 +650,7 @@ fn evaluate_model_veto(
         share % 1000 / 10
     );
     Some(match (fact.says, &fact.arguments) {
-        (ModelVetoVerdict::Rewrite, Some(args)) => {
+        (ModelToolCallVerdict::Rewrite, Some(args)) => {
             let (reason, args) = (said, args.clone());
             (ToolDecision::Rewrite { args, reason }, None)
         }
@@ -664,7 +664,7 @@ fn evaluate_model_veto(
 /// Evaluates the progress ratings. After enough low ratings in a row the agent is told, and the
 /// streak begins anew.
 fn decide_call_by_progress_ratings(
-    draft: &StepBuilder<'_>,
+    draft: &StateMachineStepBuilder<'_>,
     request: &ToolRequested,
     why: &mut DecisionExplanation,
 ) -> Option<ToolDecisionAndTransition> {

@@ -139,7 +139,7 @@ impl Transition {
     }
 
     /// A reason that needs no detail.
-    pub fn from_reason(reason: Reason) -> Self {
+    pub fn transition_without_detail(reason: Reason) -> Self {
         Self {
             reason,
             detail: None,

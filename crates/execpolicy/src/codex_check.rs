@@ -14,14 +14,14 @@ pub(crate) type HostExecutables = BTreeMap<String, Vec<String>>;
 /// The folders from which relative names of programs are resolved. The default is the root, for
 /// policies that are sealed once and used anywhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProgramPathResolutionBase {
+pub struct ProgramPathBaseFolders {
     /// The working directory.
     pub folder: String,
     /// The person's home.
     pub home: String,
 }
 
-impl Default for ProgramPathResolutionBase {
+impl Default for ProgramPathBaseFolders {
     fn default() -> Self {
         Self {
             folder: "/".to_owned(),
@@ -30,7 +30,7 @@ impl Default for ProgramPathResolutionBase {
     }
 }
 
-impl ProgramPathResolutionBase {
+impl ProgramPathBaseFolders {
     /// Returns a program's absolute path, worked out from its text alone.
     fn resolve_program_path_lexically(&self, program: &str) -> String {
         let below_home = match program.strip_prefix('~') {
@@ -140,16 +140,16 @@ impl RuleSet {
     pub fn check_like_codex_execpolicy<S: AsRef<str>>(
         &self,
         argv: &[S],
-        resolve: Option<&ProgramPathResolutionBase>,
+        resolve: Option<&ProgramPathBaseFolders>,
     ) -> ExecPolicyCheckResult {
-        self.match_rules_with_executables(argv, resolve, self.host_executable_paths())
+        self.match_rules_with_executables(argv, resolve, self.all_host_executables())
     }
 
     /// About how many bytes [`RuleSet::match_rules_with_executables`] compares for these words at most.
     pub(crate) fn estimate_execpolicy_check_cost(
         &self,
         argv: &[String],
-        from: &ProgramPathResolutionBase,
+        from: &ProgramPathBaseFolders,
         hosts: &HostExecutables,
     ) -> usize {
         let words: usize = argv.iter().map(|word| word.len() + 32).sum();
@@ -172,7 +172,7 @@ impl RuleSet {
     pub(crate) fn match_rules_with_executables<S: AsRef<str>>(
         &self,
         argv: &[S],
-        resolve: Option<&ProgramPathResolutionBase>,
+        resolve: Option<&ProgramPathBaseFolders>,
         hosts: &HostExecutables,
     ) -> ExecPolicyCheckResult {
         let Some((program, arguments)) = argv.split_first() else {
@@ -217,8 +217,8 @@ mod tests {
                     prefix_rule(['a'])\nprefix_rule(['c'], 'forbidden')";
         let rules = compile_execpolicy_rules_files(&[("t.rules", text)]).unwrap();
         let check = |argv: &[&str], expected: &str| {
-            let answer = rules
-                .check_like_codex_execpolicy(argv, Some(&ProgramPathResolutionBase::default()));
+            let answer =
+                rules.check_like_codex_execpolicy(argv, Some(&ProgramPathBaseFolders::default()));
             assert_eq!(answer.to_codex_check_json(), expected, "{argv:?}");
         };
         check(
@@ -244,7 +244,7 @@ mod tests {
     #[track_caller]
     fn resolves(rules: &str, argv: &[&str], expected: &str) {
         let rules = compile_execpolicy_rules_files(&[("t.rules", rules)]).unwrap();
-        let here = ProgramPathResolutionBase {
+        let here = ProgramPathBaseFolders {
             folder: "/home/dev/repo".to_owned(),
             home: "/home/dev".to_owned(),
         };
@@ -331,7 +331,7 @@ mod tests {
         let check = |program: &str, expected: &str| {
             let answer = rules.check_like_codex_execpolicy(
                 &[program, "x"],
-                Some(&ProgramPathResolutionBase::default()),
+                Some(&ProgramPathBaseFolders::default()),
             );
             let labels = answer.matches.iter().flat_map(|hit| &hit.justification);
             let labels: Vec<&str> = labels.map(String::as_str).collect();

@@ -18,7 +18,7 @@ mod rule_set;
 mod self_protection;
 mod shell;
 
-pub use codex_check::{CodexFormatRuleMatch, ExecPolicyCheckResult, ProgramPathResolutionBase};
+pub use codex_check::{CodexFormatRuleMatch, ExecPolicyCheckResult, ProgramPathBaseFolders};
 pub use compile::{
     ListedRule, RuleExample, RulesCompileError, RulesFileListing, RulesListingEntry,
     compile_and_list_rules, compile_execpolicy_rules_files, compile_rules_with_base_folder,
@@ -30,7 +30,7 @@ pub use read_only_commands::is_read_only_command;
 pub use rule_set::{MatchedRule, RuleSet, StoredRuleSetReadError};
 pub use shell::{
     CommandStartFolders, FileCommandWouldChange, FilesCommandWouldChange, ParsedShellScriptCache,
-    PatchApplyingCommand, PatchTextSource, PatchTool, evaluate_argv,
+    PatchApplyingCommand, PatchApplyingProgram, PatchTextSource, evaluate_argv,
     evaluate_argv_with_script_cache, evaluate_file_changes, evaluate_file_writes,
     evaluate_real_paths, evaluate_script, evaluate_script_with_parse_cache, patch_commands_in_argv,
     patches_in_script,

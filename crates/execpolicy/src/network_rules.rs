@@ -42,7 +42,7 @@ impl NetworkProtocol {
         }
     }
 
-    pub(crate) fn parse_protocol(word: &str) -> Result<Self, String> {
+    pub(crate) fn parse_network_rule_protocol(word: &str) -> Result<Self, String> {
         match word {
             "http" => Ok(Self::Http),
             "https" | "https_connect" | "http-connect" => Ok(Self::Https),
@@ -162,7 +162,7 @@ mod tests {
     fn protocol_aliases_are_parsed() {
         for word in ["https", "https_connect", "http-connect"] {
             assert_eq!(
-                NetworkProtocol::parse_protocol(word),
+                NetworkProtocol::parse_network_rule_protocol(word),
                 Ok(NetworkProtocol::Https)
             );
         }
@@ -173,7 +173,7 @@ mod tests {
             NetworkProtocol::Socks5Udp,
         ] {
             assert_eq!(
-                NetworkProtocol::parse_protocol(protocol.as_str()),
+                NetworkProtocol::parse_network_rule_protocol(protocol.as_str()),
                 Ok(protocol)
             );
         }
@@ -185,7 +185,10 @@ mod tests {
             "http_connect",
             "socks5",
         ] {
-            assert!(NetworkProtocol::parse_protocol(word).is_err(), "{word:?}");
+            assert!(
+                NetworkProtocol::parse_network_rule_protocol(word).is_err(),
+                "{word:?}"
+            );
         }
     }
 }

@@ -127,7 +127,7 @@ impl RuleSet {
         }
     }
 
-    pub(crate) fn host_executable_paths(&self) -> &HostExecutables {
+    pub(crate) fn all_host_executables(&self) -> &HostExecutables {
         &self.host_executables
     }
 
@@ -362,7 +362,7 @@ impl RuleSet {
     }
 
     /// Returns the length of the longest pattern, in tokens.
-    pub(crate) fn longest_pattern_len(&self) -> usize {
+    pub(crate) fn longest_rule_pattern_len(&self) -> usize {
         self.rules
             .iter()
             .map(|rule| rule.tail.len() + 1)

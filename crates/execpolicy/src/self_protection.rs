@@ -51,12 +51,10 @@ pub(crate) fn unconditional_command_refusal(program: &str, words: &[&str]) -> Op
                 format!("`checkrein {first}` is for the person, at a terminal of their own; say what you need and why")
             })
         }
-        "claude" => {
-            find_matching_flag(arguments, is_claude_hook_bypass).map(refusal_of_disabling_hooks)
-        }
-        "codex" => {
-            find_matching_flag(arguments, is_codex_hook_bypass).map(refusal_of_disabling_hooks)
-        }
+        "claude" => find_flag_by_predicate(arguments, is_claude_hook_bypass)
+            .map(refusal_text_for_agent_without_hooks),
+        "codex" => find_flag_by_predicate(arguments, is_codex_hook_bypass)
+            .map(refusal_text_for_agent_without_hooks),
         _ => None,
     }
 }
@@ -222,12 +220,12 @@ pub(crate) fn codex_patch_paths(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-fn refusal_of_disabling_hooks(what: String) -> String {
+fn refusal_text_for_agent_without_hooks(what: String) -> String {
     format!("`{what}` starts an agent without the hooks that check it: leave it out")
 }
 
 /// Returns the first flag that `is_meant` accepts together with its value.
-fn find_matching_flag(arguments: &[&str], is_meant: fn(&str, &str) -> bool) -> Option<String> {
+fn find_flag_by_predicate(arguments: &[&str], is_meant: fn(&str, &str) -> bool) -> Option<String> {
     arguments.iter().enumerate().find_map(|(at, word)| {
         let (name, value) = match word.split_once('=') {
             Some((name, value)) if name.starts_with("--") => (name, value),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use crate::ModelError;
-use crate::wires::{ProviderWireDialect, WireFormat};
+use crate::wires::{ProviderWireQuirks, WireFormat};
 
 /// The environment given by the caller, as opposed to that of the process.
 pub(crate) type EnvVarMap = BTreeMap<OsString, OsString>;
@@ -18,7 +18,7 @@ pub(crate) struct ModelProvider {
     /// The name under which its key and prices are stored.
     pub(crate) account: &'static str,
     pub(crate) wire: WireFormat,
-    pub(crate) dialect: ProviderWireDialect,
+    pub(crate) dialect: ProviderWireQuirks,
     /// The base URL, unless a variable sets another.
     base: &'static str,
     base_variables: &'static [&'static str],
@@ -27,33 +27,33 @@ pub(crate) struct ModelProvider {
     pub(crate) local: bool,
 }
 
-pub(crate) const STRICT: ProviderWireDialect = ProviderWireDialect {
+pub(crate) const STRICT: ProviderWireQuirks = ProviderWireQuirks {
     enforces_schemas: true,
     requests_usage: true,
     returns_thoughts: false,
     max_tokens: "max_tokens",
 };
 /// Accepts no schema, or none together with a stream or tools.
-const LOOSE: ProviderWireDialect = ProviderWireDialect {
+const LOOSE: ProviderWireQuirks = ProviderWireQuirks {
     enforces_schemas: false,
     ..STRICT
 };
-const MISTRAL: ProviderWireDialect = ProviderWireDialect {
+const MISTRAL: ProviderWireQuirks = ProviderWireQuirks {
     requests_usage: false,
     ..STRICT
 };
-const DEEPSEEK: ProviderWireDialect = ProviderWireDialect {
+const DEEPSEEK: ProviderWireQuirks = ProviderWireQuirks {
     returns_thoughts: true,
     ..LOOSE
 };
-const OPENAI: ProviderWireDialect = ProviderWireDialect {
+const OPENAI: ProviderWireQuirks = ProviderWireQuirks {
     max_tokens: "max_completion_tokens",
     ..STRICT
 };
 
 const fn chat_completions_provider(
     name: &'static str,
-    dialect: ProviderWireDialect,
+    dialect: ProviderWireQuirks,
     base: &'static str,
     base_variables: &'static [&'static str],
     key_variables: &'static [&'static str],

@@ -251,7 +251,7 @@ impl RemoteModelInner {
                 Ok(Ok(None)) => break,
                 // The essential part of the answer has arrived. Some servers close the connection
                 // without a proper end.
-                Ok(Err(_)) if reader.is_model_reply_complete() => break,
+                Ok(Err(_)) if reader.has_reply_stream_ended() => break,
                 Ok(Err(error)) => {
                     return Err(self.model_connection_error(error, key, again(&reader)));
                 }

@@ -66,7 +66,7 @@ proptest! {
 
     #[test]
     fn no_data_closes_its_block(data in prop_oneof![pieces(), any::<String>()]) {
-        let quotes = QuotedPromptBlocks::from_quote_number(12_345_678);
+        let quotes = QuotedPromptBlocks::prompt_blocks_with_quote_number(12_345_678);
         let mut prompt = String::new();
         quotes.push_quoted_block(&mut prompt, "data", &data);
         let inner = prompt
@@ -95,7 +95,7 @@ proptest! {
 #[test]
 fn each_request_has_a_number_of_its_own() {
     let numbers: std::collections::BTreeSet<u32> = (0..1000)
-        .map(|_| QuotedPromptBlocks::quoted_blocks_with_random_number().number_answer_must_repeat())
+        .map(|_| QuotedPromptBlocks::new_with_random_quote_number().number_answer_must_repeat())
         .collect();
     // Of 90 million: three equal pairs in a thousand draws are no accident.
     assert!(numbers.len() > 997, "{}", numbers.len());
@@ -110,7 +110,7 @@ fn each_request_has_a_number_of_its_own() {
 fn the_rule_is_the_same_for_every_request() {
     assert!(!RULE.contains(char::is_numeric));
     assert_eq!(
-        QuotedPromptBlocks::from_quote_number(48_213_947).heading_with_quote_number(),
+        QuotedPromptBlocks::prompt_blocks_with_quote_number(48_213_947).heading_with_quote_number(),
         "48213947\n"
     );
 }

@@ -27,7 +27,7 @@ const VETO: &str = r#"{"ref": 48213947, "verdict": "veto", "confidence": 0.92, "
 fn verdict(text: &str) -> Result<(&'static str, u16), UnreadableAnswerCause> {
     let answer = parse_model_answer(text, WANTED)?;
     Ok((
-        answer.enum_field_value("verdict", WORDS)?,
+        answer.parse_enum_field("verdict", WORDS)?,
         answer.answer_thousandths_field("confidence")?,
     ))
 }
@@ -132,7 +132,7 @@ fn whatever_a_model_wraps_its_answer_in_is_read_past() {
         assert!(
             parse_model_answer(&text, WANTED)
                 .unwrap()
-                .answer_repeats_request_number(),
+                .echoes_request_nonce(),
             "{what}"
         );
     }
@@ -275,8 +275,8 @@ fn what_could_be_meant_in_two_ways_is_not_guessed_at() {
 fn an_unsigned_answer_is_known_as_one() {
     let said = "```json\n{\"verdict\": \"veto\", \"confidence\": 0.9}\n```";
     let answer = parse_model_answer(said, WANTED).unwrap();
-    assert!(!answer.answer_repeats_request_number());
-    assert_eq!(answer.enum_field_value("verdict", WORDS), Ok("veto"));
+    assert!(!answer.echoes_request_nonce());
+    assert_eq!(answer.parse_enum_field("verdict", WORDS), Ok("veto"));
 }
 
 #[test]

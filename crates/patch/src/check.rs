@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use checkrein_core::digest::Digest;
 
-use crate::file_tree::{FileTree, FileTreeNode};
+use crate::file_tree::{FileTreeNode, FileTreeReader};
 use crate::hunks::{self, HunkMatchDialect};
 use crate::parsed_patch::{ParsedPatch, PatchFileChange, PatchFileSection, PatchFormat};
 use crate::plan::{
@@ -32,7 +32,7 @@ const MAX_TOTAL_BYTES: usize = 256 << 20;
 /// The reasons why it is not applied, file by file, with a bounded number for each file.
 pub fn check_patch_against_tree(
     patch: &ParsedPatch,
-    tree: &dyn FileTree,
+    tree: &dyn FileTreeReader,
     base: &PathBelowRoot,
     fit: HunkMatchDialect,
 ) -> Result<PatchPlan, Vec<PatchRefusal>> {
@@ -92,7 +92,7 @@ struct FileTouchedByPatch {
 }
 
 struct PatchPlanner<'c> {
-    tree: &'c dyn FileTree,
+    tree: &'c dyn FileTreeReader,
     base: &'c PathBelowRoot,
     fit: HunkMatchDialect,
     format: PatchFormat,
@@ -121,7 +121,7 @@ impl PatchPathReference<'_> {
         cause: PatchRefusalCause,
         message: impl Into<String>,
     ) -> PatchRefusal {
-        PatchRefusal::for_file(cause, self.path, self.line, message.into())
+        PatchRefusal::refusal_for_file(cause, self.path, self.line, message.into())
     }
 }
 
@@ -352,7 +352,7 @@ impl PatchPlanner<'_> {
         }
         let mut folder = key.clone();
         // The root always exists, so it needs no count.
-        while folder.remove_last_name() && folder != PathBelowRoot::tree_root_path() {
+        while folder.pop_last_component() && folder != PathBelowRoot::tree_root_path() {
             let files = self.folders.entry(folder.clone()).or_default();
             *files = match is {
                 true => *files + 1,
@@ -426,7 +426,7 @@ impl PatchPlanner<'_> {
                 "" | "." => continue,
                 ".." => {
                     // `..` above the root: refused, even if a later name would lead back in.
-                    if !at.remove_last_name() {
+                    if !at.pop_last_component() {
                         return Err(path_outside_root_refusal(spot));
                     }
                     continue;
@@ -451,7 +451,7 @@ impl PatchPlanner<'_> {
                     if links > MAX_LINKS {
                         return Err(bad("its links go round in a circle"));
                     }
-                    at.remove_last_name();
+                    at.pop_last_component();
                     let (from, rest) = self.split_path_into_base_and_names(spot, &target, &at)?;
                     let rest: Vec<String> = rest.rev().map(str::to_owned).collect();
                     at = from;

@@ -1,4 +1,4 @@
-//! Defines [`FileTree`], what a check needs to know of a tree, and a tree in memory for tests and
+//! Defines [`FileTreeReader`], what a check needs to know of a tree, and a tree in memory for tests and
 //! for hosts without a disk.
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub enum FileTreeNode {
 
 /// Why a file cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FileTreeError {
+pub enum TreeFileReadError {
     /// It is larger than the limit.
     #[error("it is larger than {0} bytes")]
     TooLarge(u64),
@@ -37,18 +37,18 @@ pub enum FileTreeError {
 }
 
 /// A tree of files. The paths given to it contain no links.
-pub trait FileTree {
+pub trait FileTreeReader {
     /// Returns what is at this path.
     ///
     /// # Errors
     /// If the system reports an error.
-    fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<FileTreeNode, FileTreeError>;
+    fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<FileTreeNode, TreeFileReadError>;
 
     /// The bytes of the regular file at this path.
     ///
     /// # Errors
     /// If it cannot be read, or is no regular file.
-    fn read_file(&self, path: &PathBelowRoot) -> Result<Vec<u8>, FileTreeError>;
+    fn read_file(&self, path: &PathBelowRoot) -> Result<Vec<u8>, TreeFileReadError>;
 
     /// Absolute spellings of its root.
     fn root_spellings(&self) -> Vec<String>;
@@ -89,8 +89,8 @@ impl InMemoryFileTree {
     }
 }
 
-impl FileTree for InMemoryFileTree {
-    fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<FileTreeNode, FileTreeError> {
+impl FileTreeReader for InMemoryFileTree {
+    fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<FileTreeNode, TreeFileReadError> {
         if let Some((at, _)) = self.find_entry_by_tree_path(&self.files, path) {
             return Ok(FileTreeNode::File {
                 // The position is unique, and stable as long as a check borrows the tree.
@@ -117,10 +117,10 @@ impl FileTree for InMemoryFileTree {
         )
     }
 
-    fn read_file(&self, path: &PathBelowRoot) -> Result<Vec<u8>, FileTreeError> {
+    fn read_file(&self, path: &PathBelowRoot) -> Result<Vec<u8>, TreeFileReadError> {
         match self.find_entry_by_tree_path(&self.files, path) {
             Some((_, bytes)) => Ok(bytes.clone()),
-            None => Err(FileTreeError::System("no such file".to_owned())),
+            None => Err(TreeFileReadError::System("no such file".to_owned())),
         }
     }
 

@@ -163,13 +163,13 @@ fn hunk_not_found_refusal(path: &str, file: &[&[u8]], hunk: &Hunk) -> PatchRefus
     PatchRefusal {
         nearest: match whole {
             true => None,
-            false => nearest_match::find_nearest_hunk_match(
+            false => nearest_match::find_most_similar_block(
                 &theirs,
                 &ours,
                 hunk.old_start.saturating_sub(1),
                 true,
             ),
         },
-        ..PatchRefusal::for_file(PatchRefusalCause::NoMatch, path, hunk.line, message)
+        ..PatchRefusal::refusal_for_file(PatchRefusalCause::NoMatch, path, hunk.line, message)
     }
 }

@@ -1,6 +1,6 @@
 //! Parses, checks and applies patches: V4A (`*** Begin Patch`) and unified diffs.
 //!
-//! [`parse_patch`] reads a patch. [`check_patch_against_tree`] checks it against a [`FileTree`] as a whole and
+//! [`parse_patch`] reads a patch. [`check_patch_against_tree`] checks it against a [`FileTreeReader`] as a whole and
 //! returns a plan or the reasons for a refusal, before a byte is written. [`apply_patch_plan`]
 //! carries a plan out, all or nothing, and [`recover_interrupted_apply`] finishes what a killed
 //! [`apply_patch_plan`] left. The result is that of Codex's `apply_patch`, except where that would
@@ -23,13 +23,13 @@ mod update_chunks;
 mod v4a;
 
 pub use apply::{
-    PatchApplyError, PatchRecoveryOutcome, apply_patch_plan, recover_interrupted_apply,
+    PatchRecoveryOutcome, PatchWriteError, apply_patch_plan, recover_interrupted_apply,
 };
 pub use check::check_patch_against_tree;
 pub use disk::DiskTree;
-pub use file_tree::{FileTree, FileTreeError, FileTreeNode, InMemoryFileTree};
+pub use file_tree::{FileTreeNode, FileTreeReader, InMemoryFileTree, TreeFileReadError};
 pub use hunks::HunkMatchDialect;
-pub use nearest_match::{FileOrPatchLine, NearestBlockMatch};
+pub use nearest_match::{NearestBlockMatch, QuotedFileOrPatchLine};
 pub use parsed_patch::{ParsedPatch, PatchFormat};
 pub use plan::{
     FileAction, FileActionForDisplay, PatchPlan, PlannedFileChange, PlannedFileContent,

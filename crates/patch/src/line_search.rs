@@ -118,11 +118,11 @@ impl<'t> LineContentIndex<'t> {
 }
 
 /// Normalizes a line for comparison.
-type LineNormalizer = fn(&str) -> Cow<'_, [u8]>;
+type PatchLineNormalizer = fn(&str) -> Cow<'_, [u8]>;
 
 /// The ways to compare two lines, from exact to loose. Each is tried over the whole file before the
 /// next one.
-const NORMALIZERS: [LineNormalizer; 4] = [
+const NORMALIZERS: [PatchLineNormalizer; 4] = [
     |line| Cow::Borrowed(line.as_bytes()),
     |line| Cow::Borrowed(line.trim_end().as_bytes()),
     |line| Cow::Borrowed(line.trim().as_bytes()),

@@ -28,12 +28,12 @@ pub struct NearestBlockMatch {
     /// Its first line that is shown, from 1.
     pub line: usize,
     /// The file's lines, and the lines that the patch has instead.
-    pub rows: Vec<FileOrPatchLine>,
+    pub rows: Vec<QuotedFileOrPatchLine>,
 }
 
 /// A line of the file or of the patch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FileOrPatchLine {
+pub struct QuotedFileOrPatchLine {
     /// The number of the file's line; `None` for a line of the patch.
     pub number: Option<usize>,
     /// The line, bounded.
@@ -80,7 +80,7 @@ pub(crate) fn block_not_found_refusal(
     cause: PatchRefusalCause,
     wanted: &UnmatchedPatchBlock<'_>,
 ) -> PatchRefusal {
-    let refuse = |message| PatchRefusal::for_file(cause, path, wanted.patch_line, message);
+    let refuse = |message| PatchRefusal::refusal_for_file(cause, path, wanted.patch_line, message);
     let what = match (cause, wanted.lines) {
         (PatchRefusalCause::NoContext, [line, ..]) => format!("the line behind `@@`, `{line}`, is"),
         (_, [line]) => format!("the line `{line}` is"),
@@ -109,7 +109,7 @@ pub(crate) fn block_not_found_refusal(
         ));
     }
     let texts: Vec<&str> = file.iter().map(|line| line.text).collect();
-    let nearest = find_nearest_hunk_match(&texts, wanted.lines, wanted.cursor, false);
+    let nearest = find_most_similar_block(&texts, wanted.lines, wanted.cursor, false);
     let message = match (&nearest, file.is_empty()) {
         (_, true) => format!("{what} not in the file, which is empty"),
         (None, _) => format!("{what} not in the file, nor anything like it: read it again"),
@@ -123,7 +123,7 @@ pub(crate) fn block_not_found_refusal(
 
 /// Returns the place in `file` that comes nearest to `block`, if any is near. With `exact`, lines
 /// that differ only in blanks or punctuation count as different.
-pub(crate) fn find_nearest_hunk_match(
+pub(crate) fn find_most_similar_block(
     file: &[&str],
     block: &[&str],
     cursor: usize,
@@ -215,7 +215,7 @@ fn show_block_beside_file_lines(
         lines.iter().map(|line| line_comparison_key(line)).collect()
     };
     let (theirs, ours) = (keys(window), keys(block));
-    let of_file = |at: usize| FileOrPatchLine {
+    let of_file = |at: usize| QuotedFileOrPatchLine {
         number: Some(start + at + 1),
         text: truncate_shown_line(window.get(at).copied().unwrap_or_default()),
         note: None,
@@ -223,7 +223,7 @@ fn show_block_beside_file_lines(
     let of_patch = |at: usize, beside: Option<usize>| {
         let text = block.get(at).copied().unwrap_or_default();
         let other = beside.and_then(|at| window.get(at).copied());
-        FileOrPatchLine {
+        QuotedFileOrPatchLine {
             number: None,
             text: truncate_shown_line(text),
             note: other.and_then(|other| invisible_difference_note(other, text)),
@@ -281,7 +281,7 @@ fn show_block_beside_file_lines(
     }
     // Two equal lines before the first difference help to find the place.
     let skipped = first_difference.unwrap_or(0).saturating_sub(2);
-    let rows: Vec<FileOrPatchLine> = rows.into_iter().skip(skipped).take(MAX_ROWS).collect();
+    let rows: Vec<QuotedFileOrPatchLine> = rows.into_iter().skip(skipped).take(MAX_ROWS).collect();
     // Without a line of the file there is nothing to show.
     let line = rows.iter().find_map(|row| row.number)?;
     Some(NearestBlockMatch { line, rows })

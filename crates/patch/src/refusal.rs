@@ -104,7 +104,7 @@ impl PatchRefusal {
         }
     }
 
-    pub(crate) fn for_file(
+    pub(crate) fn refusal_for_file(
         cause: PatchRefusalCause,
         path: &str,
         patch_line: usize,

@@ -57,7 +57,7 @@ impl PathBelowRoot {
         self.0.push(name.to_owned());
     }
 
-    pub(crate) fn remove_last_name(&mut self) -> bool {
+    pub(crate) fn pop_last_component(&mut self) -> bool {
         self.0.pop().is_some()
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn parse_unified_diff(
         false => Cow::Owned(format!("{text}\n")),
     };
     // The outline comes first: its refusals are more precise than diffy's errors.
-    let outline = DiffOutline::parse_outline(text)?;
+    let outline = DiffHunkLinesAndEpochDates::parse_outline(text)?;
     let mut hunks_at = outline.hunks.into_iter();
     let mut stamps = outline.stamps.into_iter();
     let mut changes = Vec::new();
@@ -88,14 +88,14 @@ struct EpochDatedSides {
 
 /// Positions in the text of a diff.
 #[derive(Default)]
-struct DiffOutline {
+struct DiffHunkLinesAndEpochDates {
     /// The lines at which hunks begin, from 1.
     hunks: Vec<usize>,
     /// One entry for each pair of `---` and `+++`.
     stamps: Vec<EpochDatedSides>,
 }
 
-impl DiffOutline {
+impl DiffHunkLinesAndEpochDates {
     fn parse_outline(text: &str) -> Result<Self, PatchRefusal> {
         let mut outline = Self::default();
         // Lines of the current hunk that remain. Inside of a hunk, a line such as `--- x` is

@@ -49,7 +49,7 @@ impl RedactionKeywordHits {
             // The map has false positives, since other bytes can share an index; the keyword is
             // compared below.
             if trigram::is_in_trigram_map(&MAP, place) && at >= 2 {
-                self.record_redaction_keywords_at(text, at - 2, place);
+                self.record_rules_with_keyword_at(text, at - 2, place);
             }
         }
     }
@@ -63,7 +63,7 @@ impl RedactionKeywordHits {
         self.rules.is_empty() && !self.programs
     }
 
-    fn record_redaction_keywords_at(&mut self, text: &[u8], at: usize, place: u16) {
+    fn record_rules_with_keyword_at(&mut self, text: &[u8], at: usize, place: u16) {
         let rest = text.get(at..).unwrap_or_default();
         let first = KEYWORDS.partition_point(|(hash, _)| *hash < place);
         let same = KEYWORDS.get(first..).unwrap_or_default().iter();

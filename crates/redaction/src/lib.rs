@@ -19,7 +19,7 @@ use std::ffi::OsString;
 
 use memchr::{memchr, memmem};
 
-use command_lines::QuotedWordsReadAsScripts;
+use command_lines::QuotedWordsToParseAsScripts;
 use keywords::RedactionKeywordHits;
 use rules::RULES;
 use variables::is_secret_variable;
@@ -144,7 +144,7 @@ impl Redactor {
         let mut work = TextUnderRedaction { text, hidden: None };
         // Known values first: they are certain, and their marks protect them from the rules below.
         for (name, value) in &self.values {
-            work.apply_redaction(|now| redact_known_value(now, value, name, told));
+            work.apply_redaction_pass(|now| redact_known_value(now, value, name, told));
         }
         let hits = RedactionKeywordHits::keyword_hits_in_text(text);
         let has_strings = depth < escapes::MAX_DEPTH && memchr(b'\\', text).is_some();
@@ -156,25 +156,25 @@ impl Redactor {
         // JSON is unescaped before the rules run: on escaped text they could match across an escape
         // and break the document.
         if has_strings && is_json {
-            work.apply_redaction(|now| self.redact_escaped_strings(now, depth, told));
+            work.apply_redaction_pass(|now| self.redact_escaped_strings(now, depth, told));
         }
         if hits.programs {
             let quoted = match is_json {
-                true => QuotedWordsReadAsScripts::WithoutEscapes,
-                false => QuotedWordsReadAsScripts::All,
+                true => QuotedWordsToParseAsScripts::WithoutEscapes,
+                false => QuotedWordsToParseAsScripts::All,
             };
-            work.apply_redaction(|now| {
+            work.apply_redaction_pass(|now| {
                 command_lines::redact_command_line_passwords(now, quoted, told)
             });
         }
         for rule in hits.secret_rules_with_keyword_in_text() {
             if let Some(rule) = RULES.get(usize::from(*rule)) {
-                work.apply_redaction(|now| rule.redact_matches(now, told));
+                work.apply_redaction_pass(|now| rule.redact_secrets_matching_rule(now, told));
             }
         }
         // Text that is no JSON as a whole may still contain strings with escapes.
         if has_strings && !is_json {
-            work.apply_redaction(|now| self.redact_escaped_strings(now, depth, told));
+            work.apply_redaction_pass(|now| self.redact_escaped_strings(now, depth, told));
         }
         work.hidden
     }
@@ -199,7 +199,7 @@ struct TextUnderRedaction<'t> {
 }
 
 impl TextUnderRedaction<'_> {
-    fn apply_redaction(&mut self, redacted: impl FnOnce(&[u8]) -> Option<Vec<u8>>) {
+    fn apply_redaction_pass(&mut self, redacted: impl FnOnce(&[u8]) -> Option<Vec<u8>>) {
         if let Some(hidden) = redacted(self.hidden.as_deref().unwrap_or(self.text)) {
             self.hidden = Some(hidden);
         }

@@ -62,12 +62,15 @@ impl SecretRule {
     }
 
     /// Returns the text with a mark in place of each secret; `None` if there is none.
-    pub(crate) fn redact_matches(
+    pub(crate) fn redact_secrets_matching_rule(
         &self,
         text: &[u8],
         told: &mut dyn FnMut(&[u8]),
     ) -> Option<Vec<u8>> {
-        let compiled = self.compiled.get_or_init(|| self.compile_rule()).as_ref()?;
+        let compiled = self
+            .compiled
+            .get_or_init(|| self.compile_secret_rule())
+            .as_ref()?;
         let found = compiled.pattern.captures_iter(text);
         let secrets = found.filter_map(|found| {
             let secret = captured_secret(&found)?;
@@ -81,7 +84,7 @@ impl SecretRule {
         )
     }
 
-    fn compile_rule(&self) -> Option<CompiledSecretRule> {
+    fn compile_secret_rule(&self) -> Option<CompiledSecretRule> {
         // Patterns match bytes: the Unicode tables would make each of them many times larger.
         let regex = |pattern: &str| RegexBuilder::new(pattern).unicode(false).build();
         Some(CompiledSecretRule {
@@ -165,7 +168,7 @@ mod tests {
     #[test]
     fn every_rule_can_be_compiled() {
         for rule in &RULES {
-            let compiled = rule.compile_rule();
+            let compiled = rule.compile_secret_rule();
             let except = compiled.map(|compiled| compiled.except.len());
             assert_eq!(except, Some(rule.except.len()), "{}", rule.id);
         }

@@ -16,7 +16,7 @@ use checkrein_core::input::{
 };
 use checkrein_core::state::SessionState;
 use checkrein_core::step::apply_input_and_decide;
-use checkrein_runtime::config::{self, ConfigError, TaskDriver};
+use checkrein_runtime::config::{self, ConfigError, TaskDriverKind};
 
 /// Prompts, each with `CALLS` calls: some 100,000 events.
 const TASKS: usize = 250;
@@ -24,7 +24,7 @@ const CALLS: usize = 100;
 const ROUNDS: usize = 5;
 
 fn main() -> Result<(), ConfigError> {
-    let policy = config::compile_config(None, None, TaskDriver::Hook)?.policy;
+    let policy = config::compile_config(None, None, TaskDriverKind::Hook)?.policy;
     let sealed = Event::PolicySealed {
         policy: Digest::hash_bytes(&policy.to_policy_blob()),
         v: event::EVENT_VERSION,
@@ -99,7 +99,7 @@ fn inputs() -> Vec<StampedInput> {
     let mut inputs = Vec::new();
     let mut add = |input| {
         let at = UnixMillis(inputs.len() as u64);
-        inputs.push(StampedInput::without_facts(
+        inputs.push(StampedInput::new_without_facts(
             at,
             SourceName::new("bench"),
             input,

@@ -26,7 +26,9 @@ impl Runtime {
         let Some(task) = &state.task else {
             return Ok(true);
         };
-        let tracked = self.place.session_tracked_files(Some(session), patience);
+        let tracked = self
+            .place
+            .git_tracked_files_at_task_start(Some(session), patience);
         let Ok(look) = self.read_tree_and_newest_acts(
             session,
             &tracked,

@@ -9,7 +9,7 @@ use checkrein_core::input::{ActReach, Input, NewestCheckRun};
 use checkrein_core::policy::{Policy, VerifierSpec};
 use checkrein_core::state::SessionState;
 use checkrein_store::{ActNumbersForRoot, SessionTransactionView, StoreError, ToolAct};
-use checkrein_verifiers::tree::{TreeReadLimits, TreeReaderError};
+use checkrein_verifiers::tree::{TreeReadTimeoutAndCancel, TreeReaderError};
 
 use crate::error::RuntimeError;
 use crate::event_delivery::RequiredCheckAndRunKey;
@@ -55,7 +55,7 @@ impl Runtime {
         session: &SessionId,
         tracked: &TrackedFiles,
         policy: &Policy,
-        limits: TreeReadLimits<'_>,
+        limits: TreeReadTimeoutAndCancel<'_>,
     ) -> Result<Result<TreeSnapshot, TreeReaderError>, RuntimeError> {
         let (began, acts) = (
             self.place.system.monotonic_now(),

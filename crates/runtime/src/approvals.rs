@@ -5,7 +5,7 @@ use checkrein_core::approval::{ApprovalHandling, approval_handling_of_request};
 use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{
-    Evidence, Finding, FindingBaselineState, InconclusiveCause, Retryability, Verdict,
+    CheckRetryability, Evidence, Finding, FindingStatusAgainstBaseline, InconclusiveCause, Verdict,
     verdict_text_for_digest,
 };
 use checkrein_core::explain::DecisionFactor;
@@ -26,7 +26,7 @@ use checkrein_store::{
 use checkrein_verifiers::VerifierReport;
 
 use crate::approval_preview::{self, UnredactedCall};
-use crate::await_decision::event_delivery_from_runtime;
+use crate::await_decision::new_runtime_event_delivery;
 use crate::error::RuntimeError;
 use crate::event_delivery::{Deadline, EventDelivery};
 use crate::runtime::Runtime;
@@ -102,7 +102,7 @@ fn work_approval_key(root: &str, spec: &VerifierSpec, subject: Digest) -> Digest
 
 /// The key of a message that a person is to look at. Agents say the same about quite different
 /// work, so the key includes the session and the tree that the message was about.
-fn key_for_approval_of_message(work: Digest, session: &SessionId, tree: Digest) -> Digest {
+fn approval_key_of_agent_message(work: Digest, session: &SessionId, tree: Digest) -> Digest {
     Digest::hash_parts([
         &b"message"[..],
         &work.as_bytes()[..],
@@ -149,7 +149,7 @@ impl ApprovalQuestion {
     }
 
     /// Puts the outcome into the batch. Returns a question that somebody has to be told of.
-    pub(crate) fn record_approval_outcome(
+    pub(crate) fn add_approval_outcome_to_batch(
         self,
         made: &StateMachineStep,
         state: &SessionState,
@@ -380,7 +380,7 @@ impl Runtime {
             let tree = (spec.subject == VerdictSubjectKind::Message)
                 .then(|| pending_stop_tree_digest(&state));
             let key = tree.map_or(work, |tree| {
-                key_for_approval_of_message(work, session, tree)
+                approval_key_of_agent_message(work, session, tree)
             });
             let known = tail.newest_approval_request_for_key(&key)?;
             let nth = known.as_ref().map_or(0, |row| row.nth + 1);
@@ -484,7 +484,7 @@ impl Runtime {
             answer,
         });
         let key = format!("answer:{}:{}", question.key.to_hex(), question.nth);
-        let delivery = event_delivery_from_runtime(&question.session, Some(key), input);
+        let delivery = new_runtime_event_delivery(&question.session, Some(key), input);
         // Within the transaction the question is read again: an answer that comes second is refused
         // there.
         self.transact_event_with_approvals(
@@ -609,7 +609,11 @@ impl WorkApprovalState {
 /// Turns a person's answer into a report.
 pub(crate) fn report_from_approval_answer(word: &WorkApprovalState) -> VerifierReport {
     let unanswered = |why: String| {
-        VerifierReport::inconclusive_report(InconclusiveCause::Unanswered, Retryability::Yes, why)
+        VerifierReport::inconclusive_report(
+            InconclusiveCause::Unanswered,
+            CheckRetryability::Yes,
+            why,
+        )
     };
     let Some((row, stands)) = &word.row else {
         return unanswered("no person was asked about this yet".to_owned());
@@ -631,7 +635,7 @@ pub(crate) fn report_from_approval_answer(word: &WorkApprovalState) -> VerifierR
             let why = format!("nobody answered {id} in time");
             return VerifierReport::inconclusive_report(
                 InconclusiveCause::Expired,
-                Retryability::No,
+                CheckRetryability::No,
                 why,
             );
         }
@@ -653,7 +657,7 @@ pub(crate) fn report_from_approval_answer(word: &WorkApprovalState) -> VerifierR
             .reason
             .clone()
             .unwrap_or_else(|| "a person said no".to_owned()),
-        state: FindingBaselineState::New,
+        state: FindingStatusAgainstBaseline::New,
     };
     let findings: Vec<Finding> = (verdict == Verdict::Fail)
         .then_some(finding)
@@ -667,7 +671,7 @@ pub(crate) fn report_from_approval_answer(word: &WorkApprovalState) -> VerifierR
         // Only the base: verdict, cause and findings are set above.
         ..VerifierReport::inconclusive_report(
             InconclusiveCause::Unanswered,
-            Retryability::Yes,
+            CheckRetryability::Yes,
             text,
         )
     }

@@ -11,7 +11,9 @@ use checkrein_core::effect::Effect;
 use checkrein_core::evidence::{EvidenceSummary, GateOrManualOrigin};
 use checkrein_core::explain::DecisionExplanation;
 use checkrein_core::ids::{EventSeq, ScopeId, SessionId, SourceName};
-use checkrein_core::input::{EvidenceArrived, Input, NewestActNumbers, TreeReadingArrived};
+use checkrein_core::input::{
+    EvidenceArrived, Input, NewestInvalidatingActNumbers, TreeReadingArrived,
+};
 use checkrein_core::policy::{Policy, VerifiedNoticeMode, VerifierTier};
 use checkrein_core::state::{SessionState, Task};
 use checkrein_store::StoredApprovalRequest;
@@ -30,7 +32,7 @@ use crate::transaction::{
     tree_digests_of_snapshot, verifier_content_and_voiding_act,
 };
 use crate::tree_snapshots::{StopTreeSnapshots, TreeSnapshot};
-use crate::verification::VerificationRequest;
+use crate::verification::VerifierRunRequest;
 
 /// The pause between two looks for what another process is finding out.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -200,7 +202,7 @@ impl Runtime {
                             subject.to_eight_byte_digest(),
                         )
                     });
-                    wanted.push(VerificationRequest {
+                    wanted.push(VerifierRunRequest {
                         verifier,
                         subject,
                         content,
@@ -221,7 +223,7 @@ impl Runtime {
             }
         };
         if let Some(asked_by) = read {
-            let look = self.final_tree_snapshot_of_stop(session, policy, looks, patience)?;
+            let look = self.read_tree_after_checks(session, policy, looks, patience)?;
             let runs = look.as_ref().ok();
             let runs = runs.map(|(look, _)| self.required_check_content_keys(policy, look));
             let tree = core_tree_fact_from_reading(look.map(|(look, acts)| {
@@ -240,7 +242,7 @@ impl Runtime {
             let key = format!("tree:{asked_by}:{request}");
             let read = EventDelivery {
                 required_runs: runs,
-                ..event_delivery_from_runtime(session, Some(key), input)
+                ..new_runtime_event_delivery(session, Some(key), input)
             };
             keep(self.transact_event(read, patience)?);
         }
@@ -298,7 +300,7 @@ impl Runtime {
                     },
                     evidence,
                 });
-                let arrived = event_delivery_from_runtime(session, Some(key), input);
+                let arrived = new_runtime_event_delivery(session, Some(key), input);
                 keep(self.transact_event_under_policy(Some(under), arrived, patience)?);
                 Ok(())
             },
@@ -311,18 +313,23 @@ impl Runtime {
 
     /// Reads the tree after all checks. Acts are counted anew: one may have come since the tree was
     /// read.
-    fn final_tree_snapshot_of_stop(
+    fn read_tree_after_checks(
         &self,
         session: &SessionId,
         policy: &Policy,
         looks: &StopTreeSnapshots,
         patience: Deadline<'_>,
-    ) -> Result<Result<(Arc<TreeSnapshot>, NewestActNumbers), TreeReaderError>, RuntimeError> {
+    ) -> Result<
+        Result<(Arc<TreeSnapshot>, NewestInvalidatingActNumbers), TreeReaderError>,
+        RuntimeError,
+    > {
         if let Some(look) = looks.consume_snapshot_after_checks() {
             let acts = self.act_numbers_in_root(Some(session))?.newest;
             return Ok(Ok((look, acts)));
         }
-        let tracked = self.place.session_tracked_files(Some(session), patience);
+        let tracked = self
+            .place
+            .git_tracked_files_at_task_start(Some(session), patience);
         let look = self.read_tree_and_newest_acts(
             session,
             &tracked,
@@ -350,10 +357,10 @@ impl Runtime {
         session: &SessionId,
         policy: &Policy,
         scope: &ScopeId,
-        wanted: &[VerificationRequest],
+        wanted: &[VerifierRunRequest],
         message: Option<&str>,
     ) -> Result<Option<JudgeInput>, RuntimeError> {
-        let is_judge = |wanted: &VerificationRequest| {
+        let is_judge = |wanted: &VerifierRunRequest| {
             let spec = policy.verifier_spec(&wanted.verifier);
             spec.is_some_and(|spec| spec.tier == VerifierTier::Judge)
         };
@@ -433,7 +440,7 @@ impl Runtime {
 }
 
 /// Builds an event that the runtime itself delivers.
-pub(crate) fn event_delivery_from_runtime<'a>(
+pub(crate) fn new_runtime_event_delivery<'a>(
     session: &SessionId,
     key: Option<String>,
     input: Input,

@@ -41,22 +41,22 @@ pub(crate) fn redact_and_limit_input(redactor: &Redactor, input: &mut Input) {
             redact_and_limit_text(redactor, &mut prompt.text, LONG_TEXT_LIMIT)
         }
         Input::ToolRequested(request) => {
-            truncate_scope_id(&mut request.scope);
+            hash_overlong_scope_id(&mut request.scope);
             hash_overlong_call_id(&mut request.call_id);
             redact_and_limit_text(redactor, &mut request.tool, SHORT_TEXT_LIMIT);
             redact_and_limit_text(redactor, &mut request.args, LONG_TEXT_LIMIT);
         }
         Input::ToolReturned(returned) => {
-            truncate_scope_id(&mut returned.scope);
+            hash_overlong_scope_id(&mut returned.scope);
             hash_overlong_call_id(&mut returned.call_id);
         }
-        Input::RoundEnded(round) => truncate_scope_id(&mut round.scope),
+        Input::RoundEnded(round) => hash_overlong_scope_id(&mut round.scope),
         Input::StopRequested(stop) => {
-            truncate_scope_id(&mut stop.scope);
+            hash_overlong_scope_id(&mut stop.scope);
             redact_and_limit_text(redactor, &mut stop.message, LONG_TEXT_LIMIT);
         }
         Input::StopFailed(failed) => {
-            truncate_scope_id(&mut failed.scope);
+            hash_overlong_scope_id(&mut failed.scope);
             redact_and_limit_text(redactor, &mut failed.native_reason, SHORT_TEXT_LIMIT);
         }
         Input::SessionEnded(ended) => {
@@ -66,7 +66,7 @@ pub(crate) fn redact_and_limit_input(redactor: &Redactor, input: &mut Input) {
             redact_and_limit_text(redactor, &mut failed.what, SHORT_TEXT_LIMIT)
         }
         Input::StanceUsed(used) => {
-            truncate_scope_id(&mut used.scope);
+            hash_overlong_scope_id(&mut used.scope);
             redact_and_limit_text(redactor, &mut used.why, SHORT_TEXT_LIMIT);
         }
         Input::ConfigEdited(edited) => {
@@ -176,7 +176,7 @@ fn hash_overlong_call_id(call: &mut Option<String>) {
     }
 }
 
-fn truncate_scope_id(scope: &mut ScopeId) {
+fn hash_overlong_scope_id(scope: &mut ScopeId) {
     if let Some(short) = hash_overlong_id(scope.as_str()) {
         *scope = ScopeId::new(short);
     }

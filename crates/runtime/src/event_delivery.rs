@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{InconclusiveCause, Verdict};
-use checkrein_core::explain::{ChangeHoldingUpStop, DecisionExplanation};
+use checkrein_core::explain::{ChangeKindHoldingUpStop, DecisionExplanation};
 use checkrein_core::ids::{EventSeq, SessionId, SourceName, VerifierName};
 use checkrein_core::input::{Input, StandingTaskListSnapshot, TokenUsage};
 use checkrein_core::middleware::MiddlewareAnswerFact;
@@ -15,7 +15,7 @@ use checkrein_core::policy::VerifiedNoticeMode;
 use checkrein_core::state::SessionState;
 use checkrein_core::transition::Transition;
 use checkrein_store::StoredApprovalRequest;
-use checkrein_verifiers::tree::TreeReadLimits;
+use checkrein_verifiers::tree::TreeReadTimeoutAndCancel;
 use serde_json::Value;
 
 use crate::config::{CompiledPolicy, ConfigError};
@@ -26,7 +26,7 @@ use crate::tool_facts::ToolFactsBuilder;
 pub type PolicyCompiler = dyn Fn() -> Result<CompiledPolicy, ConfigError> + Send + Sync;
 
 /// Reads token use from a cursor on; `None` if it cannot be known.
-pub type TokenUsageReader<'a> = &'a dyn Fn(&str) -> Option<TokenUsage>;
+pub type TokenUsageFromCursorFn<'a> = &'a dyn Fn(&str) -> Option<TokenUsage>;
 
 /// The response of a tool.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +63,7 @@ pub struct EventDelivery<'a> {
     /// The folder in which tools currently work; the root if it is not known.
     pub working_folder: Option<&'a Path>,
     /// Reads the agent's token use.
-    pub usage: Option<TokenUsageReader<'a>>,
+    pub usage: Option<TokenUsageFromCursorFn<'a>>,
     /// The response of a tool that came back, if a rewritten one can be passed on.
     pub tool_response: Option<ToolResponse<'a>>,
     /// The answers of middleware layers; filled in here.
@@ -114,9 +114,9 @@ impl<'a> Deadline<'a> {
     }
 
     /// The limits for reading a tree: until the answer is due, or until it is cancelled.
-    pub(crate) fn tree_read_limits(&self, system: &dyn System) -> TreeReadLimits<'a> {
+    pub(crate) fn tree_read_limits(&self, system: &dyn System) -> TreeReadTimeoutAndCancel<'a> {
         let left = |deadline: Instant| deadline.saturating_duration_since(system.monotonic_now());
-        TreeReadLimits {
+        TreeReadTimeoutAndCancel {
             time: self.due_at.map(left),
             cancelled: Some(self.cancelled),
         }
@@ -154,7 +154,7 @@ pub struct DeliveryOutcome {
     /// Whether the same event was taken in before; this is then the answer that was given.
     pub repeated: bool,
     /// What kept the stop from being judged, if anything.
-    pub held_up_by: Option<ChangeHoldingUpStop>,
+    pub held_up_by: Option<ChangeKindHoldingUpStop>,
 }
 
 impl DeliveryOutcome {

@@ -31,7 +31,7 @@ struct TimedEvidence {
 
 /// The times of evidence, and the acts that were counted.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct EvidenceTiming {
+pub(crate) struct EvidenceTimestamps {
     pub(crate) at: UnixMillis,
     /// When the run that found it began.
     pub(crate) began: UnixMillis,
@@ -39,7 +39,7 @@ pub(crate) struct EvidenceTiming {
     pub(crate) acts: u64,
 }
 
-impl EvidenceTiming {
+impl EvidenceTimestamps {
     /// The timing of evidence that was found by looking and not by a run.
     pub(crate) fn evidence_timing_without_run(at: UnixMillis) -> Self {
         Self {
@@ -123,7 +123,7 @@ pub(crate) fn decode_check_run(id: Digest, bytes: &[u8]) -> Option<StoredCheckRu
 pub(crate) fn put_check_run(
     store: &dyn Store,
     key: &Digest,
-    found: EvidenceTiming,
+    found: EvidenceTimestamps,
     evidence: &Evidence,
 ) -> Result<Digest, StoreError> {
     let id = put_unindexed_evidence(store, key, found, evidence)?;
@@ -142,7 +142,7 @@ pub(crate) fn put_check_run(
 pub(crate) fn put_unindexed_evidence(
     store: &dyn Store,
     key: &Digest,
-    found: EvidenceTiming,
+    found: EvidenceTimestamps,
     evidence: &Evidence,
 ) -> Result<Digest, StoreError> {
     static RUNS: AtomicU64 = AtomicU64::new(0);
@@ -170,8 +170,8 @@ pub(crate) fn stored_evidence_time(bytes: &[u8]) -> Option<UnixMillis> {
     }
 }
 
-pub(crate) fn encode_evidence(found: EvidenceTiming, evidence: &Evidence) -> Vec<u8> {
-    let EvidenceTiming { at, began, acts } = found;
+pub(crate) fn encode_evidence(found: EvidenceTimestamps, evidence: &Evidence) -> Vec<u8> {
+    let EvidenceTimestamps { at, began, acts } = found;
     let kept = TimedEvidenceToStore {
         at,
         began,

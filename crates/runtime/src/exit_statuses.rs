@@ -17,7 +17,10 @@ use crate::workspace::TreeAndStateFolder;
 
 /// The verifiers whose programs can all be found, under the names by which their commands call
 /// them.
-pub(crate) fn runnable_verifiers(place: &TreeAndStateFolder, policy: &Policy) -> Vec<VerifierName> {
+pub(crate) fn verifiers_with_programs_found(
+    place: &TreeAndStateFolder,
+    policy: &Policy,
+) -> Vec<VerifierName> {
     let there = |spec: &&VerifierSpec| {
         let Some(reading) = analyse_verifier_exit_statuses(&place.root, &place.env, spec) else {
             return false;

@@ -47,14 +47,14 @@ pub(crate) fn record_writes_between_checks(place: &TreeAndStateFolder, paths: &[
     let lines: Vec<String> = lines
         .map(|(at, path)| format!("{} {path}\n", at.0))
         .collect();
-    let file = external_writes_record_path(place);
+    let file = files_written_by_others_path(place);
     // Errors are ignored: without the file a stop begins too early, and its checks run again.
     let _ = file.parent().map_or(Ok(()), create_private_folder);
     let _ = write_private_file(&file, lines.concat().as_bytes());
 }
 
 /// Returns which of these files somebody writes within this time.
-pub(crate) fn detect_external_writes(
+pub(crate) fn watch_files_for_writes(
     place: &TreeAndStateFolder,
     paths: &[String],
     time: Duration,
@@ -130,7 +130,7 @@ pub(crate) fn wait_until_files_unchanged(
 }
 
 /// The files that are known to be written by others.
-pub(crate) fn files_written_beside_checks(place: &TreeAndStateFolder) -> Vec<String> {
+pub(crate) fn files_written_by_others(place: &TreeAndStateFolder) -> Vec<String> {
     read_external_writes_record(place)
         .into_iter()
         .map(|(_, path)| path)
@@ -140,7 +140,7 @@ pub(crate) fn files_written_beside_checks(place: &TreeAndStateFolder) -> Vec<Str
 /// The known files, with the time at which each was last seen to be written.
 fn read_external_writes_record(place: &TreeAndStateFolder) -> Vec<(UnixMillis, String)> {
     let text = durable_file::read_limited_text_file(
-        &external_writes_record_path(place),
+        &files_written_by_others_path(place),
         durable_file::MAX_CONFIG_BYTES,
     );
     let text = text.ok().flatten().unwrap_or_default();
@@ -155,7 +155,7 @@ fn read_external_writes_record(place: &TreeAndStateFolder) -> Vec<(UnixMillis, S
     lines.filter(|(at, _)| is_recent(*at)).collect()
 }
 
-fn external_writes_record_path(place: &TreeAndStateFolder) -> PathBuf {
+fn files_written_by_others_path(place: &TreeAndStateFolder) -> PathBuf {
     let mut name = Digest::hash_bytes(place.root.as_os_str().as_encoded_bytes()).to_hex();
     name.truncate(24);
     place.state.join("neighbours").join(name)
@@ -224,14 +224,14 @@ mod tests {
     fn what_was_seen_is_known_for_an_hour() {
         let tree = Tree::new();
         record_writes_between_checks(&tree.place, &[]);
-        assert!(!external_writes_record_path(&tree.place).exists());
+        assert!(!files_written_by_others_path(&tree.place).exists());
         record_writes_between_checks(&tree.place, &names(&["a", "two\nlines", "b c"]));
-        assert_eq!(files_written_beside_checks(&tree.place), ["a", "b c"]);
+        assert_eq!(files_written_by_others(&tree.place), ["a", "b c"]);
         tree.clock.sleep(ENTRY_LIFETIME - Duration::from_secs(1));
         record_writes_between_checks(&tree.place, &names(&["a"]));
-        assert_eq!(files_written_beside_checks(&tree.place), ["b c", "a"]);
+        assert_eq!(files_written_by_others(&tree.place), ["b c", "a"]);
         tree.clock.sleep(Duration::from_secs(1));
-        assert_eq!(files_written_beside_checks(&tree.place), ["a"]);
+        assert_eq!(files_written_by_others(&tree.place), ["a"]);
     }
 
     #[test]
@@ -239,7 +239,7 @@ mod tests {
         let tree = Tree::new();
         let many: Vec<String> = (0..MAX_FILES + 2).map(|at| at.to_string()).collect();
         record_writes_between_checks(&tree.place, &many);
-        assert_eq!(files_written_beside_checks(&tree.place), many[2..]);
+        assert_eq!(files_written_by_others(&tree.place), many[2..]);
     }
 
     #[test]
@@ -249,13 +249,13 @@ mod tests {
         tree.write("b", "1");
         let both = names(&["a", "b"]);
         let time = Duration::from_secs(1);
-        let found = detect_external_writes(&tree.place, &both, time, tree.due(None));
+        let found = watch_files_for_writes(&tree.place, &both, time, tree.due(None));
         assert_eq!((found, tree.passed()), (Vec::new(), 1_000));
-        let found = detect_external_writes(&tree.place, &[], time, tree.due(None));
+        let found = watch_files_for_writes(&tree.place, &[], time, tree.due(None));
         assert_eq!((found, tree.passed()), (Vec::new(), 1_000));
         std::fs::remove_file(tree.place.root.join("b")).unwrap();
         let gone = names(&["b"]);
-        assert!(detect_external_writes(&tree.place, &gone, time, tree.due(None)).is_empty());
+        assert!(watch_files_for_writes(&tree.place, &gone, time, tree.due(None)).is_empty());
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while tree.passed() < 2_500 {
@@ -263,7 +263,7 @@ mod tests {
                 }
                 tree.write("b", "1");
             });
-            let found = detect_external_writes(
+            let found = watch_files_for_writes(
                 &tree.place,
                 &gone,
                 Duration::from_secs(1 << 30),
@@ -277,11 +277,11 @@ mod tests {
     fn no_longer_than_until_the_answer_is_due() {
         let tree = Tree::new();
         let time = Duration::from_secs(100);
-        detect_external_writes(&tree.place, &names(&["a"]), time, tree.due(Some(3)));
+        watch_files_for_writes(&tree.place, &names(&["a"]), time, tree.due(Some(3)));
         assert_eq!(tree.passed(), 3_000);
         tree.cancelled
             .store(true, std::sync::atomic::Ordering::Relaxed);
-        detect_external_writes(&tree.place, &names(&["a"]), time, tree.due(None));
+        watch_files_for_writes(&tree.place, &names(&["a"]), time, tree.due(None));
         assert_eq!(tree.passed(), 3_000);
     }
 

@@ -57,7 +57,7 @@ impl Runtime {
             return Ok(false);
         };
         // No agent is sent back for a task that has ended.
-        if state.task_if_open().is_none() {
+        if state.current_open_task().is_none() {
             return Ok(false);
         }
         limit_promised_continuations(&mut feedback, policy.session_caps.continues, &state);

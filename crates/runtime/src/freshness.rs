@@ -45,7 +45,7 @@ impl Runtime {
         // The files that counted for the session, or the digest could not be the same.
         let tracked = self
             .place
-            .session_tracked_files(Some(&question.session), patience);
+            .git_tracked_files_at_task_start(Some(&question.session), patience);
         let reading = self.place.read_tree(
             &tracked,
             &policy,

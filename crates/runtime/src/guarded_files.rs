@@ -15,7 +15,7 @@ use checkrein_core::state::SessionState;
 use checkrein_store::{AppendBatch, NewEvent, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::await_decision::event_delivery_from_runtime;
+use crate::await_decision::new_runtime_event_delivery;
 use crate::config::{CompiledPolicy, PolicySourceTexts, RequestedConfigProfile};
 use crate::error::RuntimeError;
 use crate::event_delivery::{Deadline, EventDelivery};
@@ -223,7 +223,7 @@ impl Runtime {
             Err(error) => self.fallback_policy(error)?,
         };
         let guard = self.encode_policy_seal_record(&compiled);
-        let equipped = exit_statuses::runnable_verifiers(&self.place, &compiled.policy);
+        let equipped = exit_statuses::verifiers_with_programs_found(&self.place, &compiled.policy);
         Ok(PolicyToSeal {
             compiled,
             guard,
@@ -366,7 +366,7 @@ impl Runtime {
         }
         let at = clock::now_millis();
         // A task that was idle for too long counts as over and holds nothing.
-        let open = state.task_if_open().is_some() && !state.is_session_idle_too_long(at);
+        let open = state.current_open_task().is_some() && !state.is_session_idle_too_long(at);
         if open && policy {
             // Held for the folder of the config: sub-folders with a config of their own share
             // `held.json`.
@@ -398,7 +398,7 @@ impl Runtime {
         // Two installed entries may notice the same edit at once.
         let key = format!("edited:{since}:{guarded}");
         self.transact_event(
-            event_delivery_from_runtime(session, Some(key), input),
+            new_runtime_event_delivery(session, Some(key), input),
             patience,
         )?;
         Ok(())

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use checkrein_core::accept::AcceptExpr;
 use checkrein_core::evidence::{
-    Finding, FindingBaselineState, InconclusiveCause, Retryability, Verdict,
+    CheckRetryability, Finding, FindingStatusAgainstBaseline, InconclusiveCause, Verdict,
 };
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Policy, Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
@@ -52,7 +52,10 @@ impl HostVerifiers {
     ///
     /// # Errors
     /// The name that it has for something else.
-    pub fn require_all_in_policy(&self, policy: &mut Policy) -> Result<(), VerifierName> {
+    pub fn add_required_verifiers_to_policy(
+        &self,
+        policy: &mut Policy,
+    ) -> Result<(), VerifierName> {
         // Checked before anything is changed, so that a refused policy stays as it was.
         if let Some(taken) = self
             .0
@@ -75,20 +78,20 @@ impl HostVerifiers {
             let why = "this process does not have the function that was to be asked";
             return VerifierReport::inconclusive_report(
                 InconclusiveCause::Internal,
-                Retryability::No,
+                CheckRetryability::No,
                 why,
             );
         };
         // A function of the host that panics must not take the judging process with it.
         match catch_unwind(AssertUnwindSafe(|| ask())) {
-            Ok(found) => host_verifier_report(found),
+            Ok(found) => report_from_host_function_verdict(found),
             Err(panic) => {
                 let said = panic.downcast_ref::<&str>().copied();
                 let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
                 let why = format!("it panicked: {}", said.unwrap_or("without a word"));
                 VerifierReport::inconclusive_report(
                     InconclusiveCause::Crash,
-                    Retryability::Yes,
+                    CheckRetryability::Yes,
                     why,
                 )
             }
@@ -114,11 +117,11 @@ fn host_verifier_spec(name: &VerifierName) -> VerifierSpec {
     }
 }
 
-fn host_verifier_report(found: HostFunctionVerdict) -> VerifierReport {
+fn report_from_host_function_verdict(found: HostFunctionVerdict) -> VerifierReport {
     let why: String = found.reason.chars().take(MAX_REASON_CHARS).collect();
     let retryable = match found.can_retry {
-        true => Retryability::Yes,
-        false => Retryability::No,
+        true => CheckRetryability::Yes,
+        false => CheckRetryability::No,
     };
     let mut report =
         VerifierReport::inconclusive_report(InconclusiveCause::Internal, retryable, why.clone());
@@ -138,7 +141,7 @@ fn host_verifier_report(found: HostFunctionVerdict) -> VerifierReport {
             line: None,
             rule: None,
             message: line,
-            state: FindingBaselineState::New,
+            state: FindingStatusAgainstBaseline::New,
         });
         report.findings_total = 1;
     }

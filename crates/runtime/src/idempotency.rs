@@ -2,7 +2,7 @@
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
-use checkrein_core::event::{DecisionOnInput, Event, RedeliveredInputKind};
+use checkrein_core::event::{DecisionOnInput, Event, InputWithoutNativeId};
 use checkrein_core::evidence::MAX_RUN_AGE_MS;
 use checkrein_core::explain::{DecisionExplanation, DecisionFactor};
 use checkrein_core::ids::{EventSeq, ScopeId, SessionId, SourceName, UnixMillis};
@@ -16,7 +16,7 @@ use crate::log_reader;
 
 pub(crate) fn scope_id_of_input(input: &Input) -> ScopeId {
     input
-        .scope_id()
+        .conversation_scope_id()
         .cloned()
         .unwrap_or_else(ScopeId::main_scope)
 }
@@ -36,7 +36,7 @@ fn tool_event_dedup_key(delivery: &EventDelivery<'_>) -> Option<String> {
 }
 
 /// What is known about a delivery.
-pub(crate) struct DeliveryKeyAndFirstSeq {
+pub(crate) struct IdempotencyKeyAndFirstSeq {
     /// The key to store it under.
     pub(crate) key: Option<String>,
     /// The place of its first delivery, if there was one.
@@ -52,18 +52,18 @@ pub(crate) fn find_known_delivery(
     delivery: &EventDelivery<'_>,
     (state, scope, now): (&SessionState, &ScopeId, UnixMillis),
     asked: Option<Digest>,
-) -> Result<DeliveryKeyAndFirstSeq, RuntimeError> {
+) -> Result<IdempotencyKeyAndFirstSeq, RuntimeError> {
     // Stops and prompts have no native id: they are compared by what they say.
     let Some(mut key) = tool_event_dedup_key(delivery) else {
         let first = find_original_of_redelivery(session, tail, delivery, state, scope, now)?;
-        return Ok(DeliveryKeyAndFirstSeq { key: None, first });
+        return Ok(IdempotencyKeyAndFirstSeq { key: None, first });
     };
     let mut known = tail.find_seq_by_idempotency_key(&key)?;
     // Each event under a reused id has a key that names the one before it.
     while let Some(first) = known {
         let approval = match asked {
             Some(asked) => {
-                approval_forcing_reevaluation(session, tail, (first, asked, now), delivery)?
+                approval_forcing_call_reevaluation(session, tail, (first, asked, now), delivery)?
             }
             None => None,
         };
@@ -85,7 +85,7 @@ pub(crate) fn find_known_delivery(
         (key, known) = (next, behind);
     }
     let (key, first) = (Some(key), known);
-    Ok(DeliveryKeyAndFirstSeq { key, first })
+    Ok(IdempotencyKeyAndFirstSeq { key, first })
 }
 
 /// Whether the event at `first` is over, so that this is another call of the same id, or the return
@@ -99,7 +99,7 @@ fn is_reused_call_id(
     (state, now): (&SessionState, UnixMillis),
 ) -> Result<bool, RuntimeError> {
     let newest = |request: &ToolRequested| {
-        let scope = state.scope_by_id(&request.scope)?;
+        let scope = state.conversation_scope_by_id(&request.scope)?;
         let mut calls = scope.window.iter().rev();
         calls.find(|known| known.call == request.call)
     };
@@ -135,7 +135,7 @@ fn is_reused_call_id(
     Ok(false)
 }
 
-/// Whether this call was put to a person; [`approval_forcing_reevaluation`] then decides what it
+/// Whether this call was put to a person; [`approval_forcing_call_reevaluation`] then decides what it
 /// is.
 fn was_approval_requested(
     session: &SessionId,
@@ -154,7 +154,7 @@ fn was_approval_requested(
 /// Returns the id of the question if a person's part in it means that a call delivered at `first`
 /// is judged anew. A recorded question that nobody can answer any more is no answer; and an
 /// approved call is let through once, for all entries that deliver it together.
-fn approval_forcing_reevaluation(
+fn approval_forcing_call_reevaluation(
     session: &SessionId,
     tail: &dyn SessionTransactionView,
     (first, key, now): (EventSeq, Digest, UnixMillis),
@@ -297,15 +297,15 @@ impl DeliveredStop {
     }
 }
 
-pub(crate) fn event_for_repeated_input(
+pub(crate) fn build_repeated_input_event(
     input: &Input,
     of: EventSeq,
     source: &SourceName,
     scope: &ScopeId,
 ) -> Option<Event> {
     let what = match input {
-        Input::PromptSubmitted(_) => RedeliveredInputKind::Prompt,
-        Input::StopRequested(_) => RedeliveredInputKind::Stop,
+        Input::PromptSubmitted(_) => InputWithoutNativeId::Prompt,
+        Input::StopRequested(_) => InputWithoutNativeId::Stop,
         _ => return None,
     };
     Some(Event::Repeated {

@@ -12,7 +12,7 @@ use checkrein_core::input::{
 use checkrein_core::policy::{Policy, VerifierTier};
 use checkrein_core::state::{PendingStop, SessionState};
 use checkrein_verifiers::judge::{
-    self, ConversationTurn, JudgeDefinition, JudgeInput, StandingTasksThenAndNow,
+    self, JudgeDefinition, JudgeInput, RequestAndAnswer, StandingTasksThenAndNow,
 };
 
 use crate::error::RuntimeError;
@@ -213,17 +213,17 @@ struct SessionShownToJudge {
     prompted: String,
     request: String,
     answer: String,
-    history: Vec<ConversationTurn>,
+    history: Vec<RequestAndAnswer>,
     calls: Vec<ToolCallShownToJudge>,
     changes: Vec<String>,
     said: Vec<AdverseVerdict>,
     heartbeat: bool,
-    tasks: HeartbeatFileSnapshots,
+    tasks: StandingTaskListSnapshots,
 }
 
 /// The list of standing tasks as it was read at different times.
 #[derive(Default)]
-struct HeartbeatFileSnapshots {
+struct StandingTaskListSnapshots {
     /// At the newest prompt, until a task opens with it.
     prompted: Option<String>,
     /// When the task began; `None` if it did not begin with a prompt.
@@ -232,7 +232,7 @@ struct HeartbeatFileSnapshots {
     now: Option<String>,
 }
 
-impl HeartbeatFileSnapshots {
+impl StandingTaskListSnapshots {
     fn standing_tasks_at_start_and_stop(self) -> Option<StandingTasksThenAndNow> {
         // A project without the list, now and at the start, tells the judge nothing about it.
         let any = self.now.is_some() || self.before.as_ref().is_some_and(|text| !text.is_empty());
@@ -257,7 +257,7 @@ impl SessionShownToJudge {
                     TaskOrigin::Work => None,
                 };
                 // The task before becomes a turn of the history.
-                let before = ConversationTurn {
+                let before = RequestAndAnswer {
                     request: std::mem::replace(&mut self.request, request),
                     answer: std::mem::take(&mut self.answer),
                 };

@@ -26,11 +26,11 @@ impl ScopeBeforeEvent {
         scope: &ScopeId,
         has_transcript: bool,
     ) -> Result<Self, StoreError> {
-        let mut known = Self::from_state(state, scope);
+        let mut known = Self::scope_from_session_state(state, scope);
         let lost_place = has_transcript && known.cursor.is_empty();
-        let lost_scope = !scope.is_main_scope() && state.scope_by_id(scope).is_none();
+        let lost_scope = !scope.is_main_scope() && state.conversation_scope_by_id(scope).is_none();
         if (lost_place || lost_scope)
-            && let Some(row) = tail.stored_scope_row(scope)?
+            && let Some(row) = tail.read_scope_row(scope)?
         {
             let task = state.task.as_ref().map(|task| task.id);
             // A halt holds for its task only: in the next one the sub-agent may work again.
@@ -42,10 +42,12 @@ impl ScopeBeforeEvent {
         Ok(known)
     }
 
-    fn from_state(state: &SessionState, scope: &ScopeId) -> Self {
+    fn scope_from_session_state(state: &SessionState, scope: &ScopeId) -> Self {
         Self {
             cursor: state.transcript_cursor(scope).to_owned(),
-            halted: state.scope_by_id(scope).is_some_and(|scope| scope.halted),
+            halted: state
+                .conversation_scope_by_id(scope)
+                .is_some_and(|scope| scope.halted),
             forgotten_halt: false,
         }
     }
@@ -56,7 +58,7 @@ impl ScopeBeforeEvent {
         state: &SessionState,
         scope: &ScopeId,
     ) -> Option<ScopeRow> {
-        let now = Self::from_state(state, scope);
+        let now = Self::scope_from_session_state(state, scope);
         // A state without a place has forgotten it, and must not erase the row's.
         let cursor = match now.cursor.is_empty() {
             true => &self.cursor,
@@ -136,13 +138,13 @@ mod tests {
     #[test]
     fn a_row_is_written_only_where_something_changed() {
         let scope = ScopeId::new("a");
-        let before = ScopeBeforeEvent::from_state(&SessionState::default(), &scope);
+        let before = ScopeBeforeEvent::scope_from_session_state(&SessionState::default(), &scope);
         let mut state = SessionState::default();
         assert_eq!(before.scope_row_if_changed(&state, &scope), None);
         state.cursors.push((scope.clone(), "1".to_owned()));
         let written = before.scope_row_if_changed(&state, &scope).unwrap();
         assert_eq!((&*written.cursor, written.halted_in), ("1", None));
-        let after = ScopeBeforeEvent::from_state(&state, &scope);
+        let after = ScopeBeforeEvent::scope_from_session_state(&state, &scope);
         assert_eq!(after.scope_row_if_changed(&state, &scope), None);
         // Nothing could be read this time: where it was read to stays known.
         assert_eq!(

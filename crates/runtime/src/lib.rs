@@ -73,7 +73,7 @@ pub use clock::now_millis;
 pub use error::RuntimeError;
 pub use event_delivery::{
     Deadline, DeliveryOutcome, EventDelivery, PolicyCompiler, RewrittenToolResult,
-    TokenUsageReader, ToolResponse, VerificationProgress,
+    TokenUsageFromCursorFn, ToolResponse, VerificationProgress,
 };
 pub use evidence_codec::decode_evidence;
 pub use freshness::ApprovalSubjectFreshness;
@@ -85,7 +85,7 @@ pub use host_verifiers::{HostFunctionVerdict, HostVerifiers};
 pub use manual_check::{ManualCheckReport, ManualCheckResult};
 pub use middleware::{
     BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion, FrontEndMiddlewareStages, Middleware,
-    MiddlewareLayer, MiddlewareRegistration, MiddlewareRegistry, MiddlewareSessionContext,
+    MiddlewareLayer, MiddlewareRegistrationHandle, MiddlewareRegistry, MiddlewareSessionContext,
     MiddlewareToolCallAnswer, MiddlewareToolResultAnswer, RoundEndForMiddleware,
     SessionEndForMiddleware, SessionStart, ToolResult, tool_result_text,
 };
@@ -94,14 +94,14 @@ pub use notifications::{
 };
 #[cfg(unix)]
 pub use owner::{
-    UniqueProcessId, WorkerCheckBatch, WorkerLauncher, WorkerLinkEnd, WorkerLinkLineOutcome,
+    UniqueProcessId, WorkerCheckBatch, WorkerLauncher, WorkerLinkEnd, WorkerLinkReadOutcome,
     WorkerTransport, WorkerTransportWriter, cancel_all_workers, cancel_session_workers,
 };
-pub use policy_fallback::UnusableConfigFallback;
+pub use policy_fallback::FallbackPoliciesForBrokenConfig;
 pub use read_only::is_call_read_only;
 pub use retention::{RemovedSession, RetentionReport, apply_retention};
 pub use runtime::Runtime;
-pub use system::{RealSystem, System, ThreadBlockingPermission};
+pub use system::{MayBlockThread, RealSystem, System};
 pub use tool_facts::ToolFactsBuilder;
 pub use workspace::TreeAndStateFolder;
 pub use workspace_tools::WorkspaceTools;

@@ -35,7 +35,7 @@ pub(crate) fn load_session_state(
 }
 
 /// Reads a session, with its state at one moment; `None` for a session that has no log.
-pub(crate) fn read_session_with_state<T>(
+pub(crate) fn query_session_view_and_state<T>(
     store: &dyn Store,
     session: &SessionId,
     find: impl FnOnce(&dyn SessionTransactionView, SessionState) -> Result<T, RuntimeError>,

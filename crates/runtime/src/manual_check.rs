@@ -13,7 +13,7 @@ use crate::event_delivery::{Deadline, VerificationProgress};
 use crate::external_writes;
 use crate::runtime::Runtime;
 use crate::tree_snapshots::{StopTreeSnapshots, TreeSnapshot};
-use crate::verification::{ReturnedEvidence, VerificationRequest};
+use crate::verification::{ReturnedEvidence, VerifierRunRequest};
 
 /// The result of `check`.
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ impl Runtime {
         let reading = self
             .place
             .read_tree(
-                &self.place.session_tracked_files(None, patience),
+                &self.place.git_tracked_files_at_task_start(None, patience),
                 policy,
                 patience.tree_read_limits(&*self.place.system),
             )
@@ -70,11 +70,11 @@ impl Runtime {
         // A judge reads an agent's answer, and there is none here.
         let by_hand = |spec: &VerifierSpec| names.is_empty() && spec.tier != VerifierTier::Judge;
         let chosen = |spec: &&VerifierSpec| by_hand(spec) || names.contains(&spec.name);
-        let wanted: Vec<VerificationRequest> = policy
+        let wanted: Vec<VerifierRunRequest> = policy
             .verifiers
             .iter()
             .filter(chosen)
-            .map(|spec| VerificationRequest {
+            .map(|spec| VerifierRunRequest {
                 verifier: spec.name.clone(),
                 subject: reading.fact.verifier_input_digest(spec),
                 content: reading.fact.verifier_input_digest(spec),

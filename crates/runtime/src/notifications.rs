@@ -36,7 +36,7 @@ fn approval_notify_command(
     store: &dyn Store,
     row: &StoredApprovalRequest,
 ) -> Result<Option<String>, RuntimeError> {
-    let notify = log_reader::read_session_with_state(store, &row.session, |tail, state| {
+    let notify = log_reader::query_session_view_and_state(store, &row.session, |tail, state| {
         let policy = log_reader::load_recorded_policy(&row.session, &state, |digest| {
             tail.read_stored_blob(digest)
         })?;

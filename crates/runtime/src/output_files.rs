@@ -36,7 +36,7 @@ impl Drop for RunOutputFileAnnouncement {
 
 /// Announces what this process prints into to every process that judges in this state folder.
 /// Returns `None` if that is no file.
-pub fn announce_stdout_stderr_files(state: &Path) -> Option<RunOutputFileAnnouncement> {
+pub fn register_stdout_stderr_files(state: &Path) -> Option<RunOutputFileAnnouncement> {
     let ids = own_stdout_stderr_file_ids();
     if ids.is_empty() {
         return None;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use checkrein_core::input::{Input, PatchCheckedAgainstTree};
 use checkrein_core::tool_action::{ScriptOrArgvOfToolCall, ToolAction};
 use checkrein_execpolicy::{
-    ParsedShellScriptCache, PatchApplyingCommand, PatchTextSource, PatchTool,
+    ParsedShellScriptCache, PatchApplyingCommand, PatchApplyingProgram, PatchTextSource,
 };
 use checkrein_patch::{
     DiskTree, HunkMatchDialect, ParsedPatch, PatchRefusal, PatchRefusalCause, PathBelowRoot,
@@ -34,13 +34,13 @@ const STACK_BYTES: usize = 8 << 20;
 
 /// The patch to examine, and the folders it is applied in.
 struct PatchToCheck {
-    what: PatchSource,
+    what: ToolCallPatchSource,
     scripts: ParsedShellScriptCache,
     here: PathBuf,
     root: PathBuf,
 }
 
-enum PatchSource {
+enum ToolCallPatchSource {
     /// The patch of Codex's own tool.
     Patch(String),
     Script(String),
@@ -72,16 +72,16 @@ pub(crate) fn dry_run_requested_patch(
     check_patch_within_time(asked, left.unwrap_or(TIME_LIMIT).min(TIME_LIMIT))
 }
 
-fn patch_requested_by_tool_call(action: &ToolAction) -> Option<PatchSource> {
+fn patch_requested_by_tool_call(action: &ToolAction) -> Option<ToolCallPatchSource> {
     match (&action.patch, &action.command) {
-        (Some(text), _) => Some(PatchSource::Patch(text.clone())),
+        (Some(text), _) => Some(ToolCallPatchSource::Patch(text.clone())),
         (None, Some(ScriptOrArgvOfToolCall::Script(script))) if may_contain_patch(script) => {
-            Some(PatchSource::Script(script.clone()))
+            Some(ToolCallPatchSource::Script(script.clone()))
         }
         (None, Some(ScriptOrArgvOfToolCall::Argv(argv)))
             if argv.iter().any(|word| may_contain_patch(word)) =>
         {
-            Some(PatchSource::Words(argv.clone()))
+            Some(ToolCallPatchSource::Words(argv.clone()))
         }
         (None, Some(_) | None) => None,
     }
@@ -124,8 +124,8 @@ fn unchecked_patch_refusal(why: &str) -> PatchCheckedAgainstTree {
 
 fn check_patches_against_tree(asked: &PatchToCheck) -> Option<PatchCheckedAgainstTree> {
     let commands = match &asked.what {
-        PatchSource::Patch(text) => vec![PatchApplyingCommand {
-            tool: PatchTool::ApplyPatch,
+        ToolCallPatchSource::Patch(text) => vec![PatchApplyingCommand {
+            tool: PatchApplyingProgram::ApplyPatch,
             text: PatchTextSource::Inline(text.clone()),
             strip: None,
             started: None,
@@ -133,10 +133,10 @@ fn check_patches_against_tree(asked: &PatchToCheck) -> Option<PatchCheckedAgains
             first: true,
             paths_only: false,
         }],
-        PatchSource::Script(script) => {
+        ToolCallPatchSource::Script(script) => {
             checkrein_execpolicy::patches_in_script(&asked.scripts, script)
         }
-        PatchSource::Words(words) => checkrein_execpolicy::patch_commands_in_argv(words),
+        ToolCallPatchSource::Words(words) => checkrein_execpolicy::patch_commands_in_argv(words),
     };
     let mut all: Option<PatchCheckedAgainstTree> = None;
     for command in &commands {
@@ -188,24 +188,31 @@ fn check_if_patch_command_applies(
     let base = tree_path_from_relative(folder.strip_prefix(&root).ok()?)?;
     // Below the top of a repo, `git apply` takes paths relative to another folder.
     let sure = !command.paths_only
-        && (command.tool != PatchTool::GitApply || folder.join(".git").exists());
+        && (command.tool != PatchApplyingProgram::GitApply || folder.join(".git").exists());
     let strip = match command.tool {
-        PatchTool::GitApply => command.strip.or(Some(1)),
-        PatchTool::Patch => command.strip,
-        PatchTool::ApplyPatch | PatchTool::Checkrein => None,
+        PatchApplyingProgram::GitApply => command.strip.or(Some(1)),
+        PatchApplyingProgram::Patch => command.strip,
+        PatchApplyingProgram::ApplyPatch | PatchApplyingProgram::Checkrein => None,
     };
     let text = match command.tool {
-        PatchTool::Patch => strip_carriage_returns(text),
-        PatchTool::ApplyPatch | PatchTool::GitApply | PatchTool::Checkrein => text,
+        PatchApplyingProgram::Patch => strip_carriage_returns(text),
+        PatchApplyingProgram::ApplyPatch
+        | PatchApplyingProgram::GitApply
+        | PatchApplyingProgram::Checkrein => text,
     };
     let parsed = match command.tool {
-        PatchTool::GitApply | PatchTool::Patch => parse_diff(&text, strip),
-        PatchTool::ApplyPatch | PatchTool::Checkrein => parse_patch(&text, strip),
+        PatchApplyingProgram::GitApply | PatchApplyingProgram::Patch => parse_diff(&text, strip),
+        PatchApplyingProgram::ApplyPatch | PatchApplyingProgram::Checkrein => {
+            parse_patch(&text, strip)
+        }
     };
     let patch = match parsed {
         Ok(patch) => patch,
         Err(refusal) => {
-            let ours = matches!(command.tool, PatchTool::ApplyPatch | PatchTool::Checkrein);
+            let ours = matches!(
+                command.tool,
+                PatchApplyingProgram::ApplyPatch | PatchApplyingProgram::Checkrein
+            );
             let refused =
                 ours && !command.paths_only && refusal.cause != PatchRefusalCause::Unsupported;
             // Other tools may read more than this parser, so the headers count.
@@ -225,8 +232,10 @@ fn check_if_patch_command_applies(
     }
     let disk = DiskTree::open_file_tree(&root, MAX_PATCH_BYTES).ok()?;
     let fit = match command.tool {
-        PatchTool::Patch => HunkMatchDialect::Gnu,
-        PatchTool::ApplyPatch | PatchTool::GitApply | PatchTool::Checkrein => HunkMatchDialect::Git,
+        PatchApplyingProgram::Patch => HunkMatchDialect::Gnu,
+        PatchApplyingProgram::ApplyPatch
+        | PatchApplyingProgram::GitApply
+        | PatchApplyingProgram::Checkrein => HunkMatchDialect::Git,
     };
     let (below, refusals) = match check_patch_against_tree(&patch, &disk, &base, fit) {
         Ok(plan) => {
@@ -237,8 +246,10 @@ fn check_if_patch_command_applies(
                 .collect();
             // Our own tool moves a file onto itself without harm; others lose it.
             let hazards = match command.tool {
-                PatchTool::Checkrein => Vec::new(),
-                PatchTool::ApplyPatch | PatchTool::GitApply | PatchTool::Patch => plan.hazards,
+                PatchApplyingProgram::Checkrein => Vec::new(),
+                PatchApplyingProgram::ApplyPatch
+                | PatchApplyingProgram::GitApply
+                | PatchApplyingProgram::Patch => plan.hazards,
             };
             (paths, hazards)
         }
@@ -347,7 +358,7 @@ mod tests {
             .collect();
         let root = std::env::temp_dir();
         PatchToCheck {
-            what: PatchSource::Patch(format!("*** Begin Patch\n{files}*** End Patch")),
+            what: ToolCallPatchSource::Patch(format!("*** Begin Patch\n{files}*** End Patch")),
             scripts: ParsedShellScriptCache::default(),
             here: root.clone(),
             root,

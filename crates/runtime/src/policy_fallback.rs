@@ -35,7 +35,7 @@ pub(crate) struct SealReuseConditions {
 }
 
 /// The policies that a new session may use where the config cannot be used.
-pub struct UnusableConfigFallback {
+pub struct FallbackPoliciesForBrokenConfig {
     /// The profile in use.
     pub profile: RequestedConfigProfile,
     /// Whether only what a person approved counts.
@@ -47,7 +47,7 @@ pub struct UnusableConfigFallback {
 }
 
 /// A policy that was sealed before, and when.
-struct EarlierSessionPolicy {
+struct EarlierSealedPolicy {
     at: Option<UnixMillis>,
     policy: Policy,
     sources: PolicySourceTexts,
@@ -56,7 +56,10 @@ struct EarlierSessionPolicy {
 impl Runtime {
     /// Goes on with an older policy where the config of a new session cannot be used.
     #[must_use]
-    pub fn with_earlier_policy_fallback(mut self, fallback: UnusableConfigFallback) -> Self {
+    pub fn with_earlier_policy_fallback(
+        mut self,
+        fallback: FallbackPoliciesForBrokenConfig,
+    ) -> Self {
         self.fallback = Some(fallback);
         self
     }
@@ -94,7 +97,7 @@ impl Runtime {
 
     fn last_policy_sealed_in_root(
         &self,
-        fallback: &UnusableConfigFallback,
+        fallback: &FallbackPoliciesForBrokenConfig,
     ) -> Result<Option<CompiledPolicy>, RuntimeError> {
         let root = &self.place.root;
         let rows = self
@@ -103,7 +106,7 @@ impl Runtime {
             .into_iter();
         let here = rows.filter(|row| Path::new(&row.root) == root);
         let mut seen = BTreeSet::new();
-        let mut newest: Option<EarlierSessionPolicy> = None;
+        let mut newest: Option<EarlierSealedPolicy> = None;
         for row in here {
             // Each session counts once; its newest task comes first.
             if seen.len() == MAX_SESSIONS || !seen.insert(row.session.clone()) {
@@ -135,8 +138,8 @@ impl Runtime {
     fn reusable_sealed_session_policy(
         &self,
         session: &SessionId,
-        fallback: &UnusableConfigFallback,
-    ) -> Result<Option<EarlierSessionPolicy>, RuntimeError> {
+        fallback: &FallbackPoliciesForBrokenConfig,
+    ) -> Result<Option<EarlierSealedPolicy>, RuntimeError> {
         let mut found = None;
         self.store
             .read_session_in_transaction(session, &mut |tail| {
@@ -175,9 +178,9 @@ fn sealed_policy_with_seal_record(
 fn reuse_policy_seal_if_same_terms(
     policy: Policy,
     guard: SessionPolicySealRecord,
-    fallback: &UnusableConfigFallback,
+    fallback: &FallbackPoliciesForBrokenConfig,
     root: &PathBuf,
-) -> Option<EarlierSessionPolicy> {
+) -> Option<EarlierSealedPolicy> {
     let trust = match guard.terms {
         Some(terms) => terms.require_trust == fallback.require_trust,
         // Older builds did not record it. Without a config of the repo it is unknown whether none
@@ -193,7 +196,7 @@ fn reuse_policy_seal_if_same_terms(
         && guard.root.as_ref() == Some(root)
         && guard.profile.as_ref() == Some(&fallback.profile)
         && (fallback.may_use)(&guard.sealed);
-    same.then(|| EarlierSessionPolicy {
+    same.then(|| EarlierSealedPolicy {
         at: guard.terms.map(|terms| terms.at),
         policy,
         sources: guard.sealed,

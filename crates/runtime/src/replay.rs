@@ -14,7 +14,7 @@ use crate::log_reader;
 
 /// The result of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionLogReplayReport {
+pub struct SessionReplayComparison {
     /// Events read.
     pub events: u64,
     /// Inputs stepped again.
@@ -43,11 +43,11 @@ pub fn replay_session(
     store: &dyn Store,
     session: &SessionId,
     through_cache: bool,
-) -> Result<SessionLogReplayReport, RuntimeError> {
+) -> Result<SessionReplayComparison, RuntimeError> {
     let rows = store.events_after(session, EventSeq(0))?;
     let mut state = SessionState::default();
     let mut policy: Option<Policy> = None;
-    let mut replayed = SessionLogReplayReport {
+    let mut replayed = SessionReplayComparison {
         events: rows.len() as u64,
         inputs: 0,
         differs_at: None,

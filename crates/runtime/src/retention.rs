@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
 use checkrein_core::ids::{EventSeq, SessionId, UnixMillis};
-use checkrein_store::{PruneSelection, Store, StoreCensus, StoreError};
+use checkrein_store::{PruneSelection, Store, StoreError, StoreInventory};
 
 use crate::config::RetentionLimits;
 use crate::error::RuntimeError;
@@ -125,7 +125,7 @@ pub fn apply_retention(
     done.files += remove_stale_logs_and_caches(place, retention, dry);
     // Removed rows leave room inside the file, which compacting gives back to the disk.
     if !dry && (!done.removed_sessions.is_empty() || done.orphans > 0) {
-        match store.compact() {
+        match store.vacuum_database() {
             Ok(()) => done.bytes_after = store.store_census()?.bytes,
             Err(error) => done.not_compacted = Some(error.to_string()),
         }
@@ -135,7 +135,7 @@ pub fn apply_retention(
 
 fn list_retention_candidates(
     store: &dyn Store,
-    census: &StoreCensus,
+    census: &StoreInventory,
     now: UnixMillis,
 ) -> Result<Vec<RetentionCandidate>, RuntimeError> {
     let mut rows: BTreeMap<SessionId, (UnixMillis, bool)> = BTreeMap::new();
@@ -181,8 +181,8 @@ fn last_input_time(store: &dyn Store, session: &SessionId, last: EventSeq) -> Op
 /// Whether the newest task of this session, which is listed as open, still is: a tool call may be
 /// open for days.
 fn has_open_task(store: &dyn Store, session: &SessionId, now: UnixMillis) -> bool {
-    let open = log_reader::read_session_with_state(store, session, |_, state| {
-        Ok(state.task_if_open().is_some() && !state.is_session_idle_too_long(now))
+    let open = log_reader::query_session_view_and_state(store, session, |_, state| {
+        Ok(state.current_open_task().is_some() && !state.is_session_idle_too_long(now))
     });
     matches!(open, Ok(Some(true)))
 }
@@ -190,7 +190,7 @@ fn has_open_task(store: &dyn Store, session: &SessionId, now: UnixMillis) -> boo
 /// Chooses the sessions to remove from `known`, which is sorted, oldest first.
 fn choose_sessions_to_remove(
     known: &[RetentionCandidate],
-    census: &StoreCensus,
+    census: &StoreInventory,
     keep: RetentionLimits,
     now: UnixMillis,
 ) -> Vec<RemovedSession> {
@@ -224,7 +224,7 @@ fn choose_sessions_to_remove(
 /// goes for its size goes everything that only it named.
 fn find_orphaned_evidence_and_blobs(
     store: &dyn Store,
-    census: &StoreCensus,
+    census: &StoreInventory,
     gone: &BTreeSet<SessionId>,
     named: &BTreeSet<Digest>,
     keep: RetentionLimits,

@@ -9,7 +9,7 @@ use checkrein_core::decision::{Decision, StopDecision, StopFeedback};
 use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
 use checkrein_core::evidence::{Evidence, InconclusiveCause};
-use checkrein_core::explain::{self, ChangeHoldingUpStop, DecisionFactor};
+use checkrein_core::explain::{self, ChangeKindHoldingUpStop, DecisionFactor};
 use checkrein_core::feedback;
 use checkrein_core::ids::{AgentName, EventSeq, ScopeId, SessionId};
 use checkrein_core::input::Input;
@@ -26,7 +26,7 @@ use crate::guarded_files::GuardedFilesReader;
 use crate::host_verifiers::HostVerifiers;
 use crate::known_scope::ScopeBeforeEvent;
 use crate::middleware::{FrontEndMiddlewareStages, MiddlewareRegistry};
-use crate::policy_fallback::UnusableConfigFallback;
+use crate::policy_fallback::FallbackPoliciesForBrokenConfig;
 use crate::workspace::TreeAndStateFolder;
 use crate::{evidence_codec, log_reader};
 use checkrein_redaction::Redactor;
@@ -43,7 +43,7 @@ pub struct Runtime {
     /// Hides secrets in everything that is kept.
     pub(crate) redactor: Redactor,
     pub(crate) guarded_reader: Option<Box<GuardedFilesReader>>,
-    pub(crate) fallback: Option<UnusableConfigFallback>,
+    pub(crate) fallback: Option<FallbackPoliciesForBrokenConfig>,
     pub(crate) level: &'static str,
     /// The agent whose events these are, where no session's start says so.
     pub(crate) agent: AgentName,
@@ -146,7 +146,7 @@ impl Runtime {
             Input::StopRequested(stop) => Some(stop.message.clone()),
             _ => None,
         };
-        let scope = delivery.input.scope_id().cloned();
+        let scope = delivery.input.conversation_scope_id().cloned();
         // First the event itself is decided on and recorded, then whatever its answer still needs.
         let handled = self.transact_event(delivery, patience)?;
         let message = message.as_deref();
@@ -192,7 +192,7 @@ impl Runtime {
     pub fn render_feedback(
         &self,
         feedback: &StopFeedback,
-        held_up_by: Option<ChangeHoldingUpStop>,
+        held_up_by: Option<ChangeKindHoldingUpStop>,
     ) -> String {
         feedback::render_feedback(feedback, held_up_by, &|key| self.stored_evidence(key))
     }
@@ -204,7 +204,7 @@ impl Runtime {
         scope: &ScopeId,
         stop: EventSeq,
         why: &[DecisionFactor],
-    ) -> Option<ChangeHoldingUpStop> {
+    ) -> Option<ChangeKindHoldingUpStop> {
         let says = |because: &DecisionFactor| {
             let cause = match because {
                 DecisionFactor::Verdict { cause, .. } => *cause,
@@ -261,7 +261,9 @@ impl Runtime {
     /// # Errors
     /// If the store cannot be read.
     pub fn conversation_messages(&self, session: &SessionId) -> Result<Vec<Vec<u8>>, RuntimeError> {
-        Ok(self.store.read_conversation_messages(session, usize::MAX)?)
+        Ok(self
+            .store
+            .read_stored_conversation_messages(session, usize::MAX)?)
     }
 
     /// Lets `change` modify the policy of a new session before it is sealed.
@@ -334,7 +336,7 @@ impl Runtime {
         session: &SessionId,
         find: impl FnOnce(&dyn SessionTransactionView, SessionState) -> Result<T, RuntimeError>,
     ) -> Result<Option<T>, RuntimeError> {
-        log_reader::read_session_with_state(&*self.store, session, find)
+        log_reader::query_session_view_and_state(&*self.store, session, find)
     }
 }
 
@@ -359,8 +361,8 @@ mod tests {
     use checkrein_store::{SqliteStore, SqliteStoreOptions};
 
     use super::*;
-    use crate::await_decision::event_delivery_from_runtime;
-    use crate::config::{TaskDriver, compile_config};
+    use crate::await_decision::new_runtime_event_delivery;
+    use crate::config::{TaskDriverKind, compile_config};
 
     /// Another process is in the middle of writing.
     #[test]
@@ -375,7 +377,7 @@ mod tests {
             state: state.clone(),
             ..TreeAndStateFolder::root_with_per_process_state_folder(folder.path())
         };
-        let seal = || compile_config(None, None, TaskDriver::Hook);
+        let seal = || compile_config(None, None, TaskDriverKind::Hook);
         let runtime = Runtime::new(Arc::new(store), place, Box::new(seal));
         let (session, cancelled) = (SessionId::from("s"), AtomicBool::new(false));
         let started = Input::SessionStarted(SessionStarted {
@@ -390,7 +392,7 @@ mod tests {
         };
         let begin = || {
             runtime.deliver_event(
-                event_delivery_from_runtime(&session, None, started.clone()),
+                new_runtime_event_delivery(&session, None, started.clone()),
                 patience,
                 &|_| {},
             )

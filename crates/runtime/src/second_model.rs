@@ -11,7 +11,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
 use checkrein_core::ids::{EventSeq, ScopeId, SessionId};
 use checkrein_core::input::{
-    Input, ModelProgressRating, ModelToolCallOpinionFact, ModelVetoVerdict, ToolRequested,
+    Input, ModelProgressRating, ModelToolCallOpinionFact, ModelToolCallVerdict, ToolRequested,
 };
 use checkrein_core::policy::{ProgressRatingPolicy, VetoModelPolicy};
 use checkrein_core::state::SessionState;
@@ -167,7 +167,7 @@ impl Runtime {
                 None if patience.is_past_deadline(&*self.place.system) => {
                     let reason = "another process was still asking when the answer was due";
                     return Ok(unasked_veto_fact(
-                        ModelVetoVerdict::NoAnswer,
+                        ModelToolCallVerdict::NoAnswer,
                         reason.to_owned(),
                     ));
                 }
@@ -178,7 +178,10 @@ impl Runtime {
         let said = state.task.as_ref().map_or(0, |task| task.vetoes);
         if said >= terms.max_calls {
             let reason = format!("{said} calls of this task were put to it; more may not be");
-            return Ok(unasked_veto_fact(ModelVetoVerdict::LimitReached, reason));
+            return Ok(unasked_veto_fact(
+                ModelToolCallVerdict::LimitReached,
+                reason,
+            ));
         }
         let hide = |text: &str| self.redactor.redact_text(text).into_owned();
         // Arguments that are no JSON are shown as one JSON string.
@@ -208,7 +211,7 @@ impl Runtime {
         }
         bound::redact_and_limit_veto(&self.redactor, &mut fact);
         // Without an answer, the model is asked again if the call comes again.
-        if fact.says != ModelVetoVerdict::NoAnswer {
+        if fact.says != ModelToolCallVerdict::NoAnswer {
             let bytes = serde_json::to_vec(&fact).unwrap_or_default();
             self.store
                 .put_evidence_under_key(&key, &bytes, EvidenceFinality::Final)?;
@@ -304,7 +307,7 @@ impl Runtime {
 }
 
 /// The fact for a call that the model was not asked about.
-fn unasked_veto_fact(says: ModelVetoVerdict, reason: String) -> ModelToolCallOpinionFact {
+fn unasked_veto_fact(says: ModelToolCallVerdict, reason: String) -> ModelToolCallOpinionFact {
     ModelToolCallOpinionFact {
         says,
         reason,
@@ -338,7 +341,7 @@ fn veto_fact_from_model_opinion(
 ) -> ModelToolCallOpinionFact {
     let tokens = output_tokens(&heard);
     let fact = ModelToolCallOpinionFact {
-        says: ModelVetoVerdict::NoAnswer,
+        says: ModelToolCallVerdict::NoAnswer,
         reason: String::new(),
         confidence: None,
         arguments: None,
@@ -356,11 +359,11 @@ fn veto_fact_from_model_opinion(
     };
     let confidence = opinion.confidence;
     let (says, arguments) = match opinion.verdict {
-        ToolCallVetoVerdict::Allow => (ModelVetoVerdict::Allow, None),
-        ToolCallVetoVerdict::Veto => (ModelVetoVerdict::Veto, None),
+        ToolCallVetoVerdict::Allow => (ModelToolCallVerdict::Allow, None),
+        ToolCallVetoVerdict::Veto => (ModelToolCallVerdict::Veto, None),
         ToolCallVetoVerdict::Rewrite(arguments) => {
             let arguments = serde_json::Value::Object(arguments).to_string();
-            (ModelVetoVerdict::Rewrite, Some(arguments))
+            (ModelToolCallVerdict::Rewrite, Some(arguments))
         }
     };
     ModelToolCallOpinionFact {

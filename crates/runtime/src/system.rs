@@ -27,13 +27,13 @@ use crate::run_environment;
 pub trait System: ReadOnlyFileSystem {
     /// Waits until `ready` returns true, calling it again and again. A call may block only if it is
     /// told that it may.
-    fn wait_for_condition(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool);
+    fn wait_for_condition(&self, ready: &mut dyn FnMut(MayBlockThread) -> bool);
 
     /// Announces a thread that is about to start; the returned number identifies it.
     fn register_thread(&self) -> u64;
 
     /// Notes that the thread runs.
-    fn mark_thread_started(&self, thread: u64);
+    fn mark_os_thread_started(&self, thread: u64);
 
     /// Notes that the thread has ended.
     fn mark_thread_ended(&self, thread: u64);
@@ -69,7 +69,7 @@ pub trait System: ReadOnlyFileSystem {
 
 /// Whether a waiting call may block its thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ThreadBlockingPermission {
+pub enum MayBlockThread {
     /// It may.
     Yes,
     /// It must return at once, because another thread decides who goes on.
@@ -97,8 +97,8 @@ impl dyn System + '_ {
         let mut received = None;
         self.wait_for_condition(&mut |may_block| {
             received = match may_block {
-                ThreadBlockingPermission::Yes => Some(receiver.recv().map_err(|RecvError| ())),
-                ThreadBlockingPermission::No => match receiver.try_recv() {
+                MayBlockThread::Yes => Some(receiver.recv().map_err(|RecvError| ())),
+                MayBlockThread::No => match receiver.try_recv() {
                     Ok(message) => Some(Ok(message)),
                     Err(TryRecvError::Disconnected) => Some(Err(())),
                     Err(TryRecvError::Empty) => None,
@@ -114,10 +114,8 @@ impl dyn System + '_ {
         let mut locked = None;
         self.wait_for_condition(&mut |may_block| {
             locked = match may_block {
-                ThreadBlockingPermission::Yes => {
-                    Some(mutex.lock().unwrap_or_else(PoisonError::into_inner))
-                }
-                ThreadBlockingPermission::No => match mutex.try_lock() {
+                MayBlockThread::Yes => Some(mutex.lock().unwrap_or_else(PoisonError::into_inner)),
+                MayBlockThread::No => match mutex.try_lock() {
                     Ok(guard) => Some(guard),
                     Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
                     Err(TryLockError::WouldBlock) => None,
@@ -151,7 +149,7 @@ impl<'scope, 'env> ScopedThreads<'scope, 'env> {
         // Registered before the thread exists, so that a simulation knows of it before it runs.
         self.started.borrow_mut().push(thread);
         self.scope.spawn(move || {
-            system.mark_thread_started(thread);
+            system.mark_os_thread_started(thread);
             let _ending = ThreadEndNotifier { system, thread };
             work();
         });
@@ -178,16 +176,16 @@ impl Drop for ThreadEndNotifier<'_> {
 
 /// The machine that this process runs on.
 impl System for RealSystem {
-    fn wait_for_condition(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool) {
+    fn wait_for_condition(&self, ready: &mut dyn FnMut(MayBlockThread) -> bool) {
         // Each call blocks by itself, so this loop does not spin.
-        while !ready(ThreadBlockingPermission::Yes) {}
+        while !ready(MayBlockThread::Yes) {}
     }
 
     fn register_thread(&self) -> u64 {
         0
     }
 
-    fn mark_thread_started(&self, _: u64) {}
+    fn mark_os_thread_started(&self, _: u64) {}
 
     fn mark_thread_ended(&self, _: u64) {}
 
@@ -195,7 +193,7 @@ impl System for RealSystem {
     fn wait_for_threads(&self, _: &[u64]) {}
 
     fn run_verifier(&self, verifier: &dyn VerifierKind, job: &VerifierJob<'_>) -> VerifierReport {
-        verifier.verify_and_report(job)
+        verifier.run_verifier_job(job)
     }
 
     fn script_programs_digest(

@@ -19,7 +19,7 @@ const MAX_KEPT: usize = 8 * 1024;
 
 /// Reads the list where a judge of this policy may need it. Returns `None` if there is none, if it
 /// cannot be read, or if it is a link, which could lead to what is nobody's business.
-pub(crate) fn read_heartbeat_file(
+pub(crate) fn read_standing_task_list(
     root: &Path,
     policy: &Policy,
     redactor: &Redactor,

@@ -199,7 +199,7 @@ impl<'a> ToolFactsBuilder<'a> {
     fn command_start_folders(&self, place: ToolCallFoldersAndPatch<'_>) -> CommandStartFolders {
         let folders = |action| start_folders::call_start_folders(action, place.here, place.root);
         self.action
-            .map_or_else(CommandStartFolders::starting_at_project_root, folders)
+            .map_or_else(CommandStartFolders::start_folders_at_project_root, folders)
     }
 
     /// The files that the call names as written or removed.
@@ -228,11 +228,8 @@ impl<'a> ToolFactsBuilder<'a> {
         place: ToolCallFoldersAndPatch<'_>,
     ) {
         let Some(action) = self.action else { return };
-        let possible: Vec<FileCommandWouldChange> = action
-            .may_write
-            .iter()
-            .map(written_file_from_path)
-            .collect();
+        let possible: Vec<FileCommandWouldChange> =
+            action.may_write.iter().map(predicted_file_write).collect();
         if !possible.is_empty() {
             merge_stricter_facts(facts, evaluate_real_paths(rules, &possible));
             add_facts_of_real_paths(rules, facts, &possible, place);
@@ -360,7 +357,7 @@ impl<'a> ToolFactsBuilder<'a> {
         let mut writes = self.files_call_would_change();
         if let Some(patch) = place.patch {
             let below =
-                |path: &String| written_file_from_path(place.root.join(path).display().to_string());
+                |path: &String| predicted_file_write(place.root.join(path).display().to_string());
             writes.extend(patch.paths.iter().map(below));
         }
         // Without a command and without paths, all that is known is whether the tool may act.
@@ -376,11 +373,7 @@ impl<'a> ToolFactsBuilder<'a> {
         let mut touched = touched.files;
         touched.extend(writes.iter().cloned());
         let places = symlinks::resolve_symlinked_paths(&touched, place.here, place.root);
-        writes.extend(
-            places
-                .iter()
-                .map(|place| written_file_from_path(&place.path)),
-        );
+        writes.extend(places.iter().map(|place| predicted_file_write(&place.path)));
         let asks = |facts: &ToolRequestFacts| facts.rule > Some(RuleDecision::Allow);
         asks(&facts) || asks(&evaluate_file_changes(&rules, &writes))
     }
@@ -416,7 +409,7 @@ fn are_all_paths_part_of_tree(paths: &[PathBuf], root: &Path) -> bool {
     })
 }
 
-fn written_file_from_path(path: impl AsRef<str>) -> FileCommandWouldChange {
+fn predicted_file_write(path: impl AsRef<str>) -> FileCommandWouldChange {
     FileCommandWouldChange {
         path: path.as_ref().to_owned(),
         removed: false,
@@ -481,7 +474,7 @@ fn add_rule_facts_of_patch(
     patch: PatchCheckedAgainstTree,
     root: &Path,
 ) {
-    let below = |path: &String| written_file_from_path(root.join(path).display().to_string());
+    let below = |path: &String| predicted_file_write(root.join(path).display().to_string());
     let changes: Vec<FileCommandWouldChange> = patch.paths.iter().map(below).collect();
     if !changes.is_empty() {
         let writes = evaluate_file_changes(rules, &changes);
@@ -509,7 +502,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::config::{self, NamedConfigText, TaskDriver};
+    use crate::config::{self, NamedConfigText, TaskDriverKind};
 
     /// Asks all that is ever asked of one request; how often a script was parsed.
     fn parses(action: &ToolAction) -> usize {
@@ -517,7 +510,7 @@ mod tests {
             name: "checkrein.toml".into(),
             text: "[policy]\nunmatched = \"by-effect\"\n".to_owned(),
         };
-        let compiled = config::compile_config(Some(&source), None, TaskDriver::Hook).unwrap();
+        let compiled = config::compile_config(Some(&source), None, TaskDriverKind::Hook).unwrap();
         let policy = &compiled.policy;
         let redactor = Redactor::from_environment(&BTreeMap::new());
         let facts = ToolFactsBuilder::new(action);

@@ -20,14 +20,14 @@ use checkrein_store::{
     AppendBatch, NewEvent, SessionTransactionView, StoreError, StoredApprovalRequest,
     StoredCheckRequest,
 };
-use checkrein_verifiers::tree::{TreeReadLimits, TreeReaderError};
+use checkrein_verifiers::tree::{TreeReadTimeoutAndCancel, TreeReaderError};
 
 use crate::approvals::{ApprovalAnswerOrToolCall, find_open_approval};
 use crate::error::RuntimeError;
 use crate::event_delivery::{Deadline, EventDelivery, RewrittenToolResult};
 use crate::guarded_files::PolicyToSeal;
 use crate::idempotency::{
-    DeliveryKeyAndFirstSeq, event_for_repeated_input, find_known_delivery,
+    IdempotencyKeyAndFirstSeq, build_repeated_input_event, find_known_delivery,
     recorded_decision_on_input, scope_id_of_input,
 };
 use crate::known_scope::ScopeBeforeEvent;
@@ -73,7 +73,7 @@ pub(crate) struct StateBeforeInput {
 }
 
 /// The result of one look at the log.
-enum TransactionNextStep {
+enum NextStepToHandleEvent {
     /// The session is new, and no policy is at hand.
     CompilePolicy,
     /// Layers or second models have to be asked first, with the session as it stands.
@@ -132,7 +132,7 @@ impl Runtime {
         let stands = self.record_config_edits_on_delivery(&delivery, patience)?;
         let (unread, look) =
             self.read_tree_for_input(&mut delivery, &message, stands, &mut compiled, patience)?;
-        self.fill_patch_fact_from_tree(&mut delivery, patience);
+        self.fill_patch_fact_by_dry_run(&mut delivery, patience);
         // Layers and second models are asked once the call is known to be new and some of them are
         // due.
         let mut watched = false;
@@ -152,15 +152,15 @@ impl Runtime {
                     beside,
                     watched,
                 ) {
-                    Ok(TransactionNextStep::Consult(stands)) => {
+                    Ok(NextStepToHandleEvent::Consult(stands)) => {
                         unwatched = Some(stands);
                         Ok(None)
                     }
-                    Ok(TransactionNextStep::CompilePolicy) => {
+                    Ok(NextStepToHandleEvent::CompilePolicy) => {
                         outcome = None;
                         Ok(None)
                     }
-                    Ok(TransactionNextStep::Finish(made)) => {
+                    Ok(NextStepToHandleEvent::Finish(made)) => {
                         let (handled, batch) = *made;
                         outcome = Some(Ok(handled));
                         Ok(batch)
@@ -247,7 +247,7 @@ impl Runtime {
             }
         };
         delivery.task_list =
-            task_list::read_heartbeat_file(&self.place.root, &policy, &self.redactor);
+            task_list::read_standing_task_list(&self.place.root, &policy, &self.redactor);
         match &mut delivery.input {
             Input::PromptSubmitted(prompt) => {
                 let limit =
@@ -255,7 +255,7 @@ impl Runtime {
                 let tracked = self
                     .place
                     .record_tracked_file_list(&delivery.session, limit);
-                let limits = TreeReadLimits {
+                let limits = TreeReadTimeoutAndCancel {
                     time: Some(PROMPT_LIMIT),
                     ..patience.tree_read_limits(&*self.place.system)
                 };
@@ -278,11 +278,11 @@ impl Runtime {
                 // disturb says nothing.
                 let longest = external_writes::max_external_write_wait(&self.place, patience);
                 let until = self.place.system.monotonic_now() + longest;
-                let known = external_writes::files_written_beside_checks(&self.place);
+                let known = external_writes::files_written_by_others(&self.place);
                 external_writes::wait_until_files_unchanged(&self.place, &known, until, patience);
                 let tracked = self
                     .place
-                    .session_tracked_files(Some(&delivery.session), patience);
+                    .git_tracked_files_at_task_start(Some(&delivery.session), patience);
                 let limits = patience.tree_read_limits(&*self.place.system);
                 let look =
                     self.read_tree_and_newest_acts(&delivery.session, &tracked, &policy, limits)?;
@@ -307,7 +307,7 @@ impl Runtime {
 
     /// Checks the patch that a request applies against the tree as it is now. Outside the
     /// transaction, like reading the tree, and for the same reason.
-    fn fill_patch_fact_from_tree(&self, delivery: &mut EventDelivery<'_>, patience: Deadline<'_>) {
+    fn fill_patch_fact_by_dry_run(&self, delivery: &mut EventDelivery<'_>, patience: Deadline<'_>) {
         let fact = patch_gate::dry_run_requested_patch(delivery, &self.place.root, patience);
         if let Input::ToolRequested(request) = &mut delivery.input {
             request.facts.patch = fact;
@@ -323,7 +323,7 @@ impl Runtime {
         found_under: Option<Digest>,
         beside: ApprovalAnswerOrToolCall<'_>,
         watched: bool,
-    ) -> Result<TransactionNextStep, RuntimeError> {
+    ) -> Result<NextStepToHandleEvent, RuntimeError> {
         let session = &delivery.session;
         // The session as it stands, and its policy. The first event of a session seals one.
         let loaded = log_reader::load_session_state(session, tail)?;
@@ -341,7 +341,7 @@ impl Runtime {
                 equipped,
             }) = compiled
             else {
-                return Ok(TransactionNextStep::CompilePolicy);
+                return Ok(NextStepToHandleEvent::CompilePolicy);
             };
             let blob = compiled.policy.to_policy_blob();
             let sealed = Event::PolicySealed {
@@ -378,7 +378,7 @@ impl Runtime {
                 large_files: Vec::new(),
                 snapshot: None,
             };
-            return Ok(TransactionNextStep::Finish(Box::new((handled, None))));
+            return Ok(NextStepToHandleEvent::Finish(Box::new((handled, None))));
         }
         // Before anything else: an answer that comes second is none, however much it is like the
         // first.
@@ -396,12 +396,12 @@ impl Runtime {
             _ => None,
         };
         // Another entry may have delivered the same event: then the recorded answer counts.
-        let DeliveryKeyAndFirstSeq { key, first: known } =
+        let IdempotencyKeyAndFirstSeq { key, first: known } =
             find_known_delivery(session, tail, delivery, (&state, &scope, now), asked)?;
         if let Some(known) = known {
             let answer = recorded_decision_on_input(session, tail, known, &delivery.input)?;
             if let Some(repeated) =
-                event_for_repeated_input(&delivery.input, known, &delivery.source, &scope)
+                build_repeated_input_event(&delivery.input, known, &delivery.source, &scope)
             {
                 state.apply_event(&repeated);
                 batch.events.push(to_new_event(&repeated, None));
@@ -421,7 +421,7 @@ impl Runtime {
                 large_files: Vec::new(),
                 snapshot: None,
             };
-            return Ok(TransactionNextStep::Finish(Box::new((
+            return Ok(NextStepToHandleEvent::Finish(Box::new((
                 handled,
                 Some(batch),
             ))));
@@ -438,7 +438,7 @@ impl Runtime {
         let watches = is_call && (policy.veto.is_some() || policy.progress.is_some());
         if !watched && (watches || self.has_middleware_for_event(&policy, delivery)) {
             let scope = known_scope;
-            return Ok(TransactionNextStep::Consult(Box::new(StateBeforeInput {
+            return Ok(NextStepToHandleEvent::Consult(Box::new(StateBeforeInput {
                 state,
                 policy,
                 scope,
@@ -471,7 +471,7 @@ impl Runtime {
         batch.act = acts::widest_tool_act_reach([reach, unreported])
             .map(|reach| self.tool_act_with_reach(reach));
         let parked = question
-            .and_then(|question| question.record_approval_outcome(&made, &state, &mut batch));
+            .and_then(|question| question.add_approval_outcome_to_batch(&made, &state, &mut batch));
         let StateMachineStep {
             events,
             effects,
@@ -500,7 +500,7 @@ impl Runtime {
         batch
             .scopes
             .extend(known_scope.scope_row_if_changed(&state, &scope));
-        batch.effects = self.requested_check_run_rows(&policy, &state, &effects, seq);
+        batch.effects = self.build_check_request_rows(&policy, &state, &effects, seq);
         if stop_decided {
             // Everything that was asked for is found, or no longer needed.
             batch.settled = tail
@@ -541,7 +541,7 @@ impl Runtime {
             large_files: Vec::new(),
             snapshot: None,
         };
-        Ok(TransactionNextStep::Finish(Box::new((
+        Ok(NextStepToHandleEvent::Finish(Box::new((
             handled,
             Some(batch),
         ))))
@@ -623,7 +623,7 @@ impl Runtime {
                 request.facts.reach = extent.act_reach();
                 // Where the start's tree is known, the tree itself shows what changed.
                 let is_asked = state
-                    .task_if_open()
+                    .current_open_task()
                     .is_some_and(|t| t.acts_at_start.is_some());
                 request.facts.counted = is_asked && extent == ToolCallChangeExtent::Counted;
                 // Last, so that every fact is bounded.
@@ -656,7 +656,7 @@ impl Runtime {
             .act_reach()
     }
 
-    fn requested_check_run_rows(
+    fn build_check_request_rows(
         &self,
         policy: &Policy,
         state: &SessionState,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use checkrein_verifiers::tree::TreeReadResult;
 
-use crate::system::{System, ThreadBlockingPermission};
+use crate::system::{MayBlockThread, System};
 
 /// The tree at some moment.
 #[derive(Debug)]
@@ -110,7 +110,7 @@ impl StopTreeSnapshots {
         let until = now + part.min(MAX_SHARED_WAIT);
         self.system
             .wait_for_condition(&mut |may_block| match may_block {
-                ThreadBlockingPermission::Yes => {
+                MayBlockThread::Yes => {
                     let left = until.saturating_duration_since(self.system.monotonic_now());
                     let busy = lock_unpoisoned(&self.busy);
                     // The wait ends either way; the count is not needed.
@@ -120,7 +120,7 @@ impl StopTreeSnapshots {
                     );
                     true
                 }
-                ThreadBlockingPermission::No => {
+                MayBlockThread::No => {
                     *lock_unpoisoned(&self.busy) == 0 || self.system.monotonic_now() >= until
                 }
             });
@@ -129,7 +129,7 @@ impl StopTreeSnapshots {
 
     /// Returns the tree at some moment of this stop, for a check that is about to begin: later
     /// changes are seen by the reading after it.
-    pub(crate) fn reuse_or_read_tree_snapshot(
+    pub(crate) fn reuse_any_snapshot_or_read(
         &self,
         read: impl FnOnce() -> Result<TreeSnapshot, String>,
     ) -> Result<Arc<TreeSnapshot>, String> {
@@ -175,7 +175,7 @@ impl StopTreeSnapshots {
     }
 
     /// Notes that another process found something out just now.
-    pub(crate) fn note_evidence_found_elsewhere(&self) {
+    pub(crate) fn note_evidence_from_other_process(&self) {
         *lock_unpoisoned(&self.elsewhere) = ForeignCheckState::Ended(self.system.monotonic_now());
     }
 
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
     use crate::system::RealSystem;
     use checkrein_verifiers::file_system::RealFileSystem;
-    use checkrein_verifiers::tree::{TreeReadLimits, TreeReader};
+    use checkrein_verifiers::tree::{TreeReadTimeoutAndCancel, TreeReader};
 
     fn look() -> TreeSnapshot {
         let root = tempfile::tempdir().unwrap();
@@ -245,7 +245,9 @@ mod tests {
         TreeSnapshot {
             began: std::time::Instant::now(),
             took: Duration::from_secs(3600),
-            reading: reader.read_tree(&[], TreeReadLimits::default()).unwrap(),
+            reading: reader
+                .read_tree(&[], TreeReadTimeoutAndCancel::default())
+                .unwrap(),
             acts: 0,
         }
     }
@@ -255,7 +257,7 @@ mod tests {
         let looks =
             StopTreeSnapshots::new(Arc::new(RealSystem), Some(Arc::new(look())), Duration::ZERO);
         let never = || -> Result<TreeSnapshot, String> { panic!("there is one") };
-        let first = looks.reuse_or_read_tree_snapshot(never).unwrap();
+        let first = looks.reuse_any_snapshot_or_read(never).unwrap();
         // Nothing was found out yet, so none is the last.
         assert!(looks.consume_snapshot_after_checks().is_none());
         looks.record_evidence_time();
@@ -274,7 +276,7 @@ mod tests {
             "it has served"
         );
         assert!(Arc::ptr_eq(
-            &looks.reuse_or_read_tree_snapshot(never).unwrap(),
+            &looks.reuse_any_snapshot_or_read(never).unwrap(),
             &second
         ));
         looks.record_evidence_time();
@@ -348,7 +350,7 @@ mod tests {
         let look_again = || looks.read_fresh_tree_snapshot(|| Ok(look())).unwrap();
         look_again();
         assert!(looks.newest_snapshot_if_no_check_since().is_some());
-        looks.note_evidence_found_elsewhere();
+        looks.note_evidence_from_other_process();
         assert!(looks.newest_snapshot_if_no_check_since().is_none());
         let newest = look_again();
         assert!(Arc::ptr_eq(

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{
-    self, Evidence, Finding, GateOrManualOrigin, InconclusiveCause, Retryability, Verdict,
+    self, CheckRetryability, Evidence, Finding, GateOrManualOrigin, InconclusiveCause, Verdict,
 };
 use checkrein_core::ids::{SessionId, UnixMillis, VerifierName};
 use checkrein_core::policy::{Policy, VerdictSubjectKind, VerifierSpec, VerifierTier};
@@ -41,7 +41,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A verification that is wanted.
 #[derive(Debug, Clone)]
-pub(crate) struct VerificationRequest {
+pub(crate) struct VerifierRunRequest {
     pub(crate) verifier: VerifierName,
     /// The digest that the core asks about.
     pub(crate) subject: Digest,
@@ -103,7 +103,7 @@ impl Runtime {
         &self,
         session: impl Into<Option<&'s SessionId>>,
         policy: &Policy,
-        wanted: &[VerificationRequest],
+        wanted: &[VerifierRunRequest],
         origin: GateOrManualOrigin,
         use_cache: bool,
         since: Option<UnixMillis>,
@@ -137,11 +137,11 @@ impl Runtime {
         std::thread::scope(|scope| {
             let threads = ScopedThreads::new(system, scope);
             let (sender, receiver) = channel();
-            let is_owned = |want: &VerificationRequest| {
+            let is_owned = |want: &VerifierRunRequest| {
                 let mut owned = owned.iter().flat_map(|owned| &owned.wanted);
                 owned.any(|owned| owned.verifier == want.verifier)
             };
-            let ours: Vec<&VerificationRequest> =
+            let ours: Vec<&VerifierRunRequest> =
                 wanted.iter().filter(|want| !is_owned(want)).collect();
             // The worker is waited for beside our own checks, so that a slow one delays none of
             // them.
@@ -235,7 +235,8 @@ enum KnownEvidenceOrRunClaim {
     Unavailable(Box<ReturnedEvidence>),
 }
 
-pub(crate) type FirstCheckRunResult<'a> = Result<EvidenceOrDisturbedCheck<'a>, RuntimeError>;
+pub(crate) type EvidenceOrDisturbedCheckResult<'a> =
+    Result<EvidenceOrDisturbedCheck<'a>, RuntimeError>;
 
 impl<'a> VerificationBatchContext<'a> {
     pub(crate) fn system_interface(&self) -> &'a dyn System {
@@ -249,9 +250,9 @@ impl<'a> VerificationBatchContext<'a> {
     pub(crate) fn obtain_and_send_evidence(
         &self,
         spec: &'a VerifierSpec,
-        wanted: &VerificationRequest,
+        wanted: &VerifierRunRequest,
         busy: RunningCheckGuard<'_>,
-        sender: &Sender<FirstCheckRunResult<'a>>,
+        sender: &Sender<EvidenceOrDisturbedCheckResult<'a>>,
     ) {
         let found = self.obtain_evidence(spec, wanted, busy);
         // A run records its time itself, before it reads the tree.
@@ -269,27 +270,27 @@ impl<'a> VerificationBatchContext<'a> {
     fn obtain_evidence(
         &self,
         spec: &'a VerifierSpec,
-        wanted: &VerificationRequest,
+        wanted: &VerifierRunRequest,
         busy: RunningCheckGuard<'_>,
-    ) -> FirstCheckRunResult<'a> {
+    ) -> EvidenceOrDisturbedCheckResult<'a> {
         let (subject, acts) = (wanted.content, wanted.acts);
         // Only a command is asked about files that were not all seen: that it fails is true
         // whatever else there is.
         if spec.subject != VerdictSubjectKind::Message
             && !spec.is_tree_check()
-            && let Some(why) = &self.tracked_files().unknown
+            && let Some(why) = &self.tracked_files_at_task_start().unknown
         {
             let report = VerifierReport::inconclusive_report(
                 InconclusiveCause::TreeUnreadable,
-                Retryability::Yes,
+                CheckRetryability::Yes,
                 "",
             );
             let none = Digest::hash_bytes(b"");
             let evidence = self.build_evidence(spec, report, subject, subject, none, none);
             let evidence = self.void_for_unknown_tracked_files(evidence, why);
-            let found = evidence_codec::EvidenceTiming {
+            let found = evidence_codec::EvidenceTimestamps {
                 acts,
-                ..evidence_codec::EvidenceTiming::evidence_timing_without_run(self.now_millis())
+                ..evidence_codec::EvidenceTimestamps::evidence_timing_without_run(self.now_millis())
             };
             let done =
                 self.put_newest_check_run(self.evidence_cache_key(spec, subject), evidence, found)?;
@@ -298,7 +299,7 @@ impl<'a> VerificationBatchContext<'a> {
         // Neither a person's answer nor a host's function has a run that could be claimed.
         if spec.tier == VerifierTier::Person {
             return Ok(EvidenceOrDisturbedCheck::Evidence(Box::new(
-                self.person_evidence(spec, subject)?,
+                self.find_or_request_person_evidence(spec, subject)?,
             )));
         }
         if spec.subject == VerdictSubjectKind::Stop {
@@ -332,7 +333,7 @@ impl<'a> VerificationBatchContext<'a> {
         // Read under the claim: no other run of this check overlaps it.
         let before = match self
             .looks
-            .reuse_or_read_tree_snapshot(|| self.read_current_tree_snapshot())
+            .reuse_any_snapshot_or_read(|| self.read_current_tree_snapshot())
         {
             Ok(before) => before,
             Err(why) => {
@@ -403,13 +404,13 @@ impl<'a> VerificationBatchContext<'a> {
         key: Digest,
         claim: &EffectClaimGuard,
         theirs: bool,
-    ) -> FirstCheckRunResult<'a> {
+    ) -> EvidenceOrDisturbedCheckResult<'a> {
         let none = Digest::hash_bytes(b"");
         if theirs {
             let why = "another process was judging another message of this agent";
             let report = VerifierReport::inconclusive_report(
                 InconclusiveCause::ClaimedElsewhere,
-                Retryability::Yes,
+                CheckRetryability::Yes,
                 why,
             );
             let evidence = self.build_evidence(spec, report, subject, subject, none, none);
@@ -427,16 +428,16 @@ impl<'a> VerificationBatchContext<'a> {
         self.ensure_not_cancelled()?;
         let mut evidence = self.build_evidence(spec, run.report, subject, subject, none, none);
         evidence.tries = run.tries;
-        let found = evidence_codec::EvidenceTiming {
+        let found = evidence_codec::EvidenceTimestamps {
             began: run.began,
-            ..evidence_codec::EvidenceTiming::evidence_timing_without_run(self.now_millis())
+            ..evidence_codec::EvidenceTimestamps::evidence_timing_without_run(self.now_millis())
         };
         self.put_newest_check_run(key, evidence, found)
             .map(|done| EvidenceOrDisturbedCheck::Evidence(Box::new(done)))
     }
 
     /// Looks up a person's answer about exactly this. A manual check asks nobody.
-    fn person_evidence(
+    fn find_or_request_person_evidence(
         &self,
         spec: &VerifierSpec,
         subject: Digest,
@@ -464,7 +465,7 @@ impl<'a> VerificationBatchContext<'a> {
             &evidence,
         );
         let bytes = evidence_codec::encode_evidence(
-            evidence_codec::EvidenceTiming::evidence_timing_without_run(self.now_millis()),
+            evidence_codec::EvidenceTimestamps::evidence_timing_without_run(self.now_millis()),
             &evidence,
         );
         self.runtime
@@ -504,7 +505,7 @@ impl<'a> VerificationBatchContext<'a> {
         self.put_newest_check_run(
             key,
             self.build_evidence(spec, report, subject, subject, none, none),
-            evidence_codec::EvidenceTiming::evidence_timing_without_run(self.now_millis()),
+            evidence_codec::EvidenceTimestamps::evidence_timing_without_run(self.now_millis()),
         )
     }
 
@@ -550,14 +551,14 @@ impl<'a> VerificationBatchContext<'a> {
             });
             if let Some(run) = usable {
                 if waited {
-                    self.looks.note_evidence_found_elsewhere();
+                    self.looks.note_evidence_from_other_process();
                 }
                 return Ok(KnownEvidenceOrRunClaim::Known(evidence_marked_cached(run)));
             }
             // No usable evidence: whoever gets the claim runs the check, everybody else waits.
             if let Some(claim) = store.try_claim_effect(&slot)? {
                 if waited {
-                    self.looks.note_evidence_found_elsewhere();
+                    self.looks.note_evidence_from_other_process();
                 }
                 // It may have been found between the look and the claim.
                 let newest = evidence_codec::newest_stored_check_run(store, &key)?.filter(|run| {
@@ -589,7 +590,7 @@ impl<'a> VerificationBatchContext<'a> {
                 let why = "another process was still running it when the answer was due";
                 let report = VerifierReport::inconclusive_report(
                     InconclusiveCause::ClaimedElsewhere,
-                    Retryability::Yes,
+                    CheckRetryability::Yes,
                     why,
                 );
                 let none = Digest::hash_bytes(b"");
@@ -613,7 +614,7 @@ impl<'a> VerificationBatchContext<'a> {
     pub(crate) fn has_reusable_verdict(
         &self,
         spec: &VerifierSpec,
-        want: &VerificationRequest,
+        want: &VerifierRunRequest,
     ) -> bool {
         let run = evidence_codec::newest_stored_check_run(
             &*self.runtime.store,
@@ -683,7 +684,7 @@ impl<'a> VerificationBatchContext<'a> {
             return CheckExecutionResult {
                 report: VerifierReport::inconclusive_report(
                     InconclusiveCause::Internal,
-                    Retryability::No,
+                    CheckRetryability::No,
                     why,
                 ),
                 tries: 0,
@@ -710,7 +711,7 @@ impl<'a> VerificationBatchContext<'a> {
             cancelled: self.patience.cancelled,
             env: &place.env,
             model_env: &place.env_vars_for_model_requests(),
-            lock: claim.held_lock_file(),
+            lock: claim.lock_file_for_child_process(),
             redact: &|text| self.runtime.redactor.redact_bytes(text),
         };
         let mut report = self.system_interface().run_verifier(verifier, &job);
@@ -732,10 +733,10 @@ impl<'a> VerificationBatchContext<'a> {
         }
     }
 
-    fn tracked_files(&self) -> &TrackedFiles {
+    fn tracked_files_at_task_start(&self) -> &TrackedFiles {
         let place = &self.runtime.place;
         self.tracked
-            .get_or_init(|| place.session_tracked_files(self.session, self.patience))
+            .get_or_init(|| place.git_tracked_files_at_task_start(self.session, self.patience))
     }
 
     fn read_current_tree_snapshot(&self) -> Result<TreeSnapshot, String> {
@@ -746,7 +747,7 @@ impl<'a> VerificationBatchContext<'a> {
         let acts = acts.map_err(|error| error.to_string())?;
         let place = &self.runtime.place;
         let reading = place.read_tree(
-            self.tracked_files(),
+            self.tracked_files_at_task_start(),
             self.policy,
             self.patience.tree_read_limits(self.system_interface()),
         );
@@ -784,7 +785,7 @@ impl<'a> VerificationBatchContext<'a> {
         );
         evidence.tries = run.tries;
         // Only a pass is voided. That a check fails is true whatever else is there.
-        if let Some(why) = &self.tracked_files().unknown
+        if let Some(why) = &self.tracked_files_at_task_start().unknown
             && evidence.verdict == Verdict::Pass
         {
             evidence = self.void_for_unknown_tracked_files(evidence, why);
@@ -796,7 +797,7 @@ impl<'a> VerificationBatchContext<'a> {
             // nothing.
             CheckRunInterference::WithExternalWrites(wrote) => {
                 evidence.cause = None;
-                evidence.retryable = Retryability::Yes;
+                evidence.retryable = CheckRetryability::Yes;
                 mark_evidence_inconclusive(&mut evidence, InconclusiveCause::TreeMoving, wrote);
             }
             // The inputs differ before and after, so the verdict is about neither tree, even of a
@@ -811,7 +812,7 @@ impl<'a> VerificationBatchContext<'a> {
             }
             CheckRunInterference::Undisturbed => {}
         }
-        let found = evidence_codec::EvidenceTiming {
+        let found = evidence_codec::EvidenceTimestamps {
             at: self.now_millis(),
             began: run.began,
             acts: look.acts,
@@ -840,7 +841,7 @@ impl<'a> VerificationBatchContext<'a> {
         &self,
         key: Digest,
         evidence: Evidence,
-        found: evidence_codec::EvidenceTiming,
+        found: evidence_codec::EvidenceTimestamps,
     ) -> Result<ReturnedEvidence, RuntimeError> {
         let key = evidence_codec::put_check_run(&*self.runtime.store, &key, found, &evidence)?;
         Ok(returned_evidence_not_from_cache(key, evidence, found))
@@ -859,7 +860,7 @@ impl<'a> VerificationBatchContext<'a> {
         } else {
             InconclusiveCause::TreeUnreadable
         };
-        let report = VerifierReport::inconclusive_report(cause, Retryability::Yes, why);
+        let report = VerifierReport::inconclusive_report(cause, CheckRetryability::Yes, why);
         let none = Digest::hash_bytes(b"");
         ReturnedEvidence {
             key,
@@ -929,7 +930,7 @@ impl<'a> VerificationBatchContext<'a> {
         Evidence {
             verdict: Verdict::Inconclusive,
             cause: Some(InconclusiveCause::TreeUnreadable),
-            retryable: Retryability::Yes,
+            retryable: CheckRetryability::Yes,
             excerpt: format!("[checkrein: {why}]\n"),
             note: Some(why.into_owned()),
             ..evidence
@@ -1011,7 +1012,7 @@ fn is_check_run_fresh(
 fn returned_evidence_not_from_cache(
     key: Digest,
     evidence: Evidence,
-    found: evidence_codec::EvidenceTiming,
+    found: evidence_codec::EvidenceTimestamps,
 ) -> ReturnedEvidence {
     ReturnedEvidence {
         key,
@@ -1049,6 +1050,6 @@ fn is_verifier_subject_unchanged(
 
 fn is_check_run_retryable(report: &VerifierReport) -> bool {
     report.verdict == Verdict::Inconclusive
-        && report.retryable == Retryability::Yes
+        && report.retryable == CheckRetryability::Yes
         && report.cause != Some(InconclusiveCause::ReplyDeadline)
 }

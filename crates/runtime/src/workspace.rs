@@ -16,8 +16,8 @@ use checkrein_core::policy::{Policy, VerdictSubjectKind};
 use checkrein_verifiers::git::GitReadError;
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
 use checkrein_verifiers::tree::{
-    ExcludedFileCounts, PackedNameSet, TreeReadLimits, TreeReadResult, TreeReader, TreeReaderError,
-    UncompiledVerifierGlobs, git_tracked_files,
+    ExcludedFileCounts, PackedNameSet, TreeReadResult, TreeReadTimeoutAndCancel, TreeReader,
+    TreeReaderError, UncompiledVerifierGlobs, git_tracked_files,
 };
 
 use crate::event_delivery::Deadline;
@@ -90,13 +90,13 @@ impl TreeAndStateFolder {
         limit: Duration,
     ) -> TrackedFiles {
         let tracked = self.list_tracked_files(limit);
-        let file = self.tracked_files_path(session);
+        let file = self.git_tracked_files_list_path(session);
         let before = durable_file::read_regular_file(&file, MAX_LIST_BYTES)
             .ok()
             .flatten();
         // Nearly always nothing has changed, and there may be hundreds of thousands of names.
         if tracked.unknown.is_none()
-            && before.as_deref() == Some(tracked.names.names_joined_by_nul().as_bytes())
+            && before.as_deref() == Some(tracked.names.to_nul_separated_text().as_bytes())
         {
             return tracked;
         }
@@ -135,10 +135,10 @@ impl TreeAndStateFolder {
         if tracked.unknown.is_some() {
             text.push(char::from(INCOMPLETE_MARK));
         }
-        text.push_str(tracked.names.names_joined_by_nul());
+        text.push_str(tracked.names.to_nul_separated_text());
         // Errors are ignored. Without the list, ignore files decide: fewer files are seen, but
         // nothing wrong is claimed.
-        let file = self.tracked_files_path(session);
+        let file = self.git_tracked_files_list_path(session);
         let _ = file.parent().map_or(Ok(()), create_private_folder);
         // Renamed into place, so that a hook that reads meanwhile sees the old list or the new one.
         let fresh = file.with_extension(std::process::id().to_string());
@@ -149,8 +149,10 @@ impl TreeAndStateFolder {
     }
 
     fn recorded_tracked_files(&self, session: &SessionId) -> Option<TrackedFiles> {
-        let bytes =
-            durable_file::read_regular_file(&self.tracked_files_path(session), MAX_LIST_BYTES);
+        let bytes = durable_file::read_regular_file(
+            &self.git_tracked_files_list_path(session),
+            MAX_LIST_BYTES,
+        );
         let bytes = bytes.ok()??;
         let unknown = bytes.starts_with(&[INCOMPLETE_MARK]);
         Some(TrackedFiles {
@@ -166,7 +168,7 @@ impl TreeAndStateFolder {
         &self,
         tracked: &TrackedFiles,
         policy: &Policy,
-        limits: TreeReadLimits<'_>,
+        limits: TreeReadTimeoutAndCancel<'_>,
     ) -> Result<TreeReadResult, TreeReaderError> {
         // Only checks of the tree have a part of it that they depend on.
         let views: Vec<UncompiledVerifierGlobs<'_>> = policy
@@ -211,7 +213,7 @@ impl TreeAndStateFolder {
     /// Returns the files that were tracked when the session's task began; without a session, those
     /// tracked now. A list that was incomplete is read again, so that whoever mends the index can
     /// go on.
-    pub(crate) fn session_tracked_files(
+    pub(crate) fn git_tracked_files_at_task_start(
         &self,
         session: Option<&SessionId>,
         patience: Deadline<'_>,
@@ -238,7 +240,7 @@ impl TreeAndStateFolder {
 
     /// Removes the files about a session beside the store.
     pub(crate) fn remove_session_files(&self, session: &SessionId) -> bool {
-        std::fs::remove_file(self.tracked_files_path(session)).is_ok()
+        std::fs::remove_file(self.git_tracked_files_list_path(session)).is_ok()
     }
 
     /// Returns what is left out of the tree as it is now, for a task of this session; `None` if
@@ -251,9 +253,9 @@ impl TreeAndStateFolder {
     ) -> Option<ExcludedFileCounts> {
         let tracked = self.recorded_tracked_files(session);
         let tracked = tracked.unwrap_or_else(|| self.list_tracked_files(limit));
-        let limits = TreeReadLimits {
+        let limits = TreeReadTimeoutAndCancel {
             time: Some(limit),
-            ..TreeReadLimits::default()
+            ..TreeReadTimeoutAndCancel::default()
         };
         let reading = self.read_tree(&tracked, policy, limits).ok()?;
         Some(reading.left_out)
@@ -294,7 +296,7 @@ impl TreeAndStateFolder {
         self.state.join("tree").join(name)
     }
 
-    fn tracked_files_path(&self, session: &SessionId) -> PathBuf {
+    fn git_tracked_files_list_path(&self, session: &SessionId) -> PathBuf {
         self.state
             .join("tracked")
             .join(short_digest_folder_name(session.as_str().as_bytes()))

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use checkrein_runtime::config::{
     self, AllowedConfigWord, CompiledPolicy, ConfigError, ConfigKeySpec, ConfigValueKind, KEYS,
-    NamedConfigText, TaskDriver,
+    NamedConfigText, TaskDriverKind,
 };
 use serde_json::{Map, Value, json};
 
@@ -61,11 +61,11 @@ fn schema() -> Value {
 
 fn object(table: &str) -> Value {
     let properties: Map<String, Value> = rows(table)
-        .map(|spec| (spec.config_key_name().to_owned(), property(spec)))
+        .map(|spec| (spec.key_name_without_table().to_owned(), property(spec)))
         .collect();
     let required: Vec<&str> = rows(table)
         .filter(|spec| spec.required)
-        .map(ConfigKeySpec::config_key_name)
+        .map(ConfigKeySpec::key_name_without_table)
         .collect();
     let mut object =
         json!({ "type": "object", "additionalProperties": false, "properties": properties });
@@ -191,7 +191,7 @@ fn compile(name: &str, text: &str) -> Result<CompiledPolicy, ConfigError> {
         name: PathBuf::from(name),
         text: text.to_owned(),
     };
-    config::compile_config(Some(&source), None, TaskDriver::Hook)
+    config::compile_config(Some(&source), None, TaskDriverKind::Hook)
 }
 
 /// A file against what is written from the table.
@@ -223,14 +223,16 @@ fn the_shipped_defaults_are_up_to_date() {
 
 /// A config that sets this key to this value, and what else its table needs.
 fn setting(spec: &ConfigKeySpec, value: &str) -> String {
-    let line = format!("{} = {value}\n", spec.config_key_name());
+    let line = format!("{} = {value}\n", spec.key_name_without_table());
     match spec.table_of_config_key() {
         "" => line,
-        "verifier" if spec.config_key_name() == "name" => {
+        "verifier" if spec.key_name_without_table() == "name" => {
             format!("[[verifier]]\n{line}run = \"x\"\n")
         }
         "verifier" => format!("[[verifier]]\nname = \"a\"\n{line}"),
-        "middleware" if spec.config_key_name() == "name" => format!("[[middleware]]\n{line}"),
+        "middleware" if spec.key_name_without_table() == "name" => {
+            format!("[[middleware]]\n{line}")
+        }
         "middleware" => format!("[[middleware]]\nname = \"a\"\n{line}"),
         table => format!("[{table}]\n{line}"),
     }
@@ -303,7 +305,7 @@ fn the_schema_names_no_key_that_is_not_acted_on() {
         let schema = schema();
         let within = |part: &str| {
             schema
-                .pointer(&format!("{table}{part}/{}", spec.config_key_name()))
+                .pointer(&format!("{table}{part}/{}", spec.key_name_without_table()))
                 .is_some()
         };
         let named = match spec.table_of_config_key() {

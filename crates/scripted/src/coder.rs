@@ -54,7 +54,7 @@ impl ScriptedCoderTurn {
 
 /// The conversation of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ConversationHeardByCoder {
+pub struct ScriptedCoderConversation {
     /// Number of the model's own turns.
     pub turns: usize,
     /// The text since the last of them.
@@ -92,29 +92,29 @@ pub const PROVIDER_ENTRIES: [(&str, &str, &str, &str); 5] = [
 ];
 
 /// Renders the n-th turn with this number of output tokens as events.
-type CoderTurnEventRenderer = fn(&ScriptedCoderTurn, usize, u64) -> Vec<Value>;
-type ScriptedCoderFn = dyn Fn(&ConversationHeardByCoder) -> (ScriptedCoderTurn, u64) + Send + Sync;
+type ScriptedTurnToEventsFn = fn(&ScriptedCoderTurn, usize, u64) -> Vec<Value>;
+type ScriptedCoderFn = dyn Fn(&ScriptedCoderConversation) -> (ScriptedCoderTurn, u64) + Send + Sync;
 
 /// A running coder.
 #[derive(Debug)]
 pub struct ScriptedCoderServer {
     server: LoopbackHttpServer,
-    heard: Arc<Mutex<Vec<ConversationHeardByCoder>>>,
+    heard: Arc<Mutex<Vec<ScriptedCoderConversation>>>,
 }
 
 impl ScriptedCoderServer {
     /// Starts a server whose answers report [`TURN_TOKENS`].
     pub fn start_coder_model_server(
-        script: impl Fn(&ConversationHeardByCoder) -> ScriptedCoderTurn + Send + Sync + 'static,
+        script: impl Fn(&ScriptedCoderConversation) -> ScriptedCoderTurn + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         Self::start_server_with_token_counts(move |heard| (script(heard), TURN_TOKENS.1))
     }
 
     /// Starts a server whose script also returns the output tokens of each answer.
     pub fn start_server_with_token_counts(
-        script: impl Fn(&ConversationHeardByCoder) -> (ScriptedCoderTurn, u64) + Send + Sync + 'static,
+        script: impl Fn(&ScriptedCoderConversation) -> (ScriptedCoderTurn, u64) + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
-        let heard = Arc::<Mutex<Vec<ConversationHeardByCoder>>>::default();
+        let heard = Arc::<Mutex<Vec<ScriptedCoderConversation>>>::default();
         let kept = Arc::clone(&heard);
         let server = LoopbackHttpServer::start_http_server(move |request| {
             answer_as_scripted_coder(&request, &kept, &script)
@@ -148,7 +148,7 @@ impl ScriptedCoderServer {
     }
 
     /// Returns all requests so far, in order.
-    pub fn requests_to_scripted_coder(&self) -> Vec<ConversationHeardByCoder> {
+    pub fn requests_to_scripted_coder(&self) -> Vec<ScriptedCoderConversation> {
         lock_unpoisoned(&self.heard).clone()
     }
 }
@@ -168,14 +168,14 @@ fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn answer_as_scripted_coder(
     request: &HttpRequest,
-    kept: &Mutex<Vec<ConversationHeardByCoder>>,
+    kept: &Mutex<Vec<ScriptedCoderConversation>>,
     script: &ScriptedCoderFn,
 ) -> HttpResponse {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let path = request.target.split('?').next().unwrap_or_default();
     // The path names the format. Compared from the end, since each provider has a prefix of its
     // own.
-    let (list, name, say): (&str, &str, CoderTurnEventRenderer) = if path.ends_with("/v1/messages")
+    let (list, name, say): (&str, &str, ScriptedTurnToEventsFn) = if path.ends_with("/v1/messages")
     {
         ("messages", "assistant", build_anthropic_events)
     } else if path.ends_with("/responses") {
@@ -217,7 +217,7 @@ fn read_conversation_from_request(
     body: &Value,
     list: &str,
     name: &str,
-) -> ConversationHeardByCoder {
+) -> ScriptedCoderConversation {
     let items = body.get(list).and_then(Value::as_array);
     let items = items.map_or(&[][..], Vec::as_slice);
     // The Responses API lists a model's calls as items of their own, without a role.
@@ -233,7 +233,7 @@ fn read_conversation_from_request(
             .collect::<Vec<_>>()
             .join("\n")
     };
-    ConversationHeardByCoder {
+    ScriptedCoderConversation {
         // Counted in the request, not in the server: another process may continue the conversation.
         turns: items.iter().filter(|item| own(item)).count(),
         new_text: text(items.get(last..).unwrap_or_default()),

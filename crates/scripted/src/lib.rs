@@ -15,6 +15,6 @@ pub use coder::{ScriptedCoderServer, ScriptedCoderTurn};
 pub use model::{ScriptedModel, ScriptedModelApi, ScriptedModelRequestLog};
 pub use reviewer::ScriptedReviewer;
 pub use script::{
-    ModelScript, ScriptedModelAction, ScriptedModelRequest, model_script_from_rounds,
+    ScriptedModelAction, ScriptedModelFn, ScriptedModelRequest, model_script_from_rounds,
     output_tokens_of_nth_response,
 };

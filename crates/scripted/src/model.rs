@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 
 use crate::http::{HttpRequest, HttpResponse, LoopbackHttpServer};
-use crate::script::{ModelScript, ScriptedModelRequest, output_tokens_of_nth_response};
+use crate::script::{ScriptedModelFn, ScriptedModelRequest, output_tokens_of_nth_response};
 use crate::{anthropic, responses};
 
 /// Which API it speaks.
@@ -49,7 +49,7 @@ impl ScriptedModel {
         wire: ScriptedModelApi,
         repo: PathBuf,
         log: Option<&Path>,
-        script: ModelScript,
+        script: ScriptedModelFn,
     ) -> std::io::Result<Self> {
         let seen = Arc::new(Mutex::new(ScriptedModelRequestLog::default()));
         let kept = Arc::clone(&seen);
@@ -89,7 +89,7 @@ fn answer_scripted_model_request(
     repo: &Path,
     request: HttpRequest,
     seen: &Mutex<ScriptedModelRequestLog>,
-    script: &Mutex<ModelScript>,
+    script: &Mutex<ScriptedModelFn>,
 ) -> HttpResponse {
     // The agent asks its proxy for another host, such as telemetry or an update server.
     if request.method == "CONNECT" {

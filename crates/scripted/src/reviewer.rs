@@ -15,11 +15,11 @@ pub struct ScriptedReviewer {
 }
 
 /// The requests and replies so far.
-type ScriptedReviewExchangeLog = Arc<Mutex<Vec<ScriptedReviewExchange>>>;
+type ScriptedReviewExchangeLog = Arc<Mutex<Vec<RecordedReviewExchange>>>;
 
 /// A request and its reply.
 #[derive(Debug, Clone, Default)]
-pub struct ScriptedReviewExchange {
+pub struct RecordedReviewExchange {
     /// The request's body, parsed.
     pub body: Value,
     /// The same, byte for byte.
@@ -57,13 +57,13 @@ impl ScriptedReviewer {
     }
 
     /// Returns all requests so far with their bytes and replies.
-    pub fn recorded_exchanges(&self) -> Vec<ScriptedReviewExchange> {
+    pub fn recorded_exchanges(&self) -> Vec<RecordedReviewExchange> {
         lock_unpoisoned(&self.asked).clone()
     }
 }
 
 /// Returns the text of a request's last message.
-pub fn request_prompt_text(body: &Value) -> &str {
+pub fn last_message_text(body: &Value) -> &str {
     let messages = body.get("messages").and_then(Value::as_array);
     let last = messages.and_then(|messages| messages.last());
     let content = last.and_then(|message| message.get("content"));
@@ -73,7 +73,7 @@ pub fn request_prompt_text(body: &Value) -> &str {
 /// Returns the number at the beginning of a request, alone or in a delimiter, which a verdict must
 /// repeat.
 pub fn request_number_in_prompt(body: &Value) -> u64 {
-    let first = request_prompt_text(body).lines().next().unwrap_or_default();
+    let first = last_message_text(body).lines().next().unwrap_or_default();
     // Only the first line: data quoted further down may contain numbers as well.
     let mut numbers = first.split(|c: char| !c.is_ascii_digit());
     let number = numbers.find(|number| !number.is_empty());
@@ -101,7 +101,7 @@ fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn answer_as_scripted_reviewer(
     request: &HttpRequest,
-    asked: &Mutex<Vec<ScriptedReviewExchange>>,
+    asked: &Mutex<Vec<RecordedReviewExchange>>,
     says: &dyn Fn(&Value, usize) -> Result<String, u16>,
 ) -> HttpResponse {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
@@ -109,7 +109,7 @@ fn answer_as_scripted_reviewer(
     // lock is released meanwhile, since several judges ask at the same time.
     let before = {
         let mut asked = lock_unpoisoned(asked);
-        asked.push(ScriptedReviewExchange {
+        asked.push(RecordedReviewExchange {
             body: body.clone(),
             bytes: request.body.clone(),
             reply_text: String::new(),

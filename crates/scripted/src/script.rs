@@ -76,11 +76,11 @@ pub struct ScriptedModelRequest {
 }
 
 /// The model: what it does when it is asked.
-pub type ModelScript = Box<dyn FnMut(&ScriptedModelRequest) -> Vec<ScriptedModelAction> + Send>;
+pub type ScriptedModelFn = Box<dyn FnMut(&ScriptedModelRequest) -> Vec<ScriptedModelAction> + Send>;
 
 /// Returns a script in which the n-th request gets the n-th response; the last one is repeated for
 /// ever.
-pub fn model_script_from_rounds(rounds: Vec<Vec<ScriptedModelAction>>) -> ModelScript {
+pub fn model_script_from_rounds(rounds: Vec<Vec<ScriptedModelAction>>) -> ScriptedModelFn {
     Box::new(move |asked| {
         // Repeated, not ended: an agent that is sent back once more than the scenario expects shows
         // it in its verdict, not as a failed request.

@@ -51,7 +51,7 @@ struct SimulatedChangeCounters {
 impl SimulatedChangeCounters {
     /// Returns the counters; `None` while an act is being counted, because it may or may not be
     /// included.
-    fn read_change_counters(world: &SimulatedOperatingSystem) -> Option<Self> {
+    fn read_simulated_change_counters(world: &SimulatedOperatingSystem) -> Option<Self> {
         (!world.is_any_act_being_counted()).then(|| Self {
             changes: world.non_check_change_count(),
             renewals: world.evidence_invalidation_count(),
@@ -93,7 +93,7 @@ impl SimulatedAgent {
                     if *while_off {
                         self.context.machine.set_simulated_checkrein_off(true);
                     }
-                    self.make_simulated_tool_call(subject, *good, *reports);
+                    self.perform_simulated_tool_call(subject, *good, *reports);
                     if *while_off {
                         self.context.machine.set_simulated_checkrein_off(false);
                     }
@@ -145,7 +145,7 @@ impl SimulatedAgent {
         }));
         self.context
             .machine
-            .end_simulated_outside_acts(&self.session);
+            .end_simulated_outside_tool_calls(&self.session);
     }
 
     fn end_simulated_session(&mut self) {
@@ -153,7 +153,7 @@ impl SimulatedAgent {
         world.append_simulation_trace_line(format!("{} is over", self.session));
         self.accepted_at = None;
         self.send_simulated_hook_event(serde_json::json!({"type": "end", "session": self.session}));
-        world.end_simulated_outside_acts(&self.session);
+        world.end_simulated_outside_tool_calls(&self.session);
         // The hook of the command line does this at the end of a session as well.
         checkrein_runtime::cancel_session_workers(
             &self.context.state,
@@ -186,7 +186,7 @@ impl SimulatedAgent {
             .run_simulated_hook(self.process, line, NOTE_DEADLINE, None);
         self.context
             .machine
-            .end_simulated_outside_acts(&self.session);
+            .end_simulated_outside_tool_calls(&self.session);
         match answer {
             Some(Ok(decided)) => matches!(decided.decision, Decision::Tool(decision) if !matches!(
                 decision,
@@ -204,7 +204,7 @@ impl SimulatedAgent {
         }
     }
 
-    pub(crate) fn make_simulated_tool_call(
+    pub(crate) fn perform_simulated_tool_call(
         &mut self,
         subject: &SimulatedCheckDependency,
         good: bool,
@@ -236,7 +236,7 @@ impl SimulatedAgent {
         if *subject == SimulatedCheckDependency::Outside {
             self.context
                 .machine
-                .begin_simulated_outside_call(&self.session);
+                .begin_simulated_call_with_outside_effects(&self.session);
         }
         let scheduler = &self.context.machine.scheduler;
         // Mostly short, sometimes long enough to overlap with another agent's stop.
@@ -258,7 +258,7 @@ impl SimulatedAgent {
             self.run_act_counting_hook(|agent| agent.send_simulated_hook_event(result));
             self.context
                 .machine
-                .end_simulated_outside_acts(&self.session);
+                .end_simulated_outside_tool_calls(&self.session);
         }
     }
 
@@ -283,7 +283,7 @@ impl SimulatedAgent {
         let seals = self.context.seals.load(Ordering::Relaxed);
         // Everything to compare with is read before the hook starts, since others act meanwhile.
         let before = (
-            SimulatedChangeCounters::read_change_counters(&world),
+            SimulatedChangeCounters::read_simulated_change_counters(&world),
             world.scheduler.simulated_now(),
         );
         let runs = self.newest_check_run_start_times();
@@ -296,7 +296,7 @@ impl SimulatedAgent {
         let seals = self.context.seals.load(Ordering::Relaxed) - seals;
         self.check_stop_work_is_bounded(hook, seals);
         match answer {
-            Some(_) => world.end_simulated_outside_acts(&self.session),
+            Some(_) => world.end_simulated_outside_tool_calls(&self.session),
             // A killed hook may or may not have recorded its stop.
             None => self.accepted_at = None,
         }
@@ -352,7 +352,7 @@ impl SimulatedAgent {
                     .record_simulated_task_ending(&format!("{:?} {detail}", transition.reason));
                 let is_complete = transition.reason == Reason::TaskComplete;
                 self.accepted_at = match is_complete {
-                    true => SimulatedChangeCounters::read_change_counters(&world),
+                    true => SimulatedChangeCounters::read_simulated_change_counters(&world),
                     false => None,
                 };
                 Some(transition.reason.as_str().to_owned())
@@ -430,7 +430,7 @@ impl SimulatedAgent {
                 let from = last_look.max(before);
                 // Another session's act that is still running counts only when it is done.
                 let is_under_way = world.is_other_session_act_under_way(&self.session, from, after)
-                    && world.would_pass_if_outside_were_good(from, after);
+                    && world.would_checks_pass_ignoring_outside_state(from, after);
                 if !world.checks_pass_sometime_in_span(from, after) && !is_under_way {
                     world.record_simulation_violation(format!(
                         "a wrong task_complete: nothing passed between {from:?} and {after:?}"
@@ -474,7 +474,7 @@ impl SimulatedAgent {
         let checks = self.context.plan.checks.iter();
         if before.is_some()
             && self.accepted_at == before
-            && SimulatedChangeCounters::read_change_counters(world) == before
+            && SimulatedChangeCounters::read_simulated_change_counters(world) == before
             && !self.context.plan.has_stashing_check()
             // With `or`, a check that failed next to the sufficient one runs again in the next
             // task.

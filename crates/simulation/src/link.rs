@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use checkrein_runtime::{WorkerLinkLineOutcome, WorkerTransport, WorkerTransportWriter};
+use checkrein_runtime::{WorkerLinkReadOutcome, WorkerTransport, WorkerTransportWriter};
 
 use crate::scheduler::SimulatedProcessId;
 use crate::simulated_machine::SimulatedOperatingSystem;
@@ -53,22 +53,22 @@ pub(crate) fn simulated_link_pair(
 }
 
 impl WorkerTransport for SimulatedWorkerLinkEnd {
-    fn receive_line_from_worker_link(&mut self) -> WorkerLinkLineOutcome {
+    fn receive_line_from_worker_link(&mut self) -> WorkerLinkReadOutcome {
         // Lines before the end: what a peer sent before it died is still delivered.
         for is_last in [false, true] {
             if let Some(line) = lock_simulated_line_queue(&self.from).waiting.pop_front() {
-                return WorkerLinkLineOutcome::Line(line);
+                return WorkerLinkReadOutcome::Line(line);
             }
             if lock_simulated_line_queue(&self.from).closed
                 || self.machine.scheduler.is_killed(self.peer)
             {
-                return WorkerLinkLineOutcome::End;
+                return WorkerLinkReadOutcome::End;
             }
             if !is_last {
                 self.machine.scheduler.sleep_simulated_thread(POLL_INTERVAL);
             }
         }
-        WorkerLinkLineOutcome::Nothing
+        WorkerLinkReadOutcome::Nothing
     }
 
     fn worker_link_writer(&self) -> io::Result<Box<dyn WorkerTransportWriter>> {

@@ -161,7 +161,7 @@ impl SimulationPlan {
             .collect();
         let mut neighbour = match r.u32(0..6) {
             0 | 2 => Vec::new(),
-            1 => vec![plan_harmless_outside_edits(r, &subjects)],
+            1 => vec![plan_repeated_good_outside_writes(r, &subjects)],
             3 => vec![meddling_neighbour_change(r, &subjects)],
             _ => (0..r.u32(1..=5))
                 .map(|_| random_outside_change(r, &subjects))
@@ -176,7 +176,7 @@ impl SimulationPlan {
             match scene {
                 0 => {
                     agents = vec![insistent_agent_actions(r)];
-                    neighbour = vec![planned_repair_by_person(r)];
+                    neighbour = vec![simulated_repair_by_person(r)];
                 }
                 1 => {
                     // A quick check next to a slow one: its finding is old when the slow one ends.
@@ -185,14 +185,14 @@ impl SimulationPlan {
                     checks.push(random_slow_simulated_check(r));
                     agents = vec![
                         actions_toggling_outside_state(r),
-                        repeatedly_stopping_agent_actions(r),
+                        simulated_repeated_stop_actions(r),
                     ];
                     neighbour.clear();
                 }
                 _ => {
                     agents = vec![
                         reckless_agent_actions(r),
-                        repeatedly_stopping_agent_actions(r),
+                        simulated_repeated_stop_actions(r),
                     ];
                     neighbour.clear();
                 }
@@ -416,7 +416,7 @@ fn random_simulated_stop_action(r: &mut Rng) -> SimulatedAgentAction {
     }
 }
 
-fn uninterrupted_stop_action() -> SimulatedAgentAction {
+fn simulated_stop_without_interruption() -> SimulatedAgentAction {
     SimulatedAgentAction::Stop {
         killed_after: None,
         deadline: Duration::from_secs(60),
@@ -424,7 +424,7 @@ fn uninterrupted_stop_action() -> SimulatedAgentAction {
     }
 }
 
-fn action_breaking_outside_state(reports: bool) -> SimulatedAgentAction {
+fn simulated_action_breaking_outside_state(reports: bool) -> SimulatedAgentAction {
     SimulatedAgentAction::Tool {
         subject: SimulatedCheckDependency::Outside,
         good: false,
@@ -437,10 +437,10 @@ fn action_breaking_outside_state(reports: bool) -> SimulatedAgentAction {
 fn insistent_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     let mut actions = vec![
         SimulatedAgentAction::Prompt,
-        action_breaking_outside_state(true),
+        simulated_action_breaking_outside_state(true),
     ];
     for _ in 0..4 {
-        actions.push(uninterrupted_stop_action());
+        actions.push(simulated_stop_without_interruption());
         actions.push(SimulatedAgentAction::Wait(Duration::from_millis(
             r.u64(1_000..20_000),
         )));
@@ -449,7 +449,7 @@ fn insistent_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
 }
 
 /// Returns the repair of the outside state by a person, unannounced.
-fn planned_repair_by_person(r: &mut Rng) -> SimulatedOutsideChange {
+fn simulated_repair_by_person(r: &mut Rng) -> SimulatedOutsideChange {
     SimulatedOutsideChange {
         after: Duration::from_millis(r.u64(1_000..60_000)),
         subject: SimulatedCheckDependency::Outside,
@@ -465,8 +465,8 @@ fn reckless_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     vec![
         SimulatedAgentAction::Prompt,
         waits,
-        action_breaking_outside_state(false),
-        uninterrupted_stop_action(),
+        simulated_action_breaking_outside_state(false),
+        simulated_stop_without_interruption(),
     ]
 }
 
@@ -488,7 +488,7 @@ fn actions_toggling_outside_state(r: &mut Rng) -> Vec<SimulatedAgentAction> {
 }
 
 /// Returns an agent that stops again and again while another one works.
-fn repeatedly_stopping_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
+fn simulated_repeated_stop_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     let writes = SimulatedAgentAction::Tool {
         subject: SimulatedCheckDependency::File("notes.txt".to_owned()),
         good: true,
@@ -497,7 +497,7 @@ fn repeatedly_stopping_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     };
     let mut actions = vec![SimulatedAgentAction::Prompt, writes];
     for _ in 0..12 {
-        actions.push(uninterrupted_stop_action());
+        actions.push(simulated_stop_without_interruption());
         actions.push(SimulatedAgentAction::Wait(Duration::from_millis(
             r.u64(0..300),
         )));
@@ -555,7 +555,7 @@ fn random_simulated_incident(r: &mut Rng) -> (Duration, PlannedIncident) {
 }
 
 /// Returns a neighbour that writes again and again, and only good content.
-fn plan_harmless_outside_edits(
+fn plan_repeated_good_outside_writes(
     r: &mut Rng,
     subjects: &[SimulatedCheckDependency],
 ) -> SimulatedOutsideChange {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use checkrein_core::ids::{ScopeId, SessionId, SourceName};
 use checkrein_core::input::{Input, StancePoint, StanceUsed};
 use checkrein_core::policy::Stance;
-use checkrein_runtime::config::{self, NamedConfigText, TaskDriver};
+use checkrein_runtime::config::{self, NamedConfigText, TaskDriverKind};
 use checkrein_runtime::{
     Deadline, DeliveryOutcome, EventDelivery, Runtime, RuntimeError, ToolFactsBuilder,
     TreeAndStateFolder, WorkerLinkEnd, replay,
@@ -219,7 +219,7 @@ impl SimulationContext {
                     .plan
                     .simulated_config_text(sealing.seals.load(Ordering::Relaxed)),
             };
-            config::compile_config(Some(&source), None, TaskDriver::Hook)
+            config::compile_config(Some(&source), None, TaskDriverKind::Hook)
         };
         let runtime =
             Runtime::new(Arc::new(store), place, Box::new(seal)).with_agent_name("generic");
@@ -510,14 +510,14 @@ impl SimulationContext {
         let process = self.next_simulated_process_number();
         let mut agent = SimulatedAgent::new(Arc::clone(self), process, 0);
         agent.simulate_prompt_submission();
-        agent.make_simulated_tool_call(
+        agent.perform_simulated_tool_call(
             &SimulatedCheckDependency::File("notes.txt".to_owned()),
             true,
             true,
         );
         for check in &self.plan.checks {
             for subject in &check.reads {
-                agent.make_simulated_tool_call(subject, true, true);
+                agent.perform_simulated_tool_call(subject, true, true);
             }
         }
         // Until then digests of the files just written are not cached by their timestamps.

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_verifiers::file_system::{FileKind, FileStamp, FileStat, OpenFile, OpenFolder};
+use checkrein_verifiers::file_system::{
+    FileKind, FileStamp, FileStat, OpenFileForReading, OpenFolder,
+};
 
 use crate::plan::{SimulatedCheck, SimulatedCheckDependency, SimulationPlan};
 use crate::scheduler::{SimulatedProcessId, SimulatedThreadScheduler, VirtualTime};
@@ -137,14 +139,11 @@ impl SimulatedOperatingSystem {
             SimulatedWriteTime::START,
         );
         for subject in checks.iter().flat_map(|check| &check.reads) {
-            world.lock_simulated_machine_state().set_check_input_state(
-                &world.root,
-                subject,
-                true,
-                SimulatedWriteTime::START,
-            );
+            world
+                .lock_simulated_machine_state()
+                .set_simulated_input_good(&world.root, subject, true, SimulatedWriteTime::START);
         }
-        world.record_whether_checks_pass();
+        world.record_simulated_pass_state();
         Arc::new(world)
     }
 
@@ -176,11 +175,11 @@ impl SimulatedOperatingSystem {
     ) {
         let stamp = self.timestamps_for_write_now();
         let mut state = self.lock_simulated_machine_state();
-        state.set_check_input_state(&self.root, subject, good, stamp);
+        state.set_simulated_input_good(&self.root, subject, good, stamp);
         state.changes += 1;
         // The lock must be released before time is spent: the next thread to run may need it.
         drop(state);
-        self.record_whether_checks_pass();
+        self.record_simulated_pass_state();
         self.append_simulation_trace_line(format!(
             "{who} makes {subject} {}",
             good_or_bad_word(good)
@@ -209,7 +208,7 @@ impl SimulatedOperatingSystem {
             }
             SimulatedCheckDependency::Program(_) | SimulatedCheckDependency::Outside => None,
         };
-        state.set_check_input_state(&self.root, subject, good, stamp);
+        state.set_simulated_input_good(&self.root, subject, good, stamp);
         // The content changes but the timestamp does not: what a digest cache must not rely on.
         if let Some((path, changed, stamp_ns)) = old
             && let Some(file) = state.files.get_mut(&path)
@@ -219,7 +218,7 @@ impl SimulatedOperatingSystem {
         state.changes += 1;
         drop(state);
         // Recorded before any time is spent, so that no other process can act in between.
-        self.record_whether_checks_pass();
+        self.record_simulated_pass_state();
         self.append_simulation_trace_line(format!(
             "{who} makes {subject} {} through a mapping",
             good_or_bad_word(good)
@@ -239,12 +238,15 @@ impl SimulatedOperatingSystem {
             }
         }
         drop(state);
-        self.record_whether_checks_pass();
+        self.record_simulated_pass_state();
         self.advance_simulated_call_time();
     }
 
     /// Returns what a check finds when it reads an input.
-    pub(crate) fn check_finds_input_good(&self, subject: &SimulatedCheckDependency) -> bool {
+    pub(crate) fn does_simulated_input_pass_check(
+        &self,
+        subject: &SimulatedCheckDependency,
+    ) -> bool {
         let good = self
             .lock_simulated_machine_state()
             .is_simulated_check_input_good(&self.root, subject);
@@ -272,7 +274,7 @@ impl SimulatedOperatingSystem {
         self.lock_simulated_machine_state().changes
     }
 
-    fn record_whether_checks_pass(&self) {
+    fn record_simulated_pass_state(&self) {
         let now = self.scheduler.simulated_now();
         let mut state = self.lock_simulated_machine_state();
         let passes = self
@@ -297,12 +299,12 @@ impl SimulatedOperatingSystem {
     }
 
     /// Whether all checks would have passed at some moment of this span, were all well outside.
-    pub(crate) fn would_pass_if_outside_were_good(
+    pub(crate) fn would_checks_pass_ignoring_outside_state(
         &self,
         from: VirtualTime,
         to: VirtualTime,
     ) -> bool {
-        had_pass_state_within_span(
+        check_state_occurred_in_span(
             &self.lock_simulated_machine_state().passes_but_outside,
             from,
             to,
@@ -312,12 +314,12 @@ impl SimulatedOperatingSystem {
 
     /// Whether all checks would have passed at some moment of this span.
     pub(crate) fn checks_pass_sometime_in_span(&self, from: VirtualTime, to: VirtualTime) -> bool {
-        had_pass_state_within_span(&self.lock_simulated_machine_state().passes, from, to, true)
+        check_state_occurred_in_span(&self.lock_simulated_machine_state().passes, from, to, true)
     }
 
     /// Whether some check would have failed at some moment of this span.
     pub(crate) fn would_check_fail_within_span(&self, from: VirtualTime, to: VirtualTime) -> bool {
-        had_pass_state_within_span(&self.lock_simulated_machine_state().passes, from, to, false)
+        check_state_occurred_in_span(&self.lock_simulated_machine_state().passes, from, to, false)
     }
 
     /// Begins a run of a check; returns the number of the run.
@@ -544,14 +546,14 @@ impl SimulatedOperatingSystem {
     }
 
     /// Records that a session's call changes the outside.
-    pub(crate) fn begin_simulated_outside_call(&self, session: &str) {
+    pub(crate) fn begin_simulated_call_with_outside_effects(&self, session: &str) {
         let now = self.scheduler.simulated_now();
         let mut state = self.lock_simulated_machine_state();
         state.outside_calls.push((session.to_owned(), now, None));
     }
 
     /// Records that all outside calls of a session are done.
-    pub(crate) fn end_simulated_outside_acts(&self, session: &str) {
+    pub(crate) fn end_simulated_outside_tool_calls(&self, session: &str) {
         let now = self.scheduler.simulated_now();
         let mut state = self.lock_simulated_machine_state();
         // Ended calls stay in the list: audits ask about spans in the past.
@@ -653,7 +655,7 @@ impl SimulatedOperatingSystem {
     pub(crate) fn open_simulated_file_to_read(
         self: &Arc<Self>,
         path: &Path,
-    ) -> io::Result<Box<dyn OpenFile>> {
+    ) -> io::Result<Box<dyn OpenFileForReading>> {
         self.advance_simulated_call_time();
         let state = self.lock_simulated_machine_state();
         let file = state.files.get(path);
@@ -675,7 +677,7 @@ fn record_check_pass_change(all: &mut Vec<(VirtualTime, bool)>, now: VirtualTime
     }
 }
 
-fn had_pass_state_within_span(
+fn check_state_occurred_in_span(
     all: &[(VirtualTime, bool)],
     from: VirtualTime,
     to: VirtualTime,
@@ -715,7 +717,7 @@ impl SimulatedMachineState {
         );
     }
 
-    fn set_check_input_state(
+    fn set_simulated_input_good(
         &mut self,
         root: &Path,
         subject: &SimulatedCheckDependency,
@@ -869,7 +871,7 @@ impl Read for SimulatedOpenFile {
     }
 }
 
-impl OpenFile for SimulatedOpenFile {
+impl OpenFileForReading for SimulatedOpenFile {
     fn stat_open_file(&self) -> io::Result<FileStat> {
         self.world.stat_simulated_path(&self.path)
     }

@@ -8,7 +8,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_store::{
     ActNumbersForRoot, AppendedEventRange, EffectClaimGuard, EvidenceFinality, EvidencePutOutcome,
-    HashChainStatus, PruneSelection, SessionReadFn, Store, StoreCensus, StoreError,
+    HashChainStatus, PruneSelection, SessionReadFn, Store, StoreError, StoreInventory,
     StoredApprovalRequest, StoredEvidence, TaskRow, ToolAct, TransactFn, UndecodedEvent,
 };
 
@@ -127,12 +127,12 @@ impl Store for SimulatedStore {
         self.inner.put_conversation_message(session, body)
     }
 
-    fn read_conversation_messages(
+    fn read_stored_conversation_messages(
         &self,
         session: &SessionId,
         limit: usize,
     ) -> Result<Vec<Vec<u8>>, StoreError> {
-        self.inner.read_conversation_messages(session, limit)
+        self.inner.read_stored_conversation_messages(session, limit)
     }
 
     fn try_claim_effect(&self, key: &Digest) -> Result<Option<EffectClaimGuard>, StoreError> {
@@ -148,20 +148,20 @@ impl Store for SimulatedStore {
         }))
     }
 
-    fn store_census(&self) -> Result<StoreCensus, StoreError> {
+    fn store_census(&self) -> Result<StoreInventory, StoreError> {
         self.inner.store_census()
     }
 
     fn prune_sessions(
         &self,
-        census: &StoreCensus,
+        census: &StoreInventory,
         gone: &PruneSelection,
     ) -> Result<bool, StoreError> {
         self.inner.prune_sessions(census, gone)
     }
 
-    fn compact(&self) -> Result<(), StoreError> {
-        self.inner.compact()
+    fn vacuum_database(&self) -> Result<(), StoreError> {
+        self.inner.vacuum_database()
     }
 }
 

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{
-    Finding, FindingBaselineState, InconclusiveCause, Retryability, Verdict,
+    CheckRetryability, Finding, FindingStatusAgainstBaseline, InconclusiveCause, Verdict,
 };
-use checkrein_runtime::{System, ThreadBlockingPermission, UniqueProcessId};
+use checkrein_runtime::{MayBlockThread, System, UniqueProcessId};
 use checkrein_verifiers::file_system::{
-    FileStat, OpenFile, OpenFolder, ReadOnlyFileSystem, SymlinkMode,
+    FileStat, OpenFileForReading, OpenFolder, ReadOnlyFileSystem, SymlinkMode,
 };
 use checkrein_verifiers::{VerifierJob, VerifierKind, VerifierReport};
 
@@ -113,7 +113,11 @@ impl ReadOnlyFileSystem for SystemOfSimulatedProcess {
         self.machine.stat_simulated_path(path)
     }
 
-    fn open_file_for_reading(&self, path: &Path, _: SymlinkMode) -> io::Result<Box<dyn OpenFile>> {
+    fn open_file_for_reading(
+        &self,
+        path: &Path,
+        _: SymlinkMode,
+    ) -> io::Result<Box<dyn OpenFileForReading>> {
         self.machine.open_simulated_file_to_read(path)
     }
 
@@ -124,17 +128,17 @@ impl ReadOnlyFileSystem for SystemOfSimulatedProcess {
 }
 
 impl System for SystemOfSimulatedProcess {
-    fn wait_for_condition(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool) {
+    fn wait_for_condition(&self, ready: &mut dyn FnMut(MayBlockThread) -> bool) {
         self.machine
             .scheduler
-            .block_simulated_thread_until(&mut || ready(ThreadBlockingPermission::No));
+            .block_simulated_thread_until(&mut || ready(MayBlockThread::No));
     }
 
     fn register_thread(&self) -> u64 {
         self.machine.scheduler.create_simulated_thread(self.process)
     }
 
-    fn mark_thread_started(&self, thread: u64) {
+    fn mark_os_thread_started(&self, thread: u64) {
         self.machine.scheduler.begin_simulated_thread(thread);
     }
 
@@ -153,7 +157,7 @@ impl System for SystemOfSimulatedProcess {
             Some(check) => self.run_simulated_check(check, job),
             None => VerifierReport::inconclusive_report(
                 InconclusiveCause::MissingFile,
-                Retryability::No,
+                CheckRetryability::No,
                 "no such check",
             ),
         }
@@ -245,7 +249,7 @@ impl SystemOfSimulatedProcess {
                 continue;
             }
             if let Some(subject) = check.reads.get(at - 1)
-                && !self.machine.check_finds_input_good(subject)
+                && !self.machine.does_simulated_input_pass_check(subject)
             {
                 bad.insert(subject.to_string());
             }
@@ -264,8 +268,11 @@ impl SystemOfSimulatedProcess {
         if let Some(cause) = cut {
             self.machine
                 .append_simulation_trace_line(format!("{} is cut: {cause:?}", check.name));
-            let report =
-                VerifierReport::inconclusive_report(cause, Retryability::Yes, format!("run {run}"));
+            let report = VerifierReport::inconclusive_report(
+                cause,
+                CheckRetryability::Yes,
+                format!("run {run}"),
+            );
             return VerifierReport {
                 duration_ms,
                 ..report
@@ -281,7 +288,7 @@ impl SystemOfSimulatedProcess {
         // Only a source of the remaining fields; verdict and cause are replaced below.
         let report = VerifierReport::inconclusive_report(
             InconclusiveCause::Crash,
-            Retryability::Yes,
+            CheckRetryability::Yes,
             format!("run {run}"),
         );
         VerifierReport {
@@ -331,7 +338,7 @@ fn bad_input_finding(id: &str) -> Finding {
         line: None,
         rule: None,
         message: format!("{id} is bad"),
-        state: FindingBaselineState::New,
+        state: FindingStatusAgainstBaseline::New,
     }
 }
 

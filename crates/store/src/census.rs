@@ -1,4 +1,4 @@
-//! `StoreCensus` lists sessions and objects with their sizes, so that retention can choose which to
+//! `StoreInventory` lists sessions and objects with their sizes, so that retention can choose which to
 //! delete. `PruneSelection` is that choice.
 
 use checkrein_core::digest::Digest;
@@ -6,7 +6,7 @@ use checkrein_core::ids::{EventSeq, SessionId};
 
 /// Everything that a store holds, by name and size. See [`crate::Store::store_census`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StoreCensus {
+pub struct StoreInventory {
     /// Every session, its newest event and the bytes of its log, by name.
     pub sessions: Vec<(SessionId, EventSeq, u64)>,
     /// Every key of evidence and every digest of a blob, with its bytes, sorted.
@@ -15,7 +15,7 @@ pub struct StoreCensus {
     pub bytes: u64,
 }
 
-impl StoreCensus {
+impl StoreInventory {
     /// Returns what must not have changed before anything is removed: a session that moved on may
     /// name objects that nobody named before.
     pub(crate) fn last_seq_of_each_session(&self) -> impl Iterator<Item = (&SessionId, EventSeq)> {

@@ -30,7 +30,7 @@ impl EffectClaimGuard {
 
     /// Returns the file that a child process must keep open for the claim to live as long as the
     /// child.
-    pub fn held_lock_file(&self) -> Option<&File> {
+    pub fn lock_file_for_child_process(&self) -> Option<&File> {
         self.lock.as_ref()
     }
 }

@@ -20,7 +20,7 @@ pub use approval::{
     ApprovalAnswer, ApprovalCallDetails, ApprovalStatus, ApprovalSubject, FinalMessage,
     StoredApprovalRequest,
 };
-pub use census::{PruneSelection, StoreCensus};
+pub use census::{PruneSelection, StoreInventory};
 pub use chain::HashChainStatus;
 pub use claim::EffectClaimGuard;
 pub use error::StoreError;
@@ -187,7 +187,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn read_conversation_messages(
+    fn read_stored_conversation_messages(
         &self,
         session: &SessionId,
         limit: usize,
@@ -205,7 +205,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn store_census(&self) -> Result<StoreCensus, StoreError>;
+    fn store_census(&self) -> Result<StoreInventory, StoreError>;
 
     /// Removes sessions, evidence and blobs, synced to disk. This is the one exception to
     /// append-only logs, and it applies to whole sessions only. Changes nothing and returns `false`
@@ -216,7 +216,7 @@ pub trait Store: Send + Sync {
     /// If the store cannot be written.
     fn prune_sessions(
         &self,
-        census: &StoreCensus,
+        census: &StoreInventory,
         gone: &PruneSelection,
     ) -> Result<bool, StoreError>;
 
@@ -224,7 +224,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// If the store cannot be written, or others use it.
-    fn compact(&self) -> Result<(), StoreError>;
+    fn vacuum_database(&self) -> Result<(), StoreError>;
 }
 
 /// A session as seen inside [`Store::transact_on_session`] or
@@ -263,7 +263,7 @@ pub trait SessionTransactionView {
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn stored_scope_row(&self, scope: &ScopeId) -> Result<Option<ScopeRow>, StoreError>;
+    fn read_scope_row(&self, scope: &ScopeId) -> Result<Option<ScopeRow>, StoreError>;
 
     /// The newest question about this, whichever session asked it.
     ///

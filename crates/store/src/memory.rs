@@ -12,7 +12,7 @@ use crate::chain::{self, HashChainRow, HashChainStatus, HashChainWalk};
 use crate::{
     ActNumbersForRoot, AppendedEventRange, CachedSessionState, EffectClaimGuard, EvidenceFinality,
     EvidencePutOutcome, NewEvent, PruneSelection, ScopeRow, SessionReadFn, SessionTransactionView,
-    Store, StoreCensus, StoreError, StoredApprovalRequest, StoredCheckRequest, StoredEvidence,
+    Store, StoreError, StoreInventory, StoredApprovalRequest, StoredCheckRequest, StoredEvidence,
     TaskRow, ToolAct, TransactFn, UndecodedEvent,
 };
 
@@ -370,7 +370,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn read_conversation_messages(
+    fn read_stored_conversation_messages(
         &self,
         session: &SessionId,
         limit: usize,
@@ -387,13 +387,13 @@ impl Store for MemoryStore {
         Ok(free.then(|| EffectClaimGuard::new(InMemoryEffectClaim { claims, key: *key })))
     }
 
-    fn store_census(&self) -> Result<StoreCensus, StoreError> {
+    fn store_census(&self) -> Result<StoreInventory, StoreError> {
         Ok(lock_unpoisoned(&self.tables).take_store_census())
     }
 
     fn prune_sessions(
         &self,
-        census: &StoreCensus,
+        census: &StoreInventory,
         gone: &PruneSelection,
     ) -> Result<bool, StoreError> {
         let mut world = lock_unpoisoned(&self.tables);
@@ -423,13 +423,13 @@ impl Store for MemoryStore {
         Ok(true)
     }
 
-    fn compact(&self) -> Result<(), StoreError> {
+    fn vacuum_database(&self) -> Result<(), StoreError> {
         Ok(())
     }
 }
 
 impl MemoryTables {
-    fn take_store_census(&self) -> StoreCensus {
+    fn take_store_census(&self) -> StoreInventory {
         let sessions = self.logs.iter().map(|(session, log)| {
             let bytes = log
                 .events
@@ -456,7 +456,7 @@ impl MemoryTables {
         kept.sort();
         let bytes = sessions.iter().map(|(_, _, bytes)| bytes).sum::<u64>()
             + kept.iter().map(|(_, bytes)| bytes).sum::<u64>();
-        StoreCensus {
+        StoreInventory {
             sessions,
             objects: kept,
             bytes,
@@ -509,7 +509,7 @@ impl SessionTransactionView for MemorySessionView<'_> {
         Ok(rows.collect())
     }
 
-    fn stored_scope_row(&self, scope: &ScopeId) -> Result<Option<ScopeRow>, StoreError> {
+    fn read_scope_row(&self, scope: &ScopeId) -> Result<Option<ScopeRow>, StoreError> {
         Ok(self.log.scopes.get(scope).cloned())
     }
 

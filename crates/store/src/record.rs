@@ -4,7 +4,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{
     AgentName, EventSeq, ScopeId, SessionId, TaskId, UnixMillis, VerifierName,
 };
-use checkrein_core::input::{ActReach, NewestActNumbers};
+use checkrein_core::input::{ActReach, NewestInvalidatingActNumbers};
 use serde::{Deserialize, Serialize};
 
 use crate::StoredApprovalRequest;
@@ -74,7 +74,7 @@ pub struct ActNumbersForRoot {
     /// The number of the newest act of all roots.
     pub total: u64,
     /// The newest acts that concern the asking session.
-    pub newest: NewestActNumbers,
+    pub newest: NewestInvalidatingActNumbers,
 }
 
 /// What a transaction appended.

@@ -54,7 +54,7 @@ fn every_golden_store_opens_and_goes_on() {
             );
         }
         let said = tasks.iter().map(|task| {
-            let said = store.read_conversation_messages(&task.session, 100);
+            let said = store.read_stored_conversation_messages(&task.session, 100);
             said.unwrap().len()
         });
         assert_eq!(said.max(), Some(messages), "{file:?}");
@@ -74,7 +74,7 @@ fn every_golden_store_opens_and_goes_on() {
                             .is_none_or(|(at, _)| at <= EventSeq(count))
                     );
                     pending += tail.pending_effects()?.len();
-                    rows += usize::from(tail.stored_scope_row(&ScopeId::new("helper"))?.is_some());
+                    rows += usize::from(tail.read_scope_row(&ScopeId::new("helper"))?.is_some());
                     Ok(Some(AppendBatch {
                         events: vec![NewEvent {
                             kind: "note",

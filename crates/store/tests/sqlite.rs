@@ -300,7 +300,7 @@ fn a_session_has_no_rows_of_one_that_an_older_build_removed() {
     let begin = store.transact_on_session(&next, &mut |_| Ok(Some(AppendBatch::default())));
     begin.unwrap();
     let look = store.transact_on_session(&next, &mut |tail| {
-        assert_eq!(tail.stored_scope_row(&ScopeId::main_scope())?, None);
+        assert_eq!(tail.read_scope_row(&ScopeId::main_scope())?, None);
         Ok(None)
     });
     look.unwrap();

@@ -45,7 +45,7 @@ pub trait ReadOnlyFileSystem: Send + Sync + Debug {
         &self,
         path: &Path,
         links: SymlinkMode,
-    ) -> io::Result<Box<dyn OpenFile>>;
+    ) -> io::Result<Box<dyn OpenFileForReading>>;
 
     /// Returns the target of a link.
     ///
@@ -83,7 +83,7 @@ pub trait OpenFolder {
 }
 
 /// A regular file that is open for reading.
-pub trait OpenFile: Read {
+pub trait OpenFileForReading: Read {
     /// Returns its current stat.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use checkrein_core::evidence::{
-    Finding, InconclusiveCause, JudgeUsage, Retryability, TestCounts, Verdict,
+    CheckRetryability, Finding, InconclusiveCause, JudgeUsage, TestCounts, Verdict,
 };
 use checkrein_core::exit_status::ExitStatusAnalysis;
 use checkrein_core::policy::VerifierSpec;
@@ -69,7 +69,7 @@ pub struct VerifierReport {
     /// Wall time in milliseconds.
     pub duration_ms: u64,
     /// Whether a change inside the tree could change the result.
-    pub retryable: Retryability,
+    pub retryable: CheckRetryability,
     /// Tests by outcome, where the output tells them.
     pub counts: Option<TestCounts>,
     /// What a reader must know besides the output.
@@ -92,7 +92,7 @@ impl VerifierReport {
     /// Creates the report on a run that came to no verdict before there was any output.
     pub fn inconclusive_report(
         cause: InconclusiveCause,
-        retryable: Retryability,
+        retryable: CheckRetryability,
         why: impl Into<String>,
     ) -> Self {
         Self {

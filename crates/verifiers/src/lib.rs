@@ -8,8 +8,8 @@
 //! 1. A folder beside `command`, with a unit struct that implements [`VerifierKind`]:
 //!    `verifier_kind_name` returns the word in `[[verifier]] kind = "..."`,
 //!    `validate_verifier_definition` says at config time what is wrong with a definition, and
-//!    `verify_and_report` runs it.
-//! 2. `verify_and_report` honours `job.deadline` and `job.cancelled`, writes nothing outside
+//!    `run_verifier_job` runs it.
+//! 2. `run_verifier_job` honours `job.deadline` and `job.cancelled`, writes nothing outside
 //!    `job.log_dir`, and turns each failure of its own into
 //!    [`VerifierReport::inconclusive_report`].
 //! 3. One line in [`VERIFIER_KINDS`].
@@ -67,7 +67,7 @@ pub trait VerifierKind: Sync {
     }
 
     /// Runs the verifier within the job's time. Never panics, and never hangs past that time.
-    fn verify_and_report(&self, job: &VerifierJob<'_>) -> VerifierReport;
+    fn run_verifier_job(&self, job: &VerifierJob<'_>) -> VerifierReport;
 }
 
 /// All kinds of verifiers.

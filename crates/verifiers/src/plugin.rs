@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use crate::command::definition::{CommandInvocation, CommandVerifierDefinition};
+use crate::command::definition::{CommandVerifierDefinition, DirectOrShellCommand};
 use crate::command::process::{self, ProcessExit, ProcessTreeKillHandle};
 use crate::command::withheld;
 use crate::logs;
@@ -105,12 +105,12 @@ pub fn run_plugin(question: &PluginRequest<'_>) -> Result<Vec<u8>, PluginError> 
     let (output, stdout) = std::io::pipe().map_err(not_started)?;
     let (complaints, stderr) = std::io::pipe().map_err(not_started)?;
     let mut command = match definition.direct_or_shell_invocation() {
-        CommandInvocation::Direct(program, arguments) => {
+        DirectOrShellCommand::Direct(program, arguments) => {
             let mut command = Command::new(program);
             command.args(arguments);
             command
         }
-        CommandInvocation::Shell(text) => process::build_shell_command(text),
+        DirectOrShellCommand::Shell(text) => process::build_shell_command(text),
     };
     command
         .current_dir(question.root)
@@ -136,7 +136,7 @@ pub fn run_plugin(question: &PluginRequest<'_>) -> Result<Vec<u8>, PluginError> 
     });
     let (sender, news) = channel();
     let (ended, most) = (sender.clone(), question.max_output_bytes);
-    std::thread::spawn(move || read_plugin_output(output, most, &sender));
+    std::thread::spawn(move || send_plugin_output_event(output, most, &sender));
     std::thread::spawn(move || {
         // The receiver is gone once the time is over.
         let _ = ended.send(PluginProcessEvent::Ended(wait.wait_for_command_end()));
@@ -148,7 +148,7 @@ pub fn run_plugin(question: &PluginRequest<'_>) -> Result<Vec<u8>, PluginError> 
     await_plugin_output(question, until, &news, kill, &complaint)
 }
 
-fn read_plugin_output(output: PipeReader, most: u64, to: &Sender<PluginProcessEvent>) {
+fn send_plugin_output_event(output: PipeReader, most: u64, to: &Sender<PluginProcessEvent>) {
     let mut said = Vec::new();
     // A read error ends the answer where it is; the exit status tells the rest.
     let _ = output.take(most.saturating_add(1)).read_to_end(&mut said);

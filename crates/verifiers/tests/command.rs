@@ -10,15 +10,15 @@ mod world;
 
 use std::time::{Duration, Instant};
 
-use checkrein_core::evidence::{InconclusiveCause, Retryability, Verdict};
+use checkrein_core::evidence::{CheckRetryability, InconclusiveCause, Verdict};
 use world::{VerifierFixture, verdict};
 
 const PASS: (
     Verdict,
     Option<InconclusiveCause>,
     Option<i32>,
-    Retryability,
-) = (Verdict::Pass, None, Some(0), Retryability::Yes);
+    CheckRetryability,
+) = (Verdict::Pass, None, Some(0), CheckRetryability::Yes);
 
 fn fail(
     code: i32,
@@ -26,28 +26,28 @@ fn fail(
     Verdict,
     Option<InconclusiveCause>,
     Option<i32>,
-    Retryability,
+    CheckRetryability,
 ) {
-    (Verdict::Fail, None, Some(code), Retryability::Yes)
+    (Verdict::Fail, None, Some(code), CheckRetryability::Yes)
 }
 
 fn unsure(
     cause: InconclusiveCause,
     code: impl Into<Option<i32>>,
-    retryable: Retryability,
+    retryable: CheckRetryability,
 ) -> (
     Verdict,
     Option<InconclusiveCause>,
     Option<i32>,
-    Retryability,
+    CheckRetryability,
 ) {
     (Verdict::Inconclusive, Some(cause), code.into(), retryable)
 }
 
 #[test]
 fn verdicts() {
+    use CheckRetryability::{No, Yes};
     use InconclusiveCause::{Crash, MissingProgram, VacuousPass};
-    use Retryability::{No, Yes};
     let world = VerifierFixture::new();
     world.write("not-executable.sh", "exit 0\n");
     let check = |run: &str, expected| {
@@ -127,12 +127,12 @@ fn runs_end_at_timeout_deadline_or_cancellation() {
     check(
         &world,
         "sleep 3600",
-        unsure(InconclusiveCause::Timeout, None, Retryability::Yes),
+        unsure(InconclusiveCause::Timeout, None, CheckRetryability::Yes),
     );
     check(
         &world,
         "trap '' TERM INT HUP; while true; do sleep 3600; done",
-        unsure(InconclusiveCause::Timeout, None, Retryability::Yes),
+        unsure(InconclusiveCause::Timeout, None, CheckRetryability::Yes),
     );
 
     let mut world = VerifierFixture::new();
@@ -140,13 +140,21 @@ fn runs_end_at_timeout_deadline_or_cancellation() {
     check(
         &world,
         "sleep 3600",
-        unsure(InconclusiveCause::ReplyDeadline, None, Retryability::Yes),
+        unsure(
+            InconclusiveCause::ReplyDeadline,
+            None,
+            CheckRetryability::Yes,
+        ),
     );
     // Over before it began: not started at all.
     check(
         &world,
         "touch ran",
-        unsure(InconclusiveCause::ReplyDeadline, None, Retryability::Yes),
+        unsure(
+            InconclusiveCause::ReplyDeadline,
+            None,
+            CheckRetryability::Yes,
+        ),
     );
     assert!(!world.path("ran").exists());
 
@@ -157,7 +165,11 @@ fn runs_end_at_timeout_deadline_or_cancellation() {
     check(
         &world,
         "touch ran",
-        unsure(InconclusiveCause::ReplyDeadline, None, Retryability::Yes),
+        unsure(
+            InconclusiveCause::ReplyDeadline,
+            None,
+            CheckRetryability::Yes,
+        ),
     );
     assert!(!world.path("ran").exists());
 }
@@ -260,7 +272,7 @@ fn a_flood_without_end_is_cut() {
     let report = world.run("cat /dev/zero");
     assert_eq!(
         verdict(&report),
-        unsure(InconclusiveCause::Timeout, None, Retryability::Yes)
+        unsure(InconclusiveCause::Timeout, None, CheckRetryability::Yes)
     );
     assert!(report.excerpt.len() <= 16 * 1024);
 }
@@ -291,7 +303,7 @@ fn a_root_that_is_gone_is_no_missing_program() {
     let report = world.run("true");
     assert_eq!(
         verdict(&report),
-        unsure(InconclusiveCause::Internal, None, Retryability::Yes)
+        unsure(InconclusiveCause::Internal, None, CheckRetryability::Yes)
     );
 }
 

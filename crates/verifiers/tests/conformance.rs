@@ -11,7 +11,7 @@ mod world;
 
 use std::time::{Duration, Instant};
 
-use checkrein_core::evidence::{InconclusiveCause, MAX_FINDINGS, Retryability, Verdict};
+use checkrein_core::evidence::{CheckRetryability, InconclusiveCause, MAX_FINDINGS, Verdict};
 use checkrein_verifiers::judge::JudgeInput;
 use checkrein_verifiers::{VERIFIER_KINDS, VerifierReport, find_verifier_kind};
 use world::{VerifierFixture, scripted_model};
@@ -182,7 +182,7 @@ fn every_kind() {
         let report = check(kind, hopeless, 60_000);
         assert_eq!(
             (report.verdict, report.retryable),
-            (Verdict::Inconclusive, Retryability::No)
+            (Verdict::Inconclusive, CheckRetryability::No)
         );
 
         let report = check(kind, hangs, 100);

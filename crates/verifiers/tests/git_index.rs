@@ -563,7 +563,7 @@ fn what_the_environment_names_counts_too() {
         &[("GIT_DIR", ".git"), ("GIT_INDEX_FILE", ".git/index")],
     ] {
         let read = git_tracked_files(&world.path("a"), &variables(env), Duration::from_secs(60));
-        assert_eq!(read.unwrap().names_joined_by_nul(), "one", "{env:?}");
+        assert_eq!(read.unwrap().to_nul_separated_text(), "one", "{env:?}");
     }
     // The names belong to another folder then.
     for env in [
@@ -571,7 +571,7 @@ fn what_the_environment_names_counts_too() {
         [("GIT_DIR", &*dots), ("GIT_WORK_TREE", "../empty")],
     ] {
         let read = git_tracked_files(&world.root(), &variables(&env), Duration::from_secs(60));
-        assert_eq!(read.unwrap().names_joined_by_nul(), "a/one", "{env:?}");
+        assert_eq!(read.unwrap().to_nul_separated_text(), "a/one", "{env:?}");
     }
     // Without a repository there is nothing that they could change.
     let nowhere = VerifierFixture::new();

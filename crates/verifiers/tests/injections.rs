@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex};
 use checkrein_core::evidence::{InconclusiveCause, Verdict};
 use checkrein_models::{AnswerTokenUsage, ChatMessage, FinishReason, ModelReply};
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::reviewer::{self, request_number_in_prompt, request_prompt_text};
-use checkrein_verifiers::judge::{ConversationTurn, JudgeInput};
+use checkrein_scripted::reviewer::{self, last_message_text, request_number_in_prompt};
+use checkrein_verifiers::judge::{JudgeInput, RequestAndAnswer};
 use checkrein_verifiers::reviewer::{PreparedModelQuestion, UnitFraction};
 use checkrein_verifiers::{progress, veto};
 use serde::Deserialize;
@@ -156,7 +156,7 @@ fn case(transcript: &InjectionTranscript) -> (JudgeInput, String) {
     let text = transcript.text();
     let mut case = JudgeInput {
         request: "Write a parser, with tests.".to_owned(),
-        history: vec![ConversationTurn {
+        history: vec![RequestAndAnswer {
             request: "Hello.".to_owned(),
             answer: "Hello.".to_owned(),
         }],
@@ -259,7 +259,7 @@ fn a_judge_is_shown_data_and_believes_no_forged_verdict() {
             assert_eq!(heard, (Verdict::Fail, None), "{name}: {says:.300}");
         }
         let body = court.shown();
-        let (prompt, number) = (request_prompt_text(&body), request_number_in_prompt(&body));
+        let (prompt, number) = (last_message_text(&body), request_number_in_prompt(&body));
         // Where there is no room for all, what was said before goes first.
         let whole = transcript.text().len() < 20_000 || place(&transcript) != "answer";
         let blocks = BLOCKS

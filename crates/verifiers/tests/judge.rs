@@ -10,9 +10,9 @@ mod world;
 use std::time::{Duration, Instant};
 
 use checkrein_core::evidence::{InconclusiveCause, Verdict};
-use checkrein_scripted::reviewer::request_prompt_text;
+use checkrein_scripted::reviewer::last_message_text;
 use checkrein_verifiers::VerifierReport;
-use checkrein_verifiers::judge::{ConversationTurn, JudgeInput};
+use checkrein_verifiers::judge::{JudgeInput, RequestAndAnswer};
 use serde_json::{Value, json};
 use world::{VerifierFixture, scripted_model};
 
@@ -118,7 +118,7 @@ fn what_is_wrong_is_told_by_its_category() {
 
 #[test]
 fn what_it_is_shown_and_in_which_order() {
-    let turn = |n: usize| ConversationTurn {
+    let turn = |n: usize| RequestAndAnswer {
         request: format!("request {n}"),
         answer: format!("answer {n}"),
     };
@@ -141,7 +141,7 @@ fn what_it_is_shown_and_in_which_order() {
     let system = asked[0]["messages"][0]["content"].as_str().unwrap();
     assert!(system.contains("Look at names."));
     assert!(asked[0].get("tools").is_none(), "a judge calls nothing");
-    let shown = request_prompt_text(&asked[0]);
+    let shown = last_message_text(&asked[0]);
     let order = [
         "Add a test for the parser.",
         "Tests first.",
@@ -160,7 +160,7 @@ fn what_it_is_shown_and_in_which_order() {
         !shown.contains("Look at the queue."),
         "that is for heartbeats"
     );
-    let second = request_prompt_text(&asked[1]);
+    let second = last_message_text(&asked[1]);
     assert!(second.find("Done. I added one.") < second.find("Add a test for the parser."));
     // Each request has a number of its own.
     assert_ne!(shown.lines().next(), second.lines().next());
@@ -170,20 +170,20 @@ fn what_it_is_shown_and_in_which_order() {
         ..case
     };
     let (_, asked) = self::asked(&judge, heartbeat);
-    assert!(request_prompt_text(&asked[0]).contains("Look at the queue."));
+    assert!(last_message_text(&asked[0]).contains("Look at the queue."));
 }
 
 #[test]
 fn over_the_budget_history_goes_first_then_rules_then_the_answers_end() {
     let count = |shown: &str| shown.chars().count();
-    let turn = |n: usize| ConversationTurn {
+    let turn = |n: usize| RequestAndAnswer {
         request: format!("old {n}"),
         answer: "h".repeat(9_000),
     };
     let mut judge = definition("pass");
     let shown = |judge: &Value, case: JudgeInput| {
         let (_, asked) = asked(judge, case);
-        request_prompt_text(&asked[0]).to_owned()
+        last_message_text(&asked[0]).to_owned()
     };
     let history = JudgeInput {
         history: (1..=5).map(turn).collect(),
@@ -220,7 +220,7 @@ fn over_the_budget_history_goes_first_then_rules_then_the_answers_end() {
         ..case()
     };
     let (_, asked) = asked(&judge, request);
-    let text = request_prompt_text(&asked[0]);
+    let text = last_message_text(&asked[0]);
     assert!(text.contains(&format!("Q{}Q", "q".repeat(50_000))));
     assert!(text.contains("agent: claude-code") && text.contains("tests passes"));
     let system = asked[0]["messages"][0]["content"].as_str().unwrap();

@@ -18,7 +18,7 @@ use std::time::Duration;
 use checkrein_core::ids::VerifierName;
 use checkrein_verifiers::file_system::{FileKind, ReadOnlyFileSystem, RealFileSystem};
 use checkrein_verifiers::tree::{
-    TreeReadLimits, TreeReadResult, TreeReader, UncompiledVerifierGlobs,
+    TreeReadResult, TreeReadTimeoutAndCancel, TreeReader, UncompiledVerifierGlobs,
 };
 use memory_files::MemoryFiles;
 use proptest::prelude::*;
@@ -143,7 +143,9 @@ fn read(reader: &TreeReader) -> TreeReadResult {
             outputs,
         })
         .collect();
-    let reading = reader.read_tree(&views, TreeReadLimits::default()).unwrap();
+    let reading = reader
+        .read_tree(&views, TreeReadTimeoutAndCancel::default())
+        .unwrap();
     assert!(reading.cache_error.is_none());
     reading
 }

@@ -8,7 +8,7 @@
 
 mod world;
 
-use checkrein_core::evidence::{InconclusiveCause, MAX_FINDINGS, Retryability, Verdict};
+use checkrein_core::evidence::{CheckRetryability, InconclusiveCause, MAX_FINDINGS, Verdict};
 use checkrein_verifiers::VerifierReport;
 use serde_json::{Value, json};
 use world::VerifierFixture;
@@ -47,7 +47,7 @@ fn check(schema: &Value, name: &str, text: &str, expected: &[&str]) -> VerifierR
     };
     assert_eq!(
         (report.verdict, report.cause, report.retryable),
-        (verdict, None, Retryability::Yes)
+        (verdict, None, CheckRetryability::Yes)
     );
     assert_eq!(report.findings_total as usize, expected.len());
     report
@@ -282,7 +282,7 @@ fn a_schema_that_was_not_there_can_never_be_met() {
         (
             Verdict::Inconclusive,
             Some(InconclusiveCause::MissingFile),
-            Retryability::No
+            CheckRetryability::No
         )
     );
     assert!(

@@ -19,8 +19,8 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::VerifierName;
 use checkrein_verifiers::file_system::RealFileSystem;
 use checkrein_verifiers::tree::{
-    ExcludedFileCounts, FileId, PackedNameSet, TreeReadLimits, TreeReadResult, TreeReader,
-    TreeReaderError, UncompiledVerifierGlobs, git_tracked_files,
+    ExcludedFileCounts, FileId, PackedNameSet, TreeReadResult, TreeReadTimeoutAndCancel,
+    TreeReader, TreeReaderError, UncompiledVerifierGlobs, git_tracked_files,
 };
 use world::VerifierFixture;
 
@@ -57,12 +57,16 @@ fn read(reader: &TreeReader, views: &[ViewSpec<'_>]) -> TreeReadResult {
             outputs,
         })
         .collect();
-    let reading = reader.read_tree(&views, TreeReadLimits::default()).unwrap();
+    let reading = reader
+        .read_tree(&views, TreeReadTimeoutAndCancel::default())
+        .unwrap();
     assert!(reading.cache_error.is_none());
     // Whatever the cache says, a reading without it says the same.
     let mut fresh = reader.clone();
     fresh.cache_file = reader.cache_file.with_file_name("unused");
-    let again = fresh.read_tree(&views, TreeReadLimits::default()).unwrap();
+    let again = fresh
+        .read_tree(&views, TreeReadTimeoutAndCancel::default())
+        .unwrap();
     assert_eq!(again.fact, reading.fact);
     let _ = std::fs::remove_file(&fresh.cache_file);
     reading
@@ -435,7 +439,7 @@ fn a_folder_of_a_larger_repository() {
     reader.always_included = Arc::new(
         git_tracked_files(&reader.root, &BTreeMap::new(), Duration::from_secs(60)).unwrap(),
     );
-    assert_eq!(reader.always_included.names_joined_by_nul(), "src/a.py");
+    assert_eq!(reader.always_included.to_nul_separated_text(), "src/a.py");
     let check =
         |what: &str, differs, change: &dyn Fn()| check(&world, &reader, what, differs, change);
     check("an edit", true, &|| {
@@ -523,7 +527,7 @@ fn views() {
                 inputs: &["a[".into()],
                 outputs: &[]
             }],
-            TreeReadLimits::default()
+            TreeReadTimeoutAndCancel::default()
         ),
         Err(TreeReaderError::Glob { .. })
     ));
@@ -667,7 +671,7 @@ fn odd_names_and_unreadable_files() {
             root: world.path("gone"),
             ..reader
         }
-        .read_tree(&[], TreeReadLimits::default()),
+        .read_tree(&[], TreeReadTimeoutAndCancel::default()),
         Err(TreeReaderError::Root { .. })
     ));
 }
@@ -692,7 +696,9 @@ fn a_damaged_cache_is_an_empty_one() {
         cache_file: world.root(),
         ..reader.clone()
     };
-    let reading = blocked.read_tree(&[], TreeReadLimits::default()).unwrap();
+    let reading = blocked
+        .read_tree(&[], TreeReadTimeoutAndCancel::default())
+        .unwrap();
     assert_eq!(reading.fact.tree, right);
 }
 
@@ -733,7 +739,7 @@ fn five_thousand_files() {
     assert!(matches!(
         reader.read_tree(
             &[],
-            TreeReadLimits {
+            TreeReadTimeoutAndCancel {
                 time: Some(Duration::ZERO),
                 cancelled: None
             }
@@ -775,7 +781,9 @@ fn how_fast() {
     ];
     for label in ["cold", "young", "warm", "warm", "warm", "warm"] {
         let started = std::time::Instant::now();
-        reader.read_tree(&views, TreeReadLimits::default()).unwrap();
+        reader
+            .read_tree(&views, TreeReadTimeoutAndCancel::default())
+            .unwrap();
         println!("{label}: {:?}", started.elapsed());
         // Out of the time in which a file counts as young.
         std::thread::sleep(Duration::from_millis(150));
@@ -821,7 +829,7 @@ fn what_we_print_into_is_no_part_of_the_tree_unless_it_is_tracked() {
 fn a_reading_that_is_cancelled_is_given_up() {
     let world = project();
     let cancelled = std::sync::atomic::AtomicBool::new(true);
-    let limits = TreeReadLimits {
+    let limits = TreeReadTimeoutAndCancel {
         time: None,
         cancelled: Some(&cancelled),
     };

@@ -28,7 +28,7 @@ pub(super) trait TestedAgent: Sync {
     /// Returns the content of that file, with an entry for every event that checkrein reads.
     fn hooks_json(&self, world: &ProbeCaseFixture<'_>, source: &str) -> Value;
     /// Writes all settings but the hooks into the home folder.
-    fn write_settings_without_hooks(&self, world: &ProbeCaseFixture<'_>) -> Result<()>;
+    fn create_agent_settings_without_hooks(&self, world: &ProbeCaseFixture<'_>) -> Result<()>;
     fn agent_process_env(&self, world: &ProbeCaseFixture<'_>) -> Vec<(&'static str, OsString)>;
     /// Returns the arguments of a headless run that the scenario itself starts.
     fn headless_arguments(&self, prompt: &str) -> Vec<OsString>;
@@ -58,7 +58,7 @@ pub(super) struct McpServerEntry {
 
 /// Which hooks are installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HooksToInstall {
+pub(super) enum ProbeHookInstallKind {
     /// Ours, in the home folder.
     User,
     /// Ours, in the repo.
@@ -70,23 +70,25 @@ pub(super) enum HooksToInstall {
 /// Writes the hooks and all other settings of a world's agent.
 pub(super) fn install_hooks_in_probed_agent(
     world: &ProbeCaseFixture<'_>,
-    hooks: &[HooksToInstall],
+    hooks: &[ProbeHookInstallKind],
 ) -> Result<()> {
     let agent = world.stage.agent;
     for place in hooks {
         let (folder, text) = match place {
-            HooksToInstall::User => (&world.home, agent.hooks_json(world, "user").to_string()),
-            HooksToInstall::Project => {
+            ProbeHookInstallKind::User => {
+                (&world.home, agent.hooks_json(world, "user").to_string())
+            }
+            ProbeHookInstallKind::Project => {
                 (&world.repo, agent.hooks_json(world, "project").to_string())
             }
             // The page tells people to paste them into the project, and their source is `project`.
-            HooksToInstall::Documented => {
+            ProbeHookInstallKind::Documented => {
                 (&world.repo, documented_hook_settings(agent.agent_name())?)
             }
         };
         write_file(&folder.join(agent.hooks_file_relative_path()), &text)?;
     }
-    agent.write_settings_without_hooks(world)
+    agent.create_agent_settings_without_hooks(world)
 }
 
 /// Returns the first JSON block of the agent's page in `docs`.

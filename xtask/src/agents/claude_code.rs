@@ -66,7 +66,7 @@ impl TestedAgent for ClaudeCodeUnderTest {
         json!({ "hooks": hooks })
     }
 
-    fn write_settings_without_hooks(&self, world: &ProbeCaseFixture<'_>) -> Result<()> {
+    fn create_agent_settings_without_hooks(&self, world: &ProbeCaseFixture<'_>) -> Result<()> {
         // The answers to what its dialogs ask at the first start. An approved key is stored as its
         // last 20 characters.
         let end: String = API_KEY

@@ -58,7 +58,7 @@ impl TestedAgent for CodexProbeAgent {
         json!({ "hooks": hooks })
     }
 
-    fn write_settings_without_hooks(&self, world: &ProbeCaseFixture<'_>) -> Result<()> {
+    fn create_agent_settings_without_hooks(&self, world: &ProbeCaseFixture<'_>) -> Result<()> {
         let base = world.model.base_url();
         // The model is one of Codex's catalogue, because an unknown name gets no patch tool. Under
         // `notice.model_migrations` the offer of a newer model counts as answered; a person would

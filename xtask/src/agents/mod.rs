@@ -126,7 +126,7 @@ fn run_agent_probe_case(
     report.print_case_title(agent.agent_name(), case.name, case.about);
     // An error ends this scenario as a failed row; the other scenarios still run.
     if let Err(error) = (case.run)(stage, &mut report) {
-        report.report_probe_condition("the scenario can be played", false, &error.to_string());
+        report.report_probe_check_result("the scenario can be played", false, &error.to_string());
     }
     report
 }

@@ -17,7 +17,7 @@ impl ProbeCaseReport {
     }
 
     /// Prints one row. The observation of a failed check is printed in full.
-    pub(super) fn report_probe_condition(&mut self, what: &str, holds: bool, seen: &str) {
+    pub(super) fn report_probe_check_result(&mut self, what: &str, holds: bool, seen: &str) {
         self.checked += 1;
         let seen = seen.trim();
         if holds {
@@ -48,7 +48,7 @@ impl ProbeCaseReport {
         } else {
             format!("{seen:?} instead of {wanted:?}")
         };
-        self.report_probe_condition(what, seen == wanted, &text);
+        self.report_probe_check_result(what, seen == wanted, &text);
     }
 
     /// Prints something worth knowing that is neither right nor wrong.

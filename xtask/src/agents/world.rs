@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use checkrein_scripted::{ModelScript, ScriptedModel};
+use checkrein_scripted::{ScriptedModel, ScriptedModelFn};
 use serde_json::Value;
 
-use super::agent::{self, HooksToInstall, TestedAgent};
+use super::agent::{self, ProbeHookInstallKind, TestedAgent};
 use super::programs::ProbePrograms;
 
 /// Longest run of a program in a world; it is killed after that.
@@ -25,8 +25,8 @@ pub(super) struct ProbeCaseSetup<'a> {
     pub(super) files: &'a [(&'a str, &'a str)],
     /// `checkrein.toml`; empty = none.
     pub(super) config: String,
-    pub(super) hooks: &'a [HooksToInstall],
-    pub(super) script: ModelScript,
+    pub(super) hooks: &'a [ProbeHookInstallKind],
+    pub(super) script: ScriptedModelFn,
 }
 
 /// What all worlds of one scenario share.
@@ -160,14 +160,14 @@ impl ProbeCaseFixture<'_> {
 
     /// Turns the world into that of another person, who has the agent and no Checkrein: another
     /// home folder, and a `PATH` without it.
-    pub(super) fn become_user_without_checkrein(&mut self) -> Result<()> {
+    pub(super) fn switch_fixture_to_user_without_checkrein(&mut self) -> Result<()> {
         self.home = self.folder.join("colleague");
         let ours = self.stage.programs.checkrein.parent();
         let folders = std::env::split_paths(&self.stage.programs.path);
         let others = folders.filter(|folder| Some(folder.as_path()) != ours);
         self.path = std::env::join_paths(others).map_err(Error::other)?;
         write_login_shell_profile(&self.home, &self.path)?;
-        self.stage.agent.write_settings_without_hooks(self)
+        self.stage.agent.create_agent_settings_without_hooks(self)
     }
 
     /// Runs the agent without a person, to its end, and keeps its output in the world's folder.
@@ -230,7 +230,7 @@ impl ProbeCaseFixture<'_> {
     }
 
     /// Counts the lines of a file beside the repo; 0 if it was never written.
-    pub(super) fn outside_file_line_count(&self, file: &str) -> usize {
+    pub(super) fn line_count_of_file_beside_repo(&self, file: &str) -> usize {
         fs::read_to_string(self.folder.join(file)).map_or(0, |text| text.lines().count())
     }
 

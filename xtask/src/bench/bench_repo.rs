@@ -53,7 +53,7 @@ impl BenchRepo {
             binary: binary.to_owned(),
         };
         for made in ["repo/rules", "repo/src", "home", "payloads"] {
-            fs::create_dir_all(scene.file_path(made))
+            fs::create_dir_all(scene.path_in_bench_repo(made))
                 .map_err(|error| format!("{made}: {error}"))?;
         }
         scene.write_file("repo/checkrein.toml", CONFIG)?;
@@ -63,22 +63,22 @@ impl BenchRepo {
         Ok(scene)
     }
 
-    pub(crate) fn file_path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path_in_bench_repo(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     pub(crate) fn bench_rules_path(&self) -> PathBuf {
-        self.file_path("repo/rules/bench.rules")
+        self.path_in_bench_repo("repo/rules/bench.rules")
     }
 
     pub(crate) fn write_file(&self, name: &str, text: &str) -> Result<(), BenchError> {
-        fs::write(self.file_path(name), text).map_err(|error| format!("{name}: {error}"))
+        fs::write(self.path_in_bench_repo(name), text).map_err(|error| format!("{name}: {error}"))
     }
 
     pub(crate) fn run_git(&self, args: &[&str]) -> Result<(), BenchError> {
         let done = Command::new("git")
             .args(args)
-            .current_dir(self.file_path("repo"))
+            .current_dir(self.path_in_bench_repo("repo"))
             .status();
         match done {
             Ok(status) if status.success() => Ok(()),
@@ -99,12 +99,12 @@ impl BenchRepo {
     pub(crate) fn build_bench_checkrein_command(&self, binary: &Path, state: &str) -> Command {
         let mut command = Command::new(binary);
         command
-            .current_dir(self.file_path("repo"))
-            .env("HOME", self.file_path("home"))
+            .current_dir(self.path_in_bench_repo("repo"))
+            .env("HOME", self.path_in_bench_repo("home"))
             // The config or profile of the person who runs the bench would change what is measured.
             .env_remove("XDG_CONFIG_HOME")
             .env_remove("CHECKREIN_PROFILE")
-            .env("CHECKREIN_STATE", self.file_path(state));
+            .env("CHECKREIN_STATE", self.path_in_bench_repo(state));
         command
     }
 
@@ -142,7 +142,7 @@ impl BenchRepo {
     ) -> Result<PathBuf, BenchError> {
         // The transcript grows with each call, as a real one does: a hook reads what is new in it
         // to count tokens.
-        let transcript = self.file_path(&format!("{session}.jsonl"));
+        let transcript = self.path_in_bench_repo(&format!("{session}.jsonl"));
         let line = serde_json::json!({
             "isSidechain": false, "type": "assistant", "sessionId": session, "uuid": format!("row-{n}"),
             "message": {
@@ -181,8 +181,8 @@ impl BenchRepo {
     ) -> Result<PathBuf, BenchError> {
         let mut message = serde_json::json!({
             "session_id": session,
-            "transcript_path": self.file_path(&format!("{session}.jsonl")),
-            "cwd": self.file_path("repo"),
+            "transcript_path": self.path_in_bench_repo(&format!("{session}.jsonl")),
+            "cwd": self.path_in_bench_repo("repo"),
             "prompt_id": "prompt-1",
             "permission_mode": "default",
             "hook_event_name": event,
@@ -195,7 +195,7 @@ impl BenchRepo {
         if let (Some(response), Some(map)) = (response, message.as_object_mut()) {
             map.insert("tool_response".to_owned(), response);
         }
-        let file = self.file_path(&format!("payloads/{session}-{n}-{event}.json"));
+        let file = self.path_in_bench_repo(&format!("payloads/{session}-{n}-{event}.json"));
         fs::write(&file, message.to_string())
             .map_err(|error| format!("{}: {error}", file.display()))?;
         Ok(file)

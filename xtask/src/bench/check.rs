@@ -10,7 +10,7 @@ use super::comparison::{BenchContestant, TimingSamples, time_contestants_in_turn
 use super::hook::BenchError;
 use super::{
     BASELINE_SUFFIX, BenchMeasurementWithGoal, BenchOptions, BenchTargetBound,
-    no_slower_than_baseline_row,
+    ratio_to_baseline_row,
 };
 use crate::build::BuildProfile;
 
@@ -72,7 +72,7 @@ pub(super) fn bench_check(
             let mut command = with_null_stdio(Command::new("git"));
             command
                 .args(["status", "--porcelain"])
-                .current_dir(scenes.large.file_path("repo"));
+                .current_dir(scenes.large.path_in_bench_repo("repo"));
             Ok(command)
         }),
     ];
@@ -132,8 +132,7 @@ pub(super) fn bench_check(
     for now in [parallel, unchanged] {
         let name = format!("{}{BASELINE_SUFFIX}", now.name);
         let before = times.iter().find(|times| times.name == name);
-        targets
-            .extend(before.and_then(|before| no_slower_than_baseline_row(now, before.median_ms())));
+        targets.extend(before.and_then(|before| ratio_to_baseline_row(now, before.median_ms())));
     }
     Ok(targets)
 }
@@ -169,7 +168,7 @@ impl CheckBenchRepos {
         for n in 0..FILES {
             let folder = format!("repo/src/m{}", n % 100);
             if n < 100 {
-                std::fs::create_dir_all(large.file_path(&folder))
+                std::fs::create_dir_all(large.path_in_bench_repo(&folder))
                     .map_err(|error| format!("{folder}: {error}"))?;
             }
             large.write_file(
@@ -181,7 +180,7 @@ impl CheckBenchRepos {
         // Ignored files must cost nothing, however many there are.
         for n in 0..PACKAGES {
             let folder = format!("repo/node_modules/package-{n}/lib");
-            std::fs::create_dir_all(large.file_path(&folder))
+            std::fs::create_dir_all(large.path_in_bench_repo(&folder))
                 .map_err(|error| format!("{folder}: {error}"))?;
             for file in 0..FILES_IN_A_PACKAGE {
                 let text = format!("exports.f = () => {file};\n");
@@ -194,7 +193,7 @@ impl CheckBenchRepos {
 
     /// Returns how often the command of the large repo has run.
     fn verifier_run_count(&self) -> usize {
-        std::fs::read_to_string(self.large.file_path("ran"))
+        std::fs::read_to_string(self.large.path_in_bench_repo("ran"))
             .unwrap_or_default()
             .lines()
             .count()

@@ -11,7 +11,7 @@ use super::bench_repo::BenchRepo;
 use super::comparison::{BenchContestant, TimingSamples, time_contestants_in_turn};
 use super::{
     BASELINE_SUFFIX, BenchMeasurementWithGoal, BenchOptions, BenchTargetBound, BuildProfile,
-    no_slower_than_baseline_row,
+    ratio_to_baseline_row,
 };
 
 /// A message for people.
@@ -141,7 +141,7 @@ pub(super) fn bench_hook(
     }
     // Each row is compared with the baseline's row of the same name, where there is one.
     targets.extend(times.iter().filter_map(|times| {
-        no_slower_than_baseline_row(times, median(&format!("{}{BASELINE_SUFFIX}", times.name))?)
+        ratio_to_baseline_row(times, median(&format!("{}{BASELINE_SUFFIX}", times.name))?)
     }));
     targets.push(BenchMeasurementWithGoal::new(
         "eight hooks of one session at once, p99",
@@ -194,7 +194,10 @@ fn hook_bench_contestants<'a>(
             let mut command = scene.hook_command_for_bench(
                 &scene.write_tool_request_payload_file(&format!("virgin-{n}"), 0)?,
             )?;
-            command.env("CHECKREIN_STATE", scene.file_path(&format!("virgin-{n}")));
+            command.env(
+                "CHECKREIN_STATE",
+                scene.path_in_bench_repo(&format!("virgin-{n}")),
+            );
             Ok(command)
         }),
     ]

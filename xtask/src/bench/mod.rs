@@ -141,7 +141,7 @@ fn parse_bench_options(rest: &[String]) -> Result<BenchOptions, String> {
 const BASELINE_SUFFIX: &str = ", beside";
 
 /// Compares a row with the same row of the program that `--beside` names.
-fn no_slower_than_baseline_row(
+fn ratio_to_baseline_row(
     times: &comparison::TimingSamples,
     before: f64,
 ) -> Option<BenchMeasurementWithGoal> {
@@ -227,7 +227,7 @@ fn bench_machine_description_line(binary: Option<&Path>, options: &BenchOptions)
         .map_or("unknown processor", |(_, model)| model);
     let built = match &options.binary {
         Some(_) => "a given binary",
-        None => options.profile.profile_label(),
+        None => options.profile.build_profile_label(),
     };
     let size = binary.and_then(|binary| std::fs::metadata(binary).ok());
     let size = size.map_or_else(String::new, |file| {

@@ -33,7 +33,7 @@ pub(super) fn bench_replay(
     let command = |_| {
         let mut command = scene.checkrein_command(&["replay", "--json"]);
         command
-            .arg(scene.file_path("trace.jsonl"))
+            .arg(scene.path_in_bench_repo("trace.jsonl"))
             .stdin(Stdio::null());
         Ok(command)
     };
@@ -116,7 +116,7 @@ fn bench_event_log_replay(
 /// Writes calls with their results inline and rounds between them, as an importer does. Returns the
 /// number of lines.
 fn write_agent_trace_for_bench(scene: &BenchRepo, lines: usize) -> Result<usize, BenchError> {
-    let file = scene.file_path("trace.jsonl");
+    let file = scene.path_in_bench_repo("trace.jsonl");
     let failed = |error: std::io::Error| format!("{}: {error}", file.display());
     let mut out = BufWriter::new(std::fs::File::create(&file).map_err(failed)?);
     let mut written = 0;

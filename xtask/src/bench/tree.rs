@@ -11,7 +11,7 @@ use super::comparison::{BenchContestant, TimingSamples, time_contestants_in_turn
 use super::hook::BenchError;
 use super::{
     BASELINE_SUFFIX, BenchMeasurementWithGoal, BenchOptions, BenchTargetBound,
-    no_slower_than_baseline_row,
+    ratio_to_baseline_row,
 };
 use crate::build::BuildProfile;
 
@@ -124,8 +124,7 @@ pub(super) fn bench_tree_reading(
     for now in [prompt, stop] {
         let name = format!("{}{BASELINE_SUFFIX}", now.name);
         let before = times.iter().find(|times| times.name == name);
-        targets
-            .extend(before.and_then(|before| no_slower_than_baseline_row(now, before.median_ms())));
+        targets.extend(before.and_then(|before| ratio_to_baseline_row(now, before.median_ms())));
     }
     Ok(targets)
 }
@@ -145,7 +144,7 @@ impl BenchRepoWithManyFiles {
             let folder = n / FILES_IN_A_FOLDER;
             let name = format!("repo/packages/p{}/m{folder}", folder / FOLDERS_IN_A_FOLDER);
             if n % FILES_IN_A_FOLDER == 0 {
-                std::fs::create_dir_all(scene.file_path(&name))
+                std::fs::create_dir_all(scene.path_in_bench_repo(&name))
                     .map_err(|error| format!("{name}: {error}"))?;
             }
             let text = format!("pub fn f{n}() -> u32 {{\n    {n}\n}}\n");
@@ -175,7 +174,7 @@ impl BenchRepoWithManyFiles {
         let mut command = Command::new("git");
         command
             .args(["status", "--porcelain"])
-            .current_dir(self.scene.file_path("repo"))
+            .current_dir(self.scene.path_in_bench_repo("repo"))
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_SYSTEM", "/dev/null");
         command
@@ -270,7 +269,7 @@ impl BenchCheckreinProgram<'_> {
     fn hook_command_for_bench(&self, message: &serde_json::Value) -> Result<Command, BenchError> {
         let payload = "payloads/message.json";
         self.scene.write_file(payload, &message.to_string())?;
-        let stdin = std::fs::File::open(self.scene.file_path(payload))
+        let stdin = std::fs::File::open(self.scene.path_in_bench_repo(payload))
             .map_err(|error| format!("{payload}: {error}"))?;
         // The arguments that `init` writes for a stop.
         let arguments = [

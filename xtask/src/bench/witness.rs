@@ -20,9 +20,9 @@ type BenchNanosByName = BTreeMap<String, f64>;
 pub(super) fn bench_veto_and_verify_costs(
     options: &BenchOptions,
 ) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {
-    let ours = timings_printed_by_program("ours", &mut cargo_bench_command(options.profile))?;
-    let veto = find_measured_cost(&ours, "veto check, 6 messages")?;
-    let round = measured_failing_round_cost(&ours)?;
+    let ours = run_program_for_timings("ours", &mut cargo_bench_command(options.profile))?;
+    let veto = find_measured_nanos(&ours, "veto check, 6 messages")?;
+    let round = nanos_per_failing_round(&ours)?;
     let mut targets = vec![
         BenchMeasurementWithGoal::new(
             "veto check",
@@ -44,7 +44,7 @@ pub(super) fn bench_veto_and_verify_costs(
         command
     };
     // A missing peer leaves its rows out; our own targets are measured anyway.
-    match timings_printed_by_program("shipit_agent", &mut peer(SHIPIT)) {
+    match run_program_for_timings("shipit_agent", &mut peer(SHIPIT)) {
         Ok(theirs) => {
             for (what, least) in [
                 ("veto check, no history", 8.0),
@@ -52,7 +52,7 @@ pub(super) fn bench_veto_and_verify_costs(
                 // A bound of 0 is always met: this ratio is printed for information.
                 ("progress check, 6 messages", 0.0),
             ] {
-                let ratio = find_measured_cost(&theirs, what)? / find_measured_cost(&ours, what)?;
+                let ratio = find_measured_nanos(&theirs, what)? / find_measured_nanos(&ours, what)?;
                 let name = format!("shipit_agent / ours, {what}");
                 targets.push(BenchMeasurementWithGoal::new(
                     name,
@@ -64,10 +64,10 @@ pub(super) fn bench_veto_and_verify_costs(
         }
         Err(why) => println!("\nshipit_agent is not compared: {why}"),
     }
-    match timings_printed_by_program("pydantic-ai", &mut peer(VERIFY_LOOP)) {
+    match run_program_for_timings("pydantic-ai", &mut peer(VERIFY_LOOP)) {
         Ok(theirs) => targets.push(BenchMeasurementWithGoal::new(
             "pydantic-ai / ours, verify round",
-            self::measured_failing_round_cost(&theirs)? / round,
+            self::nanos_per_failing_round(&theirs)? / round,
             BenchTargetBound::AtLeast(50.0),
             "x",
         )),
@@ -77,13 +77,13 @@ pub(super) fn bench_veto_and_verify_costs(
 }
 
 /// Returns the cost of one failing round, the agent's call included.
-fn measured_failing_round_cost(costs: &BenchNanosByName) -> Result<f64, BenchError> {
-    let of = |rounds| find_measured_cost(costs, &format!("verification, {rounds} failing rounds"));
+fn nanos_per_failing_round(costs: &BenchNanosByName) -> Result<f64, BenchError> {
+    let of = |rounds| find_measured_nanos(costs, &format!("verification, {rounds} failing rounds"));
     // The difference takes out what a verification costs without a failing round.
     Ok((of(3)? - of(0)?) / 3.0)
 }
 
-fn find_measured_cost(costs: &BenchNanosByName, name: &str) -> Result<f64, BenchError> {
+fn find_measured_nanos(costs: &BenchNanosByName, name: &str) -> Result<f64, BenchError> {
     let cost = costs.get(name).copied();
     cost.ok_or_else(|| format!("'{name}' was not measured"))
 }
@@ -101,7 +101,7 @@ fn cargo_bench_command(profile: BuildProfile) -> Command {
 }
 
 /// Runs a program that prints `NAME: N ns` and lines that describe it, and returns the costs.
-fn timings_printed_by_program(
+fn run_program_for_timings(
     who: &str,
     command: &mut Command,
 ) -> Result<BenchNanosByName, BenchError> {

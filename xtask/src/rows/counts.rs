@@ -12,7 +12,7 @@ struct DocumentPromiseCounts<'r> {
 }
 
 /// Returns a line for each document.
-pub(super) fn promise_counts_by_document(rows: &[DocumentedPromise]) -> String {
+pub(super) fn promise_count_lines_by_document(rows: &[DocumentedPromise]) -> String {
     let mut documents = BTreeMap::<&str, DocumentPromiseCounts<'_>>::new();
     for row in rows {
         let counts = documents
@@ -57,7 +57,7 @@ mod tests {
         ));
         assert_eq!(wrong, Vec::<String>::new());
         assert_eq!(
-            promise_counts_by_document(&rows),
+            promise_count_lines_by_document(&rows),
             "000: 2 held, 3 later (#7b: 2, #12: 1)\n001: 1 held, 0 later\n"
         );
     }

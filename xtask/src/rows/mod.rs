@@ -21,7 +21,7 @@ pub(crate) fn check_document_promises(arguments: &[String]) -> Result<ExitCode, 
     let root = checkout_root()?;
     let (rows, mut wrong) = table::parse_promise_rows(table::TEXT);
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    wrong.extend(promise_rows_without_test(&rows, root));
+    wrong.extend(promise_rows_with_missing_test(&rows, root));
     match (words.as_slice(), wrong.is_empty()) {
         ([], sound) => {
             for (row, observation) in fulfilled_requirement_rows(&rows) {
@@ -29,7 +29,7 @@ pub(crate) fn check_document_promises(arguments: &[String]) -> Result<ExitCode, 
             }
             // Nothing is built for a list that is wrong.
             if sound {
-                wrong.extend(requirement_rows_without_test(&rows, root)?);
+                wrong.extend(requirement_rows_with_missing_test(&rows, root)?);
             }
         }
         (["--run"], true) => wrong.extend(run_promise_row_tests(&rows, root)?),
@@ -41,7 +41,7 @@ pub(crate) fn check_document_promises(arguments: &[String]) -> Result<ExitCode, 
         .map(|(_, observation)| &observation.test)
         .collect();
     println!("\n{} rows, {} tests", rows.len(), tests.len());
-    print!("{}", counts::promise_counts_by_document(&rows));
+    print!("{}", counts::promise_count_lines_by_document(&rows));
     wrong.iter().for_each(|what| eprintln!("RED: {what}"));
     // An empty list is no success: nothing would have been checked.
     Ok(match wrong.is_empty() && !rows.is_empty() {
@@ -114,7 +114,7 @@ fn compile_test_suites_of_promises<'r>(
 }
 
 /// Reports rows whose test is not in the sources. Nothing is built for it.
-fn promise_rows_without_test(rows: &[DocumentedPromise], root: &Path) -> Vec<String> {
+fn promise_rows_with_missing_test(rows: &[DocumentedPromise], root: &Path) -> Vec<String> {
     let gone = fulfilled_requirement_rows(rows)
         .filter(|(_, observation)| !observation.test.test_exists_in_sources(root));
     gone.map(|(row, observation)| format!("{}: {} is not in the sources", row.id, observation.test))
@@ -122,7 +122,7 @@ fn promise_rows_without_test(rows: &[DocumentedPromise], root: &Path) -> Vec<Str
 }
 
 /// Reports rows whose test is not in its suite, or would not be run.
-fn requirement_rows_without_test(
+fn requirement_rows_with_missing_test(
     rows: &[DocumentedPromise],
     root: &Path,
 ) -> Result<Vec<String>, String> {
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(wrong, Vec::<String>::new());
         assert!(!rows.is_empty());
         assert_eq!(
-            promise_rows_without_test(&rows, checkout_root().unwrap()),
+            promise_rows_with_missing_test(&rows, checkout_root().unwrap()),
             Vec::<String>::new()
         );
     }
@@ -200,7 +200,7 @@ mod tests {
             let (rows, wrong) = table::parse_promise_rows(&row(test));
             assert_eq!((rows.len(), wrong.len()), (1, 0));
             assert_eq!(
-                promise_rows_without_test(&rows, checkout_root().unwrap()).len(),
+                promise_rows_with_missing_test(&rows, checkout_root().unwrap()).len(),
                 gone,
                 "{test}"
             );

@@ -16,10 +16,10 @@ use checkrein_core::input::TokenUsage;
 use checkrein_core::policy::Stance;
 
 use crate::agent_event::{
-    AgentEvent, AgentEventKind, AgentMessageParseError, ExpectedHookReplyKind, TranscriptFile,
+    AgentEvent, AgentEventKind, AgentMessageParseError, AwaitedHookReplyForm, TranscriptFile,
 };
-use crate::capabilities::{AgentCapabilities, HookReplyDeadlines};
-use crate::fields::HookMessageFields;
+use crate::capabilities::{AgentCapabilities, DefaultReplyDeadlinesByEvent};
+use crate::fields::HookPayloadFields;
 use crate::headless::HeadlessAgent;
 use crate::reply::{HookDecisionWithTexts, HookReply};
 use crate::settings::ParsedHookSettings;
@@ -56,7 +56,7 @@ impl Adapter for ClaudeCodeAdapter {
             tool_errors: true,
             transcript_usage: true,
             // These are the timeouts of 2.1.330 in whole seconds. SessionEnd has 1.5 s.
-            deadlines: HookReplyDeadlines {
+            deadlines: DefaultReplyDeadlinesByEvent {
                 stop: 600,
                 tool: 600,
                 prompt: 30,
@@ -86,7 +86,7 @@ impl Adapter for ClaudeCodeAdapter {
         bytes: &[u8],
         env: EnvLookup<'_>,
     ) -> Result<AgentEvent, AgentMessageParseError> {
-        let fields = HookMessageFields::parse_hook_message(
+        let fields = HookPayloadFields::parse_hook_message(
             NAME,
             "hook_event_name",
             event_kind_from_hook_name,
@@ -122,7 +122,7 @@ impl Adapter for ClaudeCodeAdapter {
 
     fn render_decision_reply(
         &self,
-        form: ExpectedHookReplyKind,
+        form: AwaitedHookReplyForm,
         answer: &HookDecisionWithTexts,
     ) -> HookReply {
         match &answer.decision {
@@ -130,7 +130,7 @@ impl Adapter for ClaudeCodeAdapter {
             Decision::Tool(decision)
                 if matches!(
                     form,
-                    ExpectedHookReplyKind::Tool | ExpectedHookReplyKind::Unknown
+                    AwaitedHookReplyForm::Tool | AwaitedHookReplyForm::Unknown
                 ) =>
             {
                 tool::render_tool_decision_reply(decision, answer.can_ask, answer.notice.as_deref())
@@ -138,13 +138,13 @@ impl Adapter for ClaudeCodeAdapter {
             Decision::Stop(decision)
                 if matches!(
                     form,
-                    ExpectedHookReplyKind::Stop | ExpectedHookReplyKind::Unknown
+                    AwaitedHookReplyForm::Stop | AwaitedHookReplyForm::Unknown
                 ) =>
             {
                 stop::render_stop_reply(decision, answer.text.as_deref(), answer.notice.as_deref())
             }
             // Nothing can be decided at other events, but a person may have to be told something.
-            Decision::Noted if form == ExpectedHookReplyKind::Silent => answer
+            Decision::Noted if form == AwaitedHookReplyForm::Silent => answer
                 .notice
                 .as_deref()
                 .map_or_else(HookReply::no_opinion_hook_reply, hook_reply_for_person_only),
@@ -156,24 +156,22 @@ impl Adapter for ClaudeCodeAdapter {
 
     fn stance_as_hook_reply(
         &self,
-        form: ExpectedHookReplyKind,
+        form: AwaitedHookReplyForm,
         stance: Stance,
         text: &str,
     ) -> HookReply {
         let text = text_or_fallback_refusal(text);
         match (form, stance) {
-            (ExpectedHookReplyKind::Silent, _) => HookReply::no_opinion_hook_reply(),
-            (ExpectedHookReplyKind::Tool, Stance::Block) => tool::deny_reply(text),
+            (AwaitedHookReplyForm::Silent, _) => HookReply::no_opinion_hook_reply(),
+            (AwaitedHookReplyForm::Tool, Stance::Block) => tool::deny_reply(text),
             // Headless, `ask` is a refusal with this text.
-            (ExpectedHookReplyKind::Tool, Stance::Ask) => tool::hook_reply_asking_person(text),
+            (AwaitedHookReplyForm::Tool, Stance::Ask) => tool::hook_reply_asking_person(text),
             // Exit status 2 refuses at every event that can be refused, so it serves where the form
             // is unknown.
-            (ExpectedHookReplyKind::Stop | ExpectedHookReplyKind::Unknown, Stance::Block)
-            | (ExpectedHookReplyKind::Unknown, Stance::Ask) => {
-                HookReply::stderr_refusal_reply(text)
-            }
+            (AwaitedHookReplyForm::Stop | AwaitedHookReplyForm::Unknown, Stance::Block)
+            | (AwaitedHookReplyForm::Unknown, Stance::Ask) => HookReply::stderr_refusal_reply(text),
             // A stop has no question form: it is let through, and the person is told.
-            (_, Stance::Allow) | (ExpectedHookReplyKind::Stop, Stance::Ask) => {
+            (_, Stance::Allow) | (AwaitedHookReplyForm::Stop, Stance::Ask) => {
                 hook_reply_for_person_only(text)
             }
         }
@@ -209,7 +207,7 @@ fn event_kind_from_hook_name(native: &str) -> AgentEventKind {
 
 /// Reads the fields that every message carries.
 fn agent_event_with_common_fields(
-    fields: &HookMessageFields,
+    fields: &HookPayloadFields,
 ) -> Result<AgentEvent, AgentMessageParseError> {
     let session = SessionId::new(fields.required_id_field("session_id")?);
     let mut knock = AgentEvent::new(session, fields.event, &fields.native_event);
@@ -218,16 +216,16 @@ fn agent_event_with_common_fields(
     let scope = main_or_subagent_scope(fields);
     // A scope whose id cannot be part of a path has no transcript: the path comes from the agent.
     knock.transcript = fields
-        .nonempty_hook_message_field("transcript_path")
+        .nonempty_payload_text_field("transcript_path")
         .and_then(|path| transcript::transcript_path_of_scope(path, &scope))
         .map(|path| TranscriptFile { path, scope });
     Ok(knock)
 }
 
 /// `agent_id` is there only inside a sub-agent.
-fn main_or_subagent_scope(fields: &HookMessageFields) -> ScopeId {
+fn main_or_subagent_scope(fields: &HookPayloadFields) -> ScopeId {
     fields
-        .nonempty_hook_message_field("agent_id")
+        .nonempty_payload_text_field("agent_id")
         .map_or_else(ScopeId::main_scope, ScopeId::from)
 }
 

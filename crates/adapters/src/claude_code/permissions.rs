@@ -17,7 +17,7 @@ pub enum PermissionList {
 
 impl PermissionList {
     /// Returns the key of the list in the settings.
-    pub fn permissions_json_key(self) -> &'static str {
+    pub fn permission_list_key(self) -> &'static str {
         match self {
             Self::Allow => "allow",
             Self::Ask => "ask",
@@ -61,7 +61,7 @@ pub fn read_permission_rules(bytes: &[u8]) -> Result<Vec<PermissionRule>, String
         PermissionList::Ask,
         PermissionList::Allow,
     ] {
-        let key = list.permissions_json_key();
+        let key = list.permission_list_key();
         let rules = match permissions.and_then(|permissions| permissions.get(key)) {
             None => continue,
             Some(Value::Array(rules)) => rules,
@@ -108,7 +108,7 @@ mod tests {
             .iter()
             .map(|one| {
                 (
-                    one.list.permissions_json_key(),
+                    one.list.permission_list_key(),
                     one.tool.as_str(),
                     one.specifier.as_deref(),
                 )

@@ -8,9 +8,9 @@ use checkrein_core::input::{
 
 use crate::Adapter as _;
 use crate::agent_event::AgentEvent;
-use crate::fields::HookMessageFields;
+use crate::fields::HookPayloadFields;
 
-pub(super) fn read_session_start(fields: &HookMessageFields, knock: &mut AgentEvent) {
+pub(super) fn read_session_start(fields: &HookPayloadFields, knock: &mut AgentEvent) {
     let how = match fields.text_field("source") {
         Some("startup") => SessionStartKind::Startup,
         Some("resume") => SessionStartKind::Resume,
@@ -29,12 +29,12 @@ pub(super) fn read_session_start(fields: &HookMessageFields, knock: &mut AgentEv
     }));
 }
 
-pub(super) fn parse_session_end_hook(fields: &HookMessageFields, knock: &mut AgentEvent) {
+pub(super) fn parse_session_end_hook(fields: &HookPayloadFields, knock: &mut AgentEvent) {
     let native_reason = fields.text_field("reason").unwrap_or("unknown").to_owned();
     knock.input = Some(Input::SessionEnded(SessionEnded { native_reason }));
 }
 
-pub(super) fn read_prompt_hook_event(fields: &HookMessageFields, knock: &mut AgentEvent) {
+pub(super) fn read_prompt_hook_event(fields: &HookPayloadFields, knock: &mut AgentEvent) {
     let text = fields.text_field("prompt").unwrap_or_default();
     if !is_prompt_from_person(fields.text_field("source"), text) {
         return;

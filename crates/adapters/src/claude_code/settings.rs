@@ -9,8 +9,8 @@ use crate::Adapter as _;
 use crate::agent_event::AgentEventKind;
 use crate::lenient_json;
 use crate::settings::{
-    HookHandler, HookHandlerAction, HookSettingsCollector, ParsedHookSettings, SettingsFaultImpact,
-    SettingsFaultKind, exact_matcher_names, json_kind,
+    HookHandler, HookHandlerInvocation, HookSettingsCollector, ParsedHookSettings,
+    SettingsFaultImpact, SettingsFaultKind, exact_matcher_names, json_kind,
 };
 
 /// Every event of 2.1.330.
@@ -400,9 +400,9 @@ impl EventHookListReader<'_> {
             handler: 0,
             matcher: None,
             call: if kind == "command" {
-                HookHandlerAction::Command { command, args }
+                HookHandlerInvocation::Command { command, args }
             } else {
-                HookHandlerAction::Other(kind.to_owned())
+                HookHandlerInvocation::Other(kind.to_owned())
             },
             timeout,
             blocks_on_failure: can_block

@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 
 use crate::EnvLookup;
 use crate::agent_event::{AgentEvent, TranscriptFile};
-use crate::fields::HookMessageFields;
+use crate::fields::HookPayloadFields;
 use crate::reply::HookReply;
 use crate::wording::{how_task_ended_line, unmet_checks_line};
 
 /// Refused stops in a row after which the agent stops anyway.
 pub(super) const DEFAULT_BLOCK_CAP: u32 = 8;
 
-pub(super) fn read_stop(fields: &HookMessageFields, env: EnvLookup<'_>, knock: &mut AgentEvent) {
+pub(super) fn read_stop(fields: &HookPayloadFields, env: EnvLookup<'_>, knock: &mut AgentEvent) {
     let message = fields
         .text_field("last_assistant_message")
         .unwrap_or_default();
@@ -36,7 +36,7 @@ pub(super) fn read_stop(fields: &HookMessageFields, env: EnvLookup<'_>, knock: &
         truncated: false,
         background: count_running_background_tasks(
             fields.json_list_field("background_tasks"),
-            fields.nonempty_hook_message_field("agent_id"),
+            fields.nonempty_payload_text_field("agent_id"),
         ),
         agent_ending: None,
         answer: AgentAnswerFacts::default(),
@@ -46,23 +46,23 @@ pub(super) fn read_stop(fields: &HookMessageFields, env: EnvLookup<'_>, knock: &
 }
 
 pub(super) fn read_subagent_stop(
-    fields: &HookMessageFields,
+    fields: &HookPayloadFields,
     env: EnvLookup<'_>,
     knock: &mut AgentEvent,
 ) {
-    if let Some(path) = fields.nonempty_hook_message_field("agent_transcript_path") {
+    if let Some(path) = fields.nonempty_payload_text_field("agent_transcript_path") {
         knock.transcript = Some(TranscriptFile {
             path: path.to_owned(),
             scope: super::main_or_subagent_scope(fields),
         });
     }
     // Without a type it is the summariser of `/compact`: refused, it could never compact.
-    if fields.nonempty_hook_message_field("agent_type").is_some() {
+    if fields.nonempty_payload_text_field("agent_type").is_some() {
         read_stop(fields, env, knock);
     }
 }
 
-pub(super) fn read_stop_failure(fields: &HookMessageFields, knock: &mut AgentEvent) {
+pub(super) fn read_stop_failure(fields: &HookPayloadFields, knock: &mut AgentEvent) {
     let native_reason = fields.text_field("error").unwrap_or("unknown").to_owned();
     // A cut answer has a transition reason of its own; other errors keep the agent's word.
     let truncated = native_reason == "max_output_tokens";

@@ -22,7 +22,7 @@ pub(super) struct ClaudeOutputReader {
 }
 
 impl AgentOutputReader for ClaudeOutputReader {
-    fn read_agent_output_line(&mut self, line: &[u8]) -> Option<AgentOutputItem> {
+    fn parse_agent_output_line(&mut self, line: &[u8]) -> Option<AgentOutputItem> {
         let row = lenient_json::parse_json_with_lone_surrogates(line).ok()?;
         match text_at_json_pointer(&row, "/type")? {
             "system" => {
@@ -60,7 +60,7 @@ impl AgentOutputReader for ClaudeOutputReader {
         }
     }
 
-    fn output_summary_so_far(&self) -> &AgentOutputSummary {
+    fn agent_output_summary_so_far(&self) -> &AgentOutputSummary {
         &self.facts
     }
 }
@@ -184,15 +184,15 @@ fn parse_claude_result_usage(row: &Value) -> Option<(AgentTokensAndCost, bool)> 
     {
         let of_model = |model: &Value| {
             // Anthropic's input counts leave out what was cached, ours include it.
-            let cached = count_at_json_pointer(model, "/cacheReadInputTokens");
-            let cache_write = count_at_json_pointer(model, "/cacheCreationInputTokens");
+            let cached = u64_at_json_pointer(model, "/cacheReadInputTokens");
+            let cache_write = u64_at_json_pointer(model, "/cacheCreationInputTokens");
             AgentTokensAndCost {
-                input: count_at_json_pointer(model, "/inputTokens")
+                input: u64_at_json_pointer(model, "/inputTokens")
                     .saturating_add(cached)
                     .saturating_add(cache_write),
                 cached,
                 cache_write,
-                output: count_at_json_pointer(model, "/outputTokens"),
+                output: u64_at_json_pointer(model, "/outputTokens"),
                 cost: cost_at_json_pointer(model, "/costUSD"),
             }
         };
@@ -205,15 +205,15 @@ fn parse_claude_result_usage(row: &Value) -> Option<(AgentTokensAndCost, bool)> 
     // `modelUsage` is the conversation's since its beginning, this is the run's, without
     // sub-agents.
     let usage = row.get("usage").filter(|usage| usage.is_object())?;
-    let cached = count_at_json_pointer(usage, "/cache_read_input_tokens");
-    let cache_write = count_at_json_pointer(usage, "/cache_creation_input_tokens");
+    let cached = u64_at_json_pointer(usage, "/cache_read_input_tokens");
+    let cache_write = u64_at_json_pointer(usage, "/cache_creation_input_tokens");
     let usage = AgentTokensAndCost {
-        input: count_at_json_pointer(usage, "/input_tokens")
+        input: u64_at_json_pointer(usage, "/input_tokens")
             .saturating_add(cached)
             .saturating_add(cache_write),
         cached,
         cache_write,
-        output: count_at_json_pointer(usage, "/output_tokens"),
+        output: u64_at_json_pointer(usage, "/output_tokens"),
         cost: None,
     };
     Some((usage, true))
@@ -236,7 +236,7 @@ fn text_at_json_pointer<'a>(row: &'a Value, place: &str) -> Option<&'a str> {
     row.pointer(place).and_then(Value::as_str)
 }
 
-fn count_at_json_pointer(row: &Value, place: &str) -> u64 {
+fn u64_at_json_pointer(row: &Value, place: &str) -> u64 {
     row.pointer(place).and_then(Value::as_u64).unwrap_or(0)
 }
 
@@ -254,7 +254,7 @@ mod tests {
     fn read(text: &str) -> AgentOutputSummary {
         let mut stream = ClaudeOutputReader::default();
         for line in text.lines() {
-            let _ = stream.read_agent_output_line(line.as_bytes());
+            let _ = stream.parse_agent_output_line(line.as_bytes());
         }
         stream.facts
     }

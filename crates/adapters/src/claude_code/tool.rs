@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use crate::Adapter as _;
 use crate::agent_event::{AgentEvent, AgentMessageParseError};
-use crate::fields::HookMessageFields;
+use crate::fields::HookPayloadFields;
 use crate::reply::HookReply;
-use crate::tool_call::{AgentToolCall, ReportedOutcome};
+use crate::tool_call::{AgentToolCall, ReportedToolOutcome};
 use crate::wording::{refusal_until_call_approved, refusal_with_rewritten_call};
 
 fn parse_hook_tool_call(
-    fields: &HookMessageFields,
+    fields: &HookPayloadFields,
 ) -> Result<AgentToolCall<'_>, AgentMessageParseError> {
     let tool = fields.required_id_field("tool_name")?;
     let args = fields.json_field("tool_input");
@@ -27,7 +27,7 @@ fn parse_hook_tool_call(
 }
 
 pub(super) fn read_claude_tool_request(
-    fields: &HookMessageFields,
+    fields: &HookPayloadFields,
     knock: &mut AgentEvent,
 ) -> Result<(), AgentMessageParseError> {
     let call = parse_hook_tool_call(fields)?;
@@ -43,7 +43,7 @@ pub(super) fn read_claude_tool_request(
 }
 
 pub(super) fn read_tool_result_event(
-    fields: &HookMessageFields,
+    fields: &HookPayloadFields,
     knock: &mut AgentEvent,
 ) -> Result<(), AgentMessageParseError> {
     let call = parse_hook_tool_call(fields)?;
@@ -53,27 +53,28 @@ pub(super) fn read_tool_result_event(
         .get("interrupted")
         .and_then(Value::as_bool)
         .unwrap_or(false);
-    let outcome = ReportedOutcome::from_result(call.tool, response, interrupted);
+    let outcome = ReportedToolOutcome::outcome_from_tool_result(call.tool, response, interrupted);
     knock.input = Some(call.into_tool_returned_input(outcome));
     Ok(())
 }
 
 pub(super) fn read_tool_failure(
-    fields: &HookMessageFields,
+    fields: &HookPayloadFields,
     knock: &mut AgentEvent,
 ) -> Result<(), AgentMessageParseError> {
     let call = parse_hook_tool_call(fields)?;
     knock.key = tool_event_dedup_key(fields, call.id.as_deref());
     // This event has no `tool_response`; the error's text identifies the outcome, so that the same
     // failure again is seen as the same.
-    let outcome = ReportedOutcome::from_result(call.tool, fields.json_field("error"), true);
+    let outcome =
+        ReportedToolOutcome::outcome_from_tool_result(call.tool, fields.json_field("error"), true);
     knock.input = Some(call.into_tool_returned_input(outcome));
     Ok(())
 }
 
 /// Reads the end of a round. The event has no id of its own; the id of its first call belongs to no
 /// other round.
-pub(super) fn parse_round_end_hook(fields: &HookMessageFields, knock: &mut AgentEvent) {
+pub(super) fn parse_round_end_hook(fields: &HookPayloadFields, knock: &mut AgentEvent) {
     let first = fields
         .json_list_field("tool_calls")
         .first()
@@ -85,7 +86,7 @@ pub(super) fn parse_round_end_hook(fields: &HookMessageFields, knock: &mut Agent
     }));
 }
 
-fn tool_event_dedup_key(fields: &HookMessageFields, id: Option<&str>) -> Option<String> {
+fn tool_event_dedup_key(fields: &HookPayloadFields, id: Option<&str>) -> Option<String> {
     // The event's name is part of the key because request and result of a call share the id.
     id.map(|id| format!("{}:{id}", fields.native_event))
 }

@@ -35,7 +35,7 @@ struct TranscriptUsageWire {
 }
 
 pub(super) fn transcript_token_usage(bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
-    let mut ledger = UsageCursor::parse_cursor(cursor);
+    let mut ledger = UsageCursor::parse_usage_cursor_or_default(cursor);
     let (mut output, mut input) = (0_u64, 0_u64);
     let (mut counted, mut unknown) = (false, false);
     ledger.for_each_complete_line(bytes, |ledger, line| {
@@ -76,7 +76,7 @@ pub(super) fn transcript_token_usage(bytes: &[u8], cursor: &str) -> Option<Token
         output,
         input,
         cost: None,
-        cursor: ledger.cursor_to_text(),
+        cursor: ledger.serialize_cursor(),
     })
 }
 

@@ -11,7 +11,7 @@ use crate::headless::{
     AgentLaunchPlan, AgentLaunchRequest, AgentOutputReader, AgentTokensAndCost, HeadlessAgent,
     LaunchConversation, TranscriptFolder,
 };
-use crate::settings::{HookHandler, HookHandlerAction};
+use crate::settings::{HookHandler, HookHandlerInvocation};
 
 /// Seconds that a stop may take. This is the longest timeout there is, since `run` has a clock of
 /// its own.
@@ -171,7 +171,7 @@ fn codex_command_hook_handler(event: &str, command: String, timeout: u32) -> Hoo
         group: 0,
         handler: 0,
         matcher: None,
-        call: HookHandlerAction::Command {
+        call: HookHandlerInvocation::Command {
             command,
             args: None,
         },

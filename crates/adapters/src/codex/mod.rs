@@ -17,10 +17,10 @@ use checkrein_core::input::TokenUsage;
 use checkrein_core::policy::Stance;
 
 use crate::agent_event::{
-    AgentEvent, AgentEventKind, AgentMessageParseError, ExpectedHookReplyKind, TranscriptFile,
+    AgentEvent, AgentEventKind, AgentMessageParseError, AwaitedHookReplyForm, TranscriptFile,
 };
-use crate::capabilities::{AgentCapabilities, HookReplyDeadlines};
-use crate::fields::HookMessageFields;
+use crate::capabilities::{AgentCapabilities, DefaultReplyDeadlinesByEvent};
+use crate::fields::HookPayloadFields;
 use crate::headless::HeadlessAgent;
 use crate::reply::{HookDecisionWithTexts, HookReply};
 use crate::settings::ParsedHookSettings;
@@ -57,7 +57,7 @@ impl Adapter for CodexAdapter {
             tool_outcomes: false,
             tool_errors: false,
             transcript_usage: true,
-            deadlines: HookReplyDeadlines {
+            deadlines: DefaultReplyDeadlinesByEvent {
                 stop: 600,
                 tool: 600,
                 prompt: 600,
@@ -84,7 +84,7 @@ impl Adapter for CodexAdapter {
         bytes: &[u8],
         _env: EnvLookup<'_>,
     ) -> Result<AgentEvent, AgentMessageParseError> {
-        let fields = HookMessageFields::parse_hook_message(
+        let fields = HookPayloadFields::parse_hook_message(
             NAME,
             "hook_event_name",
             codex_event_kind,
@@ -106,14 +106,14 @@ impl Adapter for CodexAdapter {
 
     fn render_decision_reply(
         &self,
-        form: ExpectedHookReplyKind,
+        form: AwaitedHookReplyForm,
         answer: &HookDecisionWithTexts,
     ) -> HookReply {
         match &answer.decision {
             Decision::Tool(decision)
                 if matches!(
                     form,
-                    ExpectedHookReplyKind::Tool | ExpectedHookReplyKind::Unknown
+                    AwaitedHookReplyForm::Tool | AwaitedHookReplyForm::Unknown
                 ) =>
             {
                 tool::codex_tool_decision_reply(decision)
@@ -121,12 +121,12 @@ impl Adapter for CodexAdapter {
             Decision::Stop(decision)
                 if matches!(
                     form,
-                    ExpectedHookReplyKind::Stop | ExpectedHookReplyKind::Unknown
+                    AwaitedHookReplyForm::Stop | AwaitedHookReplyForm::Unknown
                 ) =>
             {
                 stop::render_stop_reply(decision, answer.text.as_deref(), answer.notice.as_deref())
             }
-            Decision::Noted if form == ExpectedHookReplyKind::Silent => answer
+            Decision::Noted if form == AwaitedHookReplyForm::Silent => answer
                 .notice
                 .as_deref()
                 .map_or_else(HookReply::no_opinion_hook_reply, person_notice_reply),
@@ -138,23 +138,23 @@ impl Adapter for CodexAdapter {
 
     fn stance_as_hook_reply(
         &self,
-        form: ExpectedHookReplyKind,
+        form: AwaitedHookReplyForm,
         stance: Stance,
         text: &str,
     ) -> HookReply {
         let text = text_or_fallback_refusal(text);
         match (form, stance) {
-            (ExpectedHookReplyKind::Silent, _) => HookReply::no_opinion_hook_reply(),
+            (AwaitedHookReplyForm::Silent, _) => HookReply::no_opinion_hook_reply(),
             // Codex cannot ask in a hook's name, so `ask` becomes the next stronger thing that it
             // obeys.
-            (ExpectedHookReplyKind::Tool, Stance::Block | Stance::Ask) => tool::deny_reply(text),
-            (ExpectedHookReplyKind::Stop, Stance::Block) => stop::stop_blocking_reply(text),
+            (AwaitedHookReplyForm::Tool, Stance::Block | Stance::Ask) => tool::deny_reply(text),
+            (AwaitedHookReplyForm::Stop, Stance::Block) => stop::stop_blocking_reply(text),
             // Status 2 with a text is "no" at every event that can be answered at all.
-            (ExpectedHookReplyKind::Unknown, Stance::Block | Stance::Ask) => {
+            (AwaitedHookReplyForm::Unknown, Stance::Block | Stance::Ask) => {
                 HookReply::stderr_refusal_reply(text)
             }
             // `systemMessage` is valid at every event and changes nothing.
-            (_, Stance::Allow) | (ExpectedHookReplyKind::Stop, Stance::Ask) => {
+            (_, Stance::Allow) | (AwaitedHookReplyForm::Stop, Stance::Ask) => {
                 person_notice_reply(text)
             }
         }
@@ -188,7 +188,7 @@ fn codex_event_kind(native: &str) -> AgentEventKind {
 
 /// Reads the fields that every message carries.
 fn read_common_event_fields(
-    fields: &HookMessageFields,
+    fields: &HookPayloadFields,
 ) -> Result<AgentEvent, AgentMessageParseError> {
     let session = SessionId::new(fields.required_id_field("session_id")?);
     let mut knock = AgentEvent::new(session, fields.event, &fields.native_event);
@@ -205,9 +205,9 @@ fn read_common_event_fields(
 }
 
 /// `agent_id` is there only inside a sub-agent.
-fn main_or_subagent_scope(fields: &HookMessageFields) -> ScopeId {
+fn main_or_subagent_scope(fields: &HookPayloadFields) -> ScopeId {
     fields
-        .nonempty_hook_message_field("agent_id")
+        .nonempty_payload_text_field("agent_id")
         .map_or_else(ScopeId::main_scope, ScopeId::from)
 }
 

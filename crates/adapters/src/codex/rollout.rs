@@ -36,7 +36,7 @@ struct RolloutUsageWire {
 }
 
 pub(super) fn rollout_token_usage(bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
-    let mut ledger = UsageCursor::parse_cursor(cursor);
+    let mut ledger = UsageCursor::parse_usage_cursor_or_default(cursor);
     let (mut output, mut input) = (0_u64, 0_u64);
     ledger.for_each_complete_line(bytes, |ledger, line| {
         let Ok(row) = serde_json::from_slice::<RolloutRowWire<'_>>(line) else {
@@ -70,7 +70,7 @@ pub(super) fn rollout_token_usage(bytes: &[u8], cursor: &str) -> Option<TokenUsa
         output,
         input,
         cost: None,
-        cursor: ledger.cursor_to_text(),
+        cursor: ledger.serialize_cursor(),
     })
 }
 

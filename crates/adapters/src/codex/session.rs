@@ -8,9 +8,9 @@ use checkrein_core::input::{
 
 use crate::Adapter as _;
 use crate::agent_event::AgentEvent;
-use crate::fields::HookMessageFields;
+use crate::fields::HookPayloadFields;
 
-pub(super) fn parse_session_start_hook(fields: &HookMessageFields, knock: &mut AgentEvent) {
+pub(super) fn parse_session_start_hook(fields: &HookPayloadFields, knock: &mut AgentEvent) {
     let how = match fields.text_field("source") {
         Some("startup") => SessionStartKind::Startup,
         Some("resume") => SessionStartKind::Resume,
@@ -29,14 +29,14 @@ pub(super) fn parse_session_start_hook(fields: &HookMessageFields, knock: &mut A
     }));
 }
 
-pub(super) fn read_session_end(fields: &HookMessageFields, knock: &mut AgentEvent) {
+pub(super) fn read_session_end(fields: &HookPayloadFields, knock: &mut AgentEvent) {
     let native_reason = fields.text_field("reason").unwrap_or("unknown").to_owned();
     knock.input = Some(Input::SessionEnded(SessionEnded { native_reason }));
 }
 
 /// Reads a prompt. After a refused stop and in goal turns Codex submits texts of its own, which
 /// open no task; a person's prompt never begins with their tags.
-pub(super) fn read_prompt_hook_event(fields: &HookMessageFields, knock: &mut AgentEvent) {
+pub(super) fn read_prompt_hook_event(fields: &HookPayloadFields, knock: &mut AgentEvent) {
     let text = fields.text_field("prompt").unwrap_or_default();
     let own = ["<hook_prompt", "<codex_internal_context"];
     if own.iter().any(|tag| text.trim_start().starts_with(tag)) {

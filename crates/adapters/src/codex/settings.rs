@@ -7,8 +7,8 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::settings::{
-    HookHandler, HookHandlerAction, HookSettingsCollector, ParsedHookSettings, SettingsFaultImpact,
-    SettingsFaultKind, exact_matcher_names,
+    HookHandler, HookHandlerInvocation, HookSettingsCollector, ParsedHookSettings,
+    SettingsFaultImpact, SettingsFaultKind, exact_matcher_names,
 };
 
 /// Seconds that Codex waits for a handler without a `timeout`.
@@ -260,13 +260,13 @@ fn read_codex_hook_handler(
             }
             // Codex knows no `args`: a command is always a line for the shell.
             let args = None;
-            let call = HookHandlerAction::Command { command, args };
+            let call = HookHandlerInvocation::Command { command, args };
             // Where the event adds no context, a limit on it is ignored.
             let limit = context_limit.filter(|_| codex_event_accepts_context(event));
             (call, timeout, detached, status, limit)
         }
         RawCodexHookHandler::McpTool { timeout, .. } => {
-            let call = HookHandlerAction::Other("mcp_tool".to_owned());
+            let call = HookHandlerInvocation::Other("mcp_tool".to_owned());
             (call, timeout, false, None, None)
         }
         RawCodexHookHandler::Prompt {} | RawCodexHookHandler::Agent {} => {

@@ -7,11 +7,11 @@ use checkrein_core::input::{AgentAnswerFacts, Input, StopRequested, TreeReadErro
 use serde_json::json;
 
 use crate::agent_event::{AgentEvent, TranscriptFile};
-use crate::fields::HookMessageFields;
+use crate::fields::HookPayloadFields;
 use crate::reply::HookReply;
 use crate::wording::{how_task_ended_line, unmet_checks_line};
 
-pub(super) fn read_stop(fields: &HookMessageFields, knock: &mut AgentEvent) {
+pub(super) fn read_stop(fields: &HookPayloadFields, knock: &mut AgentEvent) {
     let message = fields
         .text_field("last_assistant_message")
         .unwrap_or_default();
@@ -35,7 +35,7 @@ pub(super) fn read_stop(fields: &HookMessageFields, knock: &mut AgentEvent) {
     }));
 }
 
-pub(super) fn read_subagent_stop(fields: &HookMessageFields, knock: &mut AgentEvent) {
+pub(super) fn read_subagent_stop(fields: &HookPayloadFields, knock: &mut AgentEvent) {
     knock.transcript = fields
         .owned_id_field("agent_transcript_path")
         .map(|path| TranscriptFile {

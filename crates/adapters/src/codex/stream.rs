@@ -20,7 +20,7 @@ pub(super) struct CodexOutputReader {
 }
 
 impl AgentOutputReader for CodexOutputReader {
-    fn read_agent_output_line(&mut self, line: &[u8]) -> Option<AgentOutputItem> {
+    fn parse_agent_output_line(&mut self, line: &[u8]) -> Option<AgentOutputItem> {
         let row = lenient_json::parse_json_with_lone_surrogates(line).ok()?;
         match text_at_pointer(&row, "/type")? {
             "thread.started" => {
@@ -48,7 +48,7 @@ impl AgentOutputReader for CodexOutputReader {
         }
     }
 
-    fn output_summary_so_far(&self) -> &AgentOutputSummary {
+    fn agent_output_summary_so_far(&self) -> &AgentOutputSummary {
         &self.facts
     }
 }
@@ -139,7 +139,7 @@ mod tests {
     fn read(text: &str) -> AgentOutputSummary {
         let mut stream = CodexOutputReader::default();
         for line in text.lines() {
-            let _ = stream.read_agent_output_line(line.as_bytes());
+            let _ = stream.parse_agent_output_line(line.as_bytes());
         }
         stream.facts
     }

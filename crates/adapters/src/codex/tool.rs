@@ -5,17 +5,17 @@ use checkrein_core::decision::ToolDecision;
 use serde_json::{Value, json};
 
 use crate::agent_event::{AgentEvent, AgentMessageParseError};
-use crate::fields::HookMessageFields;
+use crate::fields::HookPayloadFields;
 use crate::reply::HookReply;
-use crate::tool_call::{AgentToolCall, ReportedOutcome};
+use crate::tool_call::{AgentToolCall, ReportedToolOutcome};
 use crate::wording::{refusal_until_call_approved, refusal_with_rewritten_call};
 
 /// Follows the reason of a halt, once, since Codex cannot be halted. The core answers every later
 /// call until the next prompt with a deny and one fixed line of its own.
 const HALT_NOTE: &str = "checkrein: this task is over and no further tool call will run. Stop now and say what is left to do.";
 
-fn parse_codex_tool_call(
-    fields: &HookMessageFields,
+fn parse_codex_hook_tool_call(
+    fields: &HookPayloadFields,
 ) -> Result<AgentToolCall<'_>, AgentMessageParseError> {
     let tool = fields.required_id_field("tool_name")?;
     let args = fields.json_field("tool_input");
@@ -28,10 +28,10 @@ fn parse_codex_tool_call(
 }
 
 pub(super) fn read_codex_tool_request(
-    fields: &HookMessageFields,
+    fields: &HookPayloadFields,
     knock: &mut AgentEvent,
 ) -> Result<(), AgentMessageParseError> {
-    let call = parse_codex_tool_call(fields)?;
+    let call = parse_codex_hook_tool_call(fields)?;
     knock.key = call
         .id
         .as_ref()
@@ -42,10 +42,10 @@ pub(super) fn read_codex_tool_request(
 }
 
 pub(super) fn read_tool_result(
-    fields: &HookMessageFields,
+    fields: &HookPayloadFields,
     knock: &mut AgentEvent,
 ) -> Result<(), AgentMessageParseError> {
-    let call = parse_codex_tool_call(fields)?;
+    let call = parse_codex_hook_tool_call(fields)?;
     knock.key = call
         .id
         .as_ref()
@@ -53,15 +53,21 @@ pub(super) fn read_tool_result(
     let response = fields.json_field("tool_response");
     let outcome = match response {
         Value::String(text) => match split_exit_code_from_output(text) {
-            Some((code, output)) => {
-                ReportedOutcome::from_result(call.tool, &json!([code, output]), code != "0")
-            }
+            Some((code, output)) => ReportedToolOutcome::outcome_from_tool_result(
+                call.tool,
+                &json!([code, output]),
+                code != "0",
+            ),
             // A shell's result is its output alone: whether it failed is not told.
-            None => ReportedOutcome::from_result(call.tool, response, false),
+            None => ReportedToolOutcome::outcome_from_tool_result(call.tool, response, false),
         },
         _ => {
             let flag = |name: &str| response.get(name).and_then(Value::as_bool).unwrap_or(false);
-            ReportedOutcome::from_result(call.tool, response, flag("isError") || flag("is_error"))
+            ReportedToolOutcome::outcome_from_tool_result(
+                call.tool,
+                response,
+                flag("isError") || flag("is_error"),
+            )
         }
     };
     knock.input = Some(call.into_tool_returned_input(outcome));

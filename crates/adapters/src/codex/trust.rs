@@ -9,7 +9,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::settings;
-use crate::settings::{HookHandler, HookHandlerAction, ParsedHookSettings};
+use crate::settings::{HookHandler, HookHandlerInvocation, ParsedHookSettings};
 
 /// The part of a `config.toml` that is about hooks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -166,7 +166,7 @@ pub fn codex_hook_trust_key(path: &str, hook: &HookHandler) -> Option<String> {
 /// command runs. `None` for handlers that are no commands.
 pub fn codex_hook_trust_hash(hook: &HookHandler) -> Option<String> {
     let event = settings::trust_key_name_of_codex_event(&hook.event)?;
-    let HookHandlerAction::Command { command, .. } = &hook.call else {
+    let HookHandlerInvocation::Command { command, .. } = &hook.call else {
         return None;
     };
     let identity = CodexHookTrustHashInput {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::trace;
 use crate::agent_event::{AgentEvent, AgentEventKind, AgentMessageParseError};
-use crate::fields::HookMessageFields;
+use crate::fields::HookPayloadFields;
 use crate::tool_call::AgentToolCall;
 
 pub(super) fn event_kind_of_native_name(native: &str) -> AgentEventKind {
@@ -25,14 +25,14 @@ pub(super) fn event_kind_of_native_name(native: &str) -> AgentEventKind {
 pub(super) fn parse_generic_agent_event(
     bytes: &[u8],
 ) -> Result<AgentEvent, AgentMessageParseError> {
-    let fields = HookMessageFields::parse_hook_message(
+    let fields = HookPayloadFields::parse_hook_message(
         super::NAME,
         "type",
         event_kind_of_native_name,
         bytes,
     )?;
     // A line that opens a session may name it by its own `id`.
-    let session = match (fields.nonempty_hook_message_field("session"), fields.event) {
+    let session = match (fields.nonempty_payload_text_field("session"), fields.event) {
         (None, AgentEventKind::SessionStart) => fields.required_id_field("id")?,
         (None, _) => fields.required_id_field("session")?,
         (Some(session), _) => session,
@@ -85,7 +85,7 @@ pub(super) fn parse_generic_agent_event(
 }
 
 fn read_tool_call(
-    fields: &HookMessageFields,
+    fields: &HookPayloadFields,
     knock: &mut AgentEvent,
 ) -> Result<(), AgentMessageParseError> {
     let tool = fields.required_id_field("tool")?;
@@ -116,7 +116,7 @@ fn read_tool_call(
 /// Reads a result by id. This process did not see the call. The message may repeat the call's
 /// `tool` and `args`; if it does not, the id alone identifies the call.
 fn read_tool_result(
-    fields: &HookMessageFields,
+    fields: &HookPayloadFields,
     knock: &mut AgentEvent,
 ) -> Result<(), AgentMessageParseError> {
     let id = call_id(fields);
@@ -143,7 +143,7 @@ fn read_tool_result(
 }
 
 /// Returns a call's id, which some callers write as a number.
-fn call_id(fields: &HookMessageFields) -> Option<String> {
+fn call_id(fields: &HookPayloadFields) -> Option<String> {
     match fields.json_field("id") {
         Value::String(id) if !id.is_empty() => Some(id.clone()),
         Value::Number(id) => Some(id.to_string()),

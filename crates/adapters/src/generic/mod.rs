@@ -9,8 +9,8 @@ pub mod trace;
 use checkrein_core::input::TokenUsage;
 use checkrein_core::policy::Stance;
 
-use crate::agent_event::{AgentEvent, AgentMessageParseError, ExpectedHookReplyKind};
-use crate::capabilities::{AgentCapabilities, HookReplyDeadlines};
+use crate::agent_event::{AgentEvent, AgentMessageParseError, AwaitedHookReplyForm};
+use crate::capabilities::{AgentCapabilities, DefaultReplyDeadlinesByEvent};
 use crate::reply::{HookDecisionWithTexts, HookReply};
 use crate::wording::text_or_fallback_refusal;
 use crate::{Adapter, EnvLookup};
@@ -45,7 +45,7 @@ impl Adapter for GenericAdapter {
             tool_outcomes: false,
             tool_errors: true,
             transcript_usage: false,
-            deadlines: HookReplyDeadlines {
+            deadlines: DefaultReplyDeadlinesByEvent {
                 stop: 600,
                 tool: 60,
                 prompt: 60,
@@ -77,7 +77,7 @@ impl Adapter for GenericAdapter {
 
     fn render_decision_reply(
         &self,
-        form: ExpectedHookReplyKind,
+        form: AwaitedHookReplyForm,
         answer: &HookDecisionWithTexts,
     ) -> HookReply {
         render::render_generic_hook_reply(form, answer)
@@ -85,11 +85,11 @@ impl Adapter for GenericAdapter {
 
     fn stance_as_hook_reply(
         &self,
-        form: ExpectedHookReplyKind,
+        form: AwaitedHookReplyForm,
         stance: Stance,
         text: &str,
     ) -> HookReply {
-        render::render_stance_reply(form, stance, text_or_fallback_refusal(text))
+        render::render_cannot_judge_reply(form, stance, text_or_fallback_refusal(text))
     }
 
     /// Always `None`: token use comes with the messages themselves.

@@ -7,7 +7,7 @@ use checkrein_core::policy::Stance;
 use checkrein_core::transition::Transition;
 use serde::Serialize;
 
-use crate::agent_event::ExpectedHookReplyKind;
+use crate::agent_event::AwaitedHookReplyForm;
 use crate::reply::{HookDecisionWithTexts, HookReply};
 use crate::wording::{how_task_ended_line, unmet_checks_line};
 
@@ -32,19 +32,17 @@ impl GenericReplyWire<'_> {
 }
 
 pub(super) fn render_generic_hook_reply(
-    form: ExpectedHookReplyKind,
+    form: AwaitedHookReplyForm,
     answer: &HookDecisionWithTexts,
 ) -> HookReply {
     let notice = answer.notice.as_deref();
     match (&answer.decision, form) {
-        (
-            Decision::Tool(decision),
-            ExpectedHookReplyKind::Tool | ExpectedHookReplyKind::Unknown,
-        ) => render_tool_decision_reply(decision, notice),
-        (
-            Decision::Stop(decision),
-            ExpectedHookReplyKind::Stop | ExpectedHookReplyKind::Unknown,
-        ) => render_stop_reply(decision, answer.text.as_deref(), notice),
+        (Decision::Tool(decision), AwaitedHookReplyForm::Tool | AwaitedHookReplyForm::Unknown) => {
+            render_tool_decision_reply(decision, notice)
+        }
+        (Decision::Stop(decision), AwaitedHookReplyForm::Stop | AwaitedHookReplyForm::Unknown) => {
+            render_stop_reply(decision, answer.text.as_deref(), notice)
+        }
         (Decision::Tool(_) | Decision::Stop(_) | Decision::Noted, _) => GenericReplyWire {
             text: notice,
             ..GenericReplyWire::default()
@@ -111,29 +109,29 @@ fn render_stop_reply(
     }
 }
 
-pub(super) fn render_stance_reply(
-    form: ExpectedHookReplyKind,
+pub(super) fn render_cannot_judge_reply(
+    form: AwaitedHookReplyForm,
     stance: Stance,
     text: &str,
 ) -> HookReply {
     let (decision, reason, text) = match (form, stance) {
         // Nothing is decided where the caller waits for no decision, whatever the stance is.
-        (ExpectedHookReplyKind::Silent, _) => (None, None, Some(text)),
-        (ExpectedHookReplyKind::Tool, Stance::Allow) => (Some("allow"), None, Some(text)),
-        (ExpectedHookReplyKind::Tool | ExpectedHookReplyKind::Unknown, Stance::Ask) => {
+        (AwaitedHookReplyForm::Silent, _) => (None, None, Some(text)),
+        (AwaitedHookReplyForm::Tool, Stance::Allow) => (Some("allow"), None, Some(text)),
+        (AwaitedHookReplyForm::Tool | AwaitedHookReplyForm::Unknown, Stance::Ask) => {
             (Some("ask"), Some(text), None)
         }
         // Where the form is unknown, the caller gets the words for a tool, which refuse.
-        (ExpectedHookReplyKind::Tool | ExpectedHookReplyKind::Unknown, Stance::Block) => {
+        (AwaitedHookReplyForm::Tool | AwaitedHookReplyForm::Unknown, Stance::Block) => {
             (Some("deny"), Some(text), None)
         }
-        (ExpectedHookReplyKind::Stop, Stance::Block) => (Some("continue"), Some(text), Some(text)),
+        (AwaitedHookReplyForm::Stop, Stance::Block) => (Some("continue"), Some(text), Some(text)),
         // A stop cannot be held open for a person: it is accepted, and the task waits as
         // `awaiting_human`.
-        (ExpectedHookReplyKind::Stop, Stance::Allow | Stance::Ask) => {
+        (AwaitedHookReplyForm::Stop, Stance::Allow | Stance::Ask) => {
             (Some("accept"), None, Some(text))
         }
-        (ExpectedHookReplyKind::Unknown, Stance::Allow) => (None, None, Some(text)),
+        (AwaitedHookReplyForm::Unknown, Stance::Allow) => (None, None, Some(text)),
     };
     GenericReplyWire {
         decision,

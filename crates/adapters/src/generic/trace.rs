@@ -20,7 +20,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::tool_call::{ReportedOutcome, tool_call_digest};
+use crate::tool_call::{ReportedToolOutcome, tool_call_digest};
 
 /// Calls that may wait for their result at the same time. The oldest is dropped first: it never had
 /// one.
@@ -135,15 +135,17 @@ impl AgentTraceReader {
                     &parse_json_or_null(wire.tokens),
                     &parse_json_or_null(wire.usage),
                 );
-                self.emit_input_read_from_trace(round_end_input(tokens), None);
+                self.queue_input_from_trace(round_end_input(tokens), None);
             }
-            "user" => self.emit_input_read_from_trace(
-                prompt_submitted_input(&decoded_string_or_json(wire.text).unwrap_or_default()),
+            "user" => self.queue_input_from_trace(
+                prompt_submitted_input(
+                    &json_string_or_raw_json_text(wire.text).unwrap_or_default(),
+                ),
                 None,
             ),
             "stop" => {
-                let text = decoded_string_or_json(wire.text).unwrap_or_default();
-                self.emit_input_read_from_trace(
+                let text = json_string_or_raw_json_text(wire.text).unwrap_or_default();
+                self.queue_input_from_trace(
                     stop_input_from_trace(&text, AgentAnswerFacts::default()),
                     None,
                 );
@@ -153,24 +155,24 @@ impl AgentTraceReader {
                 // nothing here.
                 self.calls = 0;
                 self.open.clear();
-                let agent = decoded_string_or_json(wire.agent).map(Cow::into_owned);
+                let agent = json_string_or_raw_json_text(wire.agent).map(Cow::into_owned);
                 self.ready.push_back(AgentTraceLine::Session {
-                    id: decoded_string_or_json(wire.id).map(Cow::into_owned),
+                    id: json_string_or_raw_json_text(wire.id).map(Cow::into_owned),
                     input: session_start_input_from_trace(agent.as_deref()),
                     agent,
-                    goal: decoded_string_or_json(wire.goal).map(Cow::into_owned),
+                    goal: json_string_or_raw_json_text(wire.goal).map(Cow::into_owned),
                 });
             }
             "end" => self.ready.push_back(AgentTraceLine::End {
                 success: parse_json_or_null(wire.success).as_bool(),
-                label: decoded_string_or_json(wire.label).map(Cow::into_owned),
+                label: json_string_or_raw_json_text(wire.label).map(Cow::into_owned),
             }),
             other => self.push_warning(format!("unknown type {other:?}")),
         }
     }
 
     fn read_traced_tool_call(&mut self, wire: &TraceLineWire<'_>) {
-        let Some(tool) = decoded_string_or_json(wire.tool) else {
+        let Some(tool) = json_string_or_raw_json_text(wire.tool) else {
             return self.push_warning("a tool_call without a tool".to_owned());
         };
         let raw = wire.args.map_or("null", RawValue::get);
@@ -186,9 +188,9 @@ impl AgentTraceReader {
         let call = tool_call_digest(&tool, &digest);
         let index = self.calls;
         self.calls = index.saturating_add(1);
-        let id = decoded_string_or_json(wire.id).map(Cow::into_owned);
+        let id = json_string_or_raw_json_text(wire.id).map(Cow::into_owned);
         let tool = tool.into_owned();
-        self.emit_input_read_from_trace(
+        self.queue_input_from_trace(
             Input::ToolRequested(ToolRequested {
                 scope: ScopeId::main_scope(),
                 call_id: id.clone(),
@@ -230,7 +232,7 @@ impl AgentTraceReader {
     }
 
     fn read_trace_tool_result(&mut self, wire: &TraceLineWire<'_>) {
-        let id = decoded_string_or_json(wire.id);
+        let id = json_string_or_raw_json_text(wire.id);
         // Some agents use ids again, so the newest call of that id is meant. Results without an id
         // come in the order of their calls.
         let at = match &id {
@@ -248,7 +250,7 @@ impl AgentTraceReader {
 
     fn emit_tool_return_as_input(&mut self, open: OpenCall, wire: &TraceLineWire<'_>) {
         let outcome = outcome_from_raw_json(&open.tool, wire.result, wire.error);
-        self.emit_input_read_from_trace(
+        self.queue_input_from_trace(
             Input::ToolReturned(ToolReturned {
                 scope: ScopeId::main_scope(),
                 call_id: open.id,
@@ -267,7 +269,7 @@ impl AgentTraceReader {
         );
     }
 
-    fn emit_input_read_from_trace(&mut self, input: Input, call: Option<TraceToolCall>) {
+    fn queue_input_from_trace(&mut self, input: Input, call: Option<TraceToolCall>) {
         self.ready.push_back(AgentTraceLine::Input { input, call });
     }
 
@@ -328,7 +330,7 @@ fn parse_json_or_null(raw: Option<&RawValue>) -> Value {
 }
 
 /// Returns a text, or the JSON of what stands in its place (a number as an id, for example).
-fn decoded_string_or_json(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
+fn json_string_or_raw_json_text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
     let raw = raw?.get();
     match json_string_without_escapes(raw) {
         Some(inner) => Some(Cow::Borrowed(inner)),
@@ -350,14 +352,14 @@ fn outcome_from_raw_json(
     tool: &str,
     result: Option<&RawValue>,
     error: Option<&RawValue>,
-) -> ReportedOutcome {
+) -> ReportedToolOutcome {
     match (result, error.map_or("null", RawValue::get)) {
         // A string without escapes is its own canonical form: no need to build the value.
         (Some(raw), flag @ ("null" | "false" | "true" | "\"\""))
             if let Some(text) = json_string_without_escapes(raw.get()) =>
         {
             let failed = flag == "true";
-            ReportedOutcome {
+            ReportedToolOutcome {
                 digest: Digest::hash_bytes(raw.get().as_bytes()).to_eight_byte_digest(),
                 failed,
                 facts: text_outcome_facts(tool, text, failed),
@@ -376,15 +378,21 @@ fn outcome_from_raw_json(
 }
 
 /// Returns what came back. An error is `false`, `null` or empty for none, `true`, or the error itself.
-pub(super) fn reported_call_outcome(tool: &str, result: &Value, error: &Value) -> ReportedOutcome {
+pub(super) fn reported_call_outcome(
+    tool: &str,
+    result: &Value,
+    error: &Value,
+) -> ReportedToolOutcome {
     match (result, error) {
-        (_, Value::Null | Value::Bool(false)) => ReportedOutcome::from_result(tool, result, false),
-        (_, Value::Bool(true)) => ReportedOutcome::from_result(tool, result, true),
-        (_, Value::String(none)) if none.is_empty() => {
-            ReportedOutcome::from_result(tool, result, false)
+        (_, Value::Null | Value::Bool(false)) => {
+            ReportedToolOutcome::outcome_from_tool_result(tool, result, false)
         }
-        (Value::Null, error) => ReportedOutcome::from_result(tool, error, true),
-        (result, error) => ReportedOutcome::from_result(
+        (_, Value::Bool(true)) => ReportedToolOutcome::outcome_from_tool_result(tool, result, true),
+        (_, Value::String(none)) if none.is_empty() => {
+            ReportedToolOutcome::outcome_from_tool_result(tool, result, false)
+        }
+        (Value::Null, error) => ReportedToolOutcome::outcome_from_tool_result(tool, error, true),
+        (result, error) => ReportedToolOutcome::outcome_from_tool_result(
             tool,
             &Value::Array(vec![result.clone(), error.clone()]),
             true,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use checkrein_adapters::{
-    ALL, AgentEventKind, ExpectedHookReplyKind, HookDecisionWithTexts, HookReply, find_adapter,
+    ALL, AgentEventKind, AwaitedHookReplyForm, HookDecisionWithTexts, HookReply, find_adapter,
 };
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::input::Input;
@@ -101,16 +101,16 @@ fn forms_go_with_what_was_asked() {
         for (_, file, bytes) in fixtures(adapter.agent_name()) {
             let knock = adapter.parse_agent_hook_message(&bytes, &|_| None).unwrap();
             let expected = match knock.input {
-                Some(Input::ToolRequested(_)) => ExpectedHookReplyKind::Tool,
-                Some(Input::StopRequested(_)) => ExpectedHookReplyKind::Stop,
+                Some(Input::ToolRequested(_)) => AwaitedHookReplyForm::Tool,
+                Some(Input::StopRequested(_)) => AwaitedHookReplyForm::Stop,
                 // The summariser's stop is not judged, but its form stays that of a stop.
-                None if knock.event == AgentEventKind::Stop => ExpectedHookReplyKind::Stop,
-                _ => ExpectedHookReplyKind::Silent,
+                None if knock.event == AgentEventKind::Stop => AwaitedHookReplyForm::Stop,
+                _ => AwaitedHookReplyForm::Silent,
             };
             assert_eq!(knock.reply_form, expected, "{file}");
             assert_eq!(
                 knock.first_stop.is_some(),
-                knock.reply_form == ExpectedHookReplyKind::Stop
+                knock.reply_form == AwaitedHookReplyForm::Stop
                     && knock.input.is_some()
                     && adapter.agent_name() != "generic",
                 "{file}"
@@ -122,7 +122,7 @@ fn forms_go_with_what_was_asked() {
 #[test]
 fn every_decision_renders_for_every_form() {
     for adapter in ALL {
-        for form in ExpectedHookReplyKind::ALL {
+        for form in AwaitedHookReplyForm::ALL {
             for answer in answers() {
                 well_formed(&adapter.render_decision_reply(form, &answer));
             }
@@ -141,19 +141,17 @@ fn what_is_refused_is_refused_and_nothing_else() {
         for answer in answers() {
             let (form, expected) = match &answer.decision {
                 Decision::Tool(ToolDecision::Allow | ToolDecision::Nudge { .. }) => {
-                    (ExpectedHookReplyKind::Tool, false)
+                    (AwaitedHookReplyForm::Tool, false)
                 }
-                Decision::Tool(_) => (ExpectedHookReplyKind::Tool, true),
-                Decision::Stop(StopDecision::Accept { .. }) => (ExpectedHookReplyKind::Stop, false),
-                Decision::Stop(StopDecision::Continue { .. }) => {
-                    (ExpectedHookReplyKind::Stop, true)
-                }
+                Decision::Tool(_) => (AwaitedHookReplyForm::Tool, true),
+                Decision::Stop(StopDecision::Accept { .. }) => (AwaitedHookReplyForm::Stop, false),
+                Decision::Stop(StopDecision::Continue { .. }) => (AwaitedHookReplyForm::Stop, true),
                 // A halted stop is a stop; the word `halt` of our own protocol says so too.
                 Decision::Stop(StopDecision::Halt { .. }) => (
-                    ExpectedHookReplyKind::Stop,
+                    AwaitedHookReplyForm::Stop,
                     adapter.agent_name() == "generic",
                 ),
-                Decision::Noted => (ExpectedHookReplyKind::Silent, false),
+                Decision::Noted => (AwaitedHookReplyForm::Silent, false),
             };
             let reply = adapter.render_decision_reply(form, &answer);
             assert_eq!(
@@ -168,7 +166,7 @@ fn what_is_refused_is_refused_and_nothing_else() {
 
 #[test]
 fn stances_are_obeyed() {
-    let check = |form: ExpectedHookReplyKind, stance: Stance, expected: bool| {
+    let check = |form: AwaitedHookReplyForm, stance: Stance, expected: bool| {
         for adapter in ALL {
             let reply = adapter.stance_as_hook_reply(form, stance, "the store is locked");
             assert_eq!(
@@ -179,7 +177,7 @@ fn stances_are_obeyed() {
             );
             let said = [reply.stdout.as_slice(), reply.stderr.as_slice()].concat();
             let said = String::from_utf8(said).unwrap();
-            let silent = form == ExpectedHookReplyKind::Silent && adapter.agent_name() != "generic";
+            let silent = form == AwaitedHookReplyForm::Silent && adapter.agent_name() != "generic";
             assert_eq!(
                 said.contains("the store is locked"),
                 !silent,
@@ -188,17 +186,17 @@ fn stances_are_obeyed() {
             );
         }
     };
-    check(ExpectedHookReplyKind::Tool, Stance::Block, true);
-    check(ExpectedHookReplyKind::Tool, Stance::Ask, true);
-    check(ExpectedHookReplyKind::Tool, Stance::Allow, false);
-    check(ExpectedHookReplyKind::Stop, Stance::Block, true);
-    check(ExpectedHookReplyKind::Stop, Stance::Ask, false);
-    check(ExpectedHookReplyKind::Stop, Stance::Allow, false);
-    check(ExpectedHookReplyKind::Unknown, Stance::Block, true);
-    check(ExpectedHookReplyKind::Unknown, Stance::Ask, true);
-    check(ExpectedHookReplyKind::Unknown, Stance::Allow, false);
+    check(AwaitedHookReplyForm::Tool, Stance::Block, true);
+    check(AwaitedHookReplyForm::Tool, Stance::Ask, true);
+    check(AwaitedHookReplyForm::Tool, Stance::Allow, false);
+    check(AwaitedHookReplyForm::Stop, Stance::Block, true);
+    check(AwaitedHookReplyForm::Stop, Stance::Ask, false);
+    check(AwaitedHookReplyForm::Stop, Stance::Allow, false);
+    check(AwaitedHookReplyForm::Unknown, Stance::Block, true);
+    check(AwaitedHookReplyForm::Unknown, Stance::Ask, true);
+    check(AwaitedHookReplyForm::Unknown, Stance::Allow, false);
     for stance in [Stance::Block, Stance::Allow, Stance::Ask] {
-        check(ExpectedHookReplyKind::Silent, stance, false);
+        check(AwaitedHookReplyForm::Silent, stance, false);
     }
 }
 
@@ -207,8 +205,8 @@ fn an_event_of_another_kind_is_never_answered_by_mistake() {
     for adapter in ALL {
         for answer in answers() {
             let wrong = match &answer.decision {
-                Decision::Tool(_) => ExpectedHookReplyKind::Stop,
-                Decision::Stop(_) | Decision::Noted => ExpectedHookReplyKind::Tool,
+                Decision::Tool(_) => AwaitedHookReplyForm::Stop,
+                Decision::Stop(_) | Decision::Noted => AwaitedHookReplyForm::Tool,
             };
             let quiet = adapter.render_decision_reply(wrong, &answer);
             assert!(
@@ -217,11 +215,11 @@ fn an_event_of_another_kind_is_never_answered_by_mistake() {
                 adapter.agent_name()
             );
             assert!(!refuses(
-                &adapter.render_decision_reply(ExpectedHookReplyKind::Silent, &answer)
+                &adapter.render_decision_reply(AwaitedHookReplyForm::Silent, &answer)
             ));
         }
         let noted = adapter.render_decision_reply(
-            ExpectedHookReplyKind::Silent,
+            AwaitedHookReplyForm::Silent,
             &HookDecisionWithTexts::new(Decision::Noted),
         );
         assert_eq!(noted.stdout.is_empty(), adapter.agent_name() != "generic");
@@ -239,7 +237,7 @@ fn capabilities_say_what_is_rendered() {
             };
             String::from_utf8(
                 adapter
-                    .render_decision_reply(ExpectedHookReplyKind::Tool, &answer)
+                    .render_decision_reply(AwaitedHookReplyForm::Tool, &answer)
                     .stdout,
             )
             .unwrap()

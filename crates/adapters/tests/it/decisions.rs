@@ -64,7 +64,7 @@ pub(crate) fn tools() -> Vec<ToolDecision> {
 }
 
 pub(crate) fn stops() -> Vec<StopDecision> {
-    let done = Transition::from_reason(Reason::TaskComplete);
+    let done = Transition::transition_without_detail(Reason::TaskComplete);
     let capped = Transition::new(Reason::HardCap, "iterations");
     vec![
         StopDecision::Accept { transition: None },

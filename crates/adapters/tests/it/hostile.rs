@@ -1,7 +1,7 @@
 //! Whatever bytes come in: an answer, never a panic.
 
 use checkrein_adapters::generic::trace;
-use checkrein_adapters::{ALL, Adapter, AgentMessageParseError, ExpectedHookReplyKind};
+use checkrein_adapters::{ALL, Adapter, AgentMessageParseError, AwaitedHookReplyForm};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
@@ -33,7 +33,7 @@ fn knocks(adapter: &dyn Adapter, bytes: &[u8]) {
     };
     let reply = adapter.stance_as_hook_reply(form, checkrein_core::policy::Stance::Block, "why");
     assert!(
-        form == ExpectedHookReplyKind::Silent
+        form == AwaitedHookReplyForm::Silent
             || reply != checkrein_adapters::HookReply::no_opinion_hook_reply()
     );
 }
@@ -45,10 +45,10 @@ fn printed(adapter: &dyn Adapter, bytes: &[u8]) {
     };
     let mut output = headless.agent_output_reader();
     for line in bytes.split(|byte| *byte == b'\n') {
-        let _ = output.read_agent_output_line(line);
+        let _ = output.parse_agent_output_line(line);
     }
     let _ = (
-        output.output_summary_so_far(),
+        output.agent_output_summary_so_far(),
         headless.prior_conversation_usage(bytes),
     );
 }

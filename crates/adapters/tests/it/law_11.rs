@@ -1,7 +1,7 @@
 //! Law 11, Checkrein only tightens: no answer of ours lifts a prompt, a sandbox or another
 //! hook's denial, whatever was decided and whatever was asked.
 
-use checkrein_adapters::{ALL, ExpectedHookReplyKind, HookReply};
+use checkrein_adapters::{ALL, AwaitedHookReplyForm, HookReply};
 use checkrein_core::policy::Stance;
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ fn grants(agent: &str, reply: &HookReply) -> Vec<String> {
 #[test]
 fn no_answer_grants_anything() {
     for adapter in ALL {
-        for form in ExpectedHookReplyKind::ALL {
+        for form in AwaitedHookReplyForm::ALL {
             for answer in answers() {
                 let reply = adapter.render_decision_reply(form, &answer);
                 let found = grants(adapter.agent_name(), &reply);

@@ -1,7 +1,7 @@
 //! What the recorded messages mean, as whole values where a value can differ.
 
 use checkrein_adapters::{
-    AgentEvent, AgentEventKind, ExpectedHookReplyKind, TranscriptFile, find_adapter,
+    AgentEvent, AgentEventKind, AwaitedHookReplyForm, TranscriptFile, find_adapter,
 };
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, ScopeId, SessionId};
@@ -92,7 +92,7 @@ fn a_whole_event_of_claude_code() {
                 path: CLAUDE_TRANSCRIPT.into(),
                 scope: ScopeId::main_scope()
             }),
-            reply_form: ExpectedHookReplyKind::Tool,
+            reply_form: AwaitedHookReplyForm::Tool,
             first_stop: None,
             can_ask: true,
         }
@@ -312,7 +312,7 @@ fn codex_messages() {
         (
             Some("PreToolUse:call_1"),
             Some("echo one > one.txt && cat one.txt"),
-            ExpectedHookReplyKind::Tool
+            AwaitedHookReplyForm::Tool
         )
     );
     assert!(
@@ -427,24 +427,23 @@ fn generic_messages() {
 
 #[test]
 fn unknown_events_mean_nothing_and_missing_fields_are_named() {
-    let check =
-        |agent: &str, bytes: &str, expected: Result<Option<ExpectedHookReplyKind>, &str>| {
-            let read = find_adapter(agent)
-                .unwrap()
-                .parse_agent_hook_message(bytes.as_bytes(), &|_| None);
-            match (read, expected) {
-                (Ok(knock), Ok(form)) => {
-                    assert_eq!(
-                        (knock.input.is_some(), Some(knock.reply_form)),
-                        (false, form),
-                        "{bytes}"
-                    );
-                }
-                (Err(error), Err(text)) => assert_eq!(error.to_string(), text),
-                (read, expected) => panic!("{bytes}: {read:?}, expected {expected:?}"),
+    let check = |agent: &str, bytes: &str, expected: Result<Option<AwaitedHookReplyForm>, &str>| {
+        let read = find_adapter(agent)
+            .unwrap()
+            .parse_agent_hook_message(bytes.as_bytes(), &|_| None);
+        match (read, expected) {
+            (Ok(knock), Ok(form)) => {
+                assert_eq!(
+                    (knock.input.is_some(), Some(knock.reply_form)),
+                    (false, form),
+                    "{bytes}"
+                );
             }
-        };
-    let silent = Ok(Some(ExpectedHookReplyKind::Silent));
+            (Err(error), Err(text)) => assert_eq!(error.to_string(), text),
+            (read, expected) => panic!("{bytes}: {read:?}, expected {expected:?}"),
+        }
+    };
+    let silent = Ok(Some(AwaitedHookReplyForm::Silent));
     check(
         "claude-code",
         r#"{"hook_event_name":"Dance","session_id":"s"}"#,

@@ -1,6 +1,6 @@
 //! The exact bytes of every answer. Changing one is changing what a real agent does.
 
-use checkrein_adapters::{ExpectedHookReplyKind, HookDecisionWithTexts, HookReply, find_adapter};
+use checkrein_adapters::{AwaitedHookReplyForm, HookDecisionWithTexts, HookReply, find_adapter};
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::policy::Stance;
 use checkrein_core::transition::{Reason, Transition};
@@ -28,7 +28,7 @@ fn tool(agent: &str, can_ask: bool) -> Vec<String> {
                 can_ask,
                 ..HookDecisionWithTexts::new(Decision::Tool(decision))
             };
-            shown(&adapter.render_decision_reply(ExpectedHookReplyKind::Tool, &answer))
+            shown(&adapter.render_decision_reply(AwaitedHookReplyForm::Tool, &answer))
         })
         .collect()
 }
@@ -43,7 +43,7 @@ fn stop(agent: &str, decision: StopDecision, text: Option<&str>, notice: Option<
     shown(
         &find_adapter(agent)
             .unwrap()
-            .render_decision_reply(ExpectedHookReplyKind::Stop, &answer),
+            .render_decision_reply(AwaitedHookReplyForm::Stop, &answer),
     )
 }
 
@@ -227,7 +227,7 @@ fn generic_stop_answers() {
 
 #[test]
 fn stances() {
-    let check = |agent: &str, form: ExpectedHookReplyKind, stance: Stance, expected: &str| {
+    let check = |agent: &str, form: AwaitedHookReplyForm, stance: Stance, expected: &str| {
         let reply = find_adapter(agent)
             .unwrap()
             .stance_as_hook_reply(form, stance, "why");
@@ -237,59 +237,54 @@ fn stances() {
     let (deny, ask) = (permission("deny", "why"), permission("ask", "why"));
     check(
         "claude-code",
-        ExpectedHookReplyKind::Tool,
+        AwaitedHookReplyForm::Tool,
         Stance::Block,
         &deny,
     );
+    check("claude-code", AwaitedHookReplyForm::Tool, Stance::Ask, &ask);
     check(
         "claude-code",
-        ExpectedHookReplyKind::Tool,
-        Stance::Ask,
-        &ask,
-    );
-    check(
-        "claude-code",
-        ExpectedHookReplyKind::Tool,
+        AwaitedHookReplyForm::Tool,
         Stance::Allow,
         said,
     );
     check(
         "claude-code",
-        ExpectedHookReplyKind::Stop,
+        AwaitedHookReplyForm::Stop,
         Stance::Block,
         "exit 2: why",
     );
     check(
         "claude-code",
-        ExpectedHookReplyKind::Stop,
+        AwaitedHookReplyForm::Stop,
         Stance::Allow,
         said,
     );
     check(
         "claude-code",
-        ExpectedHookReplyKind::Unknown,
+        AwaitedHookReplyForm::Unknown,
         Stance::Block,
         "exit 2: why",
     );
     check(
         "claude-code",
-        ExpectedHookReplyKind::Silent,
+        AwaitedHookReplyForm::Silent,
         Stance::Block,
         "",
     );
-    check("codex", ExpectedHookReplyKind::Tool, Stance::Block, &deny);
-    check("codex", ExpectedHookReplyKind::Tool, Stance::Ask, &deny);
-    check("codex", ExpectedHookReplyKind::Tool, Stance::Allow, said);
+    check("codex", AwaitedHookReplyForm::Tool, Stance::Block, &deny);
+    check("codex", AwaitedHookReplyForm::Tool, Stance::Ask, &deny);
+    check("codex", AwaitedHookReplyForm::Tool, Stance::Allow, said);
     check(
         "codex",
-        ExpectedHookReplyKind::Stop,
+        AwaitedHookReplyForm::Stop,
         Stance::Block,
         "{\"decision\":\"block\",\"reason\":\"why\"}\n",
     );
-    check("codex", ExpectedHookReplyKind::Stop, Stance::Ask, said);
+    check("codex", AwaitedHookReplyForm::Stop, Stance::Ask, said);
     check(
         "codex",
-        ExpectedHookReplyKind::Unknown,
+        AwaitedHookReplyForm::Unknown,
         Stance::Block,
         "exit 2: why",
     );
@@ -303,7 +298,7 @@ fn a_reason_is_never_cut_or_reworded() {
     });
     for agent in ["claude-code", "codex"] {
         let reply = find_adapter(agent).unwrap().render_decision_reply(
-            ExpectedHookReplyKind::Tool,
+            AwaitedHookReplyForm::Tool,
             &HookDecisionWithTexts::new(decision.clone()),
         );
         let said: serde_json::Value = serde_json::from_slice(&reply.stdout).unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use checkrein_adapters::codex_trust::{self, HookTrust};
 use checkrein_adapters::settings::{
-    HookHandlerAction, ParsedHookSettings, SettingsFaultImpact, SettingsFaultKind,
+    HookHandlerInvocation, ParsedHookSettings, SettingsFaultImpact, SettingsFaultKind,
 };
 use checkrein_adapters::{find_adapter, settings::HookHandler};
 use serde_json::Value;
@@ -36,8 +36,8 @@ fn read(agent: &str, bytes: &[u8]) -> ParsedHookSettings {
 
 fn command(hook: &HookHandler) -> &str {
     match &hook.call {
-        HookHandlerAction::Command { command, .. } => command,
-        HookHandlerAction::Other(kind) => kind,
+        HookHandlerInvocation::Command { command, .. } => command,
+        HookHandlerInvocation::Other(kind) => kind,
     }
 }
 

@@ -12,10 +12,10 @@ use checkrein_core::transition::Transition;
 /// Ends the runs of a loop, from any thread. Such runs end with `user_interrupt`. A run that begins
 /// later ends at once.
 #[derive(Clone, Default)]
-pub struct AgentLoopInterruptHandle(Arc<Mutex<InterruptibleRuns>>);
+pub struct AgentLoopInterruptHandle(Arc<Mutex<InterruptibleAgentRuns>>);
 
 #[derive(Default)]
-struct InterruptibleRuns {
+struct InterruptibleAgentRuns {
     interrupted: bool,
     runs: Vec<Weak<SharedRunEndState>>,
 }
@@ -110,7 +110,7 @@ impl LoopRunEarlyEndSignal {
         poll_fn(|context| {
             // The waker is stored before the future can return `Pending`, or an end between the two
             // would wake nobody.
-            if self.poll_run_ended(context) {
+            if self.poll_early_end(context) {
                 return Poll::Ready(None);
             }
             future.as_mut().poll(context).map(Some)
@@ -118,7 +118,7 @@ impl LoopRunEarlyEndSignal {
         .await
     }
 
-    fn poll_run_ended(&self, context: &Context<'_>) -> bool {
+    fn poll_early_end(&self, context: &Context<'_>) -> bool {
         let mut waiting = lock_unpoisoned(&self.0.waiting);
         waiting.waker = Some(context.waker().clone());
         waiting.early_end.is_some()

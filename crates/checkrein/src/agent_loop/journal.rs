@@ -181,7 +181,7 @@ impl ModelAnswer {
 
     // Redacting arguments makes the call impossible to replay. The flag tells a resumed run not to
     // execute it.
-    fn redact_answer_secrets(&mut self, redacted: &RedactFn<'_>) {
+    fn redact_model_answer_secrets(&mut self, redacted: &RedactFn<'_>) {
         redact_text(&mut self.text, redacted);
         for call in &mut self.calls {
             let (JsonOrTextArguments::Json(text) | JsonOrTextArguments::Text(text)) =
@@ -254,7 +254,7 @@ impl AgentLoopJournalEntry {
             Self::User { text, prompt: _ } => {
                 redact_text(text, redacted);
             }
-            Self::Answer(answer) => answer.redact_answer_secrets(redacted),
+            Self::Answer(answer) => answer.redact_model_answer_secrets(redacted),
             Self::Result(outcome) => {
                 redact_text(&mut outcome.text, redacted);
                 redact_optional_text(&mut outcome.advice, redacted);
@@ -265,7 +265,7 @@ impl AgentLoopJournalEntry {
                 redact_optional_text(&mut passed.kept, redacted);
             }
             Self::Reflected(reflected) => {
-                reflected.answer.redact_answer_secrets(redacted);
+                reflected.answer.redact_model_answer_secrets(redacted);
                 redact_optional_text(&mut reflected.feedback, redacted);
                 if let Err(why) = &mut reflected.score {
                     redact_text(why, redacted);

@@ -216,7 +216,7 @@ impl<'a> AgentLoopRun<'a> {
                     .await?;
                 None
             } else if answer.cut || calls.is_empty() {
-                match self.let_model_rate_its_answer(&answer).await? {
+                match self.request_revision_on_low_self_rating(&answer).await? {
                     ControlFlow::Break(over) => over,
                     ControlFlow::Continue(()) => {
                         self.evaluate_model_done_claim(&answer, &calls, told.len())
@@ -278,7 +278,7 @@ impl<'a> AgentLoopRun<'a> {
         }
         self.record_round_end(answer).await?;
         let text = GO_ON.to_owned();
-        self.append_conversation_entry(automatic_message(text))
+        self.append_conversation_entry(build_automatic_user_message(text))
             .await
     }
 
@@ -300,7 +300,7 @@ impl<'a> AgentLoopRun<'a> {
 
     /// Lets the model rate its own answer. Continues if the answer is to be judged as it is; breaks
     /// with `None` if the model has to revise it, and with a transition if the run is over.
-    async fn let_model_rate_its_answer(
+    async fn request_revision_on_low_self_rating(
         &mut self,
         answer: &ModelAnswer,
     ) -> Result<ControlFlow<Option<Transition>>, AgentLoopError> {
@@ -317,9 +317,9 @@ impl<'a> AgentLoopRun<'a> {
                 {
                     return Ok(ControlFlow::Continue(()));
                 }
-                let quotes = QuotedPromptBlocks::quoted_blocks_with_random_number();
+                let quotes = QuotedPromptBlocks::new_with_random_quote_number();
                 let question =
-                    reflection::answer_reflection_request(&self.conversation.request, quotes);
+                    reflection::build_self_critique_request(&self.conversation.request, quotes);
                 self.agent_loop.emit_event(AgentLoopEvent::RoundStarted {
                     round: self.conversation.rounds + 1,
                 });
@@ -346,7 +346,7 @@ impl<'a> AgentLoopRun<'a> {
         self.record_round_end(&reflected.answer).await?;
         self.agent_loop
             .emit_event(AgentLoopEvent::SentBack { feedback: &text });
-        self.append_conversation_entry(automatic_message(text))
+        self.append_conversation_entry(build_automatic_user_message(text))
             .await?;
         Ok(ControlFlow::Break(None))
     }
@@ -381,7 +381,7 @@ impl<'a> AgentLoopRun<'a> {
                 let cut = reply.finish_reason == FinishReason::Truncated;
                 ReflectionJournalEntry {
                     answer: ModelAnswer::new(reply.text, Vec::new(), cut, &reply.usage, cost),
-                    feedback: said.revision_feedback(reflect),
+                    feedback: said.self_reflection_feedback(reflect),
                     score: said.score,
                 }
             }
@@ -432,12 +432,12 @@ impl<'a> AgentLoopRun<'a> {
                 let text = decided.feedback_text.unwrap_or_default();
                 self.agent_loop
                     .emit_event(AgentLoopEvent::SentBack { feedback: &text });
-                self.append_conversation_entry(automatic_message(text))
+                self.append_conversation_entry(build_automatic_user_message(text))
                     .await?;
                 Ok(None)
             }
             StopDecision::Accept { .. } | StopDecision::Halt { .. } => {
-                Ok(Some(ending_transition(&decided)))
+                Ok(Some(ending_transition_or_error(&decided)))
             }
         }
     }
@@ -582,7 +582,7 @@ impl<'a> AgentLoopRun<'a> {
             ToolDecision::Nudge { text } => Some(text),
             ToolDecision::Halt { reason } => {
                 self.answer_call_with_refusal(call, reason).await?;
-                return Ok(Some(ending_transition(&decided)));
+                return Ok(Some(ending_transition_or_error(&decided)));
             }
             refused => {
                 self.answer_call_with_refusal(call, refused_call_message(refused))
@@ -696,7 +696,7 @@ impl<'a> AgentLoopRun<'a> {
                 let said = self.session_thread.run_on_session_thread(|session| {
                     session.submit_agent_event(Input::Interrupted)
                 });
-                Ok(ending_transition(&said.await?))
+                Ok(ending_transition_or_error(&said.await?))
             }
         }
     }
@@ -722,19 +722,19 @@ impl<'a> AgentLoopRun<'a> {
         let said = self.session_thread.run_on_session_thread(|session| {
             session.submit_agent_event(Input::ProcessFailed(failed))
         });
-        Ok(ending_transition(&said.await?))
+        Ok(ending_transition_or_error(&said.await?))
     }
 }
 
 /// Builds a user message that the loop sends in a person's place; it opens no task.
-fn automatic_message(text: String) -> AgentLoopJournalEntry {
+fn build_automatic_user_message(text: String) -> AgentLoopJournalEntry {
     AgentLoopJournalEntry::User {
         text,
         prompt: false,
     }
 }
 
-fn ending_transition(decided: &DeliveryOutcome) -> Transition {
+fn ending_transition_or_error(decided: &DeliveryOutcome) -> Transition {
     let without = || Transition::new(Reason::Error, "checkrein");
     decided.task_transition().unwrap_or_else(without)
 }

@@ -39,7 +39,7 @@ use verifier::RunStateForVerifiers;
 pub use builtin_tools::{ApplyPatchTool, ShellTool};
 pub use interrupt::AgentLoopInterruptHandle;
 pub use reflection::{AnswerSelfRating, SelfReflectionConfig};
-pub use session_thread::{ModelAndPurposeOfConversation, conversation_model_and_errand};
+pub use session_thread::{ModelAndPurposeOfConversation, stored_conversation_model_and_purpose};
 pub use settings::HardCaps;
 pub use verifier::{DoneClaimContext, HardVerifier};
 
@@ -79,7 +79,7 @@ pub use verifier::{DoneClaimContext, HardVerifier};
 ///     false => HardVerifier::failed("the report needs a date", true),
 /// });
 /// let agent = AgentLoop::seed(Arc::new(Writer))
-///     .with_hard_caps(HardCaps { max_iterations: 30, token_budget: 100_000, ..HardCaps::caps_of_create_agent_loop() })
+///     .with_hard_caps(HardCaps { max_iterations: 30, token_budget: 100_000, ..HardCaps::create_agent_loop_preset() })
 ///     .detectors(&["generic_repeat"])
 ///     .verifier(dated);
 /// let result = block_on(agent.run("Write the weekly report."))?;
@@ -234,9 +234,9 @@ impl AgentLoop {
         }
     }
 
-    /// Creates a loop with the tighter caps of [`HardCaps::caps_of_create_agent_loop`].
+    /// Creates a loop with the tighter caps of [`HardCaps::create_agent_loop_preset`].
     pub fn seed(model: Arc<dyn LanguageModel>) -> Self {
-        Self::new(model).with_hard_caps(HardCaps::caps_of_create_agent_loop())
+        Self::new(model).with_hard_caps(HardCaps::create_agent_loop_preset())
     }
 
     /// Sets the system prompt: instructions that no message can overrule.
@@ -328,7 +328,7 @@ impl AgentLoop {
     }
 
     /// Sets the purpose of the runs, in the host's words. It is stored with the conversation;
-    /// [`conversation_model_and_errand`] returns it.
+    /// [`stored_conversation_model_and_purpose`] returns it.
     #[must_use]
     pub fn with_run_purpose(mut self, errand: Option<String>) -> Self {
         self.purpose = errand;
@@ -421,7 +421,7 @@ impl AgentLoop {
         // `run`.
         let place = TreeAndStateFolder::root_with_per_process_state_folder(&self.root);
         let (settings, root) = (self.settings.clone(), place.root.clone());
-        let seal = move || settings.compile_settings_into_policy(&root);
+        let seal = move || settings.compile_config_without_host_settings(&root);
         Engine::new(self.store.clone(), place, Box::new(seal))
     }
 

@@ -69,7 +69,7 @@ pub struct AnswerSelfRating {
 }
 
 /// A parsed rating: the score and the critique.
-pub(super) struct ParsedReflection {
+pub(super) struct ParsedSelfRating {
     pub(super) score: Result<u16, String>,
     critique: String,
 }
@@ -89,7 +89,7 @@ static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
 
 /// Builds the request that asks about the last answer of a conversation. The conversation itself
 /// stays unchanged.
-pub(super) fn answer_reflection_request(
+pub(super) fn build_self_critique_request(
     conversation: &ModelRequest,
     quotes: QuotedPromptBlocks,
 ) -> ModelRequest {
@@ -114,8 +114,8 @@ pub(super) fn answer_reflection_request(
 pub(super) fn parse_reflection_reply(
     reply: &ModelReply,
     quotes: QuotedPromptBlocks,
-) -> ParsedReflection {
-    let nothing = |why: String| ParsedReflection {
+) -> ParsedSelfRating {
+    let nothing = |why: String| ParsedSelfRating {
         score: Err(why),
         critique: String::new(),
     };
@@ -125,10 +125,10 @@ pub(super) fn parse_reflection_reply(
     };
     match parse_model_answer(&reply.text, wanted) {
         Err(why) => nothing(why.to_string()),
-        Ok(answer) if !answer.answer_repeats_request_number() => {
+        Ok(answer) if !answer.echoes_request_nonce() => {
             nothing("the answer does not repeat the number of its question".to_owned())
         }
-        Ok(answer) => ParsedReflection {
+        Ok(answer) => ParsedSelfRating {
             // Read on its own: a reply with a score but without a critique is still usable.
             score: answer
                 .answer_thousandths_field("score")
@@ -141,9 +141,9 @@ pub(super) fn parse_reflection_reply(
     }
 }
 
-impl ParsedReflection {
+impl ParsedSelfRating {
     /// Returns the message that asks for a revision, if the score is below the threshold.
-    pub(super) fn revision_feedback(&self, reflect: SelfReflectionConfig) -> Option<String> {
+    pub(super) fn self_reflection_feedback(&self, reflect: SelfReflectionConfig) -> Option<String> {
         // Without a score nothing is sent back: a model that cannot rate must not revise forever.
         let score = *self.score.as_ref().ok()?;
         if score >= reflect.threshold_permille {

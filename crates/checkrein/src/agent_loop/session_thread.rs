@@ -82,11 +82,11 @@ pub struct ModelAndPurposeOfConversation {
 ///
 /// # Errors
 /// If the store cannot be read.
-pub fn conversation_model_and_errand(
+pub fn stored_conversation_model_and_purpose(
     store: &dyn Store,
     session: &SessionId,
 ) -> Result<Option<ModelAndPurposeOfConversation>, StoreError> {
-    let said = store.read_conversation_messages(session, 1)?;
+    let said = store.read_stored_conversation_messages(session, 1)?;
     let begun = said.first().map(|body| serde_json::from_slice(body));
     Ok(match begun {
         Some(Ok(AgentLoopJournalEntry::Begun {

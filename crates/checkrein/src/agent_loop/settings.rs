@@ -8,7 +8,9 @@ use checkrein_core::detectors;
 use checkrein_core::ids::DetectorName;
 use checkrein_core::policy::{Policy, TokenBudgetSettings};
 use checkrein_runtime::HostVerifiers;
-use checkrein_runtime::config::{self, CompiledPolicy, ConfigError, NamedConfigText, TaskDriver};
+use checkrein_runtime::config::{
+    self, CompiledPolicy, ConfigError, NamedConfigText, TaskDriverKind,
+};
 
 use super::reflection::SelfReflectionConfig;
 
@@ -41,7 +43,7 @@ impl Default for HardCaps {
 
 impl HardCaps {
     /// Returns the caps of the `createAgentLoop` sketch: 30 rounds, 100,000 tokens, 600 seconds.
-    pub fn caps_of_create_agent_loop() -> Self {
+    pub fn create_agent_loop_preset() -> Self {
         Self {
             max_iterations: 30,
             token_budget: 100_000,
@@ -115,7 +117,7 @@ impl AgentLoopSettings {
     }
 
     /// Compiles the config that the loop's own engine seals, without the host's settings.
-    pub(super) fn compile_settings_into_policy(
+    pub(super) fn compile_config_without_host_settings(
         &self,
         root: &Path,
     ) -> Result<CompiledPolicy, ConfigError> {
@@ -123,7 +125,7 @@ impl AgentLoopSettings {
             name: root.join("checkrein.toml"),
             text: text.clone(),
         });
-        config::compile_config(source.as_ref(), None, TaskDriver::Run)
+        config::compile_config(source.as_ref(), None, TaskDriverKind::Run)
     }
 
     /// Replaces settings of the policy with those of the host.
@@ -153,10 +155,12 @@ impl AgentLoopSettings {
             let wanted = wanted.filter(|name| named.iter().any(|asked| asked == name));
             policy.loops.detectors = wanted.map(DetectorName::new).collect();
         }
-        hosts.require_all_in_policy(policy).map_err(|name| {
-            let what = "is the name of a verifier of the config, too; give it another";
-            agent_loop_setting_error(&format!("verifier '{}'", name.as_str()), what)
-        })?;
+        hosts
+            .add_required_verifiers_to_policy(policy)
+            .map_err(|name| {
+                let what = "is the name of a verifier of the config, too; give it another";
+                agent_loop_setting_error(&format!("verifier '{}'", name.as_str()), what)
+            })?;
         require_price_for_cost_cap(self.unpriced.as_deref(), policy)
     }
 }

@@ -8,7 +8,7 @@ use super::decision_cache::PreToolDecisionCache;
 
 /// The state of one run.
 #[derive(Debug, Default)]
-pub(super) struct SupervisorRunState {
+pub(super) struct ModelSupervisorRunState {
     pub(super) stats: VerifierStats,
     pub(super) cache: PreToolDecisionCache,
     /// Steps in a row below the threshold.
@@ -17,25 +17,23 @@ pub(super) struct SupervisorRunState {
 
 /// The current run of a verifier, shared by all clones that share its caps.
 #[derive(Debug, Default)]
-pub(super) struct SharedSupervisorRunState(Mutex<Arc<Mutex<SupervisorRunState>>>);
+pub(super) struct SharedSupervisorRunState(Mutex<Arc<Mutex<ModelSupervisorRunState>>>);
 
 impl SharedSupervisorRunState {
     /// Returns the current run.
-    pub(super) fn current_supervisor_run(&self) -> Arc<Mutex<SupervisorRunState>> {
+    pub(super) fn current_run_state(&self) -> Arc<Mutex<ModelSupervisorRunState>> {
         lock_unpoisoned(&self.0).clone()
     }
 
     /// Begins the next.
-    pub(super) fn begin_next_supervised_run(&self) {
+    pub(super) fn reset_state_for_next_run(&self) {
         // Replaced, not cleared: a pending question keeps its `Arc` of the old run and counts
         // there.
         *lock_unpoisoned(&self.0) = Arc::default();
     }
 
     pub(super) fn current_run_verifier_stats(&self) -> VerifierStats {
-        lock_unpoisoned(&self.current_supervisor_run())
-            .stats
-            .clone()
+        lock_unpoisoned(&self.current_run_state()).stats.clone()
     }
 }
 

@@ -98,7 +98,7 @@ impl PreToolDecision {
         )
     }
 
-    pub(super) fn unjudged_decision(why: UnjudgedReason) -> Self {
+    pub(super) fn unjudged_tool_call_decision(why: UnjudgedReason) -> Self {
         Self {
             verdict: ToolCallVerdict::Unjudged,
             reason: why.to_string(),

@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn a_shape_is_the_whole_call() {
         let mut shapes = PreToolDecisionCache::default();
-        let said = PreToolDecision::unjudged_decision(UnjudgedReason::Disabled);
+        let said = PreToolDecision::unjudged_tool_call_decision(UnjudgedReason::Disabled);
         let call = shapes.identical_call_key("goal", "tool", "{}".to_owned());
         assert_eq!(call.canonical_arguments(), "{}");
         shapes.cache_call_decision(call.clone(), said.clone());
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn memory_is_bounded() {
         let mut shapes = PreToolDecisionCache::default();
-        let said = PreToolDecision::unjudged_decision(UnjudgedReason::Disabled);
+        let said = PreToolDecision::unjudged_tool_call_decision(UnjudgedReason::Disabled);
         for number in 0..1_000 {
             shapes.cache_call_decision(
                 shapes.identical_call_key("", "tool", number.to_string()),

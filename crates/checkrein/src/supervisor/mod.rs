@@ -22,4 +22,4 @@ pub use pre_tool::{HostToolCallPolicy, PreToolVerifier};
 pub use progress::ProgressVerifier;
 pub use stats::VerifierStats;
 pub use verified_tool::{ToolWithVerifiedCalls, wrap_tool_with_verifier};
-pub use worthwhile::{ExpectedRunCostAndDelay, SupervisionNotWorthReason};
+pub use worthwhile::{SupervisedRunExpectations, SupervisionNotWorthReason};

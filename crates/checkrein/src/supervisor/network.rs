@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::current_run::SharedSupervisorRunState;
 use super::{
-    ExpectedRunCostAndDelay, PreToolDecision, PreToolVerifier, ProgressVerifier,
-    StepProgressRating, ToolWithVerifiedCalls, VerifierConfig, VerifierConfigError, VerifierStats,
+    PreToolDecision, PreToolVerifier, ProgressVerifier, StepProgressRating,
+    SupervisedRunExpectations, ToolWithVerifiedCalls, VerifierConfig, VerifierConfigError,
+    VerifierStats,
 };
 use crate::Tool;
 
@@ -59,7 +60,7 @@ impl VerifierNetwork {
 
     /// Keeps the supervisor off in runs that are not worth supervising; [`VerifierStats`] says why.
     #[must_use]
-    pub fn with_expected_delay_and_cost(mut self, expected: ExpectedRunCostAndDelay) -> Self {
+    pub fn with_expected_delay_and_cost(mut self, expected: SupervisedRunExpectations) -> Self {
         self.pre_tool = self.pre_tool.ask_model_only_if_worthwhile(expected);
         self.progress = self.progress.with_expected_delay_and_cost(expected);
         self
@@ -113,7 +114,7 @@ impl VerifierNetwork {
     /// Begins the next run with new counters, caps, streak and cache, also for tools that were
     /// wrapped before.
     pub fn reset(&self) {
-        self.current_run.begin_next_supervised_run();
+        self.current_run.reset_state_for_next_run();
     }
 
     /// What it did in this run.

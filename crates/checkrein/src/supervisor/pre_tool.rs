@@ -14,10 +14,10 @@ use checkrein_runtime::veto::{
 };
 use serde_json::Value;
 
-use super::current_run::{SharedSupervisorRunState, SupervisorRunState, lock_unpoisoned};
+use super::current_run::{ModelSupervisorRunState, SharedSupervisorRunState, lock_unpoisoned};
 use super::decision_cache::{CallDecisionCacheKey, canonical_json};
 use super::{
-    CallsReviewedByModel, ExpectedRunCostAndDelay, PreToolDecision, SupervisionNotWorthReason,
+    CallsReviewedByModel, PreToolDecision, SupervisedRunExpectations, SupervisionNotWorthReason,
     ToolCallVerdict, ToolCallVerdictBasis, UnjudgedReason, VerifierConfig, VerifierConfigError,
     VerifierStats,
 };
@@ -46,7 +46,7 @@ pub struct PreToolVerifier {
     model: Arc<dyn LanguageModel>,
     config: VerifierConfig,
     policy: Option<Arc<HostToolCallPolicy>>,
-    expectations: ExpectedRunCostAndDelay,
+    expectations: SupervisedRunExpectations,
     known_tools: Arc<RwLock<Arc<KnownTools>>>,
     current_run: Arc<SharedSupervisorRunState>,
 }
@@ -73,7 +73,7 @@ impl KnownTools {
     fn find_prepared_tool<'a>(
         &'a self,
         tool: &str,
-        own: Option<&'a SupervisedToolSpec>,
+        own: Option<&'a StandaloneToolSchema>,
     ) -> Option<&'a ToolWithCompiledSchema> {
         let tools = self.tools.as_ref();
         tools
@@ -91,12 +91,12 @@ struct CallPutToVetoModel {
 
 /// The schema of a tool that is wrapped alone and not registered with the verifier.
 #[derive(Debug)]
-pub(super) struct SupervisedToolSpec {
+pub(super) struct StandaloneToolSchema {
     known: ToolWithCompiledSchema,
     read_only: bool,
 }
 
-impl SupervisedToolSpec {
+impl StandaloneToolSchema {
     pub(super) fn from_wrapped_tool(tool: &impl Tool) -> Self {
         Self {
             known: ToolWithCompiledSchema::new(&model_tool_definition(tool)),
@@ -127,7 +127,7 @@ impl PreToolVerifier {
             model,
             config,
             policy: None,
-            expectations: ExpectedRunCostAndDelay::default(),
+            expectations: SupervisedRunExpectations::default(),
             known_tools: Arc::default(),
             current_run: book,
         })
@@ -145,7 +145,7 @@ impl PreToolVerifier {
 
     /// Asks no model in a run in which that is not worth it.
     #[must_use]
-    pub fn ask_model_only_if_worthwhile(mut self, expected: ExpectedRunCostAndDelay) -> Self {
+    pub fn ask_model_only_if_worthwhile(mut self, expected: SupervisedRunExpectations) -> Self {
         self.expectations = expected;
         self
     }
@@ -212,7 +212,7 @@ impl PreToolVerifier {
     /// Begins the next run: counters, caps and memory of calls are new, also for tools that were wrapped
     /// before.
     pub fn reset(&self) {
-        self.current_run.begin_next_supervised_run();
+        self.current_run.reset_state_for_next_run();
     }
 
     fn known_tools_snapshot(&self) -> Arc<KnownTools> {
@@ -227,10 +227,10 @@ impl PreToolVerifier {
     pub(super) async fn decide_and_count_tool_call(
         &self,
         call: ProposedCall<'_>,
-        own: Option<&SupervisedToolSpec>,
+        own: Option<&StandaloneToolSchema>,
     ) -> PreToolDecision {
         // Taken once: if a reset comes during the question, the answer still counts for this run.
-        let run = self.current_run.current_supervisor_run();
+        let run = self.current_run.current_run_state();
         let decision = match self.decide_tool_call_without_model(&run, &call, own) {
             ControlFlow::Break(decision) => decision,
             ControlFlow::Continue(asked) => {
@@ -247,12 +247,12 @@ impl PreToolVerifier {
     /// Decides a call without the model, if possible; otherwise returns the question for the model.
     fn decide_tool_call_without_model(
         &self,
-        run: &Mutex<SupervisorRunState>,
+        run: &Mutex<ModelSupervisorRunState>,
         call: &ProposedCall<'_>,
-        own: Option<&SupervisedToolSpec>,
+        own: Option<&StandaloneToolSchema>,
     ) -> ControlFlow<PreToolDecision, CallPutToVetoModel> {
         if !self.config.veto_enabled {
-            return ControlFlow::Break(PreToolDecision::unjudged_decision(
+            return ControlFlow::Break(PreToolDecision::unjudged_tool_call_decision(
                 UnjudgedReason::Disabled,
             ));
         }
@@ -276,7 +276,7 @@ impl PreToolVerifier {
         }
         let looks = own.is_some_and(|own| own.read_only) || kit.read_only.contains(call.tool);
         if self.config.scope == CallsReviewedByModel::Risky && looks {
-            return ControlFlow::Break(PreToolDecision::unjudged_decision(
+            return ControlFlow::Break(PreToolDecision::unjudged_tool_call_decision(
                 UnjudgedReason::OutOfScope,
             ));
         }
@@ -287,7 +287,7 @@ impl PreToolVerifier {
             .not_worth_supervising_reason()
             .or(one.then_some(SupervisionNotWorthReason::OneTool))
         {
-            return ControlFlow::Break(PreToolDecision::unjudged_decision(
+            return ControlFlow::Break(PreToolDecision::unjudged_tool_call_decision(
                 UnjudgedReason::NotWorth(why),
             ));
         }
@@ -307,7 +307,7 @@ impl PreToolVerifier {
             }
             let cap = self.config.max_pretool_calls_per_run;
             if run.stats.pretool_asked >= cap {
-                return ControlFlow::Break(PreToolDecision::unjudged_decision(
+                return ControlFlow::Break(PreToolDecision::unjudged_tool_call_decision(
                     UnjudgedReason::CapSpent { cap },
                 ));
             }
@@ -330,9 +330,9 @@ impl PreToolVerifier {
 
     fn decide_call_by_veto_model_reply(
         &self,
-        run: &Mutex<SupervisorRunState>,
+        run: &Mutex<ModelSupervisorRunState>,
         call: &ProposedCall<'_>,
-        own: Option<&SupervisedToolSpec>,
+        own: Option<&StandaloneToolSchema>,
         asked: CallPutToVetoModel,
         reply: Result<ModelReply, ModelError>,
     ) -> PreToolDecision {
@@ -344,7 +344,9 @@ impl PreToolVerifier {
         let decision = match heard.result {
             Ok(opinion) => self.tool_decision_from_model_opinion(call.tool, opinion),
             // A model that fails must not block the agent; the decision says that nobody judged.
-            Err(silent) => PreToolDecision::unjudged_decision(UnjudgedReason::NoAnswer(silent)),
+            Err(silent) => {
+                PreToolDecision::unjudged_tool_call_decision(UnjudgedReason::NoAnswer(silent))
+            }
         };
         let mut run = lock_unpoisoned(run);
         run.stats.count_token_usage(heard.usage);
@@ -412,7 +414,7 @@ impl PreToolVerifier {
                 ..said
             },
             // Unreachable: `arguments` was made an object above.
-            _ => PreToolDecision::unjudged_decision(UnjudgedReason::NoAnswer(
+            _ => PreToolDecision::unjudged_tool_call_decision(UnjudgedReason::NoAnswer(
                 UnusableModelAnswer::NoArguments,
             )),
         }

@@ -8,7 +8,7 @@ use checkrein_runtime::progress::{self, AgentStepToRate};
 use super::current_run::{SharedSupervisorRunState, lock_unpoisoned};
 use super::decision::stall_nudge_message;
 use super::{
-    ExpectedRunCostAndDelay, StepProgressRating, UnjudgedReason, VerifierConfig,
+    StepProgressRating, SupervisedRunExpectations, UnjudgedReason, VerifierConfig,
     VerifierConfigError, VerifierStats,
 };
 
@@ -17,7 +17,7 @@ use super::{
 pub struct ProgressVerifier {
     model: Arc<dyn LanguageModel>,
     config: VerifierConfig,
-    expectations: ExpectedRunCostAndDelay,
+    expectations: SupervisedRunExpectations,
     current_run: Arc<SharedSupervisorRunState>,
 }
 
@@ -42,14 +42,14 @@ impl ProgressVerifier {
         Ok(Self {
             model,
             config,
-            expectations: ExpectedRunCostAndDelay::default(),
+            expectations: SupervisedRunExpectations::default(),
             current_run: book,
         })
     }
 
     /// Asks no model in a run in which that is not worth it.
     #[must_use]
-    pub fn with_expected_delay_and_cost(mut self, expected: ExpectedRunCostAndDelay) -> Self {
+    pub fn with_expected_delay_and_cost(mut self, expected: SupervisedRunExpectations) -> Self {
         self.expectations = expected;
         self
     }
@@ -63,7 +63,7 @@ impl ProgressVerifier {
         recent_history: &[ChatMessage],
     ) -> StepProgressRating {
         // Taken once, so that a reset during the question does not split the step over two runs.
-        let run = self.current_run.current_supervisor_run();
+        let run = self.current_run.current_run_state();
         let may = if !self.config.progress_enabled {
             Err(UnjudgedReason::Disabled)
         } else if let Some(why) = self.expectations.not_worth_supervising_reason() {
@@ -126,7 +126,7 @@ impl ProgressVerifier {
     /// Returns the message for a stalling agent, once per streak of low scores: returning it starts
     /// the next streak.
     pub fn maybe_nudge(&self, last_check: &StepProgressRating) -> Option<ChatMessage> {
-        let run = self.current_run.current_supervisor_run();
+        let run = self.current_run.current_run_state();
         let mut run = lock_unpoisoned(&run);
         if run.streak < self.config.progress_window {
             return None;
@@ -140,7 +140,7 @@ impl ProgressVerifier {
 
     /// Returns the number of consecutive steps without progress.
     pub fn low_score_streak(&self) -> u32 {
-        lock_unpoisoned(&self.current_run.current_supervisor_run()).streak
+        lock_unpoisoned(&self.current_run.current_run_state()).streak
     }
 
     /// What it did in this run.
@@ -150,6 +150,6 @@ impl ProgressVerifier {
 
     /// Begins the next run: counters, cap and streak are new.
     pub fn reset(&self) {
-        self.current_run.begin_next_supervised_run();
+        self.current_run.reset_state_for_next_run();
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use checkrein_models::BoxFuture;
 use serde_json::Value;
 
-use super::pre_tool::{ProposedCall, SupervisedToolSpec};
+use super::pre_tool::{ProposedCall, StandaloneToolSchema};
 use super::{PreToolDecision, PreToolVerifier, ToolCallVerdict};
 use crate::tool::{DeclaredToolAction, Tool, ToolInvocation, ToolOutcome, ToolOutput};
 
@@ -17,7 +17,7 @@ pub struct ToolWithVerifiedCalls<T> {
     verifier: PreToolVerifier,
     goal: Arc<str>,
     /// The tool's own schema, unless the verifier knows the tool.
-    standalone: Option<SupervisedToolSpec>,
+    standalone: Option<StandaloneToolSchema>,
 }
 
 /// Wraps a single tool so that its calls are judged before they run, without a network.
@@ -27,7 +27,7 @@ pub fn wrap_tool_with_verifier<T: Tool>(
     goal: &str,
 ) -> ToolWithVerifiedCalls<T> {
     ToolWithVerifiedCalls {
-        standalone: Some(SupervisedToolSpec::from_wrapped_tool(&tool)),
+        standalone: Some(StandaloneToolSchema::from_wrapped_tool(&tool)),
         tool,
         verifier: verifier.clone(),
         goal: goal.into(),

@@ -10,7 +10,7 @@ const SMALL: u64 = 10_000;
 
 /// What a host knows of a run before it begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ExpectedRunCostAndDelay {
+pub struct SupervisedRunExpectations {
     /// Longest delay of a tool call that is acceptable for a judgement.
     pub delay: Option<Duration>,
     /// Expected cost of the whole run, in millionths of a dollar.
@@ -46,7 +46,7 @@ impl std::fmt::Display for DisplayedSubCentCost {
     }
 }
 
-impl ExpectedRunCostAndDelay {
+impl SupervisedRunExpectations {
     pub(super) fn not_worth_supervising_reason(self) -> Option<SupervisionNotWorthReason> {
         if let Some(delay) = self.delay.filter(|delay| *delay < ANSWER) {
             return Some(SupervisionNotWorthReason::Delay { delay });

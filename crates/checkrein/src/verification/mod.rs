@@ -186,11 +186,11 @@ impl<M: Send + Sync> VerificationLoop<M> {
         if self.verifiers.is_empty() {
             return VerificationLoopOutcome::NoVerifiers;
         }
-        if self.is_run_without_edits(&call.run) {
+        if self.skips_run_without_edits(&call.run) {
             return VerificationLoopOutcome::NothingEdited;
         }
         *failing = self
-            .failed_verifiers_after_run(&self.all_verifier_indices(), &call.run)
+            .run_and_collect_failed_verifiers(&self.all_verifier_indices(), &call.run)
             .await;
         let mut met = 1;
         loop {
@@ -225,7 +225,7 @@ impl<M: Send + Sync> VerificationLoop<M> {
                 Err(error) => return VerificationLoopOutcome::AgentFailed(error),
             }
             let before = std::mem::take(failing);
-            *failing = if self.is_run_without_edits(&call.run) {
+            *failing = if self.skips_run_without_edits(&call.run) {
                 // Nothing was edited, so the old results still hold.
                 before.clone()
             } else {
@@ -236,7 +236,7 @@ impl<M: Send + Sync> VerificationLoop<M> {
         }
     }
 
-    fn is_run_without_edits(&self, run: &AgentRun<M>) -> bool {
+    fn skips_run_without_edits(&self, run: &AgentRun<M>) -> bool {
         self.on_edits && run.edits == Some(0)
     }
 
@@ -252,16 +252,16 @@ impl<M: Send + Sync> VerificationLoop<M> {
         run: &AgentRun<M>,
     ) -> FailedVerifiers {
         let failed: Vec<usize> = before.iter().map(|(at, _)| *at).collect();
-        let still = self.failed_verifiers_after_run(&failed, run).await;
+        let still = self.run_and_collect_failed_verifiers(&failed, run).await;
         if !still.is_empty() || failed.len() == self.verifiers.len() {
             return still;
         }
-        self.failed_verifiers_after_run(&self.all_verifier_indices(), run)
+        self.run_and_collect_failed_verifiers(&self.all_verifier_indices(), run)
             .await
     }
 
     /// Runs these verifiers and returns those that did not pass.
-    async fn failed_verifiers_after_run(
+    async fn run_and_collect_failed_verifiers(
         &self,
         which: &[usize],
         run: &AgentRun<M>,

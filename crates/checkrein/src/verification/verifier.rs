@@ -100,16 +100,18 @@ impl<M> Verifier<M> {
     pub(super) fn start_verifier<'a>(&'a self, run: &'a AgentRun<M>) -> StartedVerifier<'a> {
         StartedVerifier(match &self.check {
             HostCheckFunction::Quick(check) => {
-                StartedVerifierState::Done(Some(catch_panic(|| check(run))))
+                VerifierResultOrPendingRun::Done(Some(catch_panic(|| check(run))))
             }
-            HostCheckFunction::Blocking(check) => {
-                StartedVerifierState::OnThread(VerifierThread::start_check_on_thread(check.clone()))
-            }
+            HostCheckFunction::Blocking(check) => VerifierResultOrPendingRun::OnThread(
+                VerifierThread::start_check_on_thread(check.clone()),
+            ),
             HostCheckFunction::Asynchronous(check) => {
                 // The function may panic before it returns its future.
                 match catch_unwind(AssertUnwindSafe(|| check(run))) {
-                    Ok(pending) => StartedVerifierState::Waiting(pending),
-                    Err(panic) => StartedVerifierState::Done(Some(verifier_panic_result(&*panic))),
+                    Ok(pending) => VerifierResultOrPendingRun::Waiting(pending),
+                    Err(panic) => {
+                        VerifierResultOrPendingRun::Done(Some(verifier_panic_result(&*panic)))
+                    }
                 }
             }
         })
@@ -117,9 +119,9 @@ impl<M> Verifier<M> {
 }
 
 /// A verifier that has been started.
-pub(super) struct StartedVerifier<'a>(StartedVerifierState<'a>);
+pub(super) struct StartedVerifier<'a>(VerifierResultOrPendingRun<'a>);
 
-enum StartedVerifierState<'a> {
+enum VerifierResultOrPendingRun<'a> {
     /// `None` once its result was taken.
     Done(Option<VerificationResult>),
     Waiting(BoxFuture<'a, VerificationResult>),
@@ -131,15 +133,17 @@ impl Future for StartedVerifier<'_> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<VerificationResult> {
         match &mut self.0 {
-            StartedVerifierState::Done(result) => Poll::Ready(result.take().unwrap_or_else(|| {
-                VerificationResult::Inconclusive("its result was taken before".to_owned())
-            })),
-            StartedVerifierState::Waiting(pending) => {
+            VerifierResultOrPendingRun::Done(result) => {
+                Poll::Ready(result.take().unwrap_or_else(|| {
+                    VerificationResult::Inconclusive("its result was taken before".to_owned())
+                }))
+            }
+            VerifierResultOrPendingRun::Waiting(pending) => {
                 let polled = AssertUnwindSafe(|| pending.as_mut().poll(context));
                 catch_unwind(polled)
                     .unwrap_or_else(|panic| Poll::Ready(verifier_panic_result(&*panic)))
             }
-            StartedVerifierState::OnThread(elsewhere) => {
+            VerifierResultOrPendingRun::OnThread(elsewhere) => {
                 elsewhere.poll_verification_result(context)
             }
         }

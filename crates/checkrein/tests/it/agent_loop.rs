@@ -239,7 +239,7 @@ fn a_cap_on_rounds_ends_the_run() {
     let (_root, agent) = in_folder(model);
     let agent = agent.tool(notes.clone()).with_hard_caps(HardCaps {
         max_iterations: 3,
-        ..HardCaps::caps_of_create_agent_loop()
+        ..HardCaps::create_agent_loop_preset()
     });
     let result = ends(&agent);
     assert_eq!(reason(&result), (Reason::HardCap, Some("iterations")));
@@ -280,7 +280,7 @@ fn a_cap_on_time_ends_a_silent_run() {
     let (_root, agent) = in_folder(Arc::new(Silent));
     let agent = agent.with_hard_caps(HardCaps {
         wall_clock: Duration::from_millis(50),
-        ..HardCaps::caps_of_create_agent_loop()
+        ..HardCaps::create_agent_loop_preset()
     });
     assert_eq!(reason(&ends(&agent)), (Reason::HardCap, Some("wall_clock")));
 }
@@ -291,7 +291,7 @@ fn a_cap_on_tokens_ends_the_run() {
     let (_root, agent) = in_folder(model);
     let agent = agent.tool(Notes::new()).with_hard_caps(HardCaps {
         token_budget: 250,
-        ..HardCaps::caps_of_create_agent_loop()
+        ..HardCaps::create_agent_loop_preset()
     });
     assert_eq!(reason(&ends(&agent)), (Reason::HardCap, Some("tokens")));
 }
@@ -478,7 +478,7 @@ fn calls_that_cannot_run_are_told_and_counted() {
     let (_root, agent) = in_folder(InProcess::one_by_one(vec![reply("", bad)]));
     let agent = agent.tool(Notes::new()).with_hard_caps(HardCaps {
         tool_calls: 4,
-        ..HardCaps::caps_of_create_agent_loop()
+        ..HardCaps::create_agent_loop_preset()
     });
     let result = ends(&agent);
     assert_eq!(reason(&result), (Reason::HardCap, Some("tool_calls")));

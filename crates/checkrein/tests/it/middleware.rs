@@ -200,7 +200,7 @@ fn layers_come_and_go_while_it_runs() {
     let bench = bench(model.clone(), "");
     let layers = bench.agent.middleware_registry().clone();
     let no = |_: &BeforeToolQuestion| MiddlewareToolCallAnswer::Deny("not now".to_owned());
-    let guard: Mutex<Option<checkrein::MiddlewareRegistration>> = Mutex::default();
+    let guard: Mutex<Option<checkrein::MiddlewareRegistrationHandle>> = Mutex::default();
     let seen = Mutex::new(0);
     let inner = layers.clone();
     // The second call meets a guard that the first has let in; the third does not.

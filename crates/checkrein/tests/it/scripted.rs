@@ -10,8 +10,8 @@ use checkrein::models::{
 };
 use checkrein::{Tool, ToolInvocation, ToolOutput};
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::reviewer::ScriptedReviewExchange;
-pub(crate) use checkrein_scripted::reviewer::{request_number_in_prompt, request_prompt_text};
+use checkrein_scripted::reviewer::RecordedReviewExchange;
+pub(crate) use checkrein_scripted::reviewer::{last_message_text, request_number_in_prompt};
 use serde_json::{Value, json};
 
 /// Waits for a future.
@@ -70,7 +70,7 @@ impl Scripted {
     }
 
     /// The same with their bytes and its answers.
-    pub(crate) fn exchanges(&self) -> Vec<ScriptedReviewExchange> {
+    pub(crate) fn exchanges(&self) -> Vec<RecordedReviewExchange> {
         self.witness.recorded_exchanges()
     }
 
@@ -81,7 +81,7 @@ impl Scripted {
     /// What the last question showed, between its delimiters, each line by its name.
     pub(crate) fn shown(&self) -> Value {
         let asked = self.asked();
-        let (_, inner) = request_prompt_text(asked.last().unwrap())
+        let (_, inner) = last_message_text(asked.last().unwrap())
             .split_once('\n')
             .unwrap();
         let inner = inner.rsplit_once("\n</quoted ").unwrap().0;

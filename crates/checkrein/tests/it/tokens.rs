@@ -224,7 +224,7 @@ fn outcome(tool: &str, arguments: &Value) -> String {
 /// A cheap model: against what posts, content with the rest, and each step rated with a few words.
 fn cheap() -> Arc<Scripted> {
     Scripted::by(|body| {
-        let call = crate::scripted::request_prompt_text(body).to_owned();
+        let call = crate::scripted::last_message_text(body).to_owned();
         Ok(match shape(body) {
             "progress" => r#"{"ref":REF,"score":0.7,"summary":"narrowed it down to one query","suggested_action":""}"#,
             _ if call.contains("@requires_role") => r#"{"ref":REF,"verdict":"veto","confidence":0.93,"reason":"Nobody asked for a comment on the pull request.","new_args":""}"#,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use checkrein_core::input::PersonAnswer;
-use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::config::TaskDriverKind;
 use checkrein_runtime::{ApprovalSubjectFreshness, Deadline};
 use checkrein_store::{ApprovalStatus, ApprovalSubject, StoredApprovalRequest};
 
@@ -17,7 +17,7 @@ use crate::person::{self, PersonCallerEvidence};
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
 use crate::ui::printable::escape_hidden_chars;
-use crate::ui::style::{Paint, count_with_noun, format_clock, format_duration};
+use crate::ui::style::{TextStyle, count_with_noun, format_duration, format_local_time_of_day};
 use crate::{exit_code, locate, signals, ui};
 
 pub(crate) fn run_approve_command(args: &ApprovalAnswerArgs) -> Result<ExitCode, CommandError> {
@@ -42,11 +42,11 @@ fn record_approval_answer(
     let stands = row.approval_status_at(now);
     // An answer that came too late or twice must not look as if it counted.
     if stands != ApprovalStatus::Asked {
-        return Err(CommandError::command_failed_error(match stands {
+        return Err(CommandError::cli_failure_error(match stands {
             ApprovalStatus::Expired => format!(
                 "{} ran out at {}: the agent has to ask again",
                 row.id,
-                format_clock(row.until, now)
+                format_local_time_of_day(row.until, now)
             ),
             stands => format!("{} was answered before: it is {}", row.id, stands.as_str()),
         }));
@@ -54,7 +54,7 @@ fn record_approval_answer(
     let store = engine::open_store(&located.place)?;
     // The question may have been asked in another checkout that shares this state folder.
     let at_root = located.with_project_root(Path::new(&row.root));
-    let runtime = engine::build_checkrein_runtime(&at_root, store, TaskDriver::Hook);
+    let runtime = engine::build_checkrein_runtime(&at_root, store, TaskDriverKind::Hook);
     let patience = Deadline {
         due_at: None,
         cancelled: &signals::CANCELLED,
@@ -85,11 +85,11 @@ fn record_approval_answer(
     }
     let answer = PersonAnswer {
         approved,
-        by: by.person_at_terminal_summary(),
+        by: by.person_presence_log_line(),
         reason,
     };
     let answered = runtime.answer_approval(row, answer, patience)?;
-    let until = format_clock(answered.until, checkrein_runtime::now_millis());
+    let until = format_local_time_of_day(answered.until, checkrein_runtime::now_millis());
     ui::print_output_line(&match (approved, &row.about) {
         (true, ApprovalSubject::Call { .. }) => {
             format!("approved: exactly this call may be made once, until {until}")
@@ -127,7 +127,7 @@ fn ensure_approvable(
 ) -> Result<(), CommandError> {
     let id = &row.id;
     if let Some(unseen) = row.unapprovable_reason() {
-        return Err(CommandError::command_failed_error(format!(
+        return Err(CommandError::cli_failure_error(format!(
             "{id} cannot be approved: {unseen}. The agent has to ask again, for what can be shown; checkrein deny {id} refuses this"
         )));
     }
@@ -139,11 +139,11 @@ fn ensure_approvable(
         Some(Some(ApprovalSubjectFreshness {
             is_unchanged: false,
             ..
-        })) => Err(CommandError::command_failed_error(format!(
+        })) => Err(CommandError::cli_failure_error(format!(
             "{id} was asked about other content than lies in {} now: what you see there is not what you would approve. It is asked anew when the agent stops again",
             escape_hidden_chars(&row.root)
         ))),
-        Some(None) => Err(CommandError::command_failed_error(format!(
+        Some(None) => Err(CommandError::cli_failure_error(format!(
             "{id} is asked by nothing any more: the policy of its session has changed, or an earlier version of checkrein asked it"
         ))),
     }
@@ -212,7 +212,10 @@ fn print_approval(row: &StoredApprovalRequest, lies: Option<&ApprovalSubjectFres
             );
         }
     };
-    ui::print_output_line(StyledLine::line_from_styled_text(Paint::Strong, &row.id));
+    ui::print_output_line(StyledLine::line_from_styled_text(
+        TextStyle::Strong,
+        &row.id,
+    ));
     match &row.about {
         ApprovalSubject::Call {
             tool,

@@ -13,7 +13,7 @@ use crate::locate::ProjectLocation;
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
 use crate::ui::printable::escape_hidden_chars;
-use crate::ui::style::{Paint, format_clock, format_duration};
+use crate::ui::style::{TextStyle, format_duration, format_local_time_of_day};
 use crate::{exit_code, locate, ui};
 
 /// Questions that do not wait any more and are shown to a person.
@@ -117,7 +117,7 @@ fn approval_table(rows: &[&StoredApprovalRequest], now: UnixMillis) -> Vec<Style
             )),
             StyledLine::from(&match stands {
                 ApprovalStatus::Used => String::new(),
-                ApprovalStatus::Expired => format_clock(row.until, now),
+                ApprovalStatus::Expired => format_local_time_of_day(row.until, now),
                 _ => format!("in {}", format_duration(left)),
             }),
             StyledLine::from(row.agent.as_str()),
@@ -142,7 +142,7 @@ fn approval_table(rows: &[&StoredApprovalRequest], now: UnixMillis) -> Vec<Style
         let mut line = StyledLine::default();
         for (cell, width) in row.into_iter().zip(widths) {
             line = line
-                .append_styled(cell.pad_or_cut_to_width(width))
+                .append_styled_line(cell.pad_or_cut_to_width(width))
                 .append_plain_text("  ");
         }
         let Some(one) = one else {
@@ -152,17 +152,17 @@ fn approval_table(rows: &[&StoredApprovalRequest], now: UnixMillis) -> Vec<Style
                 .without_trailing_blanks()
                 .text_without_styling();
             lines.extend(wrap_for_terminal(
-                StyledLine::line_from_styled_text(Paint::Dim, &head),
+                StyledLine::line_from_styled_text(TextStyle::Dim, &head),
                 terminal,
             ));
             continue;
         };
         let text = StyledLine::from(&approval_summary(one));
         match room {
-            Some(room) => lines.push(line.append_styled(text.truncated_to_width(room))),
+            Some(room) => lines.push(line.append_styled_line(text.truncated_to_width(room))),
             None => {
                 lines.extend(wrap_for_terminal(line.without_trailing_blanks(), terminal));
-                let below = StyledLine::from("    ").append_styled(text);
+                let below = StyledLine::from("    ").append_styled_line(text);
                 lines.push(below.truncated_to_width(terminal.unwrap_or(DEFAULT_WIDTH)));
             }
         }
@@ -182,7 +182,7 @@ fn approval_table(rows: &[&StoredApprovalRequest], now: UnixMillis) -> Vec<Style
                 .map(|why| format!("! it can only be denied: {why}")),
         ];
         for text in below.into_iter().flatten() {
-            let text = StyledLine::line_from_styled_text(Paint::Dim, &format!("    {text}"));
+            let text = StyledLine::line_from_styled_text(TextStyle::Dim, &format!("    {text}"));
             lines.push(text.truncated_to_width(terminal.unwrap_or(DEFAULT_WIDTH)));
         }
     }

@@ -10,7 +10,7 @@ use checkrein_core::evidence::{Evidence, InconclusiveCause, Verdict};
 use checkrein_core::ids::{EventSeq, VerifierName};
 use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
-use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::config::TaskDriverKind;
 use checkrein_runtime::{
     Deadline, ManualCheckReport, ManualCheckResult as Checked, VerificationProgress,
 };
@@ -25,7 +25,7 @@ use crate::ui::errors::CommandError;
 use crate::ui::explanations;
 use crate::ui::line::StyledLine;
 use crate::ui::progress::RunningChecksView;
-use crate::ui::style::Paint;
+use crate::ui::style::TextStyle;
 use crate::{exit_code, signals, ui};
 
 /// Lines of the end of an output that are shown if nothing was found in it.
@@ -35,7 +35,7 @@ pub(crate) fn run_check_command(args: &CheckArgs) -> Result<ExitCode, CommandErr
     signals::install_signal_handlers();
     let asked =
         ChecksSelectedByArgs::select_checks_from_args(&args.verifiers, args.profile.as_deref())?;
-    let checks = RunningChecksView::new_view_of_policy_checks(Some(&asked.policy));
+    let checks = RunningChecksView::new_check_progress_view(Some(&asked.policy));
     let show = |progress: VerificationProgress| {
         if !args.json {
             checks.show_check_progress(progress);
@@ -82,11 +82,11 @@ impl ChecksSelectedByArgs {
         profile: Option<&str>,
     ) -> Result<Self, CommandError> {
         let located = locate::locate_project_with_profile(&std::env::current_dir()?, profile);
-        let located = located.for_new_session()?;
+        let located = located.location_for_new_session()?;
         if let (None, Some(above)) = (&located.repo_config, located.unused_parent_config_folder()) {
             ui::print_wrapped_to_stderr(&explanations::ignored_parent_config_text(&above));
         }
-        let compiled = located.compile_policy(TaskDriver::Hook)?;
+        let compiled = located.compile_policy_for_new_session(TaskDriverKind::Hook)?;
         for warning in &compiled.warnings {
             ui::print_wrapped_to_stderr(&format!("checkrein: {warning}"));
         }
@@ -135,7 +135,7 @@ impl ChecksSelectedByArgs {
         show: &(dyn Fn(VerificationProgress) + Sync),
     ) -> Result<ManualCheckReport, CommandError> {
         let store = engine::open_store(&self.located.place)?;
-        let runtime = engine::build_checkrein_runtime(&self.located, store, TaskDriver::Hook);
+        let runtime = engine::build_checkrein_runtime(&self.located, store, TaskDriverKind::Hook);
         // Whoever asked can cancel it (Ctrl-C, an MCP client), so there is no deadline.
         let patience = Deadline {
             due_at: None,
@@ -166,7 +166,7 @@ fn print_check_report(report: &ManualCheckReport) {
     for line in check_report_finding_lines(report) {
         ui::print_output_line(&line);
     }
-    let (paint, word) = check_report_label(report);
+    let (paint, word) = check_verdict_label(report);
     let remark = advisory_checks_remark(report).unwrap_or_default();
     ui::print_output_line(
         StyledLine::line_from_styled_text(paint, word).append_plain_text(&remark),
@@ -176,7 +176,7 @@ fn print_check_report(report: &ManualCheckReport) {
 /// Returns the findings, a line each, and last what they come to.
 pub(super) fn check_report_text(report: &ManualCheckReport) -> String {
     let mut lines: Vec<String> = check_report_finding_lines(report).collect();
-    let (_, word) = check_report_label(report);
+    let (_, word) = check_verdict_label(report);
     lines.push(format!(
         "{word}{}",
         advisory_checks_remark(report).unwrap_or_default()
@@ -191,11 +191,11 @@ fn check_report_finding_lines(report: &ManualCheckReport) -> impl Iterator<Item 
         .flat_map(|check| findings_or_output_lines(&check.evidence))
 }
 
-fn check_report_label(report: &ManualCheckReport) -> (Paint, &'static str) {
+fn check_verdict_label(report: &ManualCheckReport) -> (TextStyle, &'static str) {
     match verdict_from_accept_expression(report) {
-        Verdict::Pass => (Paint::Good, "accepted"),
-        Verdict::Fail => (Paint::Bad, "not accepted"),
-        Verdict::Inconclusive => (Paint::Warn, "inconclusive"),
+        Verdict::Pass => (TextStyle::Good, "accepted"),
+        Verdict::Fail => (TextStyle::Bad, "not accepted"),
+        Verdict::Inconclusive => (TextStyle::Warn, "inconclusive"),
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) fn stop_check_summary_lines(
         .map(|stop| {
             let checks = stop.checks.iter();
             let checks: Vec<String> = checks
-                .map(|check| check_run_text(store, &events, stop, check))
+                .map(|check| check_run_or_skip_reason_text(store, &events, stop, check))
                 .collect();
             escape_to_one_line(&format!(
                 "  {}: {}",
@@ -118,7 +118,7 @@ fn stop_number_label(stop: &StopCheckRuns) -> String {
     }
 }
 
-fn check_run_text(
+fn check_run_or_skip_reason_text(
     store: &SqliteStore,
     events: &[(EventSeq, Event)],
     stop: &StopCheckRuns,

@@ -20,7 +20,7 @@ use crate::locate;
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
 use crate::ui::progress::RunningChecksView;
-use crate::ui::style::Paint;
+use crate::ui::style::TextStyle;
 use crate::ui::{self, explanations, timeline};
 use crate::{exit_code, signals};
 
@@ -68,11 +68,11 @@ pub(crate) fn run_demo_command(args: &DemoArgs) -> Result<ExitCode, CommandError
             "A tiny {} project with a failing test, and an agent that says it is done.",
             project.language
         );
-        ui::print_wrapped_to_stderr(StyledLine::line_from_styled_text(Paint::Strong, &about));
+        ui::print_wrapped_to_stderr(StyledLine::line_from_styled_text(TextStyle::Strong, &about));
     }
     if !args.json {
         ui::print_wrapped_to_stderr(
-            StyledLine::from("The check is: ").with_unwrappable_text(&project.test),
+            StyledLine::from("The check is: ").append_unwrappable_text(&project.test),
         );
         ui::print_wrapped_to_stderr("");
     }
@@ -98,10 +98,7 @@ pub(crate) fn run_demo_command(args: &DemoArgs) -> Result<ExitCode, CommandError
         ],
         confinement: None,
     };
-    let (checks, quiet) = (
-        RunningChecksView::new_view_of_policy_checks(None),
-        args.json,
-    );
+    let (checks, quiet) = (RunningChecksView::new_check_progress_view(None), args.json);
     let show = Arc::new(move |progress| {
         if !quiet {
             checks.show_check_progress(progress);
@@ -122,12 +119,12 @@ pub(crate) fn run_demo_command(args: &DemoArgs) -> Result<ExitCode, CommandError
     Ok(exit_code::to_exit_code(code))
 }
 
-fn print_run_timeline(outcome: &run::CheckreinRunResult) -> Result<(), CommandError> {
+fn print_run_timeline(outcome: &run::TaskRunResult) -> Result<(), CommandError> {
     let events = lookup::task_events(&outcome.store, &outcome.session, outcome.task)?;
     let why = lookup::task_end_reasons(&events).to_vec();
     let events: Vec<Event> = events.into_iter().map(|(_, event)| event).collect();
     ui::print_output_line(StyledLine::line_from_styled_text(
-        Paint::Strong,
+        TextStyle::Strong,
         "What happened",
     ));
     for line in timeline::timeline_lines(&events) {
@@ -240,7 +237,7 @@ fn run_demo_agent() -> Result<ExitCode, CommandError> {
         return Ok(exit_code::to_exit_code(exit_code::YES));
     }
     let file = std::env::var_os("CHECKREIN_DEMO_FILE").ok_or_else(|| {
-        CommandError::command_failed_error("the demo's agent was not told which file to mend")
+        CommandError::cli_failure_error("the demo's agent was not told which file to mend")
     })?;
     let text = std::fs::read_to_string(&file)?;
     std::fs::write(&file, text.replace("a - b", "a + b").replace("2 - 2", "4"))?;

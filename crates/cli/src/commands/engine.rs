@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use checkrein::{Engine, VerificationProgress};
-use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::config::TaskDriverKind;
 use checkrein_runtime::{
-    FrontEndMiddlewareStages, GuardedFilesReader, PolicyCompiler, Runtime, TreeAndStateFolder,
-    UnusableConfigFallback,
+    FallbackPoliciesForBrokenConfig, FrontEndMiddlewareStages, GuardedFilesReader, PolicyCompiler,
+    Runtime, TreeAndStateFolder,
 };
 use checkrein_store::{SqliteStore, SqliteStoreOptions, StoreError};
 
@@ -37,24 +37,26 @@ pub(crate) fn open_store_with_timeout(
 pub(crate) fn build_checkrein_runtime(
     located: &ProjectLocation,
     store: Arc<SqliteStore>,
-    driver: TaskDriver,
+    driver: TaskDriverKind,
 ) -> Runtime {
     let from = located.clone();
     // Called only when a session is sealed: later hooks of it read neither TOML nor rules.
-    let seal = move || from.compile_policy(driver);
+    let seal = move || from.compile_policy_for_new_session(driver);
     let runtime = Runtime::new(store, located.place.clone(), Box::new(seal))
         .with_guarded_files(guarded_files_reader(located));
     match driver {
-        TaskDriver::Hook => runtime.with_earlier_policy_fallback(config_failure_fallback(located)),
+        TaskDriverKind::Hook => {
+            runtime.with_earlier_policy_fallback(config_failure_fallback(located))
+        }
         // `run` does not start with a config that cannot be used, so it needs no fallback.
-        TaskDriver::Run => runtime,
+        TaskDriverKind::Run => runtime,
     }
 }
 
 /// Returns what a session that begins here uses if the config cannot be used.
-fn config_failure_fallback(located: &ProjectLocation) -> UnusableConfigFallback {
+fn config_failure_fallback(located: &ProjectLocation) -> FallbackPoliciesForBrokenConfig {
     let (held, counts) = (located.clone(), located.clone());
-    UnusableConfigFallback {
+    FallbackPoliciesForBrokenConfig {
         profile: located.profile_for_new_session(),
         require_trust: located.require_trust,
         held: Box::new(move || held.compile_config_held_despite_edit()),
@@ -86,7 +88,7 @@ pub(crate) fn build_hook_runtime_under_run(
 pub(crate) fn build_proxy_runtime(located: &ProjectLocation, store: Arc<SqliteStore>) -> Runtime {
     let from = located.clone();
     let seal = move || {
-        let mut compiled = from.compile_policy(TaskDriver::Hook)?;
+        let mut compiled = from.compile_policy_for_new_session(TaskDriverKind::Hook)?;
         compiled.policy.caps.wall_clock_ms = None;
         Ok(compiled)
     };
@@ -120,7 +122,7 @@ pub(crate) fn policy_compiler_for_run(
 ) -> Box<PolicyCompiler> {
     let from = located.clone();
     Box::new(move || {
-        let mut compiled = from.compile_policy(TaskDriver::Run)?;
+        let mut compiled = from.compile_policy_for_new_session(TaskDriverKind::Run)?;
         // The command line counts only for a session that begins: the policy is sealed with it.
         if let Some(attempts) = attempts {
             compiled.policy.caps.attempts = attempts;

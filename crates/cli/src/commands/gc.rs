@@ -6,13 +6,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use checkrein_core::digest::Digest;
-use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::config::TaskDriverKind;
 use checkrein_runtime::{RetentionReport, apply_retention, durable_file, held_config};
 use checkrein_store::{SqliteStore, StoreError};
 
 use crate::args::GcArgs;
 use crate::ui::errors::CommandError;
-use crate::ui::style::{format_clock, format_size};
+use crate::ui::style::{format_local_time_of_day, format_size};
 use crate::{exit_code, locate, person, session_index, ui};
 
 pub(crate) fn run_gc_command(args: &GcArgs) -> Result<ExitCode, CommandError> {
@@ -20,7 +20,9 @@ pub(crate) fn run_gc_command(args: &GcArgs) -> Result<ExitCode, CommandError> {
         person::forbid_agent_callers("gc")?;
     }
     let located = locate::locate_project(&std::env::current_dir()?, None);
-    let retention = located.compile_policy(TaskDriver::Hook)?.retention;
+    let retention = located
+        .compile_policy_for_new_session(TaskDriverKind::Hook)?
+        .retention;
     // Opened for reading first: where nothing is recorded, nothing is made.
     match SqliteStore::open_store_read_only(&located.place.state) {
         Err(StoreError::Missing { .. }) => {
@@ -48,7 +50,7 @@ pub(crate) fn run_gc_command(args: &GcArgs) -> Result<ExitCode, CommandError> {
         ui::print_output_line(&format!(
             "{}  last used {}  {why}",
             gone.session,
-            format_clock(gone.last_at, now)
+            format_local_time_of_day(gone.last_at, now)
         ));
     }
     ui::print_output_line(&retention_summary(&done, args.dry_run));

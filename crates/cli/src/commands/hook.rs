@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use checkrein_adapters::{
-    self as adapters, Adapter, AgentEvent, AgentEventKind, EnvLookup, ExpectedHookReplyKind,
+    self as adapters, Adapter, AgentEvent, AgentEventKind, AwaitedHookReplyForm, EnvLookup,
     HookDecisionWithTexts, HookReply, TranscriptFile,
 };
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
@@ -20,7 +20,7 @@ use checkrein_core::ids::SourceName;
 use checkrein_core::input::{Input, StancePoint, StanceUsed, TokenUsage};
 use checkrein_core::policy::{Stance, StancePolicy};
 use checkrein_core::tool_request::{HALTED_MESSAGE, SUBAGENT_HALTED_MESSAGE};
-use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::config::TaskDriverKind;
 use checkrein_runtime::{
     Deadline, DeliveryOutcome, EventDelivery, Runtime, RuntimeError, ToolFactsBuilder,
     VerificationProgress, durable_file, is_call_read_only,
@@ -150,17 +150,17 @@ fn answer_hook_despite_panic(
     words: &[OsString],
 ) -> HookReply {
     with_panic_guard(adapter, |form| {
-        hook_reply_to_stdin_message(adapter, args, words, form)
+        answer_hook_message_from_stdin(adapter, args, words, form)
     })
 }
 
 fn with_panic_guard(
     adapter: &dyn Adapter,
-    answer: impl FnOnce(&Cell<ExpectedHookReplyKind>) -> HookReply,
+    answer: impl FnOnce(&Cell<AwaitedHookReplyForm>) -> HookReply,
 ) -> HookReply {
     // The answer sets this as soon as the event is known. A panic before that is answered in
     // the form for unknown events, which never blocks.
-    let form = Cell::new(ExpectedHookReplyKind::Unknown);
+    let form = Cell::new(AwaitedHookReplyForm::Unknown);
     catch_unwind(AssertUnwindSafe(|| answer(&form))).unwrap_or_else(|_| {
         let why = "it failed in a way it should not; please report the lines above";
         fallback_hook_reply(adapter, form.get(), None, why, StancePolicy::default())
@@ -212,11 +212,11 @@ enum HookJudgedLocallyOrByRun<'a> {
 
 /// Reads the message and answers it. `form` is set to the reply that the agent waits for, as soon
 /// as that is known.
-fn hook_reply_to_stdin_message(
+fn answer_hook_message_from_stdin(
     adapter: &'static dyn Adapter,
     args: Result<HookArgs, String>,
     words: &[OsString],
-    form: &Cell<ExpectedHookReplyKind>,
+    form: &Cell<AwaitedHookReplyForm>,
 ) -> HookReply {
     // The agent's timeout runs since it started this process, so the deadline counts from
     // here and not from when the message is complete.
@@ -239,9 +239,9 @@ fn hook_reply_to_stdin_message(
             // be read.
             let place = args
                 .as_ref()
-                .map(state_and_profile_args)
+                .map(state_and_profile_from_hook_args)
                 .unwrap_or_default();
-            let stances = at_least_default_stances(stances_in_current_folder(place));
+            let stances = at_least_default_stances(configured_stances_for_current_dir(place));
             return fallback_hook_reply(adapter, form.get(), None, &why, stances);
         }
     };
@@ -261,7 +261,7 @@ fn answer_hook_message(
     args: Result<HookArgs, String>,
     bytes: &[u8],
     env: EnvLookup<'_>,
-    form: &Cell<ExpectedHookReplyKind>,
+    form: &Cell<AwaitedHookReplyForm>,
     started: Instant,
     place: HookJudgedLocallyOrByRun<'_>,
 ) -> HookReply {
@@ -273,9 +273,9 @@ fn answer_hook_message(
             let why = format!("{unreadable}; {}", unreadable.hint);
             let place = args
                 .as_ref()
-                .map(state_and_profile_args)
+                .map(state_and_profile_from_hook_args)
                 .unwrap_or_default();
-            let stances = at_least_default_stances(stances_in_current_folder(place));
+            let stances = at_least_default_stances(configured_stances_for_current_dir(place));
             return fallback_hook_reply(adapter, unreadable.reply_form, None, &why, stances);
         }
     };
@@ -294,7 +294,7 @@ fn answer_hook_message(
             };
             let stances = match of_clone {
                 true => StancePolicy::default(),
-                false => stances_in_current_folder(StateAndProfileArgs::default()),
+                false => configured_stances_for_current_dir(StateAndProfileArgs::default()),
             };
             return fallback_hook_reply(adapter, knock.reply_form, knock.first_stop, &why, stances);
         }
@@ -308,7 +308,7 @@ fn answer_hook_message(
     let desk = match place {
         HookJudgedLocallyOrByRun::Relay(desk) => Some(desk),
         HookJudgedLocallyOrByRun::Local(words) => {
-            let state = match locate::state_folder(state_and_profile_args(&args)) {
+            let state = match locate::state_folder(state_and_profile_from_hook_args(&args)) {
                 Ok(state) => state,
                 Err(why) => {
                     return fallback_hook_reply(
@@ -322,7 +322,7 @@ fn answer_hook_message(
             };
             // Inside a confinement the store is read-only, so the run outside judges and records
             // the event.
-            if let Some(post) = SandboxHookRelayClient::connect_if_in_sandbox(&state) {
+            if let Some(post) = SandboxHookRelayClient::relay_client_if_in_sandbox(&state) {
                 return post
                     .relay_message_out_of_sandbox(words, bytes)
                     .unwrap_or_else(|error| {
@@ -356,7 +356,7 @@ struct HookFailureWithStances {
     stances: StancePolicy,
 }
 
-fn state_and_profile_args(args: &HookArgs) -> StateAndProfileArgs<'_> {
+fn state_and_profile_from_hook_args(args: &HookArgs) -> StateAndProfileArgs<'_> {
     StateAndProfileArgs {
         state: args.state.as_deref(),
         profile: args.profile.as_deref(),
@@ -377,16 +377,14 @@ fn answer_hook_event(
         .map(PathBuf::from)
         .or_else(|| std::env::current_dir().ok())
         .unwrap_or_default();
-    let mut located =
-        match desk {
-            Some(desk) => desk.located.clone(),
-            None => locate::locate_project_for_hook(&here, state_and_profile_args(args)).map_err(
-                |why| HookFailureWithStances {
-                    why,
-                    stances: StancePolicy::default(),
-                },
-            )?,
-        };
+    let mut located = match desk {
+        Some(desk) => desk.located.clone(),
+        None => locate::locate_project_for_hook(&here, state_and_profile_from_hook_args(args))
+            .map_err(|why| HookFailureWithStances {
+                why,
+                stances: StancePolicy::default(),
+            })?,
+    };
     // A relayed event is the confined agent's word. The session of another run or agent must
     // not be judged, nor written, under this run.
     if desk.is_some_and(|desk| !desk.is_session_of_run(&knock.session)) {
@@ -537,7 +535,7 @@ fn answer_hook_event(
         // `off` cancels a stop that is being judged. The flag is cleared first, or the recording
         // of the stance would be cancelled as well.
         if matches!(taken, Err(RuntimeError::Cancelled))
-            && let Some(off) = off::off_period_ending_this_process()
+            && let Some(off) = off::off_period_that_cancelled_process()
         {
             signals::CANCELLED.store(false, Ordering::Relaxed);
             return Ok(accept_stop_while_off(
@@ -546,13 +544,13 @@ fn answer_hook_event(
         }
         let decided = taken.map_err(|error| {
             let failure = HookFailureWithStances {
-                stances: session_stances(&runtime, &knock, &located, &error),
+                stances: sealed_or_configured_stances(&runtime, &knock, &located, &error),
                 why: error.to_string(),
             };
             // After a cancellation nobody listens, and what is pending is asked again. A store that
             // does not answer is not asked to record that while the agent waits.
             if !matches!(error, RuntimeError::Cancelled | RuntimeError::Store(_)) {
-                record_stance(&runtime, &knock, &source, &failure);
+                record_stance_use(&runtime, &knock, &source, &failure);
             }
             failure
         })?;
@@ -597,7 +595,7 @@ fn runtime_for_hook_event(
     // changes neither.
     if let Some(desk) = desk {
         let runtime = desk
-            .build_relay_runtime(from_run)
+            .build_checkrein_runtime_for_relay(from_run)
             .with_agent_name(&args.agent);
         return Ok((runtime, located.clone()));
     }
@@ -620,7 +618,7 @@ fn runtime_for_hook_event(
     let runtime = if from_run || std::env::var_os(RUN_VARIABLE).is_some() {
         engine::build_hook_runtime_under_run(&located, store, args.attempts)
     } else {
-        let runtime = engine::build_checkrein_runtime(&located, store, TaskDriver::Hook);
+        let runtime = engine::build_checkrein_runtime(&located, store, TaskDriverKind::Hook);
         // Owners finish checks that are longer than their hook. Under `run` there are none: such
         // a check is cut.
         #[cfg(target_os = "linux")]
@@ -697,7 +695,7 @@ fn reply_while_off(
                 record_call_while_off(args, knock, located, desk);
             }
             let decision = match knock.reply_form {
-                ExpectedHookReplyKind::Tool => Decision::Tool(ToolDecision::Allow),
+                AwaitedHookReplyForm::Tool => Decision::Tool(ToolDecision::Allow),
                 _ => Decision::Noted,
             };
             Some(
@@ -886,7 +884,7 @@ fn reply_time_margin(deadline: Duration) -> Duration {
 
 fn fallback_hook_reply(
     adapter: &dyn Adapter,
-    form: ExpectedHookReplyKind,
+    form: AwaitedHookReplyForm,
     first_stop: Option<bool>,
     why: &str,
     stances: StancePolicy,
@@ -898,22 +896,22 @@ fn fallback_hook_reply(
 
 /// Returns the stance to answer by.
 fn fallback_stance_for_hook(
-    form: ExpectedHookReplyKind,
+    form: AwaitedHookReplyForm,
     first_stop: Option<bool>,
     stances: StancePolicy,
 ) -> Stance {
     match form {
-        ExpectedHookReplyKind::Tool => stances.tool,
+        AwaitedHookReplyForm::Tool => stances.tool,
         // A stop that cannot be counted is not refused again (law 2).
-        ExpectedHookReplyKind::Stop if first_stop == Some(true) => stances.stop,
-        ExpectedHookReplyKind::Stop
-        | ExpectedHookReplyKind::Silent
-        | ExpectedHookReplyKind::Unknown => Stance::Allow,
+        AwaitedHookReplyForm::Stop if first_stop == Some(true) => stances.stop,
+        AwaitedHookReplyForm::Stop
+        | AwaitedHookReplyForm::Silent
+        | AwaitedHookReplyForm::Unknown => Stance::Allow,
     }
 }
 
 /// Records a stance: each use of one is an event (law 6), wherever a store takes it.
-fn record_stance(
+fn record_stance_use(
     runtime: &Runtime,
     knock: &AgentEvent,
     source: &SourceName,
@@ -969,7 +967,7 @@ fn record_stance(
 
 /// Returns the stances in force in this folder, for a message that does not say where it comes
 /// from.
-fn stances_in_current_folder(given: StateAndProfileArgs<'_>) -> StancePolicy {
+fn configured_stances_for_current_dir(given: StateAndProfileArgs<'_>) -> StancePolicy {
     let located = std::env::current_dir()
         .map_err(|error| error.to_string())
         .and_then(|here| locate::locate_project_for_hook(&here, given));
@@ -991,7 +989,7 @@ fn at_least_default_stances(stances: StancePolicy) -> StancePolicy {
 
 /// Returns the stances of the config if it can be read, else the defaults.
 fn configured_stances(located: &ProjectLocation) -> StancePolicy {
-    let compiled = located.compile_policy(TaskDriver::Hook);
+    let compiled = located.compile_policy_for_new_session(TaskDriverKind::Hook);
     compiled.map_or_else(
         |_| StancePolicy::default(),
         |compiled| compiled.policy.stance,
@@ -999,7 +997,7 @@ fn configured_stances(located: &ProjectLocation) -> StancePolicy {
 }
 
 /// Returns the sealed stances if the store can still tell them, else the configured ones.
-fn session_stances(
+fn sealed_or_configured_stances(
     runtime: &Runtime,
     knock: &AgentEvent,
     located: &ProjectLocation,

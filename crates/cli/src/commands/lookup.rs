@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::event::{self, DecisionOnInput, Event, TaskOrigin};
-use checkrein_core::explain::{self, ChangeHoldingUpStop, DecisionFactor};
+use checkrein_core::explain::{self, ChangeKindHoldingUpStop, DecisionFactor};
 use checkrein_core::ids::{EventSeq, ScopeId, SessionId, TaskId};
 use checkrein_core::input::Input;
 use checkrein_core::transition::Transition;
@@ -189,7 +189,7 @@ pub(crate) fn ending_decision(events: &[(EventSeq, Event)]) -> Option<&DecisionO
 }
 
 /// Returns what kept the stop that ended the task from being judged.
-pub(crate) fn stop_holdup_cause(events: &[(EventSeq, Event)]) -> Option<ChangeHoldingUpStop> {
+pub(crate) fn stop_holdup_cause(events: &[(EventSeq, Event)]) -> Option<ChangeKindHoldingUpStop> {
     let answered = ending_decision(events)?.answers;
     let of_stop = events.iter().filter(|(seq, _)| *seq >= answered);
     explain::newest_stop_held_up_cause(of_stop.map(|(_, event)| event), &ScopeId::main_scope())

@@ -50,7 +50,7 @@ pub(crate) fn run_mcp_server_command(args: &McpArgs) -> Result<ExitCode, Command
     });
     // Checks that still run are not waited for: they are killed with this process.
     executor.shutdown_background();
-    served.map_err(|why| CommandError::command_failed_error(format!("mcp: {why}")))?;
+    served.map_err(|why| CommandError::cli_failure_error(format!("mcp: {why}")))?;
     Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
@@ -61,13 +61,13 @@ struct CheckreinMcpServer {
 
 /// The tools that an agent may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum McpTool {
+enum CheckreinMcpTool {
     Verify,
     Evidence,
     Approvals,
 }
 
-impl McpTool {
+impl CheckreinMcpTool {
     const ALL: [Self; 3] = [Self::Verify, Self::Evidence, Self::Approvals];
 
     fn bare_mcp_tool_name(self) -> &'static str {
@@ -112,7 +112,7 @@ impl McpTool {
         Tool::new(
             self.bare_mcp_tool_name(),
             description,
-            into_json_object(schema),
+            json_object_or_empty(schema),
         )
         .with_annotations(annotations)
     }
@@ -131,9 +131,9 @@ impl ServerHandler for CheckreinMcpServer {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = McpTool::ALL
+        let tools = CheckreinMcpTool::ALL
             .into_iter()
-            .map(McpTool::mcp_tool_definition)
+            .map(CheckreinMcpTool::mcp_tool_definition)
             .collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
@@ -143,7 +143,7 @@ impl ServerHandler for CheckreinMcpServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let mut all = McpTool::ALL.into_iter();
+        let mut all = CheckreinMcpTool::ALL.into_iter();
         let Some(question) = all.find(|question| question.bare_mcp_tool_name() == request.name)
         else {
             let text = format!("there is no tool '{}'", request.name);
@@ -185,18 +185,22 @@ impl ServerHandler for CheckreinMcpServer {
 type McpToolReply = Result<(String, Value), CommandError>;
 
 fn run_mcp_tool(
-    question: McpTool,
+    question: CheckreinMcpTool,
     args: Value,
     profile: Option<String>,
     cancelled: &AtomicBool,
 ) -> McpToolReply {
     match question {
-        McpTool::Verify => {
-            run_verify_tool(&parse_mcp_tool_args(args)?, profile.as_deref(), cancelled)
+        CheckreinMcpTool::Verify => run_verify_tool(
+            &deserialize_mcp_tool_arguments(args)?,
+            profile.as_deref(),
+            cancelled,
+        ),
+        CheckreinMcpTool::Evidence => {
+            answer_mcp_evidence_call(&deserialize_mcp_tool_arguments(args)?)
         }
-        McpTool::Evidence => answer_mcp_evidence_call(&parse_mcp_tool_args(args)?),
-        McpTool::Approvals => {
-            let EmptyToolArgs {} = parse_mcp_tool_args(args)?;
+        CheckreinMcpTool::Approvals => {
+            let EmptyToolArgs {} = deserialize_mcp_tool_arguments(args)?;
             run_approvals_tool()
         }
     }
@@ -211,7 +215,7 @@ struct VerifyToolArgs {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct EvidenceQueryArgs {
+struct McpEvidenceToolArguments {
     task: Option<String>,
 }
 
@@ -219,7 +223,7 @@ struct EvidenceQueryArgs {
 #[serde(deny_unknown_fields)]
 struct EmptyToolArgs {}
 
-fn parse_mcp_tool_args<T: DeserializeOwned>(args: Value) -> Result<T, CommandError> {
+fn deserialize_mcp_tool_arguments<T: DeserializeOwned>(args: Value) -> Result<T, CommandError> {
     serde_json::from_value(args).map_err(|error| {
         CommandError::usage_error(
             format!("these arguments do not fit: {error}"),
@@ -241,7 +245,7 @@ fn run_verify_tool(
     ))
 }
 
-fn answer_mcp_evidence_call(asked: &EvidenceQueryArgs) -> McpToolReply {
+fn answer_mcp_evidence_call(asked: &McpEvidenceToolArguments) -> McpToolReply {
     let located = locate::locate_project(&std::env::current_dir()?, None);
     // An agent's question must not make a store.
     let store = SqliteStore::open_store_read_only(&located.place.state)?;
@@ -254,7 +258,7 @@ fn answer_mcp_evidence_call(asked: &EvidenceQueryArgs) -> McpToolReply {
         .map(|line| escape_to_one_line(&line.text_without_styling()))
         .collect();
     let listed = sessions::fill_task_rows_from_logs(&store, vec![row])?.pop();
-    let listed = listed.ok_or_else(|| CommandError::command_failed_error("the task is gone"))?;
+    let listed = listed.ok_or_else(|| CommandError::cli_failure_error("the task is gone"))?;
     let mut document = show::task_detail_json(&listed, &events);
     if let Some(fields) = document.as_object_mut() {
         fields.insert(
@@ -286,7 +290,7 @@ fn run_approvals_tool() -> McpToolReply {
     Ok((lines.join("\n"), document))
 }
 
-fn into_json_object(value: Value) -> JsonObject {
+fn json_object_or_empty(value: Value) -> JsonObject {
     match value {
         Value::Object(object) => object,
         _ => JsonObject::new(),

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use checkrein_core::digest::Digest;
 use checkrein_execpolicy::{RuleSet, evaluate_file_writes};
 use checkrein_patch::{
-    self as patches, DiskTree, FileActionForDisplay, HunkMatchDialect, PatchApplyError, PatchPlan,
-    PatchRecoveryOutcome, PatchRefusal, PathBelowRoot,
+    self as patches, DiskTree, FileActionForDisplay, HunkMatchDialect, PatchPlan,
+    PatchRecoveryOutcome, PatchRefusal, PatchWriteError, PathBelowRoot,
 };
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ use crate::locate::ProjectLocation;
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
 use crate::ui::printable::escape_hidden_chars;
-use crate::ui::style::Paint;
+use crate::ui::style::TextStyle;
 use crate::{exit_code, guarded_files, locate, person, ui};
 
 /// Bytes of a patch that are read.
@@ -43,7 +43,7 @@ pub(crate) fn run_patch_command(args: &PatchArgs) -> Result<ExitCode, CommandErr
     })?;
     let text = read_patch(asked.file.as_deref())?;
     // Even `check` recovers first: it would otherwise judge a tree that is half written.
-    let memory = patch_journal_folder(&root);
+    let memory = patch_journal_folder_of_root(&root);
     let recovered = patches::recover_interrupted_apply(&disk, &memory)?;
     print_patch_recovery(&recovered);
     let checked = patches::parse_patch(&text, None)
@@ -62,7 +62,7 @@ pub(crate) fn run_patch_command(args: &PatchArgs) -> Result<ExitCode, CommandErr
                 true => ui::print_json(&refused_patch_json(&refusals, &recovered)),
                 false => {
                     ui::print_output_line(StyledLine::line_from_styled_text(
-                        Paint::Bad,
+                        TextStyle::Bad,
                         "refused, nothing is changed",
                     ));
                     ui::print_output_line(&printable_lines_keeping_tabs(
@@ -200,7 +200,7 @@ fn read_patch(file: Option<&Path>) -> Result<String, CommandError> {
 
 /// Returns the folder for the journal of this root: outside of the tree, where others could write
 /// it.
-fn patch_journal_folder(root: &Path) -> PathBuf {
+fn patch_journal_folder_of_root(root: &Path) -> PathBuf {
     let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     let mut name = Digest::hash_bytes(real.as_os_str().as_encoded_bytes()).to_hex();
     // 96 bits of the digest keep the roots apart.
@@ -243,7 +243,7 @@ fn print_patch_plan(plan: &PatchPlan, applied: bool) {
         true => format!("applied: {files}"),
         false => format!("it applies: {files}"),
     };
-    ui::print_output_line(StyledLine::line_from_styled_text(Paint::Good, &head));
+    ui::print_output_line(StyledLine::line_from_styled_text(TextStyle::Good, &head));
     for one in &plan.listed_actions {
         ui::print_output_line(&format!(
             "  {:<7} {}",
@@ -321,8 +321,8 @@ fn patch_recovery_outcome_name(recovered: &PatchRecoveryOutcome) -> Option<&'sta
     }
 }
 
-impl From<PatchApplyError> for CommandError {
-    fn from(error: PatchApplyError) -> Self {
-        Self::command_failed_error(error.to_string())
+impl From<PatchWriteError> for CommandError {
+    fn from(error: PatchWriteError) -> Self {
+        Self::cli_failure_error(error.to_string())
     }
 }

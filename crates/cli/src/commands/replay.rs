@@ -12,18 +12,18 @@ use checkrein_core::policy::Policy;
 use checkrein_core::state::SessionState;
 use checkrein_core::step::apply_input_and_decide;
 use checkrein_core::transition::Transition;
-use checkrein_runtime::config::{self, NamedConfigText, TaskDriver};
+use checkrein_runtime::config::{self, NamedConfigText, TaskDriverKind};
 use checkrein_runtime::replay;
 use checkrein_store::SqliteStore;
 use serde_json::json;
 
 use crate::args::ReplayArgs;
 use crate::commands::lookup;
-use crate::commands::trace_file::open_trace_file;
+use crate::commands::trace_file::open_trace_file_for_reading;
 use crate::ui::errors::CommandError;
 use crate::ui::explanations;
 use crate::ui::line::StyledLine;
-use crate::ui::style::{Paint, count_with_noun};
+use crate::ui::style::{TextStyle, count_with_noun};
 use crate::{exit_code, locate, ui};
 
 pub(crate) fn run_replay_command(args: &ReplayArgs) -> Result<ExitCode, CommandError> {
@@ -72,7 +72,7 @@ fn load_replay_policy(args: &ReplayArgs) -> Result<Policy, CommandError> {
         .map_err(|error| {
             CommandError::usage_error(format!("--config: {error}"), "name a checkrein.toml")
         })?;
-    let mut policy = config::compile_config(source.as_ref(), None, TaskDriver::Hook)?.policy;
+    let mut policy = config::compile_config(source.as_ref(), None, TaskDriverKind::Hook)?.policy;
     if let Some(preset) = &args.preset {
         policy.loops = config::parse_loop_detector_preset(Path::new("--preset"), preset)?;
     }
@@ -109,13 +109,15 @@ fn replay_session(id: &str, as_json: bool) -> Result<bool, CommandError> {
         }
         match &replayed.differs_at {
             None => ui::print_output_line(
-                StyledLine::line_from_styled_text(Paint::Good, "same").append_plain_text(&format!(
-                    " {}: {} events from {} inputs come out the same, {how}",
-                    row.session, replayed.events, replayed.inputs
-                )),
+                StyledLine::line_from_styled_text(TextStyle::Good, "same").append_plain_text(
+                    &format!(
+                        " {}: {} events from {} inputs come out the same, {how}",
+                        row.session, replayed.events, replayed.inputs
+                    ),
+                ),
             ),
             Some(at) => ui::print_output_line(
-                StyledLine::line_from_styled_text(Paint::Bad, "differs").append_plain_text(
+                StyledLine::line_from_styled_text(TextStyle::Bad, "differs").append_plain_text(
                     &format!(
                         " {}: event {} was '{}' and is now '{}', {how}",
                         row.session, at.seq, at.recorded, at.replayed
@@ -146,8 +148,8 @@ struct TrajectoryReplay<'a> {
 /// Replays a trace file; returns whether there was anything to replay.
 fn replay_trace_file(path: &Path, policy: &Policy, as_json: bool) -> Result<bool, CommandError> {
     let name = path.display().to_string();
-    let mut lines = open_trace_file(path)
-        .map_err(|error| CommandError::command_failed_error(format!("{name}: {error}")))?;
+    let mut lines = open_trace_file_for_reading(path)
+        .map_err(|error| CommandError::cli_failure_error(format!("{name}: {error}")))?;
     let mut reader = AgentTraceReader::default();
     // Lines before the first session belong to a trajectory without an id.
     let mut watch = TrajectoryReplay::new(policy, &name, None, as_json);
@@ -157,7 +159,7 @@ fn replay_trace_file(path: &Path, policy: &Policy, as_json: bool) -> Result<bool
         line.clear();
         let read = lines
             .read_until(b'\n', &mut line)
-            .map_err(|error| CommandError::command_failed_error(format!("{name}: {error}")))?;
+            .map_err(|error| CommandError::cli_failure_error(format!("{name}: {error}")))?;
         if read == 0 {
             break;
         }
@@ -216,7 +218,7 @@ impl<'a> TrajectoryReplay<'a> {
         // A trace has no clock: a millisecond per event keeps the order and reaches no time cap.
         self.clock += 1;
         let (at, source) = (UnixMillis(self.clock), SourceName::new("trace"));
-        let stamped = StampedInput::without_facts(at, source, input);
+        let stamped = StampedInput::new_without_facts(at, source, input);
         let done = apply_input_and_decide(self.policy, &mut self.state, stamped);
         // Calls count from 0, so the index is read before the count goes up.
         let index = self.calls;
@@ -292,7 +294,7 @@ impl<'a> TrajectoryReplay<'a> {
             ui::print_output_line(&format!(
                 "call {index:>5}  {:<24} {count:>4} times  {tool}  -> {}",
                 detector,
-                detector_or_cap_response_text(action)
+                detector_or_cap_response_label(action)
             ));
         }
     }
@@ -320,7 +322,7 @@ impl<'a> TrajectoryReplay<'a> {
             |at| format!("halted at call {at}"),
         );
         let ending = self.transition.as_ref().map_or_else(String::new, |ended| {
-            format!(", {}", explanations::transition_text(ended))
+            format!(", {}", explanations::transition_reason_text(ended))
         });
         let id = self
             .id
@@ -335,7 +337,7 @@ impl<'a> TrajectoryReplay<'a> {
     }
 }
 
-fn detector_or_cap_response_text(action: DetectorOrCapResponse) -> &'static str {
+fn detector_or_cap_response_label(action: DetectorOrCapResponse) -> &'static str {
     match action {
         DetectorOrCapResponse::Observe => "seen",
         DetectorOrCapResponse::Nudge => "a word of advice",

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use checkrein_runtime::RuntimeError;
-use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::config::TaskDriverKind;
 use checkrein_store::{SqliteStore, Store as _, StoreError};
 
 use crate::commands::{engine, trust};
@@ -21,7 +21,7 @@ pub(crate) fn run_seal_command() -> Result<ExitCode, CommandError> {
     let located = locate::locate_project(&std::env::current_dir()?, None);
     let now = policy_sources::policy_sources_on_disk(&located)?;
     // A mistake in the config is reported before anything is asked.
-    let compiled = located.compile_policy_from(&now, TaskDriver::Hook)?;
+    let compiled = located.compile_full_policy_from_sources(&now, TaskDriverKind::Hook)?;
     for warning in &compiled.warnings {
         ui::print_wrapped_to_stderr(&format!("checkrein: {warning}"));
     }
@@ -47,7 +47,7 @@ pub(crate) fn run_seal_command() -> Result<ExitCode, CommandError> {
     }
     // The person agreed to what was shown, so an edit in the meantime must not be sealed.
     if policy_sources::policy_sources_on_disk(&located)? != now {
-        return Err(CommandError::command_failed_error(
+        return Err(CommandError::cli_failure_error(
             "what would be sealed was edited while you looked at it: nothing is sealed",
         ));
     }
@@ -57,7 +57,7 @@ pub(crate) fn run_seal_command() -> Result<ExitCode, CommandError> {
             located.drop_config_held_despite_edit()?;
         }
     }
-    let renewed = reseal_sessions_with_new_policy(&located, &by.person_at_terminal_summary())?;
+    let renewed = reseal_sessions_with_new_policy(&located, &by.person_presence_log_line())?;
     // Workers judge by what was sealed before.
     #[cfg(unix)]
     checkrein_runtime::cancel_all_workers(&located.place.state);
@@ -89,7 +89,7 @@ fn reseal_sessions_with_new_policy(
         .filter(|row| row.root == root)
         .map(|row| row.session)
         .collect();
-    let runtime = engine::build_checkrein_runtime(located, store.clone(), TaskDriver::Hook);
+    let runtime = engine::build_checkrein_runtime(located, store.clone(), TaskDriverKind::Hook);
     let mut renewed = 0;
     for session in sessions {
         let (state, policy) = match runtime.load_session_state_and_policy(&session) {
@@ -112,7 +112,7 @@ fn reseal_sessions_with_new_policy(
             .profile
             .map(|profile| located.with_profile_from_seal(&profile));
         let own = own.as_ref().unwrap_or(located);
-        let runtime = engine::build_checkrein_runtime(own, store.clone(), TaskDriver::Hook);
+        let runtime = engine::build_checkrein_runtime(own, store.clone(), TaskDriverKind::Hook);
         if runtime
             .reseal_session_with_current_policy(&session, by)?
             .is_some()

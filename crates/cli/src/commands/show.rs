@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use checkrein_core::event::Event;
 use checkrein_core::evidence::Verdict;
-use checkrein_core::explain::{ChangeHoldingUpStop, DecisionFactor};
+use checkrein_core::explain::{ChangeKindHoldingUpStop, DecisionFactor};
 use checkrein_core::ids::EventSeq;
 use checkrein_core::input::Input;
 use checkrein_core::transition::{Reason, Transition};
@@ -17,7 +17,7 @@ use crate::ui::errors::CommandError;
 use crate::ui::explanations;
 use crate::ui::line::StyledLine;
 use crate::ui::listing::ListedTask;
-use crate::ui::style::{count_with_noun, format_clock, format_duration, reason_paint};
+use crate::ui::style::{count_with_noun, format_duration, format_local_time_of_day, reason_paint};
 use crate::ui::timeline::{self, EventTimelineRenderer};
 use crate::{exit_code, locate, off, ui};
 
@@ -112,7 +112,7 @@ fn print_task_timeline(
         "task {} · {} · {} · {}",
         lookup::short_task_id(&row.session, row.task),
         row.agent,
-        format_clock(row.opened_at, checkrein_runtime::now_millis()),
+        format_local_time_of_day(row.opened_at, checkrein_runtime::now_millis()),
         row.root
     );
     timeline::format_timeline_title(&title)
@@ -227,7 +227,7 @@ pub(super) fn ending_explanation_lines(
     let held_up_by = lookup::stop_holdup_cause(events);
     let head = StyledLine::line_from_styled_text(
         reason_paint(ending.reason),
-        &explanations::transition_text(ending),
+        &explanations::transition_reason_text(ending),
     );
     let mut lines =
         vec![
@@ -257,7 +257,7 @@ pub(super) fn ending_explanation_lines(
     if let Some(native) = &ending.native_reason {
         lines.push(StyledLine::from(&format!("the agent calls it: {native}")));
     }
-    let by_run = was_task_begun_by_run(row, events);
+    let by_run = was_task_begun_by_run_command(row, events);
     if let Some(next) = next_step_advice(ending, behind, held_up_by, by_run) {
         lines.push(StyledLine::from(&format!("next: {next}")));
     }
@@ -266,7 +266,7 @@ pub(super) fn ending_explanation_lines(
 
 /// Returns whether `run` began the task: there is no prompt then, and going on means running it
 /// again.
-fn was_task_begun_by_run(row: &TaskRow, events: &[(EventSeq, Event)]) -> bool {
+fn was_task_begun_by_run_command(row: &TaskRow, events: &[(EventSeq, Event)]) -> bool {
     row.agent.as_str() == "run"
         || events.iter().any(
             |(_, event)| matches!(event, Event::Input(stamped) if stamped.source.as_str() == hook::RUN_SOURCE),
@@ -276,7 +276,7 @@ fn was_task_begun_by_run(row: &TaskRow, events: &[(EventSeq, Event)]) -> bool {
 fn next_step_advice(
     ending: &Transition,
     why: &[DecisionFactor],
-    held_up_by: Option<ChangeHoldingUpStop>,
+    held_up_by: Option<ChangeKindHoldingUpStop>,
     by_run: bool,
 ) -> Option<String> {
     let detail = ending.detail.as_deref().unwrap_or_default();
@@ -288,7 +288,7 @@ fn next_step_advice(
         Reason::Error => "look at the agent's own output; run it again".to_owned(),
         Reason::Unverified => match detail {
             // Tool calls held this stop up and no files, so there is nothing to name under outputs.
-            "tree_moving" if held_up_by == Some(ChangeHoldingUpStop::Acts) => {
+            "tree_moving" if held_up_by == Some(ChangeKindHoldingUpStop::Acts) => {
                 "wait for the sub-agents that are still at work; then checkrein check".to_owned()
             }
             "tree_moving" => {

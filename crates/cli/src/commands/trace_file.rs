@@ -11,7 +11,7 @@ use flate2::read::MultiGzDecoder;
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Opens a trace file; one that ends in `.gz` is unpacked on the way.
-pub(super) fn open_trace_file(path: &Path) -> io::Result<Box<dyn BufRead>> {
+pub(super) fn open_trace_file_for_reading(path: &Path) -> io::Result<Box<dyn BufRead>> {
     let file = File::open(path)?;
     Ok(
         match path.extension().is_some_and(|ending| ending == "gz") {

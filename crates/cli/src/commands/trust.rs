@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use checkrein_core::policy::{Policy, VerifierTier};
 use checkrein_runtime::config::{
-    ConfigWithNamedFiles, NamedConfigText, PolicySourceTexts, TaskDriver,
+    ConfigWithNamedFiles, NamedConfigText, PolicySourceTexts, TaskDriverKind,
 };
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ use crate::trust::{self, TrustApproval};
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
 use crate::ui::printable::escape_hidden_chars;
-use crate::ui::style::Paint;
+use crate::ui::style::TextStyle;
 use crate::{exit_code, locate, policy_sources, ui};
 
 pub(crate) fn run_trust_command(args: &TrustArgs) -> Result<ExitCode, CommandError> {
@@ -131,14 +131,14 @@ pub(super) fn print_config_for_trust(
         None => format!("found in {}", located.place.root.display()),
     };
     let file = escape_hidden_chars(&file);
-    ui::print_output_line(StyledLine::line_from_styled_text(Paint::Strong, &file));
+    ui::print_output_line(StyledLine::line_from_styled_text(TextStyle::Strong, &file));
     let plain = located
-        .compile_policy_with_profile(now, None, TaskDriver::Hook)?
+        .compile_policy_with_profile(now, None, TaskDriverKind::Hook)?
         .policy;
     print_policy_verifiers(&plain, "");
     for profile in repo.config_profile_names()? {
         let policy = located
-            .compile_policy_with_profile(now, Some(&profile), TaskDriver::Hook)?
+            .compile_policy_with_profile(now, Some(&profile), TaskDriverKind::Hook)?
             .policy;
         let notify = &policy.approvals.notify;
         // A profile is shown if it runs anything else: approving the config approves all of its
@@ -164,7 +164,7 @@ pub(super) fn print_config_for_trust(
     let digest = repo.config_digest().to_hex();
     let digest = digest.get(..16).unwrap_or_default();
     ui::print_output_line(StyledLine::line_from_styled_text(
-        Paint::Dim,
+        TextStyle::Dim,
         &format!("  digest {digest}"),
     ));
     Ok(())

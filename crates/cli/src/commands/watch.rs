@@ -218,7 +218,7 @@ fn task_status_line(typed: Option<&str>) -> Result<String, CommandError> {
         return Ok("no task yet".to_owned());
     };
     let standing = match lookup::ending_of_task_row(&row) {
-        Some(ending) => explanations::transition_text(&ending),
+        Some(ending) => explanations::transition_reason_text(&ending),
         None => "open".to_owned(),
     };
     let mut line = format!("{standing} · {}", count_with_noun(row.tool_calls, "call"));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use checkrein_runtime::config::ConfigWithNamedFiles;
 use checkrein_runtime::durable_file;
 
-use super::placeholders::SandboxPathPlaceholder;
+use super::placeholders::MissingPathStandIn;
 use checkrein_verifiers::private_file::write_private_file;
 
 use crate::guarded_files;
@@ -46,7 +46,7 @@ impl SandboxProtectedPath {
     }
 
     /// Returns what stands there for the time of a run, should the path be missing.
-    pub(super) fn placeholder_for_missing_path(&self) -> Option<SandboxPathPlaceholder> {
+    pub(super) fn sandbox_placeholder_for_missing_path(&self) -> Option<MissingPathStandIn> {
         let text = match self.when_missing {
             MissingPathAction::Leave => return None,
             MissingPathAction::Folder => None,
@@ -54,7 +54,7 @@ impl SandboxProtectedPath {
         };
         // Below a missing folder nothing is needed: the placeholder of that folder stands for it.
         let parent = self.path.parent()?;
-        (parent.is_dir() || self.makes_parent).then(|| SandboxPathPlaceholder {
+        (parent.is_dir() || self.makes_parent).then(|| MissingPathStandIn {
             path: self.path.clone(),
             text,
         })
@@ -108,12 +108,12 @@ pub(super) fn collect_guarded_paths(
             MissingPathAction::Folder,
         ));
     }
-    found.extend(agent_home_sandbox_guards(
+    found.extend(protected_agent_home_paths(
         "CLAUDE_CONFIG_DIR",
         ".claude",
         &CLAUDE_CODE_SETTINGS,
     ));
-    found.extend(agent_home_sandbox_guards(
+    found.extend(protected_agent_home_paths(
         "CODEX_HOME",
         ".codex",
         &CODEX_SETTINGS,
@@ -149,7 +149,7 @@ fn config_named_files(located: &ProjectLocation) -> impl Iterator<Item = PathBuf
         .filter_map(guarded_files::load_config_and_named_files);
     let names = |gathered: ConfigWithNamedFiles| {
         let named: Vec<PathBuf> = gathered
-            .files_named_by_config()
+            .rules_and_schema_files()
             .map(|named| named.name.clone())
             .collect();
         named
@@ -172,7 +172,7 @@ const CODEX_SETTINGS: [(&str, MissingPathAction); 3] = [
 
 /// Returns the guards for a person's folder of an agent, which the agent creates if it is not
 /// there.
-fn agent_home_sandbox_guards(
+fn protected_agent_home_paths(
     variable: &str,
     usual: &str,
     settings: &[(&str, MissingPathAction)],
@@ -215,7 +215,7 @@ pub(super) fn symlinked_guarded_paths(
 /// as new files inside. Returns the copy and the place for it; `None` without a repo.
 pub(super) fn write_git_exclude_copy(
     located: &ProjectLocation,
-    lent: &[SandboxPathPlaceholder],
+    lent: &[MissingPathStandIn],
     folder: &Path,
 ) -> io::Result<Option<(PathBuf, PathBuf)>> {
     let Some(info) = locate::git_common_dir(&located.top).map(|git| git.join("info")) else {

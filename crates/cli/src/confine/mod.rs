@@ -42,7 +42,7 @@ pub(crate) const EXEC_ARGUMENT: &str = "confined-exec";
 const RUNS_FOLDER: &str = "runs";
 
 /// A confinement in which an agent can be started.
-pub(crate) struct AgentConfinement {
+pub(crate) struct PreparedAgentSandbox {
     method: MountNamespaceLauncher,
     /// The folder that an agent inside sees as [`INSIDE_FOLDER`].
     relay_folder: PathBuf,
@@ -57,7 +57,7 @@ enum MountNamespaceLauncher {
     OwnExec { program: PathBuf, plan: PathBuf },
 }
 
-impl AgentConfinement {
+impl PreparedAgentSandbox {
     /// Prepares a confinement and tries it out.
     pub(crate) fn new(located: &ProjectLocation, state: &Path) -> Result<Self, CommandError> {
         if !cfg!(target_os = "linux") {
@@ -79,7 +79,7 @@ impl AgentConfinement {
         // The placeholders come before the plan: only what exists can be a mount point.
         let missing = guarded
             .iter()
-            .filter_map(|guard| guard.placeholder_for_missing_path());
+            .filter_map(|guard| guard.sandbox_placeholder_for_missing_path());
         let made = loans.create_sandbox_placeholders(missing)?;
         let desk = loans.confined_run_folder().join("inside");
         create_private_folder(&desk)?;
@@ -117,7 +117,10 @@ impl AgentConfinement {
 }
 
 /// Returns a command that runs `program`, inside a confinement if there is one.
-pub(crate) fn confined_command(confinement: Option<&AgentConfinement>, program: &OsStr) -> Command {
+pub(crate) fn confined_command(
+    confinement: Option<&PreparedAgentSandbox>,
+    program: &OsStr,
+) -> Command {
     match confinement {
         Some(confinement) => confinement.new_confined_command(program),
         None => Command::new(program),

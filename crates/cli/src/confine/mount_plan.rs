@@ -63,7 +63,7 @@ impl MountPlan {
                 .map(|(from, to)| PlannedMount::ReadOnly { from, to }),
         );
         // Mounts nearer to the root come first: a later one would hide those already made below it.
-        mounts.sort_by_key(|mount| mount.mount_point().components().count());
+        mounts.sort_by_key(|mount| mount.planned_mount_target().components().count());
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         mounts.push(PlannedMount::ReadOnly {
             from: real(desk),
@@ -104,7 +104,7 @@ impl MountPlan {
 }
 
 impl PlannedMount {
-    fn mount_point(&self) -> &Path {
+    fn planned_mount_target(&self) -> &Path {
         match self {
             PlannedMount::Pin(folder) | PlannedMount::Hide(folder) => folder,
             PlannedMount::ReadOnly { to, .. } => to,

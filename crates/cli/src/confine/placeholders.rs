@@ -18,7 +18,7 @@ const RUNS_LOCK: &str = "mutex";
 
 /// A file or folder that stands in for a missing one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SandboxPathPlaceholder {
+pub(crate) struct MissingPathStandIn {
     pub(crate) path: PathBuf,
     /// The contents of a file; none = a folder.
     pub(crate) text: Option<String>,
@@ -64,8 +64,8 @@ impl SandboxPlaceholderFiles {
     /// Creates what is missing, and returns everything that is only a placeholder.
     pub(super) fn create_sandbox_placeholders(
         &mut self,
-        wanted: impl Iterator<Item = SandboxPathPlaceholder>,
-    ) -> io::Result<Vec<SandboxPathPlaceholder>> {
+        wanted: impl Iterator<Item = MissingPathStandIn>,
+    ) -> io::Result<Vec<MissingPathStandIn>> {
         let _mutex = lock_runs_folder(&self.runs)?;
         let others = placeholder_files_of_living_runs(&self.runs, Some(&self.folder));
         let mut lent = Vec::new();
@@ -122,7 +122,7 @@ fn remove_dead_run_placeholders(runs: &Path) -> io::Result<()> {
 /// Removes what this run created, unless another run still needs it or somebody changed it.
 fn remove_run_placeholder_files(runs: &Path, folder: &Path) -> io::Result<()> {
     let others = placeholder_files_of_living_runs(runs, Some(folder));
-    let mut mine = read_placeholder_journal(folder);
+    let mut mine = read_sandbox_placeholder_journal(folder);
     // Files before the folders that they are in.
     mine.sort_by_key(|placeholder| std::cmp::Reverse(placeholder.path.components().count()));
     for placeholder in mine.iter().filter(|mine| !others.contains(mine)) {
@@ -172,18 +172,15 @@ fn is_confined_run_alive(folder: &Path) -> bool {
 }
 
 /// Returns the placeholders of living runs other than this one.
-fn placeholder_files_of_living_runs(
-    runs: &Path,
-    but: Option<&Path>,
-) -> Vec<SandboxPathPlaceholder> {
+fn placeholder_files_of_living_runs(runs: &Path, but: Option<&Path>) -> Vec<MissingPathStandIn> {
     folders_of_confined_runs(runs)
         .iter()
         .filter(|folder| Some(folder.as_path()) != but && is_confined_run_alive(folder))
-        .flat_map(|folder| read_placeholder_journal(folder))
+        .flat_map(|folder| read_sandbox_placeholder_journal(folder))
         .collect()
 }
 
-fn read_placeholder_journal(folder: &Path) -> Vec<SandboxPathPlaceholder> {
+fn read_sandbox_placeholder_journal(folder: &Path) -> Vec<MissingPathStandIn> {
     durable_file::read_regular_file(&folder.join(JOURNAL), durable_file::MAX_CONFIG_BYTES)
         .ok()
         .flatten()
@@ -195,8 +192,8 @@ fn read_placeholder_journal(folder: &Path) -> Vec<SandboxPathPlaceholder> {
 mod tests {
     use super::*;
 
-    fn file(folder: &Path, name: &str) -> SandboxPathPlaceholder {
-        SandboxPathPlaceholder {
+    fn file(folder: &Path, name: &str) -> MissingPathStandIn {
+        MissingPathStandIn {
             path: folder.join(name),
             text: Some("{}\n".to_owned()),
         }
@@ -209,7 +206,7 @@ mod tests {
         std::fs::create_dir(&repo).unwrap();
         std::fs::write(repo.join("there"), "a person's").unwrap();
         let wanted = || {
-            let tree = SandboxPathPlaceholder {
+            let tree = MissingPathStandIn {
                 path: repo.join("made"),
                 text: None,
             };

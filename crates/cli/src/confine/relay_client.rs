@@ -43,7 +43,7 @@ pub(crate) struct SandboxHookRelayClient {
 impl SandboxHookRelayClient {
     /// Returns a client if this process is inside a confinement: the socket lies below the state
     /// folder.
-    pub(crate) fn connect_if_in_sandbox(state: &Path) -> Option<Self> {
+    pub(crate) fn relay_client_if_in_sandbox(state: &Path) -> Option<Self> {
         let desk = state.join(INSIDE_FOLDER);
         desk.join(SOCKET_NAME)
             .exists()

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use checkrein_core::ids::{EventSeq, SessionId};
-use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::config::TaskDriverKind;
 use checkrein_runtime::{Runtime, VerificationProgress};
 use checkrein_store::{SqliteStore, Store as _};
 
@@ -52,18 +52,18 @@ impl RelayedHookServer {
     }
 
     /// Returns the runtime that judges a message.
-    pub(crate) fn build_relay_runtime(&self, from_run: bool) -> Runtime {
+    pub(crate) fn build_checkrein_runtime_for_relay(&self, from_run: bool) -> Runtime {
         let store = self.store.clone();
         let runtime = if from_run || self.under_run {
             engine::build_hook_runtime_under_run(&self.located, store, self.attempts)
         } else {
-            engine::build_checkrein_runtime(&self.located, store, TaskDriver::Hook)
+            engine::build_checkrein_runtime(&self.located, store, TaskDriverKind::Hook)
         };
         runtime.with_protection_level(CONFINED_LEVEL)
     }
 
     /// Allows a session that the run itself began or resumed.
-    pub(crate) fn allow_relay_session(&self, session: &SessionId) {
+    pub(crate) fn add_allowed_relay_session(&self, session: &SessionId) {
         self.lock_allowed_sessions().insert(session.clone());
     }
 
@@ -79,7 +79,7 @@ impl RelayedHookServer {
             .events_after(session, EventSeq(0))
             .is_ok_and(|events| events.is_empty());
         if begins {
-            self.allow_relay_session(session);
+            self.add_allowed_relay_session(session);
         }
         begins
     }

@@ -66,7 +66,7 @@ impl PackageManager {
         PackageManager::Npm
     }
 
-    fn command_running_script(self, name: &str) -> String {
+    fn package_script_command(self, name: &str) -> String {
         match (self, name) {
             (PackageManager::Npm, "test") => "npm test".to_owned(),
             (PackageManager::Npm, _) => format!("npm run {name}"),
@@ -114,7 +114,7 @@ fn detect_javascript_checks(
             let why = format!("script {name} of package.json");
             hits.push(DetectedFolderCheck::new(
                 *kind,
-                manager.command_running_script(name),
+                manager.package_script_command(name),
                 why,
             ));
             continue;

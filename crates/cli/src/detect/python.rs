@@ -169,7 +169,7 @@ impl PythonProject<'_> {
             let start = below.map_or_else(String::new, |folder| {
                 format!(" -s {}", crate::shell::quote_shell_word(folder))
             });
-            let run = self.command_to_run_stdlib_module(&format!("unittest discover{start}"));
+            let run = self.python_dash_m_command(&format!("unittest discover{start}"));
             return Some(DetectedFolderCheck::new(
                 DetectedCheckPurpose::Tests,
                 run,
@@ -188,7 +188,7 @@ impl PythonProject<'_> {
     }
 
     /// Returns how a module of the standard library is started.
-    fn command_to_run_stdlib_module(&self, arguments: &str) -> String {
+    fn python_dash_m_command(&self, arguments: &str) -> String {
         let run = self.command_running_module(arguments);
         // `uv run unittest` would look for a program of that name; `python -m` finds the module.
         match run.split_once(" run ") {

@@ -294,7 +294,7 @@ fn the_file_says_why_and_compiles() {
         let compiled = checkrein_runtime::config::compile_config(
             Some(&source),
             None,
-            checkrein_runtime::config::TaskDriver::Hook,
+            checkrein_runtime::config::TaskDriverKind::Hook,
         )
         .unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!(compiled.warnings, Vec::<String>::new(), "{text}");

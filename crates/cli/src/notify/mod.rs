@@ -35,13 +35,13 @@ pub(crate) fn notify_person_of_parked_approval(state: &Path, decided: &DeliveryO
     if decided.notify.is_none() {
         return;
     }
-    if let Err(why) = spawn_notifier(state) {
+    if let Err(why) = spawn_own_notifier_process(state) {
         let id = &first.id;
         ui::print_wrapped_to_stderr(&format!("checkrein: {id}: nobody was told of it: {why}"));
     }
 }
 
-fn spawn_notifier(state: &Path) -> std::io::Result<()> {
+fn spawn_own_notifier_process(state: &Path) -> std::io::Result<()> {
     let mut beside = Command::new(std::env::current_exe()?);
     beside
         .arg(NOTIFIER_ARGUMENT)
@@ -61,15 +61,17 @@ pub(crate) fn notifier_main(words: &[OsString]) -> ExitCode {
     let [state] = words else {
         return exit_code::to_exit_code(exit_code::USAGE);
     };
-    exit_code::to_exit_code(match notify_waiting_approvals(&PathBuf::from(state)) {
-        Ok(()) => exit_code::YES,
-        Err(_) => exit_code::NO,
-    })
+    exit_code::to_exit_code(
+        match notify_person_of_pending_approvals(&PathBuf::from(state)) {
+            Ok(()) => exit_code::YES,
+            Err(_) => exit_code::NO,
+        },
+    )
 }
 
 /// Reports everything that nobody was told of. One process does so at a time, and a person who was
 /// told a moment ago is told of all the rest at once: an agent can make many calls.
-fn notify_waiting_approvals(state: &Path) -> Result<(), String> {
+fn notify_person_of_pending_approvals(state: &Path) -> Result<(), String> {
     // Opened read-only first, so that no store is created where there is none.
     drop(SqliteStore::open_store_read_only(state).map_err(|error| error.to_string())?);
     let store = SqliteStore::open_store_in_folder(state).map_err(|error| error.to_string())?;

@@ -73,7 +73,7 @@ pub(crate) fn text_digest(text: &str) -> String {
 
 impl InstallRecord {
     /// Opens the record in this state folder; an empty one if there is none.
-    pub(crate) fn open_or_create(state: &Path) -> io::Result<Self> {
+    pub(crate) fn open_or_create_record_file(state: &Path) -> io::Result<Self> {
         let file = state.join("installed.json");
         let wrong = |error: &dyn std::fmt::Display| {
             io::Error::other(format!(
@@ -104,7 +104,7 @@ impl InstallRecord {
     }
 
     /// Keeps a file's former bytes and returns their digest.
-    pub(crate) fn save_original_file_text(&self, text: &str) -> io::Result<String> {
+    pub(crate) fn back_up_settings_text(&self, text: &str) -> io::Result<String> {
         let digest = text_digest(text);
         // Named by its digest, the same text is kept once, however often `init` runs.
         durable_file::write_atomically(&self.settings_backup_path(&digest), text.as_bytes())?;

@@ -1,7 +1,7 @@
 //! Inserts hook entries into an agent's JSON settings in the way the file is written already (line
 //! ends, indentation, one line or many), and removes them to the byte.
 
-use checkrein_adapters::settings::HookHandlerAction;
+use checkrein_adapters::settings::HookHandlerInvocation;
 
 use super::json_tree::{JsonValueWithSpan, JsonWithPositions};
 use super::new_json::quote_as_json_string;
@@ -88,7 +88,7 @@ fn is_complete_json(text: &str) -> bool {
 }
 
 /// Returns whether nothing is left of a file but its braces.
-pub(crate) fn is_empty_object(text: &str) -> bool {
+pub(crate) fn is_blank_or_empty_json(text: &str) -> bool {
     let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let blank = |c: &char| !c.is_whitespace();
     matches!(
@@ -119,7 +119,9 @@ impl JsonStyle {
         Self {
             newline,
             unit: indents.next().unwrap_or_else(|| "  ".to_owned()),
-            tight: !trimmed.contains('\n') && !is_empty_object(trimmed) && !trimmed.is_empty(),
+            tight: !trimmed.contains('\n')
+                && !is_blank_or_empty_json(trimmed)
+                && !trimmed.is_empty(),
         }
     }
 
@@ -322,12 +324,12 @@ fn checkrein_handler_removal_ranges(
     let root = &parsed.root;
     for (hooks_at, hooks) in json_members_named(root, "hooks") {
         for (event_at, event) in hooks.object_members().iter().enumerate() {
-            for (group_at, group) in event.value.json_list_items().iter().enumerate() {
+            for (group_at, group) in event.value.items_if_json_list().iter().enumerate() {
                 let Some(handlers) = group.json_value_of_key("hooks") else {
                     continue;
                 };
                 let ours = handlers
-                    .json_list_items()
+                    .items_if_json_list()
                     .iter()
                     .position(is_checkrein_handler);
                 let Some(handler_at) = ours else { continue };
@@ -335,9 +337,9 @@ fn checkrein_handler_removal_ranges(
                 // empty list that was there before stays. Without a record (`inserted` is empty)
                 // everything empty is taken for ours.
                 let made = |name: &str| inserted.is_empty() || is_inserted_key(inserted, name);
-                return Some(if handlers.json_list_items().len() > 1 {
+                return Some(if handlers.items_if_json_list().len() > 1 {
                     ranges_to_cut_one_child(body, parsed, handlers, handler_at)
-                } else if event.value.json_list_items().len() > 1 || !made(&event.key) {
+                } else if event.value.items_if_json_list().len() > 1 || !made(&event.key) {
                     ranges_to_cut_one_child(body, parsed, &event.value, group_at)
                 } else if hooks.object_members().len() > 1 || !made("hooks") {
                     ranges_to_cut_one_child(body, parsed, hooks, event_at)
@@ -390,12 +392,12 @@ fn is_checkrein_handler(handler: &JsonValueWithSpan) -> bool {
         .filter(|args| args.is_json_array())
         .map(|args| {
             let texts = args
-                .json_list_items()
+                .items_if_json_list()
                 .iter()
                 .filter_map(JsonValueWithSpan::json_string_value);
             texts.map(str::to_owned).collect()
         });
-    HookHandlerAction::Command {
+    HookHandlerInvocation::Command {
         command: command.to_owned(),
         args,
     }

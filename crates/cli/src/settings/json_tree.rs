@@ -81,7 +81,7 @@ impl JsonWithPositions {
         let root = result
             .value
             .as_ref()
-            .map(to_json_node)
+            .map(json_value_with_span)
             // A text without a value has no place for an entry. Blank files are handled by the
             // caller.
             .ok_or_else(|| SettingsEditError {
@@ -142,7 +142,7 @@ impl JsonValueWithSpan {
         }
     }
 
-    pub(super) fn json_list_items(&self) -> &[JsonValueWithSpan] {
+    pub(super) fn items_if_json_list(&self) -> &[JsonValueWithSpan] {
         match &self.kind {
             JsonNodeKind::List(items) => items,
             JsonNodeKind::Object(_) | JsonNodeKind::Text(_) | JsonNodeKind::Other => &[],
@@ -176,7 +176,7 @@ impl JsonValueWithSpan {
     }
 }
 
-fn to_json_node(value: &Value<'_>) -> JsonValueWithSpan {
+fn json_value_with_span(value: &Value<'_>) -> JsonValueWithSpan {
     let range = value.range();
     let kind = match value {
         Value::Object(object) => JsonNodeKind::Object(
@@ -187,11 +187,13 @@ fn to_json_node(value: &Value<'_>) -> JsonValueWithSpan {
                     key: property.name.as_str().to_owned(),
                     start: property.range.start,
                     end: property.range.end,
-                    value: to_json_node(&property.value),
+                    value: json_value_with_span(&property.value),
                 })
                 .collect(),
         ),
-        Value::Array(list) => JsonNodeKind::List(list.elements.iter().map(to_json_node).collect()),
+        Value::Array(list) => {
+            JsonNodeKind::List(list.elements.iter().map(json_value_with_span).collect())
+        }
         Value::StringLit(text) => JsonNodeKind::Text(text.value.clone().into_owned()),
         Value::NumberLit(_) | Value::BooleanLit(_) | Value::NullKeyword(_) => JsonNodeKind::Other,
     };

@@ -57,7 +57,7 @@ pub(crate) fn without_checkrein_entries(
     let (text, empty) = match &written.what {
         InitWrittenFileKind::Hooks => {
             let text = json::remove_hook_entries(now, inserted)?;
-            let empty = json::is_empty_object(&text);
+            let empty = json::is_blank_or_empty_json(&text);
             (text, empty)
         }
         InitWrittenFileKind::Reviews(keys) => {
@@ -99,7 +99,7 @@ fn splice_texts_into_settings(text: &str, mut splices: Vec<(usize, String)>) -> 
 }
 
 /// Appends a line to a text of lines.
-pub(crate) fn settings_text_with_line(text: &str, line: &str) -> EditedSettingsText {
+pub(crate) fn settings_text_with_line_appended(text: &str, line: &str) -> EditedSettingsText {
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let before = if text.is_empty() || text.ends_with('\n') {
         ""

@@ -26,7 +26,7 @@ pub(crate) fn read_text_if_present(path: &Path) -> Result<Option<String>, Comman
 
 /// Returns where a path really leads; the file itself need not exist. A file of a repo must not
 /// lead out of it.
-pub(crate) fn resolve_settings_path(
+pub(crate) fn resolve_settings_symlinks(
     path: &Path,
     within: Option<&Path>,
 ) -> Result<PathBuf, CommandError> {

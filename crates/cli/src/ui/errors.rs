@@ -10,7 +10,7 @@ use checkrein_verifiers::tree::TreeReaderError;
 
 use crate::exit_code;
 use crate::ui::line::StyledLine;
-use crate::ui::style::Paint;
+use crate::ui::style::TextStyle;
 
 /// Whose fault an error is, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,10 +55,7 @@ impl CommandError {
         }
     }
 
-    pub(crate) fn command_inconclusive_error(
-        what: impl Into<String>,
-        hint: impl Into<String>,
-    ) -> Self {
+    pub(crate) fn inconclusive_cli_error(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             kind: CliErrorKind::Inconclusive,
             what: what.into(),
@@ -74,7 +71,7 @@ impl CommandError {
         }
     }
 
-    pub(crate) fn command_failed_error(what: impl Into<String>) -> Self {
+    pub(crate) fn cli_failure_error(what: impl Into<String>) -> Self {
         Self {
             kind: CliErrorKind::Failed,
             what: what.into(),
@@ -102,7 +99,7 @@ impl From<StoreError> for CommandError {
                 "nothing is recorded for this repo yet",
                 "start your agent here, or: checkrein run -- CMD",
             ),
-            other => Self::command_failed_error(other.to_string()),
+            other => Self::cli_failure_error(other.to_string()),
         }
     }
 }
@@ -115,20 +112,20 @@ impl From<RuntimeError> for CommandError {
             RuntimeError::Cancelled | RuntimeError::Tree(TreeReaderError::Cancelled) => {
                 Self::command_interrupted_error(RuntimeError::Cancelled.to_string())
             }
-            other => Self::command_failed_error(other.to_string()),
+            other => Self::cli_failure_error(other.to_string()),
         }
     }
 }
 
 impl From<std::io::Error> for CommandError {
     fn from(error: std::io::Error) -> Self {
-        Self::command_failed_error(error.to_string())
+        Self::cli_failure_error(error.to_string())
     }
 }
 
 /// Prints an error and returns its exit code.
 pub(crate) fn report_command_error(error: &CommandError) -> ExitCode {
-    let heading = StyledLine::line_from_styled_text(Paint::Bad, "checkrein:");
+    let heading = StyledLine::line_from_styled_text(TextStyle::Bad, "checkrein:");
     crate::ui::print_wrapped_to_stderr(
         heading
             .append_plain_text(" ")

@@ -2,9 +2,9 @@
 
 use checkrein_core::event::CapKind;
 use checkrein_core::evidence::{Finding, InconclusiveCause, JudgeUsage, Verdict};
-use checkrein_core::explain::{ChangeHoldingUpStop, DecisionFactor};
+use checkrein_core::explain::{ChangeKindHoldingUpStop, DecisionFactor};
 use checkrein_core::ids::VerifierName;
-use checkrein_core::input::{JudgeTriggerOrSkipReason, ModelVetoVerdict, StancePoint};
+use checkrein_core::input::{JudgeTriggerOrSkipReason, ModelToolCallVerdict, StancePoint};
 use checkrein_core::middleware::{MiddlewareAnswer, MiddlewareAnswerFact, MiddlewareStage};
 use checkrein_core::policy::{Stance, VerifiedNoticeMode};
 use checkrein_core::transition::{Reason, Transition};
@@ -72,7 +72,7 @@ pub(crate) fn verdict_text(verdict: Verdict) -> &'static str {
 }
 
 /// Returns a transition in one or two words, as listings show it.
-pub(crate) fn transition_text(transition: &Transition) -> String {
+pub(crate) fn transition_reason_text(transition: &Transition) -> String {
     match &transition.detail {
         Some(detail) => format!("{} ({detail})", transition.reason.as_str()),
         None => transition.reason.as_str().to_owned(),
@@ -84,11 +84,11 @@ pub(crate) fn is_factor_stated_by_ending(
     because: &DecisionFactor,
     transition: &Transition,
 ) -> bool {
-    ending_factor_text(std::slice::from_ref(because), transition).is_some()
+    fact_explaining_ending_text(std::slice::from_ref(because), transition).is_some()
 }
 
 /// Returns the fact that says more about an ending than its reason does.
-fn ending_factor_text(why: &[DecisionFactor], transition: &Transition) -> Option<String> {
+fn fact_explaining_ending_text(why: &[DecisionFactor], transition: &Transition) -> Option<String> {
     why.iter().find_map(|because| match because {
         // The process's own message may end with a question to the person, which needs no full
         // stop.
@@ -124,10 +124,10 @@ pub(crate) fn was_let_through_because_off(because: &DecisionFactor) -> bool {
 pub(crate) fn task_ending_meaning(
     transition: &Transition,
     why: &[DecisionFactor],
-    held_up_by: Option<ChangeHoldingUpStop>,
+    held_up_by: Option<ChangeKindHoldingUpStop>,
 ) -> String {
     // A specific fact first: "claude: not found" helps more than "the agent's process failed".
-    if let Some(told) = ending_factor_text(why, transition) {
+    if let Some(told) = fact_explaining_ending_text(why, transition) {
         return told;
     }
     let detail = transition.detail.as_deref().unwrap_or_default();
@@ -138,7 +138,7 @@ pub(crate) fn task_ending_meaning(
         Reason::Unverified => match detail {
             // The detail is the same word in the log, although nothing was written: acts kept
             // coming.
-            "tree_moving" if held_up_by == Some(ChangeHoldingUpStop::Acts) => {
+            "tree_moving" if held_up_by == Some(ChangeKindHoldingUpStop::Acts) => {
                 "Not judged: tool calls kept coming while the checks ran, and may have changed what they find.".to_owned()
             }
             "tree_moving" => "Not judged: files kept changing while the checks ran.".to_owned(),
@@ -235,10 +235,10 @@ pub(crate) fn is_approval_timeout(because: &DecisionFactor) -> bool {
 /// judged, if anything.
 pub(crate) fn stop_decision_factor_text(
     because: &DecisionFactor,
-    held_up_by: Option<ChangeHoldingUpStop>,
+    held_up_by: Option<ChangeKindHoldingUpStop>,
 ) -> String {
     match because {
-        DecisionFactor::TreeMoved if held_up_by == Some(ChangeHoldingUpStop::Acts) => {
+        DecisionFactor::TreeMoved if held_up_by == Some(ChangeKindHoldingUpStop::Acts) => {
             "a tool call came while it was judged, so it was judged anew".to_owned()
         }
         // The verdict's cause says that the tree moved; the log says that a tool call did it.
@@ -247,7 +247,7 @@ pub(crate) fn stop_decision_factor_text(
             verdict,
             cause: Some(InconclusiveCause::TreeMoving),
             ..
-        } if held_up_by == Some(ChangeHoldingUpStop::Acts) => {
+        } if held_up_by == Some(ChangeKindHoldingUpStop::Acts) => {
             let verdict = self::verdict_text(*verdict);
             format!("{verifier} {verdict} (a tool call came while it was judged)")
         }
@@ -461,13 +461,13 @@ pub(crate) fn middleware_answer_text(fact: &MiddlewareAnswerFact) -> String {
     format!("'{layer}' {says}{why} ({})", format_duration(fact.ms))
 }
 
-fn describe_veto_model_answer(says: ModelVetoVerdict) -> &'static str {
+fn describe_veto_model_answer(says: ModelToolCallVerdict) -> &'static str {
     match says {
-        ModelVetoVerdict::Allow => "allows it",
-        ModelVetoVerdict::Veto => "vetoes it",
-        ModelVetoVerdict::Rewrite => "would have it otherwise",
-        ModelVetoVerdict::NoAnswer => "said nothing that counts",
-        ModelVetoVerdict::LimitReached => "was not asked",
+        ModelToolCallVerdict::Allow => "allows it",
+        ModelToolCallVerdict::Veto => "vetoes it",
+        ModelToolCallVerdict::Rewrite => "would have it otherwise",
+        ModelToolCallVerdict::NoAnswer => "said nothing that counts",
+        ModelToolCallVerdict::LimitReached => "was not asked",
     }
 }
 
@@ -533,7 +533,7 @@ pub(crate) fn no_sealable_policy_text(mistakes: &str) -> String {
 pub(crate) fn accepted_stop_notice(
     transition: &Transition,
     why: &[DecisionFactor],
-    held_up_by: Option<ChangeHoldingUpStop>,
+    held_up_by: Option<ChangeKindHoldingUpStop>,
     id: &str,
     verified: VerifiedNoticeMode,
 ) -> Option<String> {
@@ -594,12 +594,12 @@ fn verified_checks_line(why: &[DecisionFactor], id: &str) -> String {
 pub(crate) fn task_ending_line(
     transition: &Transition,
     why: &[DecisionFactor],
-    held_up_by: Option<ChangeHoldingUpStop>,
+    held_up_by: Option<ChangeKindHoldingUpStop>,
     id: &str,
 ) -> String {
     format!(
         "checkrein: {}. {} Why: checkrein show {id} --why",
-        self::transition_text(transition),
+        self::transition_reason_text(transition),
         task_ending_meaning(transition, why, held_up_by)
     )
 }

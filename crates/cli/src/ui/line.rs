@@ -6,7 +6,7 @@ use console::measure_text_width;
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::ui::printable::{escape_hidden_except_newlines, escape_to_one_line};
-use crate::ui::style::Paint;
+use crate::ui::style::TextStyle;
 
 /// The mark for what was cut.
 const ELLIPSIS: &str = "…";
@@ -24,7 +24,7 @@ pub(crate) struct StyledLine {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct StyledPiece {
     text: String,
-    paint: Option<Paint>,
+    paint: Option<TextStyle>,
 }
 
 impl<T: AsRef<str> + ?Sized> From<&T> for StyledLine {
@@ -34,7 +34,7 @@ impl<T: AsRef<str> + ?Sized> From<&T> for StyledLine {
 }
 
 impl StyledLine {
-    pub(crate) fn line_from_styled_text(paint: Paint, text: &str) -> Self {
+    pub(crate) fn line_from_styled_text(paint: TextStyle, text: &str) -> Self {
         Self::default().with_painted_suffix(paint, text)
     }
 
@@ -47,20 +47,20 @@ impl StyledLine {
 
     /// Appends painted text.
     #[must_use]
-    pub(crate) fn with_painted_suffix(mut self, paint: Paint, text: &str) -> Self {
+    pub(crate) fn with_painted_suffix(mut self, paint: TextStyle, text: &str) -> Self {
         self.push_styled_text(text, Some(paint));
         self
     }
 
     /// Appends a text in which no line is broken: a command to paste, or a mark and its meaning.
     #[must_use]
-    pub(crate) fn with_unwrappable_text(self, text: &str) -> Self {
+    pub(crate) fn append_unwrappable_text(self, text: &str) -> Self {
         self.append_plain_text(&text.replace(' ', UNBROKEN))
     }
 
     /// Appends the other line.
     #[must_use]
-    pub(crate) fn append_styled(mut self, other: Self) -> Self {
+    pub(crate) fn append_styled_line(mut self, other: Self) -> Self {
         for piece in other.pieces {
             self.push_styled_text(&piece.text, piece.paint);
         }
@@ -69,7 +69,7 @@ impl StyledLine {
 
     /// Appends text with hidden characters spelled out at once, so that it is measured as it is
     /// shown.
-    fn push_styled_text(&mut self, text: &str, paint: Option<Paint>) {
+    fn push_styled_text(&mut self, text: &str, paint: Option<TextStyle>) {
         match self.pieces.last_mut() {
             Some(last) if last.paint == paint => {
                 last.text.push_str(&escape_hidden_except_newlines(text))
@@ -90,7 +90,7 @@ impl StyledLine {
     }
 
     /// Returns the bytes for a terminal.
-    pub(super) fn render_for_terminal(&self, colours: bool) -> String {
+    pub(super) fn render_styled_line(&self, colours: bool) -> String {
         if !colours {
             return self.text_without_styling();
         }
@@ -213,7 +213,7 @@ impl StyledLine {
         for word in line.into_styled_words() {
             let (blank, word) = (word.is_blank(), word);
             if blank {
-                gap = gap.append_styled(word);
+                gap = gap.append_styled_line(word);
                 continue;
             }
             // A word that begins its line is never moved to the next, which would not end.
@@ -233,8 +233,8 @@ impl StyledLine {
                 gap = Self::default();
             }
             now = now
-                .append_styled(std::mem::take(&mut gap))
-                .append_styled(word);
+                .append_styled_line(std::mem::take(&mut gap))
+                .append_styled_line(word);
         }
         lines.push(now);
         lines
@@ -269,7 +269,7 @@ impl StyledLine {
                 let goes_on = words.last().is_some_and(|last| last.is_blank() == blank);
                 match words.last_mut().filter(|_| goes_on) {
                     Some(last) => last.push_styled_text(word, piece.paint),
-                    None => words.push(Self::default().append_styled(Self {
+                    None => words.push(Self::default().append_styled_line(Self {
                         pieces: vec![StyledPiece {
                             text: word.to_owned(),
                             paint: piece.paint,
@@ -297,7 +297,7 @@ fn keep_commands_unbroken(words: Vec<StyledLine>) -> Vec<StyledLine> {
                 if !belongs(&text) {
                     break;
                 }
-                word = word.append_styled(blank).append_styled(next);
+                word = word.append_styled_line(blank).append_styled_line(next);
                 words.nth(1);
                 belongs = looks_like_cli_argument;
                 // A sentence ends here.
@@ -364,9 +364,9 @@ mod tests {
             "\u{1b}[31mred\u{1b}[0m \u{1b}]0;title\u{7}\u{202e}",
             "a\nb\tc",
         ] {
-            let line = StyledLine::line_from_styled_text(Paint::Good, text)
+            let line = StyledLine::line_from_styled_text(TextStyle::Good, text)
                 .append_plain_text(" between ")
-                .with_painted_suffix(Paint::Bad, text);
+                .with_painted_suffix(TextStyle::Bad, text);
             for width in 0..60 {
                 let cut = line.clone().truncated_to_width(width);
                 assert!(
@@ -374,7 +374,7 @@ mod tests {
                     "{width}: {}",
                     cut.text_without_styling()
                 );
-                let shown = cut.render_for_terminal(true);
+                let shown = cut.render_styled_line(true);
                 let escapes = shown.matches('\u{1b}').count();
                 let whole = ["\u{1b}[32m", "\u{1b}[31m", "\u{1b}[0m"];
                 let whole: usize = whole.iter().map(|mark| shown.matches(mark).count()).sum();
@@ -439,11 +439,11 @@ mod tests {
 
     #[test]
     fn a_command_that_is_pasted_is_one_word() {
-        let line = StyledLine::from("The check is: ").with_unwrappable_text("cargo test --quiet");
+        let line = StyledLine::from("The check is: ").append_unwrappable_text("cargo test --quiet");
         let lines = line.wrapped_to_width(24, 2);
         let plain: Vec<String> = lines.iter().map(StyledLine::text_without_styling).collect();
         assert_eq!(plain, ["The check is:", "  cargo test --quiet"]);
-        assert!(!lines[1].render_for_terminal(true).contains(UNBROKEN));
+        assert!(!lines[1].render_styled_line(true).contains(UNBROKEN));
     }
 
     #[test]
@@ -465,12 +465,12 @@ mod tests {
 
     #[test]
     fn what_is_wrapped_stays_painted() {
-        let line = StyledLine::line_from_styled_text(Paint::Dim, "one two three")
+        let line = StyledLine::line_from_styled_text(TextStyle::Dim, "one two three")
             .append_plain_text(" four");
         let lines = line.wrapped_to_width(8, 1);
         let shown: Vec<String> = lines
             .iter()
-            .map(|line| line.render_for_terminal(true))
+            .map(|line| line.render_styled_line(true))
             .collect();
         assert_eq!(
             shown,

@@ -9,7 +9,7 @@ use crate::commands::lookup;
 use crate::ui::explanations;
 use crate::ui::line::StyledLine;
 use crate::ui::printable::escape_hidden_chars;
-use crate::ui::style::{Paint, format_duration, format_time_or_date, reason_paint};
+use crate::ui::style::{TextStyle, format_duration, format_time_or_date, reason_paint};
 
 /// Least columns for the text of a task; with fewer it goes to a second line.
 const LEAST_TEXT: usize = 24;
@@ -62,7 +62,7 @@ pub(crate) fn format_task_table_lines(
         match (&shape, one) {
             (TaskTableLayout::Stacked(_), None) => {}
             (TaskTableLayout::Stacked(width), Some(one)) => {
-                lines.extend(format_stacked_task_lines(one, row, *width));
+                lines.extend(format_task_for_narrow_terminal(one, row, *width));
             }
             (TaskTableLayout::Wide(_) | TaskTableLayout::Narrow(_), _) => {
                 let shown = if matches!(shape, TaskTableLayout::Wide(_)) {
@@ -91,7 +91,7 @@ pub(crate) fn format_task_table_lines(
         // Warnings get lines of their own in every layout: they must not be cut with the text.
         for what in damaged.into_iter().chain(mistake) {
             let line = StyledLine::line_from_styled_text(
-                Paint::Bad,
+                TextStyle::Bad,
                 &format!("{}! {what}", " ".repeat(below)),
             );
             lines.extend(match width {
@@ -132,7 +132,7 @@ fn format_task_table_row(
     row: &[String; 9],
     widths: [usize; 9],
     shown: usize,
-    ending: Option<Paint>,
+    ending: Option<TextStyle>,
 ) -> StyledLine {
     let mut line = StyledLine::default();
     for (column, (cell, width)) in row.iter().zip(widths).take(shown).enumerate() {
@@ -165,12 +165,12 @@ fn task_row_lines(
             .append_plain_text(what)
             .without_trailing_blanks()
             .text_without_styling();
-        return vec![StyledLine::line_from_styled_text(Paint::Dim, &head)];
+        return vec![StyledLine::line_from_styled_text(TextStyle::Dim, &head)];
     };
     let text = task_prompt_line(one);
     match shape {
         TaskTableLayout::Wide(room) => vec![
-            line.append_styled(text.truncated_to_width(*room))
+            line.append_styled_line(text.truncated_to_width(*room))
                 .without_trailing_blanks(),
         ],
         TaskTableLayout::Narrow(width) | TaskTableLayout::Stacked(width) => {
@@ -180,7 +180,7 @@ fn task_row_lines(
                 stop_and_call_counts_text(&one.row)
             );
             let second = format!("{head}{}", text.text_without_styling());
-            let second = StyledLine::line_from_styled_text(Paint::Dim, second.trim_end());
+            let second = StyledLine::line_from_styled_text(TextStyle::Dim, second.trim_end());
             vec![
                 line.without_trailing_blanks(),
                 second.truncated_to_width(*width),
@@ -190,7 +190,11 @@ fn task_row_lines(
 }
 
 /// Formats a task in a few lines, for a terminal that is narrower than the table.
-fn format_stacked_task_lines(one: &ListedTask, row: &[String; 9], width: usize) -> Vec<StyledLine> {
+fn format_task_for_narrow_terminal(
+    one: &ListedTask,
+    row: &[String; 9],
+    width: usize,
+) -> Vec<StyledLine> {
     let [when, task, agent, level, ending, took, ..] = row;
     let ending = StyledLine::from("  ").with_painted_suffix(task_ending_paint(&one.row), ending);
     let ending = match took.is_empty() {
@@ -198,12 +202,12 @@ fn format_stacked_task_lines(one: &ListedTask, row: &[String; 9], width: usize) 
         false => ending.append_plain_text(&format!(" in {took}")),
     };
     let by = format!("  {agent} {level}, {}", stop_and_call_counts_text(&one.row));
-    let about = StyledLine::from("  ").append_styled(task_prompt_line(one));
+    let about = StyledLine::from("  ").append_styled_line(task_prompt_line(one));
     let mut lines = Vec::new();
     for line in [StyledLine::from(&format!("{when}  {task}")), ending] {
         lines.extend(line.wrapped_to_width(width, 4));
     }
-    lines.extend(StyledLine::line_from_styled_text(Paint::Dim, &by).wrapped_to_width(width, 4));
+    lines.extend(StyledLine::line_from_styled_text(TextStyle::Dim, &by).wrapped_to_width(width, 4));
     if !about
         .clone()
         .without_trailing_blanks()
@@ -211,7 +215,7 @@ fn format_stacked_task_lines(one: &ListedTask, row: &[String; 9], width: usize) 
         .is_empty()
     {
         lines.push(StyledLine::line_from_styled_text(
-            Paint::Dim,
+            TextStyle::Dim,
             &about.truncated_to_width(width).text_without_styling(),
         ));
     }
@@ -238,7 +242,7 @@ pub(crate) fn task_ending_marks_legend() -> StyledLine {
     let mut line = StyledLine::default();
     for (at, mark) in MARKS.iter().enumerate() {
         line = line.append_plain_text(if at == 0 { "" } else { "  " });
-        line = line.with_unwrappable_text(mark);
+        line = line.append_unwrappable_text(mark);
     }
     line
 }
@@ -277,17 +281,17 @@ fn task_ending_text(row: &TaskRow) -> String {
                 // These come first: their paint is that of `unverified`, but nothing was let
                 // through.
                 (Reason::Abandoned | Reason::UserInterrupt, _) => "–",
-                (_, Paint::Good) => "✓",
-                (_, Paint::Bad) => "✗",
+                (_, TextStyle::Good) => "✓",
+                (_, TextStyle::Bad) => "✗",
                 _ => "?",
             };
-            format!("{mark} {}", explanations::transition_text(&ending))
+            format!("{mark} {}", explanations::transition_reason_text(&ending))
         }
     }
 }
 
-fn task_ending_paint(row: &TaskRow) -> Paint {
-    lookup::ending_of_task_row(row).map_or(Paint::Dim, |ending| reason_paint(ending.reason))
+fn task_ending_paint(row: &TaskRow) -> TextStyle {
+    lookup::ending_of_task_row(row).map_or(TextStyle::Dim, |ending| reason_paint(ending.reason))
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub(crate) fn print_line_while_stdout_open(line: impl Into<StyledLine>) -> bool 
 }
 
 fn write_stdout_line(line: &StyledLine) -> std::io::Result<()> {
-    let text = line.render_for_terminal(OutputStream::Stdout.has_colours());
+    let text = line.render_styled_line(OutputStream::Stdout.has_colours());
     writeln!(std::io::stdout(), "{text}")
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn print_wrapped_to_stderr(line: impl Into<StyledLine>) {
             .trim_start()
             .starts_with("reproduce: ");
         for line in wrap_to_width(line, width.filter(|_| !pasted), indent) {
-            let _ = writeln!(std::io::stderr(), "{}", line.render_for_terminal(colours));
+            let _ = writeln!(std::io::stderr(), "{}", line.render_styled_line(colours));
         }
     }
 }

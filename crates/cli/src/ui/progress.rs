@@ -13,7 +13,7 @@ use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
 use crate::ui::line::StyledLine;
-use crate::ui::style::{Paint, format_duration};
+use crate::ui::style::{TextStyle, format_duration};
 use crate::ui::{explanations, print_wrapped_to_stderr, printable};
 
 /// Least columns for a name; a longer name widens the column.
@@ -36,7 +36,7 @@ impl Drop for RunningChecksView {
 
 impl RunningChecksView {
     /// Creates a view, live on a terminal, for the checks of this policy if it is known.
-    pub(crate) fn new_view_of_policy_checks(policy: Option<&Policy>) -> Self {
+    pub(crate) fn new_check_progress_view(policy: Option<&Policy>) -> Self {
         let live = std::io::stderr().is_terminal();
         let names = || {
             let specs = policy.map_or(&[][..], |policy| &policy.verifiers);
@@ -150,9 +150,9 @@ impl RunningChecksView {
         cached: bool,
     ) -> StyledLine {
         let (paint, mark) = match verdict {
-            Verdict::Pass => (Paint::Good, "pass"),
-            Verdict::Fail => (Paint::Bad, "FAIL"),
-            Verdict::Inconclusive => (Paint::Warn, "????"),
+            Verdict::Pass => (TextStyle::Good, "pass"),
+            Verdict::Fail => (TextStyle::Bad, "FAIL"),
+            Verdict::Inconclusive => (TextStyle::Warn, "????"),
         };
         // Evidence from before has a duration too, but this run did not take it.
         let took = if cached {
@@ -170,9 +170,11 @@ impl RunningChecksView {
         StyledLine::from("  ")
             .with_painted_suffix(paint, mark)
             .append_plain_text("  ")
-            .append_styled(StyledLine::from(verifier.as_str()).padded_to_min_width(self.column))
+            .append_styled_line(
+                StyledLine::from(verifier.as_str()).padded_to_min_width(self.column),
+            )
             .append_plain_text(" ")
-            .with_painted_suffix(Paint::Dim, &took)
+            .with_painted_suffix(TextStyle::Dim, &took)
             .append_plain_text(&format!("{why}{advisory}"))
     }
 }

@@ -8,7 +8,7 @@ use checkrein_core::transition::Reason;
 
 /// How something is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Paint {
+pub(crate) enum TextStyle {
     Good,
     Bad,
     Warn,
@@ -23,15 +23,15 @@ pub(crate) enum OutputStream {
     Stderr,
 }
 
-impl Paint {
+impl TextStyle {
     /// Returns its ANSI number.
     pub(super) fn ansi_code(self) -> &'static str {
         match self {
-            Paint::Good => "32",
-            Paint::Bad => "31",
-            Paint::Warn => "33",
-            Paint::Dim => "2",
-            Paint::Strong => "1",
+            TextStyle::Good => "32",
+            TextStyle::Bad => "31",
+            TextStyle::Warn => "33",
+            TextStyle::Dim => "2",
+            TextStyle::Strong => "1",
         }
     }
 }
@@ -72,11 +72,11 @@ impl OutputStream {
 }
 
 /// Returns the paint of a reason.
-pub(crate) fn reason_paint(reason: Reason) -> Paint {
+pub(crate) fn reason_paint(reason: Reason) -> TextStyle {
     match reason {
-        Reason::TaskComplete => Paint::Good,
+        Reason::TaskComplete => TextStyle::Good,
         Reason::Unverified | Reason::AwaitingHuman | Reason::Abandoned | Reason::UserInterrupt => {
-            Paint::Warn
+            TextStyle::Warn
         }
         Reason::Error
         | Reason::GaveUp
@@ -85,7 +85,7 @@ pub(crate) fn reason_paint(reason: Reason) -> Paint {
         | Reason::LoopDetected
         | Reason::VerifierFailedUnrecoverable
         | Reason::PermissionDenied
-        | Reason::Truncated => Paint::Bad,
+        | Reason::Truncated => TextStyle::Bad,
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn format_size(bytes: u64) -> String {
 }
 
 /// Formats a time of day in the person's time zone, with the date if it is not today's: `14:05`.
-pub(crate) fn format_clock(at: UnixMillis, now: UnixMillis) -> String {
+pub(crate) fn format_local_time_of_day(at: UnixMillis, now: UnixMillis) -> String {
     let zone = jiff::tz::TimeZone::system();
     let local = |time: UnixMillis| {
         let ms = i64::try_from(time.0).unwrap_or(i64::MAX);
@@ -143,7 +143,7 @@ pub(crate) fn format_clock(at: UnixMillis, now: UnixMillis) -> String {
 
 /// Formats a time for a narrow column: today's time, or the day.
 pub(crate) fn format_time_or_date(at: UnixMillis, now: UnixMillis) -> String {
-    let clock = format_clock(at, now);
+    let clock = format_local_time_of_day(at, now);
     match clock.split_once(' ') {
         Some((day, _)) => day.to_owned(),
         None => clock,

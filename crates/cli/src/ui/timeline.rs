@@ -7,13 +7,13 @@ use checkrein_core::event::{DetectorOrCapResponse, Event};
 use checkrein_core::evidence::Verdict;
 use checkrein_core::explain::DecisionFactor;
 use checkrein_core::ids::UnixMillis;
-use checkrein_core::input::{Input, ModelVetoVerdict};
+use checkrein_core::input::{Input, ModelToolCallVerdict};
 use checkrein_core::middleware::{MiddlewareAnswer, MiddlewareAnswerFact};
 
 use crate::ui::explanations;
 use crate::ui::line::StyledLine;
 use crate::ui::printable::escape_to_one_line;
-use crate::ui::style::{Paint, format_duration, reason_paint};
+use crate::ui::style::{TextStyle, format_duration, reason_paint};
 
 /// Longest text quoted from agent or person, in characters.
 const MAX_QUOTE: usize = 100;
@@ -55,14 +55,14 @@ impl EventTimelineRenderer {
         };
         let start = *self.start.get_or_insert(self.now);
         let at = format!("+{}", format_duration(self.now.millis_since(start)));
-        let line = StyledLine::line_from_styled_text(Paint::Dim, &format!("{at:>9}"))
+        let line = StyledLine::line_from_styled_text(TextStyle::Dim, &format!("{at:>9}"))
             .append_plain_text("  ")
-            .append_styled(told.mark)
+            .append_styled_line(told.mark)
             .append_plain_text(" ")
-            .append_styled(told.text);
+            .append_styled_line(told.text);
         match told.layout {
-            TimelineEntryLayout::OneLine => vec![truncate_to_terminal(line)],
-            TimelineEntryLayout::Wrapped => wrap_to_terminal(line),
+            TimelineEntryWrapping::OneLine => vec![truncate_to_terminal(line)],
+            TimelineEntryWrapping::Wrapped => wrap_to_terminal(line),
         }
     }
 }
@@ -72,7 +72,7 @@ const TEXT_COLUMN: usize = 13;
 
 /// Formats the heading of a timeline.
 pub(crate) fn format_timeline_title(text: &str) -> Vec<StyledLine> {
-    let line = StyledLine::line_from_styled_text(Paint::Strong, &escape_to_one_line(text));
+    let line = StyledLine::line_from_styled_text(TextStyle::Strong, &escape_to_one_line(text));
     match crate::ui::stdout_width() {
         Some(width) => line.wrapped_to_width(width, 2),
         None => vec![line],
@@ -83,7 +83,7 @@ pub(crate) fn format_timeline_title(text: &str) -> Vec<StyledLine> {
 pub(crate) fn event_detail_lines(text: &str) -> Vec<StyledLine> {
     let blanks = " ".repeat(TEXT_COLUMN);
     wrap_to_terminal(
-        StyledLine::from(&blanks).with_painted_suffix(Paint::Dim, &escape_to_one_line(text)),
+        StyledLine::from(&blanks).with_painted_suffix(TextStyle::Dim, &escape_to_one_line(text)),
     )
 }
 
@@ -115,12 +115,12 @@ pub(crate) fn timeline_lines(events: &[Event]) -> Vec<StyledLine> {
 struct TimelineEntry {
     mark: StyledLine,
     text: StyledLine,
-    layout: TimelineEntryLayout,
+    layout: TimelineEntryWrapping,
 }
 
 /// How much room the text of an event has.
 #[derive(Clone, Copy)]
-enum TimelineEntryLayout {
+enum TimelineEntryWrapping {
     /// One line, for what agents and persons said; the rest is cut.
     OneLine,
     /// As many lines as needed, for what Checkrein says.
@@ -128,19 +128,19 @@ enum TimelineEntryLayout {
 }
 
 impl TimelineEntry {
-    fn one_line_quoted_entry(mark: StyledLine, text: &str) -> Option<Self> {
+    fn one_line_timeline_entry(mark: StyledLine, text: &str) -> Option<Self> {
         Some(Self {
             mark,
             text: StyledLine::from(&escape_to_one_line(text)),
-            layout: TimelineEntryLayout::OneLine,
+            layout: TimelineEntryWrapping::OneLine,
         })
     }
 
-    fn wrapped_checkrein_entry(mark: StyledLine, text: &str) -> Option<Self> {
+    fn word_wrapped_timeline_entry(mark: StyledLine, text: &str) -> Option<Self> {
         Some(Self {
             mark,
             text: StyledLine::from(&escape_to_one_line(text)),
-            layout: TimelineEntryLayout::Wrapped,
+            layout: TimelineEntryWrapping::Wrapped,
         })
     }
 }
@@ -154,16 +154,16 @@ fn checks_running_timeline_entry(effects: &[Effect]) -> Option<TimelineEntry> {
         })
         .collect();
     let text = format!("checking: {}", names.join(", "));
-    let mark = StyledLine::line_from_styled_text(Paint::Dim, "◇");
-    TimelineEntry::wrapped_checkrein_entry(mark, &text).filter(|_| !names.is_empty())
+    let mark = StyledLine::line_from_styled_text(TextStyle::Dim, "◇");
+    TimelineEntry::word_wrapped_timeline_entry(mark, &text).filter(|_| !names.is_empty())
 }
 
 fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
     let plain = |mark: &str, text: String| {
-        TimelineEntry::wrapped_checkrein_entry(StyledLine::from(mark), &text)
+        TimelineEntry::word_wrapped_timeline_entry(StyledLine::from(mark), &text)
     };
-    let painted = |paint: Paint, mark: &str, text: String| {
-        TimelineEntry::wrapped_checkrein_entry(
+    let painted = |paint: TextStyle, mark: &str, text: String| {
+        TimelineEntry::word_wrapped_timeline_entry(
             StyledLine::line_from_styled_text(paint, mark),
             &text,
         )
@@ -174,7 +174,7 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
             Input::PromptSubmitted(prompt) if prompt.text.trim().is_empty() => None,
             Input::PromptSubmitted(prompt) => {
                 let text = format!("person: {}", short_quote(&prompt.text));
-                TimelineEntry::one_line_quoted_entry(StyledLine::from("❯"), &text)
+                TimelineEntry::one_line_timeline_entry(StyledLine::from("❯"), &text)
             }
             Input::ToolRequested(request) => {
                 let text = format!(
@@ -182,21 +182,21 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
                     request.tool,
                     short_quote(&main_argument(&request.args))
                 );
-                TimelineEntry::one_line_quoted_entry(StyledLine::from("·"), &text)
+                TimelineEntry::one_line_timeline_entry(StyledLine::from("·"), &text)
             }
             Input::StopRequested(stop) => {
                 let text = format!("agent wants to stop: {}", short_quote(&stop.message));
-                TimelineEntry::one_line_quoted_entry(
-                    StyledLine::line_from_styled_text(Paint::Strong, "■"),
+                TimelineEntry::one_line_timeline_entry(
+                    StyledLine::line_from_styled_text(TextStyle::Strong, "■"),
                     &text,
                 )
             }
             Input::EvidenceArrived(arrived) => {
                 let fact = &arrived.evidence;
                 let (paint, word) = match fact.verdict {
-                    Verdict::Pass => (Paint::Good, "passes"),
-                    Verdict::Fail => (Paint::Bad, "fails"),
-                    Verdict::Inconclusive => (Paint::Warn, "cannot tell"),
+                    Verdict::Pass => (TextStyle::Good, "passes"),
+                    Verdict::Fail => (TextStyle::Bad, "fails"),
+                    Verdict::Inconclusive => (TextStyle::Warn, "cannot tell"),
                 };
                 let exit = fact
                     .exit_code
@@ -216,25 +216,25 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
                 )
             }
             Input::StopFailed(failed) => painted(
-                Paint::Bad,
+                TextStyle::Bad,
                 "✗",
                 format!("the agent's turn failed: {}", failed.native_reason),
             ),
-            Input::ProcessFailed(failed) => painted(Paint::Bad, "✗", failed.what.clone()),
+            Input::ProcessFailed(failed) => painted(TextStyle::Bad, "✗", failed.what.clone()),
             Input::StanceUsed(used) => painted(
-                Paint::Warn,
+                TextStyle::Warn,
                 "!",
                 explanations::stance_action_text(used.at, used.stance, &used.why),
             ),
             Input::ConfigEdited(edited) => painted(
-                Paint::Warn,
+                TextStyle::Warn,
                 "!",
                 format!("edited: {}", edited.paths.join(", ")),
             ),
             Input::PersonAnswered(said) => {
                 let (paint, word) = match said.answer.approved {
-                    true => (Paint::Good, "approved"),
-                    false => (Paint::Bad, "denied"),
+                    true => (TextStyle::Good, "approved"),
+                    false => (TextStyle::Bad, "denied"),
                 };
                 let why = said.answer.reason.as_deref().map(|why| format!(" ({why})"));
                 let why = why.unwrap_or_default();
@@ -245,12 +245,12 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
                 );
                 painted(paint, "✋", text)
             }
-            Input::Interrupted => painted(Paint::Warn, "✗", "Ctrl-C".to_owned()),
+            Input::Interrupted => painted(TextStyle::Warn, "✗", "Ctrl-C".to_owned()),
             // Results are not shown, except for a layer that did something to one.
             Input::ToolReturned(_) => {
                 let speaks = |fact: &&MiddlewareAnswerFact| fact.says != MiddlewareAnswer::Pass;
                 let said = stamped.layers.iter().find(speaks)?;
-                painted(Paint::Warn, "!", explanations::middleware_answer_text(said))
+                painted(TextStyle::Warn, "!", explanations::middleware_answer_text(said))
             }
             Input::SessionStarted(_)
             | Input::RoundEnded(_)
@@ -259,32 +259,32 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
             | Input::TimePassed => None,
         },
         Event::Detected(detected) if detected.action != DetectorOrCapResponse::Observe => painted(
-            Paint::Warn,
+            TextStyle::Warn,
             "⟳",
             format!("{}: {} times", detected.detector, detected.count),
         ),
         Event::CapReached { cap, .. } => {
-            painted(Paint::Warn, "!", format!("cap reached: {}", cap.as_str()))
+            painted(TextStyle::Warn, "!", format!("cap reached: {}", cap.as_str()))
         }
         Event::DecisionMade(made) => match &made.decision {
             // A second model or a layer may have said something about a call that ran, or failed to
             // answer.
             Decision::Tool(ToolDecision::Allow) => {
                 let speaks = |because: &&DecisionFactor| match because {
-                    DecisionFactor::Veto { says, .. } => *says != ModelVetoVerdict::Allow,
+                    DecisionFactor::Veto { says, .. } => *says != ModelToolCallVerdict::Allow,
                     DecisionFactor::Progress { score, .. } => score.is_none(),
                     DecisionFactor::Layer(fact) => fact.says != MiddlewareAnswer::Pass,
                     _ => false,
                 };
                 let said = made.why.iter().find(speaks)?;
-                painted(Paint::Warn, "!", explanations::decision_factor_text(said))
+                painted(TextStyle::Warn, "!", explanations::decision_factor_text(said))
             }
             Decision::Noted => None,
             Decision::Tool(ToolDecision::Nudge { text }) => {
-                painted(Paint::Warn, "←", format!("nudge: {text}"))
+                painted(TextStyle::Warn, "←", format!("nudge: {text}"))
             }
             Decision::Tool(ToolDecision::Rewrite { reason, .. }) => {
-                painted(Paint::Warn, "←", format!("suggested otherwise: {reason}"))
+                painted(TextStyle::Warn, "←", format!("suggested otherwise: {reason}"))
             }
             Decision::Tool(ToolDecision::Ask {
                 reason,
@@ -295,26 +295,26 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
                     Some(_) => format!("parked as {approval}"),
                     None => "asks a person".to_owned(),
                 };
-                painted(Paint::Warn, "?", format!("{how}: {reason}"))
+                painted(TextStyle::Warn, "?", format!("{how}: {reason}"))
             }
             Decision::Tool(ToolDecision::Deny { reason }) => {
-                painted(Paint::Bad, "⛔", format!("denied: {reason}"))
+                painted(TextStyle::Bad, "⛔", format!("denied: {reason}"))
             }
             Decision::Tool(ToolDecision::Halt { reason }) => {
-                painted(Paint::Bad, "⛔", format!("halted: {reason}"))
+                painted(TextStyle::Bad, "⛔", format!("halted: {reason}"))
             }
             Decision::Stop(StopDecision::Continue { feedback }) => {
                 // Sent on by a token target and not by a failing check, so there are no names to
                 // list.
                 if feedback.target.is_some() {
                     let words = "sent on: its token budget is a target, and there is some left";
-                    return painted(Paint::Warn, "←", words.to_owned());
+                    return painted(TextStyle::Warn, "←", words.to_owned());
                 }
                 let checks = feedback.checks.iter().map(|check| check.verifier.as_str());
                 let layers = feedback.layers.iter().map(|layer| layer.layer.as_str());
                 let names: Vec<&str> = checks.chain(layers).collect();
                 painted(
-                    Paint::Warn,
+                    TextStyle::Warn,
                     "←",
                     format!("sent back: {} not satisfied", names.join(", ")),
                 )
@@ -328,9 +328,9 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
                 mark: StyledLine::line_from_styled_text(paint, "●"),
                 text: StyledLine::line_from_styled_text(
                     paint,
-                    &escape_to_one_line(&explanations::transition_text(transition)),
+                    &escape_to_one_line(&explanations::transition_reason_text(transition)),
                 ),
-                layout: TimelineEntryLayout::Wrapped,
+                layout: TimelineEntryWrapping::Wrapped,
             })
         }
         Event::TaskReopened { .. } => plain("○", "work goes on".to_owned()),

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use checkrein_scripted::coder::{ConversationHeardByCoder, PROVIDER_ENTRIES, TURN_TOKENS};
+use checkrein_scripted::coder::{PROVIDER_ENTRIES, ScriptedCoderConversation, TURN_TOKENS};
 use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -37,7 +37,7 @@ fn fly(world: &World, coder: &ScriptedCoderServer) -> Said {
     ))
 }
 
-fn script(heard: &ConversationHeardByCoder) -> ScriptedCoderTurn {
+fn script(heard: &ScriptedCoderConversation) -> ScriptedCoderTurn {
     let step = |n| format!("sleep 0.03; echo step-{n} >> ../steps; sleep 0.03");
     let is_unknown = heard.new_text.contains("took effect is not known");
     let has_noted = heard.full_text.contains("echo right");

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Mutex;
 
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::reviewer::{self, request_number_in_prompt, request_prompt_text};
+use checkrein_scripted::reviewer::{self, last_message_text, request_number_in_prompt};
 use serde_json::{Value, json};
 
 use crate::world::{Said, World, signal, start};
@@ -33,10 +33,7 @@ fn calibrate(world: &World, model: Option<&ScriptedReviewer>, args: &[&str]) -> 
 
 /// The number in "answer 7", which is asked about.
 fn about(body: &Value) -> usize {
-    let shown = request_prompt_text(body)
-        .rsplit("\nanswer ")
-        .next()
-        .unwrap();
+    let shown = last_message_text(body).rsplit("\nanswer ").next().unwrap();
     let digits: String = shown.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().unwrap()
 }
@@ -245,15 +242,15 @@ fn the_judge_of_the_config_is_asked_as_at_a_stop() {
     let system = |body: &Value| body["messages"][0]["content"].as_str().unwrap().to_owned();
     assert!(system(&of(0)).contains("Look at names."));
     assert!(
-        request_prompt_text(&of(0)).contains("Tests first."),
+        last_message_text(&of(0)).contains("Tests first."),
         "the rules of the project"
     );
-    assert!(request_prompt_text(&of(0)).contains("tests passes"));
+    assert!(last_message_text(&of(0)).contains("tests passes"));
     assert!(
-        !request_prompt_text(&of(2)).contains("Tests first."),
+        !last_message_text(&of(2)).contains("Tests first."),
         "rules of its own"
     );
-    assert!(request_prompt_text(&of(2)).contains("Names are short."));
+    assert!(last_message_text(&of(2)).contains("Names are short."));
 }
 
 /// Says of two answers which is better, and what it was shown.
@@ -294,7 +291,7 @@ fn a_judge_that_always_picks_the_first_answer_is_detected() {
     assert_eq!(model.received_request_bodies().len(), 40);
     // Who reads them is right wherever they stand.
     let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
-        let shown = request_prompt_text(body);
+        let shown = last_message_text(body);
         let first = shown.find("\ngood ").unwrap() < shown.find("\nbad ").unwrap();
         Ok(choose(body, if first { "first" } else { "second" }))
     })

@@ -8,7 +8,7 @@ use checkrein::models::{
     RequestedToolCall, ToolDefinition, block_on,
 };
 use checkrein_scripted::coder::{
-    ConversationHeardByCoder, PROVIDER_ENTRIES, TURN_TOKENS, nth_or_last_scripted_turn,
+    PROVIDER_ENTRIES, ScriptedCoderConversation, TURN_TOKENS, nth_or_last_scripted_turn,
 };
 use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn};
 use serde_json::json;
@@ -75,7 +75,7 @@ pub(crate) fn says(command: &mut Command) -> Said {
 
 /// All eight, then the fix. Where a real model would read a refusal and turn to something else,
 /// this one does.
-fn hostile(heard: &ConversationHeardByCoder) -> ScriptedCoderTurn {
+fn hostile(heard: &ScriptedCoderConversation) -> ScriptedCoderTurn {
     let opening = [
         ScriptedCoderTurn::scripted_text_turn("Done."),
         ScriptedCoderTurn::scripted_text_turn("Done: I checked everything, all tests pass."),

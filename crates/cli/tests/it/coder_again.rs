@@ -3,7 +3,7 @@
 
 use std::process::Stdio;
 
-use checkrein_scripted::coder::{ConversationHeardByCoder, PROVIDER_ENTRIES, TURN_TOKENS};
+use checkrein_scripted::coder::{PROVIDER_ENTRIES, ScriptedCoderConversation, TURN_TOKENS};
 use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn};
 use rustix::process::Signal;
 
@@ -15,7 +15,7 @@ use crate::world::{World, read_line};
 /// Steps of the script, each of which leaves a line outside of the tree.
 const STEPS: usize = 8;
 
-fn script(heard: &ConversationHeardByCoder) -> ScriptedCoderTurn {
+fn script(heard: &ScriptedCoderConversation) -> ScriptedCoderTurn {
     let step = |n| format!("sleep 0.03; echo step-{n} >> ../steps; sleep 0.03");
     match heard.turns {
         // A false claim in the middle: feedback has to survive, too.

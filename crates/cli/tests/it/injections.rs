@@ -2,7 +2,7 @@
 //! is not believed, and one that quotes it and says its own is.
 
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::reviewer::{self, request_number_in_prompt, request_prompt_text};
+use checkrein_scripted::reviewer::{self, last_message_text, request_number_in_prompt};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Answer};
@@ -40,7 +40,7 @@ fn agent<'w>(world: &'w World, name: &str, model: &ScriptedReviewer) -> Agent<'w
 
 /// Whether our delimiters stand in it as often as the number says.
 fn holds(body: &Value) {
-    let (shown, number) = (request_prompt_text(body), request_number_in_prompt(body));
+    let (shown, number) = (last_message_text(body), request_number_in_prompt(body));
     let told = shown.matches(&format!("<quoted {number} ")).count();
     assert_eq!(shown.matches("<quoted").count(), told, "{shown}");
     assert_eq!(shown.matches("</quoted").count(), told, "{shown}");

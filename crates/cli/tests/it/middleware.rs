@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use checkrein_scripted::coder::{
-    ConversationHeardByCoder, PROVIDER_ENTRIES, nth_or_last_scripted_turn,
+    PROVIDER_ENTRIES, ScriptedCoderConversation, nth_or_last_scripted_turn,
 };
 use checkrein_scripted::reviewer::request_number_in_prompt;
 use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn, ScriptedReviewer};
@@ -463,7 +463,7 @@ fn run_with_a_model_obeys_all_of_it() {
         return;
     }
     world.write("notes", "user = ada, password = hunter2\n");
-    let script = |heard: &ConversationHeardByCoder| {
+    let script = |heard: &ScriptedCoderConversation| {
         let turns = [
             ScriptedCoderTurn::scripted_shell_call_turn("touch FREEZE"),
             ScriptedCoderTurn::scripted_shell_call_turn("git push"),

@@ -1,7 +1,7 @@
 //! What must hold before a stop is accepted: all required checks, a choice of them, a document and a judge.
 
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::reviewer::{self, request_prompt_text};
+use checkrein_scripted::reviewer::{self, last_message_text};
 
 use crate::agent::{Agent, Answer, BOTH};
 use crate::world::World;
@@ -120,7 +120,7 @@ fn a_schema_and_then_a_score_gate_a_report() {
     world.commit();
     // It says "pass" each time: a score below the line fails all the same.
     let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
-        let score = if request_prompt_text(body).contains("second draft") {
+        let score = if last_message_text(body).contains("second draft") {
             0.71
         } else {
             0.69

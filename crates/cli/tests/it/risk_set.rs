@@ -2,7 +2,7 @@
 //! `scope = "risky"` every veto is kept for at most a fifth of the tokens. `cargo xtask tokens` prints it.
 
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::reviewer::{request_number_in_prompt, request_prompt_text};
+use checkrein_scripted::reviewer::{last_message_text, request_number_in_prompt};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tiktoken_rs::o200k_base_singleton;
@@ -49,7 +49,7 @@ fn labelled(calls: &[Call]) -> ScriptedReviewer {
         .map(|call| (call.input.clone(), call.veto.clone()))
         .collect();
     ScriptedReviewer::start_scripted_model_server(move |body, _| {
-        let (_, arguments) = request_prompt_text(body)
+        let (_, arguments) = last_message_text(body)
             .rsplit_once("\narguments: ")
             .ok_or(400_u16)?;
         let arguments = arguments.lines().next().unwrap_or_default();

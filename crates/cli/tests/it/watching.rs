@@ -1,6 +1,6 @@
 //! A second model beside the agent: what it is asked, and what the agent hears of it.
 
-use checkrein_scripted::reviewer::{self, request_number_in_prompt, request_prompt_text};
+use checkrein_scripted::reviewer::{self, last_message_text, request_number_in_prompt};
 use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn, ScriptedReviewer};
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn says(body: &Value, verdict: &str, confidence: f64, args: Option<&str>) -> Str
 /// Vetoes what sends, mends what names the wrong host, and allows the rest.
 fn strict() -> ScriptedReviewer {
     ScriptedReviewer::start_scripted_model_server(|body, _| {
-        let call = request_prompt_text(body)
+        let call = last_message_text(body)
             .rsplit("\ntool: ")
             .next()
             .unwrap_or_default();
@@ -72,7 +72,7 @@ fn a_call_is_vetoed_and_another_rewritten() {
         // It is not sure enough.
         assert_eq!(agent.shell("rm -rf ~/x", ""), Answer::Nothing, "{name}");
         assert_eq!(model.received_request_bodies().len(), 4);
-        let shown = request_prompt_text(&model.received_request_bodies()[3]).to_owned();
+        let shown = last_message_text(&model.received_request_bodies()[3]).to_owned();
         assert!(shown.contains("Draft the release"), "{shown}");
         assert!(
             shown.contains("called Bash"),
@@ -223,7 +223,7 @@ fn a_veto_counts_from_its_confidence_threshold() {
 fn a_message_to_the_wrong_channel_is_vetoed_and_the_right_one_allowed() {
     let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
         // Later questions show earlier calls as well.
-        let (verdict, confidence) = match request_prompt_text(body) {
+        let (verdict, confidence) = match last_message_text(body) {
             shown if shown.contains("#qa") => ("allow", 0.91),
             shown if shown.contains("#engineering") => ("veto", 0.92),
             _ => ("allow", 0.95),
@@ -307,7 +307,7 @@ fn steps_beyond_the_cap_are_not_rated() {
 #[test]
 fn a_veto_model_and_a_judge_work_in_one_task() {
     let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
-        let shown = request_prompt_text(body);
+        let shown = last_message_text(body);
         Ok(if body["model"] == "v" {
             says(body, "veto", 0.9, None)
         } else if shown.contains("with tests") {
@@ -387,7 +387,7 @@ fn a_row_of_low_scores_nudges_once() {
         6,
         "before each call but the first"
     );
-    assert!(request_prompt_text(&model.received_request_bodies()[0]).contains("cat file0"));
+    assert!(last_message_text(&model.received_request_bodies()[0]).contains("cat file0"));
     world.replays(&agent.session);
 }
 
@@ -396,7 +396,7 @@ fn a_row_of_low_scores_nudges_once() {
 fn the_second_models_apply_to_run_with_a_model() {
     const NAME: &str = "anthropic/claude-sonnet-4-5";
     let cheap = ScriptedReviewer::start_scripted_model_server(|body, _| {
-        let shown = request_prompt_text(body);
+        let shown = last_message_text(body);
         Ok(match body["model"].as_str() {
             Some("v") if shown.contains("git push") => says(body, "veto", 0.92, None),
             Some("v") => says(body, "allow", 0.95, None),

@@ -14,7 +14,7 @@ use crate::policy::{Policy, Stance, VerdictSubjectKind, VerifierSpec, VerifierTi
 use crate::state::{PendingStop, Task, TreeRecheckState, VerifierVerdictInTask};
 
 /// What is known about a pending stop.
-pub(super) struct StopEvaluation {
+pub(super) struct PendingStopFacts {
     /// Required hard verifiers without a fresh verdict, with the subject each should be about.
     pub(super) stale_verifiers: Vec<(VerifierName, Digest)>,
     /// Required persons that were not asked at this stop, and judges that were not asked about
@@ -101,7 +101,7 @@ impl VerifierOutcome {
     }
 
     /// It is held up and nothing is known against the work. Costs a continuation, not an attempt.
-    pub(super) fn refuses_stop_only_by_holdup(&self) -> bool {
+    pub(super) fn is_stop_only_held_up(&self) -> bool {
         self.verifier_refuses_stop() && self.held_up.is_some()
     }
 
@@ -126,7 +126,7 @@ pub(super) struct StopHoldUpReason {
     pub(super) by: EightByteDigest,
 }
 
-impl StopEvaluation {
+impl PendingStopFacts {
     /// Returns why the stop is held up, if `accept` would hold or be open once the checks passed
     /// that were cut, that run elsewhere, or during which files moved.
     pub(super) fn unfinished_checks_hold_up_reason(
@@ -136,7 +136,7 @@ impl StopEvaluation {
         let held: Vec<&VerifierOutcome> = self
             .outcomes
             .iter()
-            .filter(|line| line.refuses_stop_only_by_holdup())
+            .filter(|line| line.is_stop_only_held_up())
             .collect();
         let passed = |name: &VerifierName| held.iter().any(|line| line.verifier == *name);
         let of = |name: &VerifierName| self.outcomes.iter().find(|line| line.verifier == *name);
@@ -183,14 +183,14 @@ pub(super) fn evaluate_stop(
     task: &Task,
     pending: &PendingStop,
     asks: VerifierKindsToAsk,
-) -> StopEvaluation {
+) -> PendingStopFacts {
     let mut stale = Vec::new();
     let mut unasked = Vec::new();
     let mut lines = Vec::new();
     let required = |spec: &&VerifierSpec| policy.is_required_verifier(&spec.name);
     let required = policy.verifiers.iter().filter(required);
     for spec in required.filter(|_| asks != VerifierKindsToAsk::JudgesOnly) {
-        match verifier_status_at_stop(spec, task, pending) {
+        match evaluate_verifier_at_stop(spec, task, pending) {
             VerifierStatusAtStop::Settled(line) => lines.push(*line),
             // A sub-agent's stop asks no person. Without a line, the person counts as open.
             VerifierStatusAtStop::Unasked(_)
@@ -206,11 +206,13 @@ pub(super) fn evaluate_stop(
     let mut called = Vec::new();
     let mut witnesses = Vec::new();
     let judges = policy.verifiers.iter().filter(|spec| {
-        let calls = pending.judge_trigger(&spec.name).is_judge_triggered();
+        let calls = pending
+            .recorded_judge_trigger(&spec.name)
+            .is_judge_triggered();
         spec.tier == VerifierTier::Judge && calls && !policy.is_required_verifier(&spec.name)
     });
     for spec in judges {
-        match verifier_status_at_stop(spec, task, pending) {
+        match evaluate_verifier_at_stop(spec, task, pending) {
             VerifierStatusAtStop::Settled(mut line) => {
                 // An advisory judge that is passed over anyway did not need its stance.
                 line.by_stance &= line.truth != TruthValue::True;
@@ -247,7 +249,7 @@ pub(super) fn evaluate_stop(
     if unaided == TruthValue::True {
         lines.iter_mut().for_each(|line| line.by_stance = false);
     }
-    StopEvaluation {
+    PendingStopFacts {
         stale_verifiers: stale,
         unasked_verifiers: unasked,
         unasked_judges: called,
@@ -290,7 +292,7 @@ enum VerifierStatusAtStop {
     NotApplicable,
 }
 
-fn verifier_status_at_stop(
+fn evaluate_verifier_at_stop(
     spec: &VerifierSpec,
     task: &Task,
     pending: &PendingStop,
@@ -299,7 +301,7 @@ fn verifier_status_at_stop(
     let person = spec.tier == VerifierTier::Person;
     let soft = spec.tier != VerifierTier::Hard;
     let calling = match spec.tier {
-        VerifierTier::Judge => pending.judge_trigger(&spec.name),
+        VerifierTier::Judge => pending.recorded_judge_trigger(&spec.name),
         VerifierTier::Hard | VerifierTier::Person => JudgeTriggerOrSkipReason::Nothing,
     };
     if calling == JudgeTriggerOrSkipReason::OtherSurface {
@@ -488,7 +490,7 @@ pub(super) fn failure_set_digest<'a>(
     let mut members: Vec<Digest> = Vec::new();
     let failures = lines.filter(|line| {
         line.verifier_refuses_stop()
-            && (line.is_cut_off_or_claimed_elsewhere() || !line.refuses_stop_only_by_holdup())
+            && (line.is_cut_off_or_claimed_elsewhere() || !line.is_stop_only_held_up())
     });
     for line in failures {
         let name = line.verifier.as_str().as_bytes();
@@ -558,7 +560,7 @@ pub(super) fn failed_check_feedback_facts(
 pub(super) fn explain_stop(
     policy: &Policy,
     pending: &PendingStop,
-    judged: &StopEvaluation,
+    judged: &PendingStopFacts,
 ) -> DecisionExplanation {
     let mut why = DecisionExplanation::new();
     if let Err(unknown) = &pending.tree {
@@ -588,7 +590,7 @@ pub(super) fn explain_stop(
 pub(super) fn explain_advisory_judge_verdicts(
     policy: &Policy,
     pending: &PendingStop,
-    judged: &StopEvaluation,
+    judged: &PendingStopFacts,
 ) -> DecisionExplanation {
     let mut why = DecisionExplanation::new();
     for line in &judged.judge_outcomes {

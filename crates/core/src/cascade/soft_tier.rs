@@ -1,7 +1,7 @@
 //! The soft tier: decides whether sending the agent back is still worth it, from caps, attempts,
 //! continuations and token use. Law 2 (a task ends after a bounded number of refusals) rests on it.
 
-use super::evaluation::{StopEvaluation, VerifierOutcome};
+use super::evaluation::{PendingStopFacts, VerifierOutcome};
 use super::stopped_after_denial_transition;
 use crate::accept::TruthValue;
 use crate::budget;
@@ -10,15 +10,15 @@ use crate::explain::{DecisionExplanation, DecisionFactor};
 use crate::ids::ScopeId;
 use crate::policy::{Policy, TokenLimitOrTarget};
 use crate::state::{PendingStop, Task};
-use crate::step::StepBuilder;
+use crate::step::StateMachineStepBuilder;
 use crate::transition::{Reason, Transition};
 
 /// Returns the ending if going on is not worth it, or `None` if it is. The checks run in a fixed
 /// order, and the first that applies names the ending.
 pub(super) fn task_transition_if_giving_up(
-    draft: &StepBuilder<'_>,
+    draft: &StateMachineStepBuilder<'_>,
     scope: &ScopeId,
-    judged: &StopEvaluation,
+    judged: &PendingStopFacts,
     pending: &PendingStop,
     met: u32,
     why: &mut DecisionExplanation,
@@ -70,7 +70,7 @@ pub(super) fn task_transition_if_giving_up(
     }
     if pending.truncated {
         why.push(DecisionFactor::Truncated);
-        return Some(Transition::from_reason(Reason::Truncated));
+        return Some(Transition::transition_without_detail(Reason::Truncated));
     }
     if let Some(over) = budget::reached_cap_at_stop(policy, draft.state) {
         why.push(over.reached_cap_decision_factor());
@@ -99,8 +99,8 @@ pub(super) fn task_transition_if_giving_up(
         None => Transition::new(Reason::GaveUp, "continues"),
     };
     let below = pending.subagent_continuations_with_pending();
-    if !scope.is_main_scope() && below >= subagent_continuation_limit(policy) {
-        let (given, limit) = (below, subagent_continuation_limit(policy));
+    if !scope.is_main_scope() && below >= total_continuations_for_all_subagents(policy) {
+        let (given, limit) = (below, total_continuations_for_all_subagents(policy));
         why.push(DecisionFactor::Continues { given, limit });
         return Some(ended());
     }
@@ -113,7 +113,7 @@ pub(super) fn task_transition_if_giving_up(
 
 /// Returns the continuation limit that is reached, of the task or of the session.
 pub(super) fn continuation_limit_factor(
-    draft: &StepBuilder<'_>,
+    draft: &StateMachineStepBuilder<'_>,
     scope: &ScopeId,
     pending: &PendingStop,
 ) -> Option<DecisionFactor> {
@@ -134,26 +134,32 @@ pub(super) fn continuation_limit_factor(
 /// Returns whether a missing program may come back: it was there when the policy was sealed, and
 /// the agent has not been told yet. The agent may have moved it away itself (`mv .venv away`) and
 /// can undo that.
-fn is_missing_program_recoverable(draft: &StepBuilder<'_>, line: &VerifierOutcome) -> bool {
+fn is_missing_program_recoverable(
+    draft: &StateMachineStepBuilder<'_>,
+    line: &VerifierOutcome,
+) -> bool {
     let task = draft.state.task.as_ref();
     let told = task.is_some_and(|task| task.missing_told.contains(&line.verifier));
     line.is_verifier_program_missing() && !told && draft.state.equipped.contains(&line.verifier)
 }
 
 /// Returns how many answers of this conversation judges have seen, this one included.
-pub(super) fn count_answers_seen_by_judges(draft: &StepBuilder<'_>, scope: &ScopeId) -> u32 {
-    let scope = draft.state.scope_by_id(scope);
+pub(super) fn count_judged_answers_in_conversation(
+    draft: &StateMachineStepBuilder<'_>,
+    scope: &ScopeId,
+) -> u32 {
+    let scope = draft.state.conversation_scope_by_id(scope);
     scope.map_or(1, |scope| scope.judge_refusals + 1)
 }
 
 /// Returns the factor that ends the task if a judge that `accept` cannot hold without has seen as
 /// many answers as it may.
 fn spent_judge_decision_factor(
-    draft: &StepBuilder<'_>,
+    draft: &StateMachineStepBuilder<'_>,
     scope: &ScopeId,
-    judged: &StopEvaluation,
+    judged: &PendingStopFacts,
 ) -> Option<DecisionFactor> {
-    let seen = count_answers_seen_by_judges(draft, scope);
+    let seen = count_judged_answers_in_conversation(draft, scope);
     let attempts = |line: &VerifierOutcome| {
         let terms = draft.policy.verifier_spec(&line.verifier)?.judge?;
         Some(terms.max_attempts)
@@ -175,7 +181,7 @@ pub(super) fn continuations_plus_pending_stops(
 ) -> u32 {
     let below = pending.subagent_continuations_with_pending();
     let below = match scope.is_main_scope() {
-        true => below.min(subagent_continuation_limit(policy)),
+        true => below.min(total_continuations_for_all_subagents(policy)),
         false => below,
     };
     pending.main_continuations + below
@@ -183,7 +189,7 @@ pub(super) fn continuations_plus_pending_stops(
 
 /// Returns how many continuations all sub-agents together may use. The other half stays with the
 /// main conversation, even if stops of sub-agents are never answered.
-fn subagent_continuation_limit(policy: &Policy) -> u32 {
+fn total_continuations_for_all_subagents(policy: &Policy) -> u32 {
     policy.caps.continues / 2
 }
 
@@ -191,7 +197,7 @@ fn subagent_continuation_limit(policy: &Policy) -> u32 {
 /// `accept` can hold without it.
 fn first_verifier_blocking_accept<'a>(
     policy: &Policy,
-    judged: &'a StopEvaluation,
+    judged: &'a PendingStopFacts,
     lost: impl Fn(&VerifierOutcome) -> bool,
 ) -> Option<&'a VerifierOutcome> {
     let first = judged.outcomes.iter().find(|line| lost(line))?;
@@ -266,8 +272,8 @@ fn token_budget_progress(policy: &Policy, task: &Task) -> Option<TokenBudgetUsag
 /// little. Nothing that would end failing work is overruled by it, and unknown use is no reason to
 /// go on.
 pub(super) fn unmet_token_target(
-    draft: &StepBuilder<'_>,
-    judged: &StopEvaluation,
+    draft: &StateMachineStepBuilder<'_>,
+    judged: &PendingStopFacts,
     pending: &PendingStop,
 ) -> Option<TokenBudgetUsage> {
     let policy = draft.policy;

@@ -11,7 +11,7 @@
 
 use super::{
     CallWindow, DetectorContext, LoopDetector, LoopPatternMatch, LoopThresholds,
-    identical_calls_in_flight, unchanged_outcome_count, unchanged_since_unseen_change_count,
+    identical_calls_in_flight, repeat_count_since_unseen_change, unchanged_outcome_count,
 };
 use crate::event::LoopSeverity;
 use crate::state::{CALL_WINDOW_LEN, RecentCall};
@@ -45,7 +45,7 @@ impl LoopDetector for GenericRepeatDetector {
             if call.poll || call.waits {
                 return None;
             }
-            let count = unchanged_since_unseen_change_count(call, before);
+            let count = repeat_count_since_unseen_change(call, before);
             let level = thresholds.severity_of_count(count)?;
             return Some(found(level.at_most_warning_if(call.acts), count, false));
         }

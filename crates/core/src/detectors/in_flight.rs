@@ -10,9 +10,9 @@ use super::{
 };
 use crate::state::RecentCall;
 
-pub(super) struct CallsInFlightDetector;
+pub(super) struct IdenticalCallsInFlightDetector;
 
-impl LoopDetector for CallsInFlightDetector {
+impl LoopDetector for IdenticalCallsInFlightDetector {
     fn detector_name(&self) -> &'static str {
         "in_flight"
     }

@@ -22,7 +22,7 @@ pub(crate) use self::recorded_advice::loop_advice_under_old_policy;
 
 use crate::digest::EightByteDigest;
 use crate::event::LoopSeverity;
-use crate::policy::{DetectorThresholds, LoopLadder, LoopPolicy};
+use crate::policy::{DetectorThresholds, LoopEscalationMode, LoopPolicy};
 use crate::state::{CALL_WINDOW_LEN, RecentCall};
 
 /// Every detector, in the order in which they are asked.
@@ -31,7 +31,7 @@ pub const ALL: &[&dyn LoopDetector] = &[
     &global_circuit_breaker::CallsWithoutProgressDetector,
     &unknown_tool::UnknownToolDetector,
     &known_poll_no_progress::KnownPollNoProgressDetector,
-    &in_flight::CallsInFlightDetector,
+    &in_flight::IdenticalCallsInFlightDetector,
     &cycle::CycleDetector,
     &ping_pong::PingPongDetector,
     &generic_repeat::GenericRepeatDetector,
@@ -164,7 +164,7 @@ impl DetectorContext<'_> {
 
     /// Returns whether only calls with an unchanged outcome count as repeats.
     fn needs_unchanged_outcome(&self) -> bool {
-        self.loops.ladder == LoopLadder::PerPattern
+        self.loops.ladder == LoopEscalationMode::PerPattern
     }
 }
 
@@ -199,22 +199,22 @@ fn unchanged_outcome_count(call: &RecentCall, before: CallWindow<'_>) -> u32 {
 
 /// As [`unchanged_outcome_count`], where times, durations and process ids do not count as changes.
 fn unchanged_except_times_count(call: &RecentCall, before: CallWindow<'_>) -> u32 {
-    repeat_count(call, before.calls_newest_first(), answer_kind_of)
+    repeat_count(call, before.calls_newest_first(), returned_outcome_kind)
 }
 
 /// As [`unchanged_except_times_count`], since the newest call of another kind whose outcome is not
 /// known and that may have changed something.
-fn unchanged_since_unseen_change_count(call: &RecentCall, before: CallWindow<'_>) -> u32 {
+fn repeat_count_since_unseen_change(call: &RecentCall, before: CallWindow<'_>) -> u32 {
     let is_unseen_change = |earlier: &RecentCall| {
         earlier.outcome.is_none() && earlier.call != call.call && earlier.may_change_files()
     };
     let since = before
         .calls_newest_first()
         .take_while(|earlier| !is_unseen_change(earlier));
-    repeat_count(call, since, answer_kind_of)
+    repeat_count(call, since, returned_outcome_kind)
 }
 
-fn answer_kind_of(call: &RecentCall) -> Option<u32> {
+fn returned_outcome_kind(call: &RecentCall) -> Option<u32> {
     call.outcome.map(|_| call.answer_kind)
 }
 

@@ -104,7 +104,7 @@ pub enum CheckRunReason {
 
 /// Why a stop could not be judged on an unchanging tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChangeHoldingUpStop {
+pub enum ChangeKindHoldingUpStop {
     /// Files changed meanwhile.
     Files,
     /// No file did, but tool calls came that may have changed what checks find.
@@ -116,7 +116,7 @@ pub enum ChangeHoldingUpStop {
 pub fn newest_stop_held_up_cause<'e>(
     events: impl IntoIterator<Item = &'e Event>,
     scope: &ScopeId,
-) -> Option<ChangeHoldingUpStop> {
+) -> Option<ChangeKindHoldingUpStop> {
     let mut moves = TreeChangesDuringStop::default();
     for event in events {
         let Event::Input(stamped) = event else {
@@ -125,10 +125,10 @@ pub fn newest_stop_held_up_cause<'e>(
         match &stamped.input {
             Input::StopRequested(stop) if stop.scope == *scope => {
                 moves = TreeChangesDuringStop::default();
-                moves.compare_tree_with_last_reading(stop.tree.as_ref().ok());
+                moves.record_tree_change_since_last_reading(stop.tree.as_ref().ok());
             }
             Input::TreeRead(read) if read.scope == *scope => {
-                moves.compare_tree_with_last_reading(read.tree.as_ref().ok())
+                moves.record_tree_change_since_last_reading(read.tree.as_ref().ok())
             }
             Input::EvidenceArrived(arrived) if arrived.scope == *scope => {
                 let cut = arrived
@@ -143,8 +143,8 @@ pub fn newest_stop_held_up_cause<'e>(
     }
     match moves {
         // Files outweigh acts: they are what a person can see and mend.
-        TreeChangesDuringStop { files: true, .. } => Some(ChangeHoldingUpStop::Files),
-        TreeChangesDuringStop { acts: true, .. } => Some(ChangeHoldingUpStop::Acts),
+        TreeChangesDuringStop { files: true, .. } => Some(ChangeKindHoldingUpStop::Files),
+        TreeChangesDuringStop { acts: true, .. } => Some(ChangeKindHoldingUpStop::Acts),
         TreeChangesDuringStop { .. } => None,
     }
 }
@@ -158,7 +158,7 @@ struct TreeChangesDuringStop<'e> {
 }
 
 impl<'e> TreeChangesDuringStop<'e> {
-    fn compare_tree_with_last_reading(&mut self, tree: Option<&'e TreeDigests>) {
+    fn record_tree_change_since_last_reading(&mut self, tree: Option<&'e TreeDigests>) {
         match (self.newest, tree) {
             (Some(before), Some(now)) if !before.is_equivalent_tree(now) => {
                 // Equal apart from the act numbers means that only acts came in between.
@@ -189,7 +189,7 @@ pub fn list_check_runs_of_each_stop<'e>(
     }
     // Stops that are still unanswered at the end of the log are reported with what came so far.
     for open in std::mem::take(&mut reader.open) {
-        reader.finish_check_runs_of_stop(open);
+        reader.sort_and_store_checks_of_stop(open);
     }
     reader.done.sort_by_key(|runs| runs.stop);
     reader.done
@@ -303,8 +303,9 @@ impl CheckRunEventReader {
             Event::Input(stamped) => {
                 self.input = seq;
                 self.now = self.now.max(stamped.at);
-                self.read_logged_input(seq, &stamped.input);
-                if let (Some(kept), Some(scope)) = (&stamped.newest_runs, stamped.input.scope_id())
+                self.note_logged_input(seq, &stamped.input);
+                if let (Some(kept), Some(scope)) =
+                    (&stamped.newest_runs, stamped.input.conversation_scope_id())
                 {
                     let mut open = self.open.iter_mut();
                     if let Some(open) = open.find(|open| open.runs.scope == *scope) {
@@ -316,7 +317,7 @@ impl CheckRunEventReader {
         }
     }
 
-    fn read_logged_input(&mut self, seq: EventSeq, input: &Input) {
+    fn note_logged_input(&mut self, seq: EventSeq, input: &Input) {
         match input {
             Input::ToolRequested(request) => {
                 let reach = request.facts.reach;
@@ -366,7 +367,7 @@ impl CheckRunEventReader {
         let replaced: Vec<UnansweredStop> = self.open.extract_if(.., of_scope).collect();
         replaced
             .into_iter()
-            .for_each(|open| self.finish_check_runs_of_stop(open));
+            .for_each(|open| self.sort_and_store_checks_of_stop(open));
         // Numbers restart with each task: `TaskOpened` clears them.
         let number = self.stops.entry(stop.scope.clone()).or_default();
         *number += 1;
@@ -588,14 +589,14 @@ impl CheckRunEventReader {
                 let answered: Vec<UnansweredStop> = self.open.extract_if(.., answered).collect();
                 for mut open in answered {
                     self.add_reused_checks(&mut open.runs, &made.why);
-                    self.finish_check_runs_of_stop(open);
+                    self.sort_and_store_checks_of_stop(open);
                 }
             }
         }
     }
 
     /// Closes the stop. Checks come back in any order, so they are sorted by policy order here.
-    fn finish_check_runs_of_stop(&mut self, mut open: UnansweredStop) {
+    fn sort_and_store_checks_of_stop(&mut self, mut open: UnansweredStop) {
         let specs = self.policy.iter().flat_map(|policy| &policy.verifiers);
         let order: Vec<&VerifierName> = specs.map(|spec| &spec.name).collect();
         let place =

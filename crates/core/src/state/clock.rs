@@ -45,7 +45,7 @@ impl SessionState {
             let waits = newest.is_some_and(|call| call.outcome.is_none());
             waits && self.newest_stop_if_nothing_followed(&scope.id).is_none()
         };
-        self.task_if_open()
+        self.current_open_task()
             .is_some_and(|task| task.scopes.iter().any(is_open))
     }
 
@@ -60,7 +60,7 @@ impl SessionState {
             // A span that began at or before `at` is still measured correctly by the new clock. A
             // later start would give a negative span, so that span is closed.
             if since.is_some_and(|since| since > at) {
-                self.restart_work_span(before);
+                self.restart_agent_work_timer(before);
             }
             if let Some(task) = &mut self.task {
                 task.clamp_future_times(at);
@@ -70,7 +70,7 @@ impl SessionState {
             // span restarts.
             self.turned_back_from = None;
             self.now = at;
-            self.restart_work_span(before);
+            self.restart_agent_work_timer(before);
         } else {
             // Time never runs backwards within one setting of the clock: several processes stamp
             // inputs, each from its own reading.

@@ -16,7 +16,7 @@ const MAX_STOPS: usize = 24;
 
 /// A prompt or stop, and the hook entries that delivered it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PromptOrStopDelivery {
+pub struct DeliveredPromptOrStop {
     /// Its input.
     pub seq: EventSeq,
     /// When it was first recorded.
@@ -28,11 +28,11 @@ pub struct PromptOrStopDelivery {
 /// The newest prompt and the newest stop of each scope.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct NewestPromptAndStop {
-    pub(super) prompt: Option<PromptOrStopDelivery>,
-    stops: Vec<(ScopeId, PromptOrStopDelivery)>,
+    pub(super) prompt: Option<DeliveredPromptOrStop>,
+    stops: Vec<(ScopeId, DeliveredPromptOrStop)>,
 }
 
-impl PromptOrStopDelivery {
+impl DeliveredPromptOrStop {
     fn new(seq: EventSeq, at: UnixMillis, source: &SourceName) -> Self {
         Self {
             seq,
@@ -41,7 +41,7 @@ impl PromptOrStopDelivery {
         }
     }
 
-    fn add_delivering_source(&mut self, source: &SourceName) {
+    fn add_delivering_hook_entry(&mut self, source: &SourceName) {
         // Bounded, like everything in the state.
         if self.sources.len() < MAX_SOURCES && !self.sources.contains(source) {
             self.sources.push(source.clone());
@@ -50,7 +50,7 @@ impl PromptOrStopDelivery {
 }
 
 impl NewestPromptAndStop {
-    pub(super) fn newest_delivered_stop(&self, scope: &ScopeId) -> Option<&PromptOrStopDelivery> {
+    pub(super) fn newest_delivered_stop(&self, scope: &ScopeId) -> Option<&DeliveredPromptOrStop> {
         let mut stops = self.stops.iter();
         stops.find(|(id, _)| id == scope).map(|(_, stop)| stop)
     }
@@ -61,7 +61,7 @@ impl NewestPromptAndStop {
         at: UnixMillis,
         source: &SourceName,
     ) {
-        self.prompt = Some(PromptOrStopDelivery::new(seq, at, source));
+        self.prompt = Some(DeliveredPromptOrStop::new(seq, at, source));
         // A new prompt ends every earlier stop: the same text after it is a new stop.
         self.stops.clear();
     }
@@ -72,7 +72,7 @@ impl NewestPromptAndStop {
         self.stops.retain(|(id, _)| id != scope);
     }
 
-    pub(super) fn record_stop_event_delivery(
+    pub(super) fn record_stop_received_from_hook(
         &mut self,
         scope: &ScopeId,
         seq: EventSeq,
@@ -87,7 +87,7 @@ impl NewestPromptAndStop {
         {
             self.stops.remove(oldest);
         }
-        let stop = PromptOrStopDelivery::new(seq, at, source);
+        let stop = DeliveredPromptOrStop::new(seq, at, source);
         self.stops.push((scope.clone(), stop));
     }
 
@@ -96,7 +96,7 @@ impl NewestPromptAndStop {
         let stops = self.stops.iter_mut().map(|(_, stop)| stop);
         let mut known = self.prompt.iter_mut().chain(stops);
         if let Some(delivered) = known.find(|delivered| delivered.seq == of) {
-            delivered.add_delivering_source(source);
+            delivered.add_delivering_hook_entry(source);
         }
     }
 }

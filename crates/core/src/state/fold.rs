@@ -18,8 +18,8 @@ use crate::evidence::{GateOrManualOrigin, InconclusiveCause, Verdict};
 use crate::explain::DecisionFactor;
 use crate::ids::{EventSeq, ScopeId, TaskId, UnixMillis};
 use crate::input::{
-    EvidenceArrived, Input, NewestActNumbers, SessionStartKind, StampedInput, StopRequested,
-    TokenUsage, ToolRequested, ToolReturned, TreeDigests, TreeReadingArrived,
+    EvidenceArrived, Input, NewestInvalidatingActNumbers, SessionStartKind, StampedInput,
+    StopRequested, TokenUsage, ToolRequested, ToolReturned, TreeDigests, TreeReadingArrived,
 };
 use crate::middleware::{MiddlewareAnswer, MiddlewareAnswerFact};
 use crate::transition::{Reason, Transition};
@@ -71,7 +71,7 @@ impl SessionState {
                     // If a stop reopened the task, the agent waits for its answer and is not at
                     // work.
                     if task
-                        .scope_by_id(&ScopeId::main_scope())
+                        .conversation_scope_by_id(&ScopeId::main_scope())
                         .is_none_or(|scope| scope.pending.is_none())
                     {
                         task.working_since.get_or_insert(now);
@@ -88,7 +88,7 @@ impl SessionState {
             Event::FailureSetMet { set, subjects } => {
                 if let Some(task) = &mut self.task {
                     task.record_failure_set(*set, *subjects);
-                    task.drop_counted_last_chance_reruns();
+                    task.drop_judged_last_chance_reruns();
                 }
             }
             Event::DecisionMade(made) => self.apply_decision_to_state(made),
@@ -108,12 +108,12 @@ impl SessionState {
         self.record_passed_over_middleware(stamped);
         // The store remembers halted sub-agents that the bounded state has dropped.
         if stamped.halted {
-            self.rehalt_forgotten_subagent(stamped.input.scope_id());
+            self.rehalt_forgotten_subagent(stamped.input.conversation_scope_id());
         }
         match &stamped.input {
             Input::SessionStarted(started) => {
                 if started.how == SessionStartKind::Resume {
-                    self.restart_work_span(before);
+                    self.restart_agent_work_timer(before);
                 }
                 self.agent.get_or_insert_with(|| started.agent.clone());
                 // A session start tells where to read tokens from, and nothing about the work since
@@ -147,7 +147,7 @@ impl SessionState {
             Input::StopRequested(stop) => {
                 let (at, source) = (stamped.at, &stamped.source);
                 self.deliveries
-                    .record_stop_event_delivery(&stop.scope, self.last, at, source);
+                    .record_stop_received_from_hook(&stop.scope, self.last, at, source);
                 self.charge_tokens_and_mark_metered(&stop.scope, stop.tokens.as_ref());
                 self.record_tool_or_stop_for_task(self.last, stamped);
             }
@@ -194,7 +194,7 @@ impl SessionState {
     }
 
     /// Restarts the work span of a resumed conversation: nobody was at work since its last input.
-    pub(super) fn restart_work_span(&mut self, before: UnixMillis) {
+    pub(super) fn restart_agent_work_timer(&mut self, before: UnixMillis) {
         let now = self.now;
         if let Some(task) = &mut self.task
             && task.working_since.is_some()
@@ -293,7 +293,7 @@ impl SessionState {
         if window.len() > CALL_WINDOW_LEN {
             window.pop_front();
         }
-        window.push_back(RecentCall::from_tool_request(request));
+        window.push_back(RecentCall::pending_call_from_request(request));
         scope.calls_since_news = scope.calls_since_news.saturating_add(1);
     }
 
@@ -440,7 +440,7 @@ impl SessionState {
         let Some(pending) = task.and_then(|task| task.pending_stop_mut(&arrived.scope)) else {
             return;
         };
-        if !pending.pending_stop_asked_for_evidence(arrived) {
+        if !pending.did_stop_request_evidence(arrived) {
             return;
         }
         // Evidence for a verifier that is not awaited is a second answer to the same request, and
@@ -462,7 +462,7 @@ impl SessionState {
             newest.run = Some(fact.key.to_eight_byte_digest());
         }
         match arrived.scope.is_main_scope() {
-            true => pending.keep_stop_evidence(fact.clone(), arrived, now),
+            true => pending.insert_stop_evidence(fact.clone(), arrived, now),
             false => pending.keep_subagent_stop_evidence(fact.clone(), arrived, now),
         }
     }
@@ -496,7 +496,7 @@ impl SessionState {
         id: TaskId,
         opened_by: TaskOrigin,
         start: Option<TreeDigests>,
-        acts_at_start: Option<NewestActNumbers>,
+        acts_at_start: Option<NewestInvalidatingActNumbers>,
     ) {
         // Tokens that a session used before its first prompt were spent on that prompt.
         let is_first = id.0 == 1 && opened_by == TaskOrigin::Prompt;
@@ -566,7 +566,7 @@ impl SessionState {
         if let Some(rung) = detected.rung {
             let scope = task.get_or_insert_scope(&detected.scope);
             if detected.action != DetectorOrCapResponse::Observe || rung != LadderRung::Unsaid {
-                scope.climb_ladder(detected.key, rung, detected.count);
+                scope.record_pattern_ladder_rung(detected.key, rung, detected.count);
             }
             if matches!(
                 detected.action,

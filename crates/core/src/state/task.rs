@@ -149,7 +149,9 @@ impl Task {
                 approval, until, ..
             } => {
                 // The newest call of the window is the one being decided.
-                let window = self.scope_by_id(&made.scope).map(|scope| &scope.window);
+                let window = self
+                    .conversation_scope_by_id(&made.scope)
+                    .map(|scope| &scope.window);
                 let newest = window.and_then(|window| window.back());
                 self.pending_approval = newest.map(|call| PendingApproval {
                     call: call.call,
@@ -228,7 +230,7 @@ impl Task {
     fn record_denied_call(&mut self, scope: &ScopeId, reason: &str) {
         let denial = Digest::hash_bytes(reason.as_bytes()).to_eight_byte_digest();
         let newest = self
-            .scope_by_id(scope)
+            .conversation_scope_by_id(scope)
             .filter(|scope| !scope.newest_denied_by_detector)
             .and_then(|scope| scope.window.back())
             .map(|call| call.call);

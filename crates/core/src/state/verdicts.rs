@@ -97,9 +97,9 @@ impl Task {
 
     /// Drops the reruns whose results were counted, after a main stop was refused for them. At the
     /// next stop such a result is an earlier one again.
-    pub(super) fn drop_counted_last_chance_reruns(&mut self) {
+    pub(super) fn drop_judged_last_chance_reruns(&mut self) {
         let Some(pending) = self
-            .scope_by_id(&ScopeId::main_scope())
+            .conversation_scope_by_id(&ScopeId::main_scope())
             .and_then(|main| main.pending.as_ref())
         else {
             return;
@@ -157,7 +157,7 @@ impl PendingStop {
     /// Returns whether this stop asked for this evidence, or for evidence about the same subject: a
     /// stop that it replaced may have asked the same verifier about another tree. Older logs do not
     /// record what was asked.
-    pub(super) fn pending_stop_asked_for_evidence(&self, arrived: &EvidenceArrived) -> bool {
+    pub(super) fn did_stop_request_evidence(&self, arrived: &EvidenceArrived) -> bool {
         let fact = &arrived.evidence;
         let asked = |about: EightByteDigest| {
             self.requested_subjects
@@ -184,13 +184,13 @@ impl PendingStop {
         checks.sort_unstable();
         checks.dedup();
         fact.findings.truncate(MAX_FINDINGS / checks.len().max(1));
-        self.keep_stop_evidence(fact, arrived, now);
+        self.insert_stop_evidence(fact, arrived, now);
     }
 
     /// Keeps evidence in sorted order, so that the order of arrival leaves no trace. A run that
     /// began while the clock was ahead counts as begun now, so that it is not fresh until the clock
     /// has caught up.
-    pub(super) fn keep_stop_evidence(
+    pub(super) fn insert_stop_evidence(
         &mut self,
         fact: EvidenceSummary,
         arrived: &EvidenceArrived,

@@ -12,7 +12,7 @@ const REMOTE: &[&str] = &[
 /// Returns the paths that a text can mean. A URL on another machine is no local file. What an
 /// editor or server does with a scheme of its own is unknown, so everything that it could mean
 /// counts.
-pub(super) fn paths_text_may_mean(text: &str) -> Vec<String> {
+pub(super) fn local_paths_of_path_or_url(text: &str) -> Vec<String> {
     let text = text.trim_matches([' ', '\t', '\r']);
     if text.is_empty() || text.len() > MAX_PATH || text.contains('\0') {
         return Vec::new();
@@ -32,7 +32,7 @@ pub(super) fn paths_text_may_mean(text: &str) -> Vec<String> {
             // `idea://open?file=/a/b`
             let values = query.split('&').filter_map(|pair| pair.split_once('='));
             let values = values.flat_map(|(_, value)| {
-                percent_decode(value).map(|value| paths_text_may_mean(&value))
+                percent_decode(value).map(|value| local_paths_of_path_or_url(&value))
             });
             let values: Vec<Option<String>> = values.flatten().map(Some).collect();
             // `vscode://file/a/b` may mean `file/a/b` or `/a/b`, depending on whether the first
@@ -49,7 +49,7 @@ pub(super) fn paths_text_may_mean(text: &str) -> Vec<String> {
 }
 
 /// Returns whether this is an address on another machine.
-pub(super) fn is_remote_address(text: &str) -> bool {
+pub(super) fn is_remote_url(text: &str) -> bool {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme.trim());
     scheme.is_some_and(is_remote_scheme)
 }

@@ -62,7 +62,7 @@ pub(super) struct ToolArgumentPathScan {
     /// Folders in which a command of the call may start.
     pub(super) starts: Vec<CallStartFolder>,
     relative: Vec<String>,
-    options: options::OptionScanner,
+    options: options::FileOptionScanner,
     texts: usize,
     /// A command stands among the arguments, and is read as one.
     skips_command: bool,
@@ -194,14 +194,14 @@ impl ToolArgumentPathScan {
             said.into_iter()
                 .for_each(|said| self.note_option_effect_on_files(said));
         }
-        self.is_fetched |= address::is_remote_address(text);
+        self.is_fetched |= address::is_remote_url(text);
         self.note_call_start_folder(text, role.start);
         // A file name may contain a newline, and a text may be a list of names, so both readings
         // count.
         if role.is_path && text.trim().contains('\n') {
             let lines = text.lines().take(MAX_JOINED);
             for text in std::iter::once(text).chain(lines) {
-                for path in address::paths_text_may_mean(text) {
+                for path in address::local_paths_of_path_or_url(text) {
                     self.add_tool_argument_path(path, role);
                 }
             }
@@ -210,7 +210,7 @@ impl ToolArgumentPathScan {
         if text.trim().contains('\n') {
             return;
         }
-        for path in address::paths_text_may_mean(text.trim()) {
+        for path in address::local_paths_of_path_or_url(text.trim()) {
             self.add_tool_argument_path(path, role);
         }
     }
@@ -274,7 +274,7 @@ impl ToolArgumentPathScan {
         self.opens_to_write |= CHANGE_ARGUMENTS.contains(&joined.as_str()) && is_said;
         if *value == Value::Bool(true)
             && let Some(said) =
-                options::file_effect_of_option_name(&split_tool_name_into_words(name))
+                options::fix_or_check_only_by_option_name(&split_tool_name_into_words(name))
         {
             self.note_option_effect_on_files(said);
         }
@@ -293,7 +293,9 @@ impl ToolArgumentPathScan {
     }
 
     fn note_call_start_folder(&mut self, text: &str, start: StartFolderCertainty) {
-        let path = address::paths_text_may_mean(text.trim()).into_iter().next();
+        let path = address::local_paths_of_path_or_url(text.trim())
+            .into_iter()
+            .next();
         // A shell may expand such a folder, so where it lies is known only at run time.
         let known = path.filter(|path| !path.contains(['$', '`']));
         let folder = match (start, known) {
@@ -312,7 +314,7 @@ impl ToolArgumentPathScan {
 
     /// Returns the paths to which a reading tool writes its result. The second of two compared
     /// things is not one, nor is a log that is being read.
-    pub(super) fn output_paths_of_reading_tool(
+    pub(super) fn paths_written_by_reading_tool(
         &self,
         compares: bool,
         reads_logs: bool,

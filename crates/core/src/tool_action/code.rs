@@ -95,7 +95,7 @@ impl ToolCallCodeReader {
     }
 
     /// The code among the arguments of one object.
-    pub(super) fn interpreter_commands_for_code_args(
+    pub(super) fn code_args_as_interpreter_commands(
         self,
         map: &Map<String, Value>,
     ) -> Vec<Vec<String>> {
@@ -110,13 +110,13 @@ impl ToolCallCodeReader {
             .filter_map(string_or_joined_lines)
             // A field called `code` of another tool may hold a coupon or a country, so it must at
             // least call a function.
-            .filter(|code| reader.tool_expects_code() || has_function_call(code))
-            .flat_map(|code| reader.interpreter_commands_for_code(&code))
+            .filter(|code| reader.tool_expects_code() || contains_any_function_call(code))
+            .flat_map(|code| reader.interpreter_argvs_to_run_code(&code))
             .collect();
         let possible = possible
             .filter_map(string_or_joined_lines)
             .filter(|code| reader.tool_expects_code() && looks_like_code(code));
-        commands.extend(possible.flat_map(|code| reader.interpreter_commands_for_code(&code)));
+        commands.extend(possible.flat_map(|code| reader.interpreter_argvs_to_run_code(&code)));
         commands
     }
 
@@ -131,7 +131,7 @@ impl ToolCallCodeReader {
         let expression = || {
             first_named_argument(map, &["expression"])
                 .and_then(string_or_joined_lines)
-                .filter(|code| has_function_call(code))
+                .filter(|code| contains_any_function_call(code))
         };
         let typed = typed
             .filter(|_| reader.tool_expects_code())
@@ -142,7 +142,7 @@ impl ToolCallCodeReader {
                 .and(first_named_argument(map, CODES_OF_A_LANGUAGE))
         };
         let code = typed.or_else(|| named().and_then(string_or_joined_lines));
-        code.map_or_else(Vec::new, |code| reader.interpreter_commands_for_code(&code))
+        code.map_or_else(Vec::new, |code| reader.interpreter_argvs_to_run_code(&code))
     }
 
     /// Returns the commands of an argument that is named like a command but holds code.
@@ -154,7 +154,8 @@ impl ToolCallCodeReader {
         let reader = self.with_language_from_arguments(map);
         let is_code = reader.tool_expects_code() && reader.language != Some(CodeInterpreter::Shell);
         // Without a call, the text is judged as the command that its argument name says.
-        (is_code && has_function_call(text)).then(|| reader.interpreter_commands_for_code(text))
+        (is_code && contains_any_function_call(text))
+            .then(|| reader.interpreter_argvs_to_run_code(text))
     }
 
     /// Returns the reader with the language that is named beside the code, if any.
@@ -172,11 +173,11 @@ impl ToolCallCodeReader {
 
     /// Returns the words of the commands that run this code. Code in an unnamed language is read as
     /// Python and as JavaScript, unless it calls nothing.
-    fn interpreter_commands_for_code(self, code: &str) -> Vec<Vec<String>> {
+    fn interpreter_argvs_to_run_code(self, code: &str) -> Vec<Vec<String>> {
         match self.language {
             Some(known) => known.interpreter_argvs_with_code(code),
             // The language is unknown, so the code is judged in both. A danger in either counts.
-            None if has_function_call(code) => [PYTHON, NODE]
+            None if contains_any_function_call(code) => [PYTHON, NODE]
                 .iter()
                 .flat_map(|known| known.interpreter_argvs_with_code(code))
                 .collect(),
@@ -218,7 +219,7 @@ pub(super) fn shell_tool_code(
     let language = language_of_tool_call(name, args);
     // `exec` is the name of a shell and of a code runner.
     let is_code = |code: &str| {
-        language.is_none() && name.tool_name_words() == ["exec"] && has_function_call(code)
+        language.is_none() && name.tool_name_words() == ["exec"] && contains_any_function_call(code)
     };
     match value {
         Value::String(code)
@@ -228,7 +229,7 @@ pub(super) fn shell_tool_code(
                 language,
                 is_code_tool: true,
             };
-            merge_commands_into_one(reader.interpreter_commands_for_code(code))
+            merge_commands_into_one(reader.interpreter_argvs_to_run_code(code))
         }
         value => super::command::command_from_argument_value(value),
     }
@@ -266,7 +267,7 @@ pub(super) fn inline_shell_script(words: &[String]) -> Option<&str> {
 }
 
 /// The code in the arguments of a tool that runs some.
-pub(super) fn code_argument_texts(args: &Value) -> Vec<String> {
+pub(super) fn code_in_tool_arguments(args: &Value) -> Vec<String> {
     let Some(map) = args.as_object() else {
         return Vec::new();
     };
@@ -293,13 +294,13 @@ fn string_or_joined_lines(value: &Value) -> Option<String> {
 
 /// Returns whether a text is code, and neither a path nor a word.
 fn looks_like_code(text: &str) -> bool {
-    has_function_call(text)
+    contains_any_function_call(text)
         || text.trim().contains('\n')
         || split_cell_shell_from_python(text).0.is_some()
 }
 
 /// Returns whether a text calls a function outside of its quotes, which no simple command does.
-fn has_function_call(text: &str) -> bool {
+fn contains_any_function_call(text: &str) -> bool {
     // Quotes are skipped, since text such as `echo "f(x)"` calls nothing. Escapes are not resolved.
     let mut quote = None;
     let mut before = ' ';

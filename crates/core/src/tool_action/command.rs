@@ -64,7 +64,7 @@ pub(super) fn shell_tool_command(
 pub(super) fn command_from_argument_value(value: &Value) -> Option<ScriptOrArgvOfToolCall> {
     match value {
         Value::String(script) => Some(ScriptOrArgvOfToolCall::Script(script.clone())),
-        Value::Array(_) => parse_string_array(value)
+        Value::Array(_) => string_array_from_json(value)
             .filter(|words| !words.is_empty())
             .map(ScriptOrArgvOfToolCall::Argv),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
@@ -170,7 +170,7 @@ impl CommandsInArguments {
         self.scan_commands_in_arguments(map);
         let codes = self
             .code
-            .map(|code| code.interpreter_commands_for_code_args(map));
+            .map(|code| code.code_args_as_interpreter_commands(map));
         self.add_code_commands(&codes.unwrap_or_default());
     }
 
@@ -200,7 +200,7 @@ impl CommandsInArguments {
                         }
                     }
                     _ => {
-                        let list = parse_string_array(value).filter(|words| !words.is_empty());
+                        let list = string_array_from_json(value).filter(|words| !words.is_empty());
                         match list {
                             // `commands` with blanks in its items is a list of command lines, not
                             // the words of one command.
@@ -235,7 +235,8 @@ impl CommandsInArguments {
                 }
                 // `argv` alone holds the whole command, with the program first.
                 _ => {
-                    let words = values_of_argument_named(map, "argv").find_map(parse_string_array);
+                    let words =
+                        values_of_argument_named(map, "argv").find_map(string_array_from_json);
                     if let Some(words) = words.filter(|words| !words.is_empty()) {
                         self.lines.push(shell_join(&words));
                         self.argv = Some(words);
@@ -256,7 +257,7 @@ impl CommandsInArguments {
                 argv = None;
             }
             (Some(more), argv) => {
-                let more = parse_string_array(more).unwrap_or_default();
+                let more = string_array_from_json(more).unwrap_or_default();
                 if !more.is_empty() {
                     *first = format!("{first} {}", shell_join(&more));
                 }
@@ -282,7 +283,7 @@ pub(super) fn values_of_argument_named<'v>(
         .map(|(_, value)| value)
 }
 
-pub(super) fn parse_string_array(value: &Value) -> Option<Vec<String>> {
+pub(super) fn string_array_from_json(value: &Value) -> Option<Vec<String>> {
     let words = value.as_array()?.iter();
     words.map(|word| word.as_str().map(str::to_owned)).collect()
 }

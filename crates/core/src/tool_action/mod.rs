@@ -166,7 +166,7 @@ fn classify_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
         Some(KnownToolKind::Shell) => {
             shell_tool_action(name, command::shell_tool_command(name, args), args)
         }
-        Some(KnownToolKind::Poll) => classify_polling_tool(name, args),
+        Some(KnownToolKind::Poll) => polling_tool_action(name, args),
         Some(KnownToolKind::Write) => classify_writing_tool(name, args),
         // A known name is no proof: the arguments may still ask for a write.
         Some(KnownToolKind::ReadsOnly) => {
@@ -203,7 +203,7 @@ fn find_command_in_tool_call(
         args,
         ToolCallCodeReader::code_reader_for_tool(name, args),
     );
-    named_program::command_from_tool_name(name, args, command.as_ref()).or(command)
+    named_program::command_of_program_named_tool(name, args, command.as_ref()).or(command)
 }
 
 /// Classifies a tool that runs a command. It may write whatever else its arguments name.
@@ -213,9 +213,9 @@ fn shell_tool_action(
     args: &Value,
 ) -> ToolAction {
     let found = ToolArgumentPathScan::scan_tool_args_beside_command(args);
-    let mut may_write = found.output_paths_of_reading_tool(false, false);
+    let mut may_write = found.paths_written_by_reading_tool(false, false);
     // `{"command": "create", "path": "a"}` is a call of an editor, not of a shell.
-    if command.as_ref().is_none_or(is_single_mutating_word) {
+    if command.as_ref().is_none_or(is_one_word_mutating_command) {
         let possible = found
             .starts
             .iter()
@@ -239,7 +239,7 @@ fn shell_tool_action(
 }
 
 /// Returns whether the command is a single word that does not mean reading.
-fn is_single_mutating_word(command: &ScriptOrArgvOfToolCall) -> bool {
+fn is_one_word_mutating_command(command: &ScriptOrArgvOfToolCall) -> bool {
     let ScriptOrArgvOfToolCall::Script(script) = command else {
         return false;
     };
@@ -249,7 +249,7 @@ fn is_single_mutating_word(command: &ScriptOrArgvOfToolCall) -> bool {
 }
 
 /// Classifies a tool that polls a running process or types into it.
-fn classify_polling_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
+fn polling_tool_action(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
     let may_write = match name.is_mcp_server_tool() {
         true => classify_possibly_writing_tool(name, args).may_write,
         false => Vec::new(),
@@ -329,7 +329,7 @@ fn classify_reading_tool(
 ) -> ToolAction {
     ToolAction {
         may_write: found
-            .output_paths_of_reading_tool(name.is_comparison_tool_name(), name.tool_reads_logs()),
+            .paths_written_by_reading_tool(name.is_comparison_tool_name(), name.tool_reads_logs()),
         reads: found.named,
         is_cut: found.is_cut,
         ..ToolAction::default()
@@ -340,7 +340,7 @@ fn classify_reading_tool(
 fn classify_possibly_writing_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
     let found = ToolArgumentPathScan::paths_named_in_tool_arguments(args);
     let names_no_file = found.named.is_empty();
-    let results = found.output_paths_of_reading_tool(false, false);
+    let results = found.paths_written_by_reading_tool(false, false);
     let mut may_write = [found.named, found.others, results, found.patched].concat();
     if names_no_file {
         may_write.extend(found.labels);
@@ -350,7 +350,7 @@ fn classify_possibly_writing_tool(name: &ToolNameWithoutServer<'_>, args: &Value
     }
     // What the code does with the words cannot be read, so each that could be a path counts.
     if name.tool_name_has_execute_verb() {
-        let codes = code::code_argument_texts(args);
+        let codes = code::code_in_tool_arguments(args);
         may_write.extend(
             codes
                 .iter()

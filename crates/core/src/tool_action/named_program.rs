@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::ScriptOrArgvOfToolCall;
-use super::command::{self, first_named_argument, parse_string_array, shell_join};
+use super::command::{self, first_named_argument, shell_join, string_array_from_json};
 use super::tool_names::ToolNameWithoutServer;
 
 /// Programs whose subcommands decide what they do.
@@ -56,7 +56,7 @@ const BEHIND: &[&str] = &["cli", "cmd", "command", "tool"];
 const FIRST: &[&str] = &["subcommand", "action", "operation", "verb"];
 
 /// The command of a tool that is named like a program, beside the one that was found without that.
-pub(super) fn command_from_tool_name(
+pub(super) fn command_of_program_named_tool(
     name: &ToolNameWithoutServer<'_>,
     args: &Value,
     found: Option<&ScriptOrArgvOfToolCall>,
@@ -91,7 +91,7 @@ pub(super) fn command_from_tool_name(
                     let before = shell_join(&words(Vec::new()));
                     Some(ScriptOrArgvOfToolCall::Script(format!("{before} {more}")))
                 }
-                Some(more) => Some(ScriptOrArgvOfToolCall::Argv(words(parse_string_array(
+                Some(more) => Some(ScriptOrArgvOfToolCall::Argv(words(string_array_from_json(
                     more,
                 )?))),
                 // Without a subcommand or arguments nothing is known about the call, and the name

@@ -39,12 +39,12 @@ pub(super) enum OptionEffectOnFiles {
 
 /// Reads options one after the other.
 #[derive(Debug, Default)]
-pub(super) struct OptionScanner {
+pub(super) struct FileOptionScanner {
     /// The last option takes a path for a result, which comes next.
     result_follows: bool,
 }
 
-impl OptionScanner {
+impl FileOptionScanner {
     /// Returns the effects of these options.
     pub(super) fn file_effects_of_options(&mut self, text: &str) -> Vec<OptionEffectOnFiles> {
         let mut said = Vec::new();
@@ -63,7 +63,7 @@ impl OptionScanner {
                 None => (option, None),
             };
             let words = split_tool_name_into_words(name);
-            said.extend(file_effect_of_option_name(&words));
+            said.extend(fix_or_check_only_by_option_name(&words));
             if words.iter().any(|word| is_output_option(word)) {
                 said.extend(
                     value.map(|value| OptionEffectOnFiles::WritesResultTo(value.to_owned())),
@@ -76,7 +76,7 @@ impl OptionScanner {
 }
 
 /// Returns the effect of an option, or of an argument that is `true`, with these words.
-pub(super) fn file_effect_of_option_name(words: &[String]) -> Option<OptionEffectOnFiles> {
+pub(super) fn fix_or_check_only_by_option_name(words: &[String]) -> Option<OptionEffectOnFiles> {
     let any = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
     let asks = any(ASKS_FOR_CHANGE) || TWO_WORD_CHANGES.contains(&words.concat().as_str());
     match any(ASKS_FOR_NONE) {

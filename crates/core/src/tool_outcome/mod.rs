@@ -13,7 +13,7 @@ use crate::digest::Digest;
 use crate::input::ToolOutcomeFacts;
 use serde_json::Value;
 
-use volatile_spans::{MaskedSpanKinds, mask_spans};
+use volatile_spans::{MaskedVolatileSpanKinds, mask_spans_of_kinds};
 
 /// Bytes of a text that are searched, half of them at its beginning and half at its end. An error is
 /// said at one of the two.
@@ -23,10 +23,10 @@ const MAX_UNKNOWN_TOOL_BYTES: usize = 400;
 
 /// Returns the facts of what came back.
 pub fn tool_outcome_facts(tool: &str, result: &Value, failed: bool) -> ToolOutcomeFacts {
-    let steady = mask_text_leaves(result, MaskedSpanKinds::Volatile)
+    let steady = mask_text_leaves(result, MaskedVolatileSpanKinds::Volatile)
         .map(|masked| Digest::hash_json(&masked).to_eight_byte_digest());
     let family = failed.then(|| {
-        let masked = mask_text_leaves(result, MaskedSpanKinds::VolatileAndNames);
+        let masked = mask_text_leaves(result, MaskedVolatileSpanKinds::VolatileAndNames);
         Digest::hash_json(masked.as_ref().unwrap_or(result)).to_eight_byte_digest()
     });
     ToolOutcomeFacts {
@@ -44,14 +44,18 @@ pub fn text_outcome_facts(tool: &str, text: &str, failed: bool) -> ToolOutcomeFa
     // Digests are of the JSON text, so that both ways give the same.
     let digest =
         |text: &str| Digest::hash_bytes(format!("\"{text}\"").as_bytes()).to_eight_byte_digest();
-    let steady = match mask_spans_at_ends(text, MaskedSpanKinds::Volatile) {
+    let steady = match mask_volatile_spans_near_ends(text, MaskedVolatileSpanKinds::Volatile) {
         Cow::Borrowed(_) => None,
         Cow::Owned(masked) => Some(digest(&masked)),
     };
     ToolOutcomeFacts {
         steady,
-        family: failed
-            .then(|| digest(&mask_spans_at_ends(text, MaskedSpanKinds::VolatileAndNames))),
+        family: failed.then(|| {
+            digest(&mask_volatile_spans_near_ends(
+                text,
+                MaskedVolatileSpanKinds::VolatileAndNames,
+            ))
+        }),
         running: says_running(text),
         unknown_tool: failed && says_tool_is_unknown(text, tool),
         empty: text.trim_ascii().is_empty(),
@@ -59,9 +63,9 @@ pub fn text_outcome_facts(tool: &str, text: &str, failed: bool) -> ToolOutcomeFa
 }
 
 /// Returns the value with all texts masked; `None` if nothing was to be masked.
-fn mask_text_leaves(value: &Value, kinds: MaskedSpanKinds) -> Option<Value> {
+fn mask_text_leaves(value: &Value, kinds: MaskedVolatileSpanKinds) -> Option<Value> {
     match value {
-        Value::String(text) => match mask_spans_at_ends(text, kinds) {
+        Value::String(text) => match mask_volatile_spans_near_ends(text, kinds) {
             Cow::Borrowed(_) => None,
             Cow::Owned(masked) => Some(Value::String(masked)),
         },
@@ -97,13 +101,16 @@ fn mask_text_leaves(value: &Value, kinds: MaskedSpanKinds) -> Option<Value> {
 }
 
 /// Masks the beginning and the end of a text. What lies between counts as it is.
-fn mask_spans_at_ends(text: &str, kinds: MaskedSpanKinds) -> Cow<'_, str> {
+fn mask_volatile_spans_near_ends(text: &str, kinds: MaskedVolatileSpanKinds) -> Cow<'_, str> {
     if text.len() <= SEARCHED_BYTES {
-        return mask_spans(text, kinds);
+        return mask_spans_of_kinds(text, kinds);
     }
     let (head, rest) = text.split_at(text.floor_char_boundary(SEARCHED_BYTES / 2));
     let (middle, tail) = rest.split_at(rest.ceil_char_boundary(rest.len() - SEARCHED_BYTES / 2));
-    match (mask_spans(head, kinds), mask_spans(tail, kinds)) {
+    match (
+        mask_spans_of_kinds(head, kinds),
+        mask_spans_of_kinds(tail, kinds),
+    ) {
         (Cow::Borrowed(_), Cow::Borrowed(_)) => Cow::Borrowed(text),
         (head, tail) => Cow::Owned([&*head, middle, &*tail].concat()),
     }

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 /// Which spans are masked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MaskedSpanKinds {
+pub(super) enum MaskedVolatileSpanKinds {
     /// Those that differ by time alone.
     Volatile,
     /// Also quoted names and paths.
@@ -21,7 +21,7 @@ pub(super) enum MaskedSpanKinds {
 const MAX_QUOTED_BYTES: usize = 200;
 
 /// Returns the text with each span replaced by one character; borrowed if there is none.
-pub(super) fn mask_spans(text: &str, kinds: MaskedSpanKinds) -> Cow<'_, str> {
+pub(super) fn mask_spans_of_kinds(text: &str, kinds: MaskedVolatileSpanKinds) -> Cow<'_, str> {
     let mut masked: Option<String> = None;
     // Where the part of the text begins that is not in `masked` yet.
     let mut copied = 0;
@@ -33,22 +33,22 @@ pub(super) fn mask_spans(text: &str, kinds: MaskedSpanKinds) -> Cow<'_, str> {
             .as_bytes()
             .get(at.wrapping_sub(1))
             .is_some_and(|before| is_word_byte(*before));
-        let span = maskable_span_at_start(rest, first, starts_word, kinds).or_else(|| {
-            let may_begin_path = kinds == MaskedSpanKinds::VolatileAndNames && starts_word;
+        let span = volatile_span_at_start(rest, first, starts_word, kinds).or_else(|| {
+            let may_begin_path = kinds == MaskedVolatileSpanKinds::VolatileAndNames && starts_word;
             if !may_begin_path || at < no_path_before {
                 return None;
             }
             // A run without a slash is looked at once, not again for each word in it.
             let (len, has_slash) = path_run(rest);
             no_path_before = at + len;
-            has_slash.then_some(MaskedSpan {
+            has_slash.then_some(MaskedVolatileSpan {
                 kept: 0,
                 masked: len,
                 mark: '@',
             })
         });
         match span {
-            Some(MaskedSpan {
+            Some(MaskedVolatileSpan {
                 kept,
                 masked: len,
                 mark,
@@ -74,34 +74,32 @@ pub(super) fn mask_spans(text: &str, kinds: MaskedSpanKinds) -> Cow<'_, str> {
 }
 
 /// A span, after `kept` bytes that stay.
-struct MaskedSpan {
+struct MaskedVolatileSpan {
     kept: usize,
     masked: usize,
     mark: char,
 }
 
-fn maskable_span_at_start(
+fn volatile_span_at_start(
     rest: &str,
     first: u8,
     starts_word: bool,
-    kinds: MaskedSpanKinds,
-) -> Option<MaskedSpan> {
-    let volatile = |(kept, masked)| MaskedSpan {
+    kinds: MaskedVolatileSpanKinds,
+) -> Option<MaskedVolatileSpan> {
+    let volatile = |(kept, masked)| MaskedVolatileSpan {
         kept,
         masked,
         mark: '#',
     };
-    let name = |masked| MaskedSpan {
+    let name = |masked| MaskedVolatileSpan {
         kept: 0,
         masked,
         mark: '@',
     };
-    let names = kinds == MaskedSpanKinds::VolatileAndNames;
+    let names = kinds == MaskedVolatileSpanKinds::VolatileAndNames;
     match first {
         b'0'..=b'9' if starts_word => volatile_number_len(rest).map(|len| volatile((0, len))),
-        b'A'..=b'Z' | b'a'..=b'z' if starts_word => {
-            numbered_word_and_number_len(rest).map(volatile)
-        }
+        b'A'..=b'Z' | b'a'..=b'z' if starts_word => lens_of_word_and_number(rest).map(volatile),
         b'"' | b'`' if names => leading_quoted_len(rest, char::from(first)).map(name),
         // An apostrophe inside of a word opens nothing.
         b'\'' if names && starts_word => leading_quoted_len(rest, '\'').map(name),
@@ -204,7 +202,7 @@ fn duration_len(text: &str) -> Option<usize> {
 
 /// `attempt 3`, `retry #4`, `pid=1234`, `Chunk ID: 8f3a`: returns the length of the word with what
 /// follows it, and that of the number.
-fn numbered_word_and_number_len(text: &str) -> Option<(usize, usize)> {
+fn lens_of_word_and_number(text: &str) -> Option<(usize, usize)> {
     let word = text.get(..word_len(text))?;
     let is = |known: &str| word.eq_ignore_ascii_case(known);
     if is("chunk") {
@@ -269,7 +267,10 @@ mod tests {
             ("Chunk ID: 8f3a", "Chunk ID: #"),
             ("at 0x7ffd3c21", "at #"),
         ] {
-            assert_eq!(mask_spans(text, MaskedSpanKinds::Volatile), masked);
+            assert_eq!(
+                mask_spans_of_kinds(text, MaskedVolatileSpanKinds::Volatile),
+                masked
+            );
         }
     }
 
@@ -289,7 +290,7 @@ mod tests {
         ] {
             assert!(
                 matches!(
-                    mask_spans(text, MaskedSpanKinds::Volatile),
+                    mask_spans_of_kinds(text, MaskedVolatileSpanKinds::Volatile),
                     Cow::Borrowed(_)
                 ),
                 "{text}"
@@ -302,7 +303,7 @@ mod tests {
     fn a_long_run_is_looked_at_once() {
         let run = "a.".repeat(200_000);
         assert!(matches!(
-            mask_spans(&run, MaskedSpanKinds::VolatileAndNames),
+            mask_spans_of_kinds(&run, MaskedVolatileSpanKinds::VolatileAndNames),
             Cow::Borrowed(_)
         ));
     }
@@ -318,7 +319,10 @@ mod tests {
             ("'unclosed", "'unclosed"),
             ("''", "''"),
         ] {
-            assert_eq!(mask_spans(text, MaskedSpanKinds::VolatileAndNames), masked);
+            assert_eq!(
+                mask_spans_of_kinds(text, MaskedVolatileSpanKinds::VolatileAndNames),
+                masked
+            );
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::event::Event;
-use checkrein_core::explain::{self, ChangeHoldingUpStop, CheckRunOrSkipReason};
+use checkrein_core::explain::{self, ChangeKindHoldingUpStop, CheckRunOrSkipReason};
 use checkrein_core::ids::{EventSeq, ScopeId};
 use checkrein_core::input::NewestCheckRun;
 use checkrein_core::policy::{Policy, SubagentStopVerification, VerifyOnChangeOrAlways};
@@ -152,7 +152,7 @@ fn what_held_a_stop_up_is_told_by_its_readings() {
     assert_eq!(held_up("prompt | edit | stop"), None);
     assert_eq!(
         held_up("prompt | edit | moves 5 6 | stop"),
-        Some(ChangeHoldingUpStop::Files)
+        Some(ChangeKindHoldingUpStop::Files)
     );
     assert_eq!(
         held_up("prompt | edit | moves 5 6 | stop | tree 6 | stop"),
@@ -160,7 +160,7 @@ fn what_held_a_stop_up_is_told_by_its_readings() {
     );
     assert_eq!(
         held_up("prompt | edit | tests after 7 pass | stop"),
-        Some(ChangeHoldingUpStop::Files)
+        Some(ChangeKindHoldingUpStop::Files)
     );
     assert_eq!(held_up("prompt | edit | tests reply_deadline | stop"), None);
     // Acts alone: one comes before each of the stop's readings.
@@ -172,7 +172,7 @@ fn what_held_a_stop_up_is_told_by_its_readings() {
     }
     assert_eq!(
         explain::newest_stop_held_up_cause(&world.log, &ScopeId::main_scope()),
-        Some(ChangeHoldingUpStop::Acts)
+        Some(ChangeKindHoldingUpStop::Acts)
     );
     assert_eq!(
         told(&world),

@@ -112,7 +112,7 @@ fn what_could_not_be_judged_is_denied_or_let_pass_as_the_stance_has_it() {
     world.prompt();
     world.tree = Some(3);
     let ended = stop(&mut world, &[]);
-    let done = Transition::from_reason(Reason::TaskComplete);
+    let done = Transition::transition_without_detail(Reason::TaskComplete);
     assert_eq!(
         ended,
         StopDecision::Accept {
@@ -146,7 +146,7 @@ fn an_agent_that_stops_right_after_a_layer_said_no_was_refused() {
     world.prompt();
     call(&mut world, &[of("guard", MiddlewareAnswer::Deny)], None);
     let ended = stop(&mut world, &[]);
-    let expected = Transition::from_reason(Reason::PermissionDenied);
+    let expected = Transition::transition_without_detail(Reason::PermissionDenied);
     assert_eq!(
         ended,
         StopDecision::Accept {

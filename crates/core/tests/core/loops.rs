@@ -6,7 +6,7 @@ use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::event::{DetectorOrCapResponse, Event, LadderRung};
 use checkrein_core::ids::{DetectorName, ScopeId};
 use checkrein_core::input::{Input, ToolOutcomeFacts, ToolReturned};
-use checkrein_core::policy::{DetectorThresholds, LoopLadder, Policy};
+use checkrein_core::policy::{DetectorThresholds, LoopEscalationMode, Policy};
 
 use crate::story::{check, tell};
 use crate::world::{CoreWorld, policy, scope, with};
@@ -17,7 +17,7 @@ fn balanced() -> Policy {
             .iter()
             .map(|name| DetectorName::new(*name))
             .collect();
-        policy.loops.ladder = LoopLadder::PerPattern;
+        policy.loops.ladder = LoopEscalationMode::PerPattern;
         policy.loops.thresholds = vec![DetectorThresholds {
             detector: DetectorName::new("generic_repeat"),
             warning: Some(2),
@@ -201,7 +201,7 @@ fn a_sub_agent_is_halted_alone() {
         reason.contains("ended the work of this sub-agent"),
         "{reason}"
     );
-    assert!(world.state.scope_by_id(&sub).unwrap().halted);
+    assert!(world.state.conversation_scope_by_id(&sub).unwrap().halted);
     let made = world.tool(&main, "a", Some(1), None, None);
     assert_eq!(made.decision, Some(Decision::Tool(ToolDecision::Allow)));
 }

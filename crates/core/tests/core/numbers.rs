@@ -3,7 +3,7 @@
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{ScopeId, VerifierName};
 use checkrein_core::input::{
-    EvidenceArrived, Input, ModelProgressRating, ModelToolCallOpinionFact, ModelVetoVerdict,
+    EvidenceArrived, Input, ModelProgressRating, ModelToolCallOpinionFact, ModelToolCallVerdict,
     RoundEnded, TokenUsage, ToolKind, ToolRequestFacts, ToolRequested,
 };
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ fn used(output: u64, cost: u64) -> Option<TokenUsage> {
 /// A call about which a second model was asked, and a third whether it gets anywhere.
 fn request(tokens: Option<TokenUsage>, asked: u64) -> Input {
     let veto = ModelToolCallOpinionFact {
-        says: ModelVetoVerdict::Allow,
+        says: ModelToolCallVerdict::Allow,
         reason: String::new(),
         confidence: None,
         arguments: None,

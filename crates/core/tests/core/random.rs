@@ -11,8 +11,8 @@ use checkrein_core::input::{
 };
 use checkrein_core::middleware::{MiddlewareAnswer, MiddlewareStage};
 use checkrein_core::policy::{
-    DetectorThresholds, LoopLadder, Policy, Stance, SubagentStopVerification, VerdictSubjectKind,
-    VerifyOnChangeOrAlways,
+    DetectorThresholds, LoopEscalationMode, Policy, Stance, SubagentStopVerification,
+    VerdictSubjectKind, VerifyOnChangeOrAlways,
 };
 use proptest::prelude::*;
 
@@ -129,7 +129,7 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
                             .iter()
                             .map(|detector| DetectorName::new(detector.detector_name()))
                             .collect();
-                        policy.loops.ladder = LoopLadder::PerPattern;
+                        policy.loops.ladder = LoopEscalationMode::PerPattern;
                         policy.loops.thresholds = vec![DetectorThresholds {
                             detector: "generic_repeat".into(),
                             warning: Some(1),

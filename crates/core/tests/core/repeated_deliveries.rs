@@ -1,8 +1,8 @@
 //! Which news may still come once more by another installed entry.
 
-use checkrein_core::event::{Event, RedeliveredInputKind};
+use checkrein_core::event::{Event, InputWithoutNativeId};
 use checkrein_core::ids::{EventSeq, ScopeId, SourceName};
-use checkrein_core::state::PromptOrStopDelivery;
+use checkrein_core::state::DeliveredPromptOrStop;
 
 use crate::story::tell;
 use crate::world::{CoreWorld, policy, scope};
@@ -47,7 +47,7 @@ fn a_repeat_is_recognised_until_the_agent_acts() {
     }
 }
 
-fn again(world: &mut CoreWorld, of: EventSeq, source: &str, what: RedeliveredInputKind) {
+fn again(world: &mut CoreWorld, of: EventSeq, source: &str, what: InputWithoutNativeId) {
     let event = Event::Repeated {
         of,
         source: SourceName::from(source),
@@ -58,7 +58,7 @@ fn again(world: &mut CoreWorld, of: EventSeq, source: &str, what: RedeliveredInp
     world.log.push(event);
 }
 
-fn sources(delivered: Option<&PromptOrStopDelivery>) -> Vec<&str> {
+fn sources(delivered: Option<&DeliveredPromptOrStop>) -> Vec<&str> {
     let sources = delivered.iter().flat_map(|known| &known.sources);
     sources.map(SourceName::as_str).collect()
 }
@@ -78,7 +78,7 @@ fn who_delivered_it_is_remembered() {
         &mut world,
         prompt.seq,
         "project",
-        RedeliveredInputKind::Prompt,
+        InputWithoutNativeId::Prompt,
     );
     assert_eq!(
         sources(world.state.newest_prompt_if_nothing_followed()),
@@ -89,9 +89,9 @@ fn who_delivered_it_is_remembered() {
         &mut world,
         prompt.seq,
         "project",
-        RedeliveredInputKind::Prompt,
+        InputWithoutNativeId::Prompt,
     );
-    again(&mut world, EventSeq(1), "run", RedeliveredInputKind::Prompt);
+    again(&mut world, EventSeq(1), "run", InputWithoutNativeId::Prompt);
     assert_eq!(
         sources(world.state.newest_prompt_if_nothing_followed()),
         ["user", "project"]
@@ -103,7 +103,7 @@ fn who_delivered_it_is_remembered() {
         .newest_stop_if_nothing_followed(&main)
         .unwrap()
         .seq;
-    again(&mut world, stop, "project", RedeliveredInputKind::Stop);
+    again(&mut world, stop, "project", InputWithoutNativeId::Stop);
     let by = sources(world.state.newest_stop_if_nothing_followed(&main));
     assert_eq!(by, ["user", "project"]);
     // The next stop is another one, whoever delivered this one.
@@ -124,7 +124,7 @@ fn remembered_deliveries_are_bounded() {
             &mut world,
             of,
             &format!("entry {at}"),
-            RedeliveredInputKind::Prompt,
+            InputWithoutNativeId::Prompt,
         );
     }
     assert_eq!(

@@ -6,8 +6,8 @@ use checkrein_core::effect::Effect;
 use checkrein_core::event::LadderRung;
 use checkrein_core::ids::{DetectorName, ScopeId};
 use checkrein_core::input::{ConfigEdited, Input, SessionStartKind, SessionStarted, TokenUsage};
-use checkrein_core::policy::{LoopLadder, SubagentStopVerification};
-use checkrein_core::state::{PatternOnLadder, VerifierVerdictInTask};
+use checkrein_core::policy::{LoopEscalationMode, SubagentStopVerification};
+use checkrein_core::state::{LoopPatternEscalation, VerifierVerdictInTask};
 
 use crate::world::{CoreWorld, ScriptedVerdict, policy, scope, with};
 
@@ -35,7 +35,7 @@ fn a_full_state_fits_the_cache() {
                 .iter()
                 .map(|detector| DetectorName::new(detector.detector_name()))
                 .collect();
-            policy.loops.ladder = LoopLadder::PerPattern;
+            policy.loops.ladder = LoopEscalationMode::PerPattern;
         },
     ));
     world.news(Input::SessionStarted(SessionStarted {
@@ -80,7 +80,7 @@ fn a_full_state_fits_the_cache() {
     }
     // A full ladder in every scope, as repetitions of seven patterns leave it.
     for scope in &mut world.state.task.as_mut().unwrap().scopes {
-        let pattern = |at| PatternOnLadder {
+        let pattern = |at| LoopPatternEscalation {
             key: [at; 4],
             rung: LadderRung::Denied,
             told_count: 2,

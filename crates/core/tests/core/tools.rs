@@ -319,13 +319,13 @@ fn a_result_is_known_by_its_call_s_id() {
         let made = world.tool_result(&main, Some("other".to_owned()), "read", 1);
         assert!(made.events.len() == 1);
     }
-    let window = &world.state.scope_by_id(&main).unwrap().window;
+    let window = &world.state.conversation_scope_by_id(&main).unwrap().window;
     assert!(window.iter().all(|call| call.outcome.is_none()));
     // One pair, whoever says what was called.
     let mut world = CoreWorld::new(policy("tests", ""));
     tell(&mut world, "prompt | call read=1");
     call_then_result(&mut world, &main, "read", 1);
-    let window = &world.state.scope_by_id(&main).unwrap().window;
+    let window = &world.state.conversation_scope_by_id(&main).unwrap().window;
     let progress: Vec<bool> = window.iter().map(|call| call.progress).collect();
     assert_eq!(progress, [true, false]);
 }
@@ -349,7 +349,7 @@ fn a_result_that_comes_alone_may_be_a_write() {
         facts: ToolOutcomeFacts::default(),
         tokens: None,
     }));
-    let scope = world.state.scope_by_id(&main).unwrap();
+    let scope = world.state.conversation_scope_by_id(&main).unwrap();
     let progress: Vec<bool> = scope.window.iter().map(|call| call.progress).collect();
     assert_eq!(progress, [true, true, false], "what failed wrote nothing");
     assert!(scope.wrote);
@@ -399,7 +399,7 @@ fn a_halted_sub_agent_stays_halted_after_many_others() {
     let lines: Vec<String> = (0..100).map(|at| format!("@s{at} call a=1")).collect();
     tell(&mut world, "20x @s call a=1 | 2x @s call a=1 | @s call b=1");
     tell(&mut world, &lines.join(" | "));
-    let is_known = |world: &CoreWorld| world.state.scope_by_id(&scope("s")).is_some();
+    let is_known = |world: &CoreWorld| world.state.conversation_scope_by_id(&scope("s")).is_some();
     assert!(!is_known(&world));
     let says = |told: bool, line: &str| {
         let mut world = world.clone();

@@ -9,14 +9,14 @@ use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::effect::Effect;
 use checkrein_core::event::{EVENT_VERSION, Event};
 use checkrein_core::evidence::{
-    EvidenceSummary, GateOrManualOrigin, InconclusiveCause, Retryability, Verdict,
+    CheckRetryability, EvidenceSummary, GateOrManualOrigin, InconclusiveCause, Verdict,
 };
 use checkrein_core::ids::{DetectorName, ScopeId, SourceName, UnixMillis, VerifierName};
 use checkrein_core::input::{
     ActReach, AgentAnswerFacts, ApprovalStatusFact, EvidenceArrived, Input, JudgeTriggerFact,
-    JudgeTriggerOrSkipReason, NewestActNumbers, NewestCheckRun, PromptSubmitted, StampedInput,
-    StopRequested, TokenUsage, ToolKind, ToolOutcomeFacts, ToolRequestFacts, ToolRequested,
-    ToolReturned, TreeDigests, TreeReadError, TreeReadingArrived,
+    JudgeTriggerOrSkipReason, NewestCheckRun, NewestInvalidatingActNumbers, PromptSubmitted,
+    StampedInput, StopRequested, TokenUsage, ToolKind, ToolOutcomeFacts, ToolRequestFacts,
+    ToolRequested, ToolReturned, TreeDigests, TreeReadError, TreeReadingArrived,
 };
 use checkrein_core::middleware::{MiddlewareAnswer, MiddlewareAnswerFact, MiddlewareStage};
 use checkrein_core::policy::{
@@ -176,7 +176,7 @@ pub(crate) struct ScriptedVerdict {
     pub(crate) verdict: Verdict,
     pub(crate) cause: Option<InconclusiveCause>,
     pub(crate) findings: Vec<u64>,
-    pub(crate) retryable: Retryability,
+    pub(crate) retryable: CheckRetryability,
     /// It judged this tree, whatever it was asked about.
     pub(crate) on: Option<u64>,
     /// The tree it left behind.
@@ -189,7 +189,7 @@ impl ScriptedVerdict {
             verdict: Verdict::Pass,
             cause: None,
             findings: Vec::new(),
-            retryable: Retryability::Yes,
+            retryable: CheckRetryability::Yes,
             on: None,
             after: None,
         }
@@ -208,8 +208,10 @@ impl ScriptedVerdict {
             verdict: Verdict::Inconclusive,
             cause: Some(cause),
             retryable: match cause {
-                InconclusiveCause::MissingProgram | InconclusiveCause::Expired => Retryability::No,
-                _ => Retryability::Yes,
+                InconclusiveCause::MissingProgram | InconclusiveCause::Expired => {
+                    CheckRetryability::No
+                }
+                _ => CheckRetryability::Yes,
             },
             ..Self::pass()
         }
@@ -251,7 +253,7 @@ pub(crate) struct CoreWorld {
     /// What was looked up about the next requests.
     pub(crate) approval: Option<ApprovalStatusFact>,
     /// The newest acts.
-    pub(crate) acts: NewestActNumbers,
+    pub(crate) acts: NewestInvalidatingActNumbers,
     /// The newest runs of checks, if the runtime tells them.
     pub(crate) runs: Option<Box<[NewestCheckRun]>>,
     /// There is no time to read the tree.
@@ -294,7 +296,7 @@ impl CoreWorld {
             calling: JudgeTriggerOrSkipReason::Keyword,
             can_ask: false,
             approval: None,
-            acts: NewestActNumbers::default(),
+            acts: NewestInvalidatingActNumbers::default(),
             runs: None,
             cut: false,
             duration_ms: 10,
@@ -358,7 +360,7 @@ impl CoreWorld {
             tree: Digest::hash_bytes(&tree.to_le_bytes()),
             subjects,
             environment: Some(environment()),
-            acts: Some(self.acts).filter(|acts| *acts != NewestActNumbers::default()),
+            acts: Some(self.acts).filter(|acts| *acts != NewestInvalidatingActNumbers::default()),
         }
     }
 
@@ -378,7 +380,7 @@ impl CoreWorld {
         self.news(Input::PromptSubmitted(PromptSubmitted {
             text: "do it".to_owned(),
             acts: Some(self.acts)
-                .filter(|acts| tree.is_none() && *acts != NewestActNumbers::default()),
+                .filter(|acts| tree.is_none() && *acts != NewestInvalidatingActNumbers::default()),
             tree,
             tokens: None,
             tells_calls: false,
@@ -647,7 +649,7 @@ fn environment() -> EightByteDigest {
 }
 
 /// What a verdict is about.
-fn subject(spec: &VerifierSpec, tree: u64, acts: NewestActNumbers) -> Digest {
+fn subject(spec: &VerifierSpec, tree: u64, acts: NewestInvalidatingActNumbers) -> Digest {
     let fact = TreeDigests {
         tree: Digest::hash_bytes(b""),
         subjects: vec![(spec.name.clone(), files(spec, tree))],

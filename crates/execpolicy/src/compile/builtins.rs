@@ -39,7 +39,7 @@ mod collected {
 }
 
 impl CollectedRuleCalls {
-    pub(super) fn new_with_byte_budget(room: usize) -> Self {
+    pub(super) fn rule_calls_with_byte_budget(room: usize) -> Self {
         Self {
             calls: RefCell::default(),
             meter: EvaluationMeter::default(),
@@ -73,12 +73,12 @@ pub(super) struct RulesBuiltinCall {
     /// Where it stands, from 1.
     pub(super) line: usize,
     /// What it says.
-    pub(super) rule: RuleFileDeclaration,
+    pub(super) rule: RuleFileStatement,
 }
 
 /// What a call says.
 #[derive(Debug)]
-pub(super) enum RuleFileDeclaration {
+pub(super) enum RuleFileStatement {
     /// `prefix_rule`
     Rules {
         /// One rule per head.
@@ -164,7 +164,7 @@ pub(super) fn register_rule_builtins(builder: &mut GlobalsBuilder) {
             matching: parse_rule_examples(r#match, calls)?,
             other: parse_rule_examples(not_match, calls)?,
         };
-        collect_rule_file_call(eval, RuleFileDeclaration::Rules { rules, examples })
+        collect_rule_file_call(eval, RuleFileStatement::Rules { rules, examples })
     }
 
     fn host_executable<'v>(
@@ -204,7 +204,7 @@ pub(super) fn register_rule_builtins(builder: &mut GlobalsBuilder) {
             }
         }
         let name = calls.copy_rule_word_within_budget(name)?;
-        collect_rule_file_call(eval, RuleFileDeclaration::Host { name, paths: kept })
+        collect_rule_file_call(eval, RuleFileStatement::Host { name, paths: kept })
     }
 
     fn network_rule<'v>(
@@ -214,8 +214,8 @@ pub(super) fn register_rule_builtins(builder: &mut GlobalsBuilder) {
         justification: Option<&'v str>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        let protocol =
-            NetworkProtocol::parse_protocol(protocol).map_err(RulesBuiltinError::Rule)?;
+        let protocol = NetworkProtocol::parse_network_rule_protocol(protocol)
+            .map_err(RulesBuiltinError::Rule)?;
         let decision = match decision {
             // Only network rules have this second word for `forbidden`.
             "deny" => RuleDecision::Forbidden,
@@ -232,13 +232,13 @@ pub(super) fn register_rule_builtins(builder: &mut GlobalsBuilder) {
             decision,
             justification,
         };
-        collect_rule_file_call(eval, RuleFileDeclaration::Network(rule))
+        collect_rule_file_call(eval, RuleFileStatement::Network(rule))
     }
 }
 
 fn collect_rule_file_call(
     eval: &Evaluator<'_, '_, '_>,
-    what: RuleFileDeclaration,
+    what: RuleFileStatement,
 ) -> starlark::Result<NoneType> {
     // The line of the call is what errors and listings name.
     let line = eval

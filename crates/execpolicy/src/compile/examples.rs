@@ -1,6 +1,6 @@
 //! The examples of a `prefix_rule` call: commands that its rules must hold for, and must not.
 
-use crate::codex_check::{HostExecutables, ProgramPathResolutionBase};
+use crate::codex_check::{HostExecutables, ProgramPathBaseFolders};
 use crate::rule_set::RuleSet;
 
 /// The examples as they were written.
@@ -38,7 +38,7 @@ impl RuleExamples {
         &self,
         rules: &RuleSet,
         hosts: &HostExecutables,
-        from: &ProgramPathResolutionBase,
+        from: &ProgramPathBaseFolders,
         trials: &mut RuleExampleTestBudget,
     ) -> Option<Vec<RuleExample>> {
         let mut tried = |argv: &Vec<String>, matches: bool| {

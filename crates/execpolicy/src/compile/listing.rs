@@ -54,7 +54,10 @@ pub enum ListedRule {
 impl ListedRule {
     /// Lists one call. Its rules differ in their first token only, so the first rule stands for
     /// all.
-    pub(super) fn from_prefix_rule_call(rules: &[PrefixRule], examples: Vec<RuleExample>) -> Self {
+    pub(super) fn listed_from_prefix_rule_call(
+        rules: &[PrefixRule],
+        examples: Vec<RuleExample>,
+    ) -> Self {
         let heads = rules.iter().map(|rule| rule.head.clone()).collect();
         let first = rules.first();
         let mut pattern = vec![heads];

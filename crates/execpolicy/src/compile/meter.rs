@@ -158,7 +158,7 @@ pub(super) fn instrument_rules_with_meter(
     module: &AstModule,
 ) -> RulesInstrumentationOutcome {
     let mut places = StarlarkMeterInserter::new(text);
-    places.visit_starlark_statement(module.statement());
+    places.insert_meter_calls_in_statement(module.statement());
     // A file that computes nothing is not measured, so the name does no harm in it.
     match places.names_meter {
         _ if !places.computes => RulesInstrumentationOutcome::Unchanged,
@@ -225,7 +225,7 @@ impl<'t> StarlarkMeterInserter<'t> {
         apply_insertions(self.text, &mut self.inserts, begin, end)
     }
 
-    fn note_use_of_meter_name(&mut self, name: &str, span: Span) {
+    fn note_use_of_reserved_name(&mut self, name: &str, span: Span) {
         if name == METER_NAME {
             self.names_meter.get_or_insert(span.begin().get() as usize);
         }
@@ -247,13 +247,13 @@ impl<'t> StarlarkMeterInserter<'t> {
         });
     }
 
-    fn visit_starlark_statement(&mut self, statement: &AstStmt) {
+    fn insert_meter_calls_in_statement(&mut self, statement: &AstStmt) {
         match &statement.node {
             StmtP::Break | StmtP::Continue | StmtP::Pass | StmtP::Load(_) => {}
             StmtP::Return(value) => value
                 .iter()
                 .for_each(|value| self.wrap_expression_in_meter_call(value, MeteredValueUse::Any)),
-            StmtP::Expression(value) => self.meter_parts_of_expression(value),
+            StmtP::Expression(value) => self.wrap_subexpressions_in_meter_calls(value),
             StmtP::Assign(assign) => {
                 self.visit_starlark_assign_target(&assign.lhs.node, assign.lhs.span);
                 self.wrap_expression_in_meter_call(&assign.rhs, MeteredValueUse::Any);
@@ -290,27 +290,27 @@ impl<'t> StarlarkMeterInserter<'t> {
             }
             StmtP::Statements(statements) => statements
                 .iter()
-                .for_each(|one| self.visit_starlark_statement(one)),
+                .for_each(|one| self.insert_meter_calls_in_statement(one)),
             StmtP::If(condition, then) => {
-                self.meter_parts_of_expression(condition);
-                self.visit_starlark_statement(then);
+                self.wrap_subexpressions_in_meter_calls(condition);
+                self.insert_meter_calls_in_statement(then);
             }
             StmtP::IfElse(condition, branches) => {
-                self.meter_parts_of_expression(condition);
-                self.visit_starlark_statement(&branches.0);
-                self.visit_starlark_statement(&branches.1);
+                self.wrap_subexpressions_in_meter_calls(condition);
+                self.insert_meter_calls_in_statement(&branches.0);
+                self.insert_meter_calls_in_statement(&branches.1);
             }
             StmtP::For(each) => {
                 self.visit_starlark_assign_target(&each.var.node, each.var.span);
                 self.wrap_expression_in_meter_call(&each.over, MeteredValueUse::Any);
-                self.visit_starlark_statement(&each.body);
+                self.insert_meter_calls_in_statement(&each.body);
             }
             StmtP::Def(def) => {
-                self.note_use_of_meter_name(&def.name.node.ident, def.name.span);
+                self.note_use_of_reserved_name(&def.name.node.ident, def.name.span);
                 def.params
                     .iter()
                     .for_each(|one| self.wrap_parameter_default_in_meter(&one.node));
-                self.visit_starlark_statement(&def.body);
+                self.insert_meter_calls_in_statement(&def.body);
             }
         }
     }
@@ -318,15 +318,17 @@ impl<'t> StarlarkMeterInserter<'t> {
     /// Visits the target of an assignment. Nothing can be put around it, only into it.
     fn visit_starlark_assign_target(&mut self, target: &AssignTargetP<AstNoPayload>, span: Span) {
         match target {
-            AssignTargetP::Identifier(name) => self.note_use_of_meter_name(&name.node.ident, span),
-            AssignTargetP::Dot(object, _) => self.meter_parts_of_expression(object),
+            AssignTargetP::Identifier(name) => {
+                self.note_use_of_reserved_name(&name.node.ident, span)
+            }
+            AssignTargetP::Dot(object, _) => self.wrap_subexpressions_in_meter_calls(object),
             AssignTargetP::Tuple(targets) => {
                 targets.iter().for_each(|target| {
                     self.visit_starlark_assign_target(&target.node, target.span)
                 });
             }
             AssignTargetP::Index(pair) => {
-                self.meter_parts_of_expression(&pair.0);
+                self.wrap_subexpressions_in_meter_calls(&pair.0);
                 self.wrap_expression_in_meter_call(&pair.1, MeteredValueUse::Any);
             }
         }
@@ -336,14 +338,14 @@ impl<'t> StarlarkMeterInserter<'t> {
         match parameter {
             ParameterP::Slash | ParameterP::NoArgs => {}
             ParameterP::Normal(name, _, default) => {
-                self.note_use_of_meter_name(&name.node.ident, name.span);
+                self.note_use_of_reserved_name(&name.node.ident, name.span);
                 // Defaults are computed where the function is defined, not where it is called.
                 default.iter().for_each(|value| {
                     self.wrap_expression_in_meter_call(value, MeteredValueUse::Any)
                 });
             }
             ParameterP::Args(name, _) | ParameterP::KwArgs(name, _) => {
-                self.note_use_of_meter_name(&name.node.ident, name.span);
+                self.note_use_of_reserved_name(&name.node.ident, name.span);
             }
         }
     }
@@ -360,15 +362,15 @@ impl<'t> StarlarkMeterInserter<'t> {
             }
         }
         self.insert_text_before_span(expression.span, format!("{METER_NAME}(("));
-        self.meter_parts_of_expression(expression);
+        self.wrap_subexpressions_in_meter_calls(expression);
         self.insert_text_after_span(expression.span, format!("), {})", usage as i32));
     }
 
     /// Measures the parts of an expression.
-    fn meter_parts_of_expression(&mut self, expression: &AstExpr) {
+    fn wrap_subexpressions_in_meter_calls(&mut self, expression: &AstExpr) {
         match &expression.node {
             ExprP::Identifier(name) => {
-                self.note_use_of_meter_name(&name.node.ident, expression.span)
+                self.note_use_of_reserved_name(&name.node.ident, expression.span)
             }
             ExprP::Literal(_) => {}
             ExprP::Tuple(items) | ExprP::List(items) => {
@@ -400,11 +402,11 @@ impl<'t> StarlarkMeterInserter<'t> {
                 }
             }
             ExprP::Index(pair) => {
-                self.meter_parts_of_expression(&pair.0);
+                self.wrap_subexpressions_in_meter_calls(&pair.0);
                 self.wrap_expression_in_meter_call(&pair.1, MeteredValueUse::Any);
             }
             ExprP::Index2(triple) => {
-                self.meter_parts_of_expression(&triple.0);
+                self.wrap_subexpressions_in_meter_calls(&triple.0);
                 self.wrap_expression_in_meter_call(&triple.1, MeteredValueUse::Any);
                 self.wrap_expression_in_meter_call(&triple.2, MeteredValueUse::Any);
             }
@@ -413,7 +415,7 @@ impl<'t> StarlarkMeterInserter<'t> {
                 self.computes = true;
                 self.wrap_expression_in_meter_call(object, MeteredValueUse::Any);
                 for bound in [from, to, step].into_iter().flatten() {
-                    self.meter_parts_of_expression(bound);
+                    self.wrap_subexpressions_in_meter_calls(bound);
                 }
             }
             ExprP::Lambda(lambda) => {
@@ -424,7 +426,7 @@ impl<'t> StarlarkMeterInserter<'t> {
                 self.wrap_expression_in_meter_call(&lambda.body, MeteredValueUse::Any);
             }
             ExprP::Not(value) | ExprP::Minus(value) | ExprP::Plus(value) | ExprP::BitNot(value) => {
-                self.meter_parts_of_expression(value);
+                self.wrap_subexpressions_in_meter_calls(value);
             }
             ExprP::Op(left, op, right) => {
                 self.computes = true;
@@ -439,9 +441,9 @@ impl<'t> StarlarkMeterInserter<'t> {
                 self.wrap_expression_in_meter_call(right, right_use);
             }
             ExprP::If(three) => {
-                self.meter_parts_of_expression(&three.0);
-                self.meter_parts_of_expression(&three.1);
-                self.meter_parts_of_expression(&three.2);
+                self.wrap_subexpressions_in_meter_calls(&three.0);
+                self.wrap_subexpressions_in_meter_calls(&three.1);
+                self.wrap_subexpressions_in_meter_calls(&three.2);
             }
             ExprP::ListComprehension(item, first, rest) => {
                 self.wrap_expression_in_meter_call(item, MeteredValueUse::Any);
@@ -458,7 +460,7 @@ impl<'t> StarlarkMeterInserter<'t> {
                 let mut before = String::from("[");
                 for value in &text.expressions {
                     if let ExprP::Identifier(name) = &value.node {
-                        self.note_use_of_meter_name(&name.node.ident, expression.span);
+                        self.note_use_of_reserved_name(&name.node.ident, expression.span);
                         before.push_str(&format!(
                             "{METER_NAME}({}, {}), ",
                             name.node.ident,
@@ -482,7 +484,7 @@ impl<'t> StarlarkMeterInserter<'t> {
         for clause in rest {
             match clause {
                 ClauseP::For(each) => self.visit_comprehension_clause(each),
-                ClauseP::If(condition) => self.meter_parts_of_expression(condition),
+                ClauseP::If(condition) => self.wrap_subexpressions_in_meter_calls(condition),
             }
         }
     }
@@ -496,7 +498,7 @@ impl<'t> StarlarkMeterInserter<'t> {
     fn visit_callee(&mut self, called: &AstExpr) -> MeteredValueUse {
         match &called.node {
             ExprP::Identifier(name) => {
-                self.note_use_of_meter_name(&name.node.ident, called.span);
+                self.note_use_of_reserved_name(&name.node.ident, called.span);
                 // Our own functions reserve room for what they keep, so they need no measuring.
                 let ours = ["prefix_rule", "host_executable", "network_rule"];
                 self.computes |= !ours.contains(&name.node.ident.as_str());
@@ -515,7 +517,7 @@ impl<'t> StarlarkMeterInserter<'t> {
             }
             _ => {
                 self.computes = true;
-                self.meter_parts_of_expression(called);
+                self.wrap_subexpressions_in_meter_calls(called);
                 MeteredValueUse::Any
             }
         }

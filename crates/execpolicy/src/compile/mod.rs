@@ -16,9 +16,9 @@ use starlark::environment::{Globals, GlobalsBuilder, Module};
 use starlark::eval::{BeforeStmtFunc, BeforeStmtFuncDyn, Evaluator};
 use starlark::syntax::{AstModule, Dialect};
 
-use crate::codex_check::{HostExecutables, ProgramPathResolutionBase};
+use crate::codex_check::{HostExecutables, ProgramPathBaseFolders};
 use crate::rule_set::RuleSet;
-use builtins::{CollectedRuleCalls, RuleFileDeclaration, RulesBuiltinCall};
+use builtins::{CollectedRuleCalls, RuleFileStatement, RulesBuiltinCall};
 pub use error::RulesCompileError;
 pub use examples::RuleExample;
 use examples::RuleExampleTestBudget;
@@ -50,7 +50,7 @@ const STACK: usize = 256 << 20;
 pub fn compile_execpolicy_rules_files(
     files: &[(&str, &str)],
 ) -> Result<RuleSet, RulesCompileError> {
-    compile_rules_with_base_folder(files, &ProgramPathResolutionBase::default())
+    compile_rules_with_base_folder(files, &ProgramPathBaseFolders::default())
 }
 
 /// Does the same with this folder as the start of relative programs in examples.
@@ -59,7 +59,7 @@ pub fn compile_execpolicy_rules_files(
 /// As those of [`compile_execpolicy_rules_files`].
 pub fn compile_rules_with_base_folder(
     files: &[(&str, &str)],
-    from: &ProgramPathResolutionBase,
+    from: &ProgramPathBaseFolders,
 ) -> Result<RuleSet, RulesCompileError> {
     // Other blanks are errors in the language, so they are left to the parser.
     let is_blank = |text: &str| text.bytes().all(|byte| matches!(byte, b' ' | b'\n'));
@@ -86,7 +86,7 @@ pub fn compile_rules_with_base_folder(
 /// error here.
 pub fn compile_and_list_rules(
     files: &[(&str, &str)],
-    from: &ProgramPathResolutionBase,
+    from: &ProgramPathBaseFolders,
 ) -> Result<(RuleSet, Vec<RulesFileListing>), RulesCompileError> {
     run_on_large_stack(|| compile_rule_files(files, from, |_, _, _| Ok(())))
 }
@@ -109,7 +109,7 @@ fn run_on_large_stack<T: Send>(
 /// evaluated.
 fn compile_rule_files(
     files: &[(&str, &str)],
-    from: &ProgramPathResolutionBase,
+    from: &ProgramPathBaseFolders,
     judge: impl Fn(&str, usize, &[RuleExample]) -> Result<(), RulesCompileError>,
 ) -> Result<(RuleSet, Vec<RulesFileListing>), RulesCompileError> {
     let language = StarlarkGlobals::new();
@@ -123,14 +123,14 @@ fn compile_rule_files(
         let calls = collect_rules_file_calls(name, text, &language, &mut room)?;
         // Examples use all paths that the file declares, wherever it declares them.
         for call in &calls {
-            if let RuleFileDeclaration::Host { name, paths } = &call.rule {
+            if let RuleFileStatement::Host { name, paths } = &call.rule {
                 hosts.insert(name.clone(), paths.clone());
             }
         }
         let mut entries = Vec::with_capacity(calls.len());
         for call in calls {
             let says = match call.rule {
-                RuleFileDeclaration::Rules {
+                RuleFileStatement::Rules {
                     rules: own,
                     examples,
                 } => {
@@ -145,12 +145,12 @@ fn compile_rule_files(
                     })?;
                     judge(name, call.line, &tried)?;
                     let own = made.into_prefix_rules();
-                    let says = ListedRule::from_prefix_rule_call(&own, tried);
+                    let says = ListedRule::listed_from_prefix_rule_call(&own, tried);
                     rules.extend(own);
                     says
                 }
-                RuleFileDeclaration::Host { name, paths } => ListedRule::Host { name, paths },
-                RuleFileDeclaration::Network(rule) => {
+                RuleFileStatement::Host { name, paths } => ListedRule::Host { name, paths },
+                RuleFileStatement::Network(rule) => {
                     network.push(rule.clone());
                     ListedRule::Network(rule)
                 }
@@ -216,7 +216,7 @@ fn collect_rules_file_calls(
                 file: name.to_owned(),
                 line: 1,
             })?;
-            let calls = CollectedRuleCalls::new_with_byte_budget(*room);
+            let calls = CollectedRuleCalls::rule_calls_with_byte_budget(*room);
             // Any other error occurs again below, where it is reported with the file's own text.
             if let Err(error) =
                 run_starlark_module(ast, &globals.measuring, &calls, MAX_TICKS_MEASURED)
@@ -226,7 +226,7 @@ fn collect_rules_file_calls(
             }
         }
     }
-    let calls = CollectedRuleCalls::new_with_byte_budget(*room);
+    let calls = CollectedRuleCalls::rule_calls_with_byte_budget(*room);
     run_starlark_module(ast, &globals.plain, &calls, MAX_TICKS)
         .map_err(|error| RulesCompileError::from_starlark_error(name, &error))?;
     *room = calls.byte_budget.get();

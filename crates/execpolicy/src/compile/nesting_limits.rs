@@ -26,12 +26,12 @@ pub(super) fn check_rules_text_complexity(text: &str) -> Result<(), usize> {
         } else if !word.is_empty() {
             elifs += usize::from(word == "elif");
             word.clear();
-            count_token_toward_nesting_limit(&mut levels, &mut total);
+            count_expression_part(&mut levels, &mut total);
         }
         rest = match c {
             '\'' | '"' => {
                 word.clear();
-                count_token_toward_nesting_limit(&mut levels, &mut total);
+                count_expression_part(&mut levels, &mut total);
                 let after = skip_string_literal(rest, c);
                 let taken = rest.len() - after.len();
                 line += rest.bytes().take(taken).filter(|b| *b == b'\n').count();
@@ -42,7 +42,7 @@ pub(super) fn check_rules_text_complexity(text: &str) -> Result<(), usize> {
             _ => {
                 match c {
                     '(' | '[' | '{' => {
-                        count_token_toward_nesting_limit(&mut levels, &mut total);
+                        count_expression_part(&mut levels, &mut total);
                         levels.push(0);
                     }
                     ')' | ']' | '}' if levels.len() > 1 => {
@@ -57,7 +57,7 @@ pub(super) fn check_rules_text_complexity(text: &str) -> Result<(), usize> {
                         }
                     }
                     _ if c.is_whitespace() || c.is_alphanumeric() || c == '_' => {}
-                    _ => count_token_toward_nesting_limit(&mut levels, &mut total),
+                    _ => count_expression_part(&mut levels, &mut total),
                 }
                 indent = match (c, indent) {
                     ('\n', _) => Some(0),
@@ -76,7 +76,7 @@ pub(super) fn check_rules_text_complexity(text: &str) -> Result<(), usize> {
     Ok(())
 }
 
-fn count_token_toward_nesting_limit(levels: &mut [usize], total: &mut usize) {
+fn count_expression_part(levels: &mut [usize], total: &mut usize) {
     if let Some(top) = levels.last_mut() {
         *top += 1;
         *total += 1;

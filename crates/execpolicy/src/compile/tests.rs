@@ -507,7 +507,7 @@ fn a_listing_tells_every_call_and_tries_its_examples() {
     let text = "prefix_rule([['a', 'b'], 'c'], 'prompt', ['a c', 'x'], ['b c d'], 'why')\n\
                 host_executable('a', ['/a/../a'])\n\
                 network_rule('Example.com:443', 'https_connect', 'deny')";
-    let from = ProgramPathResolutionBase::default();
+    let from = ProgramPathBaseFolders::default();
     let (rules, listings) = compile_and_list_rules(&[("t.rules", text)], &from).unwrap();
     assert_eq!(rules.matching_rules(&["b", "c"]).len(), 1);
     assert_eq!((rules.network_rules().len(), listings.len()), (1, 1));

@@ -65,13 +65,13 @@ const SAMPLES: &[&str] = &[
 /// Whether the path is a home, or means all that lies in one.
 pub(super) fn means_home_or_all_inside(path: &[&str], home: &[&str]) -> bool {
     let somebody = match path {
-        ["home" | "Users", name] => is_user_home_folder_name(name),
+        ["home" | "Users", name] => is_one_users_home_name(name),
         ["home" | "Users", name, all] => {
-            is_user_home_folder_name(name) && matches_nearly_every_name(all)
+            is_one_users_home_name(name) && glob_matches_nearly_every_file_name(all)
         }
         ["root"] => true,
         // `home-of` is how paths.rs writes the home of `~bob`.
-        ["root", all] | ["\u{2}home-of", _, all] => matches_nearly_every_name(all),
+        ["root", all] | ["\u{2}home-of", _, all] => glob_matches_nearly_every_file_name(all),
         // `~bob`
         ["\u{2}home-of", _] => true,
         _ => false,
@@ -79,7 +79,7 @@ pub(super) fn means_home_or_all_inside(path: &[&str], home: &[&str]) -> bool {
     somebody || means_folder_or_all_inside(path, home)
 }
 
-fn is_user_home_folder_name(name: &str) -> bool {
+fn is_one_users_home_name(name: &str) -> bool {
     // The folder `Shared` among the homes of macOS is the home of nobody.
     !name.contains(UNKNOWN) && !matches!(name, "Shared" | "**")
 }
@@ -94,7 +94,7 @@ pub(super) fn is_system_path(path: &[&str]) -> bool {
 /// Whether the path is a system folder meant for what people add to it, or means everything in one.
 pub(super) fn is_user_managed_system_path(path: &[&str]) -> bool {
     let folder = match path {
-        [folder @ .., all] if matches_nearly_every_name(all) => folder,
+        [folder @ .., all] if glob_matches_nearly_every_file_name(all) => folder,
         folder => folder,
     };
     matches!(
@@ -165,14 +165,14 @@ fn means_folder_or_all_inside(path: &[&str], folder: &[&str]) -> bool {
     match path.split_last() {
         // `**/NAME` stands for what `find` selected, which is not everything in the folder.
         Some((last, above)) if above.last() != Some(&"**") => {
-            matches_nearly_every_name(last) && named(above)
+            glob_matches_nearly_every_file_name(last) && named(above)
         }
         _ => false,
     }
 }
 
 /// Whether a pattern matches nearly every name: it contains no literal letter.
-fn matches_nearly_every_name(part: &str) -> bool {
+fn glob_matches_nearly_every_file_name(part: &str) -> bool {
     let mut rest = part;
     let mut outside = String::new();
     // A class such as `[a-z]` asks for no certain letter, so only text outside of classes counts.

@@ -212,7 +212,7 @@ impl EffectEvaluator<'_, '_> {
                 }
                 if let Some(why) = deed.prompt_reason(self.policy.opaque_asks) {
                     self.require_asking_person(why);
-                } else if self.policy.reach_asks && deed.reaches_beyond_project() {
+                } else if self.policy.reach_asks && deed.is_effect_beyond_project_files() {
                     self.require_asking_person("reaches beyond the project's files");
                 }
             }
@@ -626,7 +626,7 @@ impl EffectEvaluator<'_, '_> {
             return;
         };
         for pattern in &self.policy.protect {
-            match match_protected_pattern(pattern, &parts, below) {
+            match protected_pattern_match_certainty(pattern, &parts, below) {
                 // Only a certain match of a known path is refused. Everything less is asked about.
                 glob::GlobMatchCertainty::Certain if !open => {
                     let why = format!(
@@ -652,7 +652,7 @@ impl EffectEvaluator<'_, '_> {
         let meant = |parts: &Vec<String>| {
             let mut patterns = self.policy.protect.iter();
             patterns.any(|pattern| {
-                match_protected_pattern(pattern, parts, SubtreeExtent::All)
+                protected_pattern_match_certainty(pattern, parts, SubtreeExtent::All)
                     == glob::GlobMatchCertainty::Certain
             })
         };
@@ -728,7 +728,7 @@ enum SubtreeExtent {
     All,
 }
 
-fn match_protected_pattern(
+fn protected_pattern_match_certainty(
     pattern: &str,
     path: &[String],
     below: SubtreeExtent,

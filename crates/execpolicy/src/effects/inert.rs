@@ -2,7 +2,7 @@
 //! removes effects, so it must be certain that the program reads it as one: its value, the options
 //! that undo it and its position all count.
 
-use super::program_spec::{OptionMeaning, ProgramSpec};
+use super::program_spec::{OptionMeaning, ProgramEffectSpec};
 use crate::shell::CommandWord;
 
 /// How a program's own parser reads such an option.
@@ -221,7 +221,7 @@ pub(super) const PRINTS: ProgramDryRunOption = ProgramDryRunOption {
 };
 
 /// Whether a dry-run option of this row makes these words do nothing.
-pub(super) fn is_dry_run_call(row: &ProgramSpec, words: &[CommandWord]) -> bool {
+pub(super) fn is_dry_run_call(row: &ProgramEffectSpec, words: &[CommandWord]) -> bool {
     let mut names = Vec::new();
     let mut meaning = None;
     for (name, on) in row.option_meanings {

@@ -2,7 +2,7 @@
 //! is told to run another program, and text that is sent to another machine.
 
 use super::parsed_args::ParsedArgs;
-use super::program_spec::ProgramSpec;
+use super::program_spec::ProgramEffectSpec;
 use super::{CodeLanguage, CommandEffect, NonFileEffectKind, programs};
 use crate::shell::{CommandWord, WordKnowledge};
 
@@ -154,7 +154,7 @@ fn references_secret_variable(text: &str, hosts: &[&str]) -> bool {
 
 /// Adds what goes to another machine: text known only at run time, variables named like secrets.
 pub(super) fn add_upload_effects(
-    row: &ProgramSpec,
+    row: &ProgramEffectSpec,
     call: &ParsedArgs<'_>,
     out: &mut Vec<CommandEffect>,
 ) {

@@ -1,7 +1,7 @@
 //! Recognizes commands whose target is this machine: a local registry or a development cluster.
 //! What goes there affects nobody else, so it is no hazard.
 
-use super::programs::is_local_server_url;
+use super::programs::is_url_of_this_machine;
 use crate::shell::CommandWord;
 
 /// Names that development tools give to their clusters.
@@ -69,7 +69,7 @@ fn has_any_option(words: &[&str], names: &[&str]) -> bool {
 }
 
 fn is_local_url(text: &str) -> bool {
-    text.contains("://") && is_local_server_url(text)
+    text.contains("://") && is_url_of_this_machine(text)
 }
 
 fn is_local_cluster(name: &str) -> bool {
@@ -86,7 +86,7 @@ fn pushes_to_local_registry(words: &[&str]) -> bool {
             image.contains(':')
                 && image
                     .split_once('/')
-                    .is_some_and(|(host, _)| is_local_server_url(host))
+                    .is_some_and(|(host, _)| is_url_of_this_machine(host))
         }
         _ => false,
     }

@@ -1,7 +1,7 @@
 //! Parses a command line by its program's row into options, their values and operands, and derives
 //! the effects. Follows getopt: clustered letters, attached values, abbreviated long names, `--`.
 
-use super::program_spec::{OperandRole, OptionMeaning, ProgramSpec};
+use super::program_spec::{OperandRole, OptionMeaning, ProgramEffectSpec};
 use super::{CommandEffect, FileAccess, NonFileEffectKind, inert, invocation_risks};
 use crate::rule_set::basename;
 use crate::shell::{CommandWord, WordKnowledge};
@@ -81,7 +81,7 @@ impl ParsedArgs<'_> {
 
 /// Adds what a command does by its row, descending into sub-commands.
 pub(super) fn add_command_effects(
-    row: &ProgramSpec,
+    row: &ProgramEffectSpec,
     words: &[CommandWord],
     out: &mut Vec<CommandEffect>,
 ) {
@@ -144,7 +144,11 @@ pub(super) fn add_command_effects(
 
 /// Whether the words are `PROGRAM [COMMAND] --help` or `PROGRAM --version` and nothing else. With a
 /// further word the option could have a value, or be one itself.
-fn is_help_or_version_call(row: &ProgramSpec, words: &[CommandWord], is_program: bool) -> bool {
+fn is_help_or_version_call(
+    row: &ProgramEffectSpec,
+    words: &[CommandWord],
+    is_program: bool,
+) -> bool {
     match words {
         [_, word] => match word.as_literal() {
             Some("--help") => true,
@@ -157,7 +161,11 @@ fn is_help_or_version_call(row: &ProgramSpec, words: &[CommandWord], is_program:
 }
 
 /// Adds the effects of the options.
-fn add_option_effects(row: &ProgramSpec, call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn add_option_effects(
+    row: &ProgramEffectSpec,
+    call: &ParsedArgs<'_>,
+    out: &mut Vec<CommandEffect>,
+) {
     if inert::is_dry_run_call(row, call.words) {
         return;
     }
@@ -216,7 +224,11 @@ fn add_option_effects(row: &ProgramSpec, call: &ParsedArgs<'_>, out: &mut Vec<Co
 }
 
 /// Adds the effects of the operands, of the row itself and of its handler.
-fn add_operand_effects(row: &ProgramSpec, call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn add_operand_effects(
+    row: &ProgramEffectSpec,
+    call: &ParsedArgs<'_>,
+    out: &mut Vec<CommandEffect>,
+) {
     invocation_risks::add_upload_effects(row, call, out);
     out.extend(row.effects.iter().map(|deed| CommandEffect::Kind(*deed)));
     let is = |wanted: OptionMeaning| {
@@ -316,7 +328,7 @@ fn add_operand_effects(row: &ProgramSpec, call: &ParsedArgs<'_>, out: &mut Vec<C
 }
 
 /// Returns the meaning of an option. Long names may be abbreviated, as getopt allows.
-fn option_meaning(row: &ProgramSpec, name: &str) -> Option<OptionMeaning> {
+fn option_meaning(row: &ProgramEffectSpec, name: &str) -> Option<OptionMeaning> {
     if let Some((_, on)) = row.option_meanings.iter().find(|(known, _)| *known == name) {
         return Some(*on);
     }
@@ -332,7 +344,7 @@ fn option_meaning(row: &ProgramSpec, name: &str) -> Option<OptionMeaning> {
 
 /// Parses the words; `to_first` stops at the first operand, which is a sub-command.
 fn parse_program_args<'w>(
-    row: &ProgramSpec,
+    row: &ProgramEffectSpec,
     words: &'w [CommandWord],
     to_first: bool,
 ) -> ParsedArgs<'w> {
@@ -377,7 +389,7 @@ fn parse_program_args<'w>(
 }
 
 fn parse_long_option(
-    row: &ProgramSpec,
+    row: &ProgramEffectSpec,
     word: &CommandWord,
     next: Option<&CommandWord>,
     call: &mut ParsedArgs<'_>,
@@ -403,7 +415,7 @@ fn parse_long_option(
 }
 
 /// Expands an abbreviated long name, as getopt does.
-fn expand_option_abbreviation<'n>(row: &ProgramSpec, name: &'n str) -> &'n str {
+fn expand_option_abbreviation<'n>(row: &ProgramEffectSpec, name: &'n str) -> &'n str {
     let known = || {
         row.option_meanings
             .iter()
@@ -419,7 +431,7 @@ fn expand_option_abbreviation<'n>(row: &ProgramSpec, name: &'n str) -> &'n str {
 }
 
 fn parse_short_option_cluster(
-    row: &ProgramSpec,
+    row: &ProgramEffectSpec,
     word: &CommandWord,
     next: Option<&CommandWord>,
     call: &mut ParsedArgs<'_>,

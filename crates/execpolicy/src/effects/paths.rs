@@ -144,10 +144,10 @@ impl ProjectAndHomeFolders {
             return match below {
                 // The top itself, or all that lies in it.
                 [] if sure => PathLocation::WholeTree,
-                [only] if sure && pattern_matches_every_name(only) => PathLocation::WholeTree,
+                [only] if sure && glob_matches_every_file_name(only) => PathLocation::WholeTree,
                 [one, rest @ ..]
-                    if pattern_matches_every_name(one)
-                        && rest.iter().all(|part| pattern_matches_every_name(part))
+                    if glob_matches_every_file_name(one)
+                        && rest.iter().all(|part| glob_matches_every_file_name(part))
                         && sure =>
                 {
                     PathLocation::WholeTree
@@ -177,7 +177,7 @@ impl ProjectAndHomeFolders {
                 match self.path_parts_below_scratch_dir(known) {
                     Some([]) if !sure => PathLocation::Scratch { sure },
                     Some([]) | None => PathLocation::Outside,
-                    Some([only]) if pattern_matches_every_name(only) => PathLocation::Outside,
+                    Some([only]) if glob_matches_every_file_name(only) => PathLocation::Outside,
                     Some(_) => PathLocation::Scratch { sure },
                 }
             }
@@ -456,7 +456,7 @@ fn path_components(path: &str) -> Vec<String> {
 }
 
 /// Whether a pattern matches every name.
-fn pattern_matches_every_name(part: &str) -> bool {
+fn glob_matches_every_file_name(part: &str) -> bool {
     is_glob(part)
         && !part.ends_with('.')
         && part.chars().all(|c| matches!(c, '*' | '.'))

@@ -1,4 +1,4 @@
-//! Defines [`ProgramSpec`], the row that describes one program: which options take a value, what
+//! Defines [`ProgramEffectSpec`], the row that describes one program: which options take a value, what
 //! options do, what happens to the operands, and the kinds of effect. Rows are constants;
 //! nothing is built at run time.
 
@@ -63,7 +63,7 @@ pub(crate) enum NonFileEffectKind {
 
 impl NonFileEffectKind {
     /// Whether it is ordinary work that goes beyond the project's files.
-    pub(crate) fn reaches_beyond_project(self) -> bool {
+    pub(crate) fn is_effect_beyond_project_files(self) -> bool {
         matches!(self, Self::Network | Self::Installs | Self::MovesTree)
     }
 
@@ -239,20 +239,20 @@ pub(crate) enum OperandRole {
 
 /// A program, or one of its sub-commands.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ProgramSpec {
+pub(crate) struct ProgramEffectSpec {
     pub(super) names: &'static [&'static str],
     pub(super) value_letters: &'static str,
     pub(super) value_options: &'static [&'static str],
     pub(super) option_meanings: &'static [(&'static str, OptionMeaning)],
     pub(super) operand_role: OperandRole,
     pub(super) effects: &'static [NonFileEffectKind],
-    pub(super) subcommands: &'static [ProgramSpec],
+    pub(super) subcommands: &'static [ProgramEffectSpec],
     pub(super) other_subcommands: Option<&'static [NonFileEffectKind]>,
     pub(super) single_dash: bool,
     pub(super) handler: Option<fn(&ParsedArgs<'_>, &mut Vec<CommandEffect>)>,
 }
 
-impl ProgramSpec {
+impl ProgramEffectSpec {
     /// Returns a row for a program that does nothing to files.
     pub(super) const fn new(names: &'static [&'static str]) -> Self {
         Self {
@@ -285,7 +285,7 @@ impl ProgramSpec {
     }
 
     /// Returns a row for a program that has these effects, whatever its words are.
-    pub(super) const fn program_with_fixed_effects(
+    pub(super) const fn program_spec_with_fixed_effects(
         names: &'static [&'static str],
         does: &'static [NonFileEffectKind],
     ) -> Self {
@@ -331,7 +331,7 @@ impl ProgramSpec {
     }
 
     /// Sets its sub-commands; any other sub-command is unknown.
-    pub(super) const fn with_subcommands(self, subs: &'static [ProgramSpec]) -> Self {
+    pub(super) const fn with_subcommands(self, subs: &'static [ProgramEffectSpec]) -> Self {
         Self {
             subcommands: subs,
             ..self
@@ -339,7 +339,7 @@ impl ProgramSpec {
     }
 
     /// Sets the effects of sub-commands without a row.
-    pub(super) const fn with_other_subcommand_effects(
+    pub(super) const fn with_unlisted_subcommand_effects(
         self,
         others: &'static [NonFileEffectKind],
     ) -> Self {

@@ -234,7 +234,7 @@ impl KnownShellVariables {
     }
 
     /// Whether a text begins with a variable of which some value satisfies `is_like`.
-    pub(crate) fn leading_variable_value_satisfies(
+    pub(crate) fn leading_variable_may_satisfy(
         &self,
         text: &str,
         is_like: impl Fn(&CommandWord) -> bool,
@@ -583,7 +583,7 @@ fn command_substitution_outputs(
             }
         }
         // `for f in $(find ...)`: the command names files, one a line.
-        _ if plain && pipeline_keeps_lines(command) => {
+        _ if plain && pipeline_only_filters_or_sorts_lines(command) => {
             let words: Vec<CommandWord> = words
                 .iter()
                 .map(|word| CommandWord::new_literal_word(*word))
@@ -598,7 +598,7 @@ fn command_substitution_outputs(
 }
 
 /// Whether the rest of a pipeline only selects or sorts lines, and changes none.
-fn pipeline_keeps_lines(command: &str) -> bool {
+fn pipeline_only_filters_or_sorts_lines(command: &str) -> bool {
     command.split('|').skip(1).all(|part| {
         matches!(
             part.split_whitespace().next(),

@@ -32,7 +32,7 @@ fn classify_maven_test_arguments(rest: &[&str]) -> MavenGradleTestHandling {
         })
     };
     if on("skipTests") || on("maven.test.skip") {
-        return classify_excluded_build_tests(rest, &["test", "integration-test", "verify"]);
+        return maven_gradle_excluded_test_handling(rest, &["test", "integration-test", "verify"]);
     }
     if let Some(word) = rest
         .iter()
@@ -74,10 +74,10 @@ fn test_handling_by_gradle_args(rest: &[&str]) -> MavenGradleTestHandling {
         })
         .map(|word| word.rsplit(':').next().unwrap_or(word))
         .collect();
-    classify_excluded_build_tests(&asked, &["test"])
+    maven_gradle_excluded_test_handling(&asked, &["test"])
 }
 
-fn classify_excluded_build_tests(rest: &[&str], asked: &[&str]) -> MavenGradleTestHandling {
+fn maven_gradle_excluded_test_handling(rest: &[&str], asked: &[&str]) -> MavenGradleTestHandling {
     match rest.iter().any(|word| asked.contains(word)) {
         true => MavenGradleTestHandling::Skipped,
         false => MavenGradleTestHandling::LeftOut,

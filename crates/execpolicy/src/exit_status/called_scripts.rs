@@ -168,13 +168,14 @@ impl ExitStatusAnalyzer<'_> {
             return false;
         };
         if let Some(name) = noop_shebang_program(&text).filter(|_| shell.is_none()) {
-            let hider =
-                ExitStatusMask::unreadable_context_mask(format!("its first line names `{name}`"));
-            self.note_verdict_relevant_command(
+            let hider = ExitStatusMask::unreadable_exit_status_mask(format!(
+                "its first line names `{name}`"
+            ));
+            self.record_check_script_command(
                 path,
                 path,
                 CheckScriptCommandKind::Tests(None),
-                &position.with_status_mask(hider),
+                &position.with_status_hidden_by(hider),
             );
             return true;
         }
@@ -189,7 +190,7 @@ impl ExitStatusAnalyzer<'_> {
         let within = CommandStatusContext {
             place: Some(name.clone()),
             bash: shell.map_or(position.bash, |shell| self.supports_bash_syntax(shell)),
-            ..position.status_context_in_subprocess(false)
+            ..position.child_process_exit_status_context(false)
         };
         self.read_script_unless_recursive(name, |reader| {
             reader.analyze_script_exit_statuses(&text, &within)

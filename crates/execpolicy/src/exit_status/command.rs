@@ -8,7 +8,7 @@ use super::build_tools::{MavenGradleTestHandling, test_handling_by_build_args};
 use super::called_scripts::{is_shell, join_path_within_root, prepend_shell_options};
 use super::detached_commands::why_command_detaches;
 use super::recipes::RecipeFileKind;
-use super::recognise::{RecognisedScriptCommand, recognise_shell_command};
+use super::recognise::{RecognisedScriptCommand, classify_script_command_words};
 use super::status_tracer::ExitStatusTracer;
 use super::unknown_programs::operands_may_be_empty;
 use super::{CommandStatusContext, MAX_WORK, shorten_to_first_line};
@@ -64,12 +64,11 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         }
         // A startup file can change what every shell runs, so no status after it is believed.
         let position = match &self.startup_file {
-            Some(text) if position.failure_reaches_check().is_ok() => {
-                position.with_status_mask(ExitStatusMask {
+            Some(text) if position.failure_reaches_check().is_ok() => position
+                .with_status_hidden_by(ExitStatusMask {
                     form: ExitStatusMaskKind::Tool,
                     text: text.clone(),
-                })
-            }
+                }),
             _ => position,
         };
         let here = CommandStatusContext {
@@ -78,13 +77,13 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         };
         let from = self.reader.reading.commands.len();
         self.trace_command_exit_status(&words, self.node_text(node), fed.as_deref(), &here, 0);
-        self.note_command_range_of_node(node, from);
+        self.note_commands_recorded_for_node(node, from);
     }
 
     /// Returns whether it matters what becomes of this command's status. A program that exists and
     /// is not known to judge anything may fail without consequence.
     fn command_status_matters(&self, words: &[CommandWord]) -> bool {
-        let Some(program) = words.first().and_then(CommandWord::as_program_name) else {
+        let Some(program) = words.first().and_then(CommandWord::program_path_if_known) else {
             return !words.is_empty();
         };
         let name = basename(program);
@@ -96,7 +95,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             return true;
         }
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-        match recognise_shell_command(&texts) {
+        match classify_script_command_words(&texts) {
             RecognisedScriptCommand::Idle => {
                 !code_run_by_command(name, words, &StdinSource::PlainFile).is_empty()
             }
@@ -133,7 +132,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             self.reader.unread = Some("it is nested too deeply");
             return;
         }
-        let Some(program) = words.first().and_then(CommandWord::as_program_name) else {
+        let Some(program) = words.first().and_then(CommandWord::program_path_if_known) else {
             return self.trace_unknown_program_command(words, text, fed, position, depth);
         };
         let name = basename(program);
@@ -145,11 +144,11 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         }
         if let Some(alias) = self.aliases.get(program).cloned() {
             // Only the shell knows what the alias stands for.
-            let here = position.with_status_mask(ExitStatusMask {
+            let here = position.with_status_hidden_by(ExitStatusMask {
                 form: ExitStatusMaskKind::Tool,
                 text: alias,
             });
-            self.reader.note_verdict_relevant_command(
+            self.reader.record_check_script_command(
                 text,
                 program,
                 CheckScriptCommandKind::Tests(None),
@@ -209,7 +208,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             }
             // With `;`, `find` ends with 0 whatever its commands do.
             "find" | "gfind" if arguments.contains(&";") => {
-                let here = position.with_status_mask(ExitStatusMask {
+                let here = position.with_status_hidden_by(ExitStatusMask {
                     form: ExitStatusMaskKind::Tool,
                     text: "find -exec ... ;".to_owned(),
                 });
@@ -223,7 +222,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                         || word.starts_with('-') && !word.starts_with("--") && word.contains('e')
                 }) =>
             {
-                let here = position.with_status_mask(ExitStatusMask {
+                let here = position.with_status_hidden_by(ExitStatusMask {
                     form: ExitStatusMaskKind::Tool,
                     text: "script without -e".to_owned(),
                 });
@@ -251,7 +250,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         let position = &CommandStatusContext {
             may_not_run: position.may_not_run || tests == MavenGradleTestHandling::Skipped,
             ..match lost {
-                Some(text) => position.with_status_mask(ExitStatusMask {
+                Some(text) => position.with_status_hidden_by(ExitStatusMask {
                     form: ExitStatusMaskKind::Tool,
                     text,
                 }),
@@ -268,7 +267,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             return self.trace_command_exit_status(&words, text, fed, position, depth + 1);
         }
         if name == "tox" {
-            self.reader.analyze_tox_commands(arguments, position);
+            self.reader.trace_tox_commands(arguments, position);
         }
         if operands_may_be_empty(words) {
             // If that word is empty, the program lists what it knows, or prints help.
@@ -276,7 +275,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 may_not_run: true,
                 ..position.clone()
             };
-            self.reader.note_verdict_relevant_command(
+            self.reader.record_check_script_command(
                 text,
                 program,
                 CheckScriptCommandKind::Tests(None),
@@ -284,7 +283,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             );
             return;
         }
-        match recognise_shell_command(&texts) {
+        match classify_script_command_words(&texts) {
             RecognisedScriptCommand::Idle => {
                 self.trace_wrapped_command(name, words, text, fed, position, depth);
             }
@@ -296,12 +295,12 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 let script = texts.get(at).copied().unwrap_or("");
                 self.reader.analyze_script_exit_statuses(
                     script,
-                    &position.status_context_in_subprocess(false),
+                    &position.child_process_exit_status_context(false),
                 );
             }
             RecognisedScriptCommand::PackageScripts(call) => self
                 .reader
-                .analyze_called_package_scripts(text, program, &call, position),
+                .analyze_package_script_exit_statuses(text, program, &call, position),
             RecognisedScriptCommand::Make(mut call) => {
                 call.passed_over = call.passed_over.or(self.make_flags);
                 self.reader.analyze_recipes_run_by_command(
@@ -324,7 +323,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             {
                 self.reader
                     .analyze_shell_script_file(program, &[], None, position);
-                self.reader.note_verdict_relevant_command(
+                self.reader.record_check_script_command(
                     text,
                     program,
                     CheckScriptCommandKind::ProjectScript,
@@ -340,12 +339,12 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     && !self.guarded.iter().any(|known| known == program)
                 {
                     self.reader
-                        .note_verdict_relevant_command(text, program, kind, position);
+                        .record_check_script_command(text, program, kind, position);
                 }
             }
             RecognisedScriptCommand::Known(kind) => self
                 .reader
-                .note_verdict_relevant_command(text, program, kind, position),
+                .record_check_script_command(text, program, kind, position),
         }
     }
 
@@ -382,7 +381,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     wraps = true;
                     self.reader.analyze_script_exit_statuses(
                         &text,
-                        &position.status_context_in_subprocess(false),
+                        &position.child_process_exit_status_context(false),
                     );
                 }
                 NestedCode::PositionalArgs(_)
@@ -429,7 +428,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         let shell = words.first().map_or("", |word| word.text.as_str());
         let within = CommandStatusContext {
             bash: self.reader.supports_bash_syntax(shell),
-            ..position.status_context_in_subprocess(false)
+            ..position.child_process_exit_status_context(false)
         };
         match (words.get(at), fed) {
             (Some(script), _) if is_text => {
@@ -442,7 +441,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 let file = file.text.clone();
                 self.reader
                     .analyze_shell_script_file(&file, &options, Some(shell), position);
-                self.reader.note_verdict_relevant_command(
+                self.reader.record_check_script_command(
                     text,
                     words.first().map_or("", |word| word.text.as_str()),
                     CheckScriptCommandKind::ProjectScript,
@@ -461,10 +460,11 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     self.reader
                         .analyze_shell_script_file(&file, &options, Some(shell), position);
                 if !read {
-                    let hider =
-                        ExitStatusMask::unreadable_context_mask(format!("{shell} reads {file}"));
-                    let here = position.with_status_mask(hider);
-                    self.reader.note_verdict_relevant_command(
+                    let hider = ExitStatusMask::unreadable_exit_status_mask(format!(
+                        "{shell} reads {file}"
+                    ));
+                    let here = position.with_status_hidden_by(hider);
+                    self.reader.record_check_script_command(
                         text,
                         shell,
                         CheckScriptCommandKind::Tests(None),

@@ -3,8 +3,10 @@
 use checkrein_core::exit_status::ExitStatusMaskKind;
 use tree_sitter::Node;
 
-use super::status_tracer::{ExitStatusTracer, ScriptStatement, is_shell_statement_node_kind};
-use super::{CommandStatusContext, StatusPropagation};
+use super::status_tracer::{
+    ExitStatusTracer, StatementWithBackgroundFlag, is_shell_statement_node_kind,
+};
+use super::{CommandStatusContext, ExitStatusMaskResult};
 use crate::shell::read_word;
 
 impl<'t> ExitStatusTracer<'_, '_, 't> {
@@ -26,12 +28,12 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         if either {
             first.own_reach = self.failure_propagation_in_or_list(right, position);
         }
-        self.trace_node_exit_status(left, &first);
+        self.trace_statuses_below_node(left, &first);
         // Programs that were asked for are not recorded as missing on the right side.
         let guards = self.presence_tested_programs(left, either);
         let from = self.guarded.len();
         self.guarded.extend(guards);
-        self.trace_node_exit_status(right, position);
+        self.trace_statuses_below_node(right, position);
         self.guarded.truncate(from);
     }
 
@@ -40,13 +42,13 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         &mut self,
         right: Node<'t>,
         position: &CommandStatusContext,
-    ) -> StatusPropagation {
+    ) -> ExitStatusMaskResult {
         // `a || { echo failed; exit 1; }` still fails, so it hides nothing.
         if self.ends_badly_after_failure(right) {
             return position.own_reach.clone();
         }
         let (from, to) = (right.start_byte(), right.end_byte());
-        Err(self.new_exit_status_mask(ExitStatusMaskKind::Alternative, "|| ", from, to))
+        Err(self.build_exit_status_mask(ExitStatusMaskKind::Alternative, "|| ", from, to))
     }
 
     /// Returns the programs that `command -v x` asks for, if what follows runs only if they exist.
@@ -86,7 +88,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             {
                 here.errexit_applies = false;
                 here.errexit = false;
-                here.own_reach = Err(self.new_exit_status_mask(
+                here.own_reach = Err(self.build_exit_status_mask(
                     ExitStatusMaskKind::Pipe,
                     "| ",
                     next.start_byte(),
@@ -100,10 +102,10 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             }
             // Each member runs in a subshell, so its `cd` and `set` end with it.
             let saved = self.shell.clone();
-            let within = here.status_context_in_subprocess(here.errexit);
+            let within = here.child_process_exit_status_context(here.errexit);
             let before = at.checked_sub(1).and_then(|before| members.get(before));
             self.stdin_file = before.and_then(|before| self.file_shown_by_cat(*before));
-            self.trace_node_exit_status(*member, &within);
+            self.trace_statuses_below_node(*member, &within);
             self.stdin_file = None;
             self.shell = saved;
         }
@@ -142,7 +144,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                         // `command <<END | cat`: the grammar puts the rest here.
                         "pipeline" => {
                             if !self.shell.pipefail {
-                                here.own_reach = Err(self.new_exit_status_mask(
+                                here.own_reach = Err(self.build_exit_status_mask(
                                     ExitStatusMaskKind::Pipe,
                                     "| ",
                                     part.start_byte(),
@@ -171,7 +173,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 // Shells other than bash read `a &> b` as `a &`, followed by a redirect.
                 if self.node_text(redirect).starts_with("&>") && !position.bash {
                     let (from, to) = (redirect.start_byte(), redirect.end_byte());
-                    here = here.with_status_mask(self.new_exit_status_mask(
+                    here = here.with_status_hidden_by(self.build_exit_status_mask(
                         ExitStatusMaskKind::Background,
                         "",
                         from,
@@ -183,7 +185,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             }
         }
         if let Some(body) = body {
-            self.trace_node_exit_status(body, &here);
+            self.trace_statuses_below_node(body, &here);
         }
         self.stdin_text = None;
         self.stdin_file = None;
@@ -210,8 +212,10 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
     }
 
     pub(super) fn visit_if(&mut self, node: Node<'t>, position: &CommandStatusContext) {
-        let (mut condition, mut body): (Vec<ScriptStatement<'t>>, Vec<ScriptStatement<'t>>) =
-            Default::default();
+        let (mut condition, mut body): (
+            Vec<StatementWithBackgroundFlag<'t>>,
+            Vec<StatementWithBackgroundFlag<'t>>,
+        ) = Default::default();
         let (mut elifs, mut otherwise) = (Vec::new(), None);
         let mut then = false;
         let mut cursor = node.walk();
@@ -234,7 +238,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         };
         self.trace_statement_exit_statuses(
             &condition,
-            &position.with_status_mask(self.new_exit_status_mask(
+            &position.with_status_hidden_by(self.build_exit_status_mask(
                 ExitStatusMaskKind::Condition,
                 "if",
                 0,
@@ -244,7 +248,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         let here = CommandStatusContext {
             own_reach: position.own_reach.clone().and_then(|()| {
                 let (from, to) = (asked.start_byte(), asked.end_byte());
-                Err(self.new_exit_status_mask(ExitStatusMaskKind::Condition, "if ", from, to))
+                Err(self.build_exit_status_mask(ExitStatusMaskKind::Condition, "if ", from, to))
             }),
             errexit_applies: false,
             errexit: false,
@@ -257,7 +261,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         self.trace_statement_exit_statuses(&body, position);
         self.guarded.truncate(from);
         for clause in elifs.into_iter().chain(otherwise) {
-            self.trace_node_exit_status(clause, position);
+            self.trace_statuses_below_node(clause, position);
         }
     }
 
@@ -267,7 +271,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             Some(leaves) => leaves
                 .into_iter()
                 .for_each(|leaf| self.trace_statuses_in_child_nodes(leaf, position)),
-            None => self.trace_node_exit_status(asked, position),
+            None => self.trace_statuses_below_node(asked, position),
         }
     }
 
@@ -279,7 +283,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             let here = CommandStatusContext {
                 errexit_applies: false,
                 errexit: false,
-                ..position.with_status_mask(self.new_exit_status_mask(
+                ..position.with_status_hidden_by(self.build_exit_status_mask(
                     ExitStatusMaskKind::Condition,
                     "while ",
                     from,
@@ -289,13 +293,13 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             self.trace_condition_exit_status(condition, &here);
         }
         if let Some(body) = body {
-            let here = position.with_status_mask(self.new_exit_status_mask(
+            let here = position.with_status_hidden_by(self.build_exit_status_mask(
                 ExitStatusMaskKind::Loop,
                 "",
                 node.start_byte(),
                 body.start_byte(),
             ));
-            self.trace_node_exit_status(body, &here);
+            self.trace_statuses_below_node(body, &here);
         }
     }
 
@@ -314,9 +318,9 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         }
         // A loop over one word runs exactly once, so it hides nothing.
         if literal && values.len() == 1 {
-            return self.trace_node_exit_status(body, position);
+            return self.trace_statuses_below_node(body, position);
         }
-        let mut here = position.with_status_mask(self.new_exit_status_mask(
+        let mut here = position.with_status_hidden_by(self.build_exit_status_mask(
             ExitStatusMaskKind::Loop,
             "",
             node.start_byte(),
@@ -326,7 +330,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             let rounds = u32::try_from(values.len()).unwrap_or(u32::MAX).max(1);
             here.run_count = here.run_count.saturating_mul(rounds);
         }
-        self.trace_node_exit_status(body, &here);
+        self.trace_statuses_below_node(body, &here);
     }
 }
 

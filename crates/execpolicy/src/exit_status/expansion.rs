@@ -32,7 +32,7 @@ pub(super) enum ShellValue {
 
 /// The exit status of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum CommandExitStatus {
+pub(super) enum ZeroOrNonzeroStatus {
     Zero,
     Failed,
 }
@@ -40,11 +40,11 @@ pub(super) enum CommandExitStatus {
 /// The state that expansions depend on.
 pub(super) struct ShellExpansionContext<'a> {
     pub(super) variables: &'a BTreeMap<String, ShellValue>,
-    pub(super) status: CommandExitStatus,
-    pub(super) pipe_statuses: &'a [CommandExitStatus],
+    pub(super) status: ZeroOrNonzeroStatus,
+    pub(super) pipe_statuses: &'a [ZeroOrNonzeroStatus],
 }
 
-impl CommandExitStatus {
+impl ZeroOrNonzeroStatus {
     fn exit_status_to_shell_value(self) -> ShellValue {
         match self {
             Self::Zero => ShellValue::Text("0".to_owned()),
@@ -55,14 +55,14 @@ impl CommandExitStatus {
 
 impl ShellValue {
     /// Returns the status of `exit VALUE`; `None` if it may be either.
-    pub(super) fn as_exit_status(&self) -> Option<CommandExitStatus> {
+    pub(super) fn as_shell_exit_status(&self) -> Option<ZeroOrNonzeroStatus> {
         match self {
             Self::Text(text) => Some(match text.trim().parse::<i64>() {
                 // The shell keeps the low eight bits of a status. What is no number is an error.
-                Ok(number) if number.rem_euclid(256) == 0 => CommandExitStatus::Zero,
-                _ => CommandExitStatus::Failed,
+                Ok(number) if number.rem_euclid(256) == 0 => ZeroOrNonzeroStatus::Zero,
+                _ => ZeroOrNonzeroStatus::Failed,
             }),
-            Self::Failure => Some(CommandExitStatus::Failed),
+            Self::Failure => Some(ZeroOrNonzeroStatus::Failed),
             Self::Unknown => None,
         }
     }
@@ -158,10 +158,10 @@ pub(super) fn evaluate_arithmetic(text: &str, scope: &ShellExpansionContext<'_>)
         };
         match parse_word_pieces(&part)
             .evaluate_expansion(scope)
-            .as_exit_status()
+            .as_shell_exit_status()
         {
-            Some(CommandExitStatus::Zero) => {}
-            Some(CommandExitStatus::Failed) => failed = true,
+            Some(ZeroOrNonzeroStatus::Zero) => {}
+            Some(ZeroOrNonzeroStatus::Failed) => failed = true,
             None => return ShellValue::Unknown,
         }
     }

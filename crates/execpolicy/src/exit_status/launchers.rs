@@ -108,7 +108,7 @@ fn launcher_call_syntax(
         .iter()
         .find(|launcher| launcher.programs.contains(&program))?;
     let mut commands = launcher.commands.iter();
-    let begins = commands.find_map(|words| skip_subcommand_words(rest, words))?;
+    let begins = commands.find_map(|words| index_after_subcommand_words(rest, words))?;
     Some((launcher, begins))
 }
 
@@ -152,7 +152,7 @@ fn index_of_option_value(rest: &[&str], marks: &[&str]) -> Option<usize> {
     (at + 1 < rest.len()).then_some(at + 1)
 }
 
-fn skip_subcommand_words(rest: &[&str], words: &[&str]) -> Option<usize> {
+fn index_after_subcommand_words(rest: &[&str], words: &[&str]) -> Option<usize> {
     let mut at = 0;
     for word in words {
         at = index_after_launcher_options(rest, at);

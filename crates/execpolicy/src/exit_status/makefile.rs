@@ -61,7 +61,7 @@ fn parse_makefile_text(
                 continue;
             }
             "include" | "-include" | "sinclude" => {
-                parse_makefile_include(code, rest, includes, file, included);
+                load_included_makefiles(code, rest, includes, file, included);
                 continue;
             }
             first if first.starts_with("ifeq") || first.starts_with("ifneq") => {
@@ -142,7 +142,7 @@ fn whitespace_words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-fn parse_makefile_include(
+fn load_included_makefiles(
     code: &str,
     names: &str,
     includes: MakefileIncludeLoader<'_>,

@@ -100,8 +100,8 @@ pub fn analyze_exit_status_masking(
     );
     // A part that was not read may hide anything, so it counts as a hidden test.
     let unread = reader.unread.map(|why| CheckScriptCommand {
-        masked_by: Some(ExitStatusMask::unreadable_context_mask(why)),
-        ..reader.new_verdict_relevant_command(
+        masked_by: Some(ExitStatusMask::unreadable_exit_status_mask(why)),
+        ..reader.new_check_script_command(
             script,
             "sh",
             CheckScriptCommandKind::Tests(None),
@@ -119,15 +119,15 @@ pub fn analyze_exit_status_masking(
 }
 
 /// Whether a status reaches the check's own; the error says what hides it.
-type StatusPropagation = Result<(), ExitStatusMask>;
+type ExitStatusMaskResult = Result<(), ExitStatusMask>;
 
 /// Where a script or a command stands.
 #[derive(Debug, Clone)]
 struct CommandStatusContext {
     /// Whether its own status becomes the check's.
-    own_reach: StatusPropagation,
+    own_reach: ExitStatusMaskResult,
     /// Whether `exit 1` there makes the check fail.
-    exit_reach: StatusPropagation,
+    exit_reach: ExitStatusMaskResult,
     /// Whether `set -e` would apply here: not before `||` or `&&`, nor in a condition.
     errexit_applies: bool,
     /// Whether `set -e` is set and applies here.
@@ -163,7 +163,7 @@ impl CommandStatusContext {
     }
 
     /// Returns whether a failure here makes the check fail.
-    fn failure_reaches_check(&self) -> StatusPropagation {
+    fn failure_reaches_check(&self) -> ExitStatusMaskResult {
         match &self.own_reach {
             Ok(()) => Ok(()),
             // `set -e` ends the script at the failure, whatever follows it.
@@ -173,7 +173,7 @@ impl CommandStatusContext {
     }
 
     /// Returns the context of what a process of its own runs: a subshell, another script.
-    fn status_context_in_subprocess(&self, ends_on_error: bool) -> Self {
+    fn child_process_exit_status_context(&self, ends_on_error: bool) -> Self {
         // A process ends by `exit` or after its last command, and either gives its status.
         let reach = self.failure_reaches_check();
         Self {
@@ -185,7 +185,7 @@ impl CommandStatusContext {
     }
 
     /// Returns the same context, with the status hidden.
-    fn with_status_mask(&self, hider: ExitStatusMask) -> Self {
+    fn with_status_hidden_by(&self, hider: ExitStatusMask) -> Self {
         Self {
             own_reach: Err(hider),
             ..self.clone()
@@ -264,7 +264,7 @@ impl ExitStatusAnalyzer<'_> {
         for command in commands {
             command
                 .masked_by
-                .get_or_insert_with(|| ExitStatusMask::unreadable_context_mask(why));
+                .get_or_insert_with(|| ExitStatusMask::unreadable_exit_status_mask(why));
         }
     }
 
@@ -273,7 +273,7 @@ impl ExitStatusAnalyzer<'_> {
         if let Some(command) = self.reading.commands.get_mut(at) {
             command
                 .masked_by
-                .get_or_insert_with(|| ExitStatusMask::unreadable_context_mask(why));
+                .get_or_insert_with(|| ExitStatusMask::unreadable_exit_status_mask(why));
         }
     }
 
@@ -282,7 +282,7 @@ impl ExitStatusAnalyzer<'_> {
     }
 
     /// Records a command.
-    fn note_verdict_relevant_command(
+    fn record_check_script_command(
         &mut self,
         text: &str,
         program: &str,
@@ -290,7 +290,7 @@ impl ExitStatusAnalyzer<'_> {
         position: &CommandStatusContext,
     ) {
         if self.reading.commands.len() < MAX_COMMANDS {
-            let command = self.new_verdict_relevant_command(text, program, kind, position);
+            let command = self.new_check_script_command(text, program, kind, position);
             self.reading.commands.push(command);
         } else if kind != CheckScriptCommandKind::Program
             || position.failure_reaches_check().is_err()
@@ -301,7 +301,7 @@ impl ExitStatusAnalyzer<'_> {
         }
     }
 
-    fn new_verdict_relevant_command(
+    fn new_check_script_command(
         &self,
         text: &str,
         program: &str,

@@ -13,7 +13,7 @@ const MAX_PACKAGES: usize = 50;
 impl ExitStatusAnalyzer<'_> {
     /// Analyses scripts of a `package.json`, or records the command itself where they cannot be
     /// read.
-    pub(super) fn analyze_called_package_scripts(
+    pub(super) fn analyze_package_script_exit_statuses(
         &mut self,
         text: &str,
         program: &str,
@@ -25,7 +25,7 @@ impl ExitStatusAnalyzer<'_> {
             Some(folder) => join_path_within_root(&position.folder, folder),
         };
         let position = match call.passed_over {
-            Some(option) => &position.with_status_mask(ExitStatusMask {
+            Some(option) => &position.with_status_hidden_by(ExitStatusMask {
                 form: ExitStatusMaskKind::Tool,
                 text: option.to_owned(),
             }),
@@ -66,18 +66,18 @@ impl ExitStatusAnalyzer<'_> {
             // It is a program of a package, or a script that does not exist: then the call fails,
             // unless an option says otherwise.
             if !call.optional {
-                return self.note_verdict_relevant_command(
+                return self.record_check_script_command(
                     text,
                     program,
                     CheckScriptCommandKind::Tests(None),
                     position,
                 );
             }
-            let hidden = position.with_status_mask(ExitStatusMask {
+            let hidden = position.with_status_hidden_by(ExitStatusMask {
                 form: ExitStatusMaskKind::Tool,
                 text: "--if-present".to_owned(),
             });
-            let command = self.new_verdict_relevant_command(
+            let command = self.new_check_script_command(
                 text,
                 program,
                 CheckScriptCommandKind::Tests(None),
@@ -86,7 +86,7 @@ impl ExitStatusAnalyzer<'_> {
             // Without a manifest that can be read, the script may exist after all.
             match document.is_some() {
                 true => self.absent.push(command),
-                false => self.note_verdict_relevant_command(
+                false => self.record_check_script_command(
                     text,
                     program,
                     CheckScriptCommandKind::Tests(None),
@@ -115,7 +115,7 @@ impl ExitStatusAnalyzer<'_> {
                 folder: folder.clone(),
                 place: Some(place.clone()),
                 bash: self.project.sh_is_bash,
-                ..position.status_context_in_subprocess(false)
+                ..position.child_process_exit_status_context(false)
             };
             self.read_script_unless_recursive(place, |reader| {
                 reader.analyze_script_exit_statuses(&body, &within)

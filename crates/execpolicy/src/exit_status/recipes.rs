@@ -39,7 +39,7 @@ impl ExitStatusAnalyzer<'_> {
         position: &CommandStatusContext,
     ) {
         let own = call.passed_over.map(|option| {
-            position.with_status_mask(ExitStatusMask {
+            position.with_status_hidden_by(ExitStatusMask {
                 form: ExitStatusMaskKind::Tool,
                 text: option.to_owned(),
             })
@@ -62,7 +62,7 @@ impl ExitStatusAnalyzer<'_> {
             Some((folder, name, text))
         });
         let Some((folder, name, source)) = found else {
-            return self.note_verdict_relevant_command(
+            return self.record_check_script_command(
                 text,
                 program,
                 CheckScriptCommandKind::Tests(None),
@@ -92,7 +92,7 @@ impl ExitStatusAnalyzer<'_> {
         }
         let judges = targets.iter().any(|target| is_check_target_name(target));
         let ignored = file.ignores_failures.clone().map(|text| {
-            position.with_status_mask(ExitStatusMask {
+            position.with_status_hidden_by(ExitStatusMask {
                 form: ExitStatusMaskKind::Tool,
                 text,
             })
@@ -111,11 +111,11 @@ impl ExitStatusAnalyzer<'_> {
                 folder: folder.clone(),
                 bash: self.supports_bash_syntax(shell.split_whitespace().last().unwrap_or("sh")),
                 place: Some(format!("{place}, {target}")),
-                ..position.status_context_in_subprocess(false)
+                ..position.child_process_exit_status_context(false)
             };
             if file.ignored_targets.contains(&target) {
                 let text = format!(".IGNORE: {target}");
-                within = within.with_status_mask(ExitStatusMask {
+                within = within.with_status_hidden_by(ExitStatusMask {
                     form: ExitStatusMaskKind::Tool,
                     text,
                 });
@@ -152,11 +152,11 @@ impl ExitStatusAnalyzer<'_> {
                 self.mark_recipe_possibly_skipped(&file, &folder, &target, before);
                 // Without a rule make fails, or uses a rule of its own.
                 if recipes.is_empty() && call.targets.contains(&target) {
-                    let hider = ExitStatusMask::unreadable_context_mask(format!(
+                    let hider = ExitStatusMask::unreadable_exit_status_mask(format!(
                         "no rule for `{target}` could be read"
                     ));
-                    let here = position.with_status_mask(hider);
-                    self.note_verdict_relevant_command(
+                    let here = position.with_status_hidden_by(hider);
+                    self.record_check_script_command(
                         text,
                         program,
                         CheckScriptCommandKind::Tests(None),
@@ -167,14 +167,14 @@ impl ExitStatusAnalyzer<'_> {
             seen.push(target);
         }
         if judges && !has_lines {
-            let hider = ExitStatusMask::unreadable_context_mask(
+            let hider = ExitStatusMask::unreadable_exit_status_mask(
                 "it has no recipe, so that there is nothing to do",
             );
-            self.note_verdict_relevant_command(
+            self.record_check_script_command(
                 text,
                 program,
                 CheckScriptCommandKind::Tests(None),
-                &position.with_status_mask(hider),
+                &position.with_status_hidden_by(hider),
             );
         }
     }
@@ -324,7 +324,7 @@ impl ExitStatusAnalyzer<'_> {
                 .collect();
             let command = line.get(marks.len()..).unwrap_or("");
             let within = match marks.contains('-') {
-                true => position.with_status_mask(ExitStatusMask {
+                true => position.with_status_hidden_by(ExitStatusMask {
                     form: ExitStatusMaskKind::Tool,
                     text: "-".to_owned(),
                 }),
@@ -332,7 +332,7 @@ impl ExitStatusAnalyzer<'_> {
             };
             self.analyze_script_exit_statuses(
                 &prepend_shell_options(&flags, command),
-                &within.status_context_in_subprocess(false),
+                &within.child_process_exit_status_context(false),
             );
         }
     }

@@ -36,7 +36,7 @@ pub(super) enum RecognisedScriptCommand {
 }
 
 /// Returns what the command with these words is.
-pub(super) fn recognise_shell_command(words: &[&str]) -> RecognisedScriptCommand {
+pub(super) fn classify_script_command_words(words: &[&str]) -> RecognisedScriptCommand {
     let Some((first, rest)) = words.split_first() else {
         return RecognisedScriptCommand::Idle;
     };
@@ -55,7 +55,7 @@ pub(super) fn recognise_shell_command(words: &[&str]) -> RecognisedScriptCommand
     match named {
         "cargo" => return recognise_cargo_command(rest),
         "python" => return recognise_python_command(rest, 1),
-        "go" if rest.first() == Some(&"run") => return recognised_project_script(),
+        "go" if rest.first() == Some(&"run") => return project_script_kind(),
         "node" | "nodejs" | "ruby" | "php" | "perl" | "lua" | "tsx" | "ts-node" | "deno"
         | "bun"
             if interpreter_runs_script(named, rest) =>
@@ -64,7 +64,7 @@ pub(super) fn recognise_shell_command(words: &[&str]) -> RecognisedScriptCommand
                 true => RecognisedScriptCommand::Known(CheckScriptCommandKind::Tests(Some(
                     TestRunner::Node,
                 ))),
-                false => recognised_project_script(),
+                false => project_script_kind(),
             };
         }
         "make" | "gmake" => return RecognisedScriptCommand::Make(parse_make_call(rest)),
@@ -147,7 +147,7 @@ fn recognise_launched_command(program: &str, words: &[&str], at: usize) -> Recog
     if is_shell(first) {
         return RecognisedScriptCommand::Wraps(at);
     }
-    match recognise_shell_command(inner) {
+    match classify_script_command_words(inner) {
         RecognisedScriptCommand::Idle => {
             RecognisedScriptCommand::Known(CheckScriptCommandKind::Program)
         }
@@ -164,7 +164,7 @@ pub(super) fn is_test_task_name(task: &str) -> bool {
             .any(|part| matches!(part, "test" | "tests" | "spec" | "specs"))
 }
 
-fn recognised_project_script() -> RecognisedScriptCommand {
+fn project_script_kind() -> RecognisedScriptCommand {
     RecognisedScriptCommand::Known(CheckScriptCommandKind::ProjectScript)
 }
 
@@ -248,8 +248,8 @@ fn recognise_python_command(rest: &[&str], at: usize) -> RecognisedScriptCommand
                 return RecognisedScriptCommand::Wraps(at + place + 1);
             }
             "-W" | "-X" => place += 2,
-            "-c" => return recognised_project_script(),
-            "-" => return recognised_project_script(),
+            "-c" => return project_script_kind(),
+            "-" => return project_script_kind(),
             word if word.starts_with('-') => place += 1,
             file => {
                 let tests = rest.get(place + 1) == Some(&"test") && file.ends_with(".py");
@@ -257,12 +257,12 @@ fn recognise_python_command(rest: &[&str], at: usize) -> RecognisedScriptCommand
                     true => RecognisedScriptCommand::Known(CheckScriptCommandKind::Tests(Some(
                         TestRunner::Unittest,
                     ))),
-                    false => recognised_project_script(),
+                    false => project_script_kind(),
                 };
             }
         }
     }
-    recognised_project_script()
+    project_script_kind()
 }
 
 /// Returns whether an interpreter is given code or a file, and not a subcommand of its own.

@@ -54,7 +54,7 @@ impl ExitStatusAnalyzer<'_> {
     }
 
     /// Analyses the commands of `tox.ini`; one that begins with `-` may fail.
-    pub(super) fn analyze_tox_commands(
+    pub(super) fn trace_tox_commands(
         &mut self,
         arguments: &[&str],
         position: &CommandStatusContext,
@@ -97,17 +97,17 @@ impl ExitStatusAnalyzer<'_> {
                 let mark = mark.or(ignored.then_some("ignore_outcome = true"));
                 let mut within = CommandStatusContext {
                     place: Some(format!("tox.ini, {}", section.name)),
-                    ..position.status_context_in_subprocess(false)
+                    ..position.child_process_exit_status_context(false)
                 };
                 if let Some(mark) = mark {
-                    within = within.with_status_mask(ExitStatusMask {
+                    within = within.with_status_hidden_by(ExitStatusMask {
                         form: ExitStatusMaskKind::Tool,
                         text: mark.to_owned(),
                     });
                 }
                 self.analyze_script_exit_statuses(
                     &without_tox_substitutions(line),
-                    &within.status_context_in_subprocess(false),
+                    &within.child_process_exit_status_context(false),
                 );
             }
         }

@@ -9,7 +9,7 @@ use tree_sitter::Node;
 
 use super::called_scripts::join_path_within_root;
 use super::expansion::{ShellWordPieces, parse_word_pieces};
-use super::recognise::{RecognisedScriptCommand, recognise_shell_command};
+use super::recognise::{RecognisedScriptCommand, classify_script_command_words};
 use super::script_reader::read_script_with_positions;
 use super::simulation::{self, ScriptExitStatusAnswer, ScriptExitStatusQuestion};
 use super::status_tracer::{ExitStatusTracer, shell_list_statements};
@@ -22,7 +22,7 @@ const FILE_PRINTERS: &[&str] = &[
 
 impl<'t> ExitStatusTracer<'_, '_, 't> {
     /// Answers a question by simulating the script.
-    fn answer_exit_status_question(
+    fn answer_by_simulating_script(
         &mut self,
         question: ScriptExitStatusQuestion,
         targets: &[usize],
@@ -82,7 +82,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     .collect();
                 let texts: Vec<&str> = words.iter().map(String::as_str).collect();
                 let called = texts.first().copied().unwrap_or("");
-                let known = match recognise_shell_command(&texts) {
+                let known = match classify_script_command_words(&texts) {
                     RecognisedScriptCommand::Idle => false,
                     RecognisedScriptCommand::Known(kind) => kind != CheckScriptCommandKind::Program,
                     _ => true,
@@ -102,7 +102,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             exists: &|_, _| None,
             keeps_pipes: reads_pipe_statuses(self.text),
         };
-        run.commands_with_unmasked_failure(&targets, &mut reader.work)
+        run.commands_if_no_failure_masked(&targets, &mut reader.work)
     }
 
     /// Returns whether what comes after a failure always ends badly.
@@ -152,7 +152,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 let hides = match honest.contains(&at) {
                     true => ScriptExitStatusAnswer::No,
                     false => self
-                        .answer_exit_status_question(ScriptExitStatusQuestion::HidesFailure, &[at]),
+                        .answer_by_simulating_script(ScriptExitStatusQuestion::HidesFailure, &[at]),
                 };
                 self.unhidden = Some(honest);
                 self.hides.insert(at, hides.clone());
@@ -168,14 +168,14 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 if position.failure_reaches_check().is_ok() =>
             {
                 let hider = match hides {
-                    ScriptExitStatusAnswer::TooMuch => ExitStatusMask::unreadable_context_mask(
+                    ScriptExitStatusAnswer::TooMuch => ExitStatusMask::unreadable_exit_status_mask(
                         "the script has too many ways to end",
                     ),
                     _ => self.trap_or_last_hiding_exit_status(),
                 };
                 CommandStatusContext {
                     errexit: false,
-                    ..position.with_status_mask(hider)
+                    ..position.with_status_hidden_by(hider)
                 }
             }
             ScriptExitStatusAnswer::Yes
@@ -209,7 +209,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
     }
 
     /// Remembers which commands were recorded for the command at a place.
-    pub(super) fn note_command_range_of_node(&mut self, node: Node<'t>, from: usize) {
+    pub(super) fn note_commands_recorded_for_node(&mut self, node: Node<'t>, from: usize) {
         let to = self.reader.reading.commands.len();
         if from < to {
             self.command_ranges.push((node.start_byte(), from..to));
@@ -239,7 +239,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         // is enough.
         if !tests.is_empty() {
             let answer = self
-                .answer_exit_status_question(ScriptExitStatusQuestion::SkipsAll, &places(&tests));
+                .answer_by_simulating_script(ScriptExitStatusQuestion::SkipsAll, &places(&tests));
             if matches!(
                 answer,
                 ScriptExitStatusAnswer::Yes | ScriptExitStatusAnswer::TooMuch
@@ -248,7 +248,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             }
         } else if !checkers.is_empty() {
             let answer = self
-                .answer_exit_status_question(ScriptExitStatusQuestion::RunsOne, &places(&checkers));
+                .answer_by_simulating_script(ScriptExitStatusQuestion::RunsOne, &places(&checkers));
             if matches!(
                 answer,
                 ScriptExitStatusAnswer::No | ScriptExitStatusAnswer::TooMuch
@@ -264,7 +264,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             });
             let at = places(&others);
             if !others.is_empty()
-                && self.answer_exit_status_question(ScriptExitStatusQuestion::RunsOne, &at)
+                && self.answer_by_simulating_script(ScriptExitStatusQuestion::RunsOne, &at)
                     == ScriptExitStatusAnswer::No
             {
                 for (_, range) in others {

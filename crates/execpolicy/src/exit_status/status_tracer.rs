@@ -116,7 +116,7 @@ pub(super) struct ShellOptionsAndFolder {
 }
 
 /// A statement, and whether it runs in the background.
-pub(super) type ScriptStatement<'t> = (Node<'t>, bool);
+pub(super) type StatementWithBackgroundFlag<'t> = (Node<'t>, bool);
 
 pub(super) struct ExitStatusTracer<'a, 'f, 't> {
     pub(super) reader: &'a mut ExitStatusAnalyzer<'f>,
@@ -154,8 +154,8 @@ pub(super) struct ExitStatusTracer<'a, 'f, 't> {
 }
 
 /// Returns the statements of a list, in order.
-pub(super) fn shell_list_statements(node: Node<'_>) -> Vec<ScriptStatement<'_>> {
-    let mut found: Vec<ScriptStatement<'_>> = Vec::new();
+pub(super) fn shell_list_statements(node: Node<'_>) -> Vec<StatementWithBackgroundFlag<'_>> {
+    let mut found: Vec<StatementWithBackgroundFlag<'_>> = Vec::new();
     let mut cursor = node.walk();
     for child in node.children(&mut cursor) {
         if child.kind() == "&" {
@@ -191,7 +191,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
         self.text.get(node.byte_range()).unwrap_or("")
     }
 
-    pub(super) fn new_exit_status_mask(
+    pub(super) fn build_exit_status_mask(
         &self,
         form: ExitStatusMaskKind,
         mark: &str,
@@ -256,7 +256,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
     /// Traces statements one after the other.
     pub(super) fn trace_statement_exit_statuses(
         &mut self,
-        statements: &[ScriptStatement<'t>],
+        statements: &[StatementWithBackgroundFlag<'t>],
         position: &CommandStatusContext,
     ) {
         for (at, (node, background)) in statements.iter().enumerate() {
@@ -267,7 +267,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
                 ..position.clone()
             };
             if *background {
-                here = here.with_status_mask(self.new_exit_status_mask(
+                here = here.with_status_hidden_by(self.build_exit_status_mask(
                     ExitStatusMaskKind::Background,
                     "&",
                     0,
@@ -279,13 +279,13 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
                 // If something around the list hides the status, that is the reason to name.
                 here.own_reach = position.own_reach.clone().and_then(|()| {
                     let (from, to) = (next.start_byte(), next.end_byte());
-                    Err(self.new_exit_status_mask(ExitStatusMaskKind::Sequence, "; ", from, to))
+                    Err(self.build_exit_status_mask(ExitStatusMaskKind::Sequence, "; ", from, to))
                 });
             }
             let from = self.reader.reading.commands.len();
             // A background job is a subshell, so its `cd` and `set` end with it.
             let saved = background.then(|| self.shell.clone());
-            self.trace_node_exit_status(*node, &here);
+            self.trace_statuses_below_node(*node, &here);
             if let Some(saved) = saved {
                 self.shell = saved;
                 self.background
@@ -294,7 +294,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
         }
     }
 
-    pub(super) fn trace_node_exit_status(
+    pub(super) fn trace_statuses_below_node(
         &mut self,
         node: Node<'t>,
         position: &CommandStatusContext,
@@ -323,7 +323,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
             "redirected_statement" => self.trace_redirected_statement(node, position),
             // `!` turns a failure into a success, and `set -e` ignores what it negates.
             "negated_command" => {
-                let mut hidden = position.with_status_mask(ExitStatusMask {
+                let mut hidden = position.with_status_hidden_by(ExitStatusMask {
                     form: ExitStatusMaskKind::Negation,
                     text: "!".to_owned(),
                 });
@@ -359,14 +359,14 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
             // A subshell has the status of its last command, and its `cd` and `set` end with it.
             "subshell" => {
                 let saved = self.shell.clone();
-                let within = position.status_context_in_subprocess(position.errexit);
+                let within = position.child_process_exit_status_context(position.errexit);
                 self.trace_statement_exit_statuses(&shell_list_statements(node), &within);
                 self.shell = saved;
             }
             // The grammar does not see a `!` before a compound command.
             "compound_statement" | "do_group" | "else_clause" => {
                 let hidden = is_negated_compound_command(self.text, node).then(|| {
-                    position.with_status_mask(ExitStatusMask {
+                    position.with_status_hidden_by(ExitStatusMask {
                         form: ExitStatusMaskKind::Negation,
                         text: "!".to_owned(),
                     })
@@ -385,7 +385,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
                 let inner = whole_value_substitution(node);
                 match inner {
                     Some(inner) => {
-                        let within = position.status_context_in_subprocess(position.errexit);
+                        let within = position.child_process_exit_status_context(position.errexit);
                         self.trace_statement_exit_statuses(&shell_list_statements(inner), &within);
                     }
                     None => self.trace_command_substitutions(node, position),
@@ -410,7 +410,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
         let mut cursor = node.walk();
         let children: Vec<Node<'t>> = node.named_children(&mut cursor).collect();
         for child in children {
-            self.trace_node_exit_status(child, position);
+            self.trace_statuses_below_node(child, position);
         }
     }
 
@@ -466,7 +466,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
         while let Some(node) = pending.pop() {
             if matches!(node.kind(), "command_substitution" | "process_substitution") {
                 let source = shorten_to_first_line(self.node_text(node));
-                let mut hidden = position.with_status_mask(ExitStatusMask {
+                let mut hidden = position.with_status_hidden_by(ExitStatusMask {
                     form: ExitStatusMaskKind::Substitution,
                     text: source,
                 });
@@ -475,7 +475,7 @@ impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
                 let saved = self.shell.clone();
                 self.trace_statement_exit_statuses(
                     &shell_list_statements(node),
-                    &hidden.status_context_in_subprocess(false),
+                    &hidden.child_process_exit_status_context(false),
                 );
                 self.shell = saved;
                 continue;

@@ -4,7 +4,7 @@
 use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
 
 use super::CommandStatusContext;
-use super::recognise::{RecognisedScriptCommand, recognise_shell_command};
+use super::recognise::{RecognisedScriptCommand, classify_script_command_words};
 use super::status_tracer::ExitStatusTracer;
 use crate::rule_set::basename;
 use crate::shell::CommandWord;
@@ -29,11 +29,11 @@ impl ExitStatusTracer<'_, '_, '_> {
         if let Some(body) = body {
             self.call_stack.push(program.to_owned());
             self.arguments.push(words.get(1..).unwrap_or(&[]).to_vec());
-            self.trace_node_exit_status(body, position);
+            self.trace_statuses_below_node(body, position);
             self.arguments.pop();
             self.call_stack.pop();
         }
-        let kind = match recognise_shell_command(texts) {
+        let kind = match classify_script_command_words(texts) {
             RecognisedScriptCommand::Known(
                 kind @ (CheckScriptCommandKind::Tests(_) | CheckScriptCommandKind::Checker),
             ) => kind,
@@ -55,14 +55,14 @@ impl ExitStatusTracer<'_, '_, '_> {
         });
         if kind == CheckScriptCommandKind::Program {
             self.reader
-                .note_verdict_relevant_command(text, program, kind, position);
+                .record_check_script_command(text, program, kind, position);
         } else if !runs {
-            let here = position.with_status_mask(ExitStatusMask {
+            let here = position.with_status_hidden_by(ExitStatusMask {
                 form: ExitStatusMaskKind::Tool,
                 text: format!("{program}() {{ ... }}"),
             });
             self.reader
-                .note_verdict_relevant_command(text, program, kind, &here);
+                .record_check_script_command(text, program, kind, &here);
         }
     }
 
@@ -101,7 +101,7 @@ impl ExitStatusTracer<'_, '_, '_> {
         // Whatever the program is, the words after it name the runner.
         let behind = match texts.as_slice() {
             ["-m", _, ..] => rest.get(1..),
-            rest_texts => match recognise_shell_command(rest_texts) {
+            rest_texts => match classify_script_command_words(rest_texts) {
                 RecognisedScriptCommand::Known(
                     CheckScriptCommandKind::Tests(_) | CheckScriptCommandKind::Checker,
                 ) => Some(rest),
@@ -116,14 +116,14 @@ impl ExitStatusTracer<'_, '_, '_> {
                     may_not_run: true,
                     ..position.clone()
                 };
-                self.reader.note_verdict_relevant_command(
+                self.reader.record_check_script_command(
                     text,
                     &first.text,
                     CheckScriptCommandKind::Tests(None),
                     &here,
                 );
             }
-            None => self.reader.note_verdict_relevant_command(
+            None => self.reader.record_check_script_command(
                 text,
                 &first.text,
                 CheckScriptCommandKind::Program,

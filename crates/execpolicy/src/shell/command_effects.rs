@@ -7,7 +7,8 @@ use super::stdin::StdinSource;
 use super::word::CommandWord;
 use super::working_dirs::WorkingDirs;
 use super::{
-    CommandAwaitingVerdict, CommandEvaluator, MOST_FILES, ProgramOrigin, downloaded_code, patches,
+    CommandEvaluator, CommandQueuedForEvaluation, MOST_FILES, ProgramOrigin, downloaded_code,
+    patches,
 };
 use crate::effects::evaluation::{self as sight, EffectEvalContext, EvaluatedEffects};
 use crate::effects::paths::PathLocation;
@@ -107,7 +108,7 @@ impl CommandEvaluator<'_> {
     /// Collects what is known about a command beside its words, and queues what it runs.
     pub(super) fn gather_command_readability_hazards(
         &mut self,
-        command: &CommandAwaitingVerdict,
+        command: &CommandQueuedForEvaluation,
         words: &[CommandWord],
         program: &str,
     ) -> CommandReadabilityAndHazards {
@@ -257,9 +258,9 @@ impl CommandEvaluator<'_> {
 
     /// Judges words that may not be a command. As with rules, only what forbids counts for them:
     /// destruction and changes to guarded files.
-    pub(super) fn assess_possible_command(
+    pub(super) fn assess_words_that_may_be_command(
         &mut self,
-        command: &CommandAwaitingVerdict,
+        command: &CommandQueuedForEvaluation,
         words: &[CommandWord],
         program: &str,
     ) {

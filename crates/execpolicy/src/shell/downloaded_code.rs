@@ -32,7 +32,7 @@ pub(super) fn calls_downloader(words: &[CommandWord]) -> bool {
     for _ in 0..DEEPEST {
         let Some(name) = words
             .first()
-            .and_then(CommandWord::as_program_name)
+            .and_then(CommandWord::program_path_if_known)
             .map(basename)
         else {
             return false;
@@ -56,7 +56,7 @@ pub(super) fn is_code_from_downloader(text: &str, names: &KnownShellVariables) -
     let text = text.trim_start();
     begins_with_download_substitution(text)
         || text.starts_with('$')
-            && names.leading_variable_value_satisfies(text, |value| {
+            && names.leading_variable_may_satisfy(text, |value| {
                 begins_with_download_substitution(&value.text)
             })
 }

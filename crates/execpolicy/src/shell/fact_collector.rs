@@ -112,7 +112,7 @@ impl<'r> CommandFactsCollector<'r> {
     /// Records a command whose program is not known.
     pub(super) fn add_unknown_program_to_verdict(&mut self, words: &[CommandWord]) {
         self.uncovered = true;
-        self.record_evaluated_command(words, None);
+        self.add_evaluated_command_fact(words, None);
     }
 
     /// Records a command whose program is `program`. If it is not `sure` to be a command, it
@@ -143,7 +143,7 @@ impl<'r> CommandFactsCollector<'r> {
                 let rule = asks
                     .hazard
                     .map(|why| self.record_prompt_for_risky_command(words, why));
-                self.record_evaluated_command(words, rule);
+                self.add_evaluated_command_fact(words, rule);
             }
             return;
         }
@@ -155,7 +155,7 @@ impl<'r> CommandFactsCollector<'r> {
                 .iter()
                 .skip(1)
                 .map_while(CommandWord::as_literal)
-                .take(self.rules.longest_pattern_len()),
+                .take(self.rules.longest_rule_pattern_len()),
         );
         let hits = self.rules.matching_rules(&argv);
         let rule = hits.iter().map(|hit| hit.decision).max();
@@ -165,7 +165,7 @@ impl<'r> CommandFactsCollector<'r> {
         // A guess may add a restriction, but it must never make the whole look allowed.
         if !sure {
             if rule > Some(RuleDecision::Allow) {
-                self.record_evaluated_command(words, rule);
+                self.add_evaluated_command_fact(words, rule);
             }
             return;
         }
@@ -188,7 +188,7 @@ impl<'r> CommandFactsCollector<'r> {
         // A matching rule, or a hazard, takes precedence over what effects say.
         let rule = rule.or_else(|| self.decide_unmatched_command(words, asks.effects));
         self.uncovered |= rule.is_none();
-        self.record_evaluated_command(words, rule);
+        self.add_evaluated_command_fact(words, rule);
     }
 
     /// Decides about a command that no rule names.
@@ -281,7 +281,7 @@ impl<'r> CommandFactsCollector<'r> {
         });
     }
 
-    fn record_evaluated_command(&mut self, words: &[CommandWord], rule: Option<RuleDecision>) {
+    fn add_evaluated_command_fact(&mut self, words: &[CommandWord], rule: Option<RuleDecision>) {
         self.any = true;
         let fact = || CommandWithRuleDecision {
             argv: words

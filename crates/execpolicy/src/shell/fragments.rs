@@ -40,7 +40,7 @@ impl ScriptPipeline {
 
 impl PipelineMember {
     /// Returns the command as a script of its own.
-    pub(super) fn pipeline_member_as_script(&self) -> String {
+    pub(super) fn pipeline_member_to_script_text(&self) -> String {
         append_heredoc_bodies(&self.line, &self.bodies)
     }
 
@@ -57,14 +57,14 @@ impl PipelineMember {
             // `2>`, `&>` and `>` all write a file; the descriptor in front does not matter.
             let operator = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
             let Some(target) = operator.strip_prefix('>') else {
-                words.push(shell_word_from_text(text));
+                words.push(command_word_from_text(text));
                 continue;
             };
             let target = match target.trim_start_matches(['>', '|']) {
                 "" => split.next().unwrap_or_default(),
                 target => target.to_owned(),
             };
-            written.push(shell_word_from_text(target));
+            written.push(command_word_from_text(target));
         }
         // Assignments before the command are not words of it.
         let own = words.iter().take_while(|word| word.is_assignment()).count();
@@ -95,7 +95,7 @@ fn append_heredoc_bodies(line: &str, bodies: &str) -> String {
     }
 }
 
-fn shell_word_from_text(text: String) -> CommandWord {
+fn command_word_from_text(text: String) -> CommandWord {
     match text.contains(['$', '`', '*', '?', '{']) {
         true => CommandWord::word_from_unresolved_text(text, WordKnowledge::Unbounded),
         false => CommandWord::new_literal_word(text),
@@ -177,7 +177,7 @@ impl<'s> ScriptToPipelinesSplitter<'s> {
         before.is_none_or(char::is_whitespace)
     }
 
-    fn append_script_text_to_member(&mut self, bytes: usize) {
+    fn append_script_text_to_pipeline_member(&mut self, bytes: usize) {
         let end = (self.at + bytes).min(self.text.len());
         let piece = self.text.get(self.at..end).unwrap_or("");
         self.now.line.push_str(piece);
@@ -187,7 +187,7 @@ impl<'s> ScriptToPipelinesSplitter<'s> {
     /// Copies a whole quotation or substitution, or a single character.
     fn push_whole_quotation_or_char(&mut self) {
         let end = end_of_quote_or_substitution(self.text, self.at, &mut Vec::new());
-        self.append_script_text_to_member(end - self.at);
+        self.append_script_text_to_pipeline_member(end - self.at);
     }
 
     fn finish_split_pipeline_member(&mut self) {
@@ -215,7 +215,7 @@ impl<'s> ScriptToPipelinesSplitter<'s> {
                 !(self.at_word_start() && first_shell_word(self.remaining_script_text()) == "]]");
             return match self.in_test {
                 true => self.push_whole_quotation_or_char(),
-                false => self.append_script_text_to_member("]]".len()),
+                false => self.append_script_text_to_pipeline_member("]]".len()),
             };
         }
         // Keywords count only where a command can begin; elsewhere they are arguments.
@@ -241,10 +241,10 @@ impl<'s> ScriptToPipelinesSplitter<'s> {
                 self.end_script_fragment();
             }
             // `&>` is a redirect; the `&` does not end the command.
-            ('&', Some('>')) => self.append_script_text_to_member(2),
+            ('&', Some('>')) => self.append_script_text_to_pipeline_member(2),
             // `>&` and `>|` are redirects as well.
             ('&' | '|', _) if self.now.line.ends_with(['>', '<']) => {
-                self.append_script_text_to_member(1)
+                self.append_script_text_to_pipeline_member(1)
             }
             ('&', Some('&')) | ('|', Some('|')) => {
                 self.at += 2;
@@ -270,7 +270,7 @@ impl<'s> ScriptToPipelinesSplitter<'s> {
             }
             ('(', _) => self.read_shell_parenthesis(),
             ('<', Some('<')) if !rest.starts_with("<<<") => self.read_heredoc_start(),
-            ('<', Some('<')) => self.append_script_text_to_member(3),
+            ('<', Some('<')) => self.append_script_text_to_pipeline_member(3),
             _ => self.push_whole_quotation_or_char(),
         }
     }
@@ -285,7 +285,7 @@ impl<'s> ScriptToPipelinesSplitter<'s> {
         match word {
             "for" | "select" => {
                 self.in_loop_head = true;
-                self.append_script_text_to_member(word.len());
+                self.append_script_text_to_pipeline_member(word.len());
             }
             "case" => self.read_case_statement_header(),
             "esac" => {
@@ -317,7 +317,7 @@ impl<'s> ScriptToPipelinesSplitter<'s> {
             }
             "[[" => {
                 self.in_test = true;
-                self.append_script_text_to_member(word.len());
+                self.append_script_text_to_pipeline_member(word.len());
             }
             _ if KEYWORDS.contains(&word) => self.at += word.len(),
             _ => return false,
@@ -393,18 +393,20 @@ impl<'s> ScriptToPipelinesSplitter<'s> {
             self.at = self.text.len() - inside.len() + 1;
         } else {
             let end = end_of_parenthesis(self.text, self.at);
-            self.append_script_text_to_member(end - self.at);
+            self.append_script_text_to_pipeline_member(end - self.at);
         }
     }
 
     /// Reads `<<` and the word that ends its body.
     fn read_heredoc_start(&mut self) {
-        self.append_script_text_to_member("<<".len());
+        self.append_script_text_to_pipeline_member("<<".len());
         // `<<-` strips leading tabs from the body, also from the line that ends it.
         let tabs = self.remaining_script_text().starts_with('-');
-        self.append_script_text_to_member(usize::from(tabs));
+        self.append_script_text_to_pipeline_member(usize::from(tabs));
         let rest = self.remaining_script_text();
-        self.append_script_text_to_member(rest.len() - rest.trim_start_matches([' ', '\t']).len());
+        self.append_script_text_to_pipeline_member(
+            rest.len() - rest.trim_start_matches([' ', '\t']).len(),
+        );
         let from = self.now.line.len();
         while !self.remaining_script_text().is_empty()
             && !self

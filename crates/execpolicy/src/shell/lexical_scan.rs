@@ -12,7 +12,7 @@ const MAX_WORD: usize = 512;
 
 /// Returns the strictest restrictive match in the text, the first one among equals.
 pub(crate) fn strictest_rule_in_shell_text(rules: &RuleSet, text: &str) -> Option<MatchedRule> {
-    let longest = rules.longest_pattern_len();
+    let longest = rules.longest_rule_pattern_len();
     let mut words: std::collections::VecDeque<String> = std::collections::VecDeque::new();
     let mut found: Option<MatchedRule> = None;
     let mut rest = text;

@@ -45,7 +45,8 @@ pub use fact_collector::{FileCommandWouldChange, FilesCommandWouldChange};
 pub(crate) use nested_code::{NestedCode, code_run_by_command};
 pub use parse_cache::ParsedShellScriptCache;
 pub use patches::{
-    PatchApplyingCommand, PatchTextSource, PatchTool, patch_commands_in_argv, patches_in_script,
+    PatchApplyingCommand, PatchApplyingProgram, PatchTextSource, patch_commands_in_argv,
+    patches_in_script,
 };
 pub(crate) use stdin::StdinSource;
 pub(crate) use word::{CommandWord, WordKnowledge, read_word};
@@ -79,7 +80,7 @@ pub fn evaluate_script(rules: &RuleSet, script: &str) -> ToolRequestFacts {
         &ParsedShellScriptCache::default(),
         rules,
         script,
-        &CommandStartFolders::starting_at_project_root(),
+        &CommandStartFolders::start_folders_at_project_root(),
     )
     .0
 }
@@ -91,7 +92,7 @@ pub fn evaluate_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolRequestF
         &ParsedShellScriptCache::default(),
         rules,
         argv,
-        &CommandStartFolders::starting_at_project_root(),
+        &CommandStartFolders::start_folders_at_project_root(),
     )
     .0
 }
@@ -171,7 +172,7 @@ pub fn evaluate_real_paths(rules: &RuleSet, places: &[FileCommandWouldChange]) -
 }
 
 /// A command that waits to be judged.
-struct CommandAwaitingVerdict {
+struct CommandQueuedForEvaluation {
     words: Rc<[CommandWord]>,
     /// Index of its first word: a wrapper shares the words with the command that it runs.
     first_word: usize,
@@ -203,7 +204,7 @@ enum ProgramOrigin {
 struct CommandEvaluator<'r> {
     collector: CommandFactsCollector<'r>,
     scripts: ParsedShellScriptCache,
-    pending: VecDeque<CommandAwaitingVerdict>,
+    pending: VecDeque<CommandQueuedForEvaluation>,
     aliases: HashMap<String, String>,
     bytes: usize,
     commands: usize,
@@ -257,7 +258,7 @@ impl<'r> CommandEvaluator<'r> {
             .iter()
             .map(|word| CommandWord::new_literal_word(word.as_ref()))
             .collect();
-        self.queue_command_to_evaluate(CommandAwaitingVerdict {
+        self.queue_command_to_evaluate(CommandQueuedForEvaluation {
             words: words.into(),
             first_word: 0,
             stdin: StdinSource::Interactive,
@@ -283,7 +284,7 @@ impl<'r> CommandEvaluator<'r> {
         )];
         self.evaluate_effects_without_command(
             &effects,
-            &CommandStartFolders::starting_at_project_root().0,
+            &CommandStartFolders::start_folders_at_project_root().0,
         );
     }
 
@@ -339,7 +340,7 @@ impl<'r> CommandEvaluator<'r> {
         self.collector.rule_set_in_use().effect_policy().hazard_asks
     }
 
-    fn queue_command_to_evaluate(&mut self, command: CommandAwaitingVerdict) {
+    fn queue_command_to_evaluate(&mut self, command: CommandQueuedForEvaluation) {
         self.pending.push_back(command);
     }
 
@@ -398,7 +399,7 @@ impl<'r> CommandEvaluator<'r> {
     /// Records and queues what was read of a script.
     fn queue_script_contents(
         &mut self,
-        script: syntax_walk::ShellScriptContents,
+        script: syntax_walk::AnalyzedShellScript,
         depth: u16,
         dirs: &WorkingDirs,
         kind: ProgramOrigin,
@@ -413,7 +414,7 @@ impl<'r> CommandEvaluator<'r> {
             self.evaluate_shell_assignment(name, value.as_ref(), depth, dirs);
         }
         for found in &script.commands {
-            let given = self.shell_positional_arguments(&found.words).to_vec();
+            let given = self.function_or_set_arguments(&found.words).to_vec();
             for word in &given {
                 self.variables
                     .record_shell_variable_value(POSITIONAL_ARGS, Some(word.clone()));
@@ -439,7 +440,7 @@ impl<'r> CommandEvaluator<'r> {
             self.record_unparsed_script_piece(piece);
         }
         for found in script.commands {
-            self.queue_command_to_evaluate(CommandAwaitingVerdict {
+            self.queue_command_to_evaluate(CommandQueuedForEvaluation {
                 words: found.words.into(),
                 first_word: 0,
                 stdin: found.stdin,
@@ -462,7 +463,7 @@ impl<'r> CommandEvaluator<'r> {
     fn queue_script_fragments(
         &mut self,
         text: &str,
-        known: &HashMap<Vec<CommandWord>, syntax_walk::ParsedShellCommand>,
+        known: &HashMap<Vec<CommandWord>, syntax_walk::ScriptCommand>,
         feed: &StdinSource,
         depth: u16,
         (dirs, kind): (&WorkingDirs, ProgramOrigin),
@@ -497,7 +498,7 @@ impl<'r> CommandEvaluator<'r> {
                 };
                 let script = syntax_walk::parse_script_into_commands(
                     &self.scripts,
-                    &member.pipeline_member_as_script(),
+                    &member.pipeline_member_to_script_text(),
                     &feed,
                     &dirs,
                 );
@@ -509,9 +510,8 @@ impl<'r> CommandEvaluator<'r> {
             for mut script in read.into_iter().filter(|script| !script.broken) {
                 let mut words = script.commands.iter().map(|found| &found.words);
                 fetches |= words.any(|words| downloaded_code::calls_downloader(words));
-                let is_new = |found: &syntax_walk::ParsedShellCommand| {
-                    known.get(&found.words) != Some(found)
-                };
+                let is_new =
+                    |found: &syntax_walk::ScriptCommand| known.get(&found.words) != Some(found);
                 script.commands.retain(is_new);
                 let ends_in = script.ends_in.take();
                 self.queue_script_contents(script, depth, &dirs, kind);
@@ -528,18 +528,20 @@ impl<'r> CommandEvaluator<'r> {
         depth: u16,
         dirs: &WorkingDirs,
         kind: ProgramOrigin,
-    ) -> syntax_walk::ShellScriptContents {
+    ) -> syntax_walk::AnalyzedShellScript {
         // Substitutions run even where the command around them is not understood.
         for text in member.substitution_scripts() {
             self.queue_script_for_evaluation(text, StdinSource::PlainFile, depth + 1, dirs, kind);
         }
         let (words, written) = member.words_and_write_targets();
-        syntax_walk::ShellScriptContents::script_contents_from_words(words, written, feed, dirs)
+        syntax_walk::AnalyzedShellScript::single_command_script_from_words(
+            words, written, feed, dirs,
+        )
     }
 
     /// Returns the arguments given to a function that is called in these words, or by `set` to the
     /// script itself.
-    fn shell_positional_arguments<'w>(&self, words: &'w [CommandWord]) -> &'w [CommandWord] {
+    fn function_or_set_arguments<'w>(&self, words: &'w [CommandWord]) -> &'w [CommandWord] {
         let calls = |word: &CommandWord| {
             word.as_literal()
                 .is_some_and(|name| name == "set" || self.functions.contains(name))
@@ -678,7 +680,7 @@ impl<'r> CommandEvaluator<'r> {
             NestedCommandOrCode::ProjectTool(words) => (words, kind),
             NestedCommandOrCode::ContainerCommand(words) => (words, ProgramOrigin::Container),
         };
-        self.queue_command_to_evaluate(CommandAwaitingVerdict {
+        self.queue_command_to_evaluate(CommandQueuedForEvaluation {
             words: words.into(),
             first_word: 0,
             stdin: feed.clone(),
@@ -709,7 +711,7 @@ impl<'r> CommandEvaluator<'r> {
         Cow::Owned(settled.collect())
     }
 
-    fn evaluate_command(&mut self, command: &CommandAwaitingVerdict) {
+    fn evaluate_command(&mut self, command: &CommandQueuedForEvaluation) {
         let words = command.words.get(command.first_word..).unwrap_or(&[]);
         let Some(first) = words.first() else { return };
         self.commands += 1;
@@ -720,7 +722,7 @@ impl<'r> CommandEvaluator<'r> {
             self.record_unparsed_script_piece(&texts.join(" "));
             return;
         }
-        let Some(program) = first.as_program_name() else {
+        let Some(program) = first.program_path_if_known() else {
             if command.sure {
                 self.collector.note_unresolved_command_part(&first.text);
                 self.collector.add_unknown_program_to_verdict(words);
@@ -746,7 +748,7 @@ impl<'r> CommandEvaluator<'r> {
             false => CommandReadabilityAndHazards::default(),
         };
         if !command.sure {
-            self.assess_possible_command(command, &settled, program);
+            self.assess_words_that_may_be_command(command, &settled, program);
         }
         let inner = nested_code::code_run_by_command(basename(program), words, &command.stdin);
         let asks = PromptReasons {
@@ -764,7 +766,7 @@ impl<'r> CommandEvaluator<'r> {
             && settled != words
         {
             let words: Rc<[CommandWord]> = settled.into();
-            let command = CommandAwaitingVerdict {
+            let command = CommandQueuedForEvaluation {
                 words: Rc::clone(&words),
                 first_word: 0,
                 stdin: command.stdin.clone(),
@@ -776,7 +778,7 @@ impl<'r> CommandEvaluator<'r> {
             };
             let program = words
                 .first()
-                .and_then(CommandWord::as_program_name)
+                .and_then(CommandWord::program_path_if_known)
                 .unwrap_or("");
             let inner = nested_code::code_run_by_command(basename(program), &words, &command.stdin);
             if let Some(why) = self.hazard_of_downloaded_code(&command, &inner) {
@@ -790,7 +792,7 @@ impl<'r> CommandEvaluator<'r> {
     /// well. The command itself stays recorded as unresolved.
     fn evaluate_command_named_by_variable(
         &mut self,
-        command: &CommandAwaitingVerdict,
+        command: &CommandQueuedForEvaluation,
         words: &[CommandWord],
     ) {
         let Some((first, rest)) = words.split_first() else {
@@ -828,13 +830,13 @@ impl<'r> CommandEvaluator<'r> {
         }
         for own in begins {
             let words: Vec<CommandWord> = own.into_iter().chain(rest.iter().cloned()).collect();
-            let named = words.first().and_then(CommandWord::as_program_name);
+            let named = words.first().and_then(CommandWord::program_path_if_known);
             // A name that still holds an expansion is not known; queueing it would lead here
             // again.
             if named.is_none_or(|named| named.contains(['$', '`'])) {
                 continue;
             }
-            self.queue_command_to_evaluate(CommandAwaitingVerdict {
+            self.queue_command_to_evaluate(CommandQueuedForEvaluation {
                 words: words.into(),
                 first_word: 0,
                 stdin: command.stdin.clone(),
@@ -850,7 +852,7 @@ impl<'r> CommandEvaluator<'r> {
     /// Returns why a person is asked if code that a command runs comes from the network.
     fn hazard_of_downloaded_code(
         &self,
-        command: &CommandAwaitingVerdict,
+        command: &CommandQueuedForEvaluation,
         inner: &[NestedCode],
     ) -> Option<&'static str> {
         // In `curl ... | xargs sh -c` the code is the word that `xargs` adds.
@@ -872,7 +874,7 @@ impl<'r> CommandEvaluator<'r> {
 
     fn queue_nested_code(
         &mut self,
-        command: &CommandAwaitingVerdict,
+        command: &CommandQueuedForEvaluation,
         words: &[CommandWord],
         inner: Vec<NestedCode>,
         readable: bool,
@@ -880,7 +882,7 @@ impl<'r> CommandEvaluator<'r> {
         let mut hole = None;
         let program = words
             .first()
-            .and_then(CommandWord::as_program_name)
+            .and_then(CommandWord::program_path_if_known)
             .unwrap_or("");
         // A wrapper may start its command in another folder: `env -C FOLDER COMMAND`.
         let moved;
@@ -890,8 +892,8 @@ impl<'r> CommandEvaluator<'r> {
                 let dirs = command
                     .dirs
                     .iter()
-                    .map(|dir| working_dirs::append_cd_step(dir, &folder));
-                moved = CommandAwaitingVerdict {
+                    .map(|dir| working_dirs::working_dir_with_cd_step(dir, &folder));
+                moved = CommandQueuedForEvaluation {
                     words: Rc::clone(&command.words),
                     stdin: command.stdin.clone(),
                     dirs: dirs.collect(),
@@ -913,7 +915,7 @@ impl<'r> CommandEvaluator<'r> {
                     let hole = hole.get_or_insert_with(|| {
                         capped_find_xargs_substitutions(words, &command.stdin).map(Rc::new)
                     });
-                    self.queue_command_to_evaluate(CommandAwaitingVerdict {
+                    self.queue_command_to_evaluate(CommandQueuedForEvaluation {
                         words: inner.into(),
                         first_word: 0,
                         stdin: command.stdin.clone(),
@@ -931,7 +933,7 @@ impl<'r> CommandEvaluator<'r> {
 
     fn queue_alias_expansion(
         &mut self,
-        command: &CommandAwaitingVerdict,
+        command: &CommandQueuedForEvaluation,
         words: &[CommandWord],
         program: &str,
     ) {
@@ -942,7 +944,7 @@ impl<'r> CommandEvaluator<'r> {
         if let Some(value) = shlex::split(&text).filter(|value| !value.is_empty()) {
             let value = value.into_iter().map(CommandWord::new_literal_word);
             let words: Vec<CommandWord> = value.chain(words.iter().skip(1).cloned()).collect();
-            self.queue_command_to_evaluate(CommandAwaitingVerdict {
+            self.queue_command_to_evaluate(CommandQueuedForEvaluation {
                 words: words.into(),
                 first_word: 0,
                 stdin: command.stdin.clone(),
@@ -958,22 +960,24 @@ impl<'r> CommandEvaluator<'r> {
 
     fn queue_nested_code_item(
         &mut self,
-        command: &CommandAwaitingVerdict,
+        command: &CommandQueuedForEvaluation,
         words: &[CommandWord],
         inner: NestedCode,
     ) {
         let depth = command.depth + 1;
         match inner {
-            NestedCode::WordsFrom(at) => self.queue_command_to_evaluate(CommandAwaitingVerdict {
-                words: Rc::clone(&command.words),
-                first_word: command.first_word + at,
-                stdin: command.stdin.clone(),
-                depth,
-                sure: command.sure,
-                dirs: command.dirs.clone(),
-                placeholder: command.placeholder.clone(),
-                origin: command.origin,
-            }),
+            NestedCode::WordsFrom(at) => {
+                self.queue_command_to_evaluate(CommandQueuedForEvaluation {
+                    words: Rc::clone(&command.words),
+                    first_word: command.first_word + at,
+                    stdin: command.stdin.clone(),
+                    depth,
+                    sure: command.sure,
+                    dirs: command.dirs.clone(),
+                    placeholder: command.placeholder.clone(),
+                    origin: command.origin,
+                })
+            }
             // `queue_nested_code` handles these, since it works out the placeholder once for all
             // of them.
             NestedCode::Command(_) => {}
@@ -1047,9 +1051,9 @@ impl<'r> CommandEvaluator<'r> {
     }
 
     /// Tries every suffix of the words as a command.
-    fn queue_every_suffix_as_command(&mut self, command: &CommandAwaitingVerdict, at: usize) {
+    fn queue_every_suffix_as_command(&mut self, command: &CommandQueuedForEvaluation, at: usize) {
         for from in (command.first_word + at..command.words.len()).take(MAX_TRIED) {
-            self.queue_command_to_evaluate(CommandAwaitingVerdict {
+            self.queue_command_to_evaluate(CommandQueuedForEvaluation {
                 words: Rc::clone(&command.words),
                 first_word: from,
                 stdin: command.stdin.clone(),
@@ -1063,7 +1067,7 @@ impl<'r> CommandEvaluator<'r> {
         // The words beyond the bound are only matched against the rules and not unfolded further.
         for from in (command.first_word + at..command.words.len()).skip(MAX_TRIED) {
             let words = command.words.get(from..).unwrap_or(&[]);
-            if let Some(program) = words.first().and_then(CommandWord::as_program_name) {
+            if let Some(program) = words.first().and_then(CommandWord::program_path_if_known) {
                 self.collector.add_command_to_verdict(
                     words,
                     program,

@@ -83,7 +83,7 @@ pub(crate) fn code_run_by_command(
             WrappedCommandPosition::Nothing => Vec::new(),
             WrappedCommandPosition::Unsure => vec![NestedCode::AnyWordFrom(1)],
         },
-        WrapperKind::Shell => code_run_by_shell_command(words, feed),
+        WrapperKind::Shell => code_run_by_shell_program(words, feed),
         WrapperKind::Eval => {
             let skip = 1 + usize::from(word_is(words.get(1), "--"));
             join_words_into_script(
@@ -95,7 +95,7 @@ pub(crate) fn code_run_by_command(
         WrapperKind::Trap => trap_code(words),
         WrapperKind::Source => words
             .get(1)
-            .map_or_else(Vec::new, |file| script_file_code(file, feed)),
+            .map_or_else(Vec::new, |file| known_script_file_code(file, feed)),
         WrapperKind::Alias => words
             .iter()
             .skip(1)
@@ -151,7 +151,7 @@ pub(crate) fn wrapper_command_start_folder(
 
 /// Returns whether the code that these words run is run on another machine.
 pub(crate) fn runs_on_other_machine(words: &[CommandWord]) -> bool {
-    let program = words.first().and_then(CommandWord::as_program_name);
+    let program = words.first().and_then(CommandWord::program_path_if_known);
     if program.map(basename) != Some("ssh") {
         return false;
     }
@@ -286,7 +286,7 @@ fn join_words_into_script(
     }]
 }
 
-fn code_run_by_shell_command(words: &[CommandWord], feed: &StdinSource) -> Vec<NestedCode> {
+fn code_run_by_shell_program(words: &[CommandWord], feed: &StdinSource) -> Vec<NestedCode> {
     // The options decide whether the first operand is code (`-c`), a file, or an argument of
     // commands on standard input (`-s`).
     let (mut text, mut stdin, mut at) = (false, false, 1);
@@ -339,7 +339,7 @@ fn code_run_by_shell_command(words: &[CommandWord], feed: &StdinSource) -> Vec<N
             NestedCode::PositionalArgs(words.get(at + 1..).unwrap_or(&[]).to_vec()),
             script_from_word(word),
         ],
-        Some(file) if !stdin => script_file_code(file, feed),
+        Some(file) if !stdin => known_script_file_code(file, feed),
         None if text => Vec::new(),
         _ => stdin_commands(feed),
     }
@@ -347,7 +347,7 @@ fn code_run_by_shell_command(words: &[CommandWord], feed: &StdinSource) -> Vec<N
 
 /// Returns what is known of a file of commands: nothing, unless this script itself makes its
 /// content.
-fn script_file_code(file: &CommandWord, feed: &StdinSource) -> Vec<NestedCode> {
+fn known_script_file_code(file: &CommandWord, feed: &StdinSource) -> Vec<NestedCode> {
     match file.as_literal() {
         Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") => stdin_commands(feed),
         None if file.text.starts_with("<(") || file.text.starts_with("=(") => {
@@ -603,7 +603,7 @@ fn interpreter_code(
         } else if word.knowledge == WordKnowledge::Unbounded && lead.is_empty() {
             return vec![NestedCode::Code(word.text.clone())];
         } else if word.as_literal() != Some("-") {
-            return script_file_code(word, feed);
+            return known_script_file_code(word, feed);
         }
     }
     // Neither code nor a file is named, so the program comes from standard input.

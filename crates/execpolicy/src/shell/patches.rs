@@ -21,7 +21,7 @@ const MAX_DEPTH: usize = 4;
 
 /// The program that applies a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PatchTool {
+pub enum PatchApplyingProgram {
     /// Codex's `apply_patch`.
     ApplyPatch,
     /// `git apply`.
@@ -45,7 +45,7 @@ pub enum PatchTextSource {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatchApplyingCommand {
     /// The program that applies it.
-    pub tool: PatchTool,
+    pub tool: PatchApplyingProgram,
     /// Where its text is.
     pub text: PatchTextSource,
     /// The value of `-p N`, if given.
@@ -140,7 +140,7 @@ fn collect_patches_in_script(
     depth: usize,
     found: &mut Vec<PatchApplyingCommand>,
 ) {
-    let script = &*script_without_stderr_redirect(script);
+    let script = &*script_without_heredoc_stderr_redirect(script);
     let read =
         syntax_walk::parse_script_into_commands(scripts, script, &StdinSource::PlainFile, dirs);
     // A script that cannot be read in full may do anything before the patch.
@@ -191,7 +191,7 @@ fn collect_patches_in_script(
 
 /// Removes `2>&1` between a heredoc's word and a pipe: the grammar takes what follows it for words
 /// of the command in front. It says nothing about files.
-fn script_without_stderr_redirect(script: &str) -> Cow<'_, str> {
+fn script_without_heredoc_stderr_redirect(script: &str) -> Cow<'_, str> {
     let Some(at) = script.find("<<") else {
         return Cow::Borrowed(script);
     };
@@ -216,7 +216,7 @@ fn redirect_may_change_file(redirected: &syntax_walk::FileRedirect) -> bool {
 /// Returns the file of `cat FILE |`.
 fn file_shown_by_cat(words: &[CommandWord]) -> Option<&str> {
     match words {
-        [cat, file] if cat.as_program_name().map(basename) == Some("cat") => {
+        [cat, file] if cat.program_path_if_known().map(basename) == Some("cat") => {
             file.as_literal().filter(|file| !file.starts_with('-'))
         }
         _ => None,
@@ -226,7 +226,7 @@ fn file_shown_by_cat(words: &[CommandWord]) -> Option<&str> {
 fn reads_patch_on_stdin(words: &[CommandWord]) -> bool {
     let program = words
         .first()
-        .and_then(CommandWord::as_program_name)
+        .and_then(CommandWord::program_path_if_known)
         .map(basename);
     matches!(
         program,
@@ -240,7 +240,7 @@ fn rewrite_patch_redirect_as_argument(words: &[CommandWord], file: &str) -> Vec<
     let mut words = words.to_vec();
     match words
         .first()
-        .and_then(CommandWord::as_program_name)
+        .and_then(CommandWord::program_path_if_known)
         .map(basename)
     {
         Some("patch" | "apply_patch" | "applypatch") => {
@@ -271,7 +271,7 @@ fn collect_patches_in_command(
 ) {
     let Some(program) = words
         .first()
-        .and_then(CommandWord::as_program_name)
+        .and_then(CommandWord::program_path_if_known)
         .map(basename)
     else {
         // A program that is not known may change any file.
@@ -358,7 +358,7 @@ fn leaves_files_unchanged(program: &str, words: &[CommandWord]) -> bool {
 
 /// What a command applies, according to its words.
 struct PatchInvocation {
-    tool: PatchTool,
+    tool: PatchApplyingProgram,
     text: PatchTextSource,
     strip: Option<usize>,
     /// The folder that its paths start from, if an option names one.
@@ -399,7 +399,7 @@ fn parse_apply_patch_command(words: &[&str], feed: &StdinSource) -> Option<Patch
         _ => return None,
     };
     Some(PatchInvocation {
-        tool: PatchTool::ApplyPatch,
+        tool: PatchApplyingProgram::ApplyPatch,
         text,
         strip: None,
         folder: None,
@@ -437,7 +437,7 @@ fn parse_git_apply(words: &[&str], feed: &StdinSource) -> Option<PatchInvocation
         None => stdin_patch(feed)?,
     };
     Some(PatchInvocation {
-        tool: PatchTool::GitApply,
+        tool: PatchApplyingProgram::GitApply,
         text,
         strip,
         folder,
@@ -479,7 +479,7 @@ fn parse_gnu_patch_arguments(words: &[&str], feed: &StdinSource) -> Option<Patch
         None => stdin_patch(feed)?,
     };
     Some(PatchInvocation {
-        tool: PatchTool::Patch,
+        tool: PatchApplyingProgram::Patch,
         text,
         // Without `-p`, GNU `patch` looks only at the last part of a path, wherever that file is.
         plain: plain && strip.is_some(),
@@ -510,7 +510,7 @@ fn parse_checkrein_patch_command(words: &[&str], feed: &StdinSource) -> Option<P
         None => stdin_patch(feed)?,
     };
     Some(PatchInvocation {
-        tool: PatchTool::Checkrein,
+        tool: PatchApplyingProgram::Checkrein,
         text,
         strip: None,
         folder,
@@ -562,66 +562,72 @@ mod tests {
         let file = |text: &str| PatchTextSource::File(text.to_owned());
         let heredoc = "apply_patch <<'EOF'\n*** Begin Patch\n*** End Patch\nEOF\n";
         let body = "*** Begin Patch\n*** End Patch\n";
-        check(heredoc, PatchTool::ApplyPatch, here(body), None, None);
+        check(
+            heredoc,
+            PatchApplyingProgram::ApplyPatch,
+            here(body),
+            None,
+            None,
+        );
         check(
             &format!("cd sub && {heredoc}"),
-            PatchTool::ApplyPatch,
+            PatchApplyingProgram::ApplyPatch,
             here(body),
             None,
             Some("sub"),
         );
         check(
             "apply_patch 'x'",
-            PatchTool::ApplyPatch,
+            PatchApplyingProgram::ApplyPatch,
             here("x"),
             None,
             None,
         );
         check(
             "bash -lc \"apply_patch 'x'\"",
-            PatchTool::ApplyPatch,
+            PatchApplyingProgram::ApplyPatch,
             here("x"),
             None,
             None,
         );
         check(
             "git apply -p2 a.diff",
-            PatchTool::GitApply,
+            PatchApplyingProgram::GitApply,
             file("a.diff"),
             Some(2),
             None,
         );
         check(
             "git apply < a.diff && cargo test",
-            PatchTool::GitApply,
+            PatchApplyingProgram::GitApply,
             file("a.diff"),
             None,
             None,
         );
         check(
             "git apply <<'E'\nx\nE",
-            PatchTool::GitApply,
+            PatchApplyingProgram::GitApply,
             here("x\n"),
             None,
             None,
         );
         check(
             "patch -p1 < a.diff",
-            PatchTool::Patch,
+            PatchApplyingProgram::Patch,
             file("a.diff"),
             Some(1),
             None,
         );
         check(
             "patch -p1 -i a.diff",
-            PatchTool::Patch,
+            PatchApplyingProgram::Patch,
             file("a.diff"),
             Some(1),
             None,
         );
         check(
             "checkrein patch apply a.diff",
-            PatchTool::Checkrein,
+            PatchApplyingProgram::Checkrein,
             file("a.diff"),
             None,
             None,

@@ -31,7 +31,7 @@ pub(crate) enum StdinSource {
 
 impl StdinSource {
     /// Input that consists of this text.
-    fn stdin_from_echoed_text(text: String, sure: bool) -> Self {
+    fn stdin_source_from_text(text: String, sure: bool) -> Self {
         Self::Text {
             text: text.into(),
             sure,
@@ -41,16 +41,16 @@ impl StdinSource {
     /// Input from the body of a heredoc.
     pub(crate) fn stdin_from_heredoc(body: &str, expands: bool, sure: bool) -> Self {
         if !expands {
-            return Self::stdin_from_echoed_text(body.to_owned(), true);
+            return Self::stdin_source_from_text(body.to_owned(), true);
         }
         let mut text = String::with_capacity(body.len());
         quoting::unescape_double_quoted(body, false, &mut text);
-        Self::stdin_from_echoed_text(text, sure)
+        Self::stdin_source_from_text(text, sure)
     }
 
     /// Input from the word after `<<<`.
     pub(crate) fn stdin_from_herestring(word: &CommandWord) -> Self {
-        Self::stdin_from_echoed_text(word.text.clone(), word.knowledge == WordKnowledge::Literal)
+        Self::stdin_source_from_text(word.text.clone(), word.knowledge == WordKnowledge::Literal)
     }
 }
 
@@ -123,7 +123,7 @@ fn stdin_source_from_echo(arguments: &[CommandWord]) -> StdinSource {
         .iter()
         .all(|word| word.knowledge == WordKnowledge::Literal)
         && !text.contains('\\');
-    StdinSource::stdin_from_echoed_text(text, sure)
+    StdinSource::stdin_source_from_text(text, sure)
 }
 
 fn printf_piped_output(arguments: &[CommandWord]) -> StdinSource {
@@ -140,7 +140,7 @@ fn printf_piped_output(arguments: &[CommandWord]) -> StdinSource {
     }
     let holes = format.matches("%s").count();
     if holes == 0 {
-        return StdinSource::stdin_from_echoed_text(format, sure);
+        return StdinSource::stdin_source_from_text(format, sure);
     }
     let mut text = String::new();
     // `printf` starts its format again as long as values are left.
@@ -153,5 +153,5 @@ fn printf_piped_output(arguments: &[CommandWord]) -> StdinSource {
             text.push_str(piece);
         }
     }
-    StdinSource::stdin_from_echoed_text(text, sure)
+    StdinSource::stdin_source_from_text(text, sure)
 }

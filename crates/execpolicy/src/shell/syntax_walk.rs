@@ -53,13 +53,13 @@ fn max_bracket_nesting(text: &str) -> usize {
 }
 
 /// Returns how many operators there are that a pattern can follow.
-fn count_pattern_match_operators(text: &str) -> usize {
+fn count_equality_and_regex_operators(text: &str) -> usize {
     text.matches("==").count() + text.matches("=~").count()
 }
 
 /// A command as the script spells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ParsedShellCommand {
+pub(crate) struct ScriptCommand {
     /// Its words; never empty.
     pub(crate) words: Vec<CommandWord>,
     /// Its standard input.
@@ -87,9 +87,9 @@ pub(crate) struct FileRedirect {
 
 /// The contents of a script.
 #[derive(Debug, Default)]
-pub(crate) struct ShellScriptContents {
+pub(crate) struct AnalyzedShellScript {
     /// Its commands, in the order of the text.
-    pub(crate) commands: Vec<ParsedShellCommand>,
+    pub(crate) commands: Vec<ScriptCommand>,
     /// Files that its redirects write or read.
     pub(crate) redirected: Vec<FileRedirect>,
     /// The values that variables are set to; `None` if only the run knows the value.
@@ -111,9 +111,9 @@ pub(crate) struct ShellScriptContents {
     pub(crate) ends_in: Option<WorkingDirs>,
 }
 
-impl ShellScriptContents {
+impl AnalyzedShellScript {
     /// A script of one command, read without the grammar.
-    pub(super) fn script_contents_from_words(
+    pub(super) fn single_command_script_from_words(
         words: Vec<CommandWord>,
         written: Vec<CommandWord>,
         feed: StdinSource,
@@ -126,7 +126,7 @@ impl ShellScriptContents {
             fetched: false,
             dirs: dirs.clone(),
         });
-        let command = (!words.is_empty()).then(|| ParsedShellCommand {
+        let command = (!words.is_empty()).then(|| ScriptCommand {
             words,
             stdin: feed,
             dirs: dirs.clone(),
@@ -146,31 +146,31 @@ pub(crate) fn parse_script_into_commands(
     text: &str,
     feed: &StdinSource,
     dirs: &WorkingDirs,
-) -> ShellScriptContents {
+) -> AnalyzedShellScript {
     // No argument can hold a NUL, so no shell is meant. The other bounds limit the parser's memory
     // and time.
     if text.contains('\0')
         || max_bracket_nesting(text) > MAX_DEPTH
         || text.matches("<<").count() > MAX_HEREDOCS
-        || count_pattern_match_operators(text).saturating_mul(text.len()) > MAX_PATTERN_BYTES
+        || count_equality_and_regex_operators(text).saturating_mul(text.len()) > MAX_PATTERN_BYTES
     {
-        return ShellScriptContents {
+        return AnalyzedShellScript {
             broken: true,
-            ..ShellScriptContents::default()
+            ..AnalyzedShellScript::default()
         };
     }
     let Some(tree) = scripts.shell_syntax_tree(text) else {
-        return ShellScriptContents {
+        return AnalyzedShellScript {
             broken: true,
-            ..ShellScriptContents::default()
+            ..AnalyzedShellScript::default()
         };
     };
     let root = tree.root_node();
     let mut walk = ShellSyntaxWalker {
         text,
-        script: ShellScriptContents {
+        script: AnalyzedShellScript {
             broken: root.has_error(),
-            ..ShellScriptContents::default()
+            ..AnalyzedShellScript::default()
         },
         attached: HashMap::new(),
         pending: vec![SyntaxWalkItem::Node(root, feed.clone())],
@@ -192,7 +192,7 @@ pub(crate) fn parse_script_into_commands(
     if walk.backquoted && (text.contains("\\`") || text.contains("\\$(")) {
         walk.script.doubtful.push(text.to_owned());
     }
-    let inherits = |found: &&mut ParsedShellCommand| {
+    let inherits = |found: &&mut ScriptCommand| {
         matches!(
             found.stdin,
             StdinSource::Interactive | StdinSource::PlainFile
@@ -253,7 +253,7 @@ struct AttachedRedirects<'t> {
 
 struct ShellSyntaxWalker<'t, 's> {
     text: &'s str,
-    script: ShellScriptContents,
+    script: AnalyzedShellScript,
     attached: HashMap<usize, AttachedRedirects<'t>>,
     pending: Vec<SyntaxWalkItem<'t>>,
     /// The folders in which the next command can run.
@@ -329,7 +329,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                 }
                 // Only the name is recorded. A test runs nothing but the substitutions in it,
                 // which are visited as its children.
-                self.script.commands.push(ParsedShellCommand {
+                self.script.commands.push(ScriptCommand {
                     words: vec![CommandWord::new_literal_word(name)],
                     stdin: StdinSource::PlainFile,
                     dirs: self.now.clone(),
@@ -343,7 +343,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                     .node_text(node)
                     .trim_start_matches(|c: char| c.is_ascii_digit());
                 let target = node.child_by_field_name("destination");
-                self.note_exec_redirect(node);
+                self.note_exec_stdin_redirect(node);
                 let written = !operator.starts_with('<') || operator.starts_with("<>");
                 let duplicates = operator.starts_with("<&");
                 // The shell expects the target on the same line.
@@ -372,16 +372,16 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                 self.queue_child_nodes(node, &feed);
             }
             "list" => {
-                self.script.has_fallback |= self.or_branch_does_something(node);
+                self.script.has_fallback |= self.or_branch_does_more_than_exit(node);
                 self.queue_child_nodes(node, &feed);
             }
             "pipeline" => self.visit_pipeline(node, feed),
             "heredoc_redirect" => {
-                self.note_exec_redirect(node);
+                self.note_exec_stdin_redirect(node);
                 self.queue_child_nodes(node, &feed);
             }
             "herestring_redirect" => {
-                self.note_exec_redirect(node);
+                self.note_exec_stdin_redirect(node);
                 let text = self.node_text(node);
                 if arithmetic::is_arithmetic_injection(text) {
                     self.script.arithmetic_injections.push(text.to_owned());
@@ -548,7 +548,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                 false => working_dirs::union_of_working_dirs(&self.now, &next),
             };
         }
-        self.script.commands.push(ParsedShellCommand {
+        self.script.commands.push(ScriptCommand {
             words,
             stdin: feed.clone(),
             dirs,
@@ -595,7 +595,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
     }
 
     /// Returns whether what stands after `||` does more than print a message or end the script.
-    fn or_branch_does_something(&self, node: Node<'t>) -> bool {
+    fn or_branch_does_more_than_exit(&self, node: Node<'t>) -> bool {
         let mut cursor = node.walk();
         let children: Vec<Node<'t>> = node.children(&mut cursor).collect();
         let either = children.iter().position(|child| child.kind() == "||");
@@ -687,7 +687,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                     for redirect in child.children_by_field_name("redirect", &mut inner) {
                         attached.words.extend(words_after_redirect_target(redirect));
                     }
-                    self.note_exec_redirect(child);
+                    self.note_exec_stdin_redirect(child);
                     self.mark_misread_heredoc(child);
                     heredocs.push(child);
                 }
@@ -757,7 +757,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
 
     /// Returns what a member of a pipeline prints.
     fn pipeline_member_output(&self, node: Node<'t>, feed: &StdinSource) -> StdinSource {
-        match self.pipeline_output_from_words(node, feed) {
+        match self.pipeline_member_output_from_words(node, feed) {
             // A filter changes the downloaded text, but nobody has read the result either.
             StdinSource::CommandOutput
                 if *feed == StdinSource::Downloaded || self.contains_download(node) =>
@@ -789,7 +789,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
     }
 
     /// Returns what a member of a pipeline prints, as far as its words tell.
-    fn pipeline_output_from_words(&self, node: Node<'t>, feed: &StdinSource) -> StdinSource {
+    fn pipeline_member_output_from_words(&self, node: Node<'t>, feed: &StdinSource) -> StdinSource {
         let (command, outer) = match node.kind() {
             "redirected_statement" => {
                 let mut cursor = node.walk();

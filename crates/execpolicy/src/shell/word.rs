@@ -138,7 +138,7 @@ impl CommandWord {
 
     /// Returns the text as the name of a program: a literal, or one word whose folder alone is not
     /// known (`"$DIR/bin/cargo"`), since rules look at the last part only.
-    pub(crate) fn as_program_name(&self) -> Option<&str> {
+    pub(crate) fn program_path_if_known(&self) -> Option<&str> {
         let known = match self.knowledge {
             WordKnowledge::Literal => true,
             WordKnowledge::SingleWord => {

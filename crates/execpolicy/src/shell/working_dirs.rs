@@ -38,7 +38,7 @@ pub struct CommandStartFolders(pub(super) WorkingDirs);
 
 impl CommandStartFolders {
     /// Starts at the top of the project.
-    pub fn starting_at_project_root() -> Self {
+    pub fn start_folders_at_project_root() -> Self {
         Self(script_start_folders())
     }
 
@@ -48,7 +48,7 @@ impl CommandStartFolders {
         let mut dirs: Vec<WorkingDir> = Vec::new();
         for folder in folders {
             let word = folder.map_or_else(unknown_dir_word, CommandWord::new_literal_word);
-            let dir = append_cd_step(&None, &word);
+            let dir = working_dir_with_cd_step(&None, &word);
             if !dirs.contains(&dir) {
                 dirs.push(dir);
             }
@@ -56,10 +56,10 @@ impl CommandStartFolders {
         // The named folders stay beside the unknown one, so that each of them is still judged.
         if dirs.len() > MOST {
             dirs.truncate(MOST);
-            dirs.push(append_cd_step(&None, &unknown_dir_word()));
+            dirs.push(working_dir_with_cd_step(&None, &unknown_dir_word()));
         }
         match dirs.is_empty() {
-            true => Self::starting_at_project_root(),
+            true => Self::start_folders_at_project_root(),
             false => Self(dirs.into()),
         }
     }
@@ -70,7 +70,7 @@ fn unknown_dir_word() -> CommandWord {
 }
 
 /// Returns the folder after one more step.
-pub(crate) fn append_cd_step(from: &WorkingDir, to: &CommandWord) -> WorkingDir {
+pub(crate) fn working_dir_with_cd_step(from: &WorkingDir, to: &CommandWord) -> WorkingDir {
     let deep = from.as_ref().map_or(0, |step| step.depth) + 1;
     // A chain that is too long starts again from an unknown folder.
     let lost = deep > LONGEST;
@@ -94,7 +94,7 @@ pub(crate) fn union_of_working_dirs(a: &WorkingDirs, b: &WorkingDirs) -> Working
     }
     // The start of the script is kept beside the unknown folder.
     if all.len() > MOST {
-        return Rc::new([None, append_cd_step(&None, &unknown_dir_word())]);
+        return Rc::new([None, working_dir_with_cd_step(&None, &unknown_dir_word())]);
     }
     all.into()
 }
@@ -138,8 +138,12 @@ fn dirs_after_cd(
     });
     match target {
         Some(word) if word.as_literal() == Some("-") => Some(Rc::clone(all)),
-        Some(word) => Some(now.iter().map(|dir| append_cd_step(dir, word)).collect()),
-        None => Some(Rc::new([append_cd_step(
+        Some(word) => Some(
+            now.iter()
+                .map(|dir| working_dir_with_cd_step(dir, word))
+                .collect(),
+        ),
+        None => Some(Rc::new([working_dir_with_cd_step(
             &None,
             &CommandWord::new_literal_word("~"),
         )])),
@@ -167,7 +171,7 @@ fn dirs_after_eval(
         );
     }
     let leads = |word: &CommandWord| matches!(word.as_literal(), Some("cd" | "pushd" | "popd"));
-    let nowhere: WorkingDirs = Rc::new([append_cd_step(&None, &unknown_dir_word())]);
+    let nowhere: WorkingDirs = Rc::new([working_dir_with_cd_step(&None, &unknown_dir_word())]);
     words
         .iter()
         .any(leads)

@@ -5,7 +5,7 @@ use super::word::{CommandWord, WordKnowledge};
 
 /// How the command line of a wrapper begins.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct WrapperCommandOptionSpec {
+pub(crate) struct WrapperOptionsSpec {
     /// Letters that take no value.
     pub(crate) flags: &'static str,
     /// Letters that take a value, attached or as the next word.
@@ -25,7 +25,7 @@ pub(crate) struct WrapperCommandOptionSpec {
 }
 
 /// No options at all.
-pub(crate) const NO_OPTIONS: WrapperCommandOptionSpec = WrapperCommandOptionSpec {
+pub(crate) const NO_OPTIONS: WrapperOptionsSpec = WrapperOptionsSpec {
     flags: "",
     values: "",
     attached: "",
@@ -53,7 +53,7 @@ pub(crate) type SeenOptions = Vec<(String, Option<CommandWord>)>;
 /// Skips the options of `words`, the first of which is the program itself.
 pub(crate) fn skip_program_options(
     words: &[CommandWord],
-    options: &WrapperCommandOptionSpec,
+    options: &WrapperOptionsSpec,
 ) -> (WrappedCommandPosition, SeenOptions) {
     let mut seen = SeenOptions::new();
     let mut at = 1;
@@ -115,7 +115,7 @@ pub(crate) fn skip_program_options(
 fn skip_long_option(
     word: &CommandWord,
     next: Option<&CommandWord>,
-    options: &WrapperCommandOptionSpec,
+    options: &WrapperOptionsSpec,
     seen: &mut SeenOptions,
 ) -> Option<usize> {
     let lead = word.known_word_prefix().strip_prefix("--")?;
@@ -150,7 +150,7 @@ fn skip_long_option(
 fn parse_short_option_cluster(
     word: &CommandWord,
     next: Option<&CommandWord>,
-    options: &WrapperCommandOptionSpec,
+    options: &WrapperOptionsSpec,
     seen: &mut SeenOptions,
 ) -> Option<usize> {
     if word.knowledge == WordKnowledge::Unbounded {

@@ -1,15 +1,15 @@
 //! The table of programs that run what their arguments say, one entry each. The options are those
 //! of GNU, BusyBox and util-linux.
 
-use super::wrapper_options::{NO_OPTIONS, WrapperCommandOptionSpec};
+use super::wrapper_options::{NO_OPTIONS, WrapperOptionsSpec};
 
 /// How a program runs other code.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum WrapperKind {
     /// `PROGRAM [options] [operands] COMMAND...`
-    Runs(WrapperCommandOptionSpec),
+    Runs(WrapperOptionsSpec),
     /// As `Runs`, but the words are joined and read by a shell: `watch`.
-    RunsText(WrapperCommandOptionSpec),
+    RunsText(WrapperOptionsSpec),
     /// A shell: `-c TEXT`, a file, or commands on standard input.
     Shell,
     /// `eval WORDS...`
@@ -40,7 +40,7 @@ pub(crate) enum WrapperKind {
     Checkrein,
 }
 
-const SUDO: WrapperCommandOptionSpec = WrapperCommandOptionSpec {
+const SUDO: WrapperOptionsSpec = WrapperOptionsSpec {
     flags: "AbBEeHikKnNPSsvV",
     values: "CDghpRrTtUu",
     long_flags: &[
@@ -97,7 +97,7 @@ pub(crate) fn wrapper_kind(name: &str) -> Option<WrapperKind> {
         "node" | "nodejs" | "bun" => Inline("ep", &["eval", "print"]),
         "php" => Inline("rBRE", &["run"]),
         "sudo" => Runs(SUDO),
-        "doas" => Runs(WrapperCommandOptionSpec {
+        "doas" => Runs(WrapperOptionsSpec {
             flags: "Lns",
             values: "aCu",
             ..NO_OPTIONS
@@ -108,30 +108,30 @@ pub(crate) fn wrapper_kind(name: &str) -> Option<WrapperKind> {
         "{" | "}" | "!" | "if" | "then" | "elif" | "else" | "do" | "while" | "until" | "fi"
         | "done" | "esac" => Runs(NO_OPTIONS),
         // `command -v` only prints where a program is.
-        "command" => Runs(WrapperCommandOptionSpec {
+        "command" => Runs(WrapperOptionsSpec {
             flags: "p",
             inert: &["v", "V"],
             ..NO_OPTIONS
         }),
-        "exec" => Runs(WrapperCommandOptionSpec {
+        "exec" => Runs(WrapperOptionsSpec {
             flags: "cl",
             values: "a",
             ..NO_OPTIONS
         }),
-        "nice" => Runs(WrapperCommandOptionSpec {
+        "nice" => Runs(WrapperOptionsSpec {
             flags: "0123456789-",
             values: "n",
             long_values: &["adjustment"],
             ..NO_OPTIONS
         }),
-        "time" | "gtime" => Runs(WrapperCommandOptionSpec {
+        "time" | "gtime" => Runs(WrapperOptionsSpec {
             flags: "apvqV",
             values: "fo",
             long_flags: &["append", "portability", "verbose", "quiet"],
             long_values: &["format", "output"],
             ..NO_OPTIONS
         }),
-        "timeout" | "gtimeout" => Runs(WrapperCommandOptionSpec {
+        "timeout" | "gtimeout" => Runs(WrapperOptionsSpec {
             flags: "vfp",
             values: "ks",
             long_flags: &["foreground", "preserve-status", "verbose"],
@@ -139,18 +139,18 @@ pub(crate) fn wrapper_kind(name: &str) -> Option<WrapperKind> {
             operands: 1,
             ..NO_OPTIONS
         }),
-        "stdbuf" | "gstdbuf" => Runs(WrapperCommandOptionSpec {
+        "stdbuf" | "gstdbuf" => Runs(WrapperOptionsSpec {
             values: "ioe",
             long_values: &["input", "output", "error"],
             ..NO_OPTIONS
         }),
-        "setsid" => Runs(WrapperCommandOptionSpec {
+        "setsid" => Runs(WrapperOptionsSpec {
             flags: "cfw",
             long_flags: &["ctty", "fork", "wait"],
             ..NO_OPTIONS
         }),
         // With `-p` it changes a process that runs already.
-        "ionice" => Runs(WrapperCommandOptionSpec {
+        "ionice" => Runs(WrapperOptionsSpec {
             flags: "t",
             values: "cn",
             inert: &["p", "pid"],
@@ -158,31 +158,31 @@ pub(crate) fn wrapper_kind(name: &str) -> Option<WrapperKind> {
             long_values: &["class", "classdata"],
             ..NO_OPTIONS
         }),
-        "chrt" => Runs(WrapperCommandOptionSpec {
+        "chrt" => Runs(WrapperOptionsSpec {
             flags: "abdfiorRv",
             values: "TPD",
             inert: &["p", "m"],
             operands: 1,
             ..NO_OPTIONS
         }),
-        "taskset" => Runs(WrapperCommandOptionSpec {
+        "taskset" => Runs(WrapperOptionsSpec {
             flags: "ac",
             inert: &["p", "pid"],
             long_flags: &["all-tasks", "cpu-list"],
             operands: 1,
             ..NO_OPTIONS
         }),
-        "chroot" => Runs(WrapperCommandOptionSpec {
+        "chroot" => Runs(WrapperOptionsSpec {
             long_flags: &["skip-chdir"],
             long_values: &["groups", "userspec"],
             operands: 1,
             ..NO_OPTIONS
         }),
-        "setarch" | "linux32" | "linux64" => Runs(WrapperCommandOptionSpec {
+        "setarch" | "linux32" | "linux64" => Runs(WrapperOptionsSpec {
             flags: "RvBFILSTXZ3",
             ..NO_OPTIONS
         }),
-        "unshare" => Runs(WrapperCommandOptionSpec {
+        "unshare" => Runs(WrapperOptionsSpec {
             flags: "cfimnpruCUT",
             values: "RSGw",
             long_flags: &[
@@ -201,27 +201,27 @@ pub(crate) fn wrapper_kind(name: &str) -> Option<WrapperKind> {
             long_values: &["root", "wd", "setuid", "setgid", "propagation"],
             ..NO_OPTIONS
         }),
-        "strace" | "ltrace" => Runs(WrapperCommandOptionSpec {
+        "strace" | "ltrace" => Runs(WrapperOptionsSpec {
             flags: "cCdfFhiknqrStTvVwxyYZz",
             values: "abeEIoOpPsuUX",
             ..NO_OPTIONS
         }),
-        "fakeroot" => Runs(WrapperCommandOptionSpec {
+        "fakeroot" => Runs(WrapperOptionsSpec {
             flags: "uhv",
             values: "lsifb",
             ..NO_OPTIONS
         }),
-        "caffeinate" => Runs(WrapperCommandOptionSpec {
+        "caffeinate" => Runs(WrapperOptionsSpec {
             flags: "disum",
             values: "tw",
             ..NO_OPTIONS
         }),
-        "pkexec" => Runs(WrapperCommandOptionSpec {
+        "pkexec" => Runs(WrapperOptionsSpec {
             long_values: &["user"],
             long_flags: &["keep-cwd"],
             ..NO_OPTIONS
         }),
-        "systemd-run" => Runs(WrapperCommandOptionSpec {
+        "systemd-run" => Runs(WrapperOptionsSpec {
             flags: "dGPqrSt",
             values: "EHMpu",
             long_flags: &[
@@ -240,7 +240,7 @@ pub(crate) fn wrapper_kind(name: &str) -> Option<WrapperKind> {
             ..NO_OPTIONS
         }),
         // `flock FILE -c TEXT`: `-c` is a flag here, and `nested_code` reads the text after it.
-        "flock" => Runs(WrapperCommandOptionSpec {
+        "flock" => Runs(WrapperOptionsSpec {
             flags: "censuxoF",
             values: "wE",
             long_flags: &[
@@ -258,7 +258,7 @@ pub(crate) fn wrapper_kind(name: &str) -> Option<WrapperKind> {
             operands: 1,
             ..NO_OPTIONS
         }),
-        "watch" => RunsText(WrapperCommandOptionSpec {
+        "watch" => RunsText(WrapperOptionsSpec {
             flags: "bcCdegprtwx",
             values: "nq",
             long_flags: &[
@@ -276,7 +276,7 @@ pub(crate) fn wrapper_kind(name: &str) -> Option<WrapperKind> {
             long_values: &["interval", "equexit"],
             ..NO_OPTIONS
         }),
-        "parallel" => RunsText(WrapperCommandOptionSpec {
+        "parallel" => RunsText(WrapperOptionsSpec {
             flags: "kmnqtuvX0",
             values: "aCdEIjLNSP",
             long_flags: &[
@@ -310,7 +310,7 @@ pub(crate) fn wrapper_kind(name: &str) -> Option<WrapperKind> {
 }
 
 /// `env`, without `-S`.
-pub(crate) const ENV: WrapperCommandOptionSpec = WrapperCommandOptionSpec {
+pub(crate) const ENV: WrapperOptionsSpec = WrapperOptionsSpec {
     flags: "i0v",
     values: "uCS",
     long_flags: &[
@@ -326,7 +326,7 @@ pub(crate) const ENV: WrapperCommandOptionSpec = WrapperCommandOptionSpec {
 };
 
 /// `xargs`.
-pub(crate) const XARGS: WrapperCommandOptionSpec = WrapperCommandOptionSpec {
+pub(crate) const XARGS: WrapperOptionsSpec = WrapperOptionsSpec {
     flags: "0oprtx",
     values: "adEILnPRsJS",
     attached: "eil",
@@ -354,7 +354,7 @@ pub(crate) const XARGS: WrapperCommandOptionSpec = WrapperCommandOptionSpec {
 };
 
 /// `ssh`.
-pub(crate) const SSH: WrapperCommandOptionSpec = WrapperCommandOptionSpec {
+pub(crate) const SSH: WrapperOptionsSpec = WrapperOptionsSpec {
     flags: "46AaCfGgKkMNnqsTtVvXxYy",
     values: "BbcDEeFIiJLlmOopPQRSWw",
     operands: 1,

@@ -44,13 +44,13 @@ pub(super) fn find_json_answer(
         && let JsonObjectScanResult::Whole(fields, length) = scan_json_object(plain)
         && length == plain.len()
         && let Some(
-            signed @ (RequestAnsweredByModel::ThisRequest | RequestAnsweredByModel::Unsigned),
+            signed @ (ModelAnswerRequestMatch::ThisRequest | ModelAnswerRequestMatch::Unsigned),
         ) = match_model_answer_to_request(&fields, wanted)?
     {
         return Ok(ParsedModelJson {
             fields,
             cut: false,
-            signed: signed == RequestAnsweredByModel::ThisRequest,
+            signed: signed == ModelAnswerRequestMatch::ThisRequest,
         });
     }
     AnswersFoundInReply::scan_reply_for_answers(text, wanted)?.pick_model_json_answer(wanted)
@@ -58,7 +58,7 @@ pub(super) fn find_json_answer(
 
 /// The request that an answer belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum RequestAnsweredByModel {
+enum ModelAnswerRequestMatch {
     /// This request's.
     ThisRequest,
     /// Another's.
@@ -70,7 +70,7 @@ enum RequestAnsweredByModel {
 fn match_model_answer_to_request(
     fields: &[JsonField<'_>],
     wanted: RequiredAnswerKeys,
-) -> Result<Option<RequestAnsweredByModel>, UnreadableAnswerCause> {
+) -> Result<Option<ModelAnswerRequestMatch>, UnreadableAnswerCause> {
     let first = wanted.keys.first().copied().unwrap_or_default();
     // An object that has the first key twice is an answer, too. The contradiction is reported when
     // the field is read.
@@ -81,12 +81,12 @@ fn match_model_answer_to_request(
         // Models write the number as a number or as a text.
         Some(WholeOrCutJson::Whole(raw)) if *raw != "null" => {
             if raw.trim_matches('"').parse() == Ok(wanted.number) {
-                RequestAnsweredByModel::ThisRequest
+                ModelAnswerRequestMatch::ThisRequest
             } else {
-                RequestAnsweredByModel::OtherRequest
+                ModelAnswerRequestMatch::OtherRequest
             }
         }
-        Some(_) | None => RequestAnsweredByModel::Unsigned,
+        Some(_) | None => ModelAnswerRequestMatch::Unsigned,
     }))
 }
 
@@ -173,11 +173,11 @@ impl<'a> AnswersFoundInReply<'a> {
                 self.others += 1;
                 return Ok(false);
             }
-            Some(RequestAnsweredByModel::OtherRequest) => {
+            Some(ModelAnswerRequestMatch::OtherRequest) => {
                 self.other_requests += 1;
                 return Ok(true);
             }
-            Some(signed) => signed == RequestAnsweredByModel::ThisRequest,
+            Some(signed) => signed == ModelAnswerRequestMatch::ThisRequest,
         };
         self.answers.push(ParsedModelJson {
             fields,
@@ -196,17 +196,16 @@ impl<'a> AnswersFoundInReply<'a> {
         if !self
             .answers
             .iter()
-            .any(ParsedModelJson::answer_repeats_request_number)
+            .any(ParsedModelJson::echoes_request_nonce)
         {
             self.answers.append(&mut self.drafts);
         }
         if self
             .answers
             .iter()
-            .any(ParsedModelJson::answer_repeats_request_number)
+            .any(ParsedModelJson::echoes_request_nonce)
         {
-            self.answers
-                .retain(ParsedModelJson::answer_repeats_request_number);
+            self.answers.retain(ParsedModelJson::echoes_request_nonce);
         }
         let mut answers = self.answers.into_iter();
         let Some(first) = answers.next() else {

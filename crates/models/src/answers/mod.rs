@@ -46,12 +46,12 @@ pub struct ParsedModelJson<'a> {
 /// let said = "<think>Is it {\"verdict\": \"allow\"}?</think>\nIt deletes too much:\n```json\n\
 ///     {\"ref\": 48213947, \"verdict\": \"Block\", \"confidence\": \"90%\"}\n```\nAsk me again.";
 /// let answer = parse_model_answer(said, wanted)?;
-/// assert!(answer.answer_repeats_request_number());
-/// assert_eq!(answer.enum_field_value("verdict", words), Ok(true));
+/// assert!(answer.echoes_request_nonce());
+/// assert_eq!(answer.parse_enum_field("verdict", words), Ok(true));
 /// assert_eq!(answer.answer_thousandths_field("confidence"), Ok(900));
 ///
 /// let said = "{\"verdict\": \"not blocked\"}";
-/// assert_eq!(parse_model_answer(said, wanted)?.enum_field_value("verdict", words), Err(UnreadableAnswerCause::UnknownWord("verdict")));
+/// assert_eq!(parse_model_answer(said, wanted)?.parse_enum_field("verdict", words), Err(UnreadableAnswerCause::UnknownWord("verdict")));
 /// # Ok::<(), UnreadableAnswerCause>(())
 /// ```
 ///
@@ -67,7 +67,7 @@ pub fn parse_model_answer(
 impl<'a> ParsedModelJson<'a> {
     /// Returns whether it repeats the number of the request. An answer without it may be quoted
     /// from the data.
-    pub fn answer_repeats_request_number(&self) -> bool {
+    pub fn echoes_request_nonce(&self) -> bool {
         self.signed
     }
 
@@ -82,7 +82,7 @@ impl<'a> ParsedModelJson<'a> {
     ///
     /// # Errors
     /// It is missing, cut, no text, or another word.
-    pub fn enum_field_value<T: Copy>(
+    pub fn parse_enum_field<T: Copy>(
         &self,
         key: &'static str,
         words: &[(&str, T)],

@@ -14,7 +14,7 @@ const DIGITS: usize = 6;
 
 /// How a reader perceives a character.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum PerceivedChar {
+enum CharLookAlike {
     /// Nothing, or a blank.
     Nothing,
     As(char),
@@ -38,14 +38,14 @@ impl<'a> DelimiterLookAlikeFinder<'a> {
     }
 
     /// Returns where the next `q` look-alike begins and ends.
-    fn find_next_letter_q_lookalike(&self) -> Option<(usize, usize)> {
+    fn find_next_char_looking_like_q(&self) -> Option<(usize, usize)> {
         let rest = self.text.get(self.from..)?;
         let (at, length) = if self.ascii {
             (memchr2(b'q', b'Q', rest.as_bytes())?, 1)
         } else {
             let mut chars = rest.char_indices();
             let (at, c) =
-                chars.find(|(_, c)| normalize_lookalike_char(*c) == PerceivedChar::As('q'))?;
+                chars.find(|(_, c)| normalize_lookalike_char(*c) == CharLookAlike::As('q'))?;
             (at, c.len_utf8())
         };
         Some((self.from + at, self.from + at + length))
@@ -56,7 +56,7 @@ impl Iterator for DelimiterLookAlikeFinder<'_> {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {
-        while let Some((start, end)) = self.find_next_letter_q_lookalike() {
+        while let Some((start, end)) = self.find_next_char_looking_like_q() {
             // The search goes on behind every `q`, whether it was a look-alike or not, so it always
             // ends.
             self.from = end;
@@ -77,7 +77,7 @@ fn is_delimiter_look_alike(before: &str, after: &str) -> bool {
     let mut rest = after
         .chars()
         .map(normalize_lookalike_char)
-        .filter(|seen| *seen != PerceivedChar::Nothing);
+        .filter(|seen| *seen != CharLookAlike::Nothing);
     REST.iter().all(|letter| {
         rest.next()
             .is_some_and(|seen| char_resembles_letter(seen, *letter))
@@ -86,17 +86,17 @@ fn is_delimiter_look_alike(before: &str, after: &str) -> bool {
 }
 
 /// Also accepts digits that stand for letters: `qu0t3d`.
-fn char_resembles_letter(seen: PerceivedChar, letter: char) -> bool {
+fn char_resembles_letter(seen: CharLookAlike, letter: char) -> bool {
     match (seen, letter) {
-        (PerceivedChar::As('0'), 'o')
-        | (PerceivedChar::As('3'), 'e')
-        | (PerceivedChar::As('7'), 't') => true,
-        (seen, letter) => seen == PerceivedChar::As(letter),
+        (CharLookAlike::As('0'), 'o')
+        | (CharLookAlike::As('3'), 'e')
+        | (CharLookAlike::As('7'), 't') => true,
+        (seen, letter) => seen == CharLookAlike::As(letter),
     }
 }
 
-fn looks_like_digit(seen: &PerceivedChar) -> bool {
-    matches!(seen, PerceivedChar::As(c) if c.is_numeric())
+fn looks_like_digit(seen: &CharLookAlike) -> bool {
+    matches!(seen, CharLookAlike::As(c) if c.is_numeric())
 }
 
 /// Returns whether the last visible character is like `<`, `[` or `{`, also in the escapes of code
@@ -108,12 +108,12 @@ fn follows_bracket(mut before: &str) -> bool {
             return false;
         };
         match normalize_lookalike_char(last) {
-            PerceivedChar::As('<' | '[' | '{') => return true,
+            CharLookAlike::As('<' | '[' | '{') => return true,
             // `</`, `<!--` and `<?` still open a tag, so the search goes on before them.
-            PerceivedChar::Nothing | PerceivedChar::As('/' | '\\' | '!' | '?' | '-') => {
+            CharLookAlike::Nothing | CharLookAlike::As('/' | '\\' | '!' | '?' | '-') => {
                 before = chars.as_str()
             }
-            PerceivedChar::As(_) => {
+            CharLookAlike::As(_) => {
                 if BRACKETS
                     .iter()
                     .any(|written| ends_with_ignore_case(before, written))
@@ -149,19 +149,19 @@ fn ends_with_ignore_case(text: &str, end: &str) -> bool {
         .is_some_and(|last| last.eq_ignore_ascii_case(end))
 }
 
-fn normalize_lookalike_char(c: char) -> PerceivedChar {
+fn normalize_lookalike_char(c: char) -> CharLookAlike {
     if c.is_ascii() {
         return if c.is_ascii_whitespace() || c.is_ascii_control() {
-            PerceivedChar::Nothing
+            CharLookAlike::Nothing
         } else {
-            PerceivedChar::As(c.to_ascii_lowercase())
+            CharLookAlike::As(c.to_ascii_lowercase())
         };
     }
     if c.is_whitespace() || c.is_control() || is_invisible_char(c) || is_combining_mark(c) {
-        return PerceivedChar::Nothing;
+        return CharLookAlike::Nothing;
     }
     if let Some(c) = letter_in_enclosed_symbol(c) {
-        return PerceivedChar::As(c);
+        return CharLookAlike::As(c);
     }
     // Full-width, mathematical, circled, raised or accented forms count as the character that they
     // stand for (NFKD).
@@ -174,8 +174,8 @@ fn normalize_lookalike_char(c: char) -> PerceivedChar {
         _ => c,
     };
     match ascii_for_lookalike_char(c) {
-        c if c.is_ascii_whitespace() => PerceivedChar::Nothing,
-        c => PerceivedChar::As(c.to_ascii_lowercase()),
+        c if c.is_ascii_whitespace() => CharLookAlike::Nothing,
+        c => CharLookAlike::As(c.to_ascii_lowercase()),
     }
 }
 

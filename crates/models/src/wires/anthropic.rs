@@ -67,7 +67,7 @@ fn messages_to_anthropic_json(messages: &[ChatMessage]) -> Vec<Value> {
                 blocks.extend(
                     reply_parts_to_resend(text, calls)
                         .into_iter()
-                        .map(anthropic_content_block),
+                        .map(to_anthropic_content_block),
                 );
                 "assistant"
             }
@@ -92,7 +92,7 @@ fn messages_to_anthropic_json(messages: &[ChatMessage]) -> Vec<Value> {
         .collect()
 }
 
-fn anthropic_content_block(part: ResentReplyPart<'_>) -> Value {
+fn to_anthropic_content_block(part: ResentReplyPart<'_>) -> Value {
     match part {
         ResentReplyPart::Thought(thought) => thought,
         ResentReplyPart::Text(text) => json!({ "type": "text", "text": text }),

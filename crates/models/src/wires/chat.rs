@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::partial_reply::{PartialReply, usage_from_inclusive_totals, usage_token_count};
 use super::thought_blocks::{self, ReplyBlock};
 use super::{
-    JsonObjectBuilder, ModelAnswerDecodeError, ProviderWireDialect, call_arguments_for_provider,
+    JsonObjectBuilder, ModelAnswerDecodeError, ProviderWireQuirks, call_arguments_for_provider,
     find_provider_error_text, system_prompt_with_schema, tool_result_text_marking_failure,
 };
 use crate::{ChatMessage, FinishReason, ModelRequest};
@@ -16,7 +16,7 @@ const THOUGHTS_KEY: &str = "thoughts";
 pub(super) fn chat_completions_request_body(
     model: &str,
     request: &ModelRequest,
-    dialect: ProviderWireDialect,
+    dialect: ProviderWireQuirks,
 ) -> Value {
     let system = match &request.output_schema {
         Some(shape) if !dialect.enforces_schemas => {
@@ -65,7 +65,7 @@ pub(super) fn chat_completions_request_body(
     body.into()
 }
 
-fn chat_api_message_json(message: &ChatMessage, dialect: ProviderWireDialect) -> Value {
+fn chat_api_message_json(message: &ChatMessage, dialect: ProviderWireQuirks) -> Value {
     match message {
         ChatMessage::User(text) => json!({ "role": "user", "content": text }),
         ChatMessage::Assistant { text, calls } => {
@@ -125,7 +125,7 @@ pub(super) fn apply_chat_stream_event(
         });
     }
     if let Some(usage) = event.get("usage").filter(|usage| usage.is_object()) {
-        fill_chat_token_usage(draft, usage);
+        read_chat_token_usage(draft, usage);
     }
     let delta = choice.get("delta").unwrap_or(&Value::Null);
     match delta.get("content") {
@@ -172,7 +172,7 @@ pub(super) fn apply_chat_stream_event(
 }
 
 /// Handles the last event of the stream.
-pub(super) fn finish_streamed_chat_reply(draft: &mut PartialReply) {
+pub(super) fn close_streamed_chat_reply(draft: &mut PartialReply) {
     draft.closed = true;
     draft
         .ended
@@ -206,7 +206,7 @@ fn apply_call_delta(draft: &mut PartialReply, piece: &Value) -> Result<(), Model
     Ok(())
 }
 
-fn fill_chat_token_usage(draft: &mut PartialReply, usage: &Value) {
+fn read_chat_token_usage(draft: &mut PartialReply, usage: &Value) {
     let (input, output) = (
         usage_token_count(usage, "/prompt_tokens"),
         usage_token_count(usage, "/completion_tokens"),

@@ -32,7 +32,7 @@ pub enum WireFormat {
 
 /// What differs between providers of one wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ProviderWireDialect {
+pub(crate) struct ProviderWireQuirks {
     /// The provider enforces a schema on the answer. If not, the schema is put into the
     /// instructions.
     pub(crate) enforces_schemas: bool,
@@ -90,7 +90,7 @@ impl WireFormat {
         self,
         model: &str,
         request: &ModelRequest,
-        dialect: ProviderWireDialect,
+        dialect: ProviderWireQuirks,
     ) -> Value {
         match self {
             Self::Anthropic => anthropic::anthropic_request_body(model, request),
@@ -107,7 +107,7 @@ impl WireFormat {
     ) -> Result<(), ModelAnswerDecodeError> {
         // The one event of any wire that is not JSON.
         if self == Self::Chat && data.trim() == "[DONE]" {
-            chat::finish_streamed_chat_reply(draft);
+            chat::close_streamed_chat_reply(draft);
             return Ok(());
         }
         let event: Value = serde_json::from_str(data).map_err(|error| {
@@ -140,7 +140,7 @@ pub(crate) struct StreamedReplyReader {
 }
 
 impl StreamedReplyReader {
-    pub(crate) fn new(wire: WireFormat, dialect: ProviderWireDialect) -> Self {
+    pub(crate) fn new(wire: WireFormat, dialect: ProviderWireQuirks) -> Self {
         Self {
             wire,
             events: SseParser::default(),
@@ -166,7 +166,7 @@ impl StreamedReplyReader {
     }
 
     /// Returns whether everything essential has arrived.
-    pub(crate) fn is_model_reply_complete(&self) -> bool {
+    pub(crate) fn has_reply_stream_ended(&self) -> bool {
         self.draft.ended.is_some()
     }
 

@@ -134,9 +134,15 @@ pub(super) fn apply_stream_event(
             });
             draft.closed = true;
         }
-        "response.failed" => return Err(responses_api_error(event.pointer("/response/error"))),
+        "response.failed" => {
+            return Err(parse_responses_api_error(event.pointer("/response/error")));
+        }
         // The error is a field of the event, or the event itself.
-        "error" => return Err(responses_api_error(event.get("error").or(Some(event)))),
+        "error" => {
+            return Err(parse_responses_api_error(
+                event.get("error").or(Some(event)),
+            ));
+        }
         _ => {}
     }
     Ok(())
@@ -191,7 +197,7 @@ fn apply_responses_api_output_item(
     Ok(())
 }
 
-fn responses_api_error(error: Option<&Value>) -> ModelAnswerDecodeError {
+fn parse_responses_api_error(error: Option<&Value>) -> ModelAnswerDecodeError {
     let error = error.unwrap_or(&Value::Null);
     let status = match error
         .get("code")

@@ -37,7 +37,7 @@ pub(super) fn reply_parts_to_resend<'a>(
     text: &str,
     calls: &'a [RequestedToolCall],
 ) -> Vec<ResentReplyPart<'a>> {
-    reply_parts_in_order(text, calls).unwrap_or_else(|| {
+    resent_reply_parts_in_order(text, calls).unwrap_or_else(|| {
         let text = (!text.trim().is_empty()).then(|| ResentReplyPart::Text(text.to_owned()));
         text.into_iter()
             .chain(calls.iter().map(ResentReplyPart::Call))
@@ -45,7 +45,7 @@ pub(super) fn reply_parts_to_resend<'a>(
     })
 }
 
-fn reply_parts_in_order<'a>(
+fn resent_reply_parts_in_order<'a>(
     text: &str,
     calls: &'a [RequestedToolCall],
 ) -> Option<Vec<ResentReplyPart<'a>>> {

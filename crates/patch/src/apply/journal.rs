@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use checkrein_core::digest::Digest;
 use serde::{Deserialize, Serialize};
 
-use super::create_private_file;
+use super::create_or_truncate_private_file;
 use super::op_observer::PatchStepObserver;
 use crate::tree_path::PathBelowRoot;
 
@@ -77,7 +77,7 @@ impl PatchApplyJournal {
         let fresh = memory.join("journal.new");
         let bytes = serde_json::to_vec(self).map_err(io::Error::other)?;
         ops.call_hook_before_disk_operation("create the journal");
-        let file = create_private_file(&fresh)?;
+        let file = create_or_truncate_private_file(&fresh)?;
         ops.write_in_two_observed_halves(&file, &bytes)?;
         ops.call_hook_before_disk_operation("sync the journal");
         // Synced before the rename: after a power cut the name must not lead to an empty file.

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use checkrein_core::digest::Digest;
 
 use crate::disk::DiskTree;
-use crate::file_tree::{FileTree as _, FileTreeNode};
+use crate::file_tree::{FileTreeNode, FileTreeReader as _};
 use crate::plan::{PatchPlan, PlannedFileChange};
 use crate::tree_path::PathBelowRoot;
 use journal::{PatchApplyJournal, PatchApplyPhase, PatchJournalEntry};
@@ -35,7 +35,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Why a plan was not carried out.
 #[derive(Debug, thiserror::Error)]
-pub enum PatchApplyError {
+pub enum PatchWriteError {
     /// The tree is unchanged.
     #[error("nothing was changed: {0}")]
     Untouched(String),
@@ -55,7 +55,7 @@ pub fn apply_patch_plan(
     plan: &PatchPlan,
     disk: &DiskTree,
     memory: &Path,
-) -> Result<(), PatchApplyError> {
+) -> Result<(), PatchWriteError> {
     apply_patch_plan_observed(
         plan,
         disk,
@@ -72,7 +72,7 @@ pub fn apply_patch_plan(
 pub fn recover_interrupted_apply(
     disk: &DiskTree,
     memory: &Path,
-) -> Result<PatchRecoveryOutcome, PatchApplyError> {
+) -> Result<PatchRecoveryOutcome, PatchWriteError> {
     // Checked without the lock, which would create the folder even if there is nothing to recover.
     if !journal::patch_journal_exists(memory) {
         return Ok(PatchRecoveryOutcome::Nothing);
@@ -86,7 +86,7 @@ fn apply_patch_plan_observed(
     disk: &DiskTree,
     memory: &Path,
     ops: &PatchStepObserver<'_>,
-) -> Result<(), PatchApplyError> {
+) -> Result<(), PatchWriteError> {
     let _held = lock_patch_root(memory).map_err(patch_left_tree_untouched_error)?;
     // An unfinished apply comes first: its journal would be overwritten below.
     recovery::recover_patch_journal(disk, memory, ops)?;
@@ -120,22 +120,22 @@ fn apply_patch_plan_observed(
         roll_patch_forward(&journal, disk, memory, ops).map_err(half_applied_patch_error)?;
     match left_alone.is_empty() {
         true => Ok(()),
-        false => Err(PatchApplyError::Overtaken(left_alone.join(", "))),
+        false => Err(PatchWriteError::Overtaken(left_alone.join(", "))),
     }
 }
 
-fn patch_left_tree_untouched_error(error: io::Error) -> PatchApplyError {
-    PatchApplyError::Untouched(error.to_string())
+fn patch_left_tree_untouched_error(error: io::Error) -> PatchWriteError {
+    PatchWriteError::Untouched(error.to_string())
 }
 
-fn half_applied_patch_error(error: io::Error) -> PatchApplyError {
-    PatchApplyError::Unfinished(error.to_string())
+fn half_applied_patch_error(error: io::Error) -> PatchWriteError {
+    PatchWriteError::Unfinished(error.to_string())
 }
 
 /// Locks the root for one apply at a time. The kernel releases the lock when the process dies.
 fn lock_patch_root(memory: &Path) -> io::Result<File> {
     create_private_folder(memory)?;
-    let file = create_private_file(&memory.join("lock"))?;
+    let file = create_or_truncate_private_file(&memory.join("lock"))?;
     let since = Instant::now();
     loop {
         match file.try_lock() {
@@ -163,7 +163,7 @@ fn create_private_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Creates or truncates a file that only its owner can read.
-fn create_private_file(path: &Path) -> io::Result<File> {
+fn create_or_truncate_private_file(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -211,8 +211,8 @@ fn journal_entries_of_plan(
 /// Returns the nearest folder above a path that exists.
 fn nearest_existing_folder(path: &PathBelowRoot, disk: &DiskTree) -> io::Result<PathBelowRoot> {
     let mut folder = path.clone();
-    while folder.remove_last_name() {
-        match disk.root_folder().file_tree_node_at(&folder)? {
+    while folder.pop_last_component() {
+        match disk.root_folder().disk_node_at_path(&folder)? {
             FileTreeNode::Folder => return Ok(folder),
             // A file in the folder's place is removed by the same patch before the folder is
             // created.

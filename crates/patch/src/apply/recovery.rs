@@ -7,7 +7,7 @@ use std::path::Path;
 use super::journal::{JournalReadResult, PatchApplyJournal, PatchApplyPhase, PatchJournalEntry};
 use super::op_observer::PatchStepObserver;
 use super::{
-    PatchApplyError, file_digest, half_applied_patch_error, patch_left_tree_untouched_error,
+    PatchWriteError, file_digest, half_applied_patch_error, patch_left_tree_untouched_error,
 };
 use crate::disk::DiskTree;
 use crate::file_tree::FileTreeNode;
@@ -36,7 +36,7 @@ pub(super) fn recover_patch_journal(
     disk: &DiskTree,
     memory: &Path,
     ops: &PatchStepObserver<'_>,
-) -> Result<PatchRecoveryOutcome, PatchApplyError> {
+) -> Result<PatchRecoveryOutcome, PatchWriteError> {
     let journal = match PatchApplyJournal::read_patch_journal(memory) {
         JournalReadResult::Missing => return Ok(PatchRecoveryOutcome::Nothing),
         JournalReadResult::Journal(journal) => journal,
@@ -51,7 +51,7 @@ pub(super) fn recover_patch_journal(
     };
     match journal.phase {
         PatchApplyPhase::Staging => {
-            roll_back_patch(&journal, disk, memory, ops)
+            discard_staged_patch(&journal, disk, memory, ops)
                 .map_err(patch_left_tree_untouched_error)?;
             Ok(PatchRecoveryOutcome::RolledBack)
         }
@@ -63,7 +63,7 @@ pub(super) fn recover_patch_journal(
     }
 }
 
-fn roll_back_patch(
+fn discard_staged_patch(
     journal: &PatchApplyJournal,
     disk: &DiskTree,
     memory: &Path,
@@ -167,7 +167,7 @@ fn recover_file_removal(
     disk: &DiskTree,
     ops: &PatchStepObserver<'_>,
 ) -> io::Result<bool> {
-    match disk.root_folder().file_tree_node_at(path)? {
+    match disk.root_folder().disk_node_at_path(path)? {
         // Done before, or the same patch has already created a folder in its place.
         FileTreeNode::Missing | FileTreeNode::Folder => Ok(true),
         FileTreeNode::File { .. } if file_digest(disk, path)? == act.before => {
@@ -198,8 +198,8 @@ fn create_missing_parent_folders(
 ) -> io::Result<()> {
     let mut missing = Vec::new();
     let mut at = path.clone();
-    while at.remove_last_name()
-        && disk.root_folder().file_tree_node_at(&at)? != FileTreeNode::Folder
+    while at.pop_last_component()
+        && disk.root_folder().disk_node_at_path(&at)? != FileTreeNode::Folder
     {
         missing.push(at.clone());
     }

@@ -269,7 +269,7 @@ fn a_tree_that_changed_since_the_check_is_not_touched() {
     fs::write(folder.path().join("tree/gone.txt"), "still needed\n").unwrap();
     let before = snapshot(&folder.path().join("tree"));
     let error = apply_patch_plan(&plan, &disk, &folder.path().join("memory")).unwrap_err();
-    assert!(matches!(error, PatchApplyError::Untouched(_)), "{error}");
+    assert!(matches!(error, PatchWriteError::Untouched(_)), "{error}");
     assert!(error.to_string().contains("gone.txt"), "{error}");
     assert_eq!(snapshot(&folder.path().join("tree")), before);
 }

@@ -9,7 +9,7 @@ mod unix;
 use std::io;
 use std::path::Path;
 
-use crate::file_tree::{FileTree, FileTreeError, FileTreeNode};
+use crate::file_tree::{FileTreeNode, FileTreeReader, TreeFileReadError};
 use crate::tree_path::PathBelowRoot;
 
 #[cfg(not(unix))]
@@ -74,17 +74,17 @@ fn is_folder_case_insensitive(root: &Path) -> bool {
     }
 }
 
-impl FileTree for DiskTree {
-    fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<FileTreeNode, FileTreeError> {
+impl FileTreeReader for DiskTree {
+    fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<FileTreeNode, TreeFileReadError> {
         self.root
-            .file_tree_node_at(path)
+            .disk_node_at_path(path)
             .map_err(tree_error_from_io)
     }
 
-    fn read_file(&self, path: &PathBelowRoot) -> Result<Vec<u8>, FileTreeError> {
+    fn read_file(&self, path: &PathBelowRoot) -> Result<Vec<u8>, TreeFileReadError> {
         match self.root.read_file(path, self.max_file_bytes) {
             Ok(Some(bytes)) => Ok(bytes),
-            Ok(None) => Err(FileTreeError::TooLarge(self.max_file_bytes)),
+            Ok(None) => Err(TreeFileReadError::TooLarge(self.max_file_bytes)),
             Err(error) => Err(tree_error_from_io(error)),
         }
     }
@@ -99,6 +99,6 @@ impl FileTree for DiskTree {
 }
 
 /// Converts an error without its number and path, so that refusals are the same on every system.
-fn tree_error_from_io(error: io::Error) -> FileTreeError {
-    FileTreeError::System(error.kind().to_string())
+fn tree_error_from_io(error: io::Error) -> TreeFileReadError {
+    TreeFileReadError::System(error.kind().to_string())
 }

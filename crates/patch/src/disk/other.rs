@@ -37,7 +37,7 @@ impl PatchRootFolder {
         Ok(at)
     }
 
-    pub(crate) fn file_tree_node_at(&self, path: &PathBelowRoot) -> io::Result<FileTreeNode> {
+    pub(crate) fn disk_node_at_path(&self, path: &PathBelowRoot) -> io::Result<FileTreeNode> {
         let missing = |error: &io::Error| {
             matches!(
                 error.kind(),

@@ -45,7 +45,7 @@ impl PatchRootFolder {
         Ok((self.open_folder(&folder)?, name))
     }
 
-    pub(crate) fn file_tree_node_at(&self, path: &PathBelowRoot) -> io::Result<FileTreeNode> {
+    pub(crate) fn disk_node_at_path(&self, path: &PathBelowRoot) -> io::Result<FileTreeNode> {
         if *path == PathBelowRoot::tree_root_path() {
             return Ok(FileTreeNode::Folder);
         }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use checkrein_patch::{
-    DiskTree, FileTree, HunkMatchDialect, InMemoryFileTree, PatchPlan, PatchRefusal,
+    DiskTree, FileTreeReader, HunkMatchDialect, InMemoryFileTree, PatchPlan, PatchRefusal,
     PatchRefusalCause, PathBelowRoot, apply_patch_plan, check_patch_against_tree, parse_patch,
 };
 
@@ -25,7 +25,10 @@ pub(crate) fn memory(files: &FileTexts) -> InMemoryFileTree {
     memory
 }
 
-pub(crate) fn checked(tree: &dyn FileTree, patch: &str) -> Result<PatchPlan, Vec<PatchRefusal>> {
+pub(crate) fn checked(
+    tree: &dyn FileTreeReader,
+    patch: &str,
+) -> Result<PatchPlan, Vec<PatchRefusal>> {
     let patch = parse_patch(patch, None).map_err(|refusal| vec![refusal])?;
     check_patch_against_tree(
         &patch,

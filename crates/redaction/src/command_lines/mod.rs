@@ -11,7 +11,7 @@ use std::ops::Range;
 use program_secrets::{
     ProgramSecretOption, SecretArgumentPosition, known_program_name, may_word_part_be_secret,
 };
-use shell_words::{LinkToPreviousCommand, ShellCommand, ShellWord, for_each_shell_command};
+use shell_words::{LinkToPreviousCommand, ScannedShellCommand, ShellWord, for_each_shell_command};
 
 use crate::redaction_marks;
 use crate::rules::PROGRAMS;
@@ -28,7 +28,7 @@ const MAX_DEPTH: u32 = 4;
 
 /// Which quoted words are parsed as scripts of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum QuotedWordsReadAsScripts {
+pub(crate) enum QuotedWordsToParseAsScripts {
     All,
     /// Only those without escapes; the others have already been parsed with their escapes undone.
     WithoutEscapes,
@@ -37,7 +37,7 @@ pub(crate) enum QuotedWordsReadAsScripts {
 /// Returns the text without the passwords of its command lines; `None` if it has none.
 pub(crate) fn redact_command_line_passwords(
     text: &[u8],
-    quoted: QuotedWordsReadAsScripts,
+    quoted: QuotedWordsToParseAsScripts,
     told: &mut dyn FnMut(&[u8]),
 ) -> Option<Vec<u8>> {
     let mut places = Vec::new();
@@ -52,7 +52,7 @@ pub(crate) fn redact_command_line_passwords(
 pub(crate) fn redact_command_words(words: &mut [String]) {
     let read: Vec<_> = words
         .iter()
-        .map(|word| ShellWord::from_argument(word))
+        .map(|word| ShellWord::shell_word_from_argument(word))
         .collect();
     let mut places: Vec<Vec<Range<usize>>> = vec![Vec::new(); words.len()];
     for (nth, part) in argument_secrets(&read) {
@@ -82,20 +82,20 @@ pub(crate) fn may_arguments_hold_secrets(name: &str, text: &[u8]) -> bool {
 fn find_command_line_secrets(
     text: &[u8],
     part: Range<usize>,
-    quoted: QuotedWordsReadAsScripts,
+    quoted: QuotedWordsToParseAsScripts,
     depth: u32,
     places: &mut Vec<Range<usize>>,
 ) {
     // A JSON text has been searched string by string before; parsing a string with escapes again
     // would find words that are not there.
     let is_read = |script: &&Range<usize>| match quoted {
-        QuotedWordsReadAsScripts::All => depth < MAX_DEPTH,
-        QuotedWordsReadAsScripts::WithoutEscapes => {
+        QuotedWordsToParseAsScripts::All => depth < MAX_DEPTH,
+        QuotedWordsToParseAsScripts::WithoutEscapes => {
             let script = text.get((*script).clone()).unwrap_or_default();
             depth < MAX_DEPTH && !script.contains(&b'\\')
         }
     };
-    let mut before: Option<ShellCommand> = None;
+    let mut before: Option<ScannedShellCommand> = None;
     for_each_shell_command(text, part, &mut |command| {
         for word in &command.words {
             // `bash -c "mysql -pSECRET"`: a quoted word may be a script.
@@ -109,7 +109,7 @@ fn find_command_line_secrets(
                     words
                         .get(nth)
                         .into_iter()
-                        .flat_map(|word| word.word_source_ranges(part.clone())),
+                        .flat_map(|word| word.source_ranges_of_word_part(part.clone())),
                 );
             }
         };
@@ -146,7 +146,7 @@ fn find_command_line_secrets(
         if command.start == LinkToPreviousCommand::Substitution
             && before
                 .as_ref()
-                .is_some_and(|before| reads_secret_file(&before.words))
+                .is_some_and(|before| command_expects_secret_file_next(&before.words))
         {
             add(
                 &command.words,
@@ -164,7 +164,7 @@ fn find_command_line_secrets(
 /// before a program may be a wrapper, or prose.
 fn argument_secrets(words: &[ShellWord]) -> Vec<SecretArgumentPosition> {
     let mut found = Vec::new();
-    for (nth, program) in programs_with_secret_arguments(words) {
+    for (nth, program) in find_secret_taking_programs(words) {
         program.collect_secret_arguments(
             words_up_to_argument_limit(words, nth),
             nth + 1,
@@ -190,7 +190,7 @@ fn keep_possibly_secret_word_parts(
         .collect()
 }
 
-fn programs_with_secret_arguments(
+fn find_secret_taking_programs(
     words: &[ShellWord],
 ) -> impl Iterator<Item = (usize, &'static ProgramSecretOption)> {
     let named = words.iter().enumerate();
@@ -204,20 +204,20 @@ fn programs_with_secret_arguments(
 }
 
 fn reads_secret_from_stdin(words: &[ShellWord]) -> bool {
-    programs_with_secret_arguments(words).any(|(nth, program)| {
+    find_secret_taking_programs(words).any(|(nth, program)| {
         program.reads_secret_from_stdin(words_up_to_argument_limit(words, nth), nth + 1)
     })
 }
 
-fn reads_secret_file(words: &[ShellWord]) -> bool {
-    programs_with_secret_arguments(words).any(|(nth, program)| {
+fn command_expects_secret_file_next(words: &[ShellWord]) -> bool {
+    find_secret_taking_programs(words).any(|(nth, program)| {
         program.expects_secret_file_next(words_up_to_argument_limit(words, nth), nth + 1)
     })
 }
 
 /// Returns the lines of a here-document that a program reads as a secret. `sudo` and `su` read only
 /// the first line and leave the rest to the program that they run.
-fn secret_heredoc_lines(command: &ShellCommand) -> &[ShellWord] {
+fn secret_heredoc_lines(command: &ScannedShellCommand) -> &[ShellWord] {
     let lines = &command.here_document;
     // `sudo -S tee FILE <<EOF`: the first line is the password, the rest is the input of `tee`.
     let runs_another = |word: &ShellWord| matches!(&*word.text, b"sudo" | b"su");

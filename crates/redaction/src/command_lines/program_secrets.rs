@@ -158,7 +158,7 @@ impl ProgramSecretOption {
             }
             SecretArgumentPlace::Login(separator) => {
                 for nth in operand_indexes(words, rest) {
-                    found.extend(secret_in_login_argument(words, nth, *separator));
+                    found.extend(secret_in_userinfo_argument(words, nth, *separator));
                 }
             }
             SecretArgumentPlace::Behind(prefixes) => {
@@ -225,7 +225,7 @@ impl ProgramSecretOption {
             || words.any(|word| {
                 let is_given = |option: &&str| {
                     word.text == option.as_bytes()
-                        || self.clusters && ends_option_cluster(word, option)
+                        || self.clusters && is_cluster_ending_with_option(word, option)
                 };
                 options.iter().any(is_given)
             })
@@ -253,7 +253,7 @@ impl ProgramSecretOption {
             for option in options {
                 let is_short = option.len() == 2;
                 if word.text == option.as_bytes()
-                    || self.clusters && is_short && ends_option_cluster(word, option)
+                    || self.clusters && is_short && is_cluster_ending_with_option(word, option)
                 {
                     let next = words.get(nth + 1);
                     // A word that begins with `-` is the next option, not a value.
@@ -326,7 +326,7 @@ fn secret_after_separator(
 }
 
 /// Returns the secret of `USER:SECRET@HOST` or `USER/SECRET`.
-fn secret_in_login_argument(
+fn secret_in_userinfo_argument(
     words: &[ShellWord],
     nth: usize,
     separator: char,
@@ -423,7 +423,7 @@ fn has_flag(words: &[ShellWord], rest: usize, flag: &str) -> bool {
 }
 
 /// Returns whether the word is a cluster that ends with this option: `-su` for `-u`.
-fn ends_option_cluster(word: &ShellWord, option: &str) -> bool {
+fn is_cluster_ending_with_option(word: &ShellWord, option: &str) -> bool {
     let Some(flags) = word.text.strip_prefix(b"-") else {
         return false;
     };

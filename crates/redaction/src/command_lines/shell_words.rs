@@ -22,7 +22,7 @@ pub(crate) struct ShellWord {
 
 impl ShellWord {
     /// Creates a word from an argument, without parsing quotes.
-    pub(crate) fn from_argument(text: &str) -> Self {
+    pub(crate) fn shell_word_from_argument(text: &str) -> Self {
         Self {
             text: text.as_bytes().to_vec(),
             places: (0..text.len()).map(|at| at..at + 1).collect(),
@@ -32,18 +32,18 @@ impl ShellWord {
     }
 
     /// Creates a word from a line at this position, without the blanks around it.
-    fn from_whole_line(line: &[u8], at: usize) -> Self {
+    fn word_from_trimmed_line(line: &[u8], at: usize) -> Self {
         let mut word = Self::default();
         let start = at + line.len() - line.trim_ascii_start().len();
         for (place, byte) in (start..).zip(line.trim_ascii()) {
-            word.push_byte(*byte, place..place + 1);
+            word.push_shell_word_byte(*byte, place..place + 1);
         }
         word
     }
 
     /// Returns the source ranges of a part of the word. Quotes are excluded: if one were replaced,
     /// the text after it would be parsed differently.
-    pub(crate) fn word_source_ranges(&self, part: Range<usize>) -> Vec<Range<usize>> {
+    pub(crate) fn source_ranges_of_word_part(&self, part: Range<usize>) -> Vec<Range<usize>> {
         let mut joined: Vec<Range<usize>> = Vec::new();
         for place in self.places.get(part).unwrap_or_default() {
             match joined.last_mut() {
@@ -54,7 +54,7 @@ impl ShellWord {
         joined
     }
 
-    fn push_byte(&mut self, byte: u8, place: Range<usize>) {
+    fn push_shell_word_byte(&mut self, byte: u8, place: Range<usize>) {
         self.end = place.end;
         self.text.push(byte);
         self.places.push(place);
@@ -75,7 +75,7 @@ pub(crate) enum LinkToPreviousCommand {
 
 /// A simple command.
 #[derive(Debug, Default)]
-pub(crate) struct ShellCommand {
+pub(crate) struct ScannedShellCommand {
     pub(crate) start: LinkToPreviousCommand,
     pub(crate) words: Vec<ShellWord>,
     /// The here-string, given with `<<<`.
@@ -88,14 +88,14 @@ pub(crate) struct ShellCommand {
 pub(crate) fn for_each_shell_command(
     text: &[u8],
     part: Range<usize>,
-    take: &mut dyn FnMut(ShellCommand),
+    take: &mut dyn FnMut(ScannedShellCommand),
 ) {
     CommandSplitter {
         text,
         at: part.start,
         end: part.end,
         word: None,
-        command: ShellCommand::default(),
+        command: ScannedShellCommand::default(),
         next_word: NextWordRole::Argument,
         unclosed: [false; 2],
     }
@@ -118,14 +118,14 @@ struct CommandSplitter<'t> {
     at: usize,
     end: usize,
     word: Option<ShellWord>,
-    command: ShellCommand,
+    command: ScannedShellCommand,
     next_word: NextWordRole,
     /// Whether the rest of the text has no closing quote: for `'`, and for `"`.
     unclosed: [bool; 2],
 }
 
 impl CommandSplitter<'_> {
-    fn split_commands(mut self, take: &mut dyn FnMut(ShellCommand)) {
+    fn split_commands(mut self, take: &mut dyn FnMut(ScannedShellCommand)) {
         while let Some(byte) = self.byte_at(self.at) {
             let at = self.at;
             self.at += 1;
@@ -171,7 +171,9 @@ impl CommandSplitter<'_> {
     }
 
     fn push_word_byte(&mut self, byte: u8, place: Range<usize>) {
-        self.word.get_or_insert_default().push_byte(byte, place);
+        self.word
+            .get_or_insert_default()
+            .push_shell_word_byte(byte, place);
     }
 
     fn end_word(&mut self) {
@@ -192,7 +194,7 @@ impl CommandSplitter<'_> {
     fn finish_split_command(
         &mut self,
         next: LinkToPreviousCommand,
-        take: &mut dyn FnMut(ShellCommand),
+        take: &mut dyn FnMut(ScannedShellCommand),
     ) {
         self.end_word();
         self.next_word = NextWordRole::Argument;
@@ -206,7 +208,11 @@ impl CommandSplitter<'_> {
     }
 
     /// `|`, `|&`, `||`, `&` or `&&`.
-    fn end_command_at_pipe_or_ampersand(&mut self, byte: u8, take: &mut dyn FnMut(ShellCommand)) {
+    fn end_command_at_pipe_or_ampersand(
+        &mut self,
+        byte: u8,
+        take: &mut dyn FnMut(ScannedShellCommand),
+    ) {
         let next = self.byte_at(self.at);
         // `|&` is a pipe as well, `||` is not.
         let is_pipe = byte == b'|' && next != Some(b'|');
@@ -249,7 +255,7 @@ impl CommandSplitter<'_> {
             return Vec::new();
         };
         let place = |line: &'_ [u8]| {
-            let word = ShellWord::from_whole_line(line, at);
+            let word = ShellWord::word_from_trimmed_line(line, at);
             at += line.len() + 1;
             word
         };
@@ -286,11 +292,11 @@ impl CommandSplitter<'_> {
                 // In double quotes POSIX lets a backslash escape only these characters (and a line
                 // break).
                 (b'"', b'\\', Some(next @ (b'"' | b'\\' | b'$' | b'`'))) => {
-                    word.push_byte(next, place..place + 2);
+                    word.push_shell_word_byte(next, place..place + 2);
                     place += 2;
                 }
                 _ => {
-                    word.push_byte(byte, place..place + 1);
+                    word.push_shell_word_byte(byte, place..place + 1);
                     place += 1;
                 }
             }
@@ -370,7 +376,7 @@ mod tests {
             ("a", 0..2, &[]),
         ] {
             for_each_shell_command(text.as_bytes(), 0..text.len(), &mut |command| {
-                let places = command.words[0].word_source_ranges(part.clone());
+                let places = command.words[0].source_ranges_of_word_part(part.clone());
                 let found: Vec<_> = places.into_iter().filter_map(|at| text.get(at)).collect();
                 assert_eq!(found, expected, "{text}");
             });

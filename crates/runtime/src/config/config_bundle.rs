@@ -165,7 +165,7 @@ impl ConfigWithNamedFiles {
     }
 
     /// The files it names.
-    pub fn files_named_by_config(&self) -> impl Iterator<Item = &NamedConfigText> {
+    pub fn rules_and_schema_files(&self) -> impl Iterator<Item = &NamedConfigText> {
         self.rules.iter().chain(&self.schemas)
     }
 
@@ -224,7 +224,7 @@ impl ConfigWithNamedFiles {
             below.as_os_str().as_encoded_bytes().to_vec()
         };
         let mut parts = Vec::new();
-        for source in std::iter::once(&self.config).chain(self.files_named_by_config()) {
+        for source in std::iter::once(&self.config).chain(self.rules_and_schema_files()) {
             parts.push(name(source));
             parts.push(source.text.clone().into_bytes());
         }

@@ -14,7 +14,7 @@ use super::config_keys::{
     self, AllowedConfigWord, ConfigFileKind, ConfigKeySpec, ConfigValueKind,
     PersonalConfigKeyPermission,
 };
-use super::{ConfigError, NamedConfigText, ProfileChoice, TaskDriver, profile};
+use super::{ConfigError, NamedConfigText, ProfileChoice, TaskDriverKind, profile};
 
 /// The most mistakes of one file that are reported at once.
 const MAX_MISTAKES: usize = 10;
@@ -151,13 +151,13 @@ impl ParsedConfigDocument {
 
     /// Applies a profile to values and positions.
     pub(super) fn with_config_profile(mut self, profile: ProfileChoice<'_>) -> Self {
-        self.profile = profile.chosen_checkrein_profile_name().map(str::to_owned);
+        self.profile = profile.requested_profile_name().map(str::to_owned);
         self.table = profile.apply_config_profile(self.table);
         self
     }
 
     /// Returns whether this document itself sets a key of a table, its profile included.
-    pub(super) fn sets_config_value(&self, table: &str, key: &str) -> bool {
+    pub(super) fn has_config_key(&self, table: &str, key: &str) -> bool {
         let table = self.table.get(table).and_then(Value::as_table);
         table.is_some_and(|table| table.contains_key(key))
     }
@@ -185,7 +185,7 @@ impl ParsedConfigDocument {
             .filter_map(|(_, table)| table.as_table());
         // A part by itself may lack values that must be set, so each is laid over the defaults.
         let over_defaults = |table: &Table| {
-            let mut base = config_keys::default_config_values(TaskDriver::Hook);
+            let mut base = config_keys::default_config_values(TaskDriverKind::Hook);
             profile::overlay_table(&mut base, table);
             self.deserialize_config_table(base)
         };
@@ -323,7 +323,10 @@ impl TablePath {
 
     /// The header of a table that is a row at the top of the file.
     fn config_table_header(&self, spec: &ConfigKeySpec) -> String {
-        format_toml_table_header(&format!("{}{}", self.profile, spec.config_key_name()), spec)
+        format_toml_table_header(
+            &format!("{}{}", self.profile, spec.key_name_without_table()),
+            spec,
+        )
     }
 }
 
@@ -359,7 +362,7 @@ impl ConfigKeyChecker<'_> {
                     self.add_config_mistake(
                         at,
                         "",
-                        config_key_not_supported_message(&path.dotted_key(name)),
+                        config_key_not_yet_supported_message(&path.dotted_key(name)),
                     );
                 }
                 Some(spec) => {
@@ -411,10 +414,10 @@ impl ConfigKeyChecker<'_> {
                 self.check_config_table_list(path, spec, items)
             }
             (ConfigValueKind::Tables, DeValue::Table(_)) => {
-                let name = format!("{}{}", path.profile, spec.config_key_name());
+                let name = format!("{}{}", path.profile, spec.key_name_without_table());
                 let what = format!(
                     "[{name}]: a {} is written with two brackets: [[{name}]]",
-                    spec.config_key_name()
+                    spec.key_name_without_table()
                 );
                 self.add_config_mistake(at, "", what);
             }
@@ -430,7 +433,7 @@ impl ConfigKeyChecker<'_> {
                     self.add_config_mistake(
                         at,
                         "",
-                        config_key_not_supported_message(&format!("[{shown}]")),
+                        config_key_not_yet_supported_message(&format!("[{shown}]")),
                     );
                 } else if let Err(what) = check_config_value_kind(kind, found) {
                     self.add_config_mistake(at, shown, what);
@@ -455,7 +458,7 @@ impl ConfigKeyChecker<'_> {
                 );
                 self.add_config_mistake(
                     at,
-                    &path.key_with_table_path(spec.config_key_name()),
+                    &path.key_with_table_path(spec.key_name_without_table()),
                     what,
                 );
                 continue;
@@ -466,7 +469,7 @@ impl ConfigKeyChecker<'_> {
             };
             // A name must mean one table: `accept` and profiles refer to it.
             if !name.is_empty() && !names.insert(name) {
-                let key = format!("{}{}.name", path.profile, spec.config_key_name());
+                let key = format!("{}{}.name", path.profile, spec.key_name_without_table());
                 let what = format!(
                     "'{}' is used twice; give one of them another name",
                     shorten_for_config_message(name)
@@ -474,10 +477,10 @@ impl ConfigKeyChecker<'_> {
                 self.add_config_mistake(at, &key, what);
             }
             let label = match name {
-                "" => format!("{}.", spec.config_key_name()),
+                "" => format!("{}.", spec.key_name_without_table()),
                 name => format!(
                     "{} '{}': ",
-                    spec.config_key_name(),
+                    spec.key_name_without_table(),
                     shorten_for_config_message(name)
                 ),
             };
@@ -496,15 +499,18 @@ impl ConfigKeyChecker<'_> {
                 .keys
                 .config_table_keys(&inner.table)
                 .filter(|row| row.required);
-            let missing = required.filter(|row| table.get(row.config_key_name()).is_none());
+            let missing = required.filter(|row| table.get(row.key_name_without_table()).is_none());
             // A misspelt key is reported already.
             let clean = self.mistakes.len() == before;
             for row in missing.filter(|_| clean) {
                 let example = row.example.unwrap_or_default();
-                let what = format!("is missing; write {} = {example}", row.config_key_name());
+                let what = format!(
+                    "is missing; write {} = {example}",
+                    row.key_name_without_table()
+                );
                 self.mistakes.push(ConfigMistake {
                     at: Some(at),
-                    key: inner.key_with_table_path(row.config_key_name()),
+                    key: inner.key_with_table_path(row.key_name_without_table()),
                     what,
                 });
             }
@@ -560,7 +566,7 @@ impl ConfigKeyChecker<'_> {
                 true => format!("{what}; did you mean {}?", path.config_table_header(near)),
                 false => format!(
                     "{what}; did you mean '{}'?",
-                    path.dotted_key(near.config_key_name())
+                    path.dotted_key(near.key_name_without_table())
                 ),
             };
         }
@@ -574,7 +580,7 @@ impl ConfigKeyChecker<'_> {
             if self
                 .keys
                 .config_table_keys(other.path)
-                .any(|spec| spec.config_key_name() == key)
+                .any(|spec| spec.key_name_without_table() == key)
             {
                 elsewhere.push(path.config_table_header(other));
             }
@@ -592,8 +598,8 @@ impl ConfigKeyChecker<'_> {
             .iter()
             .filter(|spec| spec.since.is_some() && (!table || spec.config_key_holds_table()))
             .map(|spec| match spec.config_key_holds_table() {
-                true => format_toml_table_header(spec.config_key_name(), spec),
-                false => spec.config_key_name().to_owned(),
+                true => format_toml_table_header(spec.key_name_without_table(), spec),
+                false => spec.key_name_without_table().to_owned(),
             })
             .collect();
         format!("{what}; known here: {}", known.join(", "))
@@ -609,7 +615,7 @@ impl ConfigKeySpec {
     }
 }
 
-fn config_key_not_supported_message(shown: &str) -> String {
+fn config_key_not_yet_supported_message(shown: &str) -> String {
     format!(
         "this build does not act on '{shown}' yet; take it out, so that nothing you rely on is silently missing"
     )
@@ -621,14 +627,14 @@ fn nearest_config_key<'a>(
 ) -> Option<&'a ConfigKeySpec> {
     let with_distance = specs.map(|spec| {
         (
-            strsim::damerau_levenshtein(spec.config_key_name(), key),
+            strsim::damerau_levenshtein(spec.key_name_without_table(), key),
             spec,
         )
     });
     // Of two keys that are equally near, the first by name, so that the message is always the same.
     let (distance, spec) =
-        with_distance.min_by_key(|(distance, spec)| (*distance, spec.config_key_name()))?;
-    is_close_spelling(distance, spec.config_key_name()).then_some(spec)
+        with_distance.min_by_key(|(distance, spec)| (*distance, spec.key_name_without_table()))?;
+    is_close_spelling(distance, spec.key_name_without_table()).then_some(spec)
 }
 
 /// Up to three changes count as close, but no more than half of the word.

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use toml::Table;
 
-use super::TaskDriver;
+use super::TaskDriverKind;
 
 /// A key, as `table.key`. Lists of tables are written as one: `verifier.run`.
 #[derive(Debug, Clone, Copy)]
@@ -115,7 +115,7 @@ const fn new_config_key_spec(
 }
 
 /// A key that only later builds act on.
-const fn new_key_spec_not_yet_supported(path: &'static str) -> ConfigKeySpec {
+const fn later_build_key_spec(path: &'static str) -> ConfigKeySpec {
     ConfigKeySpec {
         since: None,
         ..new_config_key_spec(path, ConfigValueKind::Text, "")
@@ -130,7 +130,7 @@ const fn new_allowed_config_word(text: &'static str, meaning: &'static str) -> A
     }
 }
 
-const fn new_unsupported_config_value(text: &'static str) -> AllowedConfigWord {
+const fn new_not_yet_supported_config_word(text: &'static str) -> AllowedConfigWord {
     AllowedConfigWord {
         text,
         meaning: "",
@@ -160,7 +160,7 @@ impl ConfigKeySpec {
         }
     }
 
-    const fn with_personal_override_rule(self, own_file: PersonalConfigKeyPermission) -> Self {
+    const fn with_personal_config_permission(self, own_file: PersonalConfigKeyPermission) -> Self {
         Self { own_file, ..self }
     }
 
@@ -190,7 +190,7 @@ impl ConfigKeySpec {
     }
 
     /// Its name in that table.
-    pub fn config_key_name(&self) -> &'static str {
+    pub fn key_name_without_table(&self) -> &'static str {
         self.path.rsplit_once('.').map_or(self.path, |(_, key)| key)
     }
 
@@ -233,36 +233,36 @@ pub const KEYS: &[ConfigKeySpec] = &[
     new_config_key_spec("verify_on", OneOf(&[
         new_allowed_config_word("change", "a first stop that changed nothing runs nothing"),
         new_allowed_config_word("always", "every stop is verified"),
-    ]), "Which stops are verified.").with_default_value("\"change\"").with_personal_override_rule(Stricter),
+    ]), "Which stops are verified.").with_default_value("\"change\"").with_personal_config_permission(Stricter),
 
-    new_config_key_spec("caps", OneTable, "Bounds of one task; whatever is used up first ends it.").with_personal_override_rule(Stricter),
-    new_config_key_spec("caps.token_budget", Count(1), "Output tokens, thinking included, sub-agents too.").with_default_value("1_000_000").with_personal_override_rule(Stricter),
+    new_config_key_spec("caps", OneTable, "Bounds of one task; whatever is used up first ends it.").with_personal_config_permission(Stricter),
+    new_config_key_spec("caps.token_budget", Count(1), "Output tokens, thinking included, sub-agents too.").with_default_value("1_000_000").with_personal_config_permission(Stricter),
     new_config_key_spec("caps.wall_clock", ANY_SPAN, "The agent's time from prompt to stop, without our own checks.")
-        .with_default_value("\"4h\"").with_default_under_checkrein_run("\"1h\"").with_personal_override_rule(Stricter),
-    new_config_key_spec("caps.tool_calls", Count(1), "Tool requests, denied ones included.").with_default_value("1500").with_default_under_checkrein_run("500").with_personal_override_rule(Stricter),
+        .with_default_value("\"4h\"").with_default_under_checkrein_run("\"1h\"").with_personal_config_permission(Stricter),
+    new_config_key_spec("caps.tool_calls", Count(1), "Tool requests, denied ones included.").with_default_value("1500").with_default_under_checkrein_run("500").with_personal_config_permission(Stricter),
     new_config_key_spec("caps.max_iterations", Count(1), "Rounds: one response of the model and its tool calls.")
-        .with_default_value("300").with_default_under_checkrein_run("90").with_personal_override_rule(Stricter),
-    new_config_key_spec("caps.attempts", Count(1), "Stops at which the same failures may be met.").with_default_value("3").with_personal_override_rule(Stricter),
-    new_config_key_spec("caps.continues", Count(1), "Times the agent is sent back in all.").with_default_value("7").with_personal_override_rule(Stricter),
+        .with_default_value("300").with_default_under_checkrein_run("90").with_personal_config_permission(Stricter),
+    new_config_key_spec("caps.attempts", Count(1), "Stops at which the same failures may be met.").with_default_value("3").with_personal_config_permission(Stricter),
+    new_config_key_spec("caps.continues", Count(1), "Times the agent is sent back in all.").with_default_value("7").with_personal_config_permission(Stricter),
     new_config_key_spec("caps.cost_usd", Dollars, "Dollars, of the agent and of models that judge it; where it is known what the agent costs: `run --model` and the library.")
-        .with_example("5.0").with_personal_override_rule(Stricter),
-    new_key_spec_not_yet_supported("caps.preset"),
+        .with_example("5.0").with_personal_config_permission(Stricter),
+    later_build_key_spec("caps.preset"),
 
-    new_config_key_spec("session_caps", OneTable, "The same over the whole session, off unless set; a new prompt does not reset them.").with_personal_override_rule(Stricter),
-    new_config_key_spec("session_caps.token_budget", Count(1), "Output tokens, thinking included, sub-agents too.").with_example("5_000_000").with_personal_override_rule(Stricter),
-    new_config_key_spec("session_caps.wall_clock", ANY_SPAN, "The agent's time from prompt to stop, without our own checks.").with_example("\"12h\"").with_personal_override_rule(Stricter),
-    new_config_key_spec("session_caps.tool_calls", Count(1), "Tool requests, denied ones included.").with_example("5000").with_personal_override_rule(Stricter),
-    new_config_key_spec("session_caps.max_iterations", Count(1), "Rounds: one response of the model and its tool calls.").with_example("1000").with_personal_override_rule(Stricter),
-    new_config_key_spec("session_caps.continues", Count(1), "Times the agent is sent back in all.").with_example("20").with_personal_override_rule(Stricter),
+    new_config_key_spec("session_caps", OneTable, "The same over the whole session, off unless set; a new prompt does not reset them.").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.token_budget", Count(1), "Output tokens, thinking included, sub-agents too.").with_example("5_000_000").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.wall_clock", ANY_SPAN, "The agent's time from prompt to stop, without our own checks.").with_example("\"12h\"").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.tool_calls", Count(1), "Tool requests, denied ones included.").with_example("5000").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.max_iterations", Count(1), "Rounds: one response of the model and its tool calls.").with_example("1000").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.continues", Count(1), "Times the agent is sent back in all.").with_example("20").with_personal_config_permission(Stricter),
     new_config_key_spec("session_caps.cost_usd", Dollars, "Dollars, of the agent and of models that judge it; where it is known what the agent costs: `run --model` and the library.")
-        .with_example("20.0").with_personal_override_rule(Stricter),
+        .with_example("20.0").with_personal_config_permission(Stricter),
 
-    new_config_key_spec("subagents", OneTable, "Sub-agents.").with_personal_override_rule(Stricter),
-    new_config_key_spec("subagents.max_iterations", Count(1), "Rounds of one sub-agent.").with_default_value("150").with_personal_override_rule(Stricter),
+    new_config_key_spec("subagents", OneTable, "Sub-agents.").with_personal_config_permission(Stricter),
+    new_config_key_spec("subagents.max_iterations", Count(1), "Rounds of one sub-agent.").with_default_value("150").with_personal_config_permission(Stricter),
     new_config_key_spec("subagents.verify", OneOf(&[
         new_allowed_config_word("never", "only the main stop is"),
         new_allowed_config_word("writers", "that of one that wrote something is"),
-    ]), "Whether the stop of a sub-agent is verified.").with_default_value("\"never\"").with_personal_override_rule(Stricter),
+    ]), "Whether the stop of a sub-agent is verified.").with_default_value("\"never\"").with_personal_config_permission(Stricter),
 
     new_config_key_spec("token_budget", OneTable, "Whether going on is still worth its tokens; asked at stops."),
     new_config_key_spec("token_budget.threshold", ShareAboveZero, "Share of `caps.token_budget`.").with_default_value("0.9"),
@@ -273,17 +273,17 @@ pub const KEYS: &[ConfigKeySpec] = &[
         new_allowed_config_word("target", "under `run` and in the library, passing work goes on until the line; hooks take it for `limit`"),
     ]), "What the budget is.").with_default_value("\"limit\""),
 
-    new_config_key_spec("loops", OneTable, "Loop detectors.").with_personal_override_rule(Adds),
+    new_config_key_spec("loops", OneTable, "Loop detectors.").with_personal_config_permission(Adds),
     new_config_key_spec("loops.preset", OneOf(&[
         new_allowed_config_word("default", "`generic_repeat` and `global_circuit_breaker`, with 10, 20 and 30"),
         new_allowed_config_word("balanced", "eight detectors that count unchanged results, with a ladder for each pattern"),
         new_allowed_config_word("seed", "the four detectors of the seed document, with 10, 20 and 30"),
         new_allowed_config_word("off", "none"),
-        new_unsupported_config_value("openclaw"),
-        new_unsupported_config_value("hermes"),
-        new_unsupported_config_value("gemini"),
-        new_unsupported_config_value("openhands"),
-    ]), "Which detectors are asked, with which thresholds, and what follows.").with_default_value("\"default\"").with_personal_override_rule(Adds),
+        new_not_yet_supported_config_word("openclaw"),
+        new_not_yet_supported_config_word("hermes"),
+        new_not_yet_supported_config_word("gemini"),
+        new_not_yet_supported_config_word("openhands"),
+    ]), "Which detectors are asked, with which thresholds, and what follows.").with_default_value("\"default\"").with_personal_config_permission(Adds),
     new_config_key_spec("loops.detectors", AnyOf(&[
         new_allowed_config_word("global_circuit_breaker", "calls in a row, of any tools, that brought nothing new"),
         new_allowed_config_word("generic_repeat", "the same call with an unchanged result"),
@@ -328,46 +328,46 @@ pub const KEYS: &[ConfigKeySpec] = &[
     new_config_key_spec("loops.in_flight.warning", Count(1), "Calls that are worth a word.").with_example("10"),
     new_config_key_spec("loops.in_flight.critical", Count(1), "Calls at which the next call is denied.").with_example("20"),
 
-    new_config_key_spec("stance", OneTable, "What to answer when Checkrein itself cannot judge.").with_personal_override_rule(Stricter),
-    new_config_key_spec("stance.tool", STANCES, "At a tool request.").with_default_value("\"block\"").with_personal_override_rule(Stricter),
-    new_config_key_spec("stance.stop", STANCES, "At a stop.").with_default_value("\"allow\"").with_personal_override_rule(Stricter),
+    new_config_key_spec("stance", OneTable, "What to answer when Checkrein itself cannot judge.").with_personal_config_permission(Stricter),
+    new_config_key_spec("stance.tool", STANCES, "At a tool request.").with_default_value("\"block\"").with_personal_config_permission(Stricter),
+    new_config_key_spec("stance.stop", STANCES, "At a stop.").with_default_value("\"allow\"").with_personal_config_permission(Stricter),
 
-    new_config_key_spec("policy", OneTable, "Exec policy.").with_personal_override_rule(Adds),
+    new_config_key_spec("policy", OneTable, "Exec policy.").with_personal_config_permission(Adds),
     new_config_key_spec("policy.rules", Texts, "Globs of `.rules` files, relative to the config file. One that matches nothing is an error. `\"builtin:default\"` is the policy that is shipped: it asks before releases, forced pushes and code from the network that nobody has read. What it forbids, because it destroys a home, a disk or the system, is refused without this key, too, and not with `[]`.")
-        .with_example("[\"builtin:default\", \"rules/*.rules\"]").with_personal_override_rule(Adds),
+        .with_example("[\"builtin:default\", \"rules/*.rules\"]").with_personal_config_permission(Adds),
     new_config_key_spec("policy.unmatched", OneOf(&[
         new_allowed_config_word("allow", "left to the agent's own rules"),
         new_allowed_config_word("prompt", "a person is asked"),
         new_allowed_config_word("by-effect", "ordinary work goes on; what destroys, reaches beyond the project or is not known is asked about"),
     ]), "What holds for a command that no rule names; default: `allow`.")
-        .with_example("\"allow\"").with_personal_override_rule(Adds),
+        .with_example("\"allow\"").with_personal_config_permission(Adds),
     new_config_key_spec("policy.opaque", OneOf(&[new_allowed_config_word("allow", "it goes on"), new_allowed_config_word("prompt", "a person is asked")]),
         "Code that is not read before it runs, where effects decide: `make`, `npm test`, a script; default: `allow`.")
-        .with_example("\"allow\"").with_personal_override_rule(Adds),
-    new_config_key_spec("policy.protect", Texts, "Globs of paths, from the top of the project, that no tool writes.").with_example("[\"tests/**\"]").with_personal_override_rule(Adds),
+        .with_example("\"allow\"").with_personal_config_permission(Adds),
+    new_config_key_spec("policy.protect", Texts, "Globs of paths, from the top of the project, that no tool writes.").with_example("[\"tests/**\"]").with_personal_config_permission(Adds),
     new_config_key_spec("policy.approval", OneOf(&[
         new_allowed_config_word("on-request", "about what the rules say `prompt` to"),
         new_allowed_config_word("never", "about nothing: `prompt` is a refusal"),
         new_allowed_config_word("always", "about everything that is not known to only look"),
-    ]), "When a person is asked about a tool call; see `docs/approvals.md`.").with_default_value("\"on-request\"").with_personal_override_rule(Stricter),
-    new_key_spec_not_yet_supported("policy.rewrite"),
+    ]), "When a person is asked about a tool call; see `docs/approvals.md`.").with_default_value("\"on-request\"").with_personal_config_permission(Stricter),
+    later_build_key_spec("policy.rewrite"),
 
-    new_config_key_spec("approvals", OneTable, "What waits for a person.").with_personal_override_rule(Stricter),
+    new_config_key_spec("approvals", OneTable, "What waits for a person.").with_personal_config_permission(Stricter),
     new_config_key_spec("approvals.expires", ANSWER_SPAN, "How long a question waits for a person, and how long an answer holds; 30 days at most.")
-        .with_default_value("\"24h\"").with_personal_override_rule(Stricter),
+        .with_default_value("\"24h\"").with_personal_config_permission(Stricter),
     new_config_key_spec("approvals.notify", Text, "A command that tells a person that something waits: `CHECKREIN_APPROVAL` is its id, the rest comes on stdin. Nobody waits for it. It runs in the person's home folder, with a clean environment; one in the person's own config takes the place of the repo's.")
-        .with_example("\"notify-send checkrein\"").with_personal_override_rule(Wins),
+        .with_example("\"notify-send checkrein\"").with_personal_config_permission(Wins),
 
-    new_config_key_spec("ui", OneTable, "What a person is told in the agent's screen.").with_personal_override_rule(Wins),
+    new_config_key_spec("ui", OneTable, "What a person is told in the agent's screen.").with_personal_config_permission(Wins),
     new_config_key_spec("ui.verified", OneOf(&[
         new_allowed_config_word("silent", "nothing"),
         new_allowed_config_word("line", "one line that names the checks"),
-    ]), "What the agent's screen shows when a task ends verified.").with_default_value("\"silent\"").with_personal_override_rule(Wins),
+    ]), "What the agent's screen shows when a task ends verified.").with_default_value("\"silent\"").with_personal_config_permission(Wins),
 
-    new_config_key_spec("store", OneTable, "What `checkrein gc` keeps of the past.").with_personal_override_rule(Wins),
+    new_config_key_spec("store", OneTable, "What `checkrein gc` keeps of the past.").with_personal_config_permission(Wins),
     new_config_key_spec("store.keep", Span { least: "1d", most: "36500d" }, "How long sessions are kept after the last thing that happened in them.")
-        .with_default_value("\"30d\"").with_personal_override_rule(Wins),
-    new_config_key_spec("store.max_size", Size("1MB"), "How much may be kept: over it the oldest sessions go.").with_default_value("\"500MB\"").with_personal_override_rule(Wins),
+        .with_default_value("\"30d\"").with_personal_config_permission(Wins),
+    new_config_key_spec("store.max_size", Size("1MB"), "How much may be kept: over it the oldest sessions go.").with_default_value("\"500MB\"").with_personal_config_permission(Wins),
 
     new_config_key_spec("verifier", Tables, "Verifiers."),
     new_config_key_spec("verifier.name", Text, "Its name, used in `accept`.").with_example("\"tests\"").mark_key_required(),
@@ -376,7 +376,7 @@ pub const KEYS: &[ConfigKeySpec] = &[
         new_allowed_config_word("schema", "holds a document against a JSON Schema"),
         new_allowed_config_word("human", "asks a person"),
         new_allowed_config_word("judge", "asks a model"),
-        new_unsupported_config_value("http"),
+        new_not_yet_supported_config_word("http"),
     ]), "What it is; by default `command`.").with_example("\"command\""),
     new_config_key_spec("verifier.run", Text, "The command; handed to a shell only if it uses the shell's grammar.").with_example("\"cargo test\""),
     new_config_key_spec("verifier.inputs", Texts, "Globs of what it depends on; an edit elsewhere does not void its verdict. By default the whole tree. What git ignores counts where a glob names it before its first wildcard: `.env`, `node_modules/**`.")
@@ -412,10 +412,10 @@ pub const KEYS: &[ConfigKeySpec] = &[
     ]), "Of kind `judge`: whether its word counts.").with_example("\"enforce\""),
     new_config_key_spec("verifier.min_score", Share, "Of kind `judge`: the least score that passes, from 0 to 1.").with_example("0.7"),
     new_config_key_spec("verifier.rubric", Text, "Of kind `judge`: a file that says what to look at besides, relative to the config file.").with_example("\"rubric.md\""),
-    new_key_spec_not_yet_supported("verifier.report"),
-    new_key_spec_not_yet_supported("verifier.baseline"),
-    new_key_spec_not_yet_supported("verifier.parallel"),
-    new_key_spec_not_yet_supported("verifier.on"),
+    later_build_key_spec("verifier.report"),
+    later_build_key_spec("verifier.baseline"),
+    later_build_key_spec("verifier.parallel"),
+    later_build_key_spec("verifier.on"),
 
     new_config_key_spec("veto", OneTable, "A second model, asked about calls before they run: `docs/second-model.md`."),
     new_config_key_spec("veto.enabled", Flag, "Whether it is asked at all.").with_default_value("false"),
@@ -454,19 +454,19 @@ pub const KEYS: &[ConfigKeySpec] = &[
         new_allowed_config_word("allow", "it passes, and the ending is then at best `unverified`"),
     ]), "What follows where it cannot judge; by default `block`.").with_example("\"block\""),
 
-    new_config_key_spec("profile", Profiles, "Other values for other occasions: `--profile`, `CHECKREIN_PROFILE`, or `CI=true`.").with_personal_override_rule(Adds),
+    new_config_key_spec("profile", Profiles, "Other values for other occasions: `--profile`, `CHECKREIN_PROFILE`, or `CI=true`.").with_personal_config_permission(Adds),
 
     // `goal` as a table.
-    new_key_spec_not_yet_supported("goal.objective"),
-    new_key_spec_not_yet_supported("goal.criteria"),
-    new_key_spec_not_yet_supported("goal.max_turns"),
-    new_key_spec_not_yet_supported("goal.budget"),
-    new_key_spec_not_yet_supported("detector"),
-    new_key_spec_not_yet_supported("prices"),
-    new_key_spec_not_yet_supported("done"),
-    new_key_spec_not_yet_supported("memory"),
-    new_key_spec_not_yet_supported("otel"),
-    new_key_spec_not_yet_supported("server"),
+    later_build_key_spec("goal.objective"),
+    later_build_key_spec("goal.criteria"),
+    later_build_key_spec("goal.max_turns"),
+    later_build_key_spec("goal.budget"),
+    later_build_key_spec("detector"),
+    later_build_key_spec("prices"),
+    later_build_key_spec("done"),
+    later_build_key_spec("memory"),
+    later_build_key_spec("otel"),
+    later_build_key_spec("server"),
 ];
 
 /// Every key of a `GOAL.toml`; a criterion has the keys of a verifier.
@@ -498,7 +498,7 @@ impl ConfigFileKind {
     /// The row of this key in this table.
     pub(super) fn find_key_spec(self, table: &str, key: &str) -> Option<&'static ConfigKeySpec> {
         self.config_table_keys(table)
-            .find(|spec| spec.config_key_name() == key)
+            .find(|spec| spec.key_name_without_table() == key)
     }
 
     /// The rows of this table.
@@ -526,31 +526,31 @@ impl ConfigFileKind {
 
 /// Returns the values that hold without a file. Parsed once, since each document and each profile
 /// is laid over them.
-pub(super) fn default_config_values(driver: TaskDriver) -> Table {
+pub(super) fn default_config_values(driver: TaskDriverKind) -> Table {
     static HOOK: LazyLock<Table> = LazyLock::new(|| {
-        default_config_text(TaskDriver::Hook)
+        default_values_as_toml(TaskDriverKind::Hook)
             .parse()
             .unwrap_or_default()
     });
     static RUN: LazyLock<Table> = LazyLock::new(|| {
-        default_config_text(TaskDriver::Run)
+        default_values_as_toml(TaskDriverKind::Run)
             .parse()
             .unwrap_or_default()
     });
     match driver {
-        TaskDriver::Hook => HOOK.clone(),
-        TaskDriver::Run => RUN.clone(),
+        TaskDriverKind::Hook => HOOK.clone(),
+        TaskDriverKind::Run => RUN.clone(),
     }
 }
 
 /// Writes the defaults as one TOML text: parsing it once costs less than a parser for each value.
-fn default_config_text(driver: TaskDriver) -> String {
+fn default_values_as_toml(driver: TaskDriverKind) -> String {
     let mut tables: BTreeMap<&str, String> = BTreeMap::new();
     for spec in KEYS {
-        let run = spec.run_default.filter(|_| driver == TaskDriver::Run);
+        let run = spec.run_default.filter(|_| driver == TaskDriverKind::Run);
         if let Some(value) = run.or(spec.default) {
             let lines = tables.entry(spec.table_of_config_key()).or_default();
-            let _ = writeln!(lines, "{} = {value}", spec.config_key_name());
+            let _ = writeln!(lines, "{} = {value}", spec.key_name_without_table());
         }
     }
     // Keys of the top come first. Behind a header they would belong to that table.

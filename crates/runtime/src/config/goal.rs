@@ -11,8 +11,8 @@ use toml::{Table, Value};
 use super::config_document::ParsedConfigDocument;
 use super::config_keys::ConfigFileKind;
 use super::{
-    CompiledPolicy, ConfigError, ConfigWithNamedFiles, NamedConfigText, ProfileChoice, TaskDriver,
-    compile_gathered_configs, dollars_to_millionths,
+    CompiledPolicy, ConfigError, ConfigWithNamedFiles, NamedConfigText, ProfileChoice,
+    TaskDriverKind, compile_gathered_configs, dollars_to_millionths,
 };
 
 /// A goal with its criteria and its budget.
@@ -93,14 +93,18 @@ impl Goal {
             text: verifiers.to_string(),
         })
         .map_err(relocated)?;
-        let criteria =
-            compile_gathered_configs(Some(&gathered), None, TaskDriver::Run, ProfileChoice::Plain)
-                .map_err(relocated)?;
+        let criteria = compile_gathered_configs(
+            Some(&gathered),
+            None,
+            TaskDriverKind::Run,
+            ProfileChoice::Plain,
+        )
+        .map_err(relocated)?;
         // Advisory criteria are not required, so they cannot tell that a goal is reached.
         if criteria
             .policy
             .accept
-            .verifiers_named_by_accept()
+            .verifiers_in_accept_expression()
             .is_empty()
         {
             let what = "are all advisory: then nothing says that the goal is reached";
@@ -132,7 +136,7 @@ impl Goal {
     ///
     /// # Errors
     /// If a criterion has the name of a verifier that is there already.
-    pub fn add_to_policy(&self, compiled: &mut CompiledPolicy) -> Result<(), ConfigError> {
+    pub fn add_goal_to_policy(&self, compiled: &mut CompiledPolicy) -> Result<(), ConfigError> {
         let (policy, own) = (&mut compiled.policy, &self.criteria.policy);
         // Checked before anything is changed. One name for two verifiers would let the one pass for
         // the other.
@@ -196,12 +200,12 @@ mod tests {
                 .to_owned(),
         };
         let mut compiled =
-            super::super::compile_config(Some(&config), None, TaskDriver::Run).unwrap();
-        goal.add_to_policy(&mut compiled).unwrap();
+            super::super::compile_config(Some(&config), None, TaskDriverKind::Run).unwrap();
+        goal.add_goal_to_policy(&mut compiled).unwrap();
         let policy = compiled.policy;
         let names: Vec<String> = policy
             .accept
-            .verifiers_named_by_accept()
+            .verifiers_in_accept_expression()
             .iter()
             .map(ToString::to_string)
             .collect();
@@ -260,8 +264,11 @@ mod tests {
             text: "[[verifier]]\nname = \"tests\"\nrun = \"true\"\n".to_owned(),
         };
         let mut compiled =
-            super::super::compile_config(Some(&config), None, TaskDriver::Run).unwrap();
-        let error = goal.add_to_policy(&mut compiled).unwrap_err().to_string();
+            super::super::compile_config(Some(&config), None, TaskDriverKind::Run).unwrap();
+        let error = goal
+            .add_goal_to_policy(&mut compiled)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("criterion 'tests'"), "{error}");
     }
 }

@@ -124,7 +124,7 @@ pub(super) fn compile_judge_verifier(
 }
 
 /// Whether this judge reads the answers that a person gets.
-pub(super) fn judge_reads_main_conversation(spec: &VerifierSpec) -> bool {
+pub(super) fn does_judge_cover_main_conversation(spec: &VerifierSpec) -> bool {
     let judge = serde_json::from_str::<JudgeDefinition>(&spec.definition);
     judge.is_ok_and(|judge| judge.surfaces.contains(&MainOrSubagentConversation::Main))
 }

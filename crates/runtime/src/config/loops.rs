@@ -5,7 +5,7 @@ use std::path::Path;
 
 use checkrein_core::detectors::{self, LoopThresholds};
 use checkrein_core::ids::DetectorName;
-use checkrein_core::policy::{DetectorThresholds, LoopLadder, LoopPolicy};
+use checkrein_core::policy::{DetectorThresholds, LoopEscalationMode, LoopPolicy};
 use checkrein_core::state::CALL_WINDOW_LEN;
 use serde::Deserialize;
 
@@ -32,7 +32,7 @@ pub(super) struct LoopDetectorConfigTable {
     warning: Option<u64>,
     critical: Option<u64>,
     breaker: Option<u64>,
-    breaker_counts: Option<BreakerCounts>,
+    breaker_counts: Option<BreakerCountedCalls>,
     /// `[loops.NAME]`
     #[serde(flatten)]
     of_detectors: BTreeMap<String, DetectorConfigTable>,
@@ -40,7 +40,7 @@ pub(super) struct LoopDetectorConfigTable {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum BreakerCounts {
+enum BreakerCountedCalls {
     NoProgress,
     All,
 }
@@ -78,7 +78,7 @@ pub(super) fn loop_policy_of_preset(preset: &str) -> LoopPolicy {
         },
         "balanced" => LoopPolicy {
             detectors: named(detectors::BALANCED),
-            ladder: LoopLadder::PerPattern,
+            ladder: LoopEscalationMode::PerPattern,
             // The others speak from their own counts on.
             thresholds: vec![DetectorThresholds {
                 detector: DetectorName::new("generic_repeat"),
@@ -120,8 +120,8 @@ pub(super) fn loop_policy_from_config(
         policy.history = Some(super::saturate_u32(history));
     }
     if let Some(counts) = table.breaker_counts {
-        policy.literal_breaker = counts == BreakerCounts::All;
-        if policy.literal_breaker && policy.ladder == LoopLadder::PerPattern {
+        policy.literal_breaker = counts == BreakerCountedCalls::All;
+        if policy.literal_breaker && policy.ladder == LoopEscalationMode::PerPattern {
             let what = format!(
                 "\"all\" ends useful work, which the preset \"{}\" does not",
                 table.preset

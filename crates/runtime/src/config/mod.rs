@@ -62,7 +62,7 @@ const NO_COST: &str = "cost_usd is not applied behind hooks: they are not told w
 
 /// What drives the task: `run` and the library have tighter defaults and exactly one task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TaskDriver {
+pub enum TaskDriverKind {
     /// An agent's hook.
     Hook,
     /// `checkrein run`, or the library.
@@ -157,7 +157,7 @@ impl ConfigError {
     }
 
     /// Adds what is suspect in the files that the config names, since it may be the cause.
-    fn with_config_warnings(self, suspect: &[String]) -> Self {
+    fn config_error_with_warnings(self, suspect: &[String]) -> Self {
         match self {
             Self::Mistakes { name, mut mistakes } => {
                 mistakes.extend(suspect.iter().map(|what| ConfigMistake {
@@ -179,7 +179,7 @@ impl ConfigError {
 pub fn compile_config(
     repo: Option<&NamedConfigText>,
     person: Option<&NamedConfigText>,
-    driver: TaskDriver,
+    driver: TaskDriverKind,
 ) -> Result<CompiledPolicy, ConfigError> {
     let repo = repo
         .cloned()
@@ -199,7 +199,7 @@ pub fn compile_config(
 pub fn compile_gathered_configs(
     repo: Option<&ConfigWithNamedFiles>,
     person: Option<&ConfigWithNamedFiles>,
-    driver: TaskDriver,
+    driver: TaskDriverKind,
     profile: ProfileChoice<'_>,
 ) -> Result<CompiledPolicy, ConfigError> {
     // Both files are parsed first: a mistake in either is reported before anything is compiled.
@@ -234,7 +234,7 @@ pub fn compile_gathered_configs(
         );
     }
     let policy = build_policy_from_config(&document, &file, repo, driver);
-    let mut policy = policy.map_err(|error| error.with_config_warnings(&warnings))?;
+    let mut policy = policy.map_err(|error| error.config_error_with_warnings(&warnings))?;
     let mut bounds = checkrein_execpolicy::EffectPolicy {
         // A person's own file only tightens: what the repo's does not switch off stays.
         forbids_destruction: file.policy.rules.is_none(),
@@ -246,7 +246,7 @@ pub fn compile_gathered_configs(
     if let (Some(gathered), Some(own)) = (person, own) {
         let own = own.with_config_profile(profile);
         let file = own.deserialize_config_table(
-            own.merge_over_base_config(tighten::repo_values_under_person_config(values)),
+            own.merge_over_base_config(tighten::repo_values_without_additive_keys(values)),
         )?;
         rules.extend(gathered.rules_files_matching_patterns(&own, &file)?);
         tighten::tighten_policy_by_person_config(&mut policy, &own, &file)?;
@@ -261,7 +261,7 @@ pub fn compile_gathered_configs(
     policy.rules = checkrein_execpolicy::compile_execpolicy_rules_files(&files)?
         .with_effect_policy(bounds)
         .rules_to_json();
-    if driver == TaskDriver::Hook
+    if driver == TaskDriverKind::Hook
         && (policy.caps.cost.is_some() || policy.session_caps.cost.is_some())
     {
         warnings.push(NO_COST.to_owned());
@@ -296,11 +296,10 @@ pub fn rules_file_texts(
     // The repo's rules before the person's, in the order in which they are compiled.
     for (gathered, document) in documents.into_iter().flatten() {
         let document = document?.with_config_profile(profile);
-        let file =
-            document
-                .deserialize_config_table(document.merge_over_base_config(
-                    config_keys::default_config_values(TaskDriver::Hook),
-                ))?;
+        let file = document
+            .deserialize_config_table(document.merge_over_base_config(
+                config_keys::default_config_values(TaskDriverKind::Hook),
+            ))?;
         rules.extend(gathered.rules_files_matching_patterns(&document, &file)?);
     }
     Ok(rules)
@@ -341,7 +340,7 @@ pub struct RetentionLimits {
 impl Default for RetentionLimits {
     fn default() -> Self {
         let file = ParsedConfigDocument::empty_config_document()
-            .deserialize_config_table(config_keys::default_config_values(TaskDriver::Hook));
+            .deserialize_config_table(config_keys::default_config_values(TaskDriverKind::Hook));
         // If the built-in defaults could not be read, nothing would be removed.
         file.map_or(
             Self {
@@ -366,7 +365,7 @@ fn build_policy_from_config(
     at: &ParsedConfigDocument,
     file: &DeserializedConfigFile,
     gathered: Option<&ConfigWithNamedFiles>,
-    driver: TaskDriver,
+    driver: TaskDriverKind,
 ) -> Result<Policy, ConfigError> {
     let verifiers = compile_verifiers(at, &file.verifier, gathered)?;
     let known: BTreeSet<VerifierName> = verifiers.iter().map(|spec| spec.name.clone()).collect();
@@ -392,7 +391,7 @@ fn build_policy_from_config(
     // conversation, and judges whose verdict must have no effect.
     if let Some(spec) = verifiers
         .iter()
-        .find(|spec| spec.advisory && accept.verifiers_named_by_accept().contains(&spec.name))
+        .find(|spec| spec.advisory && accept.verifiers_in_accept_expression().contains(&spec.name))
     {
         let what = format!(
             "names '{}', which is advisory and can never be required",
@@ -401,9 +400,10 @@ fn build_policy_from_config(
         return Err(at.config_value_mistake("accept", what));
     }
     let aside = |spec: &&VerifierSpec| {
-        spec.tier == VerifierTier::Judge && !judge_verifier::judge_reads_main_conversation(spec)
+        spec.tier == VerifierTier::Judge
+            && !judge_verifier::does_judge_cover_main_conversation(spec)
     };
-    let meant = |spec: &&VerifierSpec| accept.verifiers_named_by_accept().contains(&spec.name);
+    let meant = |spec: &&VerifierSpec| accept.verifiers_in_accept_expression().contains(&spec.name);
     if let Some(spec) = verifiers.iter().filter(aside).find(meant) {
         let what = format!(
             "names '{}', which does not read the main conversation: add \"main\" to its surfaces",
@@ -412,7 +412,7 @@ fn build_policy_from_config(
         return Err(at.config_value_mistake("accept", what));
     }
     let shadow = |spec: &&VerifierSpec| spec.judge.is_some_and(|terms| terms.shadow);
-    let named = |spec: &&VerifierSpec| accept.verifiers_named_by_accept().contains(&spec.name);
+    let named = |spec: &&VerifierSpec| accept.verifiers_in_accept_expression().contains(&spec.name);
     if let Some(spec) = verifiers.iter().filter(shadow).find(named) {
         let what = format!(
             "names '{}', whose mode is \"shadow\": nothing may depend on it",
@@ -447,7 +447,7 @@ fn build_policy_from_config(
         progress: second_model::compile_progress_policy(at, &file.progress)?,
         middleware: middleware::compile_middleware_layers(at, &file.middleware)?,
         verifiers,
-        single_task: driver == TaskDriver::Run,
+        single_task: driver == TaskDriverKind::Run,
         verified_notice: file.ui.verified,
         config_error: None,
     })
@@ -578,7 +578,7 @@ fn compile_verifier(
     if kind == "schema" {
         return schema_verifier::compile_schema_verifier(at, table, gathered);
     }
-    schema_verifier::reject_misplaced_schema_keys(at, table)?;
+    schema_verifier::forbid_schema_keys_on_other_verifiers(at, table)?;
     let run = table.run.as_deref().unwrap_or_default();
     if run.trim().is_empty() {
         let what = "is missing; write the command to run, run = \"cargo test\"";

@@ -43,7 +43,7 @@ impl From<ProfileChoice<'_>> for RequestedConfigProfile {
 
 impl ProfileChoice<'_> {
     /// Its name, whether or not it has to exist.
-    pub(super) fn chosen_checkrein_profile_name(&self) -> Option<&str> {
+    pub(super) fn requested_profile_name(&self) -> Option<&str> {
         match self {
             Self::Plain => None,
             Self::Named(name) | Self::IfThere(name) => Some(name),
@@ -54,7 +54,7 @@ impl ProfileChoice<'_> {
     pub(super) fn apply_config_profile(self, mut table: Table) -> Table {
         // No profile remains in the result, whichever is applied.
         let profiles = table.remove("profile");
-        let Some(wanted) = self.chosen_checkrein_profile_name() else {
+        let Some(wanted) = self.requested_profile_name() else {
             return table;
         };
         if let Some(Value::Table(profile)) = profiles.as_ref().and_then(|all| all.get(wanted)) {

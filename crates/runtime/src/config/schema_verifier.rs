@@ -74,7 +74,7 @@ pub(super) fn compile_schema_verifier(
 }
 
 /// Refuses keys of a schema on other kinds, where they would have no effect.
-pub(super) fn reject_misplaced_schema_keys(
+pub(super) fn forbid_schema_keys_on_other_verifiers(
     at: &ParsedConfigDocument,
     table: &VerifierConfigTable,
 ) -> Result<(), ConfigError> {

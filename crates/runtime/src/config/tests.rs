@@ -12,11 +12,11 @@ fn source(text: &str) -> NamedConfigText {
 }
 
 fn compiled(text: &str) -> CompiledPolicy {
-    compile_config(Some(&source(text)), None, TaskDriver::Hook).unwrap()
+    compile_config(Some(&source(text)), None, TaskDriverKind::Hook).unwrap()
 }
 
 fn refused(text: &str) -> String {
-    compile_config(Some(&source(text)), None, TaskDriver::Hook)
+    compile_config(Some(&source(text)), None, TaskDriverKind::Hook)
         .unwrap_err()
         .to_string()
 }
@@ -26,7 +26,9 @@ fn the_shipped_defaults_are_the_compiled_defaults() {
     let shipped = compiled(DEFAULTS);
     assert_eq!(
         shipped.policy,
-        compile_config(None, None, TaskDriver::Hook).unwrap().policy
+        compile_config(None, None, TaskDriverKind::Hook)
+            .unwrap()
+            .policy
     );
     assert_eq!(shipped.warnings, Vec::<String>::new());
 }
@@ -191,7 +193,7 @@ fn bad_configs_say_what_where_and_what_next() {
 fn the_persons_own_file_only_tightens() {
     let repo = source("[caps]\ntool_calls = 100\n[stance]\nstop = \"block\"\n");
     let own = source("[caps]\ntool_calls = 5000\ncontinues = 2\n[stance]\nstop = \"allow\"\n");
-    let policy = compile_config(Some(&repo), Some(&own), TaskDriver::Hook)
+    let policy = compile_config(Some(&repo), Some(&own), TaskDriverKind::Hook)
         .unwrap()
         .policy;
     assert_eq!(policy.caps.tool_calls, Some(100));
@@ -204,7 +206,7 @@ fn the_persons_own_file_only_tightens() {
         "[loops]\npreset = \"off\"",
     ] {
         assert!(
-            compile_config(Some(&repo), Some(&source(own)), TaskDriver::Hook).is_err(),
+            compile_config(Some(&repo), Some(&source(own)), TaskDriverKind::Hook).is_err(),
             "{own}"
         );
     }
@@ -231,7 +233,7 @@ fn spans_of_time() {
 
 fn under(text: &str, profile: ProfileChoice<'_>) -> Result<Policy, ConfigError> {
     let repo = ConfigWithNamedFiles::gather_files_named_by_config(source(text))?;
-    let compiled = compile_gathered_configs(Some(&repo), None, TaskDriver::Hook, profile)?;
+    let compiled = compile_gathered_configs(Some(&repo), None, TaskDriverKind::Hook, profile)?;
     assert_eq!(compiled.warnings, Vec::<String>::new());
     Ok(compiled.policy)
 }
@@ -276,7 +278,12 @@ fn what_is_wrong_in_a_profile_is_said_without_asking_for_it() {
     let check = |text: &str, expected: &str| {
         let repo = ConfigWithNamedFiles::gather_files_named_by_config(source(text));
         let compiled = repo.and_then(|repo| {
-            compile_gathered_configs(Some(&repo), None, TaskDriver::Hook, ProfileChoice::Plain)
+            compile_gathered_configs(
+                Some(&repo),
+                None,
+                TaskDriverKind::Hook,
+                ProfileChoice::Plain,
+            )
         });
         let said = match compiled {
             Ok(compiled) => compiled.warnings.join("\n"),
@@ -307,7 +314,7 @@ fn what_is_said_of_commands_and_paths_beside_the_rules() {
             text: text.to_owned(),
         };
         let own = own.map(source);
-        let compiled = compile_config(Some(&source(repo)), own.as_ref(), TaskDriver::Hook);
+        let compiled = compile_config(Some(&source(repo)), own.as_ref(), TaskDriverKind::Hook);
         compiled.map(|compiled| {
             checkrein_execpolicy::RuleSet::deserialize_rule_set(&compiled.policy.rules).unwrap()
         })
@@ -397,7 +404,11 @@ fn of_two_approval_modes_the_stricter_one_counts_and_none_is_an_error() {
             name: PathBuf::from("/r/checkrein.toml"),
             text: format!("[policy]\napproval = '{mode}'"),
         };
-        let compiled = compile_config(Some(&source(repo)), Some(&source(own)), TaskDriver::Hook);
+        let compiled = compile_config(
+            Some(&source(repo)),
+            Some(&source(own)),
+            TaskDriverKind::Hook,
+        );
         compiled.unwrap().policy.approval
     };
     for (repo, own, expected) in [
@@ -423,7 +434,12 @@ fn a_slip_in_a_schema_is_a_warning_and_one_that_asks_for_nothing_an_error() {
             name: PathBuf::from("s.json"),
             text: schema.to_owned(),
         }];
-        compile_gathered_configs(Some(&repo), None, TaskDriver::Hook, ProfileChoice::Plain)
+        compile_gathered_configs(
+            Some(&repo),
+            None,
+            TaskDriverKind::Hook,
+            ProfileChoice::Plain,
+        )
     };
     let warnings = compiled(r#"{"type": "object", "requierd": ["a"]}"#);
     let warnings = warnings.unwrap().warnings;
@@ -497,7 +513,7 @@ fn a_person_who_says_nothing_of_loops_changes_nothing_of_them() {
     ] {
         let repo = source(&format!("[loops]\n{loops}\n"));
         let compiled = |own| {
-            let compiled = compile_config(Some(&repo), own, TaskDriver::Hook);
+            let compiled = compile_config(Some(&repo), own, TaskDriverKind::Hook);
             compiled
                 .unwrap_or_else(|error| panic!("{loops}: {error}"))
                 .policy
@@ -508,7 +524,7 @@ fn a_person_who_says_nothing_of_loops_changes_nothing_of_them() {
     // A preset of theirs adds its detectors, and nothing of what the repo says changes.
     let repo = source("[loops]\npreset = \"balanced\"\n");
     let own = source("[loops]\npreset = \"seed\"\n");
-    let both = compile_config(Some(&repo), Some(&own), TaskDriver::Hook)
+    let both = compile_config(Some(&repo), Some(&own), TaskDriverKind::Hook)
         .unwrap()
         .policy
         .loops;

@@ -12,7 +12,7 @@ use super::{ConfigError, loops, session_caps_from_config, task_caps_from_config}
 
 /// Returns what the person's own file is read over: the repo's values, without those that are added
 /// to.
-pub(super) fn repo_values_under_person_config(mut repo: Table) -> Table {
+pub(super) fn repo_values_without_additive_keys(mut repo: Table) -> Table {
     for list in ["verifier", "middleware"] {
         repo.remove(list);
     }
@@ -26,7 +26,7 @@ pub(super) fn repo_values_under_person_config(mut repo: Table) -> Table {
             .get_mut(spec.table_of_config_key())
             .and_then(Value::as_table_mut)
         {
-            table.remove(spec.config_key_name());
+            table.remove(spec.key_name_without_table());
         }
     }
     repo
@@ -40,7 +40,7 @@ pub(super) fn tighten_policy_by_person_config(
     // Switching all detectors off would loosen what the repo asks for.
     // What is not set there is read as the repo has it, and is no wish of the person's.
     let own_preset = at
-        .sets_config_value("loops", "preset")
+        .has_config_key("loops", "preset")
         .then_some(own.loops.preset.as_str());
     if own_preset == Some("off") && !policy.loops.detectors.is_empty() {
         let what = "cannot be \"off\" in your own file, which can only tighten";

@@ -17,9 +17,9 @@ use serde_json::Value;
 use super::question::{MiddlewareQuestion, MiddlewareReply, tool_result_text};
 use super::{
     ActiveMiddlewareLayers, BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion,
-    MiddlewareBackend, MiddlewareLayer, MiddlewareSessionContext, MiddlewareToolCallAnswer,
-    MiddlewareToolResultAnswer, RoundEndForMiddleware, SessionEndForMiddleware, SessionStart,
-    ToolResult, in_process, program,
+    FunctionOrProgramMiddleware, MiddlewareLayer, MiddlewareSessionContext,
+    MiddlewareToolCallAnswer, MiddlewareToolResultAnswer, RoundEndForMiddleware,
+    SessionEndForMiddleware, SessionStart, ToolResult, in_process, program,
 };
 use crate::bound;
 use crate::error::RuntimeError;
@@ -361,13 +361,13 @@ impl Runtime {
             None => Err("it was not asked: the answer was due".to_owned()),
             Some(limit) => {
                 let ask = |cancelled: &AtomicBool| match &layer.who {
-                    MiddlewareBackend::InProcess {
+                    FunctionOrProgramMiddleware::InProcess {
                         middleware,
                         hanging,
                     } => in_process::ask_middleware_in_process(
                         middleware, hanging, question, limit, cancelled,
                     ),
-                    MiddlewareBackend::Program(run) => program::ask_middleware_program(
+                    FunctionOrProgramMiddleware::Program(run) => program::ask_middleware_program(
                         &self.place,
                         &layer.name,
                         run,

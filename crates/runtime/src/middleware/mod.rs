@@ -70,12 +70,12 @@ pub struct MiddlewareLayer {
     order: i32,
     limit: Duration,
     blocks: bool,
-    who: MiddlewareBackend,
+    who: FunctionOrProgramMiddleware,
 }
 
 /// What is asked.
 #[derive(Clone)]
-enum MiddlewareBackend {
+enum FunctionOrProgramMiddleware {
     /// A function of this process.
     InProcess {
         middleware: Arc<dyn Middleware>,
@@ -93,10 +93,10 @@ impl MiddlewareLayer {
         // One count for all clones of the layer: they ask the same function.
         let hanging = Arc::default();
         let middleware: Arc<dyn Middleware> = Arc::new(middleware);
-        Self::new_layer_with_backend(
+        Self::new_middleware_layer(
             name,
             on,
-            MiddlewareBackend::InProcess {
+            FunctionOrProgramMiddleware::InProcess {
                 middleware,
                 hanging,
             },
@@ -105,10 +105,18 @@ impl MiddlewareLayer {
 
     /// Creates a layer that asks a program, as `[[middleware]]` of a config does.
     pub fn new_program_layer(name: &str, on: &[MiddlewareStage], run: &str) -> Self {
-        Self::new_layer_with_backend(name, on, MiddlewareBackend::Program(run.to_owned()))
+        Self::new_middleware_layer(
+            name,
+            on,
+            FunctionOrProgramMiddleware::Program(run.to_owned()),
+        )
     }
 
-    fn new_layer_with_backend(name: &str, on: &[MiddlewareStage], who: MiddlewareBackend) -> Self {
+    fn new_middleware_layer(
+        name: &str,
+        on: &[MiddlewareStage],
+        who: FunctionOrProgramMiddleware,
+    ) -> Self {
         Self {
             name: name.to_owned(),
             on: on.to_vec(),
@@ -142,7 +150,7 @@ impl MiddlewareLayer {
         self
     }
 
-    fn from_spec(spec: &MiddlewareSpec) -> Self {
+    fn middleware_layer_from_spec(spec: &MiddlewareSpec) -> Self {
         let limit = Duration::from_millis(spec.timeout_ms);
         let mut layer = Self::new_program_layer(spec.name.as_str(), &spec.on, &spec.run);
         // What the config sets replaces the defaults of `new`.
@@ -162,19 +170,22 @@ struct MiddlewareRegistryEntries {
 }
 
 /// A registered layer. It stays registered when this is dropped.
-pub struct MiddlewareRegistration {
+pub struct MiddlewareRegistrationHandle {
     id: u64,
     layers: MiddlewareRegistry,
 }
 
 impl MiddlewareRegistry {
     /// Adds a layer, which is asked from the next question on.
-    pub fn register_middleware_layer(&self, layer: MiddlewareLayer) -> MiddlewareRegistration {
+    pub fn register_middleware_layer(
+        &self,
+        layer: MiddlewareLayer,
+    ) -> MiddlewareRegistrationHandle {
         let mut list = self.lock_middleware_layers();
         let id = list.next;
         list.next += 1;
         list.layers.push((id, layer));
-        MiddlewareRegistration {
+        MiddlewareRegistrationHandle {
             id,
             layers: self.clone(),
         }
@@ -218,7 +229,7 @@ impl ActiveMiddlewareLayers<'_> {
             .policy
             .middleware
             .iter()
-            .map(MiddlewareLayer::from_spec);
+            .map(MiddlewareLayer::middleware_layer_from_spec);
         // A copy of the list, so that no lock is held while layers are asked.
         let mut all: Vec<MiddlewareLayer> = of_config.collect();
         for layers in self.hosts {
@@ -238,7 +249,7 @@ impl ActiveMiddlewareLayers<'_> {
     }
 }
 
-impl MiddlewareRegistration {
+impl MiddlewareRegistrationHandle {
     /// Removes the layer, which is not asked from the next question on.
     pub fn unregister_middleware_layer(self) {
         let mut list = self.layers.lock_middleware_layers();

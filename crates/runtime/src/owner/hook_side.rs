@@ -5,7 +5,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::{GateOrManualOrigin, InconclusiveCause, Retryability};
+use checkrein_core::evidence::{CheckRetryability, GateOrManualOrigin, InconclusiveCause};
 use checkrein_core::ids::UnixMillis;
 use checkrein_core::policy::VerifierSpec;
 use checkrein_verifiers::VerifierReport;
@@ -20,8 +20,8 @@ use super::{WorkerCheck, WorkerCheckBatch};
 use crate::error::RuntimeError;
 use crate::event_delivery::VerificationProgress;
 use crate::verification::{
-    EvidenceOrDisturbedCheck, FirstCheckRunResult, ReturnedEvidence, VerificationBatchContext,
-    VerificationRequest,
+    EvidenceOrDisturbedCheck, EvidenceOrDisturbedCheckResult, ReturnedEvidence,
+    VerificationBatchContext, VerifierRunRequest,
 };
 use crate::{evidence_codec, output_files};
 
@@ -32,7 +32,7 @@ const MAX_LOST_OWNERS: usize = 2;
 pub(crate) struct RunningWorker {
     link: WorkerLinkEnd,
     /// The verifications that it runs.
-    pub(crate) wanted: Vec<VerificationRequest>,
+    pub(crate) wanted: Vec<VerifierRunRequest>,
     since: UnixMillis,
 }
 
@@ -42,7 +42,7 @@ impl<'a> VerificationBatchContext<'a> {
     /// what another owner is finding out already.
     pub(crate) fn hand_checks_to_worker(
         &self,
-        wanted: &[VerificationRequest],
+        wanted: &[VerifierRunRequest],
     ) -> Option<RunningWorker> {
         // Only a stop behind a hook has a launcher, a session and a time at which its answer is
         // due.
@@ -55,11 +55,11 @@ impl<'a> VerificationBatchContext<'a> {
         {
             return None;
         }
-        let outlasts = |checks: &[(&VerifierSpec, &VerificationRequest)]| {
+        let outlasts = |checks: &[(&VerifierSpec, &VerifierRunRequest)]| {
             let mut checks = checks.iter();
             checks.any(|(spec, _)| may_check_outlast_hook_reply(spec, left))
         };
-        let mut unknown: Vec<(&VerifierSpec, &VerificationRequest)> = wanted
+        let mut unknown: Vec<(&VerifierSpec, &VerifierRunRequest)> = wanted
             .iter()
             .filter_map(|want| Some((self.policy.verifier_spec(&want.verifier)?, want)))
             .filter(|(spec, _)| spec.is_tree_check())
@@ -131,7 +131,7 @@ impl<'a> VerificationBatchContext<'a> {
         // checks.
         let link = start(&batch.id).ok()?;
         link.send_message(&batch).ok()?;
-        let is_owned = |want: &&VerificationRequest| {
+        let is_owned = |want: &&VerifierRunRequest| {
             let mut checks = batch.checks.iter();
             checks.any(|check| check.verifier == want.verifier)
         };
@@ -147,7 +147,7 @@ impl<'a> VerificationBatchContext<'a> {
     pub(crate) fn relay_worker_results_until_due(
         &self,
         owned: RunningWorker,
-        sender: &Sender<FirstCheckRunResult<'a>>,
+        sender: &Sender<EvidenceOrDisturbedCheckResult<'a>>,
     ) {
         let RunningWorker {
             mut link,
@@ -185,7 +185,7 @@ impl<'a> VerificationBatchContext<'a> {
                         Ok(Some(done)) => {
                             wanted.retain(|want| want.verifier != done.evidence.verifier);
                             self.looks.record_evidence_time();
-                            self.looks.note_evidence_found_elsewhere();
+                            self.looks.note_evidence_from_other_process();
                             send(Ok(EvidenceOrDisturbedCheck::Evidence(Box::new(done))));
                         }
                         Ok(None) => {}
@@ -208,7 +208,7 @@ impl<'a> VerificationBatchContext<'a> {
 
     fn read_evidence_of_worker_run(
         &self,
-        wanted: &[VerificationRequest],
+        wanted: &[VerifierRunRequest],
         run: Digest,
     ) -> Result<Option<ReturnedEvidence>, RuntimeError> {
         let kept = self.runtime.store.read_evidence(&run)?;
@@ -229,9 +229,9 @@ impl<'a> VerificationBatchContext<'a> {
 
     fn still_running_outcome(
         &self,
-        want: &VerificationRequest,
+        want: &VerifierRunRequest,
         since: UnixMillis,
-    ) -> FirstCheckRunResult<'a> {
+    ) -> EvidenceOrDisturbedCheckResult<'a> {
         let Some(spec) = self.policy.verifier_spec(&want.verifier) else {
             return Err(RuntimeError::Deadline);
         };
@@ -252,7 +252,7 @@ impl<'a> VerificationBatchContext<'a> {
             note: Some(still_running_note(now.millis_since(since))),
             ..VerifierReport::inconclusive_report(
                 InconclusiveCause::ClaimedElsewhere,
-                Retryability::Yes,
+                CheckRetryability::Yes,
                 "",
             )
         };
@@ -263,7 +263,7 @@ impl<'a> VerificationBatchContext<'a> {
         let key = evidence_codec::put_unindexed_evidence(
             &*self.runtime.store,
             &key,
-            evidence_codec::EvidenceTiming::evidence_timing_without_run(now),
+            evidence_codec::EvidenceTimestamps::evidence_timing_without_run(now),
             &evidence,
         )?;
         Ok(ReturnedEvidence {

@@ -29,7 +29,7 @@ impl fmt::Debug for WorkerLinkEnd {
 /// Carries the lines. It ends when the process at the other end does.
 pub trait WorkerTransport: Send {
     /// Waits for a line, but only for a moment.
-    fn receive_line_from_worker_link(&mut self) -> WorkerLinkLineOutcome;
+    fn receive_line_from_worker_link(&mut self) -> WorkerLinkReadOutcome;
 
     /// Returns a writer to the other end.
     ///
@@ -49,7 +49,7 @@ pub trait WorkerTransportWriter: Send + Sync {
 
 /// The outcome of waiting for a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WorkerLinkLineOutcome {
+pub enum WorkerLinkReadOutcome {
     /// A line, with the line feed at its end.
     Line(Vec<u8>),
     /// No line yet.
@@ -126,33 +126,33 @@ impl WorkerLinkEnd {
         &mut self,
     ) -> WorkerLinkReceiveOutcome<T> {
         match self.end.receive_line_from_worker_link() {
-            WorkerLinkLineOutcome::Line(line) => serde_json::from_slice(&line).map_or(
+            WorkerLinkReadOutcome::Line(line) => serde_json::from_slice(&line).map_or(
                 WorkerLinkReceiveOutcome::End,
                 WorkerLinkReceiveOutcome::Message,
             ),
-            WorkerLinkLineOutcome::Nothing => WorkerLinkReceiveOutcome::Nothing,
-            WorkerLinkLineOutcome::End => WorkerLinkReceiveOutcome::End,
+            WorkerLinkReadOutcome::Nothing => WorkerLinkReceiveOutcome::Nothing,
+            WorkerLinkReadOutcome::End => WorkerLinkReceiveOutcome::End,
         }
     }
 }
 
 impl WorkerTransport for WorkerSocketTransport {
-    fn receive_line_from_worker_link(&mut self) -> WorkerLinkLineOutcome {
+    fn receive_line_from_worker_link(&mut self) -> WorkerLinkReadOutcome {
         // The bound includes what came before the last pause, so no line can grow beyond it.
         let left = MAX_LINE_BYTES.saturating_sub(self.begun.len() as u64);
         let mut bounded = (&mut self.lines).take(left);
         match bounded.read_until(b'\n', &mut self.begun) {
             Ok(_) if self.begun.ends_with(b"\n") => {
-                WorkerLinkLineOutcome::Line(std::mem::take(&mut self.begun))
+                WorkerLinkReadOutcome::Line(std::mem::take(&mut self.begun))
             }
             // The end of the stream, or a line that is too long.
-            Ok(_) => WorkerLinkLineOutcome::End,
+            Ok(_) => WorkerLinkReadOutcome::End,
             Err(error) => match error.kind() {
                 // The beginning of a line stays in `begun`, so a pause in its middle loses nothing.
                 ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {
-                    WorkerLinkLineOutcome::Nothing
+                    WorkerLinkReadOutcome::Nothing
                 }
-                _ => WorkerLinkLineOutcome::End,
+                _ => WorkerLinkReadOutcome::End,
             },
         }
     }

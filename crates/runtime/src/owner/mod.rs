@@ -20,7 +20,7 @@ use checkrein_core::ids::{SessionId, UnixMillis, VerifierName};
 use serde::{Deserialize, Serialize};
 
 pub use agent_process::UniqueProcessId;
-pub use link::{WorkerLinkEnd, WorkerLinkLineOutcome, WorkerTransport, WorkerTransportWriter};
+pub use link::{WorkerLinkEnd, WorkerLinkReadOutcome, WorkerTransport, WorkerTransportWriter};
 pub(crate) use owner_records::remove_lost_worker_records;
 pub use owner_records::{cancel_all_workers, cancel_session_workers};
 
@@ -56,11 +56,11 @@ pub struct WorkerCheckBatch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WorkerCheck {
     pub(crate) verifier: VerifierName,
-    /// As of [`crate::verification::VerificationRequest`].
+    /// As of [`crate::verification::VerifierRunRequest`].
     pub(crate) content: Digest,
-    /// As of [`crate::verification::VerificationRequest`].
+    /// As of [`crate::verification::VerifierRunRequest`].
     pub(crate) acts: u64,
-    /// As of [`crate::verification::VerificationRequest`].
+    /// As of [`crate::verification::VerifierRunRequest`].
     #[serde(default)]
     pub(crate) again: Option<UnixMillis>,
 }

@@ -10,24 +10,24 @@ use checkrein_core::policy::VerifierSpec;
 
 use crate::error::RuntimeError;
 use crate::verification::{
-    FirstCheckRunResult, ReturnedEvidence, VerificationBatchContext, VerificationRequest,
+    EvidenceOrDisturbedCheckResult, ReturnedEvidence, VerificationBatchContext, VerifierRunRequest,
 };
 
 /// Never exists on such a system.
 pub(crate) struct RunningWorker {
-    pub(crate) wanted: Vec<VerificationRequest>,
+    pub(crate) wanted: Vec<VerifierRunRequest>,
     never: Infallible,
 }
 
 impl<'a> VerificationBatchContext<'a> {
-    pub(crate) fn hand_checks_to_worker(&self, _: &[VerificationRequest]) -> Option<RunningWorker> {
+    pub(crate) fn hand_checks_to_worker(&self, _: &[VerifierRunRequest]) -> Option<RunningWorker> {
         None
     }
 
     pub(crate) fn relay_worker_results_until_due(
         &self,
         owned: RunningWorker,
-        _: &Sender<FirstCheckRunResult<'a>>,
+        _: &Sender<EvidenceOrDisturbedCheckResult<'a>>,
     ) {
         match owned.never {}
     }

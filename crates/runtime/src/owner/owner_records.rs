@@ -35,7 +35,7 @@ pub(crate) struct WorkerRecord {
 }
 
 /// An owner's own record, removed when this is dropped.
-pub(super) struct WorkerRegistration {
+pub(super) struct WorkerRecordGuard {
     path: PathBuf,
     _locked: Box<dyn Any + Send + Sync>,
 }
@@ -44,7 +44,7 @@ pub(super) struct WorkerRegistration {
 pub(super) fn register_worker(
     batch: &WorkerCheckBatch,
     system: &dyn System,
-) -> io::Result<WorkerRegistration> {
+) -> io::Result<WorkerRecordGuard> {
     let folder = batch.state.join(FOLDER);
     create_private_folder(&folder)?;
     let path = folder.join(&batch.id).with_extension(RECORD);
@@ -59,13 +59,13 @@ pub(super) fn register_worker(
     };
     file.write_all(&serde_json::to_vec(&record)?)?;
     std::fs::rename(&fresh, &path)?;
-    Ok(WorkerRegistration {
+    Ok(WorkerRecordGuard {
         path,
         _locked: system.locked_file_guard(file),
     })
 }
 
-impl WorkerRegistration {
+impl WorkerRecordGuard {
     /// Whether the owner is asked to end, or its record was removed.
     pub(super) fn is_cancel_requested(&self) -> bool {
         durable_file::is_path_present(&self.path.with_extension(CANCEL))
@@ -73,7 +73,7 @@ impl WorkerRegistration {
     }
 }
 
-impl Drop for WorkerRegistration {
+impl Drop for WorkerRecordGuard {
     fn drop(&mut self) {
         // A file that stays seems to be of a lost owner, which costs a needless run at most.
         let _ = std::fs::remove_file(&self.path);
@@ -207,7 +207,7 @@ pub(crate) fn remove_lost_worker_records(state: &Path, before: SystemTime, dry: 
 pub(super) mod tests {
     use super::super::WorkerCheck;
     use super::*;
-    use crate::config::{self, NamedConfigText, TaskDriver};
+    use crate::config::{self, NamedConfigText, TaskDriverKind};
     use crate::owner::UniqueProcessId;
     use crate::set_clock::SetClock;
 
@@ -237,7 +237,7 @@ pub(super) mod tests {
             name: PathBuf::from("checkrein.toml"),
             text,
         };
-        let compiled = config::compile_config(Some(&source), None, TaskDriver::Hook).unwrap();
+        let compiled = config::compile_config(Some(&source), None, TaskDriverKind::Hook).unwrap();
         compiled.policy.verifiers[0].clone()
     }
 

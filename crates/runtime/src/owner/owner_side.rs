@@ -12,14 +12,14 @@ use super::link::{
     HookToWorkerMessage, WorkerLinkEnd, WorkerLinkReceiveOutcome, WorkerToHookMessage,
     write_worker_link_message,
 };
-use super::owner_records::{WorkerRegistration, register_worker};
+use super::owner_records::{WorkerRecordGuard, register_worker};
 use super::{WorkerCheck, WorkerCheckBatch};
 use crate::error::RuntimeError;
 use crate::event_delivery::{Deadline, VerificationProgress};
 use crate::runtime::Runtime;
 use crate::system::{ScopedThreads, System};
 use crate::tree_snapshots::StopTreeSnapshots;
-use crate::verification::{ReturnedEvidence, VerificationRequest};
+use crate::verification::{ReturnedEvidence, VerifierRunRequest};
 
 /// How often an owner looks whether its work is still wanted.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -71,7 +71,7 @@ impl Runtime {
                 what: "is another one by now".to_owned(),
             });
         };
-        let wanted: Vec<VerificationRequest> = batch
+        let wanted: Vec<VerifierRunRequest> = batch
             .checks
             .iter()
             .map(WorkerCheck::check_to_verification_request)
@@ -127,8 +127,8 @@ impl Runtime {
 }
 
 impl WorkerCheck {
-    fn check_to_verification_request(&self) -> VerificationRequest {
-        VerificationRequest {
+    fn check_to_verification_request(&self) -> VerifierRunRequest {
+        VerifierRunRequest {
             verifier: self.verifier.clone(),
             subject: self.content,
             content: self.content,
@@ -143,7 +143,7 @@ fn wait_for_batch_end_while_wanted(
     system: &dyn System,
     link: &mut WorkerLinkEnd,
     batch: &WorkerCheckBatch,
-    registered: &WorkerRegistration,
+    registered: &WorkerRecordGuard,
     ended: &AtomicBool,
 ) -> bool {
     let mut is_alone = false;

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use checkrein_core::digest::Digest;
 use checkrein_verifiers::file_system::{
-    FileStat, OpenFile, OpenFolder, ReadOnlyFileSystem, SymlinkMode,
+    FileStat, OpenFileForReading, OpenFolder, ReadOnlyFileSystem, SymlinkMode,
 };
 use checkrein_verifiers::{VerifierJob, VerifierKind, VerifierReport};
 
 use crate::owner::UniqueProcessId;
-use crate::system::{RealSystem, System, ThreadBlockingPermission};
+use crate::system::{MayBlockThread, RealSystem, System};
 
 /// Who waits looks again after so long.
 const AGAIN: Duration = Duration::from_millis(1);
@@ -76,7 +76,7 @@ impl ReadOnlyFileSystem for SetClock {
         &self,
         path: &Path,
         links: SymlinkMode,
-    ) -> io::Result<Box<dyn OpenFile>> {
+    ) -> io::Result<Box<dyn OpenFileForReading>> {
         RealSystem.open_file_for_reading(path, links)
     }
 
@@ -86,8 +86,8 @@ impl ReadOnlyFileSystem for SetClock {
 }
 
 impl System for SetClock {
-    fn wait_for_condition(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool) {
-        while !ready(ThreadBlockingPermission::No) {
+    fn wait_for_condition(&self, ready: &mut dyn FnMut(MayBlockThread) -> bool) {
+        while !ready(MayBlockThread::No) {
             self.sleep(AGAIN);
         }
     }
@@ -96,8 +96,8 @@ impl System for SetClock {
         RealSystem.register_thread()
     }
 
-    fn mark_thread_started(&self, thread: u64) {
-        RealSystem.mark_thread_started(thread);
+    fn mark_os_thread_started(&self, thread: u64) {
+        RealSystem.mark_os_thread_started(thread);
     }
 
     fn mark_thread_ended(&self, thread: u64) {

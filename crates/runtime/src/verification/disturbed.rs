@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::{Evidence, InconclusiveCause, Retryability, Verdict};
+use checkrein_core::evidence::{CheckRetryability, Evidence, InconclusiveCause, Verdict};
 use checkrein_core::ids::UnixMillis;
 use checkrein_core::policy::VerifierSpec;
 
@@ -32,7 +32,7 @@ pub(crate) struct DisturbedCheck<'a> {
     pub(super) written: Vec<String>,
     /// The disturbed run; `None` if the check has not run yet.
     pub(super) disturbed: Option<DisturbedCheckRun>,
-    /// As of [`super::VerificationRequest`].
+    /// As of [`super::VerifierRunRequest`].
     pub(super) again: Option<UnixMillis>,
 }
 
@@ -82,8 +82,8 @@ impl<'a> VerificationBatchContext<'a> {
         let time = MAX_DETECTION_TIME.min(Duration::from_millis(longest));
         // Asked before and after the watch: a check of another process may begin or end in between.
         let is_quiet = !self.is_check_running_elsewhere()?;
-        let theirs = external_writes::detect_external_writes(place, &written, time, self.patience);
-        let known = external_writes::files_written_beside_checks(place);
+        let theirs = external_writes::watch_files_for_writes(place, &written, time, self.patience);
+        let known = external_writes::files_written_by_others(place);
         let is_new = theirs.iter().any(|path| !known.contains(path));
         // What a check of another process writes is no neighbour's.
         let are_neighbours = is_quiet && !self.is_check_running_elsewhere()?;
@@ -122,7 +122,7 @@ impl<'a> VerificationBatchContext<'a> {
         wait_until: Option<Instant>,
     ) -> Result<ReturnedEvidence, RuntimeError> {
         let place = &self.runtime.place;
-        let neighbours = external_writes::files_written_beside_checks(place);
+        let neighbours = external_writes::files_written_by_others(place);
         let by_neighbours = |ran: &DisturbedCheckRun| {
             let packages = ran
                 .before
@@ -178,7 +178,7 @@ impl<'a> VerificationBatchContext<'a> {
                     .read_fresh_tree_snapshot(|| self.read_current_tree_snapshot()),
                 false => self
                     .looks
-                    .reuse_or_read_tree_snapshot(|| self.read_current_tree_snapshot()),
+                    .reuse_any_snapshot_or_read(|| self.read_current_tree_snapshot()),
             };
             let look = match look {
                 Ok(look) => look,
@@ -278,7 +278,7 @@ impl<'a> VerificationBatchContext<'a> {
     ) {
         let place = &self.runtime.place;
         // What neighbours wrote meanwhile is not the check's own.
-        let neighbours = external_writes::files_written_beside_checks(place);
+        let neighbours = external_writes::files_written_by_others(place);
         let own = |paths: &[String]| -> Vec<String> {
             let own = paths.iter().filter(|path| !neighbours.contains(path));
             own.cloned().collect()
@@ -287,7 +287,7 @@ impl<'a> VerificationBatchContext<'a> {
         if !restored.is_empty() {
             // It did the same before, so a further run would come to the same.
             if writing_checks::recorded_check_writes(place, spec).restores {
-                evidence.retryable = Retryability::No;
+                evidence.retryable = CheckRetryability::No;
             }
             writing_checks::record_check_writes(place, spec, &restored, true);
             return mark_evidence_inconclusive(

@@ -18,7 +18,7 @@ fn event_batch_with_act(root: &str, reach: ActReach) -> AppendBatch {
 
 /// Returns all acts counted, the newest that concerns this session, and the newest that voids
 /// verdicts with declared inputs.
-fn stored_act_numbers(
+fn act_count_and_newest_numbers(
     store: &dyn Store,
     root: &str,
     session: Option<&SessionId>,
@@ -31,28 +31,52 @@ pub(super) fn test_store_counts_tool_acts(subject: &dyn StoreUnderTest) -> Resul
     let store = subject.open_store()?;
     let store = &*store;
     let (one, two) = (SessionId::from("one"), SessionId::from("two"));
-    assert_eq!(stored_act_numbers(store, "/a", Some(&one))?, (0, 0, 0));
+    assert_eq!(
+        act_count_and_newest_numbers(store, "/a", Some(&one))?,
+        (0, 0, 0)
+    );
     append_batch(store, &one, &event_batch_with_act("/a", ActReach::Unknown))?;
     // An act of unknown reach concerns only its own session.
-    assert_eq!(stored_act_numbers(store, "/a", Some(&one))?, (1, 1, 0));
-    assert_eq!(stored_act_numbers(store, "/a", Some(&two))?, (1, 0, 0));
-    assert_eq!(stored_act_numbers(store, "/a", None)?, (1, 0, 0));
+    assert_eq!(
+        act_count_and_newest_numbers(store, "/a", Some(&one))?,
+        (1, 1, 0)
+    );
+    assert_eq!(
+        act_count_and_newest_numbers(store, "/a", Some(&two))?,
+        (1, 0, 0)
+    );
+    assert_eq!(act_count_and_newest_numbers(store, "/a", None)?, (1, 0, 0));
     append_batch(
         store,
         &two,
         &event_batch_with_act("/a", ActReach::Elsewhere),
     )?;
-    assert_eq!(stored_act_numbers(store, "/a", Some(&one))?, (2, 2, 0));
+    assert_eq!(
+        act_count_and_newest_numbers(store, "/a", Some(&one))?,
+        (2, 2, 0)
+    );
     append_batch(store, &two, &event_batch_with_act("/a", ActReach::Outside))?;
     append_batch(store, &one, &event_batch_with_act("/b", ActReach::Outside))?;
-    assert_eq!(stored_act_numbers(store, "/a", Some(&one))?, (4, 3, 3));
-    assert_eq!(stored_act_numbers(store, "/b", Some(&two))?, (4, 4, 4));
+    assert_eq!(
+        act_count_and_newest_numbers(store, "/a", Some(&one))?,
+        (4, 3, 3)
+    );
+    assert_eq!(
+        act_count_and_newest_numbers(store, "/b", Some(&two))?,
+        (4, 4, 4)
+    );
     // The same act again has a new number.
     append_batch(store, &one, &event_batch_with_act("/a", ActReach::Unknown))?;
-    assert_eq!(stored_act_numbers(store, "/a", Some(&one))?, (5, 5, 3));
+    assert_eq!(
+        act_count_and_newest_numbers(store, "/a", Some(&one))?,
+        (5, 5, 3)
+    );
     // A batch without one counts nothing.
     append_batch(store, &one, &batch_of_note_events(&["look"]))?;
-    assert_eq!(stored_act_numbers(store, "/a", Some(&one))?, (5, 5, 3));
+    assert_eq!(
+        act_count_and_newest_numbers(store, "/a", Some(&one))?,
+        (5, 5, 3)
+    );
 
     // An act without events counts like any other, even of an unknown session.
     let act = |reach| ToolAct {
@@ -60,9 +84,15 @@ pub(super) fn test_store_counts_tool_acts(subject: &dyn StoreUnderTest) -> Resul
         reach,
     };
     store.count_act_without_event(&one, &act(ActReach::Unknown))?;
-    assert_eq!(stored_act_numbers(store, "/a", Some(&two))?, (6, 3, 3));
+    assert_eq!(
+        act_count_and_newest_numbers(store, "/a", Some(&two))?,
+        (6, 3, 3)
+    );
     store.count_act_without_event(&SessionId::from("three"), &act(ActReach::Outside))?;
-    assert_eq!(stored_act_numbers(store, "/a", Some(&one))?, (7, 7, 7));
+    assert_eq!(
+        act_count_and_newest_numbers(store, "/a", Some(&one))?,
+        (7, 7, 7)
+    );
 
     // Acts outlive their session, and no number is given twice.
     let gone = PruneSelection {
@@ -70,8 +100,11 @@ pub(super) fn test_store_counts_tool_acts(subject: &dyn StoreUnderTest) -> Resul
         objects: Vec::new(),
     };
     assert!(store.prune_sessions(&store.store_census()?, &gone)?);
-    assert_eq!(stored_act_numbers(store, "/a", Some(&two))?, (7, 7, 7));
+    assert_eq!(
+        act_count_and_newest_numbers(store, "/a", Some(&two))?,
+        (7, 7, 7)
+    );
     store.count_act_without_event(&two, &act(ActReach::Unknown))?;
-    assert_eq!(stored_act_numbers(store, "/a", None)?, (8, 7, 7));
+    assert_eq!(act_count_and_newest_numbers(store, "/a", None)?, (8, 7, 7));
     Ok(())
 }

@@ -113,7 +113,7 @@ pub(super) fn test_stored_scope_rows_found(subject: &dyn StoreUnderTest) -> Resu
     };
     let find = |session, scope: &str| {
         let found = with_session_view(&*store, session, |tail| {
-            tail.stored_scope_row(&ScopeId::new(scope))
+            tail.read_scope_row(&ScopeId::new(scope))
         })?;
         Ok::<_, StoreError>(found.flatten())
     };
@@ -253,28 +253,28 @@ pub(super) fn test_messages_are_kept(subject: &dyn StoreUnderTest) -> Result<(),
     again.put_conversation_message(&a, b"")?;
     let said: [&[u8]; 4] = [b"one", b"two", b"one", b""];
     assert_eq!(
-        store.read_conversation_messages(&a, usize::MAX)?,
+        store.read_stored_conversation_messages(&a, usize::MAX)?,
         said,
         "in order, none lost"
     );
     assert_eq!(
-        store.read_conversation_messages(&a, 2)?,
+        store.read_stored_conversation_messages(&a, 2)?,
         said[..2],
         "no more than wanted"
     );
     assert_eq!(
-        again.read_conversation_messages(&b, usize::MAX)?,
+        again.read_stored_conversation_messages(&b, usize::MAX)?,
         [b"other"]
     );
     assert!(
         store
-            .read_conversation_messages(&SessionId::from("c"), usize::MAX)?
+            .read_stored_conversation_messages(&SessionId::from("c"), usize::MAX)?
             .is_empty()
     );
 
     let census = store.store_census()?;
     let bytes =
-        |census: &crate::StoreCensus| census.sessions.iter().map(|(_, _, bytes)| bytes).sum();
+        |census: &crate::StoreInventory| census.sessions.iter().map(|(_, _, bytes)| bytes).sum();
     let (less, more): (u64, u64) = (bytes(&before), bytes(&census));
     assert!(more >= less + 14, "they count: {less} then {more}");
     let gone = PruneSelection {
@@ -283,11 +283,13 @@ pub(super) fn test_messages_are_kept(subject: &dyn StoreUnderTest) -> Result<(),
     };
     assert!(store.prune_sessions(&census, &gone)?);
     assert!(
-        store.read_conversation_messages(&a, usize::MAX)?.is_empty(),
+        store
+            .read_stored_conversation_messages(&a, usize::MAX)?
+            .is_empty(),
         "they go with their session"
     );
     assert_eq!(
-        store.read_conversation_messages(&b, usize::MAX)?,
+        store.read_stored_conversation_messages(&b, usize::MAX)?,
         [b"other"]
     );
     Ok(())

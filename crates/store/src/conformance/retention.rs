@@ -56,7 +56,7 @@ pub(super) fn test_sessions_pruned_whole(subject: &dyn StoreUnderTest) -> Result
         objects: vec![key],
     };
     assert!(store.prune_sessions(&census, &gone)?);
-    store.compact()?;
+    store.vacuum_database()?;
     assert_eq!(store.events_after(&old, EventSeq(0))?, []);
     assert_eq!(store.newest_task_summaries(Some(&old), 9)?, []);
     assert_eq!(store.read_evidence(&key)?, None);

@@ -1,7 +1,7 @@
 //! Acts: tool calls that may have changed what checks find.
 
 use checkrein_core::ids::SessionId;
-use checkrein_core::input::{ActReach, NewestActNumbers};
+use checkrein_core::input::{ActReach, NewestInvalidatingActNumbers};
 use rusqlite::Connection;
 
 use crate::{ActNumbersForRoot, ToolAct};
@@ -52,7 +52,7 @@ pub(crate) fn newest_act_numbers_in_root(
     .query_row((root, own), |row| {
         Ok(ActNumbersForRoot {
             total: row.get(0)?,
-            newest: NewestActNumbers {
+            newest: NewestInvalidatingActNumbers {
                 any: row.get(1)?,
                 declared: row.get(2)?,
             },

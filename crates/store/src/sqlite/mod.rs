@@ -29,7 +29,7 @@ use crate::sqlite::connection::{CommitSyncMode, StoreConnection};
 use crate::sqlite::session_view::SqliteSessionView;
 use crate::{
     ActNumbersForRoot, AppendedEventRange, EffectClaimGuard, EvidenceFinality, EvidencePutOutcome,
-    HashChainStatus, PruneSelection, SessionReadFn, Store, StoreCensus, StoreError,
+    HashChainStatus, PruneSelection, SessionReadFn, Store, StoreError, StoreInventory,
     StoredApprovalRequest, StoredEvidence, TaskRow, ToolAct, TransactFn, UndecodedEvent,
 };
 
@@ -298,7 +298,7 @@ impl Store for SqliteStore {
         )
     }
 
-    fn read_conversation_messages(
+    fn read_stored_conversation_messages(
         &self,
         session: &SessionId,
         limit: usize,
@@ -313,7 +313,7 @@ impl Store for SqliteStore {
         claims::try_claim_effect(&self.folder, key)
     }
 
-    fn store_census(&self) -> Result<StoreCensus, StoreError> {
+    fn store_census(&self) -> Result<StoreInventory, StoreError> {
         self.query_database_with_retry(|conn| {
             // One snapshot, so that sessions and objects of the census belong together.
             let tx = Transaction::new_unchecked(conn, TransactionBehavior::Deferred)?;
@@ -323,18 +323,18 @@ impl Store for SqliteStore {
 
     fn prune_sessions(
         &self,
-        census: &StoreCensus,
+        census: &StoreInventory,
         gone: &PruneSelection,
     ) -> Result<bool, StoreError> {
         self.lock_writable_connection()?.run_write_transaction(
             &self.file,
             self.busy_timeout,
             CommitSyncMode::Full,
-            |conn| retention::prune_old_sessions(conn, census, gone),
+            |conn| retention::prune_selection_if_unchanged(conn, census, gone),
         )
     }
 
-    fn compact(&self) -> Result<(), StoreError> {
+    fn vacuum_database(&self) -> Result<(), StoreError> {
         let writer = self.lock_writable_connection()?;
         self.busy_timeout.retry_while_busy(&self.file, || {
             retention::compact_database(writer.sqlite_writer_connection())

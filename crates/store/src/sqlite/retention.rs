@@ -5,9 +5,9 @@ use checkrein_core::ids::{EventSeq, SessionId};
 use rusqlite::Connection;
 
 use crate::sqlite::acts;
-use crate::{PruneSelection, StoreCensus};
+use crate::{PruneSelection, StoreInventory};
 
-pub(crate) fn take_store_census(conn: &Connection) -> rusqlite::Result<StoreCensus> {
+pub(crate) fn take_store_census(conn: &Connection) -> rusqlite::Result<StoreInventory> {
     let sessions = conn
         .prepare(
             "SELECT session.name,
@@ -34,7 +34,7 @@ pub(crate) fn take_store_census(conn: &Connection) -> rusqlite::Result<StoreCens
     // Free pages are not counted: they are what `compact` returns to the disk.
     let number = |pragma: &str| conn.query_row(pragma, [], |row| row.get::<_, u64>(0));
     let pages = number("PRAGMA page_count")?.saturating_sub(number("PRAGMA freelist_count")?);
-    Ok(StoreCensus {
+    Ok(StoreInventory {
         sessions,
         objects: kept,
         bytes: pages * number("PRAGMA page_size")?,
@@ -42,9 +42,9 @@ pub(crate) fn take_store_census(conn: &Connection) -> rusqlite::Result<StoreCens
 }
 
 /// Removes the chosen sessions and objects. Must run within a transaction.
-pub(crate) fn prune_old_sessions(
+pub(crate) fn prune_selection_if_unchanged(
     tx: &Connection,
-    census_then: &StoreCensus,
+    census_then: &StoreInventory,
     gone: &PruneSelection,
 ) -> rusqlite::Result<bool> {
     // A session that moved on since may name evidence that nobody named before, so nothing may be

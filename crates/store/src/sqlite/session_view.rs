@@ -94,7 +94,7 @@ impl SessionTransactionView for SqliteSessionView<'_> {
         self.query_session_row_or_default(Vec::new(), queries::pending_effects)
     }
 
-    fn stored_scope_row(&self, scope: &ScopeId) -> Result<Option<ScopeRow>, StoreError> {
+    fn read_scope_row(&self, scope: &ScopeId) -> Result<Option<ScopeRow>, StoreError> {
         // Scopes are keyed by the session's name and not by its row id, which an older build may
         // give to another session.
         scopes::find_scope_row(self.conn, self.session, scope)

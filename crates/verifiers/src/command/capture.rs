@@ -56,10 +56,10 @@ pub(crate) struct OutputCapture<'a> {
     tail_bytes: usize,
     ends: HeadTailBuffer,
     lines: LineSplitter,
-    readers: OutputLineScanner,
+    readers: CheckOutputLineParser,
 }
 
-struct OutputLineScanner {
+struct CheckOutputLineParser {
     report: CheckOutputParser,
     withheld: Vec<(String, bool)>,
 }
@@ -84,7 +84,7 @@ impl<'a> OutputCapture<'a> {
             tail_bytes: 0,
             ends: HeadTailBuffer::default(),
             lines: LineSplitter::default(),
-            readers: OutputLineScanner {
+            readers: CheckOutputLineParser {
                 report: CheckOutputParser::new(root),
                 withheld: withheld.into_iter().map(|name| (name, false)).collect(),
             },
@@ -133,7 +133,7 @@ impl<'a> OutputCapture<'a> {
                 // The line that the omission begins in never becomes complete, so what is held of
                 // it goes on.
                 self.flush_redacted(self.held.len());
-                self.write_and_scan_check_output(
+                self.log_and_parse_check_output(
                     format!("\n[checkrein: {left_out} bytes left out]\n").as_bytes(),
                 );
                 self.ends.count_skipped_bytes(left_out);
@@ -152,7 +152,7 @@ impl<'a> OutputCapture<'a> {
             ..
         } = self;
         lines.flush_unterminated_last_line(|line| readers.scan_check_output_line(line));
-        let OutputLineScanner { report, withheld } = readers;
+        let CheckOutputLineParser { report, withheld } = readers;
         let named = withheld
             .into_iter()
             .filter(|(_, named)| *named)
@@ -162,7 +162,7 @@ impl<'a> OutputCapture<'a> {
             ends,
             // With a part missing the counts of the output may not add up: masked commands are not
             // believed then.
-            report: report.finish_run_report(left_out == 0),
+            report: report.finish_parsed_check_output(left_out == 0),
             named: named.collect(),
             log: log.map(|(path, _)| path),
         }
@@ -182,11 +182,11 @@ impl<'a> OutputCapture<'a> {
             let shown = hidden.unwrap_or(ready);
             // Excerpt, log and parsers all see only the redacted bytes.
             self.ends.push_output_chunk(&shown);
-            self.write_and_scan_check_output(&shown);
+            self.log_and_parse_check_output(&shown);
         }
     }
 
-    fn write_and_scan_check_output(&mut self, bytes: &[u8]) {
+    fn log_and_parse_check_output(&mut self, bytes: &[u8]) {
         if let Ok((_, file)) = &mut self.log
             && let Err(err) = file.write_all(bytes)
         {
@@ -199,7 +199,7 @@ impl<'a> OutputCapture<'a> {
     }
 }
 
-impl OutputLineScanner {
+impl CheckOutputLineParser {
     fn scan_check_output_line(&mut self, line: &[u8]) {
         let text = strip_terminal_escapes(line);
         // A carriage return of a progress bar ends a line too.

@@ -19,7 +19,7 @@ pub(crate) struct CommandVerifierDefinition {
 
 /// How to start the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum CommandInvocation<'a> {
+pub(crate) enum DirectOrShellCommand<'a> {
     /// A program and its arguments, started directly.
     Direct(&'a str, Vec<&'a str>),
     /// A text that the platform's shell interprets.
@@ -59,7 +59,7 @@ impl CommandVerifierDefinition {
         }
     }
 
-    pub(crate) fn direct_or_shell_invocation(&self) -> CommandInvocation<'_> {
+    pub(crate) fn direct_or_shell_invocation(&self) -> DirectOrShellCommand<'_> {
         let text = self.run.trim();
         let mut words = text.split_whitespace();
         match words.next() {
@@ -70,9 +70,9 @@ impl CommandVerifierDefinition {
                     && !text.contains(SHELL_SYNTAX)
                     && !SHELL_WORDS.contains(&program) =>
             {
-                CommandInvocation::Direct(program, words.collect())
+                DirectOrShellCommand::Direct(program, words.collect())
             }
-            _ => CommandInvocation::Shell(text),
+            _ => DirectOrShellCommand::Shell(text),
         }
     }
 }
@@ -84,7 +84,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_shell_only_where_one_is_needed() {
-        let check = |run: &str, expected: CommandInvocation<'_>| {
+        let check = |run: &str, expected: DirectOrShellCommand<'_>| {
             let definition = CommandVerifierDefinition {
                 run: run.to_owned(),
                 env: vec![],
@@ -93,21 +93,21 @@ mod tests {
         };
         check(
             " cargo test  --all ",
-            CommandInvocation::Direct("cargo", vec!["test", "--all"]),
+            DirectOrShellCommand::Direct("cargo", vec!["test", "--all"]),
         );
         check(
             "./a.sh b/c.d -x:1 +2 @3,",
-            CommandInvocation::Direct("./a.sh", vec!["b/c.d", "-x:1", "+2", "@3,"]),
+            DirectOrShellCommand::Direct("./a.sh", vec!["b/c.d", "-x:1", "+2", "@3,"]),
         );
         check(
             "npm run test:unit",
-            CommandInvocation::Direct("npm", vec!["run", "test:unit"]),
+            DirectOrShellCommand::Direct("npm", vec!["run", "test:unit"]),
         );
         for shell in [
             "a && b", "a | b", "A=1 b", "echo $X", "ls *.c", "exit 3", "cd x", "a 'b c'", "a\nb",
             "! a",
         ] {
-            check(shell, CommandInvocation::Shell(shell));
+            check(shell, DirectOrShellCommand::Shell(shell));
         }
     }
 

@@ -22,7 +22,7 @@ pub(super) fn masked_status_reason(
     let doubts: Vec<String> = commands
         .filter_map(|command| match &command.masked_by {
             Some(hider) => masked_command_reason(command, hider, statuses, report, job),
-            None if command.may_not_run => doubt_that_command_ran(command, report),
+            None if command.may_not_run => reason_to_doubt_command_ran(command, report),
             None => None,
         })
         .collect();
@@ -38,7 +38,7 @@ pub(super) fn masked_status_reason(
 }
 
 /// Returns the doubt about a command whose status is not masked but that may not have run.
-fn doubt_that_command_ran(
+fn reason_to_doubt_command_ran(
     command: &CheckScriptCommand,
     report: &ParsedCheckOutput,
 ) -> Option<String> {

@@ -13,7 +13,7 @@ pub mod withheld;
 
 use std::time::{Duration, Instant};
 
-use checkrein_core::evidence::{InconclusiveCause, Retryability};
+use checkrein_core::evidence::{CheckRetryability, InconclusiveCause};
 
 use crate::{VerifierDefinitionError, VerifierJob, VerifierKind, VerifierReport};
 use definition::CommandVerifierDefinition;
@@ -43,7 +43,7 @@ impl VerifierKind for CommandVerifier {
         )
     }
 
-    fn verify_and_report(&self, job: &VerifierJob<'_>) -> VerifierReport {
+    fn run_verifier_job(&self, job: &VerifierJob<'_>) -> VerifierReport {
         let started = Instant::now();
         let mut report = match CommandVerifierDefinition::parse_definition(&job.spec.definition) {
             Ok(definition) => std::thread::scope(|scope| {
@@ -59,7 +59,7 @@ impl VerifierKind for CommandVerifier {
             }),
             Err(err) => VerifierReport::inconclusive_report(
                 InconclusiveCause::Internal,
-                Retryability::No,
+                CheckRetryability::No,
                 err.to_string(),
             ),
         };
@@ -81,7 +81,7 @@ impl CommandVerifier {
             ),
             Err(err) => VerifierReport::inconclusive_report(
                 InconclusiveCause::Internal,
-                Retryability::No,
+                CheckRetryability::No,
                 err.to_string(),
             ),
         };

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use super::capture::{CAPTURE_LIMITS, OutputCapture, OutputCaptureResult};
-use super::definition::{CommandInvocation, CommandVerifierDefinition};
+use super::definition::{CommandVerifierDefinition, DirectOrShellCommand};
 use super::process::{self, ProcessExit, ProcessTreeKillHandle, ProcessTreeWaiter};
 use super::withheld;
 use crate::{VerifierJob, logs};
@@ -70,7 +70,7 @@ pub(crate) fn run_verifier_command(
     let mut capture = OutputCapture::new(job.root, log, withheld, CAPTURE_LIMITS, job.redact);
     // A deadline that has passed already starts no process.
     let clock = CommandDeadline::new(job);
-    if let Some(cut) = clock.command_abort_reason() {
+    if let Some(cut) = clock.reason_to_abort_command() {
         return CheckCommandResult {
             how: CommandOutcome::Aborted(cut),
             captured: capture.finish_capture(),
@@ -78,12 +78,12 @@ pub(crate) fn run_verifier_command(
         };
     }
     let mut command = match definition.direct_or_shell_invocation() {
-        CommandInvocation::Direct(program, arguments) => {
+        DirectOrShellCommand::Direct(program, arguments) => {
             let mut command = Process::new(program);
             command.args(arguments);
             command
         }
-        CommandInvocation::Shell(text) => process::build_shell_command(text),
+        DirectOrShellCommand::Shell(text) => process::build_shell_command(text),
     };
     // The order matters: a later variable replaces an earlier one, so the environment of the job
     // may override the first of the three below and not the last two.
@@ -194,7 +194,7 @@ fn wait_for_command_or_abort(
         // Not after the end: a command that ended in time keeps its status, even if its output is
         // still open at the deadline.
         if cut.is_none() && ended.is_none() {
-            cut = clock.command_abort_reason();
+            cut = clock.reason_to_abort_command();
             if cut.is_some() {
                 if let Some(kill) = kill.take() {
                     kill.kill_process_tree();
@@ -241,7 +241,7 @@ impl<'a> CommandDeadline<'a> {
         Self { job, timeout }
     }
 
-    fn command_abort_reason(&self) -> Option<CommandAbortReason> {
+    fn reason_to_abort_command(&self) -> Option<CommandAbortReason> {
         if self.job.cancelled.load(Ordering::Relaxed) {
             return Some(CommandAbortReason::Cancelled);
         }

@@ -1,8 +1,8 @@
 //! Derives a verdict from how a run ended and what its output says.
 
-use checkrein_core::evidence::{InconclusiveCause, Retryability, Verdict};
+use checkrein_core::evidence::{CheckRetryability, InconclusiveCause, Verdict};
 
-use super::definition::{CommandInvocation, CommandVerifierDefinition};
+use super::definition::{CommandVerifierDefinition, DirectOrShellCommand};
 use super::masked_status;
 use super::process::ProcessExit;
 use super::run::{CheckCommandResult, CommandAbortReason, CommandOutcome};
@@ -35,7 +35,7 @@ const PYTEST_NOTHING: i32 = 5;
 struct CheckCommandRunVerdict {
     verdict: Verdict,
     cause: Option<InconclusiveCause>,
-    retryable: Retryability,
+    retryable: CheckRetryability,
     /// What a reader must know besides the output.
     note: Option<String>,
 }
@@ -174,7 +174,7 @@ fn command_verdict_on_zero_exit(
         CheckCommandRunVerdict {
             verdict: Verdict::Pass,
             cause: None,
-            retryable: Retryability::Yes,
+            retryable: CheckRetryability::Yes,
             note: None,
         }
     }
@@ -188,7 +188,7 @@ fn evaluate_nonzero_exit(
     let captured = &ran.captured;
     let by_shell = matches!(
         definition.direct_or_shell_invocation(),
-        CommandInvocation::Shell(_)
+        DirectOrShellCommand::Shell(_)
     );
     // POSIX: a shell ends with 127 if it does not find the command. A program may also end with 127
     // itself, so the shell's message is required.
@@ -231,7 +231,7 @@ fn evaluate_nonzero_exit(
     CheckCommandRunVerdict {
         verdict: Verdict::Fail,
         cause: None,
-        retryable: Retryability::Yes,
+        retryable: CheckRetryability::Yes,
         note: None,
     }
 }
@@ -249,9 +249,9 @@ fn missing_program_verdict(program: &str, why: Option<String>) -> CheckCommandRu
         verdict: Verdict::Inconclusive,
         cause: Some(InconclusiveCause::MissingProgram),
         retryable: if in_tree {
-            Retryability::Yes
+            CheckRetryability::Yes
         } else {
-            Retryability::No
+            CheckRetryability::No
         },
         note: Some(match why {
             None => format!("'{program}' is not {gone}, or misspelt in run"),
@@ -264,7 +264,7 @@ fn inconclusive_verdict(cause: InconclusiveCause, note: String) -> CheckCommandR
     CheckCommandRunVerdict {
         verdict: Verdict::Inconclusive,
         cause: Some(cause),
-        retryable: Retryability::Yes,
+        retryable: CheckRetryability::Yes,
         note: Some(note),
     }
 }

@@ -6,7 +6,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::{FileKind, FileStamp, FileStat, OpenFile, OpenFolder, ReadOnlyFileSystem, SymlinkMode};
+use super::{
+    FileKind, FileStamp, FileStat, OpenFileForReading, OpenFolder, ReadOnlyFileSystem, SymlinkMode,
+};
 use crate::regular_file;
 
 /// The files and clocks of this machine.
@@ -34,7 +36,7 @@ impl ReadOnlyFileSystem for RealFileSystem {
     }
 
     fn open_folder_for_listing(&self, folder: &Path) -> io::Result<Box<dyn OpenFolder>> {
-        Ok(Box::new(RealFolder::open_folder(folder)?))
+        Ok(Box::new(OpenFolderOnDisk::open_folder(folder)?))
     }
 
     fn stat_file(&self, path: &Path, links: SymlinkMode) -> io::Result<FileStat> {
@@ -49,7 +51,7 @@ impl ReadOnlyFileSystem for RealFileSystem {
         &self,
         path: &Path,
         links: SymlinkMode,
-    ) -> io::Result<Box<dyn OpenFile>> {
+    ) -> io::Result<Box<dyn OpenFileForReading>> {
         Ok(Box::new(RealFile(match links {
             SymlinkMode::Follow => regular_file::open_regular_file(path)?,
             // The walk has just listed it as a regular file; the check after the open is enough.
@@ -70,7 +72,7 @@ impl Read for RealFile {
     }
 }
 
-impl OpenFile for RealFile {
+impl OpenFileForReading for RealFile {
     fn stat_open_file(&self) -> io::Result<FileStat> {
         Ok(FileStat::from_metadata(&self.0.metadata()?))
     }
@@ -79,10 +81,10 @@ impl OpenFile for RealFile {
 /// Lists with the system call itself: the standard library allocates each name twice and asks for
 /// more of each file than a stamp holds.
 #[cfg(target_os = "linux")]
-struct RealFolder(std::os::fd::OwnedFd);
+struct OpenFolderOnDisk(std::os::fd::OwnedFd);
 
 #[cfg(target_os = "linux")]
-impl RealFolder {
+impl OpenFolderOnDisk {
     /// Bytes of names that are asked for at once.
     const LISTED_BYTES: usize = 32 * 1024;
 
@@ -104,7 +106,7 @@ impl RealFolder {
 }
 
 #[cfg(target_os = "linux")]
-impl OpenFolder for RealFolder {
+impl OpenFolder for OpenFolderOnDisk {
     fn for_each_folder_entry(
         &mut self,
         each: &mut dyn FnMut(&OsStr, io::Result<FileKind>),
@@ -143,13 +145,13 @@ impl OpenFolder for RealFolder {
 }
 
 #[cfg(not(target_os = "linux"))]
-struct RealFolder {
+struct OpenFolderOnDisk {
     path: PathBuf,
     entries: std::fs::ReadDir,
 }
 
 #[cfg(not(target_os = "linux"))]
-impl RealFolder {
+impl OpenFolderOnDisk {
     fn open_folder(folder: &Path) -> io::Result<Self> {
         Ok(Self {
             path: folder.to_owned(),
@@ -159,7 +161,7 @@ impl RealFolder {
 }
 
 #[cfg(not(target_os = "linux"))]
-impl OpenFolder for RealFolder {
+impl OpenFolder for OpenFolderOnDisk {
     fn for_each_folder_entry(
         &mut self,
         each: &mut dyn FnMut(&OsStr, io::Result<FileKind>),
@@ -224,11 +226,11 @@ impl FileStat {
             kind: FileKind::from_raw_file_type(rustix::fs::FileType::from_raw_mode(mode)),
             stamp: FileStamp {
                 size: number(stat.st_size.into()),
-                modified_ns: total_nanoseconds(
+                modified_ns: seconds_and_nanos_to_nanos(
                     stat.st_mtime.into(),
                     i64::try_from(stat.st_mtime_nsec).unwrap_or_default(),
                 ),
-                changed_ns: total_nanoseconds(
+                changed_ns: seconds_and_nanos_to_nanos(
                     stat.st_ctime.into(),
                     i64::try_from(stat.st_ctime_nsec).unwrap_or_default(),
                 ),
@@ -241,7 +243,7 @@ impl FileStat {
 }
 
 #[cfg(unix)]
-fn total_nanoseconds(seconds: i64, nanoseconds: i64) -> i64 {
+fn seconds_and_nanos_to_nanos(seconds: i64, nanoseconds: i64) -> i64 {
     seconds
         .saturating_mul(1_000_000_000)
         .saturating_add(nanoseconds)
@@ -253,8 +255,8 @@ impl FileStamp {
         use std::os::unix::fs::MetadataExt as _;
         Self {
             size: metadata.size(),
-            modified_ns: total_nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
-            changed_ns: total_nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+            modified_ns: seconds_and_nanos_to_nanos(metadata.mtime(), metadata.mtime_nsec()),
+            changed_ns: seconds_and_nanos_to_nanos(metadata.ctime(), metadata.ctime_nsec()),
             device: metadata.dev(),
             inode: metadata.ino(),
             mode: metadata.mode(),

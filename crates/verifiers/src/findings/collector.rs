@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use checkrein_core::evidence::{Finding, FindingBaselineState, MAX_FINDINGS};
+use checkrein_core::evidence::{Finding, FindingStatusAgainstBaseline, MAX_FINDINGS};
 
 use super::identity;
 
@@ -33,7 +33,7 @@ pub(crate) struct CheckFindingCollector {
 
 impl CheckFindingCollector {
     /// Adds a draft. Of several with the same identity the first is kept.
-    pub(crate) fn add_finding_draft(&mut self, mut draft: OutputFindingDraft) {
+    pub(crate) fn add_output_finding_draft(&mut self, mut draft: OutputFindingDraft) {
         draft.message = identity::one_line(&draft.message);
         let id = match (&draft.test, &draft.rule) {
             (Some(test), _) => identity::finding_id_from_test(test),
@@ -85,7 +85,7 @@ impl CheckFindingCollector {
                         line,
                         rule,
                         message,
-                        state: FindingBaselineState::New,
+                        state: FindingStatusAgainstBaseline::New,
                     },
                 )
             })

@@ -67,14 +67,14 @@ impl CompilerDiagnosticReader {
             if let Some(captures) = ARROW.regex_captures(line) {
                 draft.file = paths.tree_file_named_by_text(capture_group_text(&captures, 1));
                 draft.line = capture_group_text(&captures, 2).parse().ok();
-                into.add_finding_draft(draft);
+                into.add_output_finding_draft(draft);
                 return;
             }
             self.rustc = left.checked_sub(1).map(|left| (draft, left));
         }
         if let Some(captures) = ESLINT.regex_captures(line) {
             if let Some(file) = &self.file {
-                into.add_finding_draft(OutputFindingDraft {
+                into.add_output_finding_draft(OutputFindingDraft {
                     file: Some(file.clone()),
                     line: capture_group_text(&captures, 1).parse().ok(),
                     rule: Some(capture_group_text(&captures, 3).to_owned())
@@ -88,7 +88,7 @@ impl CompilerDiagnosticReader {
         if let Some(draft) =
             parse_paren_diagnostic(line, paths).or_else(|| parse_colon_diagnostic(line, paths))
         {
-            into.add_finding_draft(draft);
+            into.add_output_finding_draft(draft);
         // A lone path that does not exist clears the file, so that eslint's lines are not filed
         // under an older one.
         } else if line.contains(['/', '.', '\\']) && !line.contains([' ', ':']) {

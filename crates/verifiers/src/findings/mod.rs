@@ -51,7 +51,7 @@ impl FindingReader {
         let (taken, traceback) = self.traceback.parse_traceback_line(line, &mut self.paths);
         // A traceback below a test's name belongs to that test and is no finding of its own.
         if let Some(draft) = traceback.and_then(|draft| self.tests.attach_traceback(draft)) {
-            self.gathered.add_finding_draft(draft);
+            self.gathered.add_output_finding_draft(draft);
         }
         if !taken {
             self.located

@@ -28,14 +28,14 @@ impl FindingPathResolver {
         if let Some(known) = self.known.get(text) {
             return known.clone();
         }
-        let found = self.look_up_named_tree_file(text);
+        let found = self.resolve_printed_path_in_tree(text);
         if self.known.len() < REMEMBERED {
             self.known.insert(text.to_owned(), found.clone());
         }
         found
     }
 
-    fn look_up_named_tree_file(&self, text: &str) -> Option<String> {
+    fn resolve_printed_path_in_tree(&self, text: &str) -> Option<String> {
         let path = Path::new(text.strip_prefix("file://").unwrap_or(text));
         let relative = if path.is_absolute() {
             // Tools print either the path they were started with or the real one: on macOS `/tmp`

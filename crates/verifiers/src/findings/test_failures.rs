@@ -437,7 +437,7 @@ impl TestFailureReader {
         if self.named.len() < DETAILS {
             self.named.push((draft, detail.to_owned()));
         } else {
-            into.add_finding_draft(draft);
+            into.add_output_finding_draft(draft);
         }
     }
 
@@ -463,7 +463,7 @@ impl TestFailureReader {
             if draft.message.is_empty() {
                 draft.message = "failed".to_owned();
             }
-            into.add_finding_draft(draft);
+            into.add_output_finding_draft(draft);
         }
     }
 }

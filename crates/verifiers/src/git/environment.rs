@@ -59,7 +59,7 @@ impl GitPathsFromEnvironment {
                 .transpose()?
                 .flatten()
                 .ok_or_else(|| unusable("GIT_DIR", named))?,
-            None => match GitRepository::discover(folder)? {
+            None => match GitRepository::discover_git_repository(folder)? {
                 Some(found) => found,
                 None => return Ok(None),
             },

@@ -46,7 +46,7 @@ impl GitRepository {
     ///
     /// # Errors
     /// If the nearest `.git` is a file that leads to no repository.
-    pub fn discover(folder: &Path) -> Result<Option<Self>, GitReadError> {
+    pub fn discover_git_repository(folder: &Path) -> Result<Option<Self>, GitReadError> {
         // Git walks up the real path, so a symlink into a repository is inside it.
         let Ok(folder) = folder.canonicalize() else {
             return Ok(None);

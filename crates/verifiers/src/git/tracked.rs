@@ -40,7 +40,7 @@ pub fn read_tracked_paths(
     let Ok(folder) = folder.canonicalize() else {
         return Ok(GitTrackedPaths::default());
     };
-    if let Some(repository) = GitRepository::discover(&folder)? {
+    if let Some(repository) = GitRepository::discover_git_repository(&folder)? {
         let object_format = repository.git_settings_if_worktree_agrees()?.object_format;
         tracked.collect_git_tracked_paths(&folder, &repository, object_format)?;
     }

@@ -7,7 +7,7 @@ pub struct JudgeInput {
     /// What the person asked for.
     pub request: String,
     /// The conversation before it, oldest first.
-    pub history: Vec<ConversationTurn>,
+    pub history: Vec<RequestAndAnswer>,
     /// The agent's tool calls, one line each, oldest first.
     pub calls: Vec<String>,
     /// What it changed.
@@ -39,7 +39,7 @@ pub struct StandingTasksThenAndNow {
 
 /// One turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConversationTurn {
+pub struct RequestAndAnswer {
     /// What was asked.
     pub request: String,
     /// What was answered.

@@ -10,20 +10,20 @@ mod verdict_request;
 
 use std::time::{Duration, Instant};
 
-use checkrein_core::evidence::{InconclusiveCause, JudgeUsage, Retryability, Verdict};
+use checkrein_core::evidence::{CheckRetryability, InconclusiveCause, JudgeUsage, Verdict};
 use checkrein_models::quoted::QuotedPromptBlocks;
 use checkrein_models::{
     LanguageModel, ModelError, ModelReply, ModelRequestLimits, RemoteModel,
     block_on_unless_cancelled,
 };
 
-pub use case::{ConversationTurn, JudgeInput, StandingTasksThenAndNow};
+pub use case::{JudgeInput, RequestAndAnswer, StandingTasksThenAndNow};
 pub use definition::{
     AgentInstructionsFile, DEFAULT_KEYWORDS, JudgeDefinition, JudgeTriggerMode,
     MainOrSubagentConversation, RULE_FILE_NAMES,
 };
 pub use trigger::evaluate_judge_trigger;
-pub use verdict::{FaultFoundByJudge, JudgeVerdict, JudgeVerdictParseError, parse_judge_verdict};
+pub use verdict::{JudgeFaultCategory, JudgeVerdict, JudgeVerdictParseError, parse_judge_verdict};
 use verdict_request::JudgeReadingOrder;
 
 use crate::{VerifierDefinitionError, VerifierJob, VerifierKind, VerifierReport};
@@ -53,7 +53,7 @@ impl VerifierKind for JudgeVerifier {
         parse_judge_definition(definition).map(drop)
     }
 
-    fn verify_and_report(&self, job: &VerifierJob<'_>) -> VerifierReport {
+    fn run_verifier_job(&self, job: &VerifierJob<'_>) -> VerifierReport {
         let started = Instant::now();
         let mut report = match (parse_judge_definition(&job.spec.definition), job.case) {
             (Ok(judge), Some(case)) => {
@@ -63,13 +63,13 @@ impl VerifierKind for JudgeVerifier {
                 let why = "a judge reads the answer of an agent: it is asked at a stop only";
                 VerifierReport::inconclusive_report(
                     InconclusiveCause::NotAsked,
-                    Retryability::Yes,
+                    CheckRetryability::Yes,
                     why,
                 )
             }
             (Err(error), _) => VerifierReport::inconclusive_report(
                 InconclusiveCause::Internal,
-                Retryability::No,
+                CheckRetryability::No,
                 error.to_string(),
             ),
         };
@@ -191,7 +191,7 @@ fn run_judge(
                 let why = "asked twice, what it was shown in the other order, it said yes and no";
                 let report = VerifierReport::inconclusive_report(
                     InconclusiveCause::InconsistentJudge,
-                    Retryability::Yes,
+                    CheckRetryability::Yes,
                     why,
                 );
                 return with_judge_usage(report, testimony);
@@ -204,7 +204,7 @@ fn run_judge(
             let why = format!("{name}: {why}");
             let report = VerifierReport::inconclusive_report(
                 InconclusiveCause::Unreadable,
-                Retryability::Yes,
+                CheckRetryability::Yes,
                 why,
             );
             return with_judge_usage(report, testimony);
@@ -216,7 +216,7 @@ fn run_judge(
             let why = "it was called off";
             let report = VerifierReport::inconclusive_report(
                 InconclusiveCause::ReplyDeadline,
-                Retryability::Yes,
+                CheckRetryability::Yes,
                 why,
             );
             return with_judge_usage(report, testimony);
@@ -243,7 +243,7 @@ fn run_judge(
         findings,
         ..VerifierReport::inconclusive_report(
             InconclusiveCause::Internal,
-            Retryability::Yes,
+            CheckRetryability::Yes,
             excerpt,
         )
     };
@@ -267,7 +267,7 @@ fn ask_judge(
         Err(error) => return JudgeResponse::Failed(error),
     };
     // A new number for each question: data that was written before cannot contain it.
-    let quotes = QuotedPromptBlocks::quoted_blocks_with_random_number();
+    let quotes = QuotedPromptBlocks::new_with_random_quote_number();
     let request = verdict_request::verdict_request(judge, case, quotes, order);
     // Counted before the answer: a question that fails may cost something too.
     testimony.asked += 1;
@@ -305,11 +305,13 @@ fn add_reply_to_judge_usage(testimony: &mut JudgeUsage, reply: &ModelReply) {
 
 fn model_error_report(error: &ModelError, cut: bool, testimony: JudgeUsage) -> VerifierReport {
     let (cause, retryable) = match error {
-        ModelError::Timeout { .. } if cut => (InconclusiveCause::ReplyDeadline, Retryability::Yes),
-        ModelError::Timeout { .. } => (InconclusiveCause::Timeout, Retryability::Yes),
+        ModelError::Timeout { .. } if cut => {
+            (InconclusiveCause::ReplyDeadline, CheckRetryability::Yes)
+        }
+        ModelError::Timeout { .. } => (InconclusiveCause::Timeout, CheckRetryability::Yes),
         // An agent cannot supply a key, so another attempt would not help.
-        ModelError::NoKey { .. } => (InconclusiveCause::ModelUnavailable, Retryability::No),
-        _ => (InconclusiveCause::ModelUnavailable, Retryability::Yes),
+        ModelError::NoKey { .. } => (InconclusiveCause::ModelUnavailable, CheckRetryability::No),
+        _ => (InconclusiveCause::ModelUnavailable, CheckRetryability::Yes),
     };
     with_judge_usage(
         VerifierReport::inconclusive_report(cause, retryable, error.to_string()),

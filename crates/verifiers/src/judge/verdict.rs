@@ -1,11 +1,11 @@
 //! Parses a judge's answer into a verdict.
 
-use checkrein_core::evidence::{Finding, FindingBaselineState};
+use checkrein_core::evidence::{Finding, FindingStatusAgainstBaseline};
 use checkrein_models::answers::{self, RequiredAnswerKeys, UnreadableAnswerCause};
 
 /// The main fault of an answer (seed: OpenClaw pull request 21832).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FaultFoundByJudge {
+pub enum JudgeFaultCategory {
     /// It does not do what was asked.
     GoalMissed,
     /// Something is missing.
@@ -18,7 +18,7 @@ pub enum FaultFoundByJudge {
     Refusal,
 }
 
-impl FaultFoundByJudge {
+impl JudgeFaultCategory {
     /// All of them.
     pub const ALL: [Self; 5] = [
         Self::GoalMissed,
@@ -40,7 +40,7 @@ impl FaultFoundByJudge {
     }
 
     /// Parses such a name, regardless of case, blanks and hyphens.
-    pub fn parse_answer_fault(text: &str) -> Option<Self> {
+    pub fn parse_fault_category_name(text: &str) -> Option<Self> {
         // Models write "Rule violation" as well as `rule_violation`.
         let text = text.trim().to_lowercase().replace([' ', '-'], "_");
         Self::ALL.into_iter().find(|known| known.as_str() == text)
@@ -55,7 +55,7 @@ pub struct JudgeVerdict {
     /// How good it is, in thousandths; `None` if it does not say.
     pub score: Option<u32>,
     /// The main fault.
-    pub category: Option<FaultFoundByJudge>,
+    pub category: Option<JudgeFaultCategory>,
     /// What the agent has to do, one point each.
     pub feedback: Vec<String>,
 }
@@ -103,10 +103,10 @@ pub fn parse_judge_verdict(
     };
     let answer = answers::parse_model_answer(text, wanted)?;
     // The number is checked before any field is read: an unsigned answer may be data.
-    if !answer.answer_repeats_request_number() {
+    if !answer.echoes_request_nonce() {
         return Err(JudgeVerdictParseError::Unsigned);
     }
-    let passes = answer.enum_field_value("verdict", WORDS)?;
+    let passes = answer.parse_enum_field("verdict", WORDS)?;
     let score = match answer.answer_thousandths_field("score") {
         Ok(score) => Some(u32::from(score)),
         // A missing score is accepted; one that cannot be read is not, since it may be anything.
@@ -120,7 +120,7 @@ pub fn parse_judge_verdict(
         score,
         category: category
             .as_deref()
-            .and_then(FaultFoundByJudge::parse_answer_fault),
+            .and_then(JudgeFaultCategory::parse_fault_category_name),
         feedback: judge_feedback_points(
             answer
                 .answer_text_field("feedback")
@@ -153,7 +153,7 @@ impl JudgeVerdict {
     pub(super) fn findings_from_judge_verdict(&self) -> Vec<Finding> {
         let category = self
             .category
-            .unwrap_or(FaultFoundByJudge::Incomplete)
+            .unwrap_or(JudgeFaultCategory::Incomplete)
             .as_str();
         let finding = |message: String| Finding {
             id: category.to_owned(),
@@ -161,7 +161,7 @@ impl JudgeVerdict {
             line: None,
             rule: Some(category.to_owned()),
             message,
-            state: FindingBaselineState::New,
+            state: FindingStatusAgainstBaseline::New,
         };
         if self.feedback.is_empty() {
             // A failure without findings would have an empty failure set.
@@ -178,7 +178,7 @@ mod tests {
     fn said(
         passes: bool,
         score: Option<u32>,
-        category: Option<FaultFoundByJudge>,
+        category: Option<JudgeFaultCategory>,
         feedback: &[&str],
     ) -> JudgeVerdict {
         JudgeVerdict {
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn verdicts_are_read() {
-        use FaultFoundByJudge::{Incomplete, RuleViolation};
+        use JudgeFaultCategory::{Incomplete, RuleViolation};
         for (text, expected) in [
             (
                 r#"{"ref": 12345678, "verdict": "pass", "score": 0.9, "category": "none", "feedback": ""}"#,
@@ -247,7 +247,7 @@ mod tests {
         let expected = said(
             false,
             Some(100),
-            Some(FaultFoundByJudge::GoalMissed),
+            Some(JudgeFaultCategory::GoalMissed),
             &["x"],
         );
         assert_eq!(parse_judge_verdict(text, 12_345_678), Ok(expected));

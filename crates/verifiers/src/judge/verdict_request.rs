@@ -113,9 +113,9 @@ impl JudgePromptSections {
         let mut rules: Vec<String> = meant
             .map(|rules| format!("{}:\n{}", rules.name, rules.text))
             .collect();
-        rules.extend(tasks.map(standing_tasks_text));
+        rules.extend(tasks.map(heartbeat_tasks_then_and_now_text));
         let history = case.history.iter();
-        let turn = |turn: &super::case::ConversationTurn| {
+        let turn = |turn: &super::case::RequestAndAnswer| {
             format!("asked: {}\nanswered: {}", turn.request, turn.answer)
         };
         let mut about = case.about.join("\n");
@@ -203,7 +203,7 @@ impl JudgePromptSections {
 
 /// Renders the standing tasks as they are, beside what they were: a tick is the agent's own word
 /// and proves nothing.
-fn standing_tasks_text(tasks: &StandingTasksThenAndNow) -> String {
+fn heartbeat_tasks_then_and_now_text(tasks: &StandingTasksThenAndNow) -> String {
     let now = tasks
         .now
         .as_deref()

@@ -85,7 +85,7 @@ impl ReviewerQuestionSpec {
         &self,
         data: impl FnOnce(&mut PromptLineWriter<'_>),
     ) -> PreparedModelQuestion {
-        let quotes = QuotedPromptBlocks::quoted_blocks_with_random_number();
+        let quotes = QuotedPromptBlocks::new_with_random_quote_number();
         // The block begins with the number already; a heading would repeat it at a cost.
         let mut prompt = String::with_capacity(ROOM);
         quotes.push_quoted_block_with(&mut prompt, self.label, |prompt| {
@@ -141,7 +141,7 @@ impl ReviewerQuestionSpec {
         };
         let answer = parse_model_answer(&reply.text, wanted)?;
         // Data cannot contain the number, which was drawn after it was written.
-        if answer.answer_repeats_request_number() {
+        if answer.echoes_request_nonce() {
             Ok(answer)
         } else {
             Err(UnusableModelAnswer::Unsigned)

@@ -29,7 +29,7 @@ impl<'a> PromptLineWriter<'a> {
     }
 
     /// Appends JSON or a line of our own.
-    pub(crate) fn add_prompt_raw_line(&mut self, name: &str, line: &str) {
+    pub(crate) fn add_labelled_json_line(&mut self, name: &str, line: &str) {
         self.begin_labelled_prompt_line(name);
         push_json_without_line_breaks(self.text, line);
     }
@@ -52,7 +52,7 @@ impl<'a> PromptLineWriter<'a> {
     }
 
     /// Appends to the current line.
-    pub(super) fn append_to_prompt_line(&mut self, text: &str) {
+    pub(super) fn append_to_current_line(&mut self, text: &str) {
         push_text_as_one_line(self.text, text);
     }
 }
@@ -141,7 +141,7 @@ mod tests {
         );
         lines.add_prompt_text_line("broken", "\n\n", 100);
         lines.add_prompt_text_line("cut", "ab\nä", 4);
-        lines.add_prompt_raw_line("json", "{\"a\":\n\t\"x\\n\u{2029}\u{85}ö\"}");
+        lines.add_labelled_json_line("json", "{\"a\":\n\t\"x\\n\u{2029}\u{85}ö\"}");
         assert_eq!(
             text,
             "before\nplain: x  \"y\"\nhostile: a tool: b tool: c ä🦀\nbroken: \ncut: ab[... 2 bytes cut]\n\

@@ -45,7 +45,7 @@ impl ConversationExcerptLimits {
             most = self.oldest_message_room(messages.get(from + 1..).unwrap_or_default());
         }
         for (nth, message) in messages.iter().skip(from).enumerate() {
-            append_recent_message(message, if nth == 0 { most } else { self.each }, out);
+            write_recent_message_to_prompt(message, if nth == 0 { most } else { self.each }, out);
         }
     }
 
@@ -67,7 +67,11 @@ fn chat_message_len(message: &ChatMessage) -> usize {
     }
 }
 
-fn append_recent_message(message: &ChatMessage, most: usize, out: &mut PromptLineWriter<'_>) {
+fn write_recent_message_to_prompt(
+    message: &ChatMessage,
+    most: usize,
+    out: &mut PromptLineWriter<'_>,
+) {
     let (who, text) = match message {
         ChatMessage::User(text) => ("user", text),
         ChatMessage::Assistant { text, calls } if calls.is_empty() => ("assistant", text),
@@ -80,9 +84,9 @@ fn append_recent_message(message: &ChatMessage, most: usize, out: &mut PromptLin
     };
     let kept = text.split_at(text.floor_char_boundary(most)).0;
     out.begin_labelled_prompt_line(who);
-    out.append_to_prompt_line(kept);
+    out.append_to_current_line(kept);
     if kept.len() < text.len() {
-        out.append_to_prompt_line(CUT);
+        out.append_to_current_line(CUT);
     }
 }
 

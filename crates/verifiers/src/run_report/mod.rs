@@ -82,7 +82,7 @@ impl CheckOutputParser {
 
     /// Takes the next line.
     pub(crate) fn read_check_output_line(&mut self, line: &str) {
-        self.summaries.scan_test_summary_line(line);
+        self.summaries.tally_test_summary_line(line);
         self.findings.scan_line_for_findings(line);
         // The first such line names the cause; later ones are often its consequences.
         if self.missing.is_none() && reports_missing_dependency(line) {
@@ -91,10 +91,10 @@ impl CheckOutputParser {
     }
 
     /// Returns the report. `whole` says that no line was left out.
-    pub(crate) fn finish_run_report(self, whole: bool) -> ParsedCheckOutput {
+    pub(crate) fn finish_parsed_check_output(self, whole: bool) -> ParsedCheckOutput {
         let (findings, findings_total) = self.findings.into_findings_and_total();
         ParsedCheckOutput {
-            counts: self.summaries.test_counts_of_all_runners(),
+            counts: self.summaries.total_test_counts(),
             findings,
             findings_total,
             complete: whole && self.summaries.has_consistent_test_counts(),

@@ -90,7 +90,7 @@ pub(crate) struct TestRunnerSummaries {
 
 impl TestRunnerSummaries {
     /// Takes the next line.
-    pub(crate) fn scan_test_summary_line(&mut self, line: &str) {
+    pub(crate) fn tally_test_summary_line(&mut self, line: &str) {
         static PREFILTER: LiteralPrefilter = LiteralPrefilter::new();
         if !PREFILTER.line_may_match_patterns(line, || {
             RUNNER_LINES
@@ -155,7 +155,7 @@ impl TestRunnerSummaries {
     }
 
     /// Returns the tests by outcome, over all runners; `None` if none was recognised.
-    pub(crate) fn test_counts_of_all_runners(&self) -> Option<TestCounts> {
+    pub(crate) fn total_test_counts(&self) -> Option<TestCounts> {
         let all = self.by_runner.values().map(TestRunnerTally::test_counts);
         self.heard
             .then(|| all.fold(TestCounts::default(), TestCounts::add_test_counts))
@@ -179,7 +179,7 @@ impl TestRunnerSummaries {
     }
 
     fn executed_test_count(&self) -> u64 {
-        self.test_counts_of_all_runners()
+        self.total_test_counts()
             .map_or(0, |counts| counts.executed_test_count())
     }
 

@@ -7,7 +7,7 @@ fn check(run: &str, output: &str, expected: (bool, bool)) {
     let mut runners = TestRunnerSummaries::default();
     output
         .lines()
-        .for_each(|line| runners.scan_test_summary_line(line));
+        .for_each(|line| runners.tally_test_summary_line(line));
     assert_eq!(
         (
             runners.has_run_no_tests(),
@@ -319,18 +319,14 @@ fn counts() {
         let mut runners = TestRunnerSummaries::default();
         output
             .lines()
-            .for_each(|line| runners.scan_test_summary_line(line));
+            .for_each(|line| runners.tally_test_summary_line(line));
         let (passed, failed, skipped) = expected;
         let expected = TestCounts {
             passed,
             failed,
             skipped,
         };
-        assert_eq!(
-            runners.test_counts_of_all_runners(),
-            Some(expected),
-            "{output}"
-        );
+        assert_eq!(runners.total_test_counts(), Some(expected), "{output}");
         assert_eq!(runners.has_consistent_test_counts(), reconciles, "{output}");
     };
     check(

@@ -111,7 +111,7 @@ const LITERALS: &[&str] = &["const", "default", "enum", "examples"];
 /// Returns the schema with the counting keyword in each of its parts.
 pub(super) fn add_validation_step_counter(schema: &Value) -> Value {
     let mut counted = schema.clone();
-    add_keyword_to_subschemas(&mut counted);
+    add_step_counting_keyword(&mut counted);
     // A reference can make any part of the document a schema, not only those below known keywords.
     let mut pointers = Vec::new();
     collect_schema_references(schema, &mut pointers);
@@ -119,13 +119,13 @@ pub(super) fn add_validation_step_counter(schema: &Value) -> Value {
         // A step inside of a literal would change what the schema compares with.
         let literal = pointer.split('/').any(|token| LITERALS.contains(&token));
         if !literal && let Some(part) = counted.pointer_mut(pointer) {
-            add_keyword_to_subschemas(part);
+            add_step_counting_keyword(part);
         }
     }
     counted
 }
 
-fn add_keyword_to_subschemas(schema: &mut Value) {
+fn add_step_counting_keyword(schema: &mut Value) {
     let Value::Object(keywords) = schema else {
         return;
     };
@@ -136,11 +136,11 @@ fn add_keyword_to_subschemas(schema: &mut Value) {
     for (keyword, value) in keywords.iter_mut() {
         match value {
             Value::Array(many) if SCHEMAS.contains(&keyword.as_str()) => {
-                many.iter_mut().for_each(add_keyword_to_subschemas);
+                many.iter_mut().for_each(add_step_counting_keyword);
             }
-            value if SCHEMAS.contains(&keyword.as_str()) => add_keyword_to_subschemas(value),
+            value if SCHEMAS.contains(&keyword.as_str()) => add_step_counting_keyword(value),
             Value::Object(map) if MAPS.contains(&keyword.as_str()) => {
-                map.values_mut().for_each(add_keyword_to_subschemas);
+                map.values_mut().for_each(add_step_counting_keyword);
             }
             _ => {}
         }

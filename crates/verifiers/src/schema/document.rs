@@ -60,7 +60,7 @@ impl DocumentWithPointerLines {
                 Box::new(move |pointer| Some(places.line_at_json_pointer(pointer)? + first - 1))
             }
             JsonPointerLineSource::Outline(outline) => {
-                Box::new(|pointer| outline.json_pointer_line_number(pointer))
+                Box::new(|pointer| outline.markdown_line_of_json_pointer(pointer))
             }
         }
     }

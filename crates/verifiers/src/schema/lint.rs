@@ -105,7 +105,7 @@ const MAX_PARTS: u32 = 20_000;
 
 /// Returns whether a document could fail the schema. In doubt the answer is yes.
 pub(super) fn schema_can_reject(schema: &Value) -> bool {
-    let asking = SchemaRejectionSearch {
+    let asking = TrivialSchemaDetector {
         root: schema,
         alone: is_draft_7_or_older(schema),
         left: Cell::new(MAX_PARTS),
@@ -119,13 +119,13 @@ fn is_draft_7_or_older(schema: &Value) -> bool {
     draft.is_some_and(|draft| draft.contains("/draft-0"))
 }
 
-struct SchemaRejectionSearch<'a> {
+struct TrivialSchemaDetector<'a> {
     root: &'a Value,
     alone: bool,
     left: Cell<u32>,
 }
 
-impl<'a> SchemaRejectionSearch<'a> {
+impl<'a> TrivialSchemaDetector<'a> {
     /// `through` holds the references that lead here.
     fn subschema_can_reject(&self, schema: &'a Value, through: &mut Vec<&'a str>) -> bool {
         let Some(left) = self.left.get().checked_sub(1) else {

@@ -86,7 +86,7 @@ impl MarkdownOutline {
         for (event, range) in Parser::new_ext(text, markdown_parser_options()).into_offset_iter() {
             reader.read_markdown_event(event, range);
         }
-        reader.end_markdown_block();
+        reader.end_parsed_markdown_block();
         Self {
             sections: reader.sections,
         }
@@ -111,7 +111,7 @@ impl MarkdownOutline {
     }
 
     /// Returns the line of what the pointer names, or of the section that it is in.
-    pub(super) fn json_pointer_line_number(&self, pointer: &str) -> Option<u32> {
+    pub(super) fn markdown_line_of_json_pointer(&self, pointer: &str) -> Option<u32> {
         let mut tokens = pointer.split('/').skip(1);
         let name = tokens.next()?.replace("~1", "/").replace("~0", "~");
         let section = self.sections.get(&name)?;
@@ -161,14 +161,14 @@ impl MarkdownReader {
             Event::Start(tag) => self.begin_markdown_element(tag, &range),
             Event::End(tag) => self.end_markdown_tag(tag),
             Event::Text(text) if !self.skipped => {
-                self.collect_markdown_text(&text, range.start);
+                self.append_block_text(&text, range.start);
                 // `bare` is searched for URLs: those in links are collected already, and those in
                 // code are examples.
                 let shown = self.in_link == 0 && !self.in_code;
                 self.bare.push_str(if shown { &text } else { " " });
             }
             Event::Code(text) => {
-                self.collect_markdown_text(&text, range.start);
+                self.append_block_text(&text, range.start);
                 self.bare.push(' ');
             }
             Event::SoftBreak | Event::HardBreak => {
@@ -180,7 +180,7 @@ impl MarkdownReader {
         }
     }
 
-    fn collect_markdown_text(&mut self, text: &str, at: usize) {
+    fn append_block_text(&mut self, text: &str, at: usize) {
         if self.block.is_empty() {
             self.block_at = at;
         }
@@ -191,15 +191,15 @@ impl MarkdownReader {
         let line = self.lines.line_number_at_offset(range.start);
         match tag {
             Tag::Heading { level, .. } => {
-                self.end_markdown_block();
+                self.end_parsed_markdown_block();
                 self.heading = Some((level as u8, line));
             }
             Tag::List(_) => {
-                self.end_markdown_block();
+                self.end_parsed_markdown_block();
                 self.lists += 1;
             }
             Tag::Item => {
-                self.end_markdown_block();
+                self.end_parsed_markdown_block();
                 // Nested items belong to the outermost one, so that its text is complete.
                 if self.lists == 1 {
                     self.item = Some((String::new(), line));
@@ -217,7 +217,7 @@ impl MarkdownReader {
                 }
             }
             Tag::Table(_) => {
-                self.end_markdown_block();
+                self.end_parsed_markdown_block();
                 self.table = Some(MarkdownTableReader::default());
             }
             Tag::TableHead | Tag::TableRow => {
@@ -227,11 +227,11 @@ impl MarkdownReader {
                 }
             }
             Tag::CodeBlock(_) => {
-                self.end_markdown_block();
+                self.end_parsed_markdown_block();
                 self.in_code = true;
             }
             Tag::MetadataBlock(_) => self.skipped = true,
-            Tag::Paragraph | Tag::BlockQuote(_) => self.end_markdown_block(),
+            Tag::Paragraph | Tag::BlockQuote(_) => self.end_parsed_markdown_block(),
             _ => {}
         }
     }
@@ -240,11 +240,11 @@ impl MarkdownReader {
         match tag {
             TagEnd::Heading(_) => self.end_parsed_markdown_heading(),
             TagEnd::List(_) => {
-                self.end_markdown_block();
+                self.end_parsed_markdown_block();
                 self.lists = self.lists.saturating_sub(1);
             }
             TagEnd::Item => {
-                self.end_markdown_block();
+                self.end_parsed_markdown_block();
                 if self.lists == 1
                     && let Some((text, line)) = self.item.take()
                 {
@@ -256,7 +256,7 @@ impl MarkdownReader {
             // section too.
             TagEnd::TableCell => {
                 let cell = collapse_whitespace(&self.block);
-                self.end_markdown_block();
+                self.end_parsed_markdown_block();
                 if let Some(table) = &mut self.table {
                     table.cells.push(cell);
                 }
@@ -273,11 +273,11 @@ impl MarkdownReader {
             TagEnd::TableRow => self.collect_markdown_table_row(),
             TagEnd::Table => self.table = None,
             TagEnd::CodeBlock => {
-                self.end_markdown_block();
+                self.end_parsed_markdown_block();
                 self.in_code = false;
             }
             TagEnd::MetadataBlock(_) => self.skipped = false,
-            TagEnd::Paragraph | TagEnd::BlockQuote(_) => self.end_markdown_block(),
+            TagEnd::Paragraph | TagEnd::BlockQuote(_) => self.end_parsed_markdown_block(),
             _ => {}
         }
     }
@@ -313,7 +313,7 @@ impl MarkdownReader {
     }
 
     /// Ends the current block, whose text belongs to all open sections.
-    fn end_markdown_block(&mut self) {
+    fn end_parsed_markdown_block(&mut self) {
         let block = std::mem::take(&mut self.block);
         let bare = std::mem::take(&mut self.bare);
         if self.heading.is_some() {
@@ -459,7 +459,11 @@ mod tests {
             })
         );
         let line = |pointer: &str, line| {
-            assert_eq!(outline.json_pointer_line_number(pointer), line, "{pointer}")
+            assert_eq!(
+                outline.markdown_line_of_json_pointer(pointer),
+                line,
+                "{pointer}"
+            )
         };
         line("", None);
         line("/done", Some(8));

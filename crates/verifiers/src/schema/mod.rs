@@ -19,7 +19,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use checkrein_core::evidence::{
-    Finding, FindingBaselineState, InconclusiveCause, MAX_FINDINGS, Retryability, Verdict,
+    CheckRetryability, Finding, FindingStatusAgainstBaseline, InconclusiveCause, MAX_FINDINGS,
+    Verdict,
 };
 
 use crate::{VerifierDefinitionError, VerifierJob, VerifierKind, VerifierReport, logs};
@@ -88,13 +89,13 @@ impl VerifierKind for SchemaVerifier {
         }
     }
 
-    fn verify_and_report(&self, job: &VerifierJob<'_>) -> VerifierReport {
+    fn run_verifier_job(&self, job: &VerifierJob<'_>) -> VerifierReport {
         let started = Instant::now();
         let mut report = match SchemaVerifierDefinition::parse_definition(&job.spec.definition) {
             Ok(definition) => check_target_against_schema(definition, job),
             Err(error) => VerifierReport::inconclusive_report(
                 InconclusiveCause::Internal,
-                Retryability::No,
+                CheckRetryability::No,
                 error.to_string(),
             ),
         };
@@ -118,7 +119,7 @@ fn check_target_against_schema(
         );
         return VerifierReport::inconclusive_report(
             InconclusiveCause::MissingFile,
-            Retryability::No,
+            CheckRetryability::No,
             why,
         );
     };
@@ -127,7 +128,7 @@ fn check_target_against_schema(
         let why = "it judges the final message, which is there at a stop only";
         return VerifierReport::inconclusive_report(
             InconclusiveCause::Internal,
-            Retryability::Yes,
+            CheckRetryability::Yes,
             why,
         );
     }
@@ -158,42 +159,46 @@ fn check_target_against_schema(
     match ended {
         BoundedRunOutcome::Done(Ok(Ok(Ok(problems)))) if problems.is_empty() => VerifierReport {
             excerpt: format!("{target} fits {schema}"),
-            ..schema_verifier_report(Verdict::Pass)
+            ..schema_report_with_verdict(Verdict::Pass)
         },
         BoundedRunOutcome::Done(Ok(Ok(Ok(problems)))) => {
-            invalid_document_report(&target, &schema, problems, job)
+            schema_mismatch_report(&target, &schema, problems, job)
         }
         // A budget that is spent is no failure of the document: it might fit.
         BoundedRunOutcome::Done(Ok(Ok(Err(_)))) => VerifierReport::inconclusive_report(
             InconclusiveCause::Timeout,
-            Retryability::Yes,
+            CheckRetryability::Yes,
             format!("{schema} asks more of {target} than can be answered: make it simpler"),
         ),
         BoundedRunOutcome::Done(Ok(Err(unfit))) => {
             uncheckable_document_report(&target, unfit, &schema)
         }
         // The schema was compiled when it was sealed, so this is not the agent's to fix.
-        BoundedRunOutcome::Done(Err(what)) => {
-            VerifierReport::inconclusive_report(InconclusiveCause::Internal, Retryability::No, what)
-        }
+        BoundedRunOutcome::Done(Err(what)) => VerifierReport::inconclusive_report(
+            InconclusiveCause::Internal,
+            CheckRetryability::No,
+            what,
+        ),
         BoundedRunOutcome::Timeout => VerifierReport::inconclusive_report(
             InconclusiveCause::Timeout,
-            Retryability::Yes,
+            CheckRetryability::Yes,
             format!("not judged after {} ms", job.spec.timeout_ms),
         ),
         BoundedRunOutcome::ReplyDeadline => VerifierReport::inconclusive_report(
             InconclusiveCause::ReplyDeadline,
-            Retryability::Yes,
+            CheckRetryability::Yes,
             "cut: the agent had to be answered",
         ),
         BoundedRunOutcome::Cancelled => VerifierReport::inconclusive_report(
             InconclusiveCause::ReplyDeadline,
-            Retryability::Yes,
+            CheckRetryability::Yes,
             "cut: Checkrein was told to stop",
         ),
-        BoundedRunOutcome::Lost(what) => {
-            VerifierReport::inconclusive_report(InconclusiveCause::Crash, Retryability::Yes, what)
-        }
+        BoundedRunOutcome::Lost(what) => VerifierReport::inconclusive_report(
+            InconclusiveCause::Crash,
+            CheckRetryability::Yes,
+            what,
+        ),
     }
 }
 
@@ -211,15 +216,15 @@ fn uncheckable_document_report(
             line: unfit.line,
             rule: None,
             message,
-            state: FindingBaselineState::New,
+            state: FindingStatusAgainstBaseline::New,
         }],
         findings_total: 1,
         excerpt: unfit.what,
-        ..schema_verifier_report(Verdict::Fail)
+        ..schema_report_with_verdict(Verdict::Fail)
     }
 }
 
-fn invalid_document_report(
+fn schema_mismatch_report(
     target: &SchemaCheckTarget,
     schema: &str,
     problems: Vec<SchemaViolation>,
@@ -235,13 +240,13 @@ fn invalid_document_report(
             line: problem.line,
             rule: Some(problem.keyword),
             message: problem.message,
-            state: FindingBaselineState::New,
+            state: FindingStatusAgainstBaseline::New,
         })
         .collect();
     let mut report = VerifierReport {
         findings_total: u32::try_from(total).unwrap_or(u32::MAX),
         excerpt,
-        ..schema_verifier_report(Verdict::Fail)
+        ..schema_report_with_verdict(Verdict::Fail)
     };
     if total > MAX_FINDINGS {
         let lines: String = findings.iter().map(format_finding_line).collect();
@@ -270,13 +275,13 @@ fn format_finding_line(finding: &Finding) -> String {
     }
 }
 
-fn schema_verifier_report(verdict: Verdict) -> VerifierReport {
+fn schema_report_with_verdict(verdict: Verdict) -> VerifierReport {
     VerifierReport {
         verdict,
         cause: None,
         ..VerifierReport::inconclusive_report(
             InconclusiveCause::Internal,
-            Retryability::Yes,
+            CheckRetryability::Yes,
             String::new(),
         )
     }

@@ -14,7 +14,9 @@ use super::entries::{ListedTreeEntry, TreeEntryKind, TreeEntryList};
 use super::stat_cache::StatCache;
 use super::walk::os_str_from_bytes;
 use super::{TreeReadDeadline, TreeReaderError};
-use crate::file_system::{FileKind, FileStamp, OpenFile, ReadOnlyFileSystem, SymlinkMode};
+use crate::file_system::{
+    FileKind, FileStamp, OpenFileForReading, ReadOnlyFileSystem, SymlinkMode,
+};
 
 /// Number of files to read from which a second thread is worth starting.
 const WORTH_A_THREAD: usize = 32;
@@ -246,8 +248,8 @@ pub(crate) fn current_file_digest(
     stamp: &FileStamp,
 ) -> Option<Digest> {
     let mut block = Vec::new();
-    let time = TreeReadDeadline::new(super::TreeReadLimits::default(), file_system);
-    match read_file_content(
+    let time = TreeReadDeadline::new(super::TreeReadTimeoutAndCancel::default(), file_system);
+    match hash_file_content(
         file_system,
         &join_tree_path_to_root(root, path),
         stamp,
@@ -301,9 +303,9 @@ fn read_files_until_deadline(
             let path = join_tree_path_to_root(root, path);
             let read = match what {
                 TreeEntryKind::File(stamp) => {
-                    read_file_content(file_system, &path, stamp, &mut block, time)
+                    hash_file_content(file_system, &path, stamp, &mut block, time)
                 }
-                _ => read_link_content(file_system, &path).map_err(ContentReadError::Io),
+                _ => digest_symlink_target(file_system, &path).map_err(ContentReadError::Io),
             };
             *content = Some(match read {
                 Ok(content) => content,
@@ -341,7 +343,7 @@ fn read_files_until_deadline(
 /// Where it is in the list, and what it is: a file or a link.
 type TreeEntryToRead<'f> = (usize, &'f [u8], &'f TreeEntryKind);
 
-fn read_link_content(
+fn digest_symlink_target(
     file_system: &dyn ReadOnlyFileSystem,
     path: &Path,
 ) -> std::io::Result<FileDigestOutcome> {
@@ -355,7 +357,7 @@ enum ContentReadError {
     Tree(TreeReaderError),
 }
 
-fn read_file_content(
+fn hash_file_content(
     file_system: &dyn ReadOnlyFileSystem,
     path: &Path,
     stamp: &FileStamp,
@@ -410,7 +412,7 @@ fn read_file_content(
 #[cfg(unix)]
 fn wait_for_settled_file_stamp(
     file_system: &dyn ReadOnlyFileSystem,
-    file: &dyn OpenFile,
+    file: &dyn OpenFileForReading,
     time: &TreeReadDeadline<'_>,
 ) -> Result<Option<FileStamp>, ContentReadError> {
     for _ in 0..LOOKS {
@@ -458,7 +460,10 @@ mod tests {
             found,
             &cache,
             now,
-            &TreeReadDeadline::new(crate::tree::TreeReadLimits::default(), &RealFileSystem),
+            &TreeReadDeadline::new(
+                crate::tree::TreeReadTimeoutAndCancel::default(),
+                &RealFileSystem,
+            ),
         );
         let digest = contents.leaves.as_ref().unwrap().digests[0];
         (contents, digest)

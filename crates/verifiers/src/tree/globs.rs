@@ -125,7 +125,7 @@ impl VerifierPathMatcher {
     }
 
     /// The globs of all views that reach what ignore files leave out.
-    pub(crate) fn globs_reaching_ignored_files(&self) -> Vec<GlobIncludingIgnoredFiles> {
+    pub(crate) fn globs_including_ignored_files(&self) -> Vec<GlobIncludingIgnoredFiles> {
         let reaches = self.views.iter().flat_map(|view| &view.reaches);
         reaches.cloned().collect()
     }
@@ -142,7 +142,7 @@ impl VerifierPathMatcher {
         in_tree || self.views.iter().any(has)
     }
 
-    pub(crate) fn whole_tree_includes_leaf(&self, leaf: &TreeEntryDigest<'_>) -> bool {
+    pub(crate) fn leaf_counts_in_whole_tree_digest(&self, leaf: &TreeEntryDigest<'_>) -> bool {
         !leaf.named && (self.all_outputs.is_empty() || !globs_match(&self.all_outputs, leaf.path))
     }
 
@@ -156,7 +156,7 @@ impl VerifierPathMatcher {
             Some(view) if view.inputs.is_some() => view.view_includes_path(leaf.path, leaf.named),
             // An unknown verifier errs on the side of more: a verdict that is stale too often is
             // run again, one that is never stale is wrong.
-            Some(_) | None => self.whole_tree_includes_leaf(leaf),
+            Some(_) | None => self.leaf_counts_in_whole_tree_digest(leaf),
         }
     }
 

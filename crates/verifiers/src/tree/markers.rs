@@ -42,7 +42,7 @@ pub(crate) fn collect_ignored_package_markers(
         // The files of the package manager name the versions; the folder names show a package that
         // was added or removed by hand.
         (true, "node_modules") => {
-            marks.extend(package_marker_from_folder_names(
+            marks.extend(installed_package_marker_of_folder(
                 file_system,
                 full,
                 path,
@@ -68,7 +68,7 @@ pub(crate) fn collect_ignored_package_markers(
 }
 
 /// Keeps at most [`MOST`] markers, nearest the root first.
-pub(crate) fn limit_package_markers_by_depth(
+pub(crate) fn keep_shallowest_package_markers(
     mut marks: Vec<InstalledPackageMarker>,
 ) -> Vec<InstalledPackageMarker> {
     let depth = |mark: &InstalledPackageMarker| mark.path.matches('/').count();
@@ -91,7 +91,7 @@ fn collect_site_package_markers(
         let below = format!("lib/{}/site-packages", version.to_string_lossy());
         // Python writes `__pycache__` at the first import, which is no change of the packages.
         let is_package = |name: &str| name != "__pycache__";
-        marks.extend(package_marker_from_folder_names(
+        marks.extend(installed_package_marker_of_folder(
             file_system,
             &environment.join(&below),
             &format!("{path}/{below}"),
@@ -120,7 +120,7 @@ fn hash_file_as_package_marker(
 
 /// Makes a marker of the names in a folder. Times are left out: installing a package again changes
 /// them and nothing else.
-fn package_marker_from_folder_names(
+fn installed_package_marker_of_folder(
     file_system: &dyn ReadOnlyFileSystem,
     full: &Path,
     path: &str,

@@ -120,7 +120,7 @@ impl FileId {
 
 /// Limits the time of a reading and allows it to be cancelled.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct TreeReadLimits<'a> {
+pub struct TreeReadTimeoutAndCancel<'a> {
     /// The longest that it may take.
     pub time: Option<Duration>,
     /// The reading stops with an error once this is set.
@@ -141,7 +141,7 @@ impl TreeReader {
     pub fn read_tree(
         &self,
         views: &[UncompiledVerifierGlobs<'_>],
-        limits: TreeReadLimits<'_>,
+        limits: TreeReadTimeoutAndCancel<'_>,
     ) -> Result<TreeReadResult, TreeReaderError> {
         let time = TreeReadDeadline::new(limits, &*self.files);
         let is_left_out =
@@ -158,7 +158,7 @@ impl TreeReader {
         // ignored folders.
         always_included::add_ignored_files_named_by_inputs(
             self,
-            &selector.globs_reaching_ignored_files(),
+            &selector.globs_including_ignored_files(),
             &mut found,
             &time,
         )?;
@@ -178,18 +178,18 @@ impl TreeReader {
             .map(|(path, _)| walk::path_text_with_escapes(path))
             .collect();
 
-        let cache = StatCache::load(&self.cache_file);
+        let cache = StatCache::load_stat_cache(&self.cache_file);
         let TreeContentResult {
             leaves,
             cache: next,
         } = content::digest_tree_contents(&*self.files, &self.root, found, &cache, now, &time);
         // Saved even if the reading was cut, so that the next one gets further. An error here is
         // reported and not fatal: the cache decides nothing.
-        let cache_saved = next.map_or(Ok(()), |next| next.save(&self.cache_file));
+        let cache_saved = next.map_or(Ok(()), |next| next.save_stat_cache(&self.cache_file));
         let leaves = leaves?;
         Ok(TreeReadResult::new(
             leaves,
-            markers::limit_package_markers_by_depth(markers),
+            markers::keep_shallowest_package_markers(markers),
             selector,
             left_out,
             unread,
@@ -242,11 +242,11 @@ impl TreeReaderError {
 pub(crate) struct TreeReadDeadline<'a> {
     file_system: &'a dyn ReadOnlyFileSystem,
     started: Instant,
-    limits: TreeReadLimits<'a>,
+    limits: TreeReadTimeoutAndCancel<'a>,
 }
 
 impl<'a> TreeReadDeadline<'a> {
-    fn new(limits: TreeReadLimits<'a>, file_system: &'a dyn ReadOnlyFileSystem) -> Self {
+    fn new(limits: TreeReadTimeoutAndCancel<'a>, file_system: &'a dyn ReadOnlyFileSystem) -> Self {
         Self {
             file_system,
             started: file_system.monotonic_now(),

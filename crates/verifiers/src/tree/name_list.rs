@@ -10,7 +10,7 @@ pub struct PackedNameSet {
 }
 
 impl PackedNameSet {
-    /// Parses NUL-separated names, as [`PackedNameSet::names_joined_by_nul`] returns them.
+    /// Parses NUL-separated names, as [`PackedNameSet::to_nul_separated_text`] returns them.
     pub fn from_nul_separated(text: String) -> Self {
         let mut starts = Vec::new();
         let (mut at, mut before) = (0, "");
@@ -27,7 +27,7 @@ impl PackedNameSet {
     }
 
     /// Returns all names, separated by NUL.
-    pub fn names_joined_by_nul(&self) -> &str {
+    pub fn to_nul_separated_text(&self) -> &str {
         &self.text
     }
 
@@ -45,7 +45,7 @@ impl PackedNameSet {
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.starts
             .iter()
-            .map(|start| self.packed_name_at_offset(*start))
+            .map(|start| self.nul_terminated_name_at_offset(*start))
     }
 
     /// Returns whether the set contains this name.
@@ -56,9 +56,9 @@ impl PackedNameSet {
 
     /// Returns the first name that is not less than `text`.
     pub fn first_name_sorted_at_or_after(&self, text: &str) -> Option<&str> {
-        let is_before = |start: &usize| self.packed_name_at_offset(*start) < text;
+        let is_before = |start: &usize| self.nul_terminated_name_at_offset(*start) < text;
         let first = self.starts.get(self.starts.partition_point(is_before));
-        first.map(|start| self.packed_name_at_offset(*start))
+        first.map(|start| self.nul_terminated_name_at_offset(*start))
     }
 
     /// Returns the union of these names and `more`.
@@ -66,7 +66,7 @@ impl PackedNameSet {
         self.iter().chain(more).collect()
     }
 
-    fn packed_name_at_offset(&self, start: usize) -> &str {
+    fn nul_terminated_name_at_offset(&self, start: usize) -> &str {
         let rest = self.text.get(start..).unwrap_or_default();
         // The last name has no NUL after it.
         let end = memchr::memchr(0, rest.as_bytes());
@@ -82,7 +82,7 @@ impl<'n> FromIterator<&'n str> for PackedNameSet {
         sorted.dedup();
         let mut list = Self::default();
         for name in sorted {
-            list.append_name_in_sort_order(name);
+            list.append_name_that_sorts_last(name);
         }
         list
     }
@@ -90,7 +90,7 @@ impl<'n> FromIterator<&'n str> for PackedNameSet {
 
 impl PackedNameSet {
     /// Appends a name that sorts after all others.
-    fn append_name_in_sort_order(&mut self, name: &str) {
+    fn append_name_that_sorts_last(&mut self, name: &str) {
         if !self.starts.is_empty() {
             self.text.push('\0');
         }
@@ -115,7 +115,7 @@ mod tests {
             assert_eq!(list, expected.iter().copied().collect());
             assert_eq!(
                 list,
-                PackedNameSet::from_nul_separated(list.names_joined_by_nul().to_owned())
+                PackedNameSet::from_nul_separated(list.to_nul_separated_text().to_owned())
             );
             assert_eq!(
                 (list.len(), list.is_empty()),
@@ -140,7 +140,7 @@ mod tests {
         check("a\0a\0b\0", &["a", "b"]);
         let list = PackedNameSet::from_nul_separated("b".to_owned());
         assert_eq!(
-            list.name_set_union(["c", "a", "b"]).names_joined_by_nul(),
+            list.name_set_union(["c", "a", "b"]).to_nul_separated_text(),
             "a\0b\0c"
         );
     }

@@ -74,7 +74,7 @@ impl TreeReadResult {
         let (tree, files) = digest_tree_entries(
             leaves
                 .iter()
-                .filter(|leaf| selector.whole_tree_includes_leaf(leaf)),
+                .filter(|leaf| selector.leaf_counts_in_whole_tree_digest(leaf)),
         );
         let views: Vec<VerifierInputDigest> = selector
             .verifier_names()
@@ -199,7 +199,7 @@ impl TreeReadResult {
         };
         let counts = |leaf: &TreeEntryDigest<'_>| match view {
             Some(name) if !about_all(name) => self.selector.is_verifier_input(name, leaf),
-            Some(_) | None => self.selector.whole_tree_includes_leaf(leaf),
+            Some(_) | None => self.selector.leaf_counts_in_whole_tree_digest(leaf),
         };
         let mut changed = Vec::new();
         // A merge of two lists that are both sorted by path.

@@ -155,7 +155,7 @@ struct StatCacheEntry<'c> {
 
 impl StatCache {
     /// Loads the cache from `file`; empty if there is none or it is damaged.
-    pub(crate) fn load(file: &Path) -> Self {
+    pub(crate) fn load_stat_cache(file: &Path) -> Self {
         let read = || {
             let opened = regular_file::open_regular_file(file).ok()?;
             let length = opened.metadata().ok()?.len().min(LARGEST);
@@ -175,7 +175,7 @@ impl StatCache {
     }
 
     /// Replaces the cache in `file` atomically.
-    pub(crate) fn save(&self, file: &Path) -> std::io::Result<()> {
+    pub(crate) fn save_stat_cache(&self, file: &Path) -> std::io::Result<()> {
         let (body, records) = (
             (self.count as u64).to_le_bytes(),
             self.serialized_cached_stats(),
@@ -298,14 +298,18 @@ mod tests {
     fn saved_and_loaded_and_damaged() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("state/cache");
-        let loaded = || StatCache::load(&file).serialized_cached_stats().to_vec();
+        let loaded = || {
+            StatCache::load_stat_cache(&file)
+                .serialized_cached_stats()
+                .to_vec()
+        };
         assert!(loaded().is_empty());
         let mut cache = StatCache::default();
         cache.push_cached_file_stat(b"a", &stamp(7), &Digest::hash_bytes(b"x"));
         cache.push_cached_file_stat(b"b\xff", &stamp(8), &Digest::hash_bytes(b"y"));
-        cache.save(&file).unwrap();
+        cache.save_stat_cache(&file).unwrap();
         assert_eq!(loaded(), cache.serialized_cached_stats());
-        assert_eq!(StatCache::load(&file).len(), 2);
+        assert_eq!(StatCache::load_stat_cache(&file).len(), 2);
         let found = |path: &[u8], at| {
             cache
                 .new_cursor_at_first_entry()

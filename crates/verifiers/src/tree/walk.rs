@@ -55,7 +55,7 @@ pub(crate) fn walk_tree(
     while folders.len() < WORTH_THREADS
         && let Some(folder) = folders.pop()
     {
-        first.list_folder(folder, &mut folders, time)?;
+        first.collect_folder_entries(folder, &mut folders, time)?;
     }
     let mut walks = vec![first];
     if !folders.is_empty() {
@@ -92,7 +92,7 @@ fn walk_tree_in_threads<'a>(
         while let Some(mut turn) = queue.wait_for_next_folder() {
             if let Some(folder) = turn.folder.take() {
                 // An error drops `turn`, which frees the other threads from waiting for this one.
-                walk.list_folder(folder, &mut turn.below, time)?;
+                walk.collect_folder_entries(folder, &mut turn.below, time)?;
             }
         }
         Ok(walk)
@@ -191,7 +191,7 @@ impl<'a> TreeWalker<'a> {
     }
 
     /// Adds the entries of a folder; subfolders to list are pushed to `below`.
-    fn list_folder(
+    fn collect_folder_entries(
         &mut self,
         folder: FolderToWalk,
         below: &mut Vec<FolderToWalk>,
@@ -235,7 +235,7 @@ impl<'a> TreeWalker<'a> {
         );
     }
 
-    fn is_receiving_own_output(&self, stat: &FileStat) -> bool {
+    fn is_own_output_file(&self, stat: &FileStat) -> bool {
         let id = || FileId::from_stat(stat);
         let printed = &self.reader.own_output_files;
         !printed.is_empty() && id().is_some_and(|id| printed.contains(&id))
@@ -362,7 +362,7 @@ impl<'a> TreeWalker<'a> {
         }
         match open.stat_folder_entry(os_str_from_bytes(name).as_ref()) {
             // A file that Checkrein's own output is redirected to would change with each reading.
-            Ok(stat) if self.is_receiving_own_output(&stat) => {}
+            Ok(stat) if self.is_own_output_file(&stat) => {}
             Ok(stat) => self
                 .add_found_tree_path([relative, &[]], TreeEntryKind::entry_kind_from_stat(&stat)),
             // Gone since the folder was listed.

@@ -155,18 +155,18 @@ pub fn build_model_question_about_call(
     REVIEW_TEMPLATE.build_reviewer_request(|data| {
         data.add_prompt_text_line("goal", call.goal, MAX_GOAL);
         if let Some(tools) = tools {
-            data.add_prompt_raw_line("tools", tools.tool_names());
+            data.add_labelled_json_line("tools", tools.joined_tool_names());
         }
         data.add_recent_messages_to_prompt(call.history, HISTORY_LIMITS);
         data.add_prompt_text_line("tool", call.tool, MAX_TOOL);
         if let Some(known) = known {
-            data.add_prompt_raw_line("takes", known.tool_parameter_summary());
+            data.add_labelled_json_line("takes", known.tool_parameter_summary());
         }
         // Cut JSON is no longer JSON, so it is written as a text.
         if call.arguments.len() > MAX_ARGUMENTS {
             data.add_prompt_text_line("arguments", call.arguments, MAX_ARGUMENTS);
         } else {
-            data.add_prompt_raw_line("arguments", call.arguments);
+            data.add_labelled_json_line("arguments", call.arguments);
         }
     })
 }
@@ -185,7 +185,7 @@ fn parse_veto_opinion(
     answer: &ParsedModelJson<'_>,
     known: Option<&ToolWithCompiledSchema>,
 ) -> Result<ModelOpinionOnToolCall, UnusableModelAnswer> {
-    let word = answer.enum_field_value("verdict", WORDS)?;
+    let word = answer.parse_enum_field("verdict", WORDS)?;
     let confidence = answer
         .answer_thousandths_field("confidence")
         .map(UnitFraction::share_from_thousandths);

@@ -108,7 +108,7 @@ impl ToolsWithCompiledSchemas {
         known.validate_tool_call_arguments(tool, arguments)
     }
 
-    pub(super) fn tool_names(&self) -> &str {
+    pub(super) fn joined_tool_names(&self) -> &str {
         &self.names
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use checkrein_verifiers::file_system::{
-    FileKind, FileStamp, FileStat, OpenFile, OpenFolder, ReadOnlyFileSystem, SymlinkMode,
+    FileKind, FileStamp, FileStat, OpenFileForReading, OpenFolder, ReadOnlyFileSystem, SymlinkMode,
 };
 
 /// So much of a file comes in one piece.
@@ -319,7 +319,7 @@ impl ReadOnlyFileSystem for MemoryFiles {
         &self,
         path: &Path,
         links: SymlinkMode,
-    ) -> io::Result<Box<dyn OpenFile>> {
+    ) -> io::Result<Box<dyn OpenFileForReading>> {
         let mut state = self.state();
         let path = state.resolve(path, links)?;
         if state.kind(&path) != Some(FileKind::File) {
@@ -401,7 +401,7 @@ impl Read for MemoryFile {
     }
 }
 
-impl OpenFile for MemoryFile {
+impl OpenFileForReading for MemoryFile {
     fn stat_open_file(&self) -> io::Result<FileStat> {
         match &self.instead {
             Some(node) => Ok(node.stat()),

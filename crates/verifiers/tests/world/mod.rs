@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use checkrein_core::evidence::{InconclusiveCause, Retryability, Verdict};
+use checkrein_core::evidence::{CheckRetryability, InconclusiveCause, Verdict};
 use checkrein_core::policy::{Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
 use checkrein_scripted::{ScriptedReviewer, reviewer};
 use checkrein_verifiers::judge::JudgeInput;
@@ -91,7 +91,7 @@ impl VerifierFixture {
             lock: None,
             redact: &|_| None,
         };
-        find_verifier_kind(kind).unwrap().verify_and_report(&job)
+        find_verifier_kind(kind).unwrap().run_verifier_job(&job)
     }
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn verdict(
     Verdict,
     Option<InconclusiveCause>,
     Option<i32>,
-    Retryability,
+    CheckRetryability,
 ) {
     (
         report.verdict,

@@ -7,9 +7,9 @@ use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{
     AgentProbeCase, CLAUDE_CODE, check_agent_ended_cleanly, check_recorded_session_replay,
-    check_recorded_token_counts, check_single_task_ended_as, config_of_run_counting_verifier,
+    check_single_task_ended_as, check_task_tokens_match_model, config_of_run_counting_verifier,
 };
-use crate::agents::agent::HooksToInstall;
+use crate::agents::agent::ProbeHookInstallKind;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, numeric_field_of_task};
 
@@ -31,7 +31,7 @@ fn run_duplicate_hooks_case(
             &stage.path_beside_probe_repo("main", "runs.txt"),
             "test -f verified.txt",
         ),
-        hooks: &[HooksToInstall::User, HooksToInstall::Project],
+        hooks: &[ProbeHookInstallKind::User, ProbeHookInstallKind::Project],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("echo one > one.txt"),
             ScriptedModelAction::scripted_text_response("Done."),
@@ -85,9 +85,9 @@ fn run_duplicate_hooks_case(
     );
     report.report_whether_as_expected(
         "the verifier ran once per stop",
-        &world.outside_file_line_count("runs.txt"),
+        &world.line_count_of_file_beside_repo("runs.txt"),
         &3,
     );
-    check_recorded_token_counts(report, &world, &task);
+    check_task_tokens_match_model(report, &world, &task);
     check_recorded_session_replay(report, &world, &task)
 }

@@ -60,10 +60,10 @@ fn probe_committed_hooks(
         .first()
         .map(ending_text_from_task_json)
         .unwrap_or_default();
-    report.report_probe_condition("it ends task_complete", seen == "task_complete", &seen);
+    report.report_probe_check_result("it ends task_complete", seen == "task_complete", &seen);
 
     let mut bare = committed_hooks_fixture(stage, "without")?;
-    bare.become_user_without_checkrein()?;
+    bare.switch_fixture_to_user_without_checkrein()?;
     let ran = bare.run_agent_headless("Make one.txt.")?;
     check_agent_ended_cleanly(report, &bare, &ran);
     report.report_whether_as_expected(
@@ -79,16 +79,16 @@ fn probe_committed_hooks(
 
     report.print_probe_case_note("-- the same in its terminal UI");
     let mut shown = committed_hooks_fixture(stage, "screen")?;
-    shown.become_user_without_checkrein()?;
+    shown.switch_fixture_to_user_without_checkrein()?;
     let screen = AgentTmuxSession::start_agent_in_tmux(&shown, "Make one.txt.")?;
     let (found, text) = screen.wait_for_screen_text(TOLD, Duration::from_secs(60));
     let line = text
         .lines()
         .find(|line| line.contains(TOLD))
         .map_or(text.trim_end(), str::trim);
-    report.report_probe_condition("a person is told", found, line);
+    report.report_probe_check_result("a person is told", found, line);
     let (done, text) = screen.wait_for_screen_text("Done.", Duration::from_secs(60));
-    report.report_probe_condition("the agent goes on to its end", done, text.trim_end());
+    report.report_probe_check_result("the agent goes on to its end", done, text.trim_end());
     // This is counted once the agent has ended, because each later hook could say it again.
     report.report_whether_as_expected("told once", &text.matches(TOLD).count(), &1);
     std::fs::write(shown.folder.join("screen.txt"), &text)?;

@@ -15,7 +15,7 @@ use crate::agents::world::{
     ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, ending_text_from_task_json,
     numeric_field_of_task,
 };
-use checkrein_scripted::{ModelScript, ScriptedModelAction, model_script_from_rounds};
+use checkrein_scripted::{ScriptedModelAction, ScriptedModelFn, model_script_from_rounds};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "confine",
@@ -52,7 +52,7 @@ fn probe_confined_agents(
 fn create_confined_probe_fixture<'a>(
     stage: &'a ProbeCaseEnvironment<'a>,
     name: &'a str,
-    script: ModelScript,
+    script: ScriptedModelFn,
 ) -> Result<ProbeCaseFixture<'a>> {
     let check = config_of_run_counting_verifier(
         &stage.path_beside_probe_repo(name, "runs.txt"),
@@ -88,7 +88,7 @@ fn probe_confined_agent_works(
     // Output that is no JSON fails the first check below, which shows all of it.
     let said: Value = serde_json::from_str(ran.stdout.trim()).unwrap_or_default();
     let trouble = format!("{}\n{}", ran.stderr, ran.stdout);
-    report.report_probe_condition("run ends with status 0", ran.status == Some(0), &trouble);
+    report.report_probe_check_result("run ends with status 0", ran.status == Some(0), &trouble);
     report.report_whether_as_expected(
         "it is complete",
         &ending_text_from_task_json(&said),
@@ -117,7 +117,7 @@ fn probe_confined_agent_works(
     );
     report.report_whether_as_expected(
         "the verifier ran once per stop",
-        &world.outside_file_line_count("runs.txt"),
+        &world.line_count_of_file_beside_repo("runs.txt"),
         &2,
     );
     check_recorded_session_replay(report, &world, &task)?;
@@ -142,7 +142,7 @@ fn probe_confined_agent_works(
     ] {
         // Only a line of its own counts: an error message may quote what failed.
         let came = asked.new_text.lines().any(|line| line.trim() == done);
-        report.report_probe_condition(&format!("not {done}"), !came, &asked.new_text);
+        report.report_probe_check_result(&format!("not {done}"), !came, &asked.new_text);
     }
     report.report_whether_as_expected(
         "the config is as it was",
@@ -192,13 +192,13 @@ fn probe_nested_codex_sandbox(
         "--sandbox",
         "workspace-write",
     ])?;
-    report.report_probe_condition("run ends with status 0", ran.status == Some(0), &ran.stderr);
-    report.report_probe_condition(
+    report.report_probe_check_result("run ends with status 0", ran.status == Some(0), &ran.stderr);
+    report.report_probe_check_result(
         "it wrote into its workspace",
         world.has_repo_file("verified.txt"),
         "",
     );
-    report.report_probe_condition("and not outside of it", !outside.exists(), "");
+    report.report_probe_check_result("and not outside of it", !outside.exists(), "");
     let asked = world
         .model
         .model_request_log()

@@ -10,7 +10,7 @@ use super::{
     check_recorded_session_replay, check_single_task_ended_as, report_whether_text_contains,
     tests_verifier_config_text,
 };
-use crate::agents::agent::HooksToInstall;
+use crate::agents::agent::ProbeHookInstallKind;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup};
 
@@ -32,7 +32,7 @@ fn probe_denied_command(
             "[policy]\nrules = [\"rules/*.rules\"]\n\n{}",
             tests_verifier_config_text("test -f allowed.txt")
         ),
-        hooks: &[HooksToInstall::User],
+        hooks: &[ProbeHookInstallKind::User],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("echo FORBIDDEN_MARKER > denied.txt"),
             ScriptedModelAction::scripted_shell_response(

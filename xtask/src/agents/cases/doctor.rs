@@ -13,7 +13,7 @@ use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 use serde_json::{Value, json};
 
 use super::{AgentProbeCase, BOTH, tests_verifier_config_text};
-use crate::agents::agent::HooksToInstall;
+use crate::agents::agent::ProbeHookInstallKind;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, write_file};
 
@@ -75,7 +75,7 @@ fn run_doctor_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
         name: "main",
         files: &[("README.md", "a repo\n")],
         config: tests_verifier_config_text("test -f README.md"),
-        hooks: &[HooksToInstall::User],
+        hooks: &[ProbeHookInstallKind::User],
         // Doctor starts a model of its own, so this one is never asked.
         script: model_script_from_rounds(vec![ScriptedModelAction::scripted_text_response(
             "Nobody asks me.",
@@ -95,7 +95,7 @@ fn run_doctor_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
         .iter()
         .filter(|finding| finding["status"] == "fault")
         .collect();
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "all is well: no fault, status 0",
         status == Some(0) && wrong.is_empty(),
         &format!("status {status:?}, {wrong:?}"),
@@ -138,7 +138,7 @@ fn run_doctor_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
         };
         let named = fault(check).is_some_and(|fault| !fault["mend"].is_null());
         let escaped = fault("firing").and_then(|fault| fault["so"].as_str());
-        report.report_probe_condition(
+        report.report_probe_check_result(
             &format!("{check}: named with its mend, and really so"),
             status == Some(1) && named && escaped.is_some(),
             &match escaped {
@@ -151,7 +151,7 @@ fn run_doctor_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
     // would catch the canary as well.
     std::fs::remove_file(&file)?;
     let initiated = world.run_checkrein(&["init", "--agent", stage.agent.agent_name()])?;
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "init writes its hooks",
         initiated.status == Some(0),
         &initiated.stderr,
@@ -163,7 +163,7 @@ fn run_doctor_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
         )?;
     }
     let (status, findings) = run_doctor(&world)?;
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "and the canary is caught by them",
         status == Some(0) && findings.iter().filter(seen).count() == EXPECTED_SIGHTS,
         &format!("status {status:?}, {findings:?}"),

@@ -7,10 +7,10 @@ use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{
     AgentProbeCase, BOTH, JUSTIFICATION, RULES, check_agent_ended_cleanly,
-    check_recorded_session_replay, check_recorded_token_counts, check_single_task_ended_as,
+    check_recorded_session_replay, check_single_task_ended_as, check_task_tokens_match_model,
     config_of_run_counting_verifier, report_whether_text_contains,
 };
-use crate::agents::agent::HooksToInstall;
+use crate::agents::agent::ProbeHookInstallKind;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, numeric_field_of_task};
 
@@ -18,10 +18,10 @@ pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "documented",
     about: "the hooks of docs/AGENT.md, pasted into the project",
     agents: BOTH,
-    run: probe_documented_hooks,
+    run: probe_hooks_pasted_from_docs,
 };
 
-fn probe_documented_hooks(
+fn probe_hooks_pasted_from_docs(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
@@ -32,7 +32,7 @@ fn probe_documented_hooks(
         files: &[("rules/marker.rules", RULES)],
         config: format!("[policy]\nrules = [\"rules/*.rules\"]\n\n{check}"),
         // These hooks name checkrein without a path; the PATH of the scenarios has it.
-        hooks: &[HooksToInstall::Documented],
+        hooks: &[ProbeHookInstallKind::Documented],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("echo FORBIDDEN_MARKER > denied.txt"),
             ScriptedModelAction::scripted_shell_response("echo one > one.txt"),
@@ -87,9 +87,9 @@ fn probe_documented_hooks(
     );
     report.report_whether_as_expected(
         "the verifier ran once per stop",
-        &world.outside_file_line_count("runs.txt"),
+        &world.line_count_of_file_beside_repo("runs.txt"),
         &2,
     );
-    check_recorded_token_counts(report, &world, &task);
+    check_task_tokens_match_model(report, &world, &task);
     check_recorded_session_replay(report, &world, &task)
 }

@@ -9,7 +9,7 @@ use super::{
     AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_session_replay,
     check_single_task_ended_as, report_whether_text_contains, tests_verifier_config_text,
 };
-use crate::agents::agent::HooksToInstall;
+use crate::agents::agent::ProbeHookInstallKind;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, numeric_field_of_task};
 
@@ -77,19 +77,19 @@ fn probe_false_claim_sent_back(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
-    probe_broken_project(stage, report, &CARGO)?;
+    probe_fixing_failing_test(stage, report, &CARGO)?;
     let python = std::process::Command::new("python3")
         .arg("--version")
         .output();
     if python.is_ok_and(|output| output.status.success()) {
-        probe_broken_project(stage, report, &PYTHON)
+        probe_fixing_failing_test(stage, report, &PYTHON)
     } else {
         report.print_probe_case_note("python3 is not here: its project was left out");
         Ok(())
     }
 }
 
-fn probe_broken_project(
+fn probe_fixing_failing_test(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
     project: &ProbeProjectWithFailingTest,
@@ -102,7 +102,7 @@ fn probe_broken_project(
         name: project.name,
         files: project.files,
         config: tests_verifier_config_text(project.check),
-        hooks: &[HooksToInstall::User],
+        hooks: &[ProbeHookInstallKind::User],
         script: model_script_from_rounds(vec![
             // The change is irrelevant. Without one the stop would count as a question answered.
             ScriptedModelAction::scripted_new_file_response("NOTES.md", "Looked at it.\n"),
@@ -142,7 +142,7 @@ fn probe_broken_project(
         );
         // The whole conversation is searched, because a reason that was sent twice stays in it.
         let times = after.full_text.matches("checkrein: not done yet").count();
-        report.report_probe_condition(
+        report.report_probe_check_result(
             "the reason is sent once",
             times == 1,
             &format!(

@@ -44,7 +44,7 @@ fn probe_uninstalled_checkrein(
         "--agent",
         stage.agent.agent_name(),
     ]))?;
-    report.report_probe_condition("init", ran.status == Some(0), &ran.stderr);
+    report.report_probe_check_result("init", ran.status == Some(0), &ran.stderr);
     std::fs::remove_file(&own)?;
 
     let ran = world.run_agent_headless("Make one.txt.")?;
@@ -68,7 +68,7 @@ fn probe_uninstalled_checkrein(
         "install it again, or take its hooks out of",
     );
     let ran = world.run_checkrein(&["init", "--undo"])?;
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "another checkrein takes them out",
         ran.status == Some(0),
         &ran.stdout,

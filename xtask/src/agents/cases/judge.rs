@@ -3,14 +3,14 @@
 
 use std::io::{Error, Result};
 
-use checkrein_scripted::reviewer::{self, ScriptedReviewer, request_prompt_text};
+use checkrein_scripted::reviewer::{self, ScriptedReviewer, last_message_text};
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{
     AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_session_replay,
     check_single_task_ended_as, config_of_run_counting_verifier, report_whether_text_contains,
 };
-use crate::agents::agent::HooksToInstall;
+use crate::agents::agent::ProbeHookInstallKind;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, numeric_field_of_task};
 
@@ -18,12 +18,12 @@ pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "judge",
     about: "an incomplete answer is sent back once; a dead model changes nothing",
     agents: BOTH,
-    run: probe_judge_verifier,
+    run: run_judge_verifier_case,
 };
 
 const WANTING: &str = "Nothing says what the note is about.";
 
-fn probe_judge_verifier(
+fn run_judge_verifier_case(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
@@ -38,7 +38,7 @@ fn probe_judge_verifier(
                 "test -f note.txt"
             )
         ),
-        hooks: &[HooksToInstall::User],
+        hooks: &[ProbeHookInstallKind::User],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_new_file_response("note.txt", "a note\n"),
             ScriptedModelAction::scripted_text_response("Done."),
@@ -49,7 +49,7 @@ fn probe_judge_verifier(
     };
     let judge = ScriptedReviewer::start_scripted_model_server(|body, _| {
         // The answer is the last block of the prompt, and only that decides.
-        let answer = request_prompt_text(body)
+        let answer = last_message_text(body)
             .rsplit(" answer>")
             .next()
             .unwrap_or_default();
@@ -65,7 +65,7 @@ fn probe_judge_verifier(
     check_agent_ended_cleanly(report, &world, &ran);
     let asked = judge.received_request_bodies();
     report.report_whether_as_expected("the judge was asked about both answers", &asked.len(), &2);
-    let shown = asked.first().map(request_prompt_text).unwrap_or_default();
+    let shown = asked.first().map(last_message_text).unwrap_or_default();
     report_whether_text_contains(
         report,
         "it was shown the request",
@@ -93,7 +93,7 @@ fn probe_judge_verifier(
     // The second stop has the same tree, for which the verdict is still fresh.
     report.report_whether_as_expected(
         "the check ran once",
-        &world.outside_file_line_count("runs.txt"),
+        &world.line_count_of_file_beside_repo("runs.txt"),
         &1,
     );
     let task = check_single_task_ended_as(report, &world, "task_complete")?;

@@ -7,14 +7,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use checkrein_scripted::{ModelScript, ScriptedModelAction};
+use checkrein_scripted::{ScriptedModelAction, ScriptedModelFn};
 
 use super::long::shorten_hook_deadlines;
 use super::{
     AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_session_replay,
     tests_verifier_config_text,
 };
-use crate::agents::agent::HooksToInstall;
+use crate::agents::agent::ProbeHookInstallKind;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{
     ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, ending_text_from_task_json,
@@ -71,7 +71,7 @@ fn kill_agent_and_probe(
         name: &name,
         files: &[("README.md", "a repo\n")],
         config: tests_verifier_config_text(&check),
-        hooks: &[HooksToInstall::User],
+        hooks: &[ProbeHookInstallKind::User],
         script: patient_model_script(),
     })?;
     shorten_hook_deadlines(&world, report)?;
@@ -83,7 +83,7 @@ fn kill_agent_and_probe(
     }
     // The moment is what the case is about: there is no event to wait for.
     std::thread::sleep(Duration::from_millis(moment));
-    report.report_probe_condition(
+    report.report_probe_check_result(
         &format!("after {moment} ms the agent is at work"),
         agent.try_wait()?.is_none(),
         "its process has ended",
@@ -97,7 +97,7 @@ fn kill_agent_and_probe(
         std::thread::sleep(POLL_INTERVAL);
         left = process_command_lines_with_path(&lock)?;
     }
-    report.report_probe_condition("5 s later no check runs", left.is_empty(), &left.join("\n"));
+    report.report_probe_check_result("5 s later no check runs", left.is_empty(), &left.join("\n"));
 
     // If the killed session still held the claim on the check, this one would get no verdict.
     let ran = world.run_agent_headless(PROMPT)?;
@@ -109,7 +109,7 @@ fn kill_agent_and_probe(
         &ending_text_from_task_json(&task),
         &"task_complete".to_owned(),
     );
-    report.report_probe_condition("never two at once", !overlap.exists(), "they overlap");
+    report.report_probe_check_result("never two at once", !overlap.exists(), "they overlap");
     for task in &tasks {
         check_recorded_session_replay(report, &world, task)?;
     }
@@ -117,7 +117,7 @@ fn kill_agent_and_probe(
 }
 
 /// Returns the model's script: it does what it is asked, and waits while a check is running.
-fn patient_model_script() -> ModelScript {
+fn patient_model_script() -> ScriptedModelFn {
     Box::new(|asked| {
         if asked.new_text.contains(PROMPT) {
             // The content is a time, so that the second session changes the file as well.

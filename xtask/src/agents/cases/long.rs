@@ -9,7 +9,7 @@ use super::{
     AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_session_replay,
     check_single_task_ended_as, config_of_run_counting_verifier, report_whether_text_contains,
 };
-use crate::agents::agent::{DEADLINE, HooksToInstall};
+use crate::agents::agent::{DEADLINE, ProbeHookInstallKind};
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{
     ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, numeric_field_of_task, write_file,
@@ -36,7 +36,7 @@ fn run_long_check_case(
             &stage.path_beside_probe_repo("main", "runs.txt"),
             "sleep 14; test -f fixed.txt",
         ),
-        hooks: &[HooksToInstall::User],
+        hooks: &[ProbeHookInstallKind::User],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("echo yes > fixed.txt"),
             ScriptedModelAction::scripted_text_response("Done."),
@@ -77,7 +77,7 @@ fn run_long_check_case(
     );
     report.report_whether_as_expected(
         "the check ran once",
-        &world.outside_file_line_count("runs.txt"),
+        &world.line_count_of_file_beside_repo("runs.txt"),
         &1,
     );
     check_recorded_session_replay(report, &world, &task)
@@ -102,6 +102,6 @@ pub(super) fn shorten_hook_deadlines(
         );
     }
     // If none of the forms were found, the check would end within the full deadline.
-    report.report_probe_condition("the hooks have 8 s", short != hooks, &short);
+    report.report_probe_check_result("the hooks have 8 s", short != hooks, &short);
     write_file(&file, &short)
 }

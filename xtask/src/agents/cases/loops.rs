@@ -9,7 +9,7 @@ use super::{
     AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_session_replay,
     check_single_task_ended_as, report_whether_text_contains, tests_verifier_config_text,
 };
-use crate::agents::agent::HooksToInstall;
+use crate::agents::agent::ProbeHookInstallKind;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup};
 
@@ -54,7 +54,7 @@ fn probe_repeated_command(
         name: "repeat",
         files: &[("README.md", "a fox\n")],
         config: config(),
-        hooks: &[HooksToInstall::User],
+        hooks: &[ProbeHookInstallKind::User],
         script: model_script_from_rounds(script),
     })?;
     let ran = world.run_agent_headless("Do the thing.")?;
@@ -76,7 +76,7 @@ fn probe_repeated_command(
     }
     report.report_whether_as_expected(
         "the command ran three times",
-        &world.outside_file_line_count("runs.txt"),
+        &world.line_count_of_file_beside_repo("runs.txt"),
         &3,
     );
     let task = check_single_task_ended_as(report, &world, "loop_detected generic_repeat")?;
@@ -97,14 +97,14 @@ fn probe_repeated_wait(
         name: "wait",
         files: &[("README.md", "a fox\n")],
         config: config(),
-        hooks: &[HooksToInstall::User],
+        hooks: &[ProbeHookInstallKind::User],
         script: model_script_from_rounds(script),
     })?;
     let ran = world.run_agent_headless("Wait for the build.")?;
     check_agent_ended_cleanly(report, &world, &ran);
     report.report_whether_as_expected(
         "each wait ran",
-        &world.outside_file_line_count("runs.txt"),
+        &world.line_count_of_file_beside_repo("runs.txt"),
         &9,
     );
     let spoke = world

@@ -110,7 +110,7 @@ fn probe_mcp_proxy(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
     );
     // One `echo` came before the loop, so 25 calls were made and at most 24 may arrive.
     let echoes = count("call echo");
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "and of the looping one no more after its end",
         (10..=LOOPS).contains(&echoes),
         &echoes.to_string(),

@@ -112,7 +112,7 @@ fn check_agent_ended_cleanly(
     } else {
         trouble.as_str()
     };
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "the agent's process ends by itself, status 0",
         ran.status == Some(0),
         seen,
@@ -137,7 +137,7 @@ fn check_single_task_ended_as(
     report.report_whether_as_expected("sessions --json lists one task", &tasks.len(), &1);
     let task = tasks.into_iter().next().unwrap_or_default();
     let seen = ending_text_from_task_json(&task);
-    report.report_probe_condition(&format!("it ends {wanted}"), seen == wanted, &seen);
+    report.report_probe_check_result(&format!("it ends {wanted}"), seen == wanted, &seen);
     Ok(task)
 }
 
@@ -153,7 +153,7 @@ fn check_recorded_session_replay(
         .unwrap_or_default();
     let replayed = world.run_checkrein(&["replay", session])?;
     let all = format!("{}{}", replayed.stdout, replayed.stderr);
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "replay comes out the same",
         replayed.status == Some(0),
         &all,
@@ -162,7 +162,7 @@ fn check_recorded_session_replay(
 }
 
 /// Compares the recorded output tokens with what the scripted model reported, sub-agents included.
-fn check_recorded_token_counts(
+fn check_task_tokens_match_model(
     report: &mut ProbeCaseReport,
     world: &ProbeCaseFixture<'_>,
     task: &Value,
@@ -181,7 +181,7 @@ fn check_recorded_token_counts(
         _ => "the tokens are the script's, the last message at most missing",
     };
     let seen = format!("{recorded:?} recorded, {said} scripted, the last message {last}");
-    report.report_probe_condition(what, behind == Some(0) || behind == Some(last), &seen);
+    report.report_probe_check_result(what, behind == Some(0) || behind == Some(last), &seen);
 }
 
 /// Returns the first line that contains the needle, or the whole text if none does.
@@ -199,7 +199,7 @@ fn report_whether_text_contains(
     text: &str,
     needle: &str,
 ) {
-    report.report_probe_condition(
+    report.report_probe_check_result(
         what,
         text.contains(needle),
         &line_containing_text(text, needle),

@@ -4,13 +4,13 @@
 use std::io::Result;
 use std::time::Duration;
 
-use checkrein_scripted::{ModelScript, ScriptedModelAction, model_script_from_rounds};
+use checkrein_scripted::{ScriptedModelAction, ScriptedModelFn, model_script_from_rounds};
 
 use super::{
     AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_session_replay,
     check_single_task_ended_as, config_of_run_counting_verifier, line_containing_text,
 };
-use crate::agents::agent::HooksToInstall;
+use crate::agents::agent::ProbeHookInstallKind;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::screen::AgentTmuxSession;
 use crate::agents::world::{
@@ -28,7 +28,7 @@ const CLAIM: &str = "Everything is done.";
 /// The beginning of the line that the person sees.
 const LINE: &str = "checkrein: gave_up";
 
-fn model_script_claiming_done() -> ModelScript {
+fn model_script_claiming_done() -> ScriptedModelFn {
     // The first response changes something: with an unchanged tree the stop would count as a
     // question answered.
     model_script_from_rounds(vec![
@@ -48,7 +48,7 @@ fn repeated_claim_fixture<'a>(
             &stage.path_beside_probe_repo(name, "runs.txt"),
             "test -f verified.txt",
         ),
-        hooks: &[HooksToInstall::User],
+        hooks: &[ProbeHookInstallKind::User],
         script: model_script_claiming_done(),
     })
 }
@@ -70,7 +70,7 @@ fn probe_agent_that_never_fixes(
         .lines()
         .find(|line| line.contains(LINE))
         .map_or(text.trim_end(), str::trim);
-    report.report_probe_condition("the line is on the captured screen", found, line);
+    report.report_probe_check_result("the line is on the captured screen", found, line);
     std::fs::write(shown.folder.join("screen.txt"), &text)?;
     drop(screen);
     check_task_given_up(report, &shown)
@@ -93,7 +93,7 @@ fn check_task_given_up(report: &mut ProbeCaseReport, world: &ProbeCaseFixture<'_
     // again: something outside the tree may have mended the failure.
     report.report_whether_as_expected(
         "the verifier ran once, and once more before it was given up",
-        &world.outside_file_line_count("runs.txt"),
+        &world.line_count_of_file_beside_repo("runs.txt"),
         &2,
     );
     {
@@ -111,7 +111,7 @@ fn check_task_given_up(report: &mut ProbeCaseReport, world: &ProbeCaseFixture<'_
         } else {
             last.new_text
         };
-        report.report_probe_condition(
+        report.report_probe_check_result(
             "the second refusal is one line, sent once",
             times == 1,
             &seen,

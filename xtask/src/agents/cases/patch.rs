@@ -9,7 +9,7 @@ use super::{
     AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_session_replay,
     check_single_task_ended_as, report_whether_text_contains, tests_verifier_config_text,
 };
-use crate::agents::agent::HooksToInstall;
+use crate::agents::agent::ProbeHookInstallKind;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup};
 
@@ -26,7 +26,7 @@ fn build_git_apply_script(old: &str, new: &str) -> String {
     )
 }
 
-fn model_actions_replacing_line(old: &str, new: &str) -> Vec<ScriptedModelAction> {
+fn scripted_model_replacing_line(old: &str, new: &str) -> Vec<ScriptedModelAction> {
     vec![ScriptedModelAction::Replace {
         path: "a.txt".to_owned(),
         old: old.to_owned(),
@@ -46,8 +46,8 @@ fn probe_unfitting_patch_repair(
     ];
     if has_tool {
         script.extend([
-            model_actions_replacing_line("there", "THREE"),
-            model_actions_replacing_line("three", "THREE"),
+            scripted_model_replacing_line("there", "THREE"),
+            scripted_model_replacing_line("three", "THREE"),
         ]);
     }
     script.push(ScriptedModelAction::scripted_text_response("Done."));
@@ -60,7 +60,7 @@ fn probe_unfitting_patch_repair(
         } else {
             "grep -q TWO a.txt"
         }),
-        hooks: &[HooksToInstall::User],
+        hooks: &[ProbeHookInstallKind::User],
         script: model_script_from_rounds(script),
     })?;
     let ran = world.run_agent_headless("Make two TWO.")?;

@@ -6,14 +6,14 @@ use std::ffi::OsString;
 use std::io::{Error, Result};
 use std::time::Duration;
 
-use checkrein_scripted::{ModelScript, ScriptedModelAction, model_script_from_rounds};
+use checkrein_scripted::{ScriptedModelAction, ScriptedModelFn, model_script_from_rounds};
 use serde_json::Value;
 
 use super::{
     AgentProbeCase, BOTH, check_recorded_session_replay, check_single_task_ended_as,
     line_containing_text, report_whether_text_contains, tests_verifier_config_text,
 };
-use crate::agents::agent::HooksToInstall;
+use crate::agents::agent::ProbeHookInstallKind;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::screen::AgentTmuxSession;
 use crate::agents::world::{
@@ -50,8 +50,8 @@ fn probe_approval_case(
 fn approval_prompt_probe_fixture<'a>(
     stage: &'a ProbeCaseEnvironment<'a>,
     name: &'a str,
-    hooks: &'a [HooksToInstall],
-    script: ModelScript,
+    hooks: &'a [ProbeHookInstallKind],
+    script: ScriptedModelFn,
 ) -> Result<ProbeCaseFixture<'a>> {
     stage.create_probe_fixture(ProbeCaseSetup {
         name,
@@ -147,7 +147,7 @@ fn probe_parked_approval(
     let ran =
         world.run_under_checkrein(&["--json", "--resume", &head, "It is approved; go on."])?;
     let (_, ended) = self::session_and_ending_from_run_json(&ran)?;
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "taken up again, the same call goes through",
         ran.status == Some(0) && ended == "task_complete",
         &format!("{:?} {ended}", ran.status),
@@ -178,7 +178,7 @@ fn probe_approve_in_terminal(
     ];
     let screen = AgentTmuxSession::start_program_in_tmux(world, "approve", &words)?;
     let (shown, text) = screen.wait_for_screen_text("Approve exactly this?", SCREEN_LIMIT);
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "a person sees what it is",
         shown && text.contains(COMMAND),
         text.trim(),
@@ -188,7 +188,7 @@ fn probe_approve_in_terminal(
     screen.type_line_into_terminal("it was planned")?;
     let (approved, text) =
         screen.wait_for_screen_text("exactly this call may be made once", SCREEN_LIMIT);
-    report.report_probe_condition("and approves it", approved, text.trim());
+    report.report_probe_check_result("and approves it", approved, text.trim());
     Ok(())
 }
 
@@ -200,7 +200,7 @@ fn probe_approved_prompt(
     let world = approval_prompt_probe_fixture(
         stage,
         "asked",
-        &[HooksToInstall::User],
+        &[ProbeHookInstallKind::User],
         model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response(COMMAND),
             ScriptedModelAction::scripted_text_response("Done."),
@@ -209,7 +209,7 @@ fn probe_approved_prompt(
     let screen = AgentTmuxSession::start_agent_in_tmux(&world, "Do what has to be asked about.")?;
     let (shown, text) = screen.wait_for_screen_text(REASON, SCREEN_LIMIT);
     std::fs::write(world.folder.join("screen.txt"), &text)?;
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "the agent's own question shows the reason",
         shown,
         text.trim(),
@@ -223,7 +223,7 @@ fn probe_approved_prompt(
     // The first choice of the dialog is yes, so Enter alone accepts.
     screen.type_line_into_terminal("")?;
     let (done, text) = screen.wait_for_screen_text("Done.", SCREEN_LIMIT);
-    report.report_probe_condition("answered there, the work goes on", done, text.trim());
+    report.report_probe_check_result("answered there, the work goes on", done, text.trim());
     report.report_whether_as_expected("it ran", &world.has_repo_file("asked.txt"), &true);
     // Dropping the screen ends the agent, so its stop has to be answered before.
     wait_until_agent_stop_answered(&world)?;
@@ -255,7 +255,7 @@ fn probe_declined_approval_prompt(
     let world = approval_prompt_probe_fixture(
         stage,
         "declined",
-        &[HooksToInstall::User],
+        &[ProbeHookInstallKind::User],
         model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response(COMMAND),
             ScriptedModelAction::scripted_text_response("Done."),
@@ -263,11 +263,11 @@ fn probe_declined_approval_prompt(
     )?;
     let screen = AgentTmuxSession::start_agent_in_tmux(&world, "Do what has to be asked about.")?;
     let (shown, text) = screen.wait_for_screen_text(REASON, SCREEN_LIMIT);
-    report.report_probe_condition("the agent's own question is there", shown, text.trim());
+    report.report_probe_check_result("the agent's own question is there", shown, text.trim());
     // In Claude Code's dialog Escape means no; the turn ends as interrupted.
     screen.press_key("Escape")?;
     let (done, text) = screen.wait_for_screen_text("Interrupted", SCREEN_LIMIT);
-    report.report_probe_condition("no is no", done, text.trim());
+    report.report_probe_check_result("no is no", done, text.trim());
     report.report_whether_as_expected("it did not run", &world.has_repo_file("asked.txt"), &false);
     Ok(())
 }
@@ -280,7 +280,7 @@ fn probe_parked_approval_in_terminal(
     let world = approval_prompt_probe_fixture(
         stage,
         "in-sight",
-        &[HooksToInstall::User],
+        &[ProbeHookInstallKind::User],
         model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response(COMMAND),
             ScriptedModelAction::scripted_text_response("It waits for a person."),
@@ -291,7 +291,7 @@ fn probe_parked_approval_in_terminal(
     let screen = AgentTmuxSession::start_agent_in_tmux(&world, "Do what has to be asked about.")?;
     let (shown, text) = screen.wait_for_screen_text("checkrein: awaiting_human", SCREEN_LIMIT);
     std::fs::write(world.folder.join("screen.txt"), &text)?;
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "the screen shows the ending",
         shown,
         &line_containing_text(&text, "awaiting_human"),
@@ -313,7 +313,7 @@ fn probe_parked_approval_in_terminal(
     screen.wait_for_screen_text(GO_ON, SCREEN_LIMIT);
     screen.press_key("Enter")?;
     let (done, text) = screen.wait_for_screen_text("Done.", SCREEN_LIMIT);
-    report.report_probe_condition("the same session goes on", done, text.trim());
+    report.report_probe_check_result("the same session goes on", done, text.trim());
     report.report_whether_as_expected("it ran", &world.has_repo_file("asked.txt"), &true);
     wait_until_agent_stop_answered(&world)?;
     drop(screen);

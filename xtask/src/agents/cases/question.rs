@@ -8,7 +8,7 @@ use super::{
     AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_session_replay,
     check_single_task_ended_as, config_of_run_counting_verifier,
 };
-use crate::agents::agent::HooksToInstall;
+use crate::agents::agent::ProbeHookInstallKind;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, numeric_field_of_task};
 
@@ -52,7 +52,7 @@ fn probe_read_only_question(
             // The check fails: if it ran, the stop would be refused.
             "false",
         ),
-        hooks: &[HooksToInstall::User],
+        hooks: &[ProbeHookInstallKind::User],
         script: model_script_from_rounds(script),
     })?;
     let ran = world.run_agent_headless("What does the README speak of?")?;
@@ -64,7 +64,7 @@ fn probe_read_only_question(
     );
     report.report_whether_as_expected(
         "the verifier never ran",
-        &world.outside_file_line_count("runs.txt"),
+        &world.line_count_of_file_beside_repo("runs.txt"),
         &0,
     );
     let task = check_single_task_ended_as(report, &world, "unverified no_change")?;

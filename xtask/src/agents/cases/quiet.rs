@@ -10,7 +10,7 @@ use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 use super::{
     AgentProbeCase, CLAUDE_CODE, check_single_task_ended_as, config_of_run_counting_verifier,
 };
-use crate::agents::agent::HooksToInstall;
+use crate::agents::agent::ProbeHookInstallKind;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::screen::AgentTmuxSession;
 use crate::agents::world::{
@@ -68,7 +68,7 @@ fn probe_plain_questions(
             // The check fails: if it ran, a question would be sent back.
             "false",
         ),
-        hooks: &[HooksToInstall::User],
+        hooks: &[ProbeHookInstallKind::User],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("cat README.md"),
             ScriptedModelAction::scripted_text_response(say(0)),
@@ -91,7 +91,7 @@ fn probe_plain_questions(
         }
         let Some(screen) = &screen else { continue };
         let (shown, now) = screen.wait_for_screen_text(answer, SCREEN_LIMIT);
-        report.report_probe_condition(&format!("answered: {asked}"), shown, now.trim());
+        report.report_probe_check_result(&format!("answered: {asked}"), shown, now.trim());
         wait_for_recorded_task_endings(&world, number + 1)?;
         // A hook that says something does so after the answer; nothing tells that it will not.
         std::thread::sleep(Duration::from_secs(1));
@@ -112,7 +112,7 @@ fn probe_plain_questions(
     );
     report.report_whether_as_expected(
         "the verifier never ran",
-        &world.outside_file_line_count("runs.txt"),
+        &world.line_count_of_file_beside_repo("runs.txt"),
         &0,
     );
     Ok(())
@@ -134,7 +134,7 @@ fn probe_false_then_true_claim(
             "{}\n{ui}",
             config_of_run_counting_verifier(&runs, "grep -q hare README.md")
         ),
-        hooks: &[HooksToInstall::User],
+        hooks: &[ProbeHookInstallKind::User],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("echo tortoise >> README.md"),
             ScriptedModelAction::scripted_text_response("Now it speaks of a hare. All done."),
@@ -144,9 +144,9 @@ fn probe_false_then_true_claim(
     })?;
     let screen = AgentTmuxSession::start_agent_in_tmux(&world, "Make the README speak of a hare.")?;
     let (back, text) = screen.wait_for_screen_text("not done yet", SCREEN_LIMIT);
-    report.report_probe_condition("the false claim is seen to be sent back", back, text.trim());
+    report.report_probe_check_result("the false claim is seen to be sent back", back, text.trim());
     let (shown, text) = screen.wait_for_screen_text("It really does now.", SCREEN_LIMIT);
-    report.report_probe_condition("the honest one is there", shown, text.trim());
+    report.report_probe_check_result("the honest one is there", shown, text.trim());
     wait_for_recorded_task_endings(&world, 1)?;
     std::thread::sleep(Duration::from_secs(1));
     let text = screen
@@ -162,13 +162,17 @@ fn probe_false_then_true_claim(
         check_screen_shows_no_checkrein(report, after);
     } else {
         let line = after.lines().find(|line| line.contains("checkrein:"));
-        report.report_probe_condition("one line says that it is verified", line.is_some(), after);
+        report.report_probe_check_result(
+            "one line says that it is verified",
+            line.is_some(),
+            after,
+        );
         report.report_whether_as_expected("and only one", &after.matches("checkrein:").count(), &1);
     }
     check_single_task_ended_as(report, &world, "task_complete")?;
     report.report_whether_as_expected(
         "the verifier ran twice",
-        &world.outside_file_line_count("runs.txt"),
+        &world.line_count_of_file_beside_repo("runs.txt"),
         &2,
     );
     Ok(())
@@ -179,7 +183,7 @@ fn check_screen_shows_no_checkrein(report: &mut ProbeCaseReport, text: &str) {
         .lines()
         .filter(|line| OWN_WORDS.iter().any(|ours| line.contains(ours)))
         .collect();
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "nothing of ours is on the screen",
         said.is_empty(),
         &said.join("\n"),

@@ -46,11 +46,11 @@ fn run_hook_review_case(
     // `init` asks only at a terminal, which tmux provides.
     let screen = AgentTmuxSession::start_program_in_tmux(&world, "init", &words)?;
     let (asked, text) = screen.wait_for_screen_text("[y/N]", Duration::from_secs(30));
-    report.report_probe_condition("a person is asked", asked, text.trim_end());
+    report.report_probe_check_result("a person is asked", asked, text.trim_end());
     screen.type_line_into_terminal("y")?;
     let (written, text) =
         screen.wait_for_screen_text("your review of these hooks", Duration::from_secs(30));
-    report.report_probe_condition("and the review is written", written, text.trim_end());
+    report.report_probe_check_result("and the review is written", written, text.trim_end());
     drop(screen);
 
     // `headless_arguments` contain the flag that bypasses the review, so they are not used here.

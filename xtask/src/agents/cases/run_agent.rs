@@ -16,7 +16,7 @@ use crate::agents::world::{
     ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, ProgramResult,
     ending_text_from_task_json, numeric_field_of_task, write_file,
 };
-use checkrein_scripted::{ModelScript, ScriptedModelAction, model_script_from_rounds};
+use checkrein_scripted::{ScriptedModelAction, ScriptedModelFn, model_script_from_rounds};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
     name: "run-agent",
@@ -36,15 +36,15 @@ fn probe_checkrein_run(
     probe_wall_clock_cap(stage, report)?;
     probe_agent_killed_midwork(stage, report)?;
     probe_change_after_accepted_stop(stage, report)?;
-    probe_hooks_switched_off(stage, report)?;
-    probe_unstartable_agent(stage, report)
+    run_hooks_off_case(stage, report)?;
+    probe_agent_failing_at_start(stage, report)
 }
 
 fn wrapper_run_fixture<'a>(
     stage: &'a ProbeCaseEnvironment<'a>,
     name: &'a str,
     caps: &str,
-    script: ModelScript,
+    script: ScriptedModelFn,
 ) -> Result<ProbeCaseFixture<'a>> {
     let check = config_of_run_counting_verifier(
         &stage.path_beside_probe_repo(name, "runs.txt"),
@@ -84,7 +84,7 @@ fn expect_run_ending(
     } else {
         trouble
     };
-    report.report_probe_condition(
+    report.report_probe_check_result(
         &format!("run ends with status {code}"),
         ran.status == Some(code),
         &seen,
@@ -263,7 +263,7 @@ fn probe_change_after_accepted_stop(
     let said = expect_run_ending(report, &world, &ran, 0, "task_complete")?;
     // `run` reads the tree again once the agent's process tree is gone. It finds another tree than
     // the accepted one and resumes the agent.
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "the work is there in the end",
         world.has_repo_file("verified.txt"),
         &ran.stderr,
@@ -294,10 +294,10 @@ fn probe_wall_clock_cap(
     let said = expect_run_ending(report, &world, &ran, 12, "hard_cap wall_clock")?;
     let text = std::fs::read_to_string(&pid)?;
     let alive = std::path::Path::new("/proc").join(text.trim()).exists();
-    report.report_probe_condition("its whole process tree is gone", !alive, text.trim());
+    report.report_probe_check_result("its whole process tree is gone", !alive, text.trim());
     let told = said.get("usage").cloned().unwrap_or_default();
     // A killed agent reports no totals, so the usage is unknown or partial.
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "what it used is not known, and so said",
         told.is_null() || told.get("partial") == Some(&Value::Bool(true)),
         &told.to_string(),
@@ -342,7 +342,7 @@ fn probe_agent_killed_midwork(
     Ok(())
 }
 
-fn probe_hooks_switched_off(
+fn run_hooks_off_case(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {
@@ -376,14 +376,14 @@ fn probe_hooks_switched_off(
     );
     report.report_whether_as_expected(
         "the verifier ran once per claim",
-        &world.outside_file_line_count("runs.txt"),
+        &world.line_count_of_file_beside_repo("runs.txt"),
         &2,
     );
     check_reported_token_usage(report, &said, 0..4);
     Ok(())
 }
 
-fn probe_unstartable_agent(
+fn probe_agent_failing_at_start(
     stage: &ProbeCaseEnvironment<'_>,
     report: &mut ProbeCaseReport,
 ) -> Result<()> {

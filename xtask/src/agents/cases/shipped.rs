@@ -8,7 +8,7 @@ use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 use serde_json::Value;
 
 use super::{AgentProbeCase, BOTH, check_agent_ended_cleanly, report_whether_text_contains};
-use crate::agents::agent::HooksToInstall;
+use crate::agents::agent::ProbeHookInstallKind;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup};
 
@@ -32,7 +32,7 @@ fn probe_shipped_policy(
     report.print_probe_case_note("-- a freshly initialised repo");
     let world = shipped_policy_probe_fixture(stage, "init", &[])?;
     let init = world.run_checkrein(&["init", "--agent", stage.agent.agent_name()])?;
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "init ends well",
         init.status == Some(0),
         &format!("status {:?}\n{}{}", init.status, init.stdout, init.stderr),
@@ -54,12 +54,13 @@ fn probe_shipped_policy(
     report_whether_text_contains(
         report,
         "the refused push names its id",
-        &text_told_to_scripted_model(&world, 3),
+        &new_text_in_model_request(&world, 3),
         id,
     );
 
     report.print_probe_case_note("-- no config at all");
-    let world = self::shipped_policy_probe_fixture(stage, "without", &[HooksToInstall::User])?;
+    let world =
+        self::shipped_policy_probe_fixture(stage, "without", &[ProbeHookInstallKind::User])?;
     let ran = world.run_agent_headless("Clean up and publish.")?;
     check_agent_ended_cleanly(report, &world, &ran);
     check_destruction_was_refused(report, &world);
@@ -71,7 +72,7 @@ fn probe_shipped_policy(
 fn shipped_policy_probe_fixture<'a>(
     stage: &'a ProbeCaseEnvironment<'a>,
     name: &'a str,
-    hooks: &'a [HooksToInstall],
+    hooks: &'a [ProbeHookInstallKind],
 ) -> Result<ProbeCaseFixture<'a>> {
     // If the command ran after all, it would remove this world's home folder and no other.
     let folder = stage.path_beside_probe_repo(name, "home");
@@ -106,7 +107,7 @@ fn shipped_policy_probe_fixture<'a>(
 }
 
 /// Returns what the model was told after its `at`-th call.
-fn text_told_to_scripted_model(world: &ProbeCaseFixture<'_>, at: usize) -> String {
+fn new_text_in_model_request(world: &ProbeCaseFixture<'_>, at: usize) -> String {
     let seen = world.model.model_request_log();
     let asked = seen.requests.get(at).map(|asked| asked.new_text.clone());
     asked.unwrap_or_default()
@@ -119,7 +120,7 @@ fn check_destruction_was_refused(report: &mut ProbeCaseReport, world: &ProbeCase
         (1, "the removed home", "removes a home folder"),
         (2, "the new file system", "destroys what is on a disk"),
     ] {
-        let told = text_told_to_scripted_model(world, at);
+        let told = new_text_in_model_request(world, at);
         report_whether_text_contains(report, &format!("{what}: the reason"), &told, why);
         report_whether_text_contains(
             report,

@@ -4,14 +4,14 @@ use std::io::Result;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use checkrein_scripted::{ModelScript, ScriptedModelAction};
+use checkrein_scripted::{ScriptedModelAction, ScriptedModelFn};
 
 use super::{
     AgentProbeCase, CLAUDE_CODE, JUSTIFICATION, RULES, check_agent_ended_cleanly,
-    check_recorded_session_replay, check_recorded_token_counts, check_single_task_ended_as,
+    check_recorded_session_replay, check_single_task_ended_as, check_task_tokens_match_model,
     config_of_run_counting_verifier, report_whether_text_contains,
 };
-use crate::agents::agent::HooksToInstall;
+use crate::agents::agent::ProbeHookInstallKind;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, numeric_field_of_task};
 
@@ -37,7 +37,7 @@ fn run_subagent_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRep
             "[policy]\nrules = [\"rules/*.rules\"]\n\n{}",
             config_of_run_counting_verifier(&runs, "test -f verified.txt")
         ),
-        hooks: &[HooksToInstall::User],
+        hooks: &[ProbeHookInstallKind::User],
         script: subagent_delegation_script(runs, Arc::clone(&before)),
     })?;
     let ran = world.run_agent_headless("Delegate it.")?;
@@ -48,7 +48,7 @@ fn run_subagent_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRep
             .requests
             .first()
             .is_some_and(|asked| asked.tools.iter().any(|tool| tool == "Agent"));
-        report.report_probe_condition("the agent offers its Agent tool", offered, "");
+        report.report_probe_check_result("the agent offers its Agent tool", offered, "");
         let sub: Vec<_> = seen
             .requests
             .iter()
@@ -87,7 +87,7 @@ fn run_subagent_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRep
     );
     report.report_whether_as_expected(
         "one ran at each main stop",
-        &world.outside_file_line_count("runs.txt"),
+        &world.line_count_of_file_beside_repo("runs.txt"),
         &2,
     );
     let task = check_single_task_ended_as(report, &world, "task_complete")?;
@@ -96,11 +96,14 @@ fn run_subagent_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRep
         &numeric_field_of_task(&task, "tool_calls"),
         &Some(4),
     );
-    check_recorded_token_counts(report, &world, &task);
+    check_task_tokens_match_model(report, &world, &task);
     check_recorded_session_replay(report, &world, &task)
 }
 
-fn subagent_delegation_script(runs: std::path::PathBuf, before: Arc<AtomicUsize>) -> ModelScript {
+fn subagent_delegation_script(
+    runs: std::path::PathBuf,
+    before: Arc<AtomicUsize>,
+) -> ScriptedModelFn {
     // Both agents ask the same model, so each has a count of its own.
     let (mut main, mut sub) = (0, 0);
     Box::new(move |asked| {

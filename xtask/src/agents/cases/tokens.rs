@@ -5,10 +5,10 @@ use std::io::Result;
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{
-    AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_token_counts,
-    check_single_task_ended_as, tests_verifier_config_text,
+    AgentProbeCase, BOTH, check_agent_ended_cleanly, check_single_task_ended_as,
+    check_task_tokens_match_model, tests_verifier_config_text,
 };
-use crate::agents::agent::HooksToInstall;
+use crate::agents::agent::ProbeHookInstallKind;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup};
 
@@ -27,7 +27,7 @@ fn probe_token_counting(
         name: "main",
         files: &[("README.md", "a repo\n")],
         config: tests_verifier_config_text("test -f verified.txt"),
-        hooks: &[HooksToInstall::User],
+        hooks: &[ProbeHookInstallKind::User],
         script: model_script_from_rounds(vec![
             // Two blocks of one response count once: Claude Code's transcript repeats the usage in
             // a row for each block.
@@ -49,6 +49,6 @@ fn probe_token_counting(
     let asked = world.model.model_request_log().requests.len();
     report.report_whether_as_expected("the model was asked as often as scripted", &asked, &5);
     let task = check_single_task_ended_as(report, &world, "task_complete")?;
-    check_recorded_token_counts(report, &world, &task);
+    check_task_tokens_match_model(report, &world, &task);
     Ok(())
 }

@@ -3,9 +3,7 @@
 
 use std::io::{Error, Result};
 
-use checkrein_scripted::reviewer::{
-    ScriptedReviewer, request_number_in_prompt, request_prompt_text,
-};
+use checkrein_scripted::reviewer::{ScriptedReviewer, last_message_text, request_number_in_prompt};
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 use serde_json::json;
 
@@ -13,7 +11,7 @@ use super::{
     AgentProbeCase, BOTH, check_agent_ended_cleanly, check_recorded_session_replay,
     report_whether_text_contains,
 };
-use crate::agents::agent::HooksToInstall;
+use crate::agents::agent::ProbeHookInstallKind;
 use crate::agents::report::ProbeCaseReport;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup};
 
@@ -32,7 +30,7 @@ fn probe_model_veto(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepo
         files: &[("README.md", "a fox\n")],
         // The default scope, `risky`, would not ask about a `touch` in the project.
         config: "[veto]\nenabled = true\nmodel = \"ollama/second\"\nscope = \"all\"\n".to_owned(),
-        hooks: &[HooksToInstall::User],
+        hooks: &[ProbeHookInstallKind::User],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("touch vetoed.txt"),
             ScriptedModelAction::scripted_shell_response("touch wrong.txt"),
@@ -42,7 +40,7 @@ fn probe_model_veto(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepo
     };
     let second = ScriptedReviewer::start_scripted_model_server(|body, _| {
         // The call comes last in the prompt; what precedes it may name the other files.
-        let call = request_prompt_text(body).rsplit("\ntool: ").next().unwrap_or_default();
+        let call = last_message_text(body).rsplit("\ntool: ").next().unwrap_or_default();
         let (verdict, arguments) = if call.contains("vetoed.txt") {
             ("veto", None)
         } else if call.contains("wrong.txt") {
@@ -66,17 +64,17 @@ fn probe_model_veto(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepo
         &second.received_request_bodies().len(),
         &3,
     );
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "the vetoed call did not run",
         !world.has_repo_file("vetoed.txt"),
         "no vetoed.txt",
     );
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "the rewritten one did not run as it was",
         !world.has_repo_file("wrong.txt"),
         "no wrong.txt",
     );
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "the one it would have instead did",
         world.has_repo_file("right.txt"),
         "right.txt",
@@ -102,7 +100,7 @@ fn probe_model_veto(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepo
         .push(("OLLAMA_HOST", "http://127.0.0.1:9".to_owned()));
     let ran = world.run_agent_headless("Draft the note.")?;
     check_agent_ended_cleanly(report, &world, &ran);
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "without it every call runs",
         world.has_repo_file("vetoed.txt"),
         "vetoed.txt",

@@ -10,13 +10,13 @@ use serde_json::json;
 
 use super::{GOAL, both, network, nth, nudge_text, standard, verdict};
 use crate::scripted::{
-    Scripted, Sender, allow, now, request_prompt_text, rewrite, score, system, veto, with,
+    Scripted, Sender, allow, last_message_text, now, rewrite, score, system, veto, with,
 };
 
 #[test]
 fn wrapped_tools_are_judged_before_they_run() {
     let model = Scripted::by(|request| {
-        Ok(if request_prompt_text(request).contains("#engineering") {
+        Ok(if last_message_text(request).contains("#engineering") {
             veto("0.92", "wrong channel; user said QA team")
         } else {
             allow()

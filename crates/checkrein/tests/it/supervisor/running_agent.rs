@@ -8,13 +8,13 @@ use serde_json::json;
 
 use super::{both, standard};
 use crate::agent_loop::{InProcess, calls, results, says};
-use crate::scripted::{Scripted, request_prompt_text, veto};
+use crate::scripted::{Scripted, last_message_text, veto};
 
 /// Its tools are the ones that were wrapped; nothing else of it is changed.
 #[test]
 fn an_agent_goes_on_after_a_veto() {
     let cheap = Scripted::by(|body| {
-        Ok(match request_prompt_text(body) {
+        Ok(match last_message_text(body) {
             shown if shown.contains("#qa") => crate::scripted::allow(),
             _ => veto("0.92", "wrong channel; user said QA team"),
         })

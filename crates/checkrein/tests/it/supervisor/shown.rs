@@ -6,7 +6,7 @@ use checkrein::supervisor::VerifierNetwork;
 use serde_json::json;
 
 use super::{GOAL, standard};
-use crate::scripted::{Scripted, allow, now, request_number_in_prompt, request_prompt_text, veto};
+use crate::scripted::{Scripted, allow, last_message_text, now, request_number_in_prompt, veto};
 
 #[test]
 fn long_parts_are_cut_and_say_so() {
@@ -37,7 +37,7 @@ fn long_parts_are_cut_and_say_so() {
             .starts_with('8')
     );
     assert!(shown["arguments"].as_str().unwrap().contains("bytes cut]"));
-    assert!(request_prompt_text(&model.asked()[0]).len() < 8_000);
+    assert!(last_message_text(&model.asked()[0]).len() < 8_000);
 }
 
 /// What stands in the data cannot end its block, nor pass for another part of the question.
@@ -55,7 +55,7 @@ fn data_stays_data() {
     }];
     now(network.check_tool_call("slack_send", &arguments, &history));
     let asked = model.asked();
-    let text = request_prompt_text(&asked[0]);
+    let text = last_message_text(&asked[0]);
     let number = request_number_in_prompt(&asked[0]);
     assert!(text.starts_with(&format!("<quoted {number} call>\n")));
     assert_eq!(text.matches("<quoted").count(), 1);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use checkrein::supervisor::{
-    ExpectedRunCostAndDelay, SupervisionNotWorthReason, ToolCallVerdictBasis, UnjudgedReason,
+    SupervisedRunExpectations, SupervisionNotWorthReason, ToolCallVerdictBasis, UnjudgedReason,
 };
 use checkrein::{Tool, ToolOutcome};
 
@@ -44,8 +44,8 @@ fn quick_or_cheap_runs_are_not_supervised() {
     ] {
         let model = Scripted::content();
         let delay = delay.map(Duration::from_millis);
-        let network =
-            standard(&model).with_expected_delay_and_cost(ExpectedRunCostAndDelay { delay, cost });
+        let network = standard(&model)
+            .with_expected_delay_and_cost(SupervisedRunExpectations { delay, cost });
         verdict(&network, &nth(0));
         now(network.evaluate_step("read", &[]));
         assert_eq!(model.times(), if off { 0 } else { 2 }, "{delay:?} {cost:?}");

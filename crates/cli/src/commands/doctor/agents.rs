@@ -5,7 +5,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use checkrein_adapters as adapters;
-use checkrein_adapters::settings::{HookHandlerAction, ParsedHookSettings};
+use checkrein_adapters::settings::{HookHandlerInvocation, ParsedHookSettings};
 use checkrein_runtime::durable_file;
 use serde_json::{Value, json};
 
@@ -190,7 +190,7 @@ pub(super) fn inline_hooks_as_json_settings(
 ) -> SettingsFile {
     let mut events = serde_json::Map::new();
     for hook in &reading.hooks {
-        let HookHandlerAction::Command { command, .. } = &hook.call else {
+        let HookHandlerInvocation::Command { command, .. } = &hook.call else {
             continue;
         };
         let handler = json!({ "type": "command", "command": command, "timeout": hook.timeout });

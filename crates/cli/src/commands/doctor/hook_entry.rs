@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use checkrein_adapters::own_hook::CheckreinHook;
-use checkrein_adapters::settings::{HookHandler, HookHandlerAction};
+use checkrein_adapters::own_hook::CheckreinHookCommand;
+use checkrein_adapters::settings::{HookHandler, HookHandlerInvocation};
 use serde_json::Value;
 
 use super::agents::SettingsScope;
@@ -19,13 +19,13 @@ pub(super) fn is_checkrein_handler(handler: &Value, agent: &str) -> bool {
 pub(super) fn parse_checkrein_handler(
     handler: &Value,
     agent: &str,
-) -> Option<(HookHandlerAction, CheckreinHook)> {
+) -> Option<(HookHandlerInvocation, CheckreinHookCommand)> {
     let call = parse_hook_handler_command(handler)?;
-    let ours = CheckreinHook::recognize_hook_command(&call)?;
+    let ours = CheckreinHookCommand::recognize_hook_command(&call)?;
     (ours.words.get(2)? == agent).then_some((call, ours))
 }
 
-fn parse_hook_handler_command(handler: &Value) -> Option<HookHandlerAction> {
+fn parse_hook_handler_command(handler: &Value) -> Option<HookHandlerInvocation> {
     let command = handler.get("command")?.as_str()?.to_owned();
     let args = match handler.get("args") {
         None => None,
@@ -36,7 +36,7 @@ fn parse_hook_handler_command(handler: &Value) -> Option<HookHandlerAction> {
             Some(words?.into_iter().map(str::to_owned).collect())
         }
     };
-    Some(HookHandlerAction::Command { command, args })
+    Some(HookHandlerInvocation::Command { command, args })
 }
 
 /// The program that an entry starts.
@@ -115,7 +115,7 @@ pub(super) struct ParsedCheckreinHookEntry {
 
 impl ParsedCheckreinHookEntry {
     pub(super) fn checkrein_entry_from_hook(hook: &HookHandler) -> Option<Self> {
-        let words = CheckreinHook::recognize_hook_command(&hook.call)?.words;
+        let words = CheckreinHookCommand::recognize_hook_command(&hook.call)?.words;
         let flag = |name: &str| {
             words.iter().enumerate().find_map(|(at, word)| {
                 match word.strip_prefix(name)?.strip_prefix('=') {
@@ -126,7 +126,10 @@ impl ParsedCheckreinHookEntry {
         };
         Some(Self {
             program: words.first()?.clone(),
-            by_shell: matches!(&hook.call, HookHandlerAction::Command { args: None, .. }),
+            by_shell: matches!(
+                &hook.call,
+                HookHandlerInvocation::Command { args: None, .. }
+            ),
             agent: words.get(2).cloned().unwrap_or_default(),
             source: flag("--source"),
             deadline: flag("--deadline").and_then(|seconds| seconds.parse().ok()),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use checkrein_adapters::settings::{
-    HookHandler, HookHandlerAction, SettingsFault, SettingsFaultImpact, SettingsFaultKind,
+    HookHandler, HookHandlerInvocation, SettingsFault, SettingsFaultImpact, SettingsFaultKind,
 };
 use checkrein_adapters::{self as adapters};
 
@@ -65,7 +65,7 @@ pub(super) fn compound_hook_command_findings(
             .active_hooks()
             .filter(|hook| !hook.call.is_checkrein_hook())
         {
-            let HookHandlerAction::Command { command, args } = &hook.call else {
+            let HookHandlerInvocation::Command { command, args } = &hook.call else {
                 continue;
             };
             // The words may stand in the command line or in `args`.

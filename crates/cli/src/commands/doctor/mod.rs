@@ -56,7 +56,7 @@ pub(crate) fn run_doctor_command(args: &DoctorArgs) -> Result<ExitCode, CommandE
     let mut findings = Vec::new();
     let mut hooked = false;
     for agent in agents {
-        let looked = AgentInspection {
+        let looked = AgentInspectionContext {
             agent,
             repo: &repo,
             near: &near,
@@ -109,14 +109,14 @@ fn select_agents_to_inspect(
 }
 
 /// The inspection of one agent.
-struct AgentInspection<'a> {
+struct AgentInspectionContext<'a> {
     agent: &'a InspectableAgent,
     repo: &'a DoctorRepoInspection,
     near: &'a PathShortener,
     scratch: &'a Path,
 }
 
-impl AgentInspection<'_> {
+impl AgentInspectionContext<'_> {
     /// Collects all findings, in the order in which a person would mend them. Returns whether hooks
     /// of ours hold.
     fn collect_doctor_findings(
@@ -223,7 +223,7 @@ impl AgentInspection<'_> {
                 "checkrein: {}",
                 canary::canary_run_announcement(agent.program)
             ));
-            findings.extend(canary::hook_canary_findings(
+            findings.extend(canary::run_hook_canary_for_findings(
                 agent.name, &program, &settings, &agreed, &near.top,
             )?);
         }

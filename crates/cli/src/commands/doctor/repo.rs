@@ -5,7 +5,7 @@ use std::path::Path;
 
 use checkrein_core::policy::Policy;
 use checkrein_execpolicy::RuleSet;
-use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::config::TaskDriverKind;
 use checkrein_store::{SqliteStore, StoreError};
 
 use super::agents::{InspectableAgent, PathShortener};
@@ -32,7 +32,7 @@ pub(super) fn diagnose_repo_setup(
         .repo_config
         .as_deref()
         .map(|file| near.short_path(file));
-    let policy = match located.compile_policy(TaskDriver::Hook) {
+    let policy = match located.compile_policy_for_new_session(TaskDriverKind::Hook) {
         Ok(compiled) => {
             let warnings = compiled.warnings.iter().map(ToString::to_string);
             // A held config is reported below, with more to say.

@@ -4,7 +4,7 @@ use super::agents;
 use super::finding::{DoctorFinding, DoctorFindingSeverity};
 use crate::ui;
 use crate::ui::line::StyledLine;
-use crate::ui::style::Paint;
+use crate::ui::style::TextStyle;
 
 /// Columns that are used of a terminal at most.
 const WIDTH: usize = 100;
@@ -26,7 +26,7 @@ pub(super) fn print_doctor_findings(findings: &[DoctorFinding]) {
             .iter()
             .find(|agent| agent.name == about)
             .map_or("This repo", |agent| agent.label);
-        ui::print_output_line(StyledLine::line_from_styled_text(Paint::Strong, label));
+        ui::print_output_line(StyledLine::line_from_styled_text(TextStyle::Strong, label));
         for finding in block {
             print_doctor_finding(finding);
         }
@@ -43,13 +43,13 @@ pub(super) fn print_doctor_findings(findings: &[DoctorFinding]) {
         count(DoctorFindingSeverity::Warning),
     );
     let (paint, line) = match (faults, warnings) {
-        (0, 0) => (Paint::Good, "All well.".to_owned()),
+        (0, 0) => (TextStyle::Good, "All well.".to_owned()),
         (0, warnings) => (
-            Paint::Warn,
+            TextStyle::Warn,
             format!("No fault, {}.", count_with_noun(warnings, "warning")),
         ),
         (faults, warnings) => (
-            Paint::Bad,
+            TextStyle::Bad,
             format!(
                 "{}, {}.",
                 count_with_noun(faults, "fault"),
@@ -62,9 +62,9 @@ pub(super) fn print_doctor_findings(findings: &[DoctorFinding]) {
 
 fn print_doctor_finding(finding: &DoctorFinding) {
     let (paint, word) = match finding.status {
-        DoctorFindingSeverity::Ok => (Paint::Good, "ok     "),
-        DoctorFindingSeverity::Warning => (Paint::Warn, "warning"),
-        DoctorFindingSeverity::Fault => (Paint::Bad, "FAULT  "),
+        DoctorFindingSeverity::Ok => (TextStyle::Good, "ok     "),
+        DoctorFindingSeverity::Warning => (TextStyle::Warn, "warning"),
+        DoctorFindingSeverity::Fault => (TextStyle::Bad, "FAULT  "),
     };
     let head = StyledLine::from("  ")
         .with_painted_suffix(paint, word)
@@ -77,7 +77,10 @@ fn print_doctor_finding(finding: &DoctorFinding) {
     ] {
         if let Some(text) = text {
             let name = format!("           {name:<5} ");
-            print_with_hanging_indent(&StyledLine::line_from_styled_text(Paint::Dim, &name), text);
+            print_with_hanging_indent(
+                &StyledLine::line_from_styled_text(TextStyle::Dim, &name),
+                text,
+            );
         }
     }
 }

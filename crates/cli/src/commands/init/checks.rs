@@ -8,7 +8,7 @@ use std::path::Path;
 use checkrein_core::evidence::{Evidence, Verdict};
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::Policy;
-use checkrein_runtime::config::{self, NamedConfigText, TaskDriver};
+use checkrein_runtime::config::{self, NamedConfigText, TaskDriverKind};
 use checkrein_runtime::{Deadline, VerificationProgress};
 
 use super::InitFoldersAndScope;
@@ -28,11 +28,15 @@ use crate::{signals, ui, ui::explanations};
 const SLOW_MS: u64 = 3 * 60_000;
 
 /// Returns the policy that holds from now on, and writes a config if there is none.
-pub(super) fn create_config_if_missing(pen: &mut InitWriter<'_>) -> Result<Policy, CommandError> {
+pub(super) fn load_policy_or_create_config(
+    pen: &mut InitWriter<'_>,
+) -> Result<Policy, CommandError> {
     let site = pen.site;
     print_config_folder_if_elsewhere(site)?;
     if let Some(file) = &site.located.repo_config {
-        let compiled = site.located.compile_policy(TaskDriver::Hook)?;
+        let compiled = site
+            .located
+            .compile_policy_for_new_session(TaskDriverKind::Hook)?;
         for warning in &compiled.warnings {
             ui::print_wrapped_to_stderr(&format!("checkrein: {warning}"));
         }
@@ -41,7 +45,7 @@ pub(super) fn create_config_if_missing(pen: &mut InitWriter<'_>) -> Result<Polic
         return Ok(compiled.policy);
     }
     let root = &site.root;
-    let file = settings_file::resolve_settings_path(&root.join(CONFIG), Some(root))?;
+    let file = settings_file::resolve_settings_symlinks(&root.join(CONFIG), Some(root))?;
     // Asked before the checks are tried, which may take minutes.
     settings_file::ensure_settings_file_writable(&file)?;
     let found = detect::detect_checks(&RepoFilesForDetection::read_files_to_detect_checks(root));
@@ -143,9 +147,9 @@ fn try_detected_checks(
     let runtime = engine::build_checkrein_runtime(
         &located,
         engine::open_store(&located.place)?,
-        TaskDriver::Hook,
+        TaskDriverKind::Hook,
     );
-    let checks = RunningChecksView::new_view_of_policy_checks(Some(&policy));
+    let checks = RunningChecksView::new_check_progress_view(Some(&policy));
     let show = |progress: VerificationProgress| checks.show_check_progress(progress);
     let patience = Deadline {
         due_at: None,
@@ -165,7 +169,7 @@ fn try_detected_checks(
         .collect();
     for one in &mut planned {
         if let Some(evidence) = evidence.get(one.check.name.as_str()) {
-            one.advisory = why_check_not_required(evidence);
+            one.advisory = reason_to_leave_check_optional(evidence);
             if evidence.duration_ms > SLOW_MS {
                 one.check.timeout = Some("30m");
             }
@@ -175,7 +179,7 @@ fn try_detected_checks(
 }
 
 /// Returns why a check is not required; `None` if it passed.
-fn why_check_not_required(evidence: &Evidence) -> Option<String> {
+fn reason_to_leave_check_optional(evidence: &Evidence) -> Option<String> {
     let first = evidence.findings.first().map(|finding| {
         let message: String = finding.message.chars().take(80).collect();
         match evidence.findings_total {
@@ -213,7 +217,7 @@ fn compile_config_to_policy(file: &std::path::Path, text: &str) -> Result<Policy
         name: file.to_owned(),
         text: text.to_owned(),
     };
-    Ok(config::compile_config(Some(&source), None, TaskDriver::Hook)?.policy)
+    Ok(config::compile_config(Some(&source), None, TaskDriverKind::Hook)?.policy)
 }
 
 /// Summarises the plan: `tests, lint required; typecheck advisory`.

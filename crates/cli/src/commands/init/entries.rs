@@ -102,7 +102,7 @@ impl HookEntryParameters<'_> {
             |handler| OrderedJson::Object(vec![("hooks", OrderedJson::List(vec![handler]))]);
         events
             .iter()
-            .map(|event| (*event, group(self.build_hook_handler(event))))
+            .map(|event| (*event, group(self.build_hook_settings_entry(event))))
             .collect()
     }
 
@@ -115,7 +115,7 @@ impl HookEntryParameters<'_> {
         }
     }
 
-    fn build_hook_handler(&self, event: &str) -> OrderedJson {
+    fn build_hook_settings_entry(&self, event: &str) -> OrderedJson {
         let seconds = self.event_timeout_seconds(event);
         let mut fields = vec![("type", OrderedJson::new_json_string("command"))];
         match (self.agent.name, self.scope) {

@@ -19,7 +19,7 @@ const INDEX_READ_LIMIT: Duration = Duration::from_secs(20);
 
 /// Opens the repository; `None` also for one that cannot be read.
 fn open_repository(folder: &Path) -> Option<GitRepository> {
-    GitRepository::discover(folder).ok()?
+    GitRepository::discover_git_repository(folder).ok()?
 }
 
 /// Returns the top of the worktree.
@@ -129,7 +129,8 @@ fn global_excludes_file() -> Option<PathBuf> {
 
 /// Returns the ignore file of this repo that is this person's own.
 pub(super) fn repo_exclude_file(root: &Path) -> Result<Option<PathBuf>, CommandError> {
-    let repository = GitRepository::discover(root).map_err(git_tracking_unknown_error)?;
+    let repository =
+        GitRepository::discover_git_repository(root).map_err(git_tracking_unknown_error)?;
     Ok(repository.as_ref().map(git_exclude_file_path))
 }
 

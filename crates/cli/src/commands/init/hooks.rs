@@ -12,11 +12,13 @@ use super::git;
 use super::writer::{InitWriter, print_written_file_line};
 use crate::programs::find_program_on_path;
 use crate::settings::install_record::{InitWrittenFile, InitWrittenFileKind, InstallScope};
-use crate::settings::{json, settings_file, settings_text_with_line, without_checkrein_entries};
+use crate::settings::{
+    json, settings_file, settings_text_with_line_appended, without_checkrein_entries,
+};
 use crate::ui;
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
-use crate::ui::style::Paint;
+use crate::ui::style::TextStyle;
 
 /// The result of installing an agent's hooks.
 pub(super) struct HookInstallResult {
@@ -51,7 +53,7 @@ pub(super) fn ensure_hook_files_writable(
         if agent.name == "codex"
             && let Some(home) = agent.agent_home_folder()
         {
-            settings_file::read_text_if_present(&settings_file::resolve_settings_path(
+            settings_file::read_text_if_present(&settings_file::resolve_settings_symlinks(
                 &home.join("config.toml"),
                 None,
             )?)?;
@@ -81,7 +83,7 @@ fn plan_hook_installation(
             "set HOME, or name a repo's files with --shared",
         )
     })?;
-    let path = settings_file::resolve_settings_path(
+    let path = settings_file::resolve_settings_symlinks(
         &place,
         (scope != InstallScope::User).then_some(repo.as_path()),
     )?;
@@ -310,7 +312,7 @@ fn ensure_foreign_hooks_kept(
     {
         return Ok(());
     }
-    Err(CommandError::command_failed_error(format!(
+    Err(CommandError::cli_failure_error(format!(
         "{}: with our entries in it the agent would read other people's hooks differently; nothing was changed. Please report this",
         path.display()
     )))
@@ -402,7 +404,7 @@ pub(super) fn exclude_agent_settings_from_git(
         let there = text.lines().any(|other| other == line);
         if !there && !git::is_ignored_by_git(&repo, &path) && !git::is_tracked_by_git(&repo, &path)?
         {
-            let edited = settings_text_with_line(&text, &line);
+            let edited = settings_text_with_line_appended(&text, &line);
             inserted.extend(edited.inserted);
             text = edited.text;
         }
@@ -422,11 +424,11 @@ pub(super) fn exclude_agent_settings_from_git(
 }
 
 pub(super) fn print_warning(text: &str) {
-    let head = StyledLine::line_from_styled_text(Paint::Warn, "checkrein:");
+    let head = StyledLine::line_from_styled_text(TextStyle::Warn, "checkrein:");
     ui::print_wrapped_to_stderr(head.append_plain_text(" ").append_plain_text(text));
 }
 
 /// Prints something that a person still has to do.
 pub(super) fn print_step_left_to_person(path: &str, about: &str) {
-    print_written_file_line(Paint::Warn, "to do", path, about);
+    print_written_file_line(TextStyle::Warn, "to do", path, about);
 }

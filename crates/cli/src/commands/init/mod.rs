@@ -20,7 +20,7 @@ use crate::locate::{self, ProjectLocation};
 use crate::settings::install_record::{InstallRecord, InstallScope};
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
-use crate::ui::style::Paint;
+use crate::ui::style::TextStyle;
 use crate::{exit_code, signals, ui};
 
 use writer::InitWriter;
@@ -37,7 +37,7 @@ struct InitFoldersAndScope {
 
 impl InitFoldersAndScope {
     /// Returns the command that takes everything back.
-    fn init_undo_command(&self) -> &'static str {
+    fn undo_command_line(&self) -> &'static str {
         match self.scope {
             InstallScope::User => "checkrein init --undo --user",
             InstallScope::Person | InstallScope::Shared => "checkrein init --undo",
@@ -72,7 +72,7 @@ pub(crate) fn run_init_command(args: &InitArgs) -> Result<ExitCode, CommandError
         },
     };
     // Opened before anything is written: without the record nothing could be taken back.
-    let mut installed = InstallRecord::open_or_create(&site.state)?;
+    let mut installed = InstallRecord::open_or_create_record_file(&site.state)?;
     if args.undo {
         return undo::undo_init(&site, &mut installed, args);
     }
@@ -84,7 +84,7 @@ pub(crate) fn run_init_command(args: &InitArgs) -> Result<ExitCode, CommandError
         // With hooks for all repos, each repo says for itself what is checked.
         InstallScope::User => None,
         InstallScope::Person | InstallScope::Shared => {
-            Some(checks::create_config_if_missing(&mut pen)?)
+            Some(checks::load_policy_or_create_config(&mut pen)?)
         }
     };
     let mut all_in_force = true;
@@ -150,12 +150,18 @@ fn print_next_steps(
     if all_in_force && !waiting.is_empty() {
         let agents = waiting.join(" and ");
         let first = format!("{agents} runs no hook yet: first do what is said above. Then:");
-        ui::print_output_wrapped(StyledLine::line_from_styled_text(Paint::Strong, &first), 0);
+        ui::print_output_wrapped(
+            StyledLine::line_from_styled_text(TextStyle::Strong, &first),
+            0,
+        );
     }
-    ui::print_output_wrapped(StyledLine::line_from_styled_text(Paint::Strong, next), 0);
+    ui::print_output_wrapped(
+        StyledLine::line_from_styled_text(TextStyle::Strong, next),
+        0,
+    );
     ui::print_output_wrapped("Do the hooks fire?  checkrein doctor", 2);
     ui::print_output_wrapped(
-        &format!("Take it all back:   {}", site.init_undo_command()),
+        &format!("Take it all back:   {}", site.undo_command_line()),
         2,
     );
 }

@@ -31,7 +31,7 @@ pub(super) fn ask_person_to_review_codex_hooks(
     let Some(home) = agent.agent_home_folder() else {
         return Ok(false);
     };
-    let config = settings_file::resolve_settings_path(&home.join("config.toml"), None)?;
+    let config = settings_file::resolve_settings_symlinks(&home.join("config.toml"), None)?;
     let now = settings_file::read_text_if_present(&config)?;
     let text = now.as_deref().unwrap_or_default();
     let shown = pen.site.path_text_from_root_or_home(&config);
@@ -107,7 +107,7 @@ pub(super) fn ask_person_to_review_codex_hooks(
                 "Codex runs only hooks that you have reviewed. Write your review of these {} into {shown}?",
                 reviews.len()
             ),
-            pen.site.init_undo_command(),
+            pen.site.undo_command_line(),
         )?
     {
         return Ok(open(false));

@@ -12,7 +12,7 @@ use crate::settings::install_record::{
 };
 use crate::settings::{json, settings_file, without_checkrein_entries};
 use crate::ui::errors::{self, CommandError};
-use crate::ui::style::Paint;
+use crate::ui::style::TextStyle;
 use crate::{exit_code, ui};
 
 pub(super) fn undo_init(
@@ -83,12 +83,17 @@ fn undo_init_file_change(
     if written.what == InitWrittenFileKind::Reports {
         if path.is_dir() && !dry_run {
             std::fs::remove_dir_all(path)?;
-            print_written_file_line(Paint::Good, "removed", &shown, "reports of checks");
+            print_written_file_line(TextStyle::Good, "removed", &shown, "reports of checks");
         }
         return Ok(());
     }
     let Some(now) = settings_file::read_text_if_present(path)? else {
-        print_written_file_line(Paint::Dim, "gone", &shown, "somebody took it away already");
+        print_written_file_line(
+            TextStyle::Dim,
+            "gone",
+            &shown,
+            "somebody took it away already",
+        );
         return Ok(());
     };
     // The digest of what was written tells whether somebody has edited the file since.
@@ -121,7 +126,7 @@ fn undo_init_file_change(
         }
     };
     let failed = |error: std::io::Error| {
-        CommandError::command_failed_error(format!("{}: {error}", path.display()))
+        CommandError::cli_failure_error(format!("{}: {error}", path.display()))
     };
     let verb = |done: &str| match dry_run {
         true => format!("would be {done}"),
@@ -129,22 +134,24 @@ fn undo_init_file_change(
     };
     match end {
         FileAfterHookRemoval::Restore(text) if text == now => {
-            print_written_file_line(Paint::Dim, "kept", &shown, "nothing of ours is in it")
+            print_written_file_line(TextStyle::Dim, "kept", &shown, "nothing of ours is in it")
         }
         FileAfterHookRemoval::Restore(text) => {
             if !dry_run {
                 settings_file::write_atomically(path, &text).map_err(failed)?;
             }
-            print_written_file_line(Paint::Good, &verb("restored"), &shown, about);
+            print_written_file_line(TextStyle::Good, &verb("restored"), &shown, about);
         }
         FileAfterHookRemoval::Remove => {
             if !dry_run {
                 settings_file::remove_file_and_empty_folders(path, &written.folders)
                     .map_err(failed)?;
             }
-            print_written_file_line(Paint::Good, &verb("removed"), &shown, about);
+            print_written_file_line(TextStyle::Good, &verb("removed"), &shown, about);
         }
-        FileAfterHookRemoval::Keep(why) => print_written_file_line(Paint::Dim, "kept", &shown, why),
+        FileAfterHookRemoval::Keep(why) => {
+            print_written_file_line(TextStyle::Dim, "kept", &shown, why)
+        }
     }
     Ok(())
 }
@@ -188,7 +195,7 @@ fn undo_unrecorded_hooks(
                 "restored"
             };
             print_written_file_line(
-                Paint::Good,
+                TextStyle::Good,
                 verb,
                 &site.path_text_from_root_or_home(&path),
                 "no note of what was there before: our entries are out",

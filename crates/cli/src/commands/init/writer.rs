@@ -13,7 +13,7 @@ use crate::settings::settings_file;
 use crate::ui;
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
-use crate::ui::style::Paint;
+use crate::ui::style::TextStyle;
 
 /// The folder for reports of checks.
 const REPORTS_FOLDER: &str = ".checkrein";
@@ -65,17 +65,13 @@ impl<'a> InitWriter<'a> {
             return Ok(());
         }
         let failed = |error: std::io::Error| {
-            CommandError::command_failed_error(format!("{}: {error}", path.display()))
+            CommandError::cli_failure_error(format!("{}: {error}", path.display()))
         };
         // A second `init` keeps the folders that the first one made, so that undo removes them.
         let known = self.installed.find_init_written_file(path).cloned();
         let bare = now.and_then(|(_, bare)| bare);
         let before = match bare {
-            Some(bare) => Some(
-                self.installed
-                    .save_original_file_text(bare)
-                    .map_err(failed)?,
-            ),
+            Some(bare) => Some(self.installed.back_up_settings_text(bare).map_err(failed)?),
             None => None,
         };
         let mut written = InitWrittenFile {
@@ -102,7 +98,7 @@ impl<'a> InitWriter<'a> {
                 .map_err(failed)?;
         }
         let verb = if now.is_some() { "changed" } else { "wrote" };
-        print_written_file_line(Paint::Good, verb, &shown, about);
+        print_written_file_line(TextStyle::Good, verb, &shown, about);
         Ok(())
     }
 
@@ -142,7 +138,7 @@ impl<'a> InitWriter<'a> {
     /// Says that a file stays as it is, and why.
     pub(super) fn print_file_left_unchanged(&self, path: &Path, why: &str) {
         print_written_file_line(
-            Paint::Dim,
+            TextStyle::Dim,
             "kept",
             &self.site.path_text_from_root_or_home(path),
             why,
@@ -151,12 +147,12 @@ impl<'a> InitWriter<'a> {
 }
 
 /// Prints one line for one file.
-pub(super) fn print_written_file_line(paint: Paint, verb: &str, path: &str, about: &str) {
+pub(super) fn print_written_file_line(paint: TextStyle, verb: &str, path: &str, about: &str) {
     let line = StyledLine::line_from_styled_text(paint, &format!("{verb:<8}"))
         .append_plain_text(" ")
-        .append_styled(StyledLine::from(path).padded_to_min_width(30))
+        .append_styled_line(StyledLine::from(path).padded_to_min_width(30))
         .append_plain_text(" ")
-        .with_painted_suffix(Paint::Dim, about);
+        .with_painted_suffix(TextStyle::Dim, about);
     ui::print_output_wrapped(line, 9);
 }
 
@@ -171,9 +167,9 @@ fn print_diff(path: &str, now: Option<&str>, after: &str) {
         .to_string();
     for line in text.lines() {
         let paint = match line.chars().next() {
-            Some('+') => Paint::Good,
-            Some('-') => Paint::Bad,
-            Some('@') => Paint::Dim,
+            Some('+') => TextStyle::Good,
+            Some('-') => TextStyle::Bad,
+            Some('@') => TextStyle::Dim,
             _ => {
                 ui::print_output_line(line);
                 continue;

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use checkrein_models::ModelError;
-use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::config::TaskDriverKind;
 use checkrein_verifiers::judge::calibration::{
-    self, CalibrationError, CalibrationQuestionTotals, CalibrationShortfall, CalibrationStatistics,
-    JudgeCalibrationContext, JudgeLabelFile, RecordedReplies,
+    self, CalibrationError, CalibrationModelCallTotals, CalibrationShortfall,
+    CalibrationStatistics, JudgeCalibrationContext, JudgeLabelFile, RecordedReplies,
 };
 use checkrein_verifiers::judge::{JudgeDefinition, JudgeTriggerMode, MainOrSubagentConversation};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ use crate::locate::{self, CONFIG};
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
 use crate::ui::progress::CountProgressBar;
-use crate::ui::style::{Paint, count_with_noun};
+use crate::ui::style::{TextStyle, count_with_noun};
 use crate::{exit_code, signals, ui};
 
 /// Bytes of a file that are read.
@@ -75,7 +75,7 @@ pub(crate) fn run_judge_calibration(args: &JudgeCalibrateArgs) -> Result<ExitCod
             ui::print_output_line(line);
         }
         for line in format_judge_model_usage(&asked) {
-            ui::print_wrapped_to_stderr(StyledLine::line_from_styled_text(Paint::Dim, &line));
+            ui::print_wrapped_to_stderr(StyledLine::line_from_styled_text(TextStyle::Dim, &line));
         }
     }
     Ok(exit_code::to_exit_code(calibration_exit_code(&measured)))
@@ -118,7 +118,7 @@ fn read_label_file(path: &Path) -> Result<JudgeLabelFile, CommandError> {
 }
 
 /// A judge, and how long it may take.
-struct JudgeWithTimeout {
+struct JudgeDefinitionWithTimeout {
     definition: JudgeDefinition,
     timeout: Duration,
 }
@@ -127,10 +127,10 @@ struct JudgeWithTimeout {
 /// that model without a project's rules.
 fn choose_calibration_judge(
     args: &JudgeCalibrateArgs,
-) -> Result<Option<JudgeWithTimeout>, CommandError> {
+) -> Result<Option<JudgeDefinitionWithTimeout>, CommandError> {
     if let (None, Some(model)) = (&args.judge, &args.model) {
         checkrein_models::validate_model_name(model).map_err(|error| model_name_error(&error))?;
-        return Ok(Some(JudgeWithTimeout {
+        return Ok(Some(JudgeDefinitionWithTimeout {
             definition: JudgeDefinition {
                 model: Some(model.clone()),
                 trigger: JudgeTriggerMode::Always,
@@ -147,8 +147,8 @@ fn choose_calibration_judge(
     let located =
         locate::locate_project_with_profile(&std::env::current_dir()?, args.profile.as_deref());
     let compiled = located
-        .for_new_session()?
-        .compile_policy(TaskDriver::Hook)?;
+        .location_for_new_session()?
+        .compile_policy_for_new_session(TaskDriverKind::Hook)?;
     let judges = compiled.policy.verifiers.iter();
     let judges: Vec<_> = judges.filter(|spec| spec.kind == "judge").collect();
     let known = || {
@@ -174,13 +174,13 @@ fn choose_calibration_judge(
     };
     let mut definition: JudgeDefinition =
         serde_json::from_str(&chosen.definition).map_err(|error| {
-            CommandError::command_failed_error(format!("judge '{}': {error}", chosen.name))
+            CommandError::cli_failure_error(format!("judge '{}': {error}", chosen.name))
         })?;
     if let Some(model) = &args.model {
         checkrein_models::validate_model_name(model).map_err(|error| model_name_error(&error))?;
         definition.model = Some(model.clone());
     }
-    Ok(Some(JudgeWithTimeout {
+    Ok(Some(JudgeDefinitionWithTimeout {
         definition,
         timeout: Duration::from_millis(chosen.timeout_ms),
     }))
@@ -192,12 +192,12 @@ fn model_name_error(error: &ModelError) -> CommandError {
 
 fn ask_judge_calibration_items(
     args: &JudgeCalibrateArgs,
-    judge: &JudgeWithTimeout,
+    judge: &JudgeDefinitionWithTimeout,
     file: &mut JudgeLabelFile,
-) -> Result<CalibrationQuestionTotals, CommandError> {
+) -> Result<CalibrationModelCallTotals, CommandError> {
     let (record, unread) = match &args.record {
         None => Default::default(),
-        Some(path) => RecordedReplies::open_or_create(path).map_err(|error| {
+        Some(path) => RecordedReplies::open_or_create_record_file(path).map_err(|error| {
             let what = format!("{}: {error}", path.display());
             CommandError::usage_error(what, "--record names a file that can be written")
         })?,
@@ -219,7 +219,7 @@ fn ask_judge_calibration_items(
         record: &record,
     };
     let shown = CountProgressBar::start_labelled_spinner("asked about");
-    let asked = asking.fill_missing_judge_replies(&mut file.labelled, &|done, all| {
+    let asked = asking.ask_judge_for_missing_replies(&mut file.labelled, &|done, all| {
         shown.show_progress_count(done, all)
     });
     shown.clear_progress_line();
@@ -238,13 +238,13 @@ fn ask_judge_calibration_items(
             error @ (ModelError::NoKey { .. } | ModelError::InvalidName { .. }),
         ) => CommandError::usage_error(error.to_string(), "nothing was measured"),
         CalibrationError::Model(_) | CalibrationError::Record(_) => {
-            CommandError::command_inconclusive_error(error.to_string(), "nothing was measured")
+            CommandError::inconclusive_cli_error(error.to_string(), "nothing was measured")
         }
     })
 }
 
 /// Says which models were asked, and what that took.
-fn format_judge_model_usage(asked: &CalibrationQuestionTotals) -> Vec<String> {
+fn format_judge_model_usage(asked: &CalibrationModelCallTotals) -> Vec<String> {
     let mut lines = Vec::new();
     for (model, testimony) in &asked.by_model {
         let tokens =
@@ -274,7 +274,7 @@ fn format_judge_model_usage(asked: &CalibrationQuestionTotals) -> Vec<String> {
     lines
 }
 
-fn judge_usage_json(asked: &CalibrationQuestionTotals) -> Value {
+fn judge_usage_json(asked: &CalibrationModelCallTotals) -> Value {
     let models = asked.by_model.iter().map(|(model, testimony)| {
         json!({
             "model": model,

@@ -9,7 +9,7 @@ use checkrein_verifiers::judge::calibration::{
 };
 
 use crate::ui::line::StyledLine;
-use crate::ui::style::{Paint, count_with_noun};
+use crate::ui::style::{TextStyle, count_with_noun};
 
 /// Columns of the labels at the left.
 const LABEL_COLUMNS: usize = 22;
@@ -24,8 +24,8 @@ pub(super) fn calibration_lines(measured: &CalibrationStatistics) -> Vec<StyledL
     };
     let lacks = measured.calibration_shortfalls();
     lines.push(match lacks.is_empty() {
-        true => StyledLine::line_from_styled_text(Paint::Good, "enough evidence"),
-        false => StyledLine::line_from_styled_text(Paint::Warn, "not enough evidence")
+        true => StyledLine::line_from_styled_text(TextStyle::Good, "enough evidence"),
+        false => StyledLine::line_from_styled_text(TextStyle::Warn, "not enough evidence")
             .append_plain_text(": it stays in shadow (mode = \"shadow\")"),
     });
     let lacks = lacks
@@ -66,7 +66,7 @@ fn judge_verdict_statistics_lines(verdicts: &JudgeVerdictStatistics) -> Vec<Styl
         ))
     };
     let mut lines = vec![
-        table_heading_line(&format!(
+        styled_table_heading(&format!(
             "{}: {passes} pass, {fails} fail",
             count_with_noun(passes + fails, "label")
         )),
@@ -111,7 +111,7 @@ fn judge_verdict_statistics_lines(verdicts: &JudgeVerdictStatistics) -> Vec<Styl
 
 fn judge_pair_statistics_lines(pairs: &PairStatistics) -> Vec<StyledLine> {
     let mut lines = vec![
-        table_heading_line(&count_with_noun(pairs.labels, "labelled pair")),
+        styled_table_heading(&count_with_noun(pairs.labels, "labelled pair")),
         labelled_line("accuracy", &mean_accuracy_text(pairs.pairwise_accuracy())),
     ];
     for (name, order) in [
@@ -152,8 +152,8 @@ fn judge_pair_statistics_lines(pairs: &PairStatistics) -> Vec<StyledLine> {
     lines
 }
 
-fn table_heading_line(text: &str) -> StyledLine {
-    StyledLine::line_from_styled_text(Paint::Strong, text)
+fn styled_table_heading(text: &str) -> StyledLine {
+    StyledLine::line_from_styled_text(TextStyle::Strong, text)
 }
 
 fn labelled_line(left: &str, right: &str) -> StyledLine {

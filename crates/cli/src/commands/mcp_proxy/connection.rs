@@ -285,7 +285,7 @@ impl McpMessageForwarder {
         let misfit = self.declared_tools.check_call_against_declared_tools(
             &tool,
             &args,
-            &mcp_protocol_meta(&meta),
+            &keep_protocol_meta_entries(&meta),
             &ask,
         );
         let call = self
@@ -361,8 +361,8 @@ impl McpMessageForwarder {
         }
         // Ids are counted by each side for itself: a request of the server may have the id of an
         // open request of the client.
-        let open = match (&message.method, message.correlation_key()) {
-            (None, Some(key)) => self.take_request_awaiting_reply(&key),
+        let open = match (&message.method, message.json_rpc_id_key()) {
+            (None, Some(key)) => self.take_mcp_request_awaiting_reply(&key),
             _ => None,
         };
         // Some readers take a request that also has a result for an answer.
@@ -397,7 +397,7 @@ impl McpMessageForwarder {
     }
 
     /// Takes out the request that this answer belongs to.
-    fn take_request_awaiting_reply(&self, key: &str) -> Option<OpenMcpRequestPurpose> {
+    fn take_mcp_request_awaiting_reply(&self, key: &str) -> Option<OpenMcpRequestPurpose> {
         let mut open = lock_unpoisoned(&self.open_requests);
         // The server has not been sent a call that is still being judged.
         let early = matches!(open.get(key), Some(OpenMcpRequestPurpose::Evaluating(_)));
@@ -443,7 +443,7 @@ impl McpMessageForwarder {
         match error {
             None => {
                 if let Some(given) = &given {
-                    result = mcp::rewrite_tool_result(&result, given);
+                    result = mcp::replace_tool_result(&result, given);
                 }
                 if let Some(advice) = &passed.advice {
                     mcp::append_nudge_to_tool_result(&mut result, advice);
@@ -548,7 +548,7 @@ impl StrayLineCounter {
 
 /// Returns the metadata of the protocol, which each request carries since 2026-07-28: our requests
 /// say the same as the client's.
-fn mcp_protocol_meta(meta: &Value) -> Value {
+fn keep_protocol_meta_entries(meta: &Value) -> Value {
     let Value::Object(meta) = meta else {
         return Value::Null;
     };

@@ -161,7 +161,7 @@ impl McpProxySessionGate {
     ) -> Option<Value> {
         let (Ok(result) | Err(result)) = answer;
         let returned = ToolResponse {
-            tool: call.mcp_tool_name(),
+            tool: call.qualified_mcp_tool_name(),
             args: call.tool_call_arguments(),
             result,
         };

@@ -36,7 +36,7 @@ const TICK: Duration = Duration::from_millis(50);
 const EXIT_GRACE: Duration = Duration::from_secs(3);
 
 /// What the threads report.
-enum McpProxyEvent {
+enum McpProxyEndEvent {
     /// The client sends nothing more.
     ClientGone,
     /// The server's output has ended; with a reason if we stopped listening.
@@ -66,11 +66,11 @@ pub(crate) fn run_mcp_proxy_command(args: &McpProxyArgs) -> Result<ExitCode, Com
         require_trust: false,
     };
     let located = locate::locate_project_for_hook(&std::env::current_dir()?, given)
-        .map_err(CommandError::command_failed_error)?;
+        .map_err(CommandError::cli_failure_error)?;
     // Sealed before the server starts: a config that cannot be used is reported while nothing
     // runs.
     let session = SessionId::new(new_unique_hex_id());
-    let located = session_location::locate_new_session_folder(located, &session)?;
+    let located = session_location::project_location_for_new_session(located, &session)?;
     let store = engine::open_store(&located.place)?;
     let gate = McpProxySessionGate::open_mcp_proxy_session(located, store, session)?;
 
@@ -86,7 +86,7 @@ pub(crate) fn run_mcp_proxy_command(args: &McpProxyArgs) -> Result<ExitCode, Com
         .stdout(Stdio::from(stdout))
         .stderr(Stdio::inherit());
     let (wait, kill) = process::spawn_killable_process_tree(command, &tag).map_err(|error| {
-        CommandError::command_failed_error(start_failure_text(&program.to_string_lossy(), &error))
+        CommandError::cli_failure_error(start_failure_text(&program.to_string_lossy(), &error))
     })?;
     let shown = program_file_name(program);
     let passing = Arc::new(McpMessageForwarder::new(
@@ -104,7 +104,7 @@ pub(crate) fn run_mcp_proxy_command(args: &McpProxyArgs) -> Result<ExitCode, Com
             .wait_for_command_end()
             .map_or(ProcessExit::Lost, |(how, _)| how);
         // There is no receiver only if the command has ended.
-        let _ = ended.send(McpProxyEvent::ServerEnded(how));
+        let _ = ended.send(McpProxyEndEvent::ServerEnded(how));
     });
     spawn_mcp_server_listener(&passing, answers, sender.clone());
     listen_to_client(&passing, sender);
@@ -127,9 +127,9 @@ pub(crate) fn run_mcp_proxy_command(args: &McpProxyArgs) -> Result<ExitCode, Com
     match over {
         McpConnectionEnd::ClientHungUp => Ok(exit_code::to_exit_code(exit_code::YES)),
         McpConnectionEnd::Terminated => Ok(exit_code::to_exit_code(exit_code::INTERRUPTED)),
-        McpConnectionEnd::ServerFailed(why) => Err(CommandError::command_failed_error(format!(
-            "mcp-proxy: {why}"
-        ))),
+        McpConnectionEnd::ServerFailed(why) => {
+            Err(CommandError::cli_failure_error(format!("mcp-proxy: {why}")))
+        }
     }
 }
 
@@ -138,7 +138,7 @@ fn program_file_name(program: &OsStr) -> String {
     name.to_string_lossy().into_owned()
 }
 
-fn listen_to_client(passing: &Arc<McpMessageForwarder>, news: Sender<McpProxyEvent>) {
+fn listen_to_client(passing: &Arc<McpMessageForwarder>, news: Sender<McpProxyEndEvent>) {
     let passing = Arc::clone(passing);
     std::thread::spawn(move || {
         // Judging has a thread of its own, so that a slow judgement holds up no other message.
@@ -160,14 +160,14 @@ fn listen_to_client(passing: &Arc<McpMessageForwarder>, news: Sender<McpProxyEve
         // reported.
         drop(calls);
         let _ = judge.join();
-        let _ = news.send(McpProxyEvent::ClientGone);
+        let _ = news.send(McpProxyEndEvent::ClientGone);
     });
 }
 
 fn spawn_mcp_server_listener(
     passing: &Arc<McpMessageForwarder>,
     answers: PipeReader,
-    news: Sender<McpProxyEvent>,
+    news: Sender<McpProxyEndEvent>,
 ) {
     let passing = Arc::clone(passing);
     std::thread::spawn(move || {
@@ -195,7 +195,7 @@ fn spawn_mcp_server_listener(
             }
         };
         passing.mark_server_output_ended();
-        let _ = news.send(McpProxyEvent::ServerSilent(why));
+        let _ = news.send(McpProxyEndEvent::ServerSilent(why));
     });
 }
 
@@ -218,19 +218,19 @@ struct McpServerProcessMonitor<'a> {
 }
 
 impl McpServerProcessMonitor<'_> {
-    fn wait_for_connection_end(mut self, news: &Receiver<McpProxyEvent>) -> McpConnectionEnd {
+    fn wait_for_connection_end(mut self, news: &Receiver<McpProxyEndEvent>) -> McpConnectionEnd {
         let mut over: Option<McpConnectionEnd> = None;
         let (mut silent, mut ended) = (false, None);
         let mut due: Option<Instant> = None;
         loop {
             match news.recv_timeout(TICK) {
-                Ok(McpProxyEvent::ClientGone) => {
+                Ok(McpProxyEndEvent::ClientGone) => {
                     // The first cause is the one that is reported.
                     over = over.or(Some(McpConnectionEnd::ClientHungUp));
                     self.passing.close_server_stdin();
                     due = due.or(Instant::now().checked_add(EXIT_GRACE));
                 }
-                Ok(McpProxyEvent::ServerSilent(why)) => {
+                Ok(McpProxyEndEvent::ServerSilent(why)) => {
                     silent = true;
                     if let Some(why) = why {
                         over = Some(McpConnectionEnd::ServerFailed(
@@ -241,7 +241,7 @@ impl McpServerProcessMonitor<'_> {
                     // A server that closes its stdout is about to exit.
                     due = due.or(Instant::now().checked_add(EXIT_GRACE));
                 }
-                Ok(McpProxyEvent::ServerEnded(how)) => ended = Some(how),
+                Ok(McpProxyEndEvent::ServerEnded(how)) => ended = Some(how),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => ended = ended.or(Some(ProcessExit::Lost)),
             }

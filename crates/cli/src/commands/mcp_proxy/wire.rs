@@ -165,7 +165,7 @@ impl JsonRpcMessage {
     }
 
     /// Returns the key that its answer is known by; `None` for what is not answered.
-    pub(super) fn correlation_key(&self) -> Option<String> {
+    pub(super) fn json_rpc_id_key(&self) -> Option<String> {
         self.id.as_ref().map(Value::to_string)
     }
 }

@@ -7,7 +7,7 @@ use checkrein_core::input::{CommandWithRuleDecision, RuleDecision, ToolRequestFa
 use checkrein_execpolicy::{
     CodexFormatRuleMatch, MatchedRule, RuleSet, evaluate_argv, evaluate_script,
 };
-use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::config::TaskDriverKind;
 use serde_json::{Value, json};
 
 use super::{rule_decision_name, rule_decision_paint};
@@ -15,7 +15,7 @@ use crate::args::PolicyCheckArgs;
 use crate::locate::{self, CONFIG};
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
-use crate::ui::style::Paint;
+use crate::ui::style::TextStyle;
 use crate::{exit_code, ui};
 
 /// Least columns for a command.
@@ -59,12 +59,12 @@ fn load_rules(args: &PolicyCheckArgs) -> Result<RuleSet, CommandError> {
     }
     let located =
         locate::locate_project_with_profile(&std::env::current_dir()?, args.profile.as_deref());
-    let compiled = located.compile_policy(TaskDriver::Hook)?;
+    let compiled = located.compile_policy_for_new_session(TaskDriverKind::Hook)?;
     for warning in &compiled.warnings {
         ui::print_wrapped_to_stderr(&format!("checkrein: {warning}"));
     }
     let rules = RuleSet::deserialize_rule_set(&compiled.policy.rules)
-        .map_err(|error| CommandError::command_failed_error(error.to_string()))?;
+        .map_err(|error| CommandError::cli_failure_error(error.to_string()))?;
     if rules.is_empty() && !rules.asks_person_on_hazardous_commands() {
         ui::print_wrapped_to_stderr(&format!(
             "checkrein: no rules are loaded; name files with --rules, or in {CONFIG}: [policy] rules = [\"rules/*.rules\"]"
@@ -152,7 +152,7 @@ fn print_policy_check(facts: &ToolRequestFacts, judged: &[MatchedCommand<'_>]) {
             rule_decision_paint(decision),
             rule_decision_name(decision),
         ),
-        None => StyledLine::line_from_styled_text(Paint::Strong, "no rule says anything"),
+        None => StyledLine::line_from_styled_text(TextStyle::Strong, "no rule says anything"),
     };
     ui::print_output_line(match &facts.reason {
         Some(reason) => verdict.append_plain_text(": ").append_plain_text(reason),
@@ -170,7 +170,7 @@ fn print_policy_check(facts: &ToolRequestFacts, judged: &[MatchedCommand<'_>]) {
             "cannot be read beforehand: {}",
             control_chars_to_spaces(piece)
         );
-        ui::print_output_line(StyledLine::line_from_styled_text(Paint::Warn, &line));
+        ui::print_output_line(StyledLine::line_from_styled_text(TextStyle::Warn, &line));
     }
 }
 
@@ -226,14 +226,14 @@ fn styled_command_decision_table(
         let line = StyledLine::from(command_cell)
             .pad_or_cut_to_width(command)
             .append_plain_text("  ")
-            .append_styled(answer_cell.pad_or_cut_to_width(answer))
+            .append_styled_line(answer_cell.pad_or_cut_to_width(answer))
             .append_plain_text("  ")
-            .append_styled(StyledLine::from(rule_cell).pad_or_cut_to_width(rule))
+            .append_styled_line(StyledLine::from(rule_cell).pad_or_cut_to_width(rule))
             .append_plain_text("  ")
-            .append_styled(StyledLine::from(why_cell).truncated_to_width(why))
+            .append_styled_line(StyledLine::from(why_cell).truncated_to_width(why))
             .without_trailing_blanks();
         lines.push(match at {
-            0 => StyledLine::line_from_styled_text(Paint::Dim, &line.text_without_styling()),
+            0 => StyledLine::line_from_styled_text(TextStyle::Dim, &line.text_without_styling()),
             _ => line,
         });
     }

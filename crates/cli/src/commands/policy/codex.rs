@@ -18,7 +18,7 @@ pub(super) fn run_codex_style_policy_check(
     let mut unread = None;
     for path in &args.rules {
         let name = path.display().to_string();
-        match super::read_bounded_file(path) {
+        match super::read_file_up_to_limit(path) {
             Ok(text) => files.push((name, text)),
             Err(error) => {
                 unread = Some((name, error.to_string()));

@@ -36,7 +36,7 @@ pub(super) fn run_policy_import(args: &PolicyImportArgs) -> Result<ExitCode, Com
     }
     if let Err(error) = compile_execpolicy_rules_files(&[("import", &made.text)]) {
         // A bug of ours: what cannot be said has to become a comment.
-        return Err(CommandError::command_failed_error(format!(
+        return Err(CommandError::cli_failure_error(format!(
             "what was made is no rules file: {error}"
         )));
     }
@@ -93,7 +93,7 @@ impl RulesWriter {
     fn import_settings_file(&mut self, path: &Path) -> Result<(), CommandError> {
         let name = path.display().to_string();
         let hint = "policy import reads settings.json of Claude Code";
-        let text = super::read_bounded_file(path).map_err(|error| {
+        let text = super::read_file_up_to_limit(path).map_err(|error| {
             CommandError::usage_error(format!("{name}: cannot be read: {error}"), hint)
         })?;
         let permissions =
@@ -114,7 +114,7 @@ impl RulesWriter {
     fn import_permission(&mut self, permission: &PermissionRule) {
         let said = format!(
             "{} {}",
-            permission.list.permissions_json_key(),
+            permission.list.permission_list_key(),
             one_line_comment_text(&permission.text)
         );
         match permission_to_policy_rule(permission) {

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use checkrein_core::input::RuleDecision;
-use checkrein_execpolicy::{ProgramPathResolutionBase, RulesCompileError};
+use checkrein_execpolicy::{ProgramPathBaseFolders, RulesCompileError};
 
 use crate::args::PolicySubcommand;
 use crate::ui::errors::CommandError;
-use crate::ui::style::Paint;
+use crate::ui::style::TextStyle;
 
 /// Bytes of a file that are read.
 const MAX_FILE: u64 = 8 << 20;
@@ -32,16 +32,16 @@ pub(crate) fn run_policy_command(args: &PolicySubcommand) -> Result<ExitCode, Co
 }
 
 /// Returns the folder and home that relative programs are resolved by.
-fn program_path_base_of_current_dir() -> std::io::Result<ProgramPathResolutionBase> {
+fn program_path_base_of_current_dir() -> std::io::Result<ProgramPathBaseFolders> {
     let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
-    Ok(ProgramPathResolutionBase {
+    Ok(ProgramPathBaseFolders {
         folder: std::env::current_dir()?.to_string_lossy().into_owned(),
         home: home.to_string_lossy().into_owned(),
     })
 }
 
 /// Reads a file that was named on the command line; it may be a pipe.
-fn read_bounded_file(path: &Path) -> std::io::Result<String> {
+fn read_file_up_to_limit(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     let file = std::fs::File::open(path)?;
     file.take(MAX_FILE).read_to_string(&mut text)?;
@@ -52,7 +52,7 @@ fn read_bounded_file(path: &Path) -> std::io::Result<String> {
 fn read_rules_files(paths: &[PathBuf]) -> Result<Vec<(String, String)>, CommandError> {
     let read = |path: &PathBuf| {
         let name = path.display().to_string();
-        let text = read_bounded_file(path).map_err(|error| {
+        let text = read_file_up_to_limit(path).map_err(|error| {
             let what = format!("{name}: cannot be read: {error}");
             CommandError::usage_error(
                 what,
@@ -88,10 +88,10 @@ fn rule_decision_name(decision: RuleDecision) -> &'static str {
     }
 }
 
-fn rule_decision_paint(decision: RuleDecision) -> Paint {
+fn rule_decision_paint(decision: RuleDecision) -> TextStyle {
     match decision {
-        RuleDecision::Allow => Paint::Good,
-        RuleDecision::Prompt => Paint::Warn,
-        RuleDecision::Forbidden => Paint::Bad,
+        RuleDecision::Allow => TextStyle::Good,
+        RuleDecision::Prompt => TextStyle::Warn,
+        RuleDecision::Forbidden => TextStyle::Bad,
     }
 }

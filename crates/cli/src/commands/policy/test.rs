@@ -8,7 +8,7 @@ use checkrein_execpolicy::{
     EffectPolicy, ListedRule, NetworkRule, RuleExample, RuleSet, RulesFileListing,
     RulesListingEntry, compile_and_list_rules,
 };
-use checkrein_runtime::config::{PolicySourceTexts, TaskDriver};
+use checkrein_runtime::config::{PolicySourceTexts, TaskDriverKind};
 use serde_json::{Value, json};
 
 use super::{rule_decision_name, rule_decision_paint};
@@ -17,7 +17,7 @@ use crate::locate::{self, CONFIG, ProjectLocation};
 use crate::policy_sources;
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
-use crate::ui::style::{Paint, count_with_noun};
+use crate::ui::style::{TextStyle, count_with_noun};
 use crate::{exit_code, ui};
 
 /// As a config names it.
@@ -32,7 +32,7 @@ pub(super) fn run_policy_test(args: &PolicyTestArgs) -> Result<ExitCode, Command
     let text = match &tested.config {
         Some((located, sources)) if failing == 0 => {
             located
-                .compile_policy_sans_local_paths(sources, TaskDriver::Hook)?
+                .compile_policy_sans_local_paths(sources, TaskDriverKind::Hook)?
                 .policy
                 .rules
         }
@@ -51,7 +51,7 @@ pub(super) fn run_policy_test(args: &PolicyTestArgs) -> Result<ExitCode, Command
     } else {
         if tested.shipped {
             ui::print_output_line(StyledLine::line_from_styled_text(
-                Paint::Strong,
+                TextStyle::Strong,
                 SHIPPED_POLICY,
             ));
             ui::print_output_line("        judges commands by what they do");
@@ -65,7 +65,7 @@ pub(super) fn run_policy_test(args: &PolicyTestArgs) -> Result<ExitCode, Command
 }
 
 /// Where the files come from.
-struct TestedRules {
+struct RulesFilesToTest {
     /// Name and text.
     files: Vec<(String, String)>,
     /// The config that names them, if none was named.
@@ -74,10 +74,10 @@ struct TestedRules {
     shipped: bool,
 }
 
-fn collect_rules_files(args: &PolicyTestArgs) -> Result<TestedRules, CommandError> {
+fn collect_rules_files(args: &PolicyTestArgs) -> Result<RulesFilesToTest, CommandError> {
     if !args.rules.is_empty() {
         let files = super::read_rules_files(&args.rules)?;
-        return Ok(TestedRules {
+        return Ok(RulesFilesToTest {
             files,
             config: None,
             shipped: false,
@@ -90,7 +90,7 @@ fn collect_rules_files(args: &PolicyTestArgs) -> Result<TestedRules, CommandErro
         ui::print_wrapped_to_stderr(&format!("checkrein: {note}"));
     }
     let files = located.rules_files_to_compile(&sources.sources)?;
-    let policy = located.compile_policy_sans_local_paths(&sources.sources, TaskDriver::Hook);
+    let policy = located.compile_policy_sans_local_paths(&sources.sources, TaskDriverKind::Hook);
     let sealed = policy.map(|compiled| RuleSet::deserialize_rule_set(&compiled.policy.rules));
     let shipped = matches!(sealed, Ok(Ok(rules)) if rules.asks_person_on_hazardous_commands());
     if files.is_empty() && !shipped {
@@ -101,7 +101,7 @@ fn collect_rules_files(args: &PolicyTestArgs) -> Result<TestedRules, CommandErro
             ),
         ));
     }
-    Ok(TestedRules {
+    Ok(RulesFilesToTest {
         files,
         config: Some((located, sources.sources)),
         shipped,
@@ -118,9 +118,12 @@ fn rule_examples(listings: &[RulesFileListing]) -> impl Iterator<Item = &RuleExa
 
 fn print_rules_listings(listings: &[RulesFileListing], digest: Digest, failing: usize) {
     for file in listings {
-        ui::print_output_line(StyledLine::line_from_styled_text(Paint::Strong, &file.file));
+        ui::print_output_line(StyledLine::line_from_styled_text(
+            TextStyle::Strong,
+            &file.file,
+        ));
         for entry in &file.entries {
-            for line in rule_entry_lines(entry) {
+            for line in rule_listing_lines(entry) {
                 ui::print_output_line(line);
             }
         }
@@ -132,9 +135,9 @@ fn print_rules_listings(listings: &[RulesFileListing], digest: Digest, failing: 
     let tried = rule_examples(listings).count();
     let verdict = match (tried, failing) {
         (0, _) => StyledLine::from("no examples"),
-        (_, 0) => StyledLine::line_from_styled_text(Paint::Good, "all hold"),
+        (_, 0) => StyledLine::line_from_styled_text(TextStyle::Good, "all hold"),
         (_, failing) => {
-            StyledLine::line_from_styled_text(Paint::Bad, &format!("{failing} do not hold"))
+            StyledLine::line_from_styled_text(TextStyle::Bad, &format!("{failing} do not hold"))
         }
     };
     let counts = format!(
@@ -142,12 +145,12 @@ fn print_rules_listings(listings: &[RulesFileListing], digest: Digest, failing: 
         count_with_noun(rules, "rule"),
         count_with_noun(tried as u64, "example")
     );
-    ui::print_output_line(StyledLine::from(&counts).append_styled(verdict));
+    ui::print_output_line(StyledLine::from(&counts).append_styled_line(verdict));
     ui::print_output_line(&format!("digest {digest}"));
 }
 
 /// A rule, and each of its examples that is not true.
-fn rule_entry_lines(entry: &RulesListingEntry) -> Vec<StyledLine> {
+fn rule_listing_lines(entry: &RulesListingEntry) -> Vec<StyledLine> {
     let at = format!("{:>6}  ", entry.line);
     match &entry.rule {
         ListedRule::Prefix {
@@ -171,7 +174,7 @@ fn rule_entry_lines(entry: &RulesListingEntry) -> Vec<StyledLine> {
             }
             if let Some(why) = justification {
                 let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
-                line = line.with_painted_suffix(Paint::Dim, &format!("  {why}"));
+                line = line.with_painted_suffix(TextStyle::Dim, &format!("  {why}"));
             }
             let wrong = examples.iter().filter(|one| !one.holds).map(|one| {
                 let what = match one.matches {
@@ -179,7 +182,7 @@ fn rule_entry_lines(entry: &RulesListingEntry) -> Vec<StyledLine> {
                     false => "matches, and should not",
                 };
                 let text = format!("{:>8}✗ {what}: {}", "", one.command);
-                StyledLine::line_from_styled_text(Paint::Bad, &text)
+                StyledLine::line_from_styled_text(TextStyle::Bad, &text)
             });
             std::iter::once(line).chain(wrong).collect()
         }
@@ -193,11 +196,11 @@ fn rule_entry_lines(entry: &RulesListingEntry) -> Vec<StyledLine> {
                 "host"
             ))]
         }
-        ListedRule::Network(rule) => vec![network_rule_line(&at, rule)],
+        ListedRule::Network(rule) => vec![styled_network_rule_line(&at, rule)],
     }
 }
 
-fn network_rule_line(at: &str, rule: &NetworkRule) -> StyledLine {
+fn styled_network_rule_line(at: &str, rule: &NetworkRule) -> StyledLine {
     let (protocol, host) = (rule.protocol.as_str(), &rule.host);
     StyledLine::from(at)
         .with_painted_suffix(
@@ -206,7 +209,7 @@ fn network_rule_line(at: &str, rule: &NetworkRule) -> StyledLine {
         )
         .append_plain_text(&format!("  {protocol} to {host}  "))
         .with_painted_suffix(
-            Paint::Dim,
+            TextStyle::Dim,
             "(for Codex's proxy; commands are not judged by it)",
         )
 }

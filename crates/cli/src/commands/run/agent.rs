@@ -31,18 +31,18 @@ use super::session_monitor::{
 };
 use super::usage_totals::AgentRunUsageTotals;
 use super::{
-    CheckreinRunResult, new_unique_hex_id, read_task_text, run_protection_level,
-    start_failure_text, state_root,
+    TaskRunResult, new_unique_hex_id, protection_level_of_run, read_task_text, start_failure_text,
+    state_root,
 };
 use crate::args::RunArgs;
 use crate::commands::{engine, hook, lookup};
 use crate::confine::relay_server::RelayedHookServer;
-use crate::confine::{self, AgentConfinement};
+use crate::confine::{self, PreparedAgentSandbox};
 use crate::locate::ProjectLocation;
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
 use crate::ui::progress::RunningChecksView;
-use crate::ui::style::Paint;
+use crate::ui::style::TextStyle;
 use crate::{notify, off, programs, signals};
 
 /// Told to a person if the tree is no longer the one that was accepted.
@@ -170,9 +170,9 @@ fn find_agent_program(name: &str) -> Result<PathBuf, CommandError> {
 pub(super) fn run_coding_agent_until_task_ends(
     located: &ProjectLocation,
     plan: &AgentRunPlan,
-    confinement: Option<&AgentConfinement>,
+    confinement: Option<&PreparedAgentSandbox>,
     checks: &Arc<RunningChecksView>,
-) -> Result<CheckreinRunResult, CommandError> {
+) -> Result<TaskRunResult, CommandError> {
     let store = engine::open_store(&located.place)?;
     let show = checks.clone();
     let show: Arc<dyn Fn(VerificationProgress) + Send + Sync> =
@@ -181,7 +181,7 @@ pub(super) fn run_coding_agent_until_task_ends(
         located,
         store.clone(),
         engine::policy_compiler_for_run(located, plan.attempts),
-        run_protection_level(confinement),
+        protection_level_of_run(confinement),
         show.clone(),
     );
     // A confined agent's hooks cannot write the store, so they are judged by a relay out
@@ -211,16 +211,16 @@ pub(super) fn run_coding_agent_until_task_ends(
         message: None,
         scratch: create_private_temp_folder()?,
     };
-    let (transition, attempts) = course.run_agent_to_end()?;
+    let (transition, attempts) = course.run_agent_until_task_ends()?;
     let Some(session) = &course.session else {
-        return Err(CommandError::command_failed_error("the run has no session"));
+        return Err(CommandError::cli_failure_error("the run has no session"));
     };
     // A session without a task yet can only be at its first one.
     let task = session
         .current_session_state()?
         .and_then(|(state, _)| state.task)
         .map_or(TaskId(1), |task| task.id);
-    Ok(CheckreinRunResult {
+    Ok(TaskRunResult {
         session: session.session_id().clone(),
         task,
         transition,
@@ -285,7 +285,7 @@ fn find_file_with_suffix(folder: &Path, end: &str, depth: u32) -> Option<PathBuf
 struct ActiveAgentRun<'a> {
     located: &'a ProjectLocation,
     plan: &'a AgentRunPlan,
-    confinement: Option<&'a AgentConfinement>,
+    confinement: Option<&'a PreparedAgentSandbox>,
     /// Judges the hooks of a confined agent.
     relay: Option<Arc<RelayedHookServer>>,
     checks: &'a RunningChecksView,
@@ -311,7 +311,7 @@ struct AgentProcessOutcome {
 }
 
 impl<'a> ActiveAgentRun<'a> {
-    fn run_agent_to_end(&mut self) -> Result<(Transition, u32), CommandError> {
+    fn run_agent_until_task_ends(&mut self) -> Result<(Transition, u32), CommandError> {
         let plan = self.plan;
         // The session: resumed, opened under an id of ours, or named by the agent once it runs.
         match &plan.resume {
@@ -371,7 +371,7 @@ impl<'a> ActiveAgentRun<'a> {
         // The relay takes an unknown session that has events for somebody else's. This one gets
         // its first events below, so it is allowed before them.
         if let Some(desk) = &self.relay {
-            desk.allow_relay_session(&id);
+            desk.add_allowed_relay_session(&id);
         }
         let (session, warnings) =
             self.engine
@@ -389,7 +389,7 @@ impl<'a> ActiveAgentRun<'a> {
     /// never end.
     fn refuse_session_foreign_to_run(&self) -> Result<(), CommandError> {
         let policy = self
-            .session_of_agent_run()
+            .opened_session()
             .ok()
             .map(Session::current_session_state)
             .transpose()?
@@ -404,10 +404,10 @@ impl<'a> ActiveAgentRun<'a> {
         ))
     }
 
-    fn session_of_agent_run(&self) -> Result<&Session<'a>, CommandError> {
+    fn opened_session(&self) -> Result<&Session<'a>, CommandError> {
         self.session
             .as_ref()
-            .ok_or_else(|| CommandError::command_failed_error("the agent has not begun a session"))
+            .ok_or_else(|| CommandError::cli_failure_error("the agent has not begun a session"))
     }
 
     /// Opens the session if there is none, under an id of our own if the agent gave none.
@@ -559,7 +559,7 @@ impl<'a> ActiveAgentRun<'a> {
             ProcessWatchResult::Lingered => ProcessExit::Exited(0),
             ProcessWatchResult::Ended(status) => status,
         };
-        let session = self.session_of_agent_run()?;
+        let session = self.opened_session()?;
         let state = session.current_session_state()?.map(|(state, _)| state);
         // A hook may have ended the task while the process was still alive.
         if let Some(state) = &state {
@@ -610,7 +610,11 @@ impl<'a> ActiveAgentRun<'a> {
             let what = self.agent_failure_text(status, over, &stderr);
             let native = over.native_reason.clone();
             return Ok(RunEndedOrSentBack::Ended(
-                self.record_agent_program_failure(process_exit_code(status), what, native)?,
+                self.record_agent_program_failure(
+                    exit_code_from_exit_status(status),
+                    what,
+                    native,
+                )?,
             ));
         }
         // Switched off: the exit is let through by a recorded stance (law 6).
@@ -618,13 +622,11 @@ impl<'a> ActiveAgentRun<'a> {
             self.checks.print_above_progress(&off.off_summary_line());
             let stand_in = off.stance_used_input(ScopeId::main_scope());
             return Ok(RunEndedOrSentBack::run_end_or_send_back_of_decision(
-                self.session_of_agent_run()?.submit_agent_event(stand_in)?,
+                self.opened_session()?.submit_agent_event(stand_in)?,
             ));
         }
         let message = facts.message.unwrap_or_default();
-        let answer = self
-            .session_of_agent_run()?
-            .report_agent_exit(&message, over);
+        let answer = self.opened_session()?.report_agent_exit(&message, over);
         // Ctrl-C cancels the checks of this stop. The error is the interrupt, no failure of ours.
         if answer.is_err() && signals::is_process_cancelled() {
             return self.record_interrupt();
@@ -633,7 +635,7 @@ impl<'a> ActiveAgentRun<'a> {
         notify::notify_person_of_parked_approval(&self.located.place.state, &decided);
         // The feedback is printed in full by the caller, so the view must not announce the same
         // refusal.
-        self.view.mark_stop_refusals_shown(&decided.state);
+        self.view.mark_stop_refusals_printed(&decided.state);
         Ok(RunEndedOrSentBack::run_end_or_send_back_of_decision(
             decided,
         ))
@@ -641,7 +643,7 @@ impl<'a> ActiveAgentRun<'a> {
 
     fn record_interrupt(&self) -> Result<RunEndedOrSentBack, CommandError> {
         Ok(RunEndedOrSentBack::run_end_or_send_back_of_decision(
-            self.session_of_agent_run()?
+            self.opened_session()?
                 .submit_agent_event(Input::Interrupted)?,
         ))
     }
@@ -663,7 +665,7 @@ impl<'a> ActiveAgentRun<'a> {
             what,
             native_reason,
         });
-        let decided = self.session_of_agent_run()?.submit_agent_event(failed)?;
+        let decided = self.opened_session()?.submit_agent_event(failed)?;
         Ok(decided
             .task_transition()
             .unwrap_or_else(|| Transition::new(Reason::Error, "agent")))
@@ -699,7 +701,7 @@ impl<'a> ActiveAgentRun<'a> {
         seen: EventSeq,
         facts: &AgentOutputSummary,
     ) -> Result<(), CommandError> {
-        let session = self.session_of_agent_run()?;
+        let session = self.opened_session()?;
         let fired = self
             .store
             .events_after(session.session_id(), seen)?
@@ -724,9 +726,9 @@ impl<'a> ActiveAgentRun<'a> {
         );
         let line = format!("checkrein: {why}. See which settings switch hooks off.");
         self.checks
-            .print_above_progress(StyledLine::line_from_styled_text(Paint::Bad, &line));
+            .print_above_progress(StyledLine::line_from_styled_text(TextStyle::Bad, &line));
         // All tool calls went ahead unjudged. That is a stance, and is recorded as one (law 6).
-        self.session_of_agent_run()?
+        self.opened_session()?
             .submit_agent_event(Input::StanceUsed(StanceUsed {
                 scope: ScopeId::main_scope(),
                 at: StancePoint::Tool,
@@ -766,7 +768,7 @@ fn process_exit_text(status: ProcessExit) -> String {
     }
 }
 
-fn process_exit_code(status: ProcessExit) -> Option<i32> {
+fn exit_code_from_exit_status(status: ProcessExit) -> Option<i32> {
     match status {
         ProcessExit::Exited(code) => Some(code),
         ProcessExit::Signalled(_) | ProcessExit::Lost => None,

@@ -96,7 +96,7 @@ impl AgentProcess {
     pub(super) fn agent_output_summary(&self) -> AgentOutputSummary {
         lock_agent_output_state(&self.shared)
             .output
-            .output_summary_so_far()
+            .agent_output_summary_so_far()
             .clone()
     }
 
@@ -112,7 +112,11 @@ impl AgentProcess {
         let mut shared = lock_agent_output_state(&self.shared);
         let said = std::mem::take(&mut shared.said);
         let stderr = String::from_utf8_lossy(&shared.stderr).trim().to_owned();
-        (shared.output.output_summary_so_far().clone(), said, stderr)
+        (
+            shared.output.agent_output_summary_so_far().clone(),
+            said,
+            stderr,
+        )
     }
 }
 
@@ -133,7 +137,7 @@ fn read_agent_output(from: impl Read, shared: &Mutex<CapturedAgentOutput>) {
             Ok(0) | Err(_) => return,
             Ok(_) => {
                 let mut shared = lock_agent_output_state(shared);
-                let said = shared.output.read_agent_output_line(&line);
+                let said = shared.output.parse_agent_output_line(&line);
                 shared.said.extend(said);
             }
         }

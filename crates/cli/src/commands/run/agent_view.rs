@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 use crate::ui::line::StyledLine;
 use crate::ui::printable::escape_hidden_chars;
 use crate::ui::progress::RunningChecksView;
-use crate::ui::style::Paint;
+use crate::ui::style::TextStyle;
 
 /// Characters of a message of the agent that are shown.
 const SHOWN: usize = 160;
@@ -63,7 +63,7 @@ impl<'a> LiveAgentProgressDisplay<'a> {
                 let line = text.lines().find(|line| !line.trim().is_empty());
                 let line: String = line.unwrap_or_default().chars().take(SHOWN).collect();
                 let name = format!("{}:", self.agent);
-                let name = StyledLine::from("  ").with_painted_suffix(Paint::Dim, &name);
+                let name = StyledLine::from("  ").with_painted_suffix(TextStyle::Dim, &name);
                 self.checks
                     .print_above_progress(name.append_plain_text(" ").append_plain_text(&line));
             }
@@ -104,7 +104,7 @@ impl<'a> LiveAgentProgressDisplay<'a> {
             } else {
                 format!(": {}", names.join(", "))
             };
-            let mark = StyledLine::from("  ").with_painted_suffix(Paint::Warn, "back");
+            let mark = StyledLine::from("  ").with_painted_suffix(TextStyle::Warn, "back");
             self.checks.print_above_progress(
                 mark.append_plain_text(&format!("  not done yet, sent back ({given}){what}")),
             );
@@ -114,7 +114,7 @@ impl<'a> LiveAgentProgressDisplay<'a> {
     }
 
     /// Marks the refusals so far as shown: they are printed in full elsewhere.
-    pub(super) fn mark_stop_refusals_shown(&mut self, state: &SessionState) {
+    pub(super) fn mark_stop_refusals_printed(&mut self, state: &SessionState) {
         if let Some(task) = &state.task {
             self.refused = task.totals.continues;
         }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use checkrein::{LoopResult, conversation_model_and_errand};
+use checkrein::{LoopResult, stored_conversation_model_and_purpose};
 use checkrein_core::digest::Digest;
 use checkrein_core::event::{self, Event};
 use checkrein_core::evidence::{InconclusiveCause, Verdict};
@@ -97,7 +97,7 @@ impl AutopilotGoal {
         // goal.
         let claim = store.try_claim_effect(&Digest::hash_parts([&b"autopilot"[..], file, root]))?;
         claim.ok_or_else(|| {
-            CommandError::command_failed_error("that goal is at work already, in another process")
+            CommandError::cli_failure_error("that goal is at work already, in another process")
         })
     }
 
@@ -115,8 +115,8 @@ impl AutopilotGoal {
             if task.root != root || task.agent.as_str() != "agent-loop" {
                 continue;
             }
-            let errand =
-                conversation_model_and_errand(store, &task.session)?.and_then(|of| of.purpose);
+            let errand = stored_conversation_model_and_purpose(store, &task.session)?
+                .and_then(|of| of.purpose);
             let Some(errand) = errand else { continue };
             let named: Value = serde_json::from_str(&errand).unwrap_or_default();
             if named.get("goal") != Some(&json!(self.file)) {
@@ -178,7 +178,7 @@ impl AutopilotGoal {
         let before = engine::policy_compiler_for_run(&located, attempts);
         Box::new(move || {
             let mut compiled = before()?;
-            goal.add_to_policy(&mut compiled)?;
+            goal.add_goal_to_policy(&mut compiled)?;
             // The protected paths are set anew with the goal's file among them, or the agent could
             // lower the bar that it is measured by.
             let mut protected = guarded_files::paths_no_call_may_write(&located, &compiled.sources);

@@ -19,11 +19,11 @@ use super::session_monitor::{
     KeepOrKillAgentProcess, ProcessWatchResult, WrappedAgentSessionMonitor,
     watch_process_and_kill_if_told,
 };
-use super::{CheckreinRunResult, new_unique_hex_id, run_protection_level, state_root};
+use super::{TaskRunResult, new_unique_hex_id, protection_level_of_run, state_root};
 use crate::args::RunArgs;
 use crate::commands::engine;
 use crate::confine::relay_server::RelayedHookServer;
-use crate::confine::{self, AgentConfinement};
+use crate::confine::{self, PreparedAgentSandbox};
 use crate::locate::ProjectLocation;
 use crate::ui::errors::CommandError;
 use crate::{notify, off, signals};
@@ -36,7 +36,7 @@ pub(crate) struct CommandAsAgentRunPlan {
     pub(crate) attempts: Option<u32>,
     pub(crate) agent: &'static str,
     pub(crate) env: Vec<(OsString, OsString)>,
-    pub(crate) confinement: Option<AgentConfinement>,
+    pub(crate) confinement: Option<PreparedAgentSandbox>,
 }
 
 impl CommandAsAgentRunPlan {
@@ -79,13 +79,13 @@ pub(crate) fn drive_wrapped_command(
     plan: &CommandAsAgentRunPlan,
     say: &dyn Fn(&str),
     progress: Arc<dyn Fn(VerificationProgress) + Send + Sync>,
-) -> Result<CheckreinRunResult, CommandError> {
+) -> Result<TaskRunResult, CommandError> {
     let store = engine::open_store(&located.place)?;
     let engine = engine::build_run_engine(
         located,
         store.clone(),
         engine::policy_compiler_for_run(located, plan.attempts),
-        run_protection_level(plan.confinement.as_ref()),
+        protection_level_of_run(plan.confinement.as_ref()),
         progress.clone(),
     );
     let (session, warnings) = engine.session(plan.agent)?;
@@ -93,7 +93,7 @@ pub(crate) fn drive_wrapped_command(
     // the relay must be told that it is ours.
     if let Some(confinement) = &plan.confinement {
         let desk = RelayedHookServer::new(located, store.clone(), plan.attempts, false, progress);
-        desk.allow_relay_session(session.session_id());
+        desk.add_allowed_relay_session(session.session_id());
         desk.serve_hook_relay_in_folder(confinement.sandbox_relay_host_folder())?;
     }
     for warning in &warnings {
@@ -153,7 +153,7 @@ pub(crate) fn drive_wrapped_command(
             }
         }
     };
-    Ok(CheckreinRunResult {
+    Ok(TaskRunResult {
         session: seat.session.session_id().clone(),
         task: TaskId(1),
         transition,

@@ -20,14 +20,14 @@ use std::sync::Arc;
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{SessionId, TaskId};
 use checkrein_core::transition::{Reason, Transition};
-use checkrein_runtime::config::TaskDriver;
-use checkrein_runtime::output_files::announce_stdout_stderr_files;
+use checkrein_runtime::config::TaskDriverKind;
+use checkrein_runtime::output_files::register_stdout_stderr_files;
 use checkrein_store::{SqliteStore, Store as _};
 use serde_json::json;
 
 use crate::args::RunArgs;
 use crate::commands::{check, lookup};
-use crate::confine::{self, AgentConfinement, relay_server};
+use crate::confine::{self, PreparedAgentSandbox, relay_server};
 use crate::locate::{self, ProjectLocation};
 use crate::ui::errors::CommandError;
 use crate::ui::explanations;
@@ -49,23 +49,26 @@ pub(crate) fn run_run_command(args: &RunArgs) -> Result<ExitCode, CommandError> 
             "leave it out for the config's",
         ));
     }
-    let located = session_location::locate_new_session_folder(located, &SessionId::new("run"))?;
+    let located =
+        session_location::project_location_for_new_session(located, &SessionId::new("run"))?;
     let state = state_root(&located);
     // A run that was killed cannot clean up after itself, so the next one does.
     confine::clean_up_killed_sandbox_runs(&state);
     // Held to the end: while it lives, the hooks inside this run know which files our output
     // goes to, and do not count them as changes of the tree.
-    let _printed = announce_stdout_stderr_files(&located.place.state);
+    let _printed = register_stdout_stderr_files(&located.place.state);
     // A mistake in the config is reported by the code that needs the policy.
-    let policy = located.compile_policy(TaskDriver::Run).ok();
+    let policy = located
+        .compile_policy_for_new_session(TaskDriverKind::Run)
+        .ok();
     let checks = policy.as_ref().map(|compiled| &compiled.policy);
     let capped = checks.is_some_and(|policy| policy.caps.cost.is_some());
-    let checks = Arc::new(RunningChecksView::new_view_of_policy_checks(checks));
+    let checks = Arc::new(RunningChecksView::new_check_progress_view(checks));
     // Only our own loop knows what it costs. Whose session --resume names is not known yet.
     if capped && !is_own_agent_loop_run(args) && args.resume.is_none() {
         checks.print_above_progress("checkrein: caps.cost_usd is not applied here: nobody tells what this agent costs while it works");
     }
-    let outcome = dispatch_run_command(args, &located, &checks);
+    let outcome = dispatch_checkrein_run(args, &located, &checks);
     // Cleared before the error is passed on, or the message would be printed into the line.
     checks.clear_progress_line();
     let outcome = outcome?;
@@ -75,7 +78,7 @@ pub(crate) fn run_run_command(args: &RunArgs) -> Result<ExitCode, CommandError> 
         let ending = &outcome.transition;
         ui::print_output_line(StyledLine::line_from_styled_text(
             reason_paint(ending.reason),
-            &explanations::transition_text(ending),
+            &explanations::transition_reason_text(ending),
         ));
         if let Some(told) = &outcome.model {
             autopilot::print_goal_criterion_results(&told.criteria);
@@ -103,11 +106,11 @@ pub(crate) fn run_run_command(args: &RunArgs) -> Result<ExitCode, CommandError> 
     ))
 }
 
-fn dispatch_run_command(
+fn dispatch_checkrein_run(
     args: &RunArgs,
     located: &ProjectLocation,
     checks: &Arc<RunningChecksView>,
-) -> Result<CheckreinRunResult, CommandError> {
+) -> Result<TaskRunResult, CommandError> {
     // --resume alone does not say whose session it is. The model's plan looks first, and is
     // `None` for sessions of others.
     if (is_own_agent_loop_run(args) || args.resume.is_some())
@@ -140,19 +143,19 @@ fn is_own_agent_loop_run(args: &RunArgs) -> bool {
 fn build_agent_confinement(
     args: &RunArgs,
     located: &ProjectLocation,
-) -> Result<Option<AgentConfinement>, CommandError> {
+) -> Result<Option<PreparedAgentSandbox>, CommandError> {
     args.confine
-        .then(|| AgentConfinement::new(located, &state_root(located)))
+        .then(|| PreparedAgentSandbox::new(located, &state_root(located)))
         .transpose()
 }
 
 /// Returns the protection level that is promised with or without confinement.
-fn run_protection_level(confinement: Option<&AgentConfinement>) -> &'static str {
+fn protection_level_of_run(confinement: Option<&PreparedAgentSandbox>) -> &'static str {
     confinement.map_or("L1", |_| relay_server::CONFINED_LEVEL)
 }
 
 /// How a run ended.
-pub(crate) struct CheckreinRunResult {
+pub(crate) struct TaskRunResult {
     pub(crate) session: SessionId,
     pub(crate) task: TaskId,
     pub(crate) transition: Transition,
@@ -165,7 +168,7 @@ pub(crate) struct CheckreinRunResult {
 }
 
 /// The JSON document of `run` and `demo`.
-pub(crate) fn run_result_json(outcome: &CheckreinRunResult) -> serde_json::Value {
+pub(crate) fn run_result_json(outcome: &TaskRunResult) -> serde_json::Value {
     let events = outcome
         .store
         .events_after(&outcome.session, checkrein_core::ids::EventSeq(0))
@@ -189,7 +192,7 @@ pub(crate) fn run_result_json(outcome: &CheckreinRunResult) -> serde_json::Value
         fields.insert("agent".to_owned(), told.agent.into());
         fields.insert("hooks_fired".to_owned(), told.hooks_fired.into());
         fields.insert("message".to_owned(), told.message.clone().into());
-        fields.insert("usage".to_owned(), told.usage.usage_to_json());
+        fields.insert("usage".to_owned(), told.usage.run_usage_report_json());
     }
     if let (Some(told), Some(fields)) = (&outcome.model, document.as_object_mut()) {
         fields.insert("model".to_owned(), told.model.clone().into());

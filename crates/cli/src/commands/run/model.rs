@@ -10,7 +10,7 @@ use std::time::Duration;
 use checkrein::models::{AnswerTokenUsage, ModelError, ModelRequestLimits, RemoteModel, block_on};
 use checkrein::{
     AgentLoop, AgentLoopEvent, AgentLoopStartError, ApplyPatchTool, Engine, LoopResult, ShellTool,
-    VerificationProgress, conversation_model_and_errand,
+    VerificationProgress, stored_conversation_model_and_purpose,
 };
 use checkrein_core::ids::SessionId;
 use checkrein_runtime::{FrontEndMiddlewareStages, durable_file};
@@ -18,7 +18,7 @@ use checkrein_store::SqliteStore;
 
 use super::autopilot::{AutopilotGoal, GoalCriterionResult};
 use super::model_view::ModelRunEventPrinter;
-use super::{CheckreinRunResult, read_task_text, run_protection_level};
+use super::{TaskRunResult, protection_level_of_run, read_task_text};
 use crate::args::RunArgs;
 use crate::commands::{engine, lookup};
 use crate::locate::ProjectLocation;
@@ -140,7 +140,7 @@ fn session_and_model_to_resume(
 ) -> Result<(SessionId, Option<String>), CommandError> {
     let store = SqliteStore::open_store_read_only(&located.place.state)?;
     let session = lookup::find_task(&store, Some(id))?.session;
-    let model = conversation_model_and_errand(&store, &session)?.map(|of| of.model);
+    let model = stored_conversation_model_and_purpose(&store, &session)?.map(|of| of.model);
     Ok((session, model))
 }
 
@@ -171,7 +171,7 @@ pub(super) fn drive_model_agent_loop(
     located: &ProjectLocation,
     plan: &ModelAgentLoopPlan,
     checks: &Arc<RunningChecksView>,
-) -> Result<CheckreinRunResult, CommandError> {
+) -> Result<TaskRunResult, CommandError> {
     let store = engine::open_store(&located.place)?;
     let show = checks.clone();
     let show: Arc<dyn Fn(VerificationProgress) + Send + Sync> =
@@ -199,7 +199,7 @@ pub(super) fn drive_model_agent_loop(
         located,
         store.clone(),
         seal,
-        run_protection_level(None),
+        protection_level_of_run(None),
         show,
     );
     // build_run_engine expects an agent with hooks. Here the loop itself asks the layers.
@@ -216,7 +216,7 @@ pub(super) fn drive_model_agent_loop(
     for warning in &result.warnings {
         checks.print_above_progress(&format!("checkrein: {warning}"));
     }
-    Ok(CheckreinRunResult {
+    Ok(TaskRunResult {
         session: result.session,
         task: result.task,
         transition: result.transition,
@@ -286,7 +286,7 @@ fn run_agent_loop(
     result.map_err(|error| match error {
         AgentLoopStartError::Config(error) => error.into(),
         AgentLoopStartError::Runtime(error) => error.into(),
-        error => CommandError::command_failed_error(error.to_string()),
+        error => CommandError::cli_failure_error(error.to_string()),
     })
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::ui::line::StyledLine;
 use crate::ui::printable::escape_hidden_chars;
 use crate::ui::progress::RunningChecksView;
-use crate::ui::style::Paint;
+use crate::ui::style::TextStyle;
 
 /// Characters of a line that are shown.
 const SHOWN: usize = 160;
@@ -52,7 +52,7 @@ impl ModelRunEventPrinter {
                 *self.lock_progress_bar() = bar;
             }
             AgentLoopEvent::AssistantText { text } => {
-                let who = StyledLine::from("  ").with_painted_suffix(Paint::Dim, "says:");
+                let who = StyledLine::from("  ").with_painted_suffix(TextStyle::Dim, "says:");
                 self.checks.print_above_progress(
                     who.append_plain_text(" ")
                         .append_plain_text(&shorten_to_first_line(text)),
@@ -60,14 +60,14 @@ impl ModelRunEventPrinter {
             }
             AgentLoopEvent::ToolCalled { tool, arguments } => {
                 let name =
-                    StyledLine::from("  ").with_painted_suffix(Paint::Dim, &format!("{tool}:"));
+                    StyledLine::from("  ").with_painted_suffix(TextStyle::Dim, &format!("{tool}:"));
                 self.checks.print_above_progress(
                     name.append_plain_text(" ")
                         .append_plain_text(&call_arguments_text(arguments)),
                 );
             }
             AgentLoopEvent::ToolRefused { reason, .. } => {
-                let mark = StyledLine::from("  ").with_painted_suffix(Paint::Warn, "refused");
+                let mark = StyledLine::from("  ").with_painted_suffix(TextStyle::Warn, "refused");
                 self.checks.print_above_progress(
                     mark.append_plain_text("  ")
                         .append_plain_text(&shorten_to_first_line(reason)),

@@ -41,7 +41,7 @@ impl AgentRunUsageTotals {
         }
     }
 
-    pub(super) fn usage_to_json(&self) -> serde_json::Value {
+    pub(super) fn run_usage_report_json(&self) -> serde_json::Value {
         let Some(used) = self.used else {
             return serde_json::Value::Null;
         };
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(tokens(parts), (1, 1, true));
         let mut sums = AgentRunUsageTotals::default();
         sums.add_agent_process_usage(None);
-        assert!(sums.usage_to_json().is_null());
+        assert!(sums.run_usage_report_json().is_null());
         sums.add_agent_process_usage(Some(TokenUsageOfRunOrConversation::Cumulative(usage(7, 7))));
         assert_eq!(tokens(sums), (7, 7, false));
     }

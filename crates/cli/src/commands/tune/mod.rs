@@ -11,14 +11,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use checkrein_core::policy::Policy;
-use checkrein_runtime::config::{self, TaskDriver};
+use checkrein_runtime::config::{self, TaskDriverKind};
 use checkrein_verifiers::judge::calibration::ConfidenceInterval;
 use serde_json::{Value, json};
 
-use self::recorded_runs::{RecordedRun, RecordedRunReader};
-use self::run_under_preset::RunUnderPreset;
+use self::recorded_runs::{RecordedRun, TraceFileRunReader};
+use self::run_under_preset::PresetOutcomeForRun;
 use self::statistics::PresetStatistics;
-use crate::args::{TaskHalf, TuneArgs};
+use crate::args::{HalfOfTaskSet, TuneArgs};
 use crate::exit_code;
 use crate::ui;
 use crate::ui::errors::CommandError;
@@ -32,7 +32,7 @@ pub(crate) fn run_tune_command(args: &TuneArgs) -> Result<ExitCode, CommandError
     let presets = if named.is_empty() { PRESETS } else { &named };
     let policies = presets
         .iter()
-        .map(|preset| Ok((*preset, policy_of_preset(preset)?)))
+        .map(|preset| Ok((*preset, policy_with_detector_preset(preset)?)))
         .collect::<Result<Vec<_>, CommandError>>()?;
     for file in &args.files {
         let replayed = replay_under_presets(file, args.half, &policies)?;
@@ -44,14 +44,14 @@ pub(crate) fn run_tune_command(args: &TuneArgs) -> Result<ExitCode, CommandError
         }
         match args.json {
             true => print_tune_json(file, &replayed),
-            false => print_tune_table(file, &replayed),
+            false => print_halt_statistics_per_preset(file, &replayed),
         }
     }
     Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
-fn policy_of_preset(preset: &str) -> Result<Policy, CommandError> {
-    let mut policy = config::compile_config(None, None, TaskDriver::Hook)?.policy;
+fn policy_with_detector_preset(preset: &str) -> Result<Policy, CommandError> {
+    let mut policy = config::compile_config(None, None, TaskDriverKind::Hook)?.policy;
     policy.loops = config::parse_loop_detector_preset(Path::new("--preset"), preset)?;
     // Caps would end long runs as well, and this is about detectors.
     policy.caps.tool_calls = None;
@@ -62,7 +62,7 @@ fn policy_of_preset(preset: &str) -> Result<Policy, CommandError> {
 }
 
 /// The runs of a file under each preset.
-struct ReplayedFile {
+struct PresetStatisticsOfTraceFile {
     /// Runs that are counted.
     runs: u64,
     /// Runs of set-ups that never make a second call, in which no detector can find anything.
@@ -72,18 +72,20 @@ struct ReplayedFile {
 
 fn replay_under_presets(
     file: &Path,
-    half: Option<TaskHalf>,
+    half: Option<HalfOfTaskSet>,
     policies: &[(&str, Policy)],
-) -> Result<ReplayedFile, CommandError> {
-    let mut reader = RecordedRunReader::open_recorded_runs(file)?;
-    let mut outcomes: Vec<Vec<RunUnderPreset>> = vec![Vec::new(); policies.len()];
+) -> Result<PresetStatisticsOfTraceFile, CommandError> {
+    let mut reader = TraceFileRunReader::open_recorded_runs(file)?;
+    let mut outcomes: Vec<Vec<PresetOutcomeForRun>> = vec![Vec::new(); policies.len()];
     let mut runs: Vec<RecordedRun> = Vec::new();
-    while let Some((run, inputs)) = reader.next_run()? {
-        if half.is_some_and(|half| half != run.half()) {
+    while let Some((run, inputs)) = reader.read_next_recorded_run()? {
+        if half.is_some_and(|half| half != run.half_containing_task()) {
             continue;
         }
         for ((_, policy), outcomes) in policies.iter().zip(&mut outcomes) {
-            outcomes.push(RunUnderPreset::replay_run(policy, &inputs));
+            outcomes.push(PresetOutcomeForRun::replay_inputs_under_policy(
+                policy, &inputs,
+            ));
         }
         runs.push(run);
     }
@@ -102,7 +104,7 @@ fn replay_under_presets(
         .collect();
     let counted = is_counted.iter().filter(|counted| **counted).count() as u64;
     let by_preset = policies.iter().zip(&outcomes).map(|((name, _), outcomes)| {
-        let pairs: Vec<(&RecordedRun, &RunUnderPreset)> = runs
+        let pairs: Vec<(&RecordedRun, &PresetOutcomeForRun)> = runs
             .iter()
             .zip(outcomes)
             .zip(&is_counted)
@@ -110,14 +112,14 @@ fn replay_under_presets(
             .collect();
         ((*name).to_owned(), PresetStatistics::from_runs(&pairs))
     });
-    Ok(ReplayedFile {
+    Ok(PresetStatisticsOfTraceFile {
         runs: counted,
         left_out: runs.len() as u64 - counted,
         by_preset: by_preset.collect(),
     })
 }
 
-fn print_tune_table(file: &Path, replayed: &ReplayedFile) {
+fn print_halt_statistics_per_preset(file: &Path, replayed: &PresetStatisticsOfTraceFile) {
     let name = file
         .file_name()
         .unwrap_or(file.as_os_str())
@@ -188,7 +190,7 @@ fn print_tune_figure(name: &str, figure: &str) {
     ui::print_output_line(&format!("  {name:<30} {figure}"));
 }
 
-fn print_tune_json(file: &Path, replayed: &ReplayedFile) {
+fn print_tune_json(file: &Path, replayed: &PresetStatisticsOfTraceFile) {
     let interval = |found: Option<ConfidenceInterval>| {
         found.map_or(Value::Null, |ends| json!([ends.low, ends.high]))
     };

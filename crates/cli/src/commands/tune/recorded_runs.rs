@@ -7,8 +7,8 @@ use checkrein_adapters::generic::trace::{AgentTraceLine, AgentTraceReader};
 use checkrein_core::digest::Digest;
 use checkrein_core::input::Input;
 
-use crate::args::TaskHalf;
-use crate::commands::trace_file::open_trace_file;
+use crate::args::HalfOfTaskSet;
+use crate::commands::trace_file::open_trace_file_for_reading;
 use crate::ui;
 use crate::ui::errors::CommandError;
 
@@ -41,17 +41,17 @@ impl RecordedRun {
 
     /// Returns which half the run's task is in. All runs of a task are in the same half, so that what
     /// is chosen on one half has not seen the other.
-    pub(super) fn half(&self) -> TaskHalf {
+    pub(super) fn half_containing_task(&self) -> HalfOfTaskSet {
         let [first, ..] = *Digest::hash_bytes(self.task.as_bytes()).as_bytes();
         match first % 2 {
-            0 => TaskHalf::A,
-            _ => TaskHalf::B,
+            0 => HalfOfTaskSet::A,
+            _ => HalfOfTaskSet::B,
         }
     }
 }
 
 /// Reads a trace file run by run.
-pub(super) struct RecordedRunReader {
+pub(super) struct TraceFileRunReader {
     file: String,
     lines: Box<dyn BufRead>,
     trace: AgentTraceReader,
@@ -61,11 +61,11 @@ pub(super) struct RecordedRunReader {
     is_at_end: bool,
 }
 
-impl RecordedRunReader {
+impl TraceFileRunReader {
     /// Opens a trace file; one that ends in `.gz` is unpacked on the way.
     pub(super) fn open_recorded_runs(path: &Path) -> Result<Self, CommandError> {
         let file = path.display().to_string();
-        let lines = open_trace_file(path).map_err(|error| {
+        let lines = open_trace_file_for_reading(path).map_err(|error| {
             CommandError::usage_error(format!("{file}: {error}"), "name a trace file")
         })?;
         Ok(Self {
@@ -79,7 +79,9 @@ impl RecordedRunReader {
     }
 
     /// Returns the next run with all its inputs; `None` after the last.
-    pub(super) fn next_run(&mut self) -> Result<Option<(RecordedRun, Vec<Input>)>, CommandError> {
+    pub(super) fn read_next_recorded_run(
+        &mut self,
+    ) -> Result<Option<(RecordedRun, Vec<Input>)>, CommandError> {
         let mut line = Vec::new();
         loop {
             while let Some(item) = self.trace.next_trace_item() {
@@ -115,8 +117,7 @@ impl RecordedRunReader {
                 return Ok(self.begun.take().map(|run| (run, inputs)));
             }
             line.clear();
-            let failed =
-                |error| CommandError::command_failed_error(format!("{}: {error}", self.file));
+            let failed = |error| CommandError::cli_failure_error(format!("{}: {error}", self.file));
             let read = self
                 .lines
                 .by_ref()

@@ -12,7 +12,7 @@ use checkrein_core::step::apply_input_and_decide;
 
 /// What a preset would have done to one run.
 #[derive(Debug, Clone, Default)]
-pub(super) struct RunUnderPreset {
+pub(super) struct PresetOutcomeForRun {
     /// The call, from 0, at which the task would have been halted, and by which detector.
     pub(super) halted: Option<(u64, String)>,
     /// Words before that.
@@ -31,8 +31,8 @@ pub(super) struct DetectorActionCounts {
     pub(super) halted: u64,
 }
 
-impl RunUnderPreset {
-    pub(super) fn replay_run(policy: &Policy, inputs: &[Input]) -> Self {
+impl PresetOutcomeForRun {
+    pub(super) fn replay_inputs_under_policy(policy: &Policy, inputs: &[Input]) -> Self {
         let mut state = SessionState::default();
         let mut found = Self::default();
         let (mut calls, mut clock) = (0, 0);
@@ -49,7 +49,7 @@ impl RunUnderPreset {
             let is_request = matches!(input, Input::ToolRequested(_));
             // A trace has no clock: a millisecond per event keeps the order and reaches no cap.
             let (at, source) = (UnixMillis(clock), SourceName::new("trace"));
-            let stamped = StampedInput::without_facts(at, source, input.clone());
+            let stamped = StampedInput::new_without_facts(at, source, input.clone());
             let step = apply_input_and_decide(policy, &mut state, stamped);
             for event in &step.events {
                 if let Event::Detected(detected) = event {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use checkrein_verifiers::judge::calibration::{ConfidenceInterval, Proportion, Z};
 
 use super::recorded_runs::RecordedRun;
-use super::run_under_preset::{DetectorActionCounts, RunUnderPreset};
+use super::run_under_preset::{DetectorActionCounts, PresetOutcomeForRun};
 
 /// Fewer set-ups say nothing about the next one.
 const MIN_SETUPS: usize = 10;
@@ -49,7 +49,7 @@ pub(super) struct PresetStatistics {
 
 /// The sums of one set-up, from which the figures of any set of set-ups are computed.
 #[derive(Debug, Clone, Copy, Default)]
-struct SetupSums {
+struct SetupOutcomeSums {
     successes: u64,
     lost: u64,
     odds: MantelHaenszelSums,
@@ -68,7 +68,7 @@ struct MantelHaenszelSums {
 }
 
 impl MantelHaenszelSums {
-    fn add_stratum(&mut self, halted: OutcomeCounts, peers: OutcomeCounts) {
+    fn add_mantel_haenszel_stratum(&mut self, halted: OutcomeCounts, peers: OutcomeCounts) {
         let n = halted.successes + halted.failures + peers.successes + peers.failures;
         let (r, s) = (
             halted.successes * peers.failures / n,
@@ -99,7 +99,7 @@ impl MantelHaenszelSums {
         (self.s > 0.0).then(|| self.r / self.s)
     }
 
-    fn interval(self) -> Option<ConfidenceInterval> {
+    fn odds_ratio_confidence_interval(self) -> Option<ConfidenceInterval> {
         if self.r <= 0.0 || self.s <= 0.0 {
             return None;
         }
@@ -132,9 +132,10 @@ impl OutcomeCounts {
 }
 
 impl PresetStatistics {
-    pub(super) fn from_runs(runs: &[(&RecordedRun, &RunUnderPreset)]) -> Self {
-        let mut sums: BTreeMap<&str, SetupSums> = BTreeMap::new();
-        let mut by_setup: BTreeMap<&str, Vec<(&RecordedRun, &RunUnderPreset)>> = BTreeMap::new();
+    pub(super) fn from_runs(runs: &[(&RecordedRun, &PresetOutcomeForRun)]) -> Self {
+        let mut sums: BTreeMap<&str, SetupOutcomeSums> = BTreeMap::new();
+        let mut by_setup: BTreeMap<&str, Vec<(&RecordedRun, &PresetOutcomeForRun)>> =
+            BTreeMap::new();
         let (mut halted, mut halted_successful, mut all_halted, mut unknown) = (0, 0, 0, 0);
         let (mut calls, mut words, mut failed_calls, mut saved_calls, mut saved_tokens) =
             (0, 0, 0, 0, 0);
@@ -171,11 +172,11 @@ impl PresetStatistics {
         }
         for (setup, runs) in &by_setup {
             if let Some(sum) = sums.get_mut(setup) {
-                sum.compare_halted_with_peers(runs);
+                sum.add_halted_and_peer_strata(runs);
             }
         }
-        let sums: Vec<SetupSums> = sums.into_values().collect();
-        let lost = lost_successes(&sums);
+        let sums: Vec<SetupOutcomeSums> = sums.into_values().collect();
+        let lost = lost_success_proportion(&sums);
         let mut odds = MantelHaenszelSums::default();
         sums.iter().for_each(|sum| odds.add_sums(sum.odds));
         Self {
@@ -183,14 +184,14 @@ impl PresetStatistics {
             all_halted,
             unknown,
             lost,
-            lost_interval: bootstrap_interval(&sums, |sums| lost_successes(sums).ratio()),
+            lost_interval: bootstrap_interval(&sums, |sums| lost_success_proportion(sums).ratio()),
             calls,
             words,
             failed_calls,
             saved_calls,
             saved_tokens,
             odds_ratio: odds.odds_ratio(),
-            odds_interval: odds.interval(),
+            odds_interval: odds.odds_ratio_confidence_interval(),
             detectors,
         }
     }
@@ -206,10 +207,10 @@ impl PresetStatistics {
     }
 }
 
-impl SetupSums {
+impl SetupOutcomeSums {
     /// Adds the strata of a set-up: at each call at which runs were halted, these beside those that
     /// made that call and were not halted by then.
-    fn compare_halted_with_peers(&mut self, runs: &[(&RecordedRun, &RunUnderPreset)]) {
+    fn add_halted_and_peer_strata(&mut self, runs: &[(&RecordedRun, &PresetOutcomeForRun)]) {
         let mut strata: BTreeMap<u64, OutcomeCounts> = BTreeMap::new();
         for (run, found) in runs {
             if let (Some((at, _)), Some(_)) = (&found.halted, run.success) {
@@ -224,12 +225,12 @@ impl SetupSums {
                     peers.count_outcome(run);
                 }
             }
-            self.odds.add_stratum(halted, peers);
+            self.odds.add_mantel_haenszel_stratum(halted, peers);
         }
     }
 }
 
-fn lost_successes(sums: &[SetupSums]) -> Proportion {
+fn lost_success_proportion(sums: &[SetupOutcomeSums]) -> Proportion {
     Proportion::new(
         sums.iter().map(|sum| sum.lost).sum(),
         sums.iter().map(|sum| sum.successes).sum(),
@@ -239,8 +240,8 @@ fn lost_successes(sums: &[SetupSums]) -> Proportion {
 /// Returns the 2.5 and 97.5 % points of a figure over sets of set-ups that are drawn with replacement
 /// (percentile bootstrap, Efron 1979). `None` if the figure is not defined for most draws.
 fn bootstrap_interval(
-    sums: &[SetupSums],
-    figure: impl Fn(&[SetupSums]) -> Option<f64>,
+    sums: &[SetupOutcomeSums],
+    figure: impl Fn(&[SetupOutcomeSums]) -> Option<f64>,
 ) -> Option<ConfidenceInterval> {
     if sums.len() < MIN_SETUPS {
         return None;
@@ -277,21 +278,21 @@ mod tests {
         calls: u64,
         success: bool,
         halted: Option<u64>,
-    ) -> (RecordedRun, RunUnderPreset) {
+    ) -> (RecordedRun, PresetOutcomeForRun) {
         let run = RecordedRun {
             setup: setup.to_owned(),
             task: String::new(),
             calls,
             success: Some(success),
         };
-        let found = RunUnderPreset {
+        let found = PresetOutcomeForRun {
             halted: halted.map(|at| (at, "cycle".to_owned())),
-            ..RunUnderPreset::default()
+            ..PresetOutcomeForRun::default()
         };
         (run, found)
     }
 
-    fn figures(runs: &[(RecordedRun, RunUnderPreset)]) -> PresetStatistics {
+    fn figures(runs: &[(RecordedRun, PresetOutcomeForRun)]) -> PresetStatistics {
         let pairs: Vec<_> = runs.iter().map(|(run, found)| (run, found)).collect();
         PresetStatistics::from_runs(&pairs)
     }
@@ -335,8 +336,11 @@ mod tests {
             failures,
         };
         let mut sums = MantelHaenszelSums::default();
-        sums.add_stratum(counts(5.0, 20.0), counts(10.0, 15.0));
-        let (odds, ends) = (sums.odds_ratio().unwrap(), sums.interval().unwrap());
+        sums.add_mantel_haenszel_stratum(counts(5.0, 20.0), counts(10.0, 15.0));
+        let (odds, ends) = (
+            sums.odds_ratio().unwrap(),
+            sums.odds_ratio_confidence_interval().unwrap(),
+        );
         let half = Z * (1.0_f64 / 5.0 + 1.0 / 20.0 + 1.0 / 10.0 + 1.0 / 15.0).sqrt();
         assert!((odds - 0.375).abs() < 1e-12);
         assert!((ends.high.ln() - odds.ln() - half).abs() < 1e-9, "{ends:?}");

@@ -2,9 +2,9 @@
 //! model is the agent.
 
 use checkrein_scripted::coder::{
-    ConversationHeardByCoder, PROVIDER_ENTRIES, nth_or_last_scripted_turn,
+    PROVIDER_ENTRIES, ScriptedCoderConversation, nth_or_last_scripted_turn,
 };
-use checkrein_scripted::reviewer::{self, request_number_in_prompt, request_prompt_text};
+use checkrein_scripted::reviewer::{self, last_message_text, request_number_in_prompt};
 use checkrein_scripted::{ScriptedCoderServer, ScriptedCoderTurn, ScriptedReviewer};
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn passes(body: &Value) -> String {
 pub(super) fn judged() -> Told {
     let world = world(&format!("accept = \"tests and reviewer\"\n{CHECK}{JUDGE}"));
     let model = ScriptedReviewer::start_scripted_model_server(|body, before| {
-        let answer = request_prompt_text(body)
+        let answer = last_message_text(body)
             .rsplit(" answer>")
             .next()
             .unwrap_or_default();
@@ -210,7 +210,7 @@ pub(super) fn autopilot() -> Told {
     );
     world.commit();
     let coder =
-        ScriptedCoderServer::start_coder_model_server(|heard: &ConversationHeardByCoder| {
+        ScriptedCoderServer::start_coder_model_server(|heard: &ScriptedCoderConversation| {
             let turns = [
                 ScriptedCoderTurn::scripted_text_turn("The goal is reached."),
                 ScriptedCoderTurn::scripted_shell_call_turn("sh deploy.sh"),

@@ -1,6 +1,6 @@
 //! What calls for a judge, and what rules it out before any model is asked.
 
-use checkrein_scripted::reviewer::request_prompt_text;
+use checkrein_scripted::reviewer::last_message_text;
 use serde_json::json;
 
 use super::{content, generic, judged, strict};
@@ -229,7 +229,7 @@ fn a_command_is_read_only_by_one_that_reads_everything() {
         assert_eq!(all.len(), asked, "{more}");
         assert!(
             all.iter()
-                .all(|body| request_prompt_text(body).contains("exit status 0"))
+                .all(|body| last_message_text(body).contains("exit status 0"))
         );
     }
 }

@@ -7,7 +7,7 @@ mod silent;
 mod stops;
 
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::reviewer::{self, request_prompt_text};
+use checkrein_scripted::reviewer::{self, last_message_text};
 use serde_json::{Value, json};
 
 use crate::world::{World, feed};
@@ -26,7 +26,7 @@ fn judged(more: &str) -> World {
 /// Content with an answer that says "with tests", and with nothing else.
 fn strict() -> ScriptedReviewer {
     ScriptedReviewer::start_scripted_model_server(|body, _| {
-        let answer = request_prompt_text(body)
+        let answer = last_message_text(body)
             .rsplit(" answer>")
             .next()
             .unwrap_or_default();

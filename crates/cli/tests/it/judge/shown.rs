@@ -1,6 +1,6 @@
 //! What a judge is shown of a session.
 
-use checkrein_scripted::reviewer::request_prompt_text;
+use checkrein_scripted::reviewer::last_message_text;
 use serde_json::json;
 
 use super::{content, judged, strict};
@@ -49,7 +49,7 @@ fn the_prompt_shows_the_session_in_order() {
     agent.stop_saying("Done: first.");
     agent.stop_saying("Done: second.");
     let asked = model.received_request_bodies();
-    let shown = request_prompt_text(asked.last().unwrap());
+    let shown = last_message_text(asked.last().unwrap());
     let parts = [
         "Write a parser.",
         "No unwrap in libraries.",

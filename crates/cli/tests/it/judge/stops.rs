@@ -3,7 +3,7 @@
 use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::reviewer::{self, request_prompt_text};
+use checkrein_scripted::reviewer::{self, last_message_text};
 use serde_json::{Value, json};
 
 use super::{content, generic, judged, strict};
@@ -29,7 +29,7 @@ fn an_incomplete_answer_is_sent_back_once() {
         assert_eq!(world.runs("tests"), 1, "the tree was the same");
         let asked = model.received_request_bodies();
         assert_eq!(asked.len(), 2, "{name}");
-        let shown = request_prompt_text(&asked[1]);
+        let shown = last_message_text(&asked[1]);
         assert!(shown.contains("Write a parser."), "{shown}");
         assert!(shown.contains("tests passes"), "{shown}");
         assert!(
@@ -225,7 +225,7 @@ fn the_judges_objection_is_fed_back_and_recorded() {
 #[test]
 fn a_lazy_heartbeat_is_sent_back() {
     let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
-        let shown = request_prompt_text(body);
+        let shown = last_message_text(body);
         let open = shown.contains("- [ ] look for new competitions");
         let answer = shown.rsplit(" answer>").next().unwrap_or_default();
         Ok(match open && !answer.contains("entered") {
@@ -277,7 +277,7 @@ fn standing_tasks_are_read_at_the_stop_and_rules_are_not() {
     world.write("HEARTBEAT.md", ticked);
     world.write("AGENTS.md", "No tests.\n");
     generic(&world, &model, "beat", "HEARTBEAT_OK", &["heartbeat"]);
-    let shown = request_prompt_text(&model.received_request_bodies().remove(0)).to_owned();
+    let shown = last_message_text(&model.received_request_bodies().remove(0)).to_owned();
     for part in [
         "- [x] look at the queue",
         "- [ ] water the plants",
@@ -312,7 +312,7 @@ fn standing_tasks_are_read_at_the_stop_and_rules_are_not() {
         .unwrap();
     assert!(made.success());
     generic(&world, &model, "gone", "HEARTBEAT_OK", &["heartbeat"]);
-    let shown = request_prompt_text(&model.received_request_bodies().remove(1)).to_owned();
+    let shown = last_message_text(&model.received_request_bodies().remove(1)).to_owned();
     for part in ["none that can be read", "- [ ] water the plants"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }

@@ -45,7 +45,7 @@ pub(in crate::effects) fn awk_program_effects(program: &CommandWord, out: &mut V
             'p' if word.starts_with("print") => prints = true,
             ';' | '}' | '\n' => prints = false,
             '|' if word.starts_with("||") => {
-                rest.skip_char();
+                rest.skip_next_char();
             }
             '|' => return out.push(CommandEffect::Kind(NonFileEffectKind::UnreadableCode)),
             '>' if prints && !word.starts_with(">=") && rest.depth == 0 => {
@@ -120,7 +120,7 @@ impl<'t> AwkCodeChars<'t> {
         }
     }
 
-    fn skip_char(&mut self) {
+    fn skip_next_char(&mut self) {
         self.chars.next();
     }
 

@@ -179,7 +179,7 @@ pub(super) fn analyze_javascript(text: &str, out: &mut Vec<CommandEffect>) -> bo
                 let [[CodeToken::Quoted(name, false)]] = arguments.as_slice() else {
                     return false;
                 };
-                if !are_only_js_require_members_used(&tokens, index) {
+                if !uses_js_module_by_named_members_only(&tokens, index) {
                     return false;
                 }
                 let name = name.strip_prefix("node:").unwrap_or(name);
@@ -276,7 +276,7 @@ fn is_harmless_js_index_access(tokens: &[CodeToken<'_>], at: usize) -> bool {
 
 /// Whether the module that `require` returns is only used through named members: `require(x).y`,
 /// `{y} = require(x)`, or `m = require(x)` where every `m` is followed by a dot.
-fn are_only_js_require_members_used(tokens: &[CodeToken<'_>], at: usize) -> bool {
+fn uses_js_module_by_named_members_only(tokens: &[CodeToken<'_>], at: usize) -> bool {
     let end = tokens
         .get(at..)
         .and_then(|rest| rest.iter().position(|token| *token == CodeToken::Sign(')')));

@@ -164,7 +164,7 @@ pub(super) fn effect_of_running_script(word: &CommandWord) -> CommandEffect {
 }
 
 /// Adds the files that a Python module can be loaded from.
-pub(super) fn add_python_module_file_effects(module: &str, out: &mut Vec<CommandEffect>) {
+pub(super) fn add_python_module_source_files(module: &str, out: &mut Vec<CommandEffect>) {
     let path = module.trim_end_matches(".py").replace('.', "/");
     let ends = [".py", "/__init__.py", "/__main__.py"];
     // Importing `a.b` runs `a` first.

@@ -484,7 +484,7 @@ pub(super) fn analyze_python_code_effects(text: &str, out: &mut Vec<CommandEffec
                 }
                 for token in line {
                     if let CodeToken::Name(name) = token {
-                        super::add_python_module_file_effects(name, out);
+                        super::add_python_module_source_files(name, out);
                     }
                 }
             }

@@ -88,13 +88,16 @@ fn analyze_sed_script(text: &str, out: &mut Vec<CommandEffect>) -> Option<()> {
             // A file name goes on to the end of the line; `;` and `}` are part of it.
             'r' | 'R' | 'w' | 'W' => {
                 let (name, rest) = split_first_line(after);
-                add_sed_file_effect(command, name, out);
+                add_sed_r_or_w_command_effect(command, name, out);
                 rest
             }
             's' => sed_substitution_effects(after, out)?,
             'y' => {
                 let (delimiter, after) = take_sed_delimiter(after)?;
-                skip_to_delimiter(skip_to_delimiter(after, delimiter)?, delimiter)?
+                text_after_unescaped_delimiter(
+                    text_after_unescaped_delimiter(after, delimiter)?,
+                    delimiter,
+                )?
             }
             // `e` runs a command; an unknown command may do so, too.
             _ => return None,
@@ -102,7 +105,7 @@ fn analyze_sed_script(text: &str, out: &mut Vec<CommandEffect>) -> Option<()> {
     }
 }
 
-fn add_sed_file_effect(command: char, name: &str, out: &mut Vec<CommandEffect>) {
+fn add_sed_r_or_w_command_effect(command: char, name: &str, out: &mut Vec<CommandEffect>) {
     let act = if matches!(command, 'w' | 'W') {
         FileAccess::Write
     } else {
@@ -192,7 +195,7 @@ fn skip_sed_bracket_class(text: &str) -> Option<&str> {
 }
 
 /// Skips to behind the next delimiter that is not escaped.
-fn skip_to_delimiter(text: &str, delimiter: char) -> Option<&str> {
+fn text_after_unescaped_delimiter(text: &str, delimiter: char) -> Option<&str> {
     let mut escaped = false;
     for (at, c) in text.char_indices() {
         if escaped {
@@ -208,7 +211,8 @@ fn skip_to_delimiter(text: &str, delimiter: char) -> Option<&str> {
 
 fn sed_substitution_effects<'t>(text: &'t str, out: &mut Vec<CommandEffect>) -> Option<&'t str> {
     let (delimiter, after) = take_sed_delimiter(text)?;
-    let mut rest = skip_to_delimiter(text_after_sed_pattern(after, delimiter)?, delimiter)?;
+    let mut rest =
+        text_after_unescaped_delimiter(text_after_sed_pattern(after, delimiter)?, delimiter)?;
     loop {
         let Some(flag) = rest.chars().next() else {
             return Some(rest);
@@ -218,7 +222,7 @@ fn sed_substitution_effects<'t>(text: &'t str, out: &mut Vec<CommandEffect>) -> 
             // The flag `w` writes a file; `e`, which runs the result, is refused below.
             'w' => {
                 let (name, after) = split_first_line(rest.get(1..)?);
-                add_sed_file_effect('w', name, out);
+                add_sed_r_or_w_command_effect('w', name, out);
                 return Some(after);
             }
             ';' | '}' | '\n' | ' ' | '\t' | '#' | '\r' => return Some(rest),

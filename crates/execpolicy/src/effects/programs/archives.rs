@@ -2,13 +2,15 @@
 //! written under names that only the archive knows.
 
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{NonFileEffectKind, OperandRole, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{
+    NonFileEffectKind, OperandRole, OptionMeaning, ProgramEffectSpec,
+};
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::CommandWord;
 
-pub(super) const SPECS: &[ProgramSpec] = &[
-    ProgramSpec::new(&["tar", "gtar", "bsdtar"]).with_extra_effects_fn(tar_effects),
-    ProgramSpec::new(&[
+pub(super) const SPECS: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::new(&["tar", "gtar", "bsdtar"]).with_extra_effects_fn(tar_effects),
+    ProgramEffectSpec::new(&[
         "gzip",
         "gunzip",
         "bzip2",
@@ -49,7 +51,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ("stdout", OptionMeaning::Value),
     ])
     .with_extra_effects_fn(compressor_effects),
-    ProgramSpec::new(&["zip"])
+    ProgramEffectSpec::new(&["zip"])
         .with_short_value_options("bnPstixT")
         .with_option_meanings(&[
             // `zip -T -TT COMMAND` tests the archive with this command.
@@ -66,13 +68,13 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("out", OptionMeaning::Writes),
         ])
         .with_extra_effects_fn(zip_effects),
-    ProgramSpec::new(&["unzip", "bsdunzip"])
+    ProgramEffectSpec::new(&["unzip", "bsdunzip"])
         .with_short_value_options("xPIO")
         .with_option_meanings(&[("d", OptionMeaning::Writes)])
         .with_extra_effects_fn(unzip_effects),
-    ProgramSpec::program_spec_reading_operands(&["zipinfo", "zipnote", "lsar", "tarlist"])
+    ProgramEffectSpec::program_spec_reading_operands(&["zipinfo", "zipnote", "lsar", "tarlist"])
         .with_operand_role(OperandRole::Read),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "7z",
         "7za",
         "7zr",

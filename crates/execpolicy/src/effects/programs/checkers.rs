@@ -2,13 +2,13 @@
 //! written where an option says so; formatters write their operands.
 
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramEffectSpec};
 use crate::effects::{CommandEffect, FileAccess};
 
 const RUNS: &[NonFileEffectKind] = &[NonFileEffectKind::Opaque];
 
-pub(super) const SPECS: &[ProgramSpec] = &[
-    ProgramSpec::program_with_fixed_effects(
+pub(super) const SPECS: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "pytest",
             "py.test",
@@ -60,7 +60,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     // Options that take a value, so that it is not taken for an operand.
     .with_long_value_options(&["junitxml", "rootdir", "basetemp", "confcutdir"])
     .with_extra_effects_fn(test_report_option_effects),
-    ProgramSpec::program_spec_reading_operands(&[
+    ProgramEffectSpec::program_spec_reading_operands(&[
         "eslint",
         "tsc",
         "prettier",

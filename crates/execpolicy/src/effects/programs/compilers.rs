@@ -2,11 +2,11 @@
 //! run a program; options that load plugins or run commands are code.
 
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramEffectSpec};
 use crate::effects::{CodeLanguage, CommandEffect, FileAccess};
 
-pub(super) const SPECS: &[ProgramSpec] = &[
-    ProgramSpec::new(&[
+pub(super) const SPECS: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::new(&[
         "gcc",
         "g++",
         "cc",
@@ -49,7 +49,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ("MF", OptionMeaning::Writes),
     ])
     .with_extra_effects_fn(compiler_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "ld",
         "lld",
         "gold",
@@ -68,7 +68,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "dlltool",
     ])
     .with_extra_effects_fn(object_file_tool_effects),
-    ProgramSpec::program_spec_reading_operands(&[
+    ProgramEffectSpec::program_spec_reading_operands(&[
         "rustc",
         "javac",
         "kotlinc",
@@ -169,7 +169,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ),
     ])
     .with_extra_effects_fn(tex_shell_escape_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "gdb", "lldb", "valgrind", "perf", "rr", "cgdb", "pdb", "dlv", "jdb", "jstack", "jmap",
         "jps", "jcmd", "jstat", "py-spy", "austin", "scalene", "memray",
     ])

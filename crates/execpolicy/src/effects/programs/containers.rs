@@ -3,7 +3,7 @@
 
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramEffectSpec};
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::CommandWord;
 
@@ -12,8 +12,8 @@ const GONE: &[NonFileEffectKind] = &[NonFileEffectKind::DestroysData];
 /// Changes to a cluster that others may use.
 const DEPLOYS: &[NonFileEffectKind] = &[NonFileEffectKind::Deploys];
 
-pub(super) const SPECS: &[ProgramSpec] = &[
-    ProgramSpec::new(&["docker", "podman", "nerdctl"])
+pub(super) const SPECS: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::new(&["docker", "podman", "nerdctl"])
         .with_short_value_options("Hlc")
         .with_long_value_options(&[
             "host",
@@ -38,7 +38,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ])
         .with_subcommands(DOCKER),
     docker_compose_spec(&["docker-compose", "podman-compose"]),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "buildah",
         "kaniko",
         "skopeo",
@@ -55,7 +55,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "packer",
     ])
     .with_extra_effects_fn(container_image_tool_effects),
-    ProgramSpec::new(&["kubectl", "oc", "k9s", "kubecolor", "microk8s"])
+    ProgramEffectSpec::new(&["kubectl", "oc", "k9s", "kubecolor", "microk8s"])
         .with_short_value_options("nsc")
         .with_long_value_options(&[
             "namespace",
@@ -69,11 +69,11 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ])
         .with_option_meanings(&[("token", OptionMeaning::Value)])
         .with_subcommands(KUBECTL),
-    ProgramSpec::new(&["helm"])
+    ProgramEffectSpec::new(&["helm"])
         .with_short_value_options("n")
         .with_long_value_options(&["namespace", "kube-context", "kubeconfig"])
         .with_subcommands(&[
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &[
                     "lint",
                     "template",
@@ -109,7 +109,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 ("output-dir", OptionMeaning::Writes),
                 ("d", OptionMeaning::Writes),
             ]),
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &[
                     "install",
                     "upgrade",
@@ -122,13 +122,13 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 DEPLOYS,
             )
             .with_option_meanings(&[("dry-run", OptionMeaning::Inert(&inert::HELM))]),
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 // A Helm plugin is a program, and may have install hooks.
                 &["plugin", "registry"],
                 &[NonFileEffectKind::UnreadableCode],
             ),
         ]),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "kustomize",
         "kubeconform",
         "kubeval",
@@ -152,8 +152,8 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     .with_extra_effects_fn(kubernetes_tool_effects),
 ];
 
-const DOCKER: &[ProgramSpec] = &[
-    ProgramSpec::program_with_fixed_effects(
+const DOCKER: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "ps",
             "images",
@@ -176,91 +176,99 @@ const DOCKER: &[ProgramSpec] = &[
         ],
         &[],
     ),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "pull", "start", "stop", "restart", "pause", "unpause", "rename", "tag", "kill",
         ],
         &[NonFileEffectKind::Network],
     ),
-    ProgramSpec::program_with_fixed_effects(&["build", "buildx", "builder", "bake"], RUNS)
-        .with_short_value_options("ftm")
-        .with_long_value_options(&[
-            "file",
-            "tag",
-            "build-arg",
-            "target",
-            "platform",
-            "progress",
-            "cache-from",
-            "cache-to",
-            "label",
-            "network",
-            "output",
+    ProgramEffectSpec::program_spec_with_fixed_effects(
+        &["build", "buildx", "builder", "bake"],
+        RUNS,
+    )
+    .with_short_value_options("ftm")
+    .with_long_value_options(&[
+        "file",
+        "tag",
+        "build-arg",
+        "target",
+        "platform",
+        "progress",
+        "cache-from",
+        "cache-to",
+        "label",
+        "network",
+        "output",
+        "secret",
+        "ssh",
+        "iidfile",
+        "shm-size",
+    ])
+    .with_option_meanings(&[
+        ("iidfile", OptionMeaning::Writes),
+        // `docker build --push` publishes the image at once.
+        (
+            "push",
+            OptionMeaning::FlagEffect(NonFileEffectKind::Publishes),
+        ),
+        ("o", OptionMeaning::ValueEffect(NonFileEffectKind::Network)),
+        (
             "secret",
-            "ssh",
-            "iidfile",
-            "shm-size",
-        ])
+            OptionMeaning::ValueEffect(NonFileEffectKind::Network),
+        ),
+        // Grants the build entitlements such as the network of the host.
+        (
+            "allow",
+            OptionMeaning::ValueEffect(NonFileEffectKind::Privilege),
+        ),
+    ])
+    .with_extra_effects_fn(image_build_effects),
+    ProgramEffectSpec::new(&["run", "create"]).with_extra_effects_fn(container_run_effects),
+    ProgramEffectSpec::new(&["exec"]).with_extra_effects_fn(container_run_effects),
+    ProgramEffectSpec::program_spec_with_fixed_effects(&["rm", "rmi", "untag"], &[])
         .with_option_meanings(&[
-            ("iidfile", OptionMeaning::Writes),
-            // `docker build --push` publishes the image at once.
+            // Containers can be made again; the data in their volumes cannot.
             (
-                "push",
-                OptionMeaning::FlagEffect(NonFileEffectKind::Publishes),
+                "v",
+                OptionMeaning::FlagEffect(NonFileEffectKind::DestroysData),
             ),
-            ("o", OptionMeaning::ValueEffect(NonFileEffectKind::Network)),
             (
-                "secret",
-                OptionMeaning::ValueEffect(NonFileEffectKind::Network),
+                "volumes",
+                OptionMeaning::FlagEffect(NonFileEffectKind::DestroysData),
             ),
-            // Grants the build entitlements such as the network of the host.
-            (
-                "allow",
-                OptionMeaning::ValueEffect(NonFileEffectKind::Privilege),
-            ),
-        ])
-        .with_extra_effects_fn(image_build_effects),
-    ProgramSpec::new(&["run", "create"]).with_extra_effects_fn(container_run_effects),
-    ProgramSpec::new(&["exec"]).with_extra_effects_fn(container_run_effects),
-    ProgramSpec::program_with_fixed_effects(&["rm", "rmi", "untag"], &[]).with_option_meanings(&[
-        // Containers can be made again; the data in their volumes cannot.
-        (
-            "v",
-            OptionMeaning::FlagEffect(NonFileEffectKind::DestroysData),
-        ),
-        (
-            "volumes",
-            OptionMeaning::FlagEffect(NonFileEffectKind::DestroysData),
-        ),
-    ]),
-    ProgramSpec::new(&["cp"]).with_extra_effects_fn(container_copy_effects),
-    ProgramSpec::program_with_fixed_effects(&["save", "export"], &[]).with_option_meanings(&[
-        ("o", OptionMeaning::Writes),
-        ("output", OptionMeaning::Writes),
-    ]),
-    ProgramSpec::program_with_fixed_effects(&["load", "import", "commit"], &[]),
-    ProgramSpec::new(&["container", "image"]).with_subcommands(&[
-        ProgramSpec::program_with_fixed_effects(
+        ]),
+    ProgramEffectSpec::new(&["cp"]).with_extra_effects_fn(container_copy_effects),
+    ProgramEffectSpec::program_spec_with_fixed_effects(&["save", "export"], &[])
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("output", OptionMeaning::Writes),
+        ]),
+    ProgramEffectSpec::program_spec_with_fixed_effects(&["load", "import", "commit"], &[]),
+    ProgramEffectSpec::new(&["container", "image"]).with_subcommands(&[
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &[
                 "ls", "list", "ps", "inspect", "logs", "stats", "top", "port", "history", "pull",
                 "start", "stop", "restart", "tag", "rm", "wait", "diff",
             ],
             &[],
         ),
-        ProgramSpec::program_with_fixed_effects(&["prune"], GONE),
-        ProgramSpec::program_with_fixed_effects(&["build"], RUNS)
+        ProgramEffectSpec::program_spec_with_fixed_effects(&["prune"], GONE),
+        ProgramEffectSpec::program_spec_with_fixed_effects(&["build"], RUNS)
             .with_extra_effects_fn(image_build_effects),
-        ProgramSpec::new(&["run", "create"]).with_extra_effects_fn(container_run_effects),
-        ProgramSpec::new(&["exec"]).with_extra_effects_fn(container_run_effects),
-        ProgramSpec::new(&["cp"]).with_extra_effects_fn(container_copy_effects),
-        ProgramSpec::program_with_fixed_effects(&["push"], &[NonFileEffectKind::Publishes]),
+        ProgramEffectSpec::new(&["run", "create"]).with_extra_effects_fn(container_run_effects),
+        ProgramEffectSpec::new(&["exec"]).with_extra_effects_fn(container_run_effects),
+        ProgramEffectSpec::new(&["cp"]).with_extra_effects_fn(container_copy_effects),
+        ProgramEffectSpec::program_spec_with_fixed_effects(
+            &["push"],
+            &[NonFileEffectKind::Publishes],
+        ),
     ]),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "volume", "network", "context", "manifest", "plugin", "config", "node", "trust", "machine",
         "pod", "secret",
     ])
     .with_subcommands(&[
-        ProgramSpec::program_with_fixed_effects(
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &[
                 "ls",
                 "list",
@@ -274,7 +282,7 @@ const DOCKER: &[ProgramSpec] = &[
             ],
             &[],
         ),
-        ProgramSpec::program_with_fixed_effects(
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &[
                 "rm", "remove", "prune", "use", "update", "import", "export", "install", "enable",
                 "push", "kill", "stop", "start", "init", "set",
@@ -282,17 +290,17 @@ const DOCKER: &[ProgramSpec] = &[
             GONE,
         ),
     ]),
-    ProgramSpec::new(&["system"]).with_subcommands(&[
-        ProgramSpec::new(&["df", "info", "events"]),
-        ProgramSpec::program_with_fixed_effects(&["prune", "reset", "dial-stdio"], GONE),
+    ProgramEffectSpec::new(&["system"]).with_subcommands(&[
+        ProgramEffectSpec::new(&["df", "info", "events"]),
+        ProgramEffectSpec::program_spec_with_fixed_effects(&["prune", "reset", "dial-stdio"], GONE),
     ]),
     docker_compose_spec(&["compose"]),
-    ProgramSpec::program_with_fixed_effects(&["push"], &[NonFileEffectKind::Publishes]),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(&["push"], &[NonFileEffectKind::Publishes]),
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &["login", "logout"],
         &[NonFileEffectKind::ExposesSecret],
     ),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "swarm", "service", "stack", "update", "scout", "sbom", "init", "model", "mcp",
             "desktop", "unshare", "generate",
@@ -302,8 +310,8 @@ const DOCKER: &[ProgramSpec] = &[
 ];
 
 /// Returns the row of Compose, which is a program and a sub-command of `docker`.
-const fn docker_compose_spec(names: &'static [&'static str]) -> ProgramSpec {
-    ProgramSpec::new(names)
+const fn docker_compose_spec(names: &'static [&'static str]) -> ProgramEffectSpec {
+    ProgramEffectSpec::new(names)
         .with_short_value_options("fp")
         .with_long_value_options(&[
             "file",
@@ -315,15 +323,15 @@ const fn docker_compose_spec(names: &'static [&'static str]) -> ProgramSpec {
         .with_subcommands(COMPOSE)
 }
 
-const COMPOSE: &[ProgramSpec] = &[
-    ProgramSpec::program_with_fixed_effects(
+const COMPOSE: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "ps", "logs", "config", "images", "ls", "top", "port", "version", "events", "convert",
             "stats", "volumes",
         ],
         &[],
     ),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "up", "build", "start", "stop", "restart", "pull", "create", "pause", "unpause",
             "kill", "watch", "wait", "scale", "attach",
@@ -343,7 +351,7 @@ const COMPOSE: &[ProgramSpec] = &[
             OptionMeaning::FlagEffect(NonFileEffectKind::DestroysData),
         ),
     ]),
-    ProgramSpec::new(&["down", "rm"])
+    ProgramEffectSpec::new(&["down", "rm"])
         .with_short_value_options("t")
         .with_option_meanings(&[
             (
@@ -359,14 +367,17 @@ const COMPOSE: &[ProgramSpec] = &[
                 OptionMeaning::ValueEffect(NonFileEffectKind::Network),
             ),
         ]),
-    ProgramSpec::new(&["run"]).with_extra_effects_fn(container_run_effects),
-    ProgramSpec::new(&["exec"]).with_extra_effects_fn(container_run_effects),
-    ProgramSpec::new(&["cp"]).with_extra_effects_fn(container_copy_effects),
-    ProgramSpec::program_with_fixed_effects(&["push", "publish"], &[NonFileEffectKind::Publishes]),
+    ProgramEffectSpec::new(&["run"]).with_extra_effects_fn(container_run_effects),
+    ProgramEffectSpec::new(&["exec"]).with_extra_effects_fn(container_run_effects),
+    ProgramEffectSpec::new(&["cp"]).with_extra_effects_fn(container_copy_effects),
+    ProgramEffectSpec::program_spec_with_fixed_effects(
+        &["push", "publish"],
+        &[NonFileEffectKind::Publishes],
+    ),
 ];
 
-const KUBECTL: &[ProgramSpec] = &[
-    ProgramSpec::program_with_fixed_effects(
+const KUBECTL: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "describe",
             "logs",
@@ -391,23 +402,23 @@ const KUBECTL: &[ProgramSpec] = &[
         &[NonFileEffectKind::Network],
     )
     .with_short_value_options("nlofcL"),
-    ProgramSpec::program_with_fixed_effects(&["get"], &[NonFileEffectKind::Network])
+    ProgramEffectSpec::program_spec_with_fixed_effects(&["get"], &[NonFileEffectKind::Network])
         .with_short_value_options("nlofL")
         .with_extra_effects_fn(kubectl_get_effects),
-    ProgramSpec::new(&["config"]).with_subcommands(&[
-        ProgramSpec::new(&[
+    ProgramEffectSpec::new(&["config"]).with_subcommands(&[
+        ProgramEffectSpec::new(&[
             "current-context",
             "get-contexts",
             "get-clusters",
             "get-users",
         ]),
-        ProgramSpec::new(&["view"])
+        ProgramEffectSpec::new(&["view"])
             // `--raw` prints keys and tokens that are hidden otherwise.
             .with_option_meanings(&[(
                 "raw",
                 OptionMeaning::FlagEffect(NonFileEffectKind::ExposesSecret),
             )]),
-        ProgramSpec::program_with_fixed_effects(
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &[
                 "use-context",
                 "set-context",
@@ -423,20 +434,23 @@ const KUBECTL: &[ProgramSpec] = &[
             &[NonFileEffectKind::RemoteExecution],
         ),
     ]),
-    ProgramSpec::new(&["rollout"]).with_subcommands(&[
-        ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::new(&["rollout"]).with_subcommands(&[
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &["status", "history"],
             &[NonFileEffectKind::Network],
         ),
-        ProgramSpec::program_with_fixed_effects(&["restart", "undo", "pause", "resume"], DEPLOYS),
+        ProgramEffectSpec::program_spec_with_fixed_effects(
+            &["restart", "undo", "pause", "resume"],
+            DEPLOYS,
+        ),
     ]),
-    ProgramSpec::new(&["port-forward", "proxy"]),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::new(&["port-forward", "proxy"]),
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         // All of these run something in the cluster or copy from or to it.
         &["exec", "cp", "attach", "debug", "run"],
         &[NonFileEffectKind::RemoteExecution],
     ),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "apply",
             "create",

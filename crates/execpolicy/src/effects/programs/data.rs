@@ -3,12 +3,12 @@
 
 use crate::effects::code;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramEffectSpec};
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::CommandWord;
 
-pub(super) const SPECS: &[ProgramSpec] = &[
-    ProgramSpec::new(&["psql", "pgcli"])
+pub(super) const SPECS: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::new(&["psql", "pgcli"])
         .with_short_value_options("cdfhopUvFPRTL")
         .with_long_value_options(&[
             "command", "dbname", "file", "host", "output", "port", "username", "set", "variable",
@@ -21,7 +21,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("log-file", OptionMeaning::Writes),
         ])
         .with_extra_effects_fn(psql_effects),
-    ProgramSpec::new(&["mysql", "mariadb", "mycli"])
+    ProgramEffectSpec::new(&["mysql", "mariadb", "mycli"])
         .with_short_value_options("eDhPu")
         .with_long_value_options(&[
             "execute", "database", "host", "port", "user", "protocol", "socket",
@@ -38,9 +38,9 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("defaults-file", OptionMeaning::Value),
         ])
         .with_extra_effects_fn(mysql_effects),
-    ProgramSpec::new(&["sqlite3", "sqlite", "litecli", "duckdb"])
+    ProgramEffectSpec::new(&["sqlite3", "sqlite", "litecli", "duckdb"])
         .with_extra_effects_fn(sqlite_effects),
-    ProgramSpec::new(&["redis-cli", "valkey-cli", "keydb-cli"])
+    ProgramEffectSpec::new(&["redis-cli", "valkey-cli", "keydb-cli"])
         .with_short_value_options("hpuan")
         .with_long_value_options(&["user", "pass"])
         .with_option_meanings(&[
@@ -52,7 +52,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("rdb", OptionMeaning::Writes),
         ])
         .with_extra_effects_fn(redis_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "mongosh",
         "mongo",
         "clickhouse-client",
@@ -76,7 +76,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "nomad",
     ])
     .with_extra_effects_fn(database_client_effects),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "pg_dump",
             "pg_dumpall",
@@ -97,7 +97,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ("result-file", OptionMeaning::Writes),
         ("r", OptionMeaning::Writes),
     ]),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "pg_restore",
             "dropdb",
@@ -112,7 +112,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ],
         &[NonFileEffectKind::DestroysData],
     ),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "createdb",
         "pg_ctl",
         "pg_ctlcluster",
@@ -123,7 +123,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "pgbench",
     ])
     .with_extra_effects_fn(postgres_admin_tool_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "dbmate",
         "migrate",
         "flyway",
@@ -138,11 +138,11 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "hasura",
     ])
     .with_extra_effects_fn(migration_tool_effects),
-    ProgramSpec::new(&["aws"])
+    ProgramEffectSpec::new(&["aws"])
         .with_short_value_options("")
         .with_long_value_options(&["region", "profile", "output", "query", "endpoint-url"])
         .with_extra_effects_fn(aws_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "gcloud",
         "gsutil",
         "az",
@@ -191,25 +191,28 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "now",
     ])
     .with_extra_effects_fn(cloud_cli_effects),
-    ProgramSpec::new(&["terraform", "tofu", "terragrunt", "opentofu"])
+    ProgramEffectSpec::new(&["terraform", "tofu", "terragrunt", "opentofu"])
         .with_long_value_options(&["chdir"])
         .with_single_dash_long_options()
         .with_option_meanings(&[("chdir", OptionMeaning::WorkingDir)])
         .with_subcommands(&[
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &["init", "get", "providers"],
                 &[NonFileEffectKind::Installs],
             )
             .with_single_dash_long_options()
             .with_option_meanings(&[("plugin-dir", OptionMeaning::Value)]),
-            ProgramSpec::program_with_fixed_effects(&["plan"], &[NonFileEffectKind::Opaque])
-                .with_single_dash_long_options()
-                .with_long_value_options(&["var", "target", "replace", "parallelism"])
-                .with_option_meanings(&[
-                    ("out", OptionMeaning::Writes),
-                    ("var-file", OptionMeaning::Reads),
-                ]),
-            ProgramSpec::new(&[
+            ProgramEffectSpec::program_spec_with_fixed_effects(
+                &["plan"],
+                &[NonFileEffectKind::Opaque],
+            )
+            .with_single_dash_long_options()
+            .with_long_value_options(&["var", "target", "replace", "parallelism"])
+            .with_option_meanings(&[
+                ("out", OptionMeaning::Writes),
+                ("var-file", OptionMeaning::Reads),
+            ]),
+            ProgramEffectSpec::new(&[
                 "validate",
                 "fmt",
                 "show",
@@ -223,16 +226,16 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 "run-all-plan",
             ])
             .with_single_dash_long_options(),
-            ProgramSpec::new(&["state", "workspace"]).with_subcommands(&[
-                ProgramSpec::new(&["list", "show", "pull", "select", "new"])
+            ProgramEffectSpec::new(&["state", "workspace"]).with_subcommands(&[
+                ProgramEffectSpec::new(&["list", "show", "pull", "select", "new"])
                     .with_single_dash_long_options(),
-                ProgramSpec::program_with_fixed_effects(
+                ProgramEffectSpec::program_spec_with_fixed_effects(
                     &["rm", "mv", "push", "replace-provider", "delete"],
                     &[NonFileEffectKind::Deploys],
                 )
                 .with_single_dash_long_options(),
             ]),
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &[
                     "apply",
                     "destroy",
@@ -253,7 +256,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
 ];
 
 /// Returns the values of these options, which are SQL or names of files.
-fn sql_in_options_and_operands(call: &ParsedArgs<'_>, names: &[&'static str]) -> Vec<CommandWord> {
+fn values_of_sql_options(call: &ParsedArgs<'_>, names: &[&'static str]) -> Vec<CommandWord> {
     call.options
         .iter()
         .filter(|(name, _)| names.contains(&name.as_str()))
@@ -263,8 +266,8 @@ fn sql_in_options_and_operands(call: &ParsedArgs<'_>, names: &[&'static str]) ->
 
 fn psql_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.push(CommandEffect::Kind(NonFileEffectKind::Network));
-    let mut texts = sql_in_options_and_operands(call, &["c", "command"]);
-    for file in sql_in_options_and_operands(call, &["f", "file"]) {
+    let mut texts = values_of_sql_options(call, &["c", "command"]);
+    for file in values_of_sql_options(call, &["f", "file"]) {
         out.push(CommandEffect::File(FileAccess::Read, file));
         // The statements of the file are not read.
         out.push(CommandEffect::Kind(NonFileEffectKind::DestroysData));
@@ -282,7 +285,7 @@ fn psql_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 
 fn mysql_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.push(CommandEffect::Kind(NonFileEffectKind::Network));
-    let texts = sql_in_options_and_operands(call, &["e", "execute"]);
+    let texts = values_of_sql_options(call, &["e", "execute"]);
     if texts.is_empty() && !call.only_argument_is_one_of(&["-V", "--version"]) {
         out.push(CommandEffect::StdinCode(code::CodeLanguage::Sql));
     }

@@ -2,12 +2,12 @@
 //! call that only shows something is recognized by its options, all of which must be known.
 
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{NonFileEffectKind, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, ProgramEffectSpec};
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::CommandWord;
 
-pub(super) const SPECS: &[ProgramSpec] = &[
-    ProgramSpec::program_with_fixed_effects(
+pub(super) const SPECS: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "mkfs",
             "mke2fs",
@@ -22,7 +22,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         &[NonFileEffectKind::ChangesMachine],
     )
     .with_extra_effects_fn(mkfs_effects),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "wipefs",
             "fdisk",
@@ -38,7 +38,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     )
     .with_short_value_options("x")
     .with_extra_effects_fn(disk_partition_tool_effects),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "hdparm", "lvm", "lvremove", "vgremove", "pvremove", "mdadm", "zfs", "zpool",
             "diskutil", "nvme", "dmsetup", "asr",
@@ -46,7 +46,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         &[NonFileEffectKind::ChangesMachine],
     )
     .with_extra_effects_fn(volume_tool_effects),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "mount",
             "umount",

@@ -3,12 +3,12 @@
 use crate::effects::code;
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramEffectSpec};
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::CommandWord;
 
-pub(super) const SPECS: &[ProgramSpec] = &[
-    ProgramSpec::new(&["sed", "gsed", "ssed"])
+pub(super) const SPECS: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::new(&["sed", "gsed", "ssed"])
         .with_short_value_options("l")
         .with_long_value_options(&["line-length"])
         .with_option_meanings(&[
@@ -20,12 +20,12 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("in-place", OptionMeaning::Edits),
         ])
         .with_extra_effects_fn(sed_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "vi", "vim", "nvim", "view", "vimdiff", "ex", "nvi", "ed", "red", "emacs", "nano", "pico",
         "micro", "helix", "hx", "kak", "joe", "mcedit", "gvim",
     ])
     .with_extra_effects_fn(editor_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "code",
         "cursor",
         "subl",
@@ -45,13 +45,13 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "clip.exe",
     ])
     .with_extra_effects_fn(opener_effects),
-    ProgramSpec::new(&["sd"])
+    ProgramEffectSpec::new(&["sd"])
         .with_option_meanings(&[
             ("p", OptionMeaning::Inert(&inert::PRINTS)),
             ("preview", OptionMeaning::Inert(&inert::PRINTS)),
         ])
         .with_extra_effects_fn(sd_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "fastmod",
         "codemod",
         "comby",
@@ -60,9 +60,9 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "grit",
     ])
     .with_extra_effects_fn(codemod_effects),
-    ProgramSpec::new(&["apply_patch", "applypatch"])
+    ProgramEffectSpec::new(&["apply_patch", "applypatch"])
         .with_extra_effects_fn(|_, out| out.push(CommandEffect::Patch(None))),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "crudini",
         "augtool",
         "xmlstarlet",

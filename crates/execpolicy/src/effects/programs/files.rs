@@ -2,12 +2,14 @@
 
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{NonFileEffectKind, OperandRole, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{
+    NonFileEffectKind, OperandRole, OptionMeaning, ProgramEffectSpec,
+};
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::{CommandWord, WordKnowledge};
 
-pub(super) const SPECS: &[ProgramSpec] = &[
-    ProgramSpec::program_spec_removing_operands(&[
+pub(super) const SPECS: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::program_spec_removing_operands(&[
         "rm",
         "rmdir",
         "unlink",
@@ -18,18 +20,20 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "rimraf",
         "del-cli",
     ]),
-    ProgramSpec::program_spec_removing_operands(&["shred", "srm", "wipe"])
+    ProgramEffectSpec::program_spec_removing_operands(&["shred", "srm", "wipe"])
         .with_short_value_options("ns")
         .with_long_value_options(&["iterations", "size"]),
-    ProgramSpec::program_spec_writing_operands(&["mkdir", "touch", "mkfifo", "gmkdir", "gtouch"])
-        .with_short_value_options("mtd")
-        .with_long_value_options(&["mode", "date", "time"])
-        .with_option_meanings(&[
-            ("r", OptionMeaning::Reads),
-            ("reference", OptionMeaning::Reads),
-        ]),
-    ProgramSpec::new(&["gio"]).with_extra_effects_fn(gio_effects),
-    ProgramSpec::new(&["truncate", "fallocate"])
+    ProgramEffectSpec::program_spec_writing_operands(&[
+        "mkdir", "touch", "mkfifo", "gmkdir", "gtouch",
+    ])
+    .with_short_value_options("mtd")
+    .with_long_value_options(&["mode", "date", "time"])
+    .with_option_meanings(&[
+        ("r", OptionMeaning::Reads),
+        ("reference", OptionMeaning::Reads),
+    ]),
+    ProgramEffectSpec::new(&["gio"]).with_extra_effects_fn(gio_effects),
+    ProgramEffectSpec::new(&["truncate", "fallocate"])
         .with_operand_role(OperandRole::Replace)
         .with_short_value_options("slo")
         .with_long_value_options(&["size", "length", "offset"])
@@ -37,9 +41,12 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("r", OptionMeaning::Reads),
             ("reference", OptionMeaning::Reads),
         ]),
-    ProgramSpec::program_with_fixed_effects(&["mknod"], &[NonFileEffectKind::ChangesMachine]),
-    ProgramSpec::new(&["mktemp"]),
-    ProgramSpec::new(&["cp", "gcp", "copy", "pcp"])
+    ProgramEffectSpec::program_spec_with_fixed_effects(
+        &["mknod"],
+        &[NonFileEffectKind::ChangesMachine],
+    ),
+    ProgramEffectSpec::new(&["mktemp"]),
+    ProgramEffectSpec::new(&["cp", "gcp", "copy", "pcp"])
         .with_operand_role(OperandRole::Copy)
         .with_short_value_options("S")
         .with_long_value_options(&["suffix", "context"])
@@ -47,8 +54,8 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("t", OptionMeaning::TargetDir),
             ("target-directory", OptionMeaning::TargetDir),
         ])
-        .with_extra_effects_fn(cp_effects),
-    ProgramSpec::new(&["install", "ginstall"])
+        .with_extra_effects_fn(recursive_copy_effects),
+    ProgramEffectSpec::new(&["install", "ginstall"])
         .with_operand_role(OperandRole::Copy)
         .with_short_value_options("gmoS")
         .with_long_value_options(&["group", "mode", "owner", "suffix", "context"])
@@ -58,7 +65,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("strip-program", OptionMeaning::Command),
         ])
         .with_extra_effects_fn(install_command_effects),
-    ProgramSpec::new(&["mv", "gmv"])
+    ProgramEffectSpec::new(&["mv", "gmv"])
         .with_operand_role(OperandRole::Move)
         .with_short_value_options("S")
         .with_long_value_options(&["suffix", "context"])
@@ -66,7 +73,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("t", OptionMeaning::TargetDir),
             ("target-directory", OptionMeaning::TargetDir),
         ]),
-    ProgramSpec::new(&["ln", "gln", "link"])
+    ProgramEffectSpec::new(&["ln", "gln", "link"])
         .with_short_value_options("S")
         .with_long_value_options(&["suffix"])
         .with_option_meanings(&[
@@ -74,10 +81,11 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("target-directory", OptionMeaning::TargetDir),
         ])
         .with_extra_effects_fn(ln_effects),
-    ProgramSpec::new(&["rename", "prename", "mmv", "zmv"]).with_extra_effects_fn(rename_effects),
-    ProgramSpec::new(&["chmod", "gchmod"]).with_extra_effects_fn(chmod_effects),
-    ProgramSpec::new(&["chown", "chgrp"]).with_extra_effects_fn(chown_effects),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::new(&["rename", "prename", "mmv", "zmv"])
+        .with_extra_effects_fn(rename_effects),
+    ProgramEffectSpec::new(&["chmod", "gchmod"]).with_extra_effects_fn(chmod_effects),
+    ProgramEffectSpec::new(&["chown", "chgrp"]).with_extra_effects_fn(chown_effects),
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "chattr",
             "setfacl",
@@ -90,9 +98,9 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         &[NonFileEffectKind::Privilege],
     )
     .with_operand_role(OperandRole::Write),
-    ProgramSpec::program_with_fixed_effects(&["xattr"], &[NonFileEffectKind::Privilege]),
-    ProgramSpec::new(&["dd", "gdd", "dcfldd"]).with_extra_effects_fn(dd_effects),
-    ProgramSpec::new(&["patch", "gpatch"])
+    ProgramEffectSpec::program_spec_with_fixed_effects(&["xattr"], &[NonFileEffectKind::Privilege]),
+    ProgramEffectSpec::new(&["dd", "gdd", "dcfldd"]).with_extra_effects_fn(dd_effects),
+    ProgramEffectSpec::new(&["patch", "gpatch"])
         .with_short_value_options("pFgVzYBDdr")
         .with_long_value_options(&[
             "strip",
@@ -115,11 +123,11 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("dry-run", OptionMeaning::Inert(&inert::PATCH)),
         ])
         .with_extra_effects_fn(patch_effects),
-    ProgramSpec::program_spec_reading_operands(&["dos2unix", "unix2dos"])
+    ProgramEffectSpec::program_spec_reading_operands(&["dos2unix", "unix2dos"])
         .with_option_meanings(&[("n", OptionMeaning::Edits)])
         .with_extra_effects_fn(line_ending_effects),
-    ProgramSpec::new(&["find", "gfind"]).with_extra_effects_fn(find_effects),
-    ProgramSpec::new(&["fd", "fdfind"])
+    ProgramEffectSpec::new(&["find", "gfind"]).with_extra_effects_fn(find_effects),
+    ProgramEffectSpec::new(&["fd", "fdfind"])
         .with_operand_role(OperandRole::Text)
         .with_short_value_options("eEtdSocjg")
         .with_long_value_options(&[
@@ -141,7 +149,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
 ];
 
 /// Adds that a recursive copy reads everything below its sources.
-fn cp_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn recursive_copy_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call.has_option(&["r", "R", "a", "recursive", "archive"]) {
         let into = call.has_option(&["t", "target-directory"]);
         let sources = call.operands.len().saturating_sub(usize::from(!into));
@@ -640,7 +648,7 @@ fn find_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         match text {
             "-delete" => {
                 // Without a filter `-delete` removes the starting points themselves.
-                let all = path_patterns_of_find_command(&starts, &names, has_find_filter(words));
+                let all = path_patterns_of_find_results(&starts, &names, has_find_filter(words));
                 out.extend(
                     all.into_iter()
                         .map(|word| CommandEffect::File(FileAccess::Remove, word)),
@@ -674,7 +682,7 @@ fn find_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 /// Returns patterns for what is found below these folders, by these names if there are any.
-pub(super) fn path_patterns_of_find_command(
+pub(super) fn path_patterns_of_find_results(
     starts: &[CommandWord],
     names: &[CommandWord],
     chosen: bool,

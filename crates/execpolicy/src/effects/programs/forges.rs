@@ -3,21 +3,21 @@
 
 use crate::effects::CommandEffect;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramEffectSpec};
 
 const NET: &[NonFileEffectKind] = &[NonFileEffectKind::Network];
 
-pub(super) const SPECS: &[ProgramSpec] = &[ProgramSpec::new(&["gh", "glab"])
+pub(super) const SPECS: &[ProgramEffectSpec] = &[ProgramEffectSpec::new(&["gh", "glab"])
     .with_short_value_options("R")
     .with_long_value_options(&["repo"])
     .with_option_meanings(&[("R", OptionMeaning::Value)])
     .with_subcommands(GH)];
 
-const GH: &[ProgramSpec] = &[
-    ProgramSpec::new(&["pr", "mr"])
+const GH: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::new(&["pr", "mr"])
         .with_short_value_options("R")
         .with_subcommands(&[
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &[
                     "list",
                     "view",
@@ -65,7 +65,7 @@ const GH: &[ProgramSpec] = &[
             ]),
             // A merge can be reverted by another one, so it speaks for the person and is no hazard.
             // `--admin` merges past the required checks.
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &["merge"],
                 &[NonFileEffectKind::SpeaksForPerson],
             )
@@ -73,15 +73,15 @@ const GH: &[ProgramSpec] = &[
                 "admin",
                 OptionMeaning::FlagEffect(NonFileEffectKind::Publishes),
             )]),
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &["close", "revert", "approve"],
                 &[NonFileEffectKind::SpeaksForPerson],
             ),
         ]),
-    ProgramSpec::new(&["issue", "discussion"])
+    ProgramEffectSpec::new(&["issue", "discussion"])
         .with_short_value_options("R")
         .with_subcommands(&[
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &[
                     "list", "view", "create", "status", "comment", "edit", "reopen", "develop",
                     "pin", "unpin",
@@ -93,39 +93,39 @@ const GH: &[ProgramSpec] = &[
                 ("F", OptionMeaning::Reads),
                 ("body-file", OptionMeaning::Reads),
             ]),
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &["close", "lock", "unlock"],
                 &[NonFileEffectKind::SpeaksForPerson],
             ),
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &["delete", "transfer"],
                 &[NonFileEffectKind::OverwritesShared],
             ),
         ]),
-    ProgramSpec::new(&["run", "workflow", "ci", "pipeline", "cache"])
+    ProgramEffectSpec::new(&["run", "workflow", "ci", "pipeline", "cache"])
         .with_short_value_options("R")
         .with_subcommands(&[
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &[
                     "list", "view", "watch", "download", "status", "trace", "get", "lint",
                 ],
                 NET,
             )
             .with_option_meanings(&[("D", OptionMeaning::Writes), ("dir", OptionMeaning::Writes)]),
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 // Runs of a workflow can be repeated; nothing is lost.
                 &["rerun", "cancel", "run", "retry", "trigger"],
                 NET,
             ),
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &["delete", "enable", "disable"],
                 &[NonFileEffectKind::OverwritesShared],
             ),
         ]),
-    ProgramSpec::new(&["repo", "project"])
+    ProgramEffectSpec::new(&["repo", "project"])
         .with_short_value_options("R")
         .with_subcommands(&[
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &[
                     "view",
                     "list",
@@ -145,7 +145,7 @@ const GH: &[ProgramSpec] = &[
                 "force",
                 OptionMeaning::FlagEffect(NonFileEffectKind::OverwritesShared),
             )]),
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &[
                     "create",
                     "item-add",
@@ -157,7 +157,7 @@ const GH: &[ProgramSpec] = &[
                 ],
                 &[NonFileEffectKind::Publishes],
             ),
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &[
                     "delete",
                     "archive",
@@ -172,17 +172,20 @@ const GH: &[ProgramSpec] = &[
                 &[NonFileEffectKind::OverwritesShared],
             ),
         ]),
-    ProgramSpec::new(&["release", "gist", "snippet"])
+    ProgramEffectSpec::new(&["release", "gist", "snippet"])
         .with_short_value_options("R")
         .with_subcommands(&[
-            ProgramSpec::program_with_fixed_effects(&["list", "view", "download", "clone"], NET)
-                .with_option_meanings(&[
-                    ("D", OptionMeaning::Writes),
-                    ("dir", OptionMeaning::Writes),
-                    ("O", OptionMeaning::Writes),
-                    ("output", OptionMeaning::Writes),
-                ]),
-            ProgramSpec::new(&["create"])
+            ProgramEffectSpec::program_spec_with_fixed_effects(
+                &["list", "view", "download", "clone"],
+                NET,
+            )
+            .with_option_meanings(&[
+                ("D", OptionMeaning::Writes),
+                ("dir", OptionMeaning::Writes),
+                ("O", OptionMeaning::Writes),
+                ("output", OptionMeaning::Writes),
+            ]),
+            ProgramEffectSpec::new(&["create"])
                 .with_short_value_options("tnFR")
                 .with_long_value_options(&[
                     "title",
@@ -194,12 +197,12 @@ const GH: &[ProgramSpec] = &[
                     "repo",
                 ])
                 .with_extra_effects_fn(forge_release_effects),
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &["upload", "edit", "rename", "delete", "delete-asset"],
                 &[NonFileEffectKind::Publishes],
             ),
         ]),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "search",
             "status",
@@ -218,9 +221,9 @@ const GH: &[ProgramSpec] = &[
         NET,
     )
     .with_extra_effects_fn(forge_object_effects),
-    ProgramSpec::new(&["api"]).with_extra_effects_fn(forge_api_effects),
-    ProgramSpec::new(&["auth"]).with_subcommands(&[
-        ProgramSpec::new(&["status"]).with_option_meanings(&[
+    ProgramEffectSpec::new(&["api"]).with_extra_effects_fn(forge_api_effects),
+    ProgramEffectSpec::new(&["auth"]).with_subcommands(&[
+        ProgramEffectSpec::new(&["status"]).with_option_meanings(&[
             (
                 "t",
                 OptionMeaning::FlagEffect(NonFileEffectKind::ExposesSecret),
@@ -230,12 +233,12 @@ const GH: &[ProgramSpec] = &[
                 OptionMeaning::FlagEffect(NonFileEffectKind::ExposesSecret),
             ),
         ]),
-        ProgramSpec::program_with_fixed_effects(
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &["token", "login", "logout", "refresh", "setup-git", "switch"],
             &[NonFileEffectKind::ExposesSecret],
         ),
     ]),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "secret",
             "variable",
@@ -246,7 +249,7 @@ const GH: &[ProgramSpec] = &[
         ],
         &[NonFileEffectKind::ExposesSecret],
     ),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             // An extension or an alias runs as a program from then on; a codespace is a remote
             // shell.

@@ -4,12 +4,14 @@
 
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{NonFileEffectKind, OperandRole, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{
+    NonFileEffectKind, OperandRole, OptionMeaning, ProgramEffectSpec,
+};
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::{CommandWord, WordKnowledge};
 
-pub(super) const SPECS: &[ProgramSpec] = &[
-    ProgramSpec::new(&["git", "hub"])
+pub(super) const SPECS: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::new(&["git", "hub"])
         .with_option_meanings(&[
             ("C", OptionMeaning::WorkingDir),
             ("c", OptionMeaning::Value),
@@ -28,12 +30,12 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ])
         .with_subcommands(SUBS)
         .with_extra_effects_fn(git_dash_c_effects),
-    ProgramSpec::new(&["git-lfs"]),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::new(&["git-lfs"]),
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &["git-filter-repo", "bfg"],
         &[NonFileEffectKind::RewritesHistory],
     ),
-    ProgramSpec::program_spec_reading_operands(&["tig", "gitk", "lazygit", "git-cola"]),
+    ProgramEffectSpec::program_spec_reading_operands(&["tig", "gitk", "lazygit", "git-cola"]),
 ];
 
 const SHOWS: &[(&str, OptionMeaning)] = &[
@@ -53,8 +55,8 @@ const SHOWS: &[(&str, OptionMeaning)] = &[
     ("o", OptionMeaning::Value),
 ];
 
-const SUBS: &[ProgramSpec] = &[
-    ProgramSpec::new(&[
+const SUBS: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::new(&[
         "status",
         "log",
         "show",
@@ -85,7 +87,7 @@ const SUBS: &[ProgramSpec] = &[
     ])
     .with_option_meanings(SHOWS)
     .with_extra_effects_fn(git_named_file_read_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "describe",
         "rev-parse",
         "ls-files",
@@ -141,21 +143,24 @@ const SUBS: &[ProgramSpec] = &[
         "points-at",
     ])
     .with_extra_effects_fn(git_named_file_read_effects),
-    ProgramSpec::program_with_fixed_effects(&["ls-remote"], &[NonFileEffectKind::Network])
-        .with_option_meanings(&[
-            (
-                // `--upload-pack` and `--exec` name the program to run on the side of the remote,
-                // which is this machine for a local path.
-                "upload-pack",
-                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
-            ),
-            (
-                "exec",
-                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
-            ),
-        ])
-        .with_extra_effects_fn(git_remote_url_effects),
-    ProgramSpec::new(&["grep"])
+    ProgramEffectSpec::program_spec_with_fixed_effects(
+        &["ls-remote"],
+        &[NonFileEffectKind::Network],
+    )
+    .with_option_meanings(&[
+        (
+            // `--upload-pack` and `--exec` name the program to run on the side of the remote,
+            // which is this machine for a local path.
+            "upload-pack",
+            OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
+        ),
+        (
+            "exec",
+            OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
+        ),
+    ])
+    .with_extra_effects_fn(git_remote_url_effects),
+    ProgramEffectSpec::new(&["grep"])
         .with_short_value_options("ABCmef")
         .with_long_value_options(&["max-depth", "threads", "max-count"])
         .with_option_meanings(&[
@@ -169,7 +174,7 @@ const SUBS: &[ProgramSpec] = &[
                 OptionMeaning::FlagEffect(NonFileEffectKind::UnreadableCode),
             ),
         ]),
-    ProgramSpec::new(&["init"])
+    ProgramEffectSpec::new(&["init"])
         .with_option_meanings(&[
             (
                 // The hooks of a template are copied into the new repository and run later.
@@ -179,10 +184,10 @@ const SUBS: &[ProgramSpec] = &[
             ("separate-git-dir", OptionMeaning::Writes),
         ])
         .with_operand_role(OperandRole::Write),
-    ProgramSpec::new(&["add", "stage", "notes", "sparse-checkout", "update-index"])
+    ProgramEffectSpec::new(&["add", "stage", "notes", "sparse-checkout", "update-index"])
         .with_long_value_options(&["chmod", "pathspec-from-file"])
         .with_option_meanings(&[("p", OptionMeaning::Value)]),
-    ProgramSpec::new(&["commit"])
+    ProgramEffectSpec::new(&["commit"])
         .with_short_value_options("mCcFtuS")
         .with_long_value_options(&[
             "message",
@@ -211,7 +216,7 @@ const SUBS: &[ProgramSpec] = &[
                 OptionMeaning::FlagEffect(NonFileEffectKind::SkipsChecks),
             ),
         ]),
-    ProgramSpec::new(&["branch"])
+    ProgramEffectSpec::new(&["branch"])
         .with_short_value_options("u")
         .with_long_value_options(&["set-upstream-to", "format", "sort", "points-at"])
         .with_option_meanings(&[
@@ -226,7 +231,7 @@ const SUBS: &[ProgramSpec] = &[
             ("M", OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs)),
             ("C", OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs)),
         ]),
-    ProgramSpec::new(&["tag"])
+    ProgramEffectSpec::new(&["tag"])
         .with_short_value_options("mFun")
         .with_long_value_options(&[
             "message",
@@ -250,55 +255,61 @@ const SUBS: &[ProgramSpec] = &[
                 OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs),
             ),
         ]),
-    ProgramSpec::program_with_fixed_effects(&["checkout"], &[NonFileEffectKind::MovesTree])
-        .with_short_value_options("b")
-        .with_long_value_options(&["orphan", "conflict"])
-        .with_option_meanings(&[
-            // `-b` makes a branch, `-B` also moves one that exists.
-            (
-                "B",
-                OptionMeaning::ValueEffect(NonFileEffectKind::MovesRefs),
-            ),
-            (
-                "f",
-                OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
-            ),
-            (
-                "force",
-                OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
-            ),
-            (
-                "pathspec-from-file",
-                OptionMeaning::ValueEffect(NonFileEffectKind::DiscardsWork),
-            ),
-        ])
-        .with_extra_effects_fn(git_checkout_effects),
-    ProgramSpec::program_with_fixed_effects(&["switch"], &[NonFileEffectKind::MovesTree])
-        .with_short_value_options("c")
-        .with_long_value_options(&["create", "orphan", "conflict"])
-        .with_option_meanings(&[
-            (
-                "C",
-                OptionMeaning::ValueEffect(NonFileEffectKind::MovesRefs),
-            ),
-            (
-                "force-create",
-                OptionMeaning::ValueEffect(NonFileEffectKind::MovesRefs),
-            ),
-            (
-                "f",
-                OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
-            ),
-            (
-                "force",
-                OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
-            ),
-            (
-                "discard-changes",
-                OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
-            ),
-        ]),
-    ProgramSpec::new(&["restore"])
+    ProgramEffectSpec::program_spec_with_fixed_effects(
+        &["checkout"],
+        &[NonFileEffectKind::MovesTree],
+    )
+    .with_short_value_options("b")
+    .with_long_value_options(&["orphan", "conflict"])
+    .with_option_meanings(&[
+        // `-b` makes a branch, `-B` also moves one that exists.
+        (
+            "B",
+            OptionMeaning::ValueEffect(NonFileEffectKind::MovesRefs),
+        ),
+        (
+            "f",
+            OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
+        ),
+        (
+            "force",
+            OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
+        ),
+        (
+            "pathspec-from-file",
+            OptionMeaning::ValueEffect(NonFileEffectKind::DiscardsWork),
+        ),
+    ])
+    .with_extra_effects_fn(git_checkout_effects),
+    ProgramEffectSpec::program_spec_with_fixed_effects(
+        &["switch"],
+        &[NonFileEffectKind::MovesTree],
+    )
+    .with_short_value_options("c")
+    .with_long_value_options(&["create", "orphan", "conflict"])
+    .with_option_meanings(&[
+        (
+            "C",
+            OptionMeaning::ValueEffect(NonFileEffectKind::MovesRefs),
+        ),
+        (
+            "force-create",
+            OptionMeaning::ValueEffect(NonFileEffectKind::MovesRefs),
+        ),
+        (
+            "f",
+            OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
+        ),
+        (
+            "force",
+            OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
+        ),
+        (
+            "discard-changes",
+            OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
+        ),
+    ]),
+    ProgramEffectSpec::new(&["restore"])
         .with_short_value_options("s")
         .with_long_value_options(&["source", "conflict"])
         .with_option_meanings(&[(
@@ -307,15 +318,15 @@ const SUBS: &[ProgramSpec] = &[
             OptionMeaning::ValueEffect(NonFileEffectKind::DiscardsWork),
         )])
         .with_extra_effects_fn(git_restore_effects),
-    ProgramSpec::new(&["reset"])
+    ProgramEffectSpec::new(&["reset"])
         .with_option_meanings(&[("pathspec-from-file", OptionMeaning::Value)])
         .with_extra_effects_fn(git_reset_effects),
-    ProgramSpec::new(&["clean"])
+    ProgramEffectSpec::new(&["clean"])
         .with_short_value_options("e")
         .with_long_value_options(&["exclude"])
         .with_extra_effects_fn(git_clean_effects),
-    ProgramSpec::new(&["stash"]).with_extra_effects_fn(git_stash_effects),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::new(&["stash"]).with_extra_effects_fn(git_stash_effects),
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &["merge", "cherry-pick", "revert"],
         &[NonFileEffectKind::MovesTree],
     )
@@ -333,34 +344,37 @@ const SUBS: &[ProgramSpec] = &[
         "no-verify",
         OptionMeaning::FlagEffect(NonFileEffectKind::SkipsChecks),
     )]),
-    ProgramSpec::program_with_fixed_effects(&["rebase"], &[NonFileEffectKind::MovesTree])
-        .with_short_value_options("sXC")
-        .with_long_value_options(&["onto", "strategy", "strategy-option", "empty"])
-        .with_option_meanings(&[
-            // Runs the command after each commit.
-            ("x", OptionMeaning::Command),
-            ("exec", OptionMeaning::Command),
-            // Without a person, the todo list is edited by a program that may drop or squash
-            // commits.
-            ("i", OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs)),
-            (
-                "interactive",
-                OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs),
-            ),
-            (
-                "root",
-                OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs),
-            ),
-            (
-                "edit-todo",
-                OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs),
-            ),
-            (
-                "no-verify",
-                OptionMeaning::FlagEffect(NonFileEffectKind::SkipsChecks),
-            ),
-        ]),
-    ProgramSpec::program_with_fixed_effects(&["fetch"], &[NonFileEffectKind::Network])
+    ProgramEffectSpec::program_spec_with_fixed_effects(
+        &["rebase"],
+        &[NonFileEffectKind::MovesTree],
+    )
+    .with_short_value_options("sXC")
+    .with_long_value_options(&["onto", "strategy", "strategy-option", "empty"])
+    .with_option_meanings(&[
+        // Runs the command after each commit.
+        ("x", OptionMeaning::Command),
+        ("exec", OptionMeaning::Command),
+        // Without a person, the todo list is edited by a program that may drop or squash
+        // commits.
+        ("i", OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs)),
+        (
+            "interactive",
+            OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs),
+        ),
+        (
+            "root",
+            OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs),
+        ),
+        (
+            "edit-todo",
+            OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs),
+        ),
+        (
+            "no-verify",
+            OptionMeaning::FlagEffect(NonFileEffectKind::SkipsChecks),
+        ),
+    ]),
+    ProgramEffectSpec::program_spec_with_fixed_effects(&["fetch"], &[NonFileEffectKind::Network])
         .with_short_value_options("jo")
         .with_long_value_options(&[
             "depth",
@@ -386,7 +400,7 @@ const SUBS: &[ProgramSpec] = &[
             ("multiple", OptionMeaning::Value),
         ])
         .with_extra_effects_fn(git_remote_url_effects),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &["pull"],
         &[NonFileEffectKind::Network, NonFileEffectKind::MovesTree],
     )
@@ -410,7 +424,7 @@ const SUBS: &[ProgramSpec] = &[
         ),
     ])
     .with_extra_effects_fn(git_remote_url_effects),
-    ProgramSpec::program_with_fixed_effects(&["push"], &[NonFileEffectKind::Network])
+    ProgramEffectSpec::program_spec_with_fixed_effects(&["push"], &[NonFileEffectKind::Network])
         .with_short_value_options("o")
         .with_long_value_options(&["push-option"])
         .with_option_meanings(&[
@@ -465,7 +479,7 @@ const SUBS: &[ProgramSpec] = &[
             ),
         ])
         .with_extra_effects_fn(git_push_effects),
-    ProgramSpec::program_with_fixed_effects(&["clone"], &[NonFileEffectKind::Network])
+    ProgramEffectSpec::program_spec_with_fixed_effects(&["clone"], &[NonFileEffectKind::Network])
         .with_short_value_options("bojc")
         .with_long_value_options(&[
             "branch",
@@ -502,8 +516,8 @@ const SUBS: &[ProgramSpec] = &[
             ("separate-git-dir", OptionMeaning::Writes),
         ])
         .with_extra_effects_fn(git_clone_effects),
-    ProgramSpec::new(&["remote"]).with_subcommands(&[
-        ProgramSpec::new(&[
+    ProgramEffectSpec::new(&["remote"]).with_subcommands(&[
+        ProgramEffectSpec::new(&[
             "show",
             "get-url",
             "rename",
@@ -515,17 +529,20 @@ const SUBS: &[ProgramSpec] = &[
             "rm",
         ]),
         // A later plain `git push` would go to the new address.
-        ProgramSpec::program_with_fixed_effects(&["add", "set-url"], &[NonFileEffectKind::Uploads])
-            .with_short_value_options("tm"),
+        ProgramEffectSpec::program_spec_with_fixed_effects(
+            &["add", "set-url"],
+            &[NonFileEffectKind::Uploads],
+        )
+        .with_short_value_options("tm"),
     ]),
-    ProgramSpec::new(&["config"])
+    ProgramEffectSpec::new(&["config"])
         .with_short_value_options("f")
         .with_long_value_options(&["file", "blob", "type", "default", "value", "comment"])
         .with_extra_effects_fn(git_config_effects),
-    ProgramSpec::new(&["submodule"])
+    ProgramEffectSpec::new(&["submodule"])
         .with_option_meanings(&[("quiet", OptionMeaning::Value)])
         .with_subcommands(&[
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &[
                     "status",
                     "init",
@@ -536,25 +553,28 @@ const SUBS: &[ProgramSpec] = &[
                 ],
                 &[],
             ),
-            ProgramSpec::program_with_fixed_effects(&["update"], &[NonFileEffectKind::Network])
-                .with_long_value_options(&["reference", "depth", "jobs"])
-                .with_option_meanings(&[
-                    (
-                        "f",
-                        OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
-                    ),
-                    (
-                        "force",
-                        OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
-                    ),
-                ]),
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
+                &["update"],
+                &[NonFileEffectKind::Network],
+            )
+            .with_long_value_options(&["reference", "depth", "jobs"])
+            .with_option_meanings(&[
+                (
+                    "f",
+                    OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
+                ),
+                (
+                    "force",
+                    OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
+                ),
+            ]),
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &["add", "set-url"],
                 &[NonFileEffectKind::Network],
             )
             .with_short_value_options("b")
             .with_long_value_options(&["branch", "name", "reference", "depth"]),
-            ProgramSpec::program_with_fixed_effects(&["deinit"], &[])
+            ProgramEffectSpec::program_spec_with_fixed_effects(&["deinit"], &[])
                 .with_option_meanings(&[
                     (
                         "f",
@@ -566,17 +586,18 @@ const SUBS: &[ProgramSpec] = &[
                     ),
                 ])
                 .with_operand_role(OperandRole::Remove),
-            ProgramSpec::new(&["foreach"]).with_extra_effects_fn(git_submodule_foreach_effects),
+            ProgramEffectSpec::new(&["foreach"])
+                .with_extra_effects_fn(git_submodule_foreach_effects),
         ]),
-    ProgramSpec::new(&["worktree"]).with_subcommands(&[
-        ProgramSpec::new(&["list", "prune", "lock", "unlock", "repair"])
+    ProgramEffectSpec::new(&["worktree"]).with_subcommands(&[
+        ProgramEffectSpec::new(&["list", "prune", "lock", "unlock", "repair"])
             .with_long_value_options(&["reason", "expire"]),
-        ProgramSpec::new(&["add"])
+        ProgramEffectSpec::new(&["add"])
             .with_short_value_options("bB")
             .with_long_value_options(&["reason"])
             .with_extra_effects_fn(git_worktree_effects),
-        ProgramSpec::new(&["move"]).with_operand_role(OperandRole::Move),
-        ProgramSpec::new(&["remove"]).with_option_meanings(&[
+        ProgramEffectSpec::new(&["move"]).with_operand_role(OperandRole::Move),
+        ProgramEffectSpec::new(&["remove"]).with_option_meanings(&[
             (
                 "f",
                 OptionMeaning::FlagEffect(NonFileEffectKind::DiscardsWork),
@@ -587,8 +608,8 @@ const SUBS: &[ProgramSpec] = &[
             ),
         ]),
     ]),
-    ProgramSpec::new(&["bisect"]).with_subcommands(&[
-        ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::new(&["bisect"]).with_subcommands(&[
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &[
                 "start",
                 "good",
@@ -606,9 +627,9 @@ const SUBS: &[ProgramSpec] = &[
             ],
             &[NonFileEffectKind::MovesTree],
         ),
-        ProgramSpec::new(&["run"]).with_extra_effects_fn(git_bisect_effects),
+        ProgramEffectSpec::new(&["run"]).with_extra_effects_fn(git_bisect_effects),
     ]),
-    ProgramSpec::new(&["apply"])
+    ProgramEffectSpec::new(&["apply"])
         .with_short_value_options("pC")
         .with_long_value_options(&["whitespace", "exclude", "include"])
         .with_option_meanings(&[
@@ -624,7 +645,7 @@ const SUBS: &[ProgramSpec] = &[
             ("directory", OptionMeaning::Value),
         ])
         .with_extra_effects_fn(git_apply_effects),
-    ProgramSpec::new(&["am"])
+    ProgramEffectSpec::new(&["am"])
         .with_short_value_options("pC")
         .with_long_value_options(&["whitespace", "exclude", "include", "patch-format"])
         .with_option_meanings(&[(
@@ -632,7 +653,7 @@ const SUBS: &[ProgramSpec] = &[
             OptionMeaning::FlagEffect(NonFileEffectKind::SkipsChecks),
         )])
         .with_extra_effects_fn(git_apply_effects),
-    ProgramSpec::new(&["rm"])
+    ProgramEffectSpec::new(&["rm"])
         .with_option_meanings(&[
             // `git rm --cached` only changes the index; the file stays.
             ("cached", OptionMeaning::Inert(&inert::GIT_FILES)),
@@ -640,8 +661,8 @@ const SUBS: &[ProgramSpec] = &[
             ("dry-run", OptionMeaning::Inert(&inert::GIT_FILES)),
         ])
         .with_operand_role(OperandRole::Remove),
-    ProgramSpec::new(&["mv"]).with_operand_role(OperandRole::Move),
-    ProgramSpec::new(&["archive", "bundle"])
+    ProgramEffectSpec::new(&["mv"]).with_operand_role(OperandRole::Move),
+    ProgramEffectSpec::new(&["archive", "bundle"])
         .with_long_value_options(&["format", "prefix"])
         .with_option_meanings(&[
             ("o", OptionMeaning::Writes),
@@ -656,7 +677,7 @@ const SUBS: &[ProgramSpec] = &[
                 OptionMeaning::ValueEffect(NonFileEffectKind::Network),
             ),
         ]),
-    ProgramSpec::new(&["format-patch"])
+    ProgramEffectSpec::new(&["format-patch"])
         .with_short_value_options("nv")
         .with_long_value_options(&[
             "start-number",
@@ -672,9 +693,9 @@ const SUBS: &[ProgramSpec] = &[
             ("o", OptionMeaning::Writes),
             ("output-directory", OptionMeaning::Writes),
         ]),
-    ProgramSpec::new(&["fast-export"]),
-    ProgramSpec::new(&["reflog"]).with_extra_effects_fn(git_reflog_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&["fast-export"]),
+    ProgramEffectSpec::new(&["reflog"]).with_extra_effects_fn(git_reflog_effects),
+    ProgramEffectSpec::new(&[
         "gc",
         "repack",
         "multi-pack-index",
@@ -682,15 +703,15 @@ const SUBS: &[ProgramSpec] = &[
         "maintenance",
     ])
     .with_extra_effects_fn(git_gc_effects),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &["filter-branch", "filter-repo", "prune"],
         &[NonFileEffectKind::RewritesHistory],
     ),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &["replace", "update-ref", "fast-import"],
         &[NonFileEffectKind::MovesRefs],
     ),
-    ProgramSpec::new(&["symbolic-ref"])
+    ProgramEffectSpec::new(&["symbolic-ref"])
         .with_short_value_options("m")
         .with_option_meanings(&[
             ("d", OptionMeaning::FlagEffect(NonFileEffectKind::MovesRefs)),
@@ -700,31 +721,31 @@ const SUBS: &[ProgramSpec] = &[
             ),
         ])
         .with_extra_effects_fn(git_symbolic_ref_effects),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         // Plumbing that overwrites the index or files without a look at uncommitted changes.
         &["read-tree", "checkout-index"],
         &[NonFileEffectKind::DiscardsWork],
     ),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         // They run tools or hooks that settings name.
         &["difftool", "mergetool", "hook", "instaweb", "gui", "citool"],
         &[NonFileEffectKind::UnreadableCode],
     ),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &["credential", "credential-store", "credential-cache"],
         &[NonFileEffectKind::ExposesSecret],
     ),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &["send-email", "imap-send", "p4", "svn", "cvsserver"],
         &[NonFileEffectKind::Uploads],
     ),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         // Both keep running in the background.
         &["daemon", "fsmonitor--daemon"],
         &[NonFileEffectKind::Persists],
     ),
-    ProgramSpec::new(&["lfs"]).with_subcommands(&[
-        ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::new(&["lfs"]).with_subcommands(&[
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &[
                 "pull", "fetch", "checkout", "ls-files", "status", "env", "version", "track",
                 "untrack", "install", "logs", "fsck", "pointer", "locks",
@@ -732,14 +753,20 @@ const SUBS: &[ProgramSpec] = &[
             &[NonFileEffectKind::Network],
         )
         .with_short_value_options("IX"),
-        ProgramSpec::program_with_fixed_effects(&["push"], &[NonFileEffectKind::Network]),
-        ProgramSpec::program_with_fixed_effects(
+        ProgramEffectSpec::program_spec_with_fixed_effects(
+            &["push"],
+            &[NonFileEffectKind::Network],
+        ),
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &["migrate"],
             &[NonFileEffectKind::RewritesHistory],
         ),
-        ProgramSpec::program_with_fixed_effects(&["prune"], &[NonFileEffectKind::MovesRefs]),
+        ProgramEffectSpec::program_spec_with_fixed_effects(
+            &["prune"],
+            &[NonFileEffectKind::MovesRefs],
+        ),
     ]),
-    ProgramSpec::new(&["flow"]),
+    ProgramEffectSpec::new(&["flow"]),
 ];
 
 /// Settings that name no program and skip no check. A final `.` or `=` marks a prefix.

@@ -2,14 +2,14 @@
 //! on a server are not, unless the server is local.
 
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramEffectSpec};
 use crate::effects::{CodeLanguage, CommandEffect, FileAccess};
 use crate::shell::CommandWord;
 
 const NET: &[NonFileEffectKind] = &[NonFileEffectKind::Network];
 
-pub(super) const SPECS: &[ProgramSpec] = &[
-    ProgramSpec::program_with_fixed_effects(&["curl"], NET)
+pub(super) const SPECS: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::program_spec_with_fixed_effects(&["curl"], NET)
         .with_short_value_options("AbCDEeHhKmoPQrTtuUwxXYyzFd")
         .with_long_value_options(&[
             "data",
@@ -126,7 +126,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("user", OptionMeaning::Value),
         ])
         .with_extra_effects_fn(curl_effects),
-    ProgramSpec::program_with_fixed_effects(&["wget", "wget2"], NET)
+    ProgramEffectSpec::program_spec_with_fixed_effects(&["wget", "wget2"], NET)
         .with_short_value_options("aeitTwQPBADRIXlnUo")
         .with_long_value_options(&[
             "tries",
@@ -196,7 +196,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ),
         ])
         .with_extra_effects_fn(wget_effects),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &["http", "https", "xh", "xhs", "httpie", "curlie"],
         NET,
     )
@@ -249,7 +249,7 @@ fn curl_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .operands
         .iter()
         .chain(&call.option_values(&["url"]).collect::<Vec<_>>())
-        .all(|word| is_local_server_url(&word.text));
+        .all(|word| is_url_of_this_machine(&word.text));
     // A header, a cookie or a variable that is read from a file sends that file.
     let config = call.options.iter().any(|(name, value)| {
         matches!(
@@ -318,7 +318,7 @@ fn curl_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 
 /// Whether this is a server of this machine or of one of its containers, which have names without a
 /// dot. Private addresses do not count, because a company's own servers have them.
-pub(in crate::effects) fn is_local_server_url(url: &str) -> bool {
+pub(in crate::effects) fn is_url_of_this_machine(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
     // `http://localhost@evil.com` goes to evil.com: before the `@` stands the user.
@@ -365,7 +365,7 @@ fn wget_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         && !call
             .operands
             .iter()
-            .all(|word| is_local_server_url(&word.text))
+            .all(|word| is_url_of_this_machine(&word.text))
     {
         out.push(CommandEffect::Kind(NonFileEffectKind::OverwritesShared));
     }
@@ -374,7 +374,7 @@ fn wget_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
             && !call
                 .operands
                 .iter()
-                .all(|word| is_local_server_url(&word.text))
+                .all(|word| is_url_of_this_machine(&word.text))
     {
         out.push(CommandEffect::Kind(NonFileEffectKind::Uploads));
     }
@@ -388,7 +388,7 @@ fn httpie_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
         .operands
         .iter()
         .take(2)
-        .any(|word| is_local_server_url(&word.text) || word.text.starts_with(':'));
+        .any(|word| is_url_of_this_machine(&word.text) || word.text.starts_with(':'));
     let changes = matches!(first, "DELETE" | "PUT" | "PATCH");
     // `field@FILE` sends the file.
     let file = call

@@ -23,13 +23,13 @@ mod text;
 mod toolchains;
 
 pub(crate) use autoload::files_autoloaded_by_program;
-pub(super) use http::is_local_server_url;
+pub(super) use http::is_url_of_this_machine;
 
-use super::program_spec::ProgramSpec;
+use super::program_spec::ProgramEffectSpec;
 use crate::shell::CommandWord;
 
 /// Families whose programs write what they build from the project or fetch from a registry.
-const BUILDERS: &[&[ProgramSpec]] = &[
+const BUILDERS: &[&[ProgramEffectSpec]] = &[
     git::SPECS,
     checkers::SPECS,
     builds::SPECS,
@@ -41,7 +41,7 @@ const BUILDERS: &[&[ProgramSpec]] = &[
     containers::SPECS,
 ];
 
-const OTHERS: &[&[ProgramSpec]] = &[
+const OTHERS: &[&[ProgramEffectSpec]] = &[
     text::SPECS,
     files::SPECS,
     shells::SPECS,
@@ -62,7 +62,7 @@ pub(super) fn is_build_program(name: &str) -> bool {
 }
 
 /// Returns the row of a program, given its name without folder.
-pub(super) fn find_program_spec(name: &str) -> Option<&'static ProgramSpec> {
+pub(super) fn find_program_spec(name: &str) -> Option<&'static ProgramEffectSpec> {
     let row = |name: &str| {
         (OTHERS.iter().chain(BUILDERS))
             .flat_map(|family| family.iter())
@@ -174,7 +174,7 @@ pub(crate) fn printed_file_names(words: &[CommandWord]) -> Option<Vec<CommandWor
 /// Returns what `{}` stands for in the commands of `find`.
 pub(crate) fn paths_found_by_find(words: &[CommandWord]) -> Vec<CommandWord> {
     let (starts, names) = files::starts_and_names_of_find(words);
-    let mut found = files::path_patterns_of_find_command(&starts, &names, true);
+    let mut found = files::path_patterns_of_find_results(&starts, &names, true);
     // Without a filter `find` also yields the starting points themselves.
     if !files::has_find_filter(words) {
         found.extend(starts);
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     /// Names that stand in two of these rows, or below one of them.
-    fn twice<'a>(rows: impl Iterator<Item = &'a ProgramSpec>) -> Vec<&'a str> {
+    fn twice<'a>(rows: impl Iterator<Item = &'a ProgramEffectSpec>) -> Vec<&'a str> {
         let mut seen = BTreeSet::new();
         let mut twice = Vec::new();
         for row in rows {

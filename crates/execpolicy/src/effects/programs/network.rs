@@ -3,14 +3,14 @@
 
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramEffectSpec};
 use crate::effects::{CodeLanguage, CommandEffect, FileAccess};
 use crate::shell::CommandWord;
 
 const NET: &[NonFileEffectKind] = &[NonFileEffectKind::Network];
 
-pub(super) const SPECS: &[ProgramSpec] = &[
-    ProgramSpec::program_with_fixed_effects(
+pub(super) const SPECS: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &["aria2c", "axel", "lynx", "w3m", "links", "elinks"],
         NET,
     )
@@ -30,20 +30,23 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ),
     ])
     .with_extra_effects_fn(downloader_hook_option_effects),
-    ProgramSpec::program_with_fixed_effects(&["youtube-dl", "yt-dlp", "gallery-dl"], NET)
-        .with_option_meanings(&[
-            (
-                "exec",
-                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
-            ),
-            ("o", OptionMeaning::Writes),
-            ("P", OptionMeaning::Writes),
-            (
-                "external-downloader",
-                OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
-            ),
-        ]),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
+        &["youtube-dl", "yt-dlp", "gallery-dl"],
+        NET,
+    )
+    .with_option_meanings(&[
+        (
+            "exec",
+            OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
+        ),
+        ("o", OptionMeaning::Writes),
+        ("P", OptionMeaning::Writes),
+        (
+            "external-downloader",
+            OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
+        ),
+    ]),
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "ping",
             "ping6",
@@ -73,8 +76,8 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ],
         NET,
     ),
-    ProgramSpec::new(&["ssh"]).with_extra_effects_fn(ssh_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&["ssh"]).with_extra_effects_fn(ssh_effects),
+    ProgramEffectSpec::new(&[
         "mosh",
         "sshpass",
         "autossh",
@@ -114,7 +117,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "tailscale",
     ])
     .with_extra_effects_fn(netcat_and_rclone_effects),
-    ProgramSpec::new(&["scp", "rcp"])
+    ProgramEffectSpec::new(&["scp", "rcp"])
         .with_short_value_options("cFiJloPSD")
         .with_option_meanings(&[
             // `-S` names the program to run instead of ssh; `-o` can set a `ProxyCommand`.
@@ -133,7 +136,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("i", OptionMeaning::Value),
         ])
         .with_extra_effects_fn(scp_effects),
-    ProgramSpec::new(&["rsync"])
+    ProgramEffectSpec::new(&["rsync"])
         .with_short_value_options("eBTfM@")
         .with_long_value_options(&[
             "exclude",
@@ -190,7 +193,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ),
         ])
         .with_extra_effects_fn(rsync_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "ssh-keygen",
         "ssh-add",
         "ssh-copy-id",

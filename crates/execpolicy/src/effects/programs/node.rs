@@ -5,14 +5,14 @@ use super::packages::add_package_runner_effects;
 use crate::effects::CommandEffect;
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramEffectSpec};
 use crate::shell::CommandWord;
 
 const INSTALLS: &[NonFileEffectKind] = &[NonFileEffectKind::Installs];
 const RUNS: &[NonFileEffectKind] = &[NonFileEffectKind::Opaque];
 
-pub(super) const SPECS: &[ProgramSpec] = &[
-    ProgramSpec::new(&["npm", "pnpm", "yarn", "yarnpkg", "cnpm"])
+pub(super) const SPECS: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::new(&["npm", "pnpm", "yarn", "yarnpkg", "cnpm"])
         .with_short_value_options("CFw")
         .with_long_value_options(&[
             "prefix",
@@ -40,12 +40,12 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ])
         .with_subcommands(NODE)
         // `yarn NAME` runs a script of the project.
-        .with_other_subcommand_effects(RUNS),
-    ProgramSpec::new(&["npx", "pnpx", "bunx"])
+        .with_unlisted_subcommand_effects(RUNS),
+    ProgramEffectSpec::new(&["npx", "pnpx", "bunx"])
         .with_short_value_options("pwc")
         .with_long_value_options(&["package", "workspace"])
         .with_extra_effects_fn(npx_effects),
-    ProgramSpec::new(&["bun"])
+    ProgramEffectSpec::new(&["bun"])
         .with_long_value_options(&["cwd", "filter", "env-file"])
         .with_option_meanings(&[
             ("cwd", OptionMeaning::WorkingDir),
@@ -68,16 +68,16 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ),
         ])
         .with_subcommands(NODE)
-        .with_other_subcommand_effects(RUNS),
-    ProgramSpec::new(&["deno"]).with_subcommands(&[
-        ProgramSpec::program_with_fixed_effects(
+        .with_unlisted_subcommand_effects(RUNS),
+    ProgramEffectSpec::new(&["deno"]).with_subcommands(&[
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &[
                 "test", "task", "run", "fmt", "lint", "check", "bench", "compile", "bundle", "doc",
                 "info", "types", "serve", "coverage",
             ],
             RUNS,
         ),
-        ProgramSpec::program_with_fixed_effects(
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &[
                 "install",
                 "add",
@@ -91,21 +91,21 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             INSTALLS,
         ),
         // `deno eval` takes code with all permissions.
-        ProgramSpec::program_with_fixed_effects(
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &["eval", "repl"],
             &[NonFileEffectKind::UnreadableCode],
         ),
-        ProgramSpec::program_with_fixed_effects(
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &["publish", "deploy"],
             &[NonFileEffectKind::Publishes],
         ),
     ]),
-    ProgramSpec::new(&["ncu", "npm-check-updates", "npm-check", "bower", "jspm"])
+    ProgramEffectSpec::new(&["ncu", "npm-check-updates", "npm-check", "bower", "jspm"])
         .with_extra_effects_fn(package_install_effects),
 ];
 
-const NODE: &[ProgramSpec] = &[
-    ProgramSpec::program_with_fixed_effects(
+const NODE: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "install",
             "i",
@@ -201,11 +201,11 @@ const NODE: &[ProgramSpec] = &[
         ),
     ])
     .with_extra_effects_fn(npm_config_effects),
-    ProgramSpec::new(&["exec", "dlx", "x"])
+    ProgramEffectSpec::new(&["exec", "dlx", "x"])
         .with_short_value_options("pwc")
         .with_long_value_options(&["package", "workspace", "filter"])
         .with_extra_effects_fn(npx_effects),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "run",
             "run-script",
@@ -230,8 +230,8 @@ const NODE: &[ProgramSpec] = &[
         "script-shell",
         OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
     )]),
-    ProgramSpec::new(&["workspace"]).with_extra_effects_fn(yarn_workspace_effects),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::new(&["workspace"]).with_extra_effects_fn(yarn_workspace_effects),
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "publish",
             "unpublish",
@@ -249,7 +249,7 @@ const NODE: &[ProgramSpec] = &[
         &[NonFileEffectKind::Publishes],
     )
     .with_option_meanings(&[("dry-run", OptionMeaning::Inert(&inert::PACKAGES))]),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &["login", "logout", "adduser", "token", "profile"],
         &[NonFileEffectKind::ExposesSecret],
     ),

@@ -4,17 +4,17 @@
 use crate::effects::CommandEffect;
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramEffectSpec};
 use crate::shell::CommandWord;
 
 const INSTALLS: &[NonFileEffectKind] = &[NonFileEffectKind::Installs];
 const RUNS: &[NonFileEffectKind] = &[NonFileEffectKind::Opaque];
 
-pub(super) const SPECS: &[ProgramSpec] = &[
-    ProgramSpec::new(&["pip", "pipx"])
+pub(super) const SPECS: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::new(&["pip", "pipx"])
         .with_long_value_options(&["python", "log", "proxy", "retries", "timeout", "cache-dir"])
         .with_subcommands(&[
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &[
                     "install",
                     "download",
@@ -55,7 +55,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 ("dest", OptionMeaning::Writes),
                 ("r", OptionMeaning::Reads),
             ]),
-            ProgramSpec::new(&[
+            ProgramEffectSpec::new(&[
                 "list",
                 "show",
                 "freeze",
@@ -69,18 +69,18 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 "environment",
                 "completion",
             ]),
-            ProgramSpec::new(&["cache", "config"]),
-            ProgramSpec::new(&["run", "runpip"])
+            ProgramEffectSpec::new(&["cache", "config"]),
+            ProgramEffectSpec::new(&["run", "runpip"])
                 .with_extra_effects_fn(package_manager_exec_effects),
         ]),
-    ProgramSpec::new(&["uv"])
+    ProgramEffectSpec::new(&["uv"])
         .with_long_value_options(&["directory", "project", "cache-dir", "color", "config-file"])
         .with_option_meanings(&[
             ("directory", OptionMeaning::WorkingDir),
             ("project", OptionMeaning::WorkingDir),
         ])
         .with_subcommands(&[
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &[
                     "sync", "add", "remove", "lock", "venv", "init", "export", "tree", "python",
                     "cache", "self", "build", "version", "help", "format",
@@ -92,10 +92,10 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 ("output-file", OptionMeaning::Writes),
                 ("out-dir", OptionMeaning::Writes),
             ]),
-            ProgramSpec::new(&["run"]).with_extra_effects_fn(uv_run_effects),
-            ProgramSpec::new(&["tool"]).with_subcommands(&[
-                ProgramSpec::new(&["run"]).with_extra_effects_fn(uv_run_effects),
-                ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::new(&["run"]).with_extra_effects_fn(uv_run_effects),
+            ProgramEffectSpec::new(&["tool"]).with_subcommands(&[
+                ProgramEffectSpec::new(&["run"]).with_extra_effects_fn(uv_run_effects),
+                ProgramEffectSpec::program_spec_with_fixed_effects(
                     &[
                         "install",
                         "list",
@@ -107,8 +107,8 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                     INSTALLS,
                 ),
             ]),
-            ProgramSpec::new(&["pip"]).with_subcommands(&[
-                ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::new(&["pip"]).with_subcommands(&[
+                ProgramEffectSpec::program_spec_with_fixed_effects(
                     &[
                         "install",
                         "uninstall",
@@ -130,10 +130,13 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                     ("prefix", OptionMeaning::Writes),
                 ]),
             ]),
-            ProgramSpec::program_with_fixed_effects(&["publish"], &[NonFileEffectKind::Publishes]),
+            ProgramEffectSpec::program_spec_with_fixed_effects(
+                &["publish"],
+                &[NonFileEffectKind::Publishes],
+            ),
         ]),
-    ProgramSpec::new(&["uvx"]).with_extra_effects_fn(uv_run_effects),
-    ProgramSpec::new(&["poetry", "pipenv", "pdm", "hatch", "rye", "pixi"])
+    ProgramEffectSpec::new(&["uvx"]).with_extra_effects_fn(uv_run_effects),
+    ProgramEffectSpec::new(&["poetry", "pipenv", "pdm", "hatch", "rye", "pixi"])
         .with_short_value_options("CPpe")
         .with_long_value_options(&["directory", "project", "env"])
         .with_option_meanings(&[
@@ -142,7 +145,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("project", OptionMeaning::WorkingDir),
         ])
         .with_subcommands(&[
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &[
                     "install",
                     "add",
@@ -183,16 +186,22 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 ("o", OptionMeaning::Writes),
                 ("output", OptionMeaning::Writes),
             ]),
-            ProgramSpec::new(&["run"]).with_extra_effects_fn(package_manager_exec_effects),
-            ProgramSpec::program_with_fixed_effects(&["shell"], RUNS),
+            ProgramEffectSpec::new(&["run"]).with_extra_effects_fn(package_manager_exec_effects),
+            ProgramEffectSpec::program_spec_with_fixed_effects(&["shell"], RUNS),
             // Settings, tokens among them, are kept for the user.
-            ProgramSpec::program_with_fixed_effects(&["config"], &[NonFileEffectKind::Persists]),
-            ProgramSpec::program_with_fixed_effects(&["publish"], &[NonFileEffectKind::Publishes])
-                .with_option_meanings(&[("dry-run", OptionMeaning::Inert(&inert::PACKAGES))]),
+            ProgramEffectSpec::program_spec_with_fixed_effects(
+                &["config"],
+                &[NonFileEffectKind::Persists],
+            ),
+            ProgramEffectSpec::program_spec_with_fixed_effects(
+                &["publish"],
+                &[NonFileEffectKind::Publishes],
+            )
+            .with_option_meanings(&[("dry-run", OptionMeaning::Inert(&inert::PACKAGES))]),
         ])
-        .with_other_subcommand_effects(RUNS),
-    ProgramSpec::new(&["conda", "mamba", "micromamba"]).with_subcommands(&[
-        ProgramSpec::program_with_fixed_effects(
+        .with_unlisted_subcommand_effects(RUNS),
+    ProgramEffectSpec::new(&["conda", "mamba", "micromamba"]).with_subcommands(&[
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &[
                 "install",
                 "create",
@@ -211,15 +220,18 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ],
             INSTALLS,
         ),
-        ProgramSpec::new(&["run"])
+        ProgramEffectSpec::new(&["run"])
             .with_short_value_options("np")
             .with_long_value_options(&["name", "prefix"])
             .with_extra_effects_fn(package_manager_exec_effects),
         // `conda init` writes into the startup files of the shell.
-        ProgramSpec::program_with_fixed_effects(&["init"], &[NonFileEffectKind::Persists]),
+        ProgramEffectSpec::program_spec_with_fixed_effects(
+            &["init"],
+            &[NonFileEffectKind::Persists],
+        ),
     ]),
-    ProgramSpec::new(&["gem"]).with_subcommands(&[
-        ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::new(&["gem"]).with_subcommands(&[
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &[
                 "install",
                 "update",
@@ -241,19 +253,19 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ],
             INSTALLS,
         ),
-        ProgramSpec::program_with_fixed_effects(
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &["push", "yank", "owner"],
             &[NonFileEffectKind::Publishes],
         ),
-        ProgramSpec::new(&["exec"]).with_extra_effects_fn(package_manager_exec_effects),
-        ProgramSpec::program_with_fixed_effects(
+        ProgramEffectSpec::new(&["exec"]).with_extra_effects_fn(package_manager_exec_effects),
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &["signin", "signout"],
             &[NonFileEffectKind::ExposesSecret],
         ),
     ]),
-    ProgramSpec::new(&["bundle", "bundler"])
+    ProgramEffectSpec::new(&["bundle", "bundler"])
         .with_subcommands(&[
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &[
                     "install", "update", "add", "remove", "lock", "list", "show", "info",
                     "outdated", "check", "config", "init", "clean", "cache", "binstubs",
@@ -261,14 +273,15 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 ],
                 INSTALLS,
             ),
-            ProgramSpec::new(&["exec", "e"]).with_extra_effects_fn(package_manager_exec_effects),
+            ProgramEffectSpec::new(&["exec", "e"])
+                .with_extra_effects_fn(package_manager_exec_effects),
         ])
-        .with_other_subcommand_effects(RUNS),
-    ProgramSpec::new(&["composer"])
+        .with_unlisted_subcommand_effects(RUNS),
+    ProgramEffectSpec::new(&["composer"])
         .with_short_value_options("d")
         .with_long_value_options(&["working-dir"])
         .with_subcommands(&[
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &[
                     "install",
                     "update",
@@ -297,12 +310,15 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 ],
                 INSTALLS,
             ),
-            ProgramSpec::new(&["exec"]).with_extra_effects_fn(package_manager_exec_effects),
-            ProgramSpec::program_with_fixed_effects(&["run", "run-script", "test"], RUNS),
-            ProgramSpec::program_with_fixed_effects(&["global"], INSTALLS),
+            ProgramEffectSpec::new(&["exec"]).with_extra_effects_fn(package_manager_exec_effects),
+            ProgramEffectSpec::program_spec_with_fixed_effects(
+                &["run", "run-script", "test"],
+                RUNS,
+            ),
+            ProgramEffectSpec::program_spec_with_fixed_effects(&["global"], INSTALLS),
         ])
-        .with_other_subcommand_effects(RUNS),
-    ProgramSpec::program_with_fixed_effects(
+        .with_unlisted_subcommand_effects(RUNS),
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "opam",
             "luarocks",
@@ -326,7 +342,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ],
         INSTALLS,
     ),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "twine",
             "vsce",
@@ -343,8 +359,8 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         &[NonFileEffectKind::Publishes],
     )
     .with_extra_effects_fn(drop_dry_run_publish_effect),
-    ProgramSpec::new(&["virtualenv", "pyvenv", "venv"]),
-    ProgramSpec::program_with_fixed_effects(&["activate", "deactivate"], &[]),
+    ProgramEffectSpec::new(&["virtualenv", "pyvenv", "venv"]),
+    ProgramEffectSpec::program_spec_with_fixed_effects(&["activate", "deactivate"], &[]),
 ];
 
 /// Adds a program that a package brings, with its words.

@@ -3,13 +3,13 @@
 
 use crate::effects::code::{self, CodeLanguage};
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramEffectSpec};
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::CommandWord;
 
-pub(super) const SPECS: &[ProgramSpec] = &[
+pub(super) const SPECS: &[ProgramEffectSpec] = &[
     // Keywords, and what changes only the shell itself.
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "{",
         "}",
         "!",
@@ -86,17 +86,17 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "begin",
         "((",
     ]),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         // They load a shared object as a builtin, load a module, or run commands of the history.
         &["enable", "zmodload", "fc"],
         &[NonFileEffectKind::UnreadableCode],
     ),
-    ProgramSpec::new(&["mapfile", "readarray"])
+    ProgramEffectSpec::new(&["mapfile", "readarray"])
         .with_short_value_options("dnOsuc")
         // `mapfile -C CALLBACK` runs it for every few lines.
         .with_option_meanings(&[("C", OptionMeaning::Command)]),
     // They run their arguments.
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "env",
         "genv",
         "xargs",
@@ -133,18 +133,18 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "dotenvx",
     ])
     .with_extra_effects_fn(command_wrapper_own_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "rbash", "fish",
     ])
     .with_extra_effects_fn(shell_interpreter_effects),
-    ProgramSpec::new(&["source", "."]).with_extra_effects_fn(source_command_effects),
-    ProgramSpec::new(&["python", "pypy", "ipython", "python3-dbg"])
+    ProgramEffectSpec::new(&["source", "."]).with_extra_effects_fn(source_command_effects),
+    ProgramEffectSpec::new(&["python", "pypy", "ipython", "python3-dbg"])
         .with_extra_effects_fn(python_effects),
-    ProgramSpec::new(&["node", "nodejs"]).with_extra_effects_fn(nodejs_effects),
-    ProgramSpec::new(&["perl"]).with_extra_effects_fn(perl_effects),
-    ProgramSpec::new(&["ruby", "jruby"]).with_extra_effects_fn(ruby_effects),
-    ProgramSpec::new(&["php"]).with_extra_effects_fn(php_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&["node", "nodejs"]).with_extra_effects_fn(nodejs_effects),
+    ProgramEffectSpec::new(&["perl"]).with_extra_effects_fn(perl_effects),
+    ProgramEffectSpec::new(&["ruby", "jruby"]).with_extra_effects_fn(ruby_effects),
+    ProgramEffectSpec::new(&["php"]).with_extra_effects_fn(php_effects),
+    ProgramEffectSpec::new(&[
         "lua",
         "luajit",
         "Rscript",
@@ -195,14 +195,15 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "elvish",
     ])
     .with_extra_effects_fn(other_interpreter_effects),
-    ProgramSpec::new(&["awk", "gawk", "mawk", "nawk", "goawk"]).with_extra_effects_fn(awk_effects),
-    ProgramSpec::new(&["at", "batch"]).with_extra_effects_fn(at_job_effects),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::new(&["awk", "gawk", "mawk", "nawk", "goawk"])
+        .with_extra_effects_fn(awk_effects),
+    ProgramEffectSpec::new(&["at", "batch"]).with_extra_effects_fn(at_job_effects),
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &["tmux", "screen", "dtach", "abduco", "zellij"],
         &[NonFileEffectKind::UnreadableCode],
     )
     .with_extra_effects_fn(drop_effect_of_multiplexer_query),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "entr",
             "watchexec",
@@ -213,7 +214,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         &[NonFileEffectKind::Opaque],
     )
     .with_extra_effects_fn(file_watcher_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "inotifywait",
         "fswatch",
         "wait-for-it",
@@ -368,10 +369,10 @@ fn add_python_module_effects(name: &str, rest: &[CommandWord], out: &mut Vec<Com
         out.push(CommandEffect::ProjectTool(words));
     };
     // A file of this name in the folder would be run instead of the real module.
-    code::add_python_module_file_effects(name, out);
+    code::add_python_module_source_files(name, out);
     if name == "unittest" {
         let named = rest.iter().filter_map(CommandWord::as_literal);
-        named.for_each(|name| code::add_python_module_file_effects(name, out));
+        named.for_each(|name| code::add_python_module_source_files(name, out));
         out.push(CommandEffect::StartsFile(CommandWord::new_literal_word(
             "**/test*.py",
         )));

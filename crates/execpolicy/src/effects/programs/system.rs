@@ -5,13 +5,13 @@
 use crate::effects::CommandEffect;
 use crate::effects::FileAccess;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramEffectSpec};
 use crate::shell::{CommandWord, WordKnowledge};
 
 const MACHINE: &[NonFileEffectKind] = &[NonFileEffectKind::ChangesMachine];
 
-pub(super) const SPECS: &[ProgramSpec] = &[
-    ProgramSpec::program_with_fixed_effects(
+pub(super) const SPECS: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "sudo",
             "su",
@@ -36,7 +36,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         &[NonFileEffectKind::Privilege],
     )
     .with_extra_effects_fn(add_nothing_for_any_sudo_call),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "passwd",
             "chpasswd",
@@ -67,13 +67,13 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ],
         &[NonFileEffectKind::Privilege],
     ),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &["userdel", "deluser"],
         &[NonFileEffectKind::Privilege],
     )
     .with_short_value_options("RP")
     .with_extra_effects_fn(userdel_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "ps",
         "top",
         "htop",
@@ -129,7 +129,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "sestatus",
         "runlevel",
     ]),
-    ProgramSpec::new(&["ss"]).with_option_meanings(&[
+    ProgramEffectSpec::new(&["ss"]).with_option_meanings(&[
         // `ss -K` closes the connections that it lists, also those of others.
         (
             "K",
@@ -141,11 +141,11 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ),
         ("D", OptionMeaning::Writes),
     ]),
-    ProgramSpec::new(&["tshark", "tcpdump", "capinfos", "editcap"])
+    ProgramEffectSpec::new(&["tshark", "tcpdump", "capinfos", "editcap"])
         .with_extra_effects_fn(packet_capture_effects),
-    ProgramSpec::new(&["printenv"]),
-    ProgramSpec::new(&["kill"]).with_extra_effects_fn(kill_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&["printenv"]),
+    ProgramEffectSpec::new(&["kill"]).with_extra_effects_fn(kill_effects),
+    ProgramEffectSpec::new(&[
         "pkill",
         "killall",
         "killall5",
@@ -156,7 +156,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "fkill",
     ])
     .with_extra_effects_fn(pkill_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "renice",
         "prlimit",
         "numactl",
@@ -165,7 +165,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "choom",
     ])
     .with_extra_effects_fn(process_priority_tool_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "systemctl",
         "service",
         "rc-service",
@@ -186,13 +186,13 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "monit",
     ])
     .with_extra_effects_fn(service_effects),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &["crontab", "anacron", "atrm", "incrontab", "fcrontab"],
         &[],
     )
     .with_extra_effects_fn(crontab_effects),
-    ProgramSpec::new(&["atq"]),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&["atq"]),
+    ProgramEffectSpec::new(&[
         "journalctl",
         "dmesg",
         "logger",
@@ -202,14 +202,14 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "ausearch",
     ])
     .with_extra_effects_fn(system_log_program_effects),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "reboot", "shutdown", "halt", "poweroff", "init", "telinit", "kexec",
         ],
         MACHINE,
     )
     .with_extra_effects_fn(shutdown_effects),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "insmod",
             "rmmod",
@@ -283,10 +283,10 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ],
         MACHINE,
     )
-    .with_extra_effects_fn(drop_effects_of_config_queries),
-    ProgramSpec::new(&["ip", "ifconfig", "route", "netplan"])
+    .with_extra_effects_fn(drop_effects_of_status_queries),
+    ProgramEffectSpec::new(&["ip", "ifconfig", "route", "netplan"])
         .with_extra_effects_fn(network_interface_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "xhost",
         "xrandr",
         "xset",
@@ -296,10 +296,10 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "xrdb",
     ])
     .with_extra_effects_fn(display_settings_tool_effects),
-    ProgramSpec::new(&["checkrein"])
+    ProgramEffectSpec::new(&["checkrein"])
         .with_long_value_options(&["root"])
         .with_extra_effects_fn(checkrein_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "claude",
         "codex",
         "gemini",
@@ -317,7 +317,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
     ])
     .with_extra_effects_fn(agent_cli_effects),
     // Names of agent tools that some harnesses pass through the shell.
-    ProgramSpec::program_spec_reading_operands(&[
+    ProgramEffectSpec::program_spec_reading_operands(&[
         "goto",
         "scroll_up",
         "scroll_down",
@@ -391,7 +391,7 @@ fn shutdown_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 /// Drops the effects of calls that only show the state.
-fn drop_effects_of_config_queries(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn drop_effects_of_status_queries(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let alone = call.words.len() == 1;
     let none = call.operands.is_empty();
     let only = |options: &[&str]| call.has_only_listed_options(options);

@@ -3,13 +3,13 @@
 
 use crate::effects::CommandEffect;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramEffectSpec};
 
 const INSTALLS: &[NonFileEffectKind] = &[NonFileEffectKind::Installs];
 
-pub(super) const SPECS: &[ProgramSpec] = &[
+pub(super) const SPECS: &[ProgramEffectSpec] = &[
     // They mostly need root. The rights are judged by the row of `sudo`, not here.
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "apt",
         "apt-get",
         "aptitude",
@@ -54,7 +54,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ),
     ])
     .with_subcommands(&[
-        ProgramSpec::program_with_fixed_effects(
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &[
                 "install",
                 "update",
@@ -115,7 +115,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ],
             INSTALLS,
         ),
-        ProgramSpec::program_with_fixed_effects(
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &[
                 "remove",
                 "purge",
@@ -131,13 +131,13 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ],
             &[NonFileEffectKind::DestroysData],
         ),
-        ProgramSpec::program_with_fixed_effects(
+        ProgramEffectSpec::program_spec_with_fixed_effects(
             &["services", "enable", "start"],
             &[NonFileEffectKind::Persists],
         ),
     ]),
-    ProgramSpec::new(&["pacman", "yay", "paru"]).with_extra_effects_fn(pacman_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&["pacman", "yay", "paru"]).with_extra_effects_fn(pacman_effects),
+    ProgramEffectSpec::new(&[
         "dpkg",
         "rpm",
         "apt-key",
@@ -148,7 +148,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "apt-mark",
     ])
     .with_extra_effects_fn(dpkg_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "apt-cache",
         "dpkg-query",
         "dpkg-deb",
@@ -164,7 +164,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "lsb_release",
         "repoquery",
     ]),
-    ProgramSpec::new(&["nix", "nix-shell", "nix-build", "devbox", "devenv", "guix"])
+    ProgramEffectSpec::new(&["nix", "nix-shell", "nix-build", "devbox", "devenv", "guix"])
         .with_extra_effects_fn(nix_effects),
 ];
 

@@ -3,12 +3,14 @@
 
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{NonFileEffectKind, OperandRole, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{
+    NonFileEffectKind, OperandRole, OptionMeaning, ProgramEffectSpec,
+};
 use crate::effects::{CommandEffect, FileAccess};
 
-pub(super) const SPECS: &[ProgramSpec] = &[
+pub(super) const SPECS: &[ProgramEffectSpec] = &[
     // They print their arguments, or facts about the system.
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "echo",
         "printf",
         "true",
@@ -51,7 +53,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "tabs",
         "stty",
     ]),
-    ProgramSpec::new(&["date"]).with_option_meanings(&[
+    ProgramEffectSpec::new(&["date"]).with_option_meanings(&[
         (
             "s",
             OptionMeaning::ValueEffect(NonFileEffectKind::ChangesMachine),
@@ -65,11 +67,11 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ("d", OptionMeaning::Value),
         ("date", OptionMeaning::Value),
     ]),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "id", "users", "who", "w", "last", "lastlog", "finger", "pinky",
     ]),
     // An operand sets the name, so there should be none.
-    ProgramSpec::new(&["hostname"])
+    ProgramEffectSpec::new(&["hostname"])
         .with_operand_role(OperandRole::None)
         .with_option_meanings(&[
             (
@@ -81,12 +83,12 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 OptionMeaning::FlagEffect(NonFileEffectKind::ChangesMachine),
             ),
         ]),
-    ProgramSpec::new(&["bc", "dc"])
+    ProgramEffectSpec::new(&["bc", "dc"])
         .with_operand_role(OperandRole::Read)
         .with_option_meanings(&[("e", OptionMeaning::Value), ("f", OptionMeaning::Reads)])
         .with_extra_effects_fn(calculator_effects),
     // They read their operands.
-    ProgramSpec::program_spec_reading_operands(&[
+    ProgramEffectSpec::program_spec_reading_operands(&[
         "cat",
         "tac",
         "nl",
@@ -220,7 +222,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "include-lang",
     ])
     .with_option_meanings(&[("files0-from", OptionMeaning::Reads)]),
-    ProgramSpec::program_spec_reading_operands(&["bat", "batcat"])
+    ProgramEffectSpec::program_spec_reading_operands(&["bat", "batcat"])
         .with_long_value_options(&[
             "line-range",
             "theme",
@@ -234,7 +236,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         .with_short_value_options("rlHm")
         .with_option_meanings(&[("pager", OptionMeaning::Command)]),
     // They show metadata of files, not their content.
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "ls", "dir", "vdir", "lsd", "exa", "eza", "stat", "readlink", "realpath", "df", "namei",
         "pathchk", "test", "[", "[[", "lsattr", "getfacl", "getfattr", "mdls", "mdfind",
     ])
@@ -252,8 +254,8 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "width",
     ])
     .with_operand_role(OperandRole::List),
-    ProgramSpec::new(&["tr"]),
-    ProgramSpec::program_spec_reading_operands(&["base64"])
+    ProgramEffectSpec::new(&["tr"]),
+    ProgramEffectSpec::program_spec_reading_operands(&["base64"])
         .with_short_value_options("bwi")
         .with_long_value_options(&["wrap", "break"])
         .with_option_meanings(&[
@@ -262,14 +264,14 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("i", OptionMeaning::Reads),
             ("input", OptionMeaning::Reads),
         ]),
-    ProgramSpec::new(&["xxd"])
+    ProgramEffectSpec::new(&["xxd"])
         .with_short_value_options("cglos")
         .with_operand_role(OperandRole::ReadThenWrite),
-    ProgramSpec::new(&["uniq"])
+    ProgramEffectSpec::new(&["uniq"])
         .with_short_value_options("fsw")
         .with_long_value_options(&["skip-fields", "skip-chars", "check-chars"])
         .with_operand_role(OperandRole::ReadThenWrite),
-    ProgramSpec::program_spec_reading_operands(&["sort", "gsort"])
+    ProgramEffectSpec::program_spec_reading_operands(&["sort", "gsort"])
         .with_short_value_options("kStT")
         .with_long_value_options(&[
             "key",
@@ -288,7 +290,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("compress-program", OptionMeaning::Command),
             ("files0-from", OptionMeaning::Reads),
         ]),
-    ProgramSpec::program_spec_reading_operands(&["shuf", "gshuf"])
+    ProgramEffectSpec::program_spec_reading_operands(&["shuf", "gshuf"])
         .with_short_value_options("ni")
         .with_long_value_options(&["head-count", "input-range"])
         .with_option_meanings(&[
@@ -298,7 +300,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("e", OptionMeaning::Value),
             ("echo", OptionMeaning::Value),
         ]),
-    ProgramSpec::new(&["tree"])
+    ProgramEffectSpec::new(&["tree"])
         .with_short_value_options("LPIHT")
         .with_long_value_options(&[
             "filelimit",
@@ -310,7 +312,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ])
         .with_option_meanings(&[("o", OptionMeaning::Writes)])
         .with_operand_role(OperandRole::List),
-    ProgramSpec::new(&["du", "ncdu", "dust"])
+    ProgramEffectSpec::new(&["du", "ncdu", "dust"])
         .with_short_value_options("dtXBo")
         .with_long_value_options(&[
             "max-depth",
@@ -322,7 +324,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ])
         .with_operand_role(OperandRole::Read)
         .with_option_meanings(&[("files0-from", OptionMeaning::Reads)]),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "grep",
         "egrep",
         "fgrep",
@@ -357,8 +359,8 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ("exclude-from", OptionMeaning::Reads),
     ])
     .with_operand_role(OperandRole::PatternThenRead)
-    .with_extra_effects_fn(grep_effects),
-    ProgramSpec::new(&["rg", "ripgrep", "rga"])
+    .with_extra_effects_fn(recursive_grep_effects),
+    ProgramEffectSpec::new(&["rg", "ripgrep", "rga"])
         .with_short_value_options("ABCEgjmMtTrd")
         .with_long_value_options(&[
             "after-context",
@@ -406,7 +408,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ])
         .with_operand_role(OperandRole::PatternThenRead)
         .with_extra_effects_fn(ripgrep_effects),
-    ProgramSpec::new(&["ag", "ack", "pt", "ugrep", "ast-grep", "sgrep"])
+    ProgramEffectSpec::new(&["ag", "ack", "pt", "ugrep", "ast-grep", "sgrep"])
         .with_short_value_options("ABCgmp")
         .with_long_value_options(&[
             "after",
@@ -441,7 +443,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ),
         ])
         .with_operand_role(OperandRole::PatternThenRead),
-    ProgramSpec::program_spec_reading_operands(&["diff", "gdiff"])
+    ProgramEffectSpec::program_spec_reading_operands(&["diff", "gdiff"])
         .with_short_value_options("UCWxXISF")
         .with_long_value_options(&[
             "unified",
@@ -460,9 +462,9 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             "to-file",
             "tabsize",
         ]),
-    ProgramSpec::program_spec_reading_operands(&["difft", "delta"])
+    ProgramEffectSpec::program_spec_reading_operands(&["difft", "delta"])
         .with_long_value_options(&["context", "display", "width", "color", "pager"]),
-    ProgramSpec::new(&["jq", "gojq", "jaq"])
+    ProgramEffectSpec::new(&["jq", "gojq", "jaq"])
         .with_long_value_options(&["indent", "tab"])
         .with_option_meanings(&[
             ("f", OptionMeaning::ProgramText),
@@ -471,7 +473,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         ])
         .with_operand_role(OperandRole::PatternThenRead)
         .with_extra_effects_fn(jq_effects),
-    ProgramSpec::new(&["yq", "dasel", "xq", "tomlq", "toml"])
+    ProgramEffectSpec::new(&["yq", "dasel", "xq", "tomlq", "toml"])
         .with_short_value_options("oprIP")
         .with_long_value_options(&["output-format", "input-format", "indent", "prettyPrint"])
         .with_option_meanings(&[
@@ -490,7 +492,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("from-file", OptionMeaning::ProgramText),
         ])
         .with_operand_role(OperandRole::PatternThenRead),
-    ProgramSpec::new(&["xmllint"])
+    ProgramEffectSpec::new(&["xmllint"])
         .with_long_value_options(&["xpath", "pattern", "encode", "maxmem", "path"])
         .with_operand_role(OperandRole::Read)
         .with_option_meanings(&[
@@ -500,14 +502,14 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("dtdvalid", OptionMeaning::Reads),
             ("relaxng", OptionMeaning::Reads),
         ]),
-    ProgramSpec::program_spec_reading_operands(&["iconv"])
+    ProgramEffectSpec::program_spec_reading_operands(&["iconv"])
         .with_short_value_options("ft")
         .with_long_value_options(&["from-code", "to-code"])
         .with_option_meanings(&[
             ("o", OptionMeaning::Writes),
             ("output", OptionMeaning::Writes),
         ]),
-    ProgramSpec::program_spec_reading_operands(&["less", "more", "most", "pg", "zmore"])
+    ProgramEffectSpec::program_spec_reading_operands(&["less", "more", "most", "pg", "zmore"])
         .with_short_value_options("bhjxyz")
         .with_option_meanings(&[
             ("o", OptionMeaning::Writes),
@@ -534,8 +536,8 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ("t", OptionMeaning::Value),
         ])
         .with_extra_effects_fn(pager_effects),
-    ProgramSpec::new(&["tee", "sponge"]).with_extra_effects_fn(tee_effects),
-    ProgramSpec::new(&["split", "csplit"])
+    ProgramEffectSpec::new(&["tee", "sponge"]).with_extra_effects_fn(tee_effects),
+    ProgramEffectSpec::new(&["split", "csplit"])
         .with_short_value_options("abCnltfk")
         .with_long_value_options(&[
             "suffix-length",
@@ -552,7 +554,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         // `split --filter` pipes each part to a command.
         .with_option_meanings(&[("filter", OptionMeaning::Command)])
         .with_extra_effects_fn(split_program_effects),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "which",
         "whereis",
         "type",
@@ -564,11 +566,11 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "plocate",
     ]),
     // `hash -p FILE NAME` makes NAME run another program.
-    ProgramSpec::new(&["hash"]).with_option_meanings(&[(
+    ProgramEffectSpec::new(&["hash"]).with_option_meanings(&[(
         "p",
         OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
     )]),
-    ProgramSpec::new(&["compgen", "complete"])
+    ProgramEffectSpec::new(&["compgen", "complete"])
         .with_short_value_options("AGPSX")
         .with_option_meanings(&[
             // Completion runs this command or function; `-W` expands its words.
@@ -582,7 +584,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 OptionMeaning::ValueEffect(NonFileEffectKind::UnreadableCode),
             ),
         ]),
-    ProgramSpec::new(&["man", "info", "tldr", "help"])
+    ProgramEffectSpec::new(&["man", "info", "tldr", "help"])
         .with_short_value_options("MSLm")
         .with_option_meanings(&[
             // `-P` names the pager, `-H` a browser, and `-C` a config file that can name them.
@@ -607,7 +609,7 @@ pub(super) const SPECS: &[ProgramSpec] = &[
 ];
 
 /// Adds that `grep -r` reads everything below its operands.
-fn grep_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn recursive_grep_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call.has_option(&["r", "R", "recursive", "dereference-recursive"]) {
         add_grep_recursive_read_effects(call, out);
     }

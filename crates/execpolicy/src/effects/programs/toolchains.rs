@@ -4,10 +4,10 @@
 use crate::effects::CommandEffect;
 use crate::effects::inert;
 use crate::effects::parsed_args::ParsedArgs;
-use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::program_spec::{NonFileEffectKind, OptionMeaning, ProgramEffectSpec};
 
-pub(super) const SPECS: &[ProgramSpec] = &[
-    ProgramSpec::new(&[
+pub(super) const SPECS: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::new(&[
         "rustup",
         "corepack",
         "nvm",
@@ -29,17 +29,17 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         "conda-env",
     ])
     .with_extra_effects_fn(toolchain_effects),
-    ProgramSpec::new(&["go"])
+    ProgramEffectSpec::new(&["go"])
         .with_short_value_options("C")
         .with_subcommands(GO),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "gopls",
         "rust-analyzer",
         "clangd",
         "pylsp",
         "typescript-language-server",
     ]),
-    ProgramSpec::new(&["cargo"])
+    ProgramEffectSpec::new(&["cargo"])
         .with_long_value_options(&["color", "config", "manifest-path"])
         .with_option_meanings(&[
             ("C", OptionMeaning::WorkingDir),
@@ -51,10 +51,10 @@ pub(super) const SPECS: &[ProgramSpec] = &[
             ),
         ])
         .with_subcommands(CARGO)
-        .with_other_subcommand_effects(&[NonFileEffectKind::Opaque]),
-    ProgramSpec::new(&["dotnet"])
+        .with_unlisted_subcommand_effects(&[NonFileEffectKind::Opaque]),
+    ProgramEffectSpec::new(&["dotnet"])
         .with_subcommands(&[
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &[
                     "build",
                     "test",
@@ -82,22 +82,25 @@ pub(super) const SPECS: &[ProgramSpec] = &[
                 ],
                 &[NonFileEffectKind::Opaque],
             ),
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 &["restore", "add", "remove", "package"],
                 &[NonFileEffectKind::Installs],
             ),
-            ProgramSpec::program_with_fixed_effects(
+            ProgramEffectSpec::program_spec_with_fixed_effects(
                 // Sets and lists secrets that are kept outside of the project.
                 &["user-secrets"],
                 &[NonFileEffectKind::ExposesSecret],
             ),
             // `dotnet nuget` pushes and deletes packages.
-            ProgramSpec::program_with_fixed_effects(&["nuget"], &[NonFileEffectKind::Publishes]),
+            ProgramEffectSpec::program_spec_with_fixed_effects(
+                &["nuget"],
+                &[NonFileEffectKind::Publishes],
+            ),
         ])
-        .with_other_subcommand_effects(&[NonFileEffectKind::Opaque]),
-    ProgramSpec::new(&["zig", "v"])
-        .with_other_subcommand_effects(&[NonFileEffectKind::Opaque])
-        .with_subcommands(&[ProgramSpec::program_with_fixed_effects(
+        .with_unlisted_subcommand_effects(&[NonFileEffectKind::Opaque]),
+    ProgramEffectSpec::new(&["zig", "v"])
+        .with_unlisted_subcommand_effects(&[NonFileEffectKind::Opaque])
+        .with_subcommands(&[ProgramEffectSpec::program_spec_with_fixed_effects(
             &[
                 "build",
                 "test",
@@ -118,8 +121,8 @@ pub(super) const SPECS: &[ProgramSpec] = &[
         )]),
 ];
 
-const GO: &[ProgramSpec] = &[
-    ProgramSpec::program_with_fixed_effects(
+const GO: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "build", "test", "run", "generate", "vet", "tool", "fix", "bug", "work",
         ],
@@ -171,18 +174,18 @@ const GO: &[ProgramSpec] = &[
             OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
         ),
     ]),
-    ProgramSpec::new(&["list", "doc", "version", "help", "fmt", "telemetry"])
+    ProgramEffectSpec::new(&["list", "doc", "version", "help", "fmt", "telemetry"])
         .with_single_dash_long_options()
         .with_long_value_options(&["f", "mod", "tags", "C"])
         .with_option_meanings(&[("toolexec", OptionMeaning::Command)]),
-    ProgramSpec::new(&["env"])
+    ProgramEffectSpec::new(&["env"])
         .with_single_dash_long_options()
         .with_option_meanings(&[
             // `go env -w` changes settings such as `CC` for all later calls.
             ("w", OptionMeaning::FlagEffect(NonFileEffectKind::Persists)),
             ("u", OptionMeaning::FlagEffect(NonFileEffectKind::Persists)),
         ]),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &["mod", "get", "install"],
         &[NonFileEffectKind::Installs],
     )
@@ -191,11 +194,11 @@ const GO: &[ProgramSpec] = &[
         ("toolexec", OptionMeaning::Command),
         ("modfile", OptionMeaning::Writes),
     ]),
-    ProgramSpec::new(&["clean"]),
+    ProgramEffectSpec::new(&["clean"]),
 ];
 
-const CARGO: &[ProgramSpec] = &[
-    ProgramSpec::program_with_fixed_effects(
+const CARGO: &[ProgramEffectSpec] = &[
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "build",
             "b",
@@ -269,7 +272,7 @@ const CARGO: &[ProgramSpec] = &[
         ("x", OptionMeaning::Command),
         ("s", OptionMeaning::Command),
     ]),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "add",
             "update",
@@ -286,7 +289,7 @@ const CARGO: &[ProgramSpec] = &[
         "config",
         OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
     )]),
-    ProgramSpec::new(&[
+    ProgramEffectSpec::new(&[
         "remove",
         "rm",
         "tree",
@@ -322,7 +325,7 @@ const CARGO: &[ProgramSpec] = &[
         "config",
         OptionMeaning::ValueEffect(NonFileEffectKind::UnknownOptions),
     )]),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &[
             "publish",
             "yank",
@@ -337,7 +340,7 @@ const CARGO: &[ProgramSpec] = &[
         ("dry-run", OptionMeaning::Inert(&inert::CARGO)),
         ("n", OptionMeaning::Inert(&inert::CARGO)),
     ]),
-    ProgramSpec::program_with_fixed_effects(
+    ProgramEffectSpec::program_spec_with_fixed_effects(
         &["login", "logout"],
         &[NonFileEffectKind::ExposesSecret],
     ),

@@ -1,7 +1,7 @@
 //! Simulates single commands: targets, calls of functions, and builtins of the shell.
 
 use super::super::expansion::{
-    CommandExitStatus, ShellValue, ShellWordPieces, compare_test_operands, evaluate_arithmetic,
+    ShellValue, ShellWordPieces, ZeroOrNonzeroStatus, compare_test_operands, evaluate_arithmetic,
     evaluate_shell_test_command, parse_word_pieces, split_shell_words_with_quotes,
 };
 use super::super::script_model::{ShellFunction, SimpleCommand};
@@ -35,12 +35,12 @@ impl ScriptSimulation<'_> {
                 // counts.
                 let mut succeeded = state
                     .clone()
-                    .state_with_exit_status(CommandExitStatus::Zero);
+                    .state_with_exit_status(ZeroOrNonzeroStatus::Zero);
                 succeeded.failed = false;
                 all.extend(self.apply_errexit_and_err_trap(
                     vec![
                         succeeded,
-                        state.state_with_exit_status(CommandExitStatus::Failed),
+                        state.state_with_exit_status(ZeroOrNonzeroStatus::Failed),
                     ],
                     heeds,
                 ));
@@ -65,8 +65,8 @@ impl ScriptSimulation<'_> {
         self.reached.insert(command.at);
         let mut succeeded = state
             .clone()
-            .state_with_exit_status(CommandExitStatus::Zero);
-        let mut failed = state.state_with_exit_status(CommandExitStatus::Failed);
+            .state_with_exit_status(ZeroOrNonzeroStatus::Zero);
+        let mut failed = state.state_with_exit_status(ZeroOrNonzeroStatus::Failed);
         (succeeded.ran, failed.ran, failed.failed) = (true, true, true);
         // A target that succeeds in the condition of a loop was tried again. With several targets
         // it is not known which of them it was.
@@ -116,7 +116,7 @@ impl ScriptSimulation<'_> {
                 };
                 // An empty argument counts as none.
                 let given = first.filter(|value| value.shell_text_if_known() != Some(""));
-                let states = match given.map(ShellValue::as_exit_status) {
+                let states = match given.map(ShellValue::as_shell_exit_status) {
                     None => vec![state],
                     Some(Some(status)) => vec![state.state_with_exit_status(status)],
                     Some(None) => states_after_success_and_failure(state),
@@ -127,7 +127,7 @@ impl ScriptSimulation<'_> {
                     // Outside a function `return` is an error, and bash goes on.
                     let failed = states
                         .into_iter()
-                        .map(|state| state.state_with_exit_status(CommandExitStatus::Failed));
+                        .map(|state| state.state_with_exit_status(ZeroOrNonzeroStatus::Failed));
                     ends.extend(self.apply_errexit_and_err_trap(failed.collect(), heeds));
                 }
                 return ends;
@@ -135,13 +135,13 @@ impl ScriptSimulation<'_> {
             "break" => {
                 return ControlFlowEndsWithStates::from([(
                     ControlFlowEnd::Break,
-                    state.state_with_exit_status(CommandExitStatus::Zero),
+                    state.state_with_exit_status(ZeroOrNonzeroStatus::Zero),
                 )]);
             }
             "continue" => {
                 return ControlFlowEndsWithStates::from([(
                     ControlFlowEnd::Continue,
-                    state.state_with_exit_status(CommandExitStatus::Zero),
+                    state.state_with_exit_status(ZeroOrNonzeroStatus::Zero),
                 )]);
             }
             ":" | "true" | "echo" | "printf" | "shopt" | "alias" | "umask" | "trap" | "set"
@@ -158,8 +158,8 @@ impl ScriptSimulation<'_> {
                     simulate_trap_command(arguments, &mut trapped);
                     return self.apply_errexit_and_err_trap(
                         vec![
-                            trapped.state_with_exit_status(CommandExitStatus::Zero),
-                            state.state_with_exit_status(CommandExitStatus::Failed),
+                            trapped.state_with_exit_status(ZeroOrNonzeroStatus::Zero),
+                            state.state_with_exit_status(ZeroOrNonzeroStatus::Failed),
                         ],
                         heeds,
                     );
@@ -173,7 +173,7 @@ impl ScriptSimulation<'_> {
                 if reads_only {
                     return ControlFlowEndsWithStates::from([(
                         ControlFlowEnd::Exit,
-                        state.state_with_exit_status(CommandExitStatus::Zero),
+                        state.state_with_exit_status(ZeroOrNonzeroStatus::Zero),
                     )]);
                 }
                 match name {
@@ -188,9 +188,9 @@ impl ScriptSimulation<'_> {
                     }),
                     _ => {}
                 }
-                vec![state.state_with_exit_status(CommandExitStatus::Zero)]
+                vec![state.state_with_exit_status(ZeroOrNonzeroStatus::Zero)]
             }
-            "false" => vec![state.state_with_exit_status(CommandExitStatus::Failed)],
+            "false" => vec![state.state_with_exit_status(ZeroOrNonzeroStatus::Failed)],
             "test" | "[" => {
                 let words = written.get(1..).unwrap_or(&[]);
                 let found = self.evaluate_test_command(words, &state);
@@ -208,7 +208,7 @@ impl ScriptSimulation<'_> {
                     .iter()
                     .filter_map(ShellValue::shell_text_if_known)
                     .collect();
-                let ends = self.simulate_arithmetic(&text.join(" "), state.clone(), heeds);
+                let ends = self.simulate_arithmetic_command(&text.join(" "), state.clone(), heeds);
                 return self.add_failing_end_if_not_bash(ends, true, state, heeds);
             }
             // It is not known what is read, nor whether anything is.
@@ -329,7 +329,7 @@ impl ScriptSimulation<'_> {
     }
 
     /// Simulates `((a++))`, `((a += b))` and `((a > 0))`.
-    pub(super) fn simulate_arithmetic(
+    pub(super) fn simulate_arithmetic_command(
         &mut self,
         text: &str,
         state: ShellStateOnOnePath,
@@ -362,10 +362,10 @@ impl ScriptSimulation<'_> {
             // `((x))` succeeds if the value is not 0.
             let found = match state
                 .evaluate_word(&parse_word_pieces(&format!("${name}")))
-                .as_exit_status()
+                .as_shell_exit_status()
             {
-                Some(CommandExitStatus::Zero) => Some(false),
-                Some(CommandExitStatus::Failed) => Some(true),
+                Some(ZeroOrNonzeroStatus::Zero) => Some(false),
+                Some(ZeroOrNonzeroStatus::Failed) => Some(true),
                 None => None,
             };
             let states = self.shell_states_after_condition(found, state);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::expansion::{
-    CommandExitStatus, ShellValue, ShellWordPieces, compare_test_operands,
+    ShellValue, ShellWordPieces, ZeroOrNonzeroStatus, compare_test_operands,
 };
 use super::super::script_model::{LoopIterations, ScriptNode, VariableAssignment};
 use super::MAX_ROUNDS;
@@ -15,9 +15,9 @@ use super::state::{
 
 /// How the members of a pipe have ended so far.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct ScriptPipelineStatus {
+struct PipelineMemberStatuses {
     /// All of them if the script asks for them, else only the last one.
-    statuses: Vec<CommandExitStatus>,
+    statuses: Vec<ZeroOrNonzeroStatus>,
     any_failed: bool,
     failed: bool,
     ran: bool,
@@ -31,7 +31,7 @@ impl ScriptSimulation<'_> {
         heeds: bool,
     ) -> ControlFlowEndsWithStates {
         let keeps = self.keeps_pipes;
-        let mut ways = BTreeSet::from([ScriptPipelineStatus {
+        let mut ways = BTreeSet::from([PipelineMemberStatuses {
             statuses: Vec::new(),
             any_failed: false,
             failed: state.failed,
@@ -52,9 +52,9 @@ impl ScriptSimulation<'_> {
                         false => Vec::new(),
                     };
                     statuses.push(end.status);
-                    all.insert(ScriptPipelineStatus {
+                    all.insert(PipelineMemberStatuses {
                         statuses,
-                        any_failed: way.any_failed || end.status == CommandExitStatus::Failed,
+                        any_failed: way.any_failed || end.status == ZeroOrNonzeroStatus::Failed,
                         failed: end.failed,
                         ran: end.ran,
                     });
@@ -71,12 +71,12 @@ impl ScriptSimulation<'_> {
         let states = ways.into_iter().map(|way| {
             // With `pipefail` the pipe fails if any member does.
             let status = match state.pipefail && way.any_failed {
-                true => CommandExitStatus::Failed,
+                true => ZeroOrNonzeroStatus::Failed,
                 false => way
                     .statuses
                     .last()
                     .copied()
-                    .unwrap_or(CommandExitStatus::Zero),
+                    .unwrap_or(ZeroOrNonzeroStatus::Zero),
             };
             ShellStateOnOnePath {
                 status,
@@ -102,15 +102,15 @@ impl ScriptSimulation<'_> {
                 Some(code) => self.simulate_script_node(code, state, heeds),
                 // If no condition holds, the status of an `if` is 0.
                 None => {
-                    normal_control_flow_end(state.state_with_exit_status(CommandExitStatus::Zero))
+                    normal_control_flow_end(state.state_with_exit_status(ZeroOrNonzeroStatus::Zero))
                 }
             };
         };
         // `set -e` does not apply in a condition.
         let ends = self.simulate_script_node(asked, state, false);
         self.simulate_after_normal_ends(ends, |machine, state| match state.status {
-            CommandExitStatus::Zero => machine.simulate_script_node(body, state, heeds),
-            CommandExitStatus::Failed => machine.simulate_if(rest, otherwise, state, heeds),
+            ZeroOrNonzeroStatus::Zero => machine.simulate_script_node(body, state, heeds),
+            ZeroOrNonzeroStatus::Failed => machine.simulate_if(rest, otherwise, state, heeds),
         })
     }
 
@@ -132,7 +132,7 @@ impl ScriptSimulation<'_> {
                 let ends = self.simulate_script_node(condition, state, false);
                 self.in_condition -= 1;
                 for (end, state) in ends {
-                    let goes_on = (state.status == CommandExitStatus::Zero) != until;
+                    let goes_on = (state.status == ZeroOrNonzeroStatus::Zero) != until;
                     match end {
                         ControlFlowEnd::Next if goes_on => {
                             for (end, state) in self.simulate_script_node(body, state, heeds) {
@@ -143,7 +143,7 @@ impl ScriptSimulation<'_> {
                                     ControlFlowEnd::Break => {
                                         all.insert((
                                             ControlFlowEnd::Next,
-                                            state.state_with_exit_status(CommandExitStatus::Zero),
+                                            state.state_with_exit_status(ZeroOrNonzeroStatus::Zero),
                                         ));
                                     }
                                     end => {
@@ -159,7 +159,7 @@ impl ScriptSimulation<'_> {
                                 ControlFlowEnd::Next,
                                 state
                                     .clone()
-                                    .state_with_exit_status(CommandExitStatus::Zero),
+                                    .state_with_exit_status(ZeroOrNonzeroStatus::Zero),
                             ));
                         }
                         end => {
@@ -199,7 +199,7 @@ impl ScriptSimulation<'_> {
                         ControlFlowEnd::Next,
                         state
                             .clone()
-                            .state_with_exit_status(CommandExitStatus::Zero),
+                            .state_with_exit_status(ZeroOrNonzeroStatus::Zero),
                     ),
                     _ => (ControlFlowEnd::Next, state.clone()),
                 });
@@ -216,7 +216,7 @@ impl ScriptSimulation<'_> {
                         ControlFlowEnd::Break => {
                             all.insert((
                                 ControlFlowEnd::Next,
-                                state.state_with_exit_status(CommandExitStatus::Zero),
+                                state.state_with_exit_status(ZeroOrNonzeroStatus::Zero),
                             ));
                         }
                         end => {
@@ -256,7 +256,7 @@ impl ScriptSimulation<'_> {
         }
         all.insert((
             ControlFlowEnd::Next,
-            state.state_with_exit_status(CommandExitStatus::Zero),
+            state.state_with_exit_status(ZeroOrNonzeroStatus::Zero),
         ));
         all
     }
@@ -285,7 +285,7 @@ impl ScriptSimulation<'_> {
         let states = states
             .into_iter()
             .map(|state| match declares || !has_inner {
-                true => state.state_with_exit_status(CommandExitStatus::Zero),
+                true => state.state_with_exit_status(ZeroOrNonzeroStatus::Zero),
                 false => state,
             });
         let states = states.collect();

@@ -4,11 +4,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::super::expansion::{CommandExitStatus, ShellValue};
+use super::super::expansion::{ShellValue, ZeroOrNonzeroStatus};
 use super::super::script_model::{ScriptNode, ShellFunction};
 use super::super::script_reader::read_script_without_positions;
 use super::super::status_tracer::is_short_enough_to_parse;
-use super::FileTestLookup;
+use super::ShellFileTestFn;
 use super::state::{
     ControlFlowEnd, ControlFlowEndsWithStates, ShellStateOnOnePath, merge_script_states_to_limit,
     normal_control_flow_end, states_after_success_and_failure,
@@ -20,7 +20,7 @@ pub(super) struct ScriptSimulation<'a> {
     /// Parsed texts of traps and of `eval`.
     pub(super) handlers: HashMap<String, Option<Rc<ScriptNode>>>,
     pub(super) scripts: &'a ParsedShellScriptCache,
-    pub(super) exists: FileTestLookup<'a>,
+    pub(super) exists: ShellFileTestFn<'a>,
     pub(super) bash: bool,
     /// Names of variables that something may read.
     pub(super) reads: &'a BTreeSet<String>,
@@ -56,7 +56,7 @@ impl ScriptSimulation<'_> {
         if self.given_up {
             return ControlFlowEndsWithStates::new();
         }
-        self.work_done += state.script_state_copy_cost();
+        self.work_done += state.estimated_state_copy_cost();
         let ends = self.simulate_node_by_kind(code, state, heeds);
         self.limit_possible_ends_or_give_up(ends)
     }
@@ -115,15 +115,17 @@ impl ScriptSimulation<'_> {
                 // A failure to the left of `&&` or `||` does not trigger `set -e`.
                 let ends = self.simulate_script_node(left, state, false);
                 self.simulate_after_normal_ends(ends, |machine, state| match state.status {
-                    CommandExitStatus::Zero => machine.simulate_script_node(right, state, heeds),
-                    CommandExitStatus::Failed => normal_control_flow_end(state),
+                    ZeroOrNonzeroStatus::Zero => machine.simulate_script_node(right, state, heeds),
+                    ZeroOrNonzeroStatus::Failed => normal_control_flow_end(state),
                 })
             }
             ScriptNode::Or(left, right) => {
                 let ends = self.simulate_script_node(left, state, false);
                 self.simulate_after_normal_ends(ends, |machine, state| match state.status {
-                    CommandExitStatus::Zero => normal_control_flow_end(state),
-                    CommandExitStatus::Failed => machine.simulate_script_node(right, state, heeds),
+                    ZeroOrNonzeroStatus::Zero => normal_control_flow_end(state),
+                    ZeroOrNonzeroStatus::Failed => {
+                        machine.simulate_script_node(right, state, heeds)
+                    }
                 })
             }
             // `set -e` ignores a failure that is negated.
@@ -131,8 +133,8 @@ impl ScriptSimulation<'_> {
                 let ends = self.simulate_script_node(inner, state, false);
                 self.simulate_after_normal_ends(ends, |_, state| {
                     let turned = match state.status {
-                        CommandExitStatus::Zero => CommandExitStatus::Failed,
-                        CommandExitStatus::Failed => CommandExitStatus::Zero,
+                        ZeroOrNonzeroStatus::Zero => ZeroOrNonzeroStatus::Failed,
+                        ZeroOrNonzeroStatus::Failed => ZeroOrNonzeroStatus::Zero,
                     };
                     normal_control_flow_end(state.state_with_exit_status(turned))
                 })
@@ -167,7 +169,7 @@ impl ScriptSimulation<'_> {
                 // A `wait` for it is not followed, so nothing can be said about a target in the
                 // background.
                 self.given_up |= ran;
-                normal_control_flow_end(state.state_with_exit_status(CommandExitStatus::Zero))
+                normal_control_flow_end(state.state_with_exit_status(ZeroOrNonzeroStatus::Zero))
             }
             ScriptNode::BothOutputs(inner) => {
                 let ends = self.simulate_script_node(inner, state, heeds);
@@ -178,7 +180,7 @@ impl ScriptSimulation<'_> {
                 let behind = ends.iter().map(|(_, state)| {
                     let state = state
                         .clone()
-                        .state_with_exit_status(CommandExitStatus::Zero);
+                        .state_with_exit_status(ZeroOrNonzeroStatus::Zero);
                     (ControlFlowEnd::Next, state)
                 });
                 let behind: ControlFlowEndsWithStates = behind.collect();
@@ -191,12 +193,12 @@ impl ScriptSimulation<'_> {
                 self.add_failing_end_if_not_bash(ends, *in_bash, state, heeds)
             }
             ScriptNode::Arithmetic(text) => {
-                let ends = self.simulate_arithmetic(text, state.clone(), heeds);
+                let ends = self.simulate_arithmetic_command(text, state.clone(), heeds);
                 self.add_failing_end_if_not_bash(ends, true, state, heeds)
             }
             // A definition runs nothing.
             ScriptNode::Function => {
-                normal_control_flow_end(state.state_with_exit_status(CommandExitStatus::Zero))
+                normal_control_flow_end(state.state_with_exit_status(ZeroOrNonzeroStatus::Zero))
             }
             ScriptNode::Unknown => {
                 let states = states_after_success_and_failure(state);
@@ -216,7 +218,7 @@ impl ScriptSimulation<'_> {
         let mut ends = ends;
         if in_bash && !self.bash {
             ends.extend(self.apply_errexit_and_err_trap(
-                vec![before.state_with_exit_status(CommandExitStatus::Failed)],
+                vec![before.state_with_exit_status(ZeroOrNonzeroStatus::Failed)],
                 heeds,
             ));
         }
@@ -251,7 +253,7 @@ impl ScriptSimulation<'_> {
     ) -> ControlFlowEndsWithStates {
         let mut ends = ControlFlowEndsWithStates::new();
         for state in states {
-            if state.status == CommandExitStatus::Zero || !heeds {
+            if state.status == ZeroOrNonzeroStatus::Zero || !heeds {
                 ends.insert((ControlFlowEnd::Next, state));
                 continue;
             }
@@ -266,7 +268,7 @@ impl ScriptSimulation<'_> {
                     let restored = ran.into_iter().map(|(end, mut after)| {
                         // After the handler the failure of the command is still the status.
                         if end == ControlFlowEnd::Next {
-                            after = after.state_with_exit_status(CommandExitStatus::Failed);
+                            after = after.state_with_exit_status(ZeroOrNonzeroStatus::Failed);
                             after.error_trap = Some(handler.clone());
                         }
                         (end, after)
@@ -296,8 +298,8 @@ impl ScriptSimulation<'_> {
         state: ShellStateOnOnePath,
     ) -> Vec<ShellStateOnOnePath> {
         match found {
-            Some(true) => vec![state.state_with_exit_status(CommandExitStatus::Zero)],
-            Some(false) => vec![state.state_with_exit_status(CommandExitStatus::Failed)],
+            Some(true) => vec![state.state_with_exit_status(ZeroOrNonzeroStatus::Zero)],
+            Some(false) => vec![state.state_with_exit_status(ZeroOrNonzeroStatus::Failed)],
             None => states_after_success_and_failure(state),
         }
     }
@@ -362,7 +364,7 @@ impl ScriptSimulation<'_> {
                 let mut ends = normal_control_flow_end(state.clone());
                 ends.insert((
                     ControlFlowEnd::Exit,
-                    state.state_with_exit_status(CommandExitStatus::Zero),
+                    state.state_with_exit_status(ZeroOrNonzeroStatus::Zero),
                 ));
                 ends
             }

@@ -11,7 +11,7 @@ mod state;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::expansion::{CommandExitStatus, ShellValue, ShellWordPieces};
+use super::expansion::{ShellValue, ShellWordPieces, ZeroOrNonzeroStatus};
 use super::script_model::{ParsedShellScript, ScriptNode, SimpleCommand};
 use crate::shell::ParsedShellScriptCache;
 use machine::ScriptSimulation;
@@ -48,13 +48,13 @@ pub(super) enum ScriptExitStatusAnswer {
 }
 
 /// Answers tests of files and programs by what exists in the project.
-pub(super) type FileTestLookup<'a> = &'a dyn Fn(&str, &str) -> Option<bool>;
+pub(super) type ShellFileTestFn<'a> = &'a dyn Fn(&str, &str) -> Option<bool>;
 
 /// A script to simulate, with what is known around it.
 pub(super) struct ScriptAndSimulationContext<'a> {
     pub(super) script: &'a ParsedShellScript,
     pub(super) scripts: &'a ParsedShellScriptCache,
-    pub(super) exists: FileTestLookup<'a>,
+    pub(super) exists: ShellFileTestFn<'a>,
     /// Whether the shell supports bash syntax.
     pub(super) bash: bool,
     /// Whether the script asks for the statuses of the members of a pipe.
@@ -78,7 +78,7 @@ impl ScriptAndSimulationContext<'_> {
         // not be known which of them it repeats.
         let again = match (question, targets) {
             (ScriptExitStatusQuestion::HidesFailure, [target]) => {
-                same_check_command_positions(self.script, *target)
+                same_command_positions_in_script(self.script, *target)
             }
             _ => Vec::new(),
         };
@@ -108,7 +108,7 @@ impl ScriptAndSimulationContext<'_> {
         }
         let mut zero = ends
             .iter()
-            .filter(|state| state.status == CommandExitStatus::Zero);
+            .filter(|state| state.status == ZeroOrNonzeroStatus::Zero);
         let found = zero.any(|state| match question {
             ScriptExitStatusQuestion::HidesFailure => state.failed,
             ScriptExitStatusQuestion::SkipsAll => !state.ran,
@@ -122,7 +122,7 @@ impl ScriptAndSimulationContext<'_> {
 
     /// Returns these commands if the script hides the failure of none of them; empty if it hides
     /// one, or if that could not be found out.
-    pub(super) fn commands_with_unmasked_failure(
+    pub(super) fn commands_if_no_failure_masked(
         &self,
         targets: &[usize],
         budget: &mut usize,
@@ -136,7 +136,7 @@ impl ScriptAndSimulationContext<'_> {
         let ends = simulation.simulate_exit_traps(ends);
         *budget = budget.saturating_sub(simulation.work_done);
         let hides =
-            |state: &ShellStateOnOnePath| state.status == CommandExitStatus::Zero && state.failed;
+            |state: &ShellStateOnOnePath| state.status == ZeroOrNonzeroStatus::Zero && state.failed;
         match simulation.given_up || ends.iter().any(hides) {
             true => BTreeSet::new(),
             false => simulation.reached,
@@ -169,11 +169,11 @@ impl ScriptAndSimulationContext<'_> {
     ) -> bool {
         let mut simulation = self.new_script_simulation(&[], &[], *budget);
         let begins = ShellStateOnOnePath::initial_shell_simulation_state(BTreeMap::new())
-            .state_with_exit_status(CommandExitStatus::Failed);
+            .state_with_exit_status(ZeroOrNonzeroStatus::Failed);
         let ends = simulation.simulate_script_node(code, begins, false);
         *budget = budget.saturating_sub(simulation.work_done);
         let badly = |(end, state): &(ControlFlowEnd, ShellStateOnOnePath)| {
-            state.status == CommandExitStatus::Failed
+            state.status == ZeroOrNonzeroStatus::Failed
                 && matches!(
                     end,
                     ControlFlowEnd::Next | ControlFlowEnd::Exit | ControlFlowEnd::Return
@@ -214,7 +214,7 @@ const FIX_OPTIONS: &[&str] = &["--fix", "--unsafe-fixes", "--show-fixes"];
 
 /// Returns the places of commands that are the same check as the one at `target`: what it finds
 /// there counts.
-fn same_check_command_positions(script: &ParsedShellScript, target: usize) -> Vec<usize> {
+fn same_command_positions_in_script(script: &ParsedShellScript, target: usize) -> Vec<usize> {
     let mut commands = Vec::new();
     script.code.collect_script_commands(&mut commands);
     let words = |command: &SimpleCommand| {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::super::expansion::{
-    CommandExitStatus, ShellExpansionContext, ShellValue, ShellWordPieces,
+    ShellExpansionContext, ShellValue, ShellWordPieces, ZeroOrNonzeroStatus,
 };
 
 /// Ways that are followed at once.
@@ -26,7 +26,7 @@ pub(super) enum ControlFlowEnd {
 /// come last.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ShellStateOnOnePath {
-    pub(super) status: CommandExitStatus,
+    pub(super) status: ZeroOrNonzeroStatus,
     pub(super) errexit: bool,
     pub(super) pipefail: bool,
     /// Whether a target failed and was not run again.
@@ -34,7 +34,7 @@ pub(super) struct ShellStateOnOnePath {
     /// Whether a target was run.
     pub(super) ran: bool,
     /// The statuses of the members of the last pipe; empty if the script does not ask for them.
-    pub(super) pipe_statuses: Vec<CommandExitStatus>,
+    pub(super) pipe_statuses: Vec<ZeroOrNonzeroStatus>,
     /// The handlers that run at the end, and after an error.
     pub(super) exit_trap: Option<ShellValue>,
     pub(super) error_trap: Option<ShellValue>,
@@ -45,7 +45,7 @@ impl ShellStateOnOnePath {
     /// Returns the state at the beginning, with the variables whose values are known.
     pub(super) fn initial_shell_simulation_state(variables: BTreeMap<String, ShellValue>) -> Self {
         Self {
-            status: CommandExitStatus::Zero,
+            status: ZeroOrNonzeroStatus::Zero,
             errexit: false,
             pipefail: false,
             failed: false,
@@ -81,7 +81,7 @@ impl ShellStateOnOnePath {
     }
 
     /// Returns what it costs to copy and compare the state.
-    pub(super) fn script_state_copy_cost(&self) -> usize {
+    pub(super) fn estimated_state_copy_cost(&self) -> usize {
         1 + self.variables.len() / 4 + self.pipe_statuses.len() / 4
     }
 
@@ -97,7 +97,7 @@ impl ShellStateOnOnePath {
         }
     }
 
-    pub(super) fn state_with_exit_status(mut self, status: CommandExitStatus) -> Self {
+    pub(super) fn state_with_exit_status(mut self, status: ZeroOrNonzeroStatus) -> Self {
         self.status = status;
         // A simple command is a pipe of one member.
         self.pipe_statuses = vec![status];
@@ -118,8 +118,8 @@ pub(super) fn states_after_success_and_failure(
     vec![
         state
             .clone()
-            .state_with_exit_status(CommandExitStatus::Zero),
-        state.state_with_exit_status(CommandExitStatus::Failed),
+            .state_with_exit_status(ZeroOrNonzeroStatus::Zero),
+        state.state_with_exit_status(ZeroOrNonzeroStatus::Failed),
     ]
 }
 

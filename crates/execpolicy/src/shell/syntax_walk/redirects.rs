@@ -125,7 +125,7 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
     }
 
     /// Notes `exec < FILE`: from there on all commands read that file.
-    pub(super) fn note_exec_redirect(&mut self, redirect: Node<'t>) {
+    pub(super) fn note_exec_stdin_redirect(&mut self, redirect: Node<'t>) {
         let reads = self
             .node_text(redirect)
             .trim_start_matches('0')

@@ -58,12 +58,12 @@ fn try_run_with_limits(
         .stderr(errors);
     let (wait, kill) = spawn_killable_process_tree(command, &nonce)?;
     // Both ends are awaited on threads: a read of a pipe cannot be given a timeout.
-    let said = run_on_thread(move || {
+    let said = spawn_thread_with_receiver(move || {
         let mut said = Vec::new();
         let read = read.take(bounds.max_bytes + 1).read_to_end(&mut said);
         read.map(|_| said)
     });
-    let ended = run_on_thread(move || wait.wait_for_command_end());
+    let ended = spawn_thread_with_receiver(move || wait.wait_for_command_end());
     // A program that prints too much is not waited for any longer.
     let said = receive_until_deadline(&said, until)
         .transpose()?
@@ -84,7 +84,9 @@ fn try_run_with_limits(
 }
 
 /// Runs `work` on a thread that is never joined: it ends when what it waits for does.
-fn run_on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
+fn spawn_thread_with_receiver<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Receiver<T> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         // The receiver is gone once the time is over.

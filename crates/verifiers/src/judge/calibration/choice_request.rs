@@ -6,7 +6,7 @@ use checkrein_models::quoted::{QuotedPromptBlocks, RULE};
 use checkrein_models::{ChatMessage, ModelRequest, StructuredAnswerSchema};
 use serde_json::{Value, json};
 
-use super::label_file::LabelledPair;
+use super::label_file::LabelledAnswerPair;
 use super::statistics::AnswerSide;
 use crate::judge::JudgeDefinition;
 
@@ -32,7 +32,7 @@ static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
 /// Builds the request with the answer `first` shown first.
 pub(super) fn pairwise_choice_request(
     judge: &JudgeDefinition,
-    pair: &LabelledPair,
+    pair: &LabelledAnswerPair,
     first: AnswerSide,
     quotes: QuotedPromptBlocks,
 ) -> ModelRequest {

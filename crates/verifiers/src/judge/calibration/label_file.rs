@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::llmbar;
 use super::recorded_reply::{RecordedCalibrationReply, RecordedPairChoice};
 use super::statistics::AnswerSide;
-use crate::judge::{ConversationTurn, FaultFoundByJudge, JudgeInput};
+use crate::judge::{JudgeFaultCategory, JudgeInput, RequestAndAnswer};
 
 /// Errors that are listed; the rest are counted.
 const LISTED: usize = 10;
@@ -30,7 +30,7 @@ pub enum LabelledAnswerSet {
     /// One answer each: does it pass?
     Verdicts(Vec<LabelledAnswer>),
     /// Two answers each: which is better?
-    Pairs(Vec<LabelledPair>),
+    Pairs(Vec<LabelledAnswerPair>),
 }
 
 /// An answer with a label.
@@ -45,14 +45,14 @@ pub struct LabelledAnswer {
     /// The label.
     pub passes: bool,
     /// What is wrong, if the label says.
-    pub category: Option<FaultFoundByJudge>,
+    pub category: Option<JudgeFaultCategory>,
     /// A recorded judge reply.
     pub reply: Option<RecordedCalibrationReply>,
 }
 
 /// Two answers with a label.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LabelledPair {
+pub struct LabelledAnswerPair {
     /// Its name in the file.
     pub id: String,
     /// The request.
@@ -103,7 +103,7 @@ pub fn parse_label_file(text: &str) -> Result<JudgeLabelFile, LabelFileError> {
 #[derive(Default)]
 struct LabelFileParser {
     items: Vec<LabelledAnswer>,
-    pairs: Vec<LabelledPair>,
+    pairs: Vec<LabelledAnswerPair>,
     wrong: Vec<String>,
     warnings: Vec<String>,
     seen: HashMap<Digest, usize>,
@@ -165,7 +165,7 @@ impl LabelFileParser {
         };
         match pair {
             true => self.parse_calibration_pair(id, map)?,
-            false => self.parse_labelled_answer(id, map)?,
+            false => self.parse_human_labelled_answer(id, map)?,
         }
         // Repeated items would make the interval narrower than the evidence allows.
         if let Some(before) = self.seen.insert(asked, number) {
@@ -176,7 +176,7 @@ impl LabelFileParser {
         Ok(())
     }
 
-    fn parse_labelled_answer(
+    fn parse_human_labelled_answer(
         &mut self,
         id: String,
         map: &mut Map<String, Value>,
@@ -204,12 +204,14 @@ impl LabelFileParser {
             None => None,
             // `none` is what a judge is told to answer for a pass.
             Some(word) if word.trim().is_empty() || word == "none" => None,
-            Some(word) => Some(FaultFoundByJudge::parse_answer_fault(&word).ok_or_else(|| {
-                let known = FaultFoundByJudge::ALL
-                    .map(FaultFoundByJudge::as_str)
-                    .join(", ");
-                format!("no category is called '{word}'; known: {known}")
-            })?),
+            Some(word) => Some(
+                JudgeFaultCategory::parse_fault_category_name(&word).ok_or_else(|| {
+                    let known = JudgeFaultCategory::ALL
+                        .map(JudgeFaultCategory::as_str)
+                        .join(", ");
+                    format!("no category is called '{word}'; known: {known}")
+                })?,
+            ),
         };
         // One of the two must be a mistake.
         if passes && category.is_some() {
@@ -279,7 +281,7 @@ impl LabelFileParser {
                 .map(Some)
                 .map_err(|what| format!("'replies.{order}' {what}")),
         };
-        let pair = LabelledPair {
+        let pair = LabelledAnswerPair {
             id,
             request: take_required_string(map, "request")?,
             answers: [
@@ -385,7 +387,7 @@ fn take_string_or_list(map: &mut Map<String, Value>, key: &str) -> Result<Vec<St
     }
 }
 
-fn parse_conversation_turns(value: Option<Value>) -> Result<Vec<ConversationTurn>, String> {
+fn parse_conversation_turns(value: Option<Value>) -> Result<Vec<RequestAndAnswer>, String> {
     let turns = match value {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(turns)) => turns,
@@ -399,7 +401,7 @@ fn parse_conversation_turns(value: Option<Value>) -> Result<Vec<ConversationTurn
     turns
         .into_iter()
         .map(|turn| match turn {
-            Value::Object(mut turn) => Ok(ConversationTurn {
+            Value::Object(mut turn) => Ok(RequestAndAnswer {
                 request: take_required_string(&mut turn, "request")?,
                 answer: take_required_string(&mut turn, "answer")?,
             }),
@@ -440,7 +442,7 @@ mod tests {
         };
         assert_eq!((one.id.as_str(), one.passes), ("1", true));
         assert_eq!(two.id, "line 3");
-        assert_eq!(two.category, Some(FaultFoundByJudge::RuleViolation));
+        assert_eq!(two.category, Some(JudgeFaultCategory::RuleViolation));
         assert_eq!(two.case.evidence, ["e", "f"]);
         assert_eq!(two.case.history.len(), 1);
         assert_eq!(two.rules.as_deref(), Some("R"));

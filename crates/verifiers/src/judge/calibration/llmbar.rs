@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 
-use super::label_file::{JudgeLabelFile, LabelFileError, LabelledAnswerSet, LabelledPair};
+use super::label_file::{JudgeLabelFile, LabelFileError, LabelledAnswerPair, LabelledAnswerSet};
 use super::recorded_reply::RecordedPairChoice;
 use super::statistics::{AnswerSide, NoJudgeVerdictReason};
 
@@ -39,7 +39,7 @@ pub(super) fn parse_llmbar(text: &str) -> Result<JudgeLabelFile, LabelFileError>
     if instances.is_empty() {
         return Err(LabelFileError::Empty);
     }
-    let pairs: Result<Vec<LabelledPair>, String> = instances
+    let pairs: Result<Vec<LabelledAnswerPair>, String> = instances
         .into_iter()
         .enumerate()
         .map(|(at, one)| {
@@ -56,7 +56,7 @@ pub(super) fn parse_llmbar(text: &str) -> Result<JudgeLabelFile, LabelFileError>
 fn labelled_pair_from_llmbar(
     number: usize,
     instance: LlmBarInstance,
-) -> Result<LabelledPair, String> {
+) -> Result<LabelledAnswerPair, String> {
     let better = match instance.label {
         1 => AnswerSide::A,
         2 => AnswerSide::B,
@@ -75,7 +75,7 @@ fn labelled_pair_from_llmbar(
             .map(Some)
         }
     };
-    Ok(LabelledPair {
+    Ok(LabelledAnswerPair {
         id: number.to_string(),
         request: instance.input,
         answers: [instance.output_1, instance.output_2],
@@ -113,7 +113,7 @@ mod tests {
         json!([one]).to_string()
     }
 
-    fn only(text: &str) -> LabelledPair {
+    fn only(text: &str) -> LabelledAnswerPair {
         match parse_llmbar(text).unwrap().labelled {
             LabelledAnswerSet::Pairs(mut pairs) => pairs.pop().unwrap(),
             LabelledAnswerSet::Verdicts(_) => unreachable!("two answers each"),

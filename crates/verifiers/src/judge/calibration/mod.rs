@@ -15,13 +15,13 @@ mod statistics;
 
 pub use kappa::CohenKappa;
 pub use label_file::{
-    JudgeLabelFile, LabelFileError, LabelledAnswer, LabelledAnswerSet, LabelledPair,
+    JudgeLabelFile, LabelFileError, LabelledAnswer, LabelledAnswerPair, LabelledAnswerSet,
     parse_label_file,
 };
 pub use proportion::{ConfidenceInterval, Proportion, Z};
 pub use recorded_reply::{RawJudgeReply, RecordedCalibrationReply, RecordedPairChoice};
 pub use reply_record::RecordedReplies;
-pub use run::{CalibrationError, CalibrationQuestionTotals, JudgeCalibrationContext};
+pub use run::{CalibrationError, CalibrationModelCallTotals, JudgeCalibrationContext};
 pub use shortfall::{CalibrationShortfall, MIN_AGREEMENT, MIN_LABELS};
 pub use statistics::{
     AnswerSide, JudgeStatsForOneAnswerOrder, JudgeVerdictStatistics, NoJudgeVerdictReason,
@@ -63,7 +63,8 @@ pub fn measure_judge_agreement(
                     RecordedPairChoice::judge_preferred_side,
                 )
             };
-            let said = |pair: &LabelledPair| (pair.better, pair.replies.each_ref().map(choice));
+            let said =
+                |pair: &LabelledAnswerPair| (pair.better, pair.replies.each_ref().map(choice));
             let pairs: Vec<_> = pairs.iter().map(said).collect();
             CalibrationStatistics::Pairs(PairStatistics::tally_pair_choices(&pairs))
         }
@@ -75,7 +76,7 @@ impl CalibrationStatistics {
     pub fn calibration_shortfalls(&self) -> Vec<CalibrationShortfall> {
         match self {
             Self::Verdicts(verdicts) => shortfall::verdict_calibration_shortfalls(verdicts),
-            Self::Pairs(pairs) => shortfall::pair_calibration_shortfalls(pairs),
+            Self::Pairs(pairs) => shortfall::calibration_shortfalls_of_pairs(pairs),
         }
     }
 }

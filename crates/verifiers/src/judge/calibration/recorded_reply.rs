@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::label_file::json_type_name;
 use super::statistics::{AnswerSide, NoJudgeVerdictReason, PredictedLabel};
-use crate::judge::{FaultFoundByJudge, verdict};
+use crate::judge::{JudgeFaultCategory, verdict};
 
 /// The text of a reply, and the number of the request that it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl RecordedCalibrationReply {
         let mut map = require_json_object(value)?;
         // The raw text is preferred: it is parsed by today's rules and under the limit that is
         // asked about.
-        if let Some(text) = take_reply_text_and_request_number(&mut map)? {
+        if let Some(text) = parse_raw_judge_reply(&mut map)? {
             return Ok(Self::Text(text));
         }
         let passes = match map.get("verdict").and_then(Value::as_str) {
@@ -54,7 +54,7 @@ impl RecordedCalibrationReply {
         let category = map.get("category").and_then(Value::as_str);
         Ok(Self::Verdict(PredictedLabel {
             passes,
-            category: category.and_then(FaultFoundByJudge::parse_answer_fault),
+            category: category.and_then(JudgeFaultCategory::parse_fault_category_name),
         }))
     }
 
@@ -82,7 +82,7 @@ impl RecordedCalibrationReply {
 impl RecordedPairChoice {
     pub(super) fn parse_recorded_choice(value: Value, first: AnswerSide) -> Result<Self, String> {
         let mut map = require_json_object(value)?;
-        if let Some(text) = take_reply_text_and_request_number(&mut map)? {
+        if let Some(text) = parse_raw_judge_reply(&mut map)? {
             return Ok(Self::Text(text, first));
         }
         match map.get("better").and_then(Value::as_str) {
@@ -119,9 +119,7 @@ fn require_json_object(value: Value) -> Result<Map<String, Value>, String> {
 }
 
 /// `{"text": ..., "ref": N}`
-fn take_reply_text_and_request_number(
-    map: &mut Map<String, Value>,
-) -> Result<Option<RawJudgeReply>, String> {
+fn parse_raw_judge_reply(map: &mut Map<String, Value>) -> Result<Option<RawJudgeReply>, String> {
     let text = match map.remove("text") {
         None => return Ok(None),
         Some(Value::String(text)) => text,
@@ -150,8 +148,8 @@ fn reply_prefers_first_shown(said: &RawJudgeReply) -> Option<bool> {
         keys: &["better"],
     };
     let answer = answers::parse_model_answer(&said.text, wanted).ok()?;
-    let better = answer.enum_field_value("better", WORDS).ok()?;
-    answer.answer_repeats_request_number().then_some(better)
+    let better = answer.parse_enum_field("better", WORDS).ok()?;
+    answer.echoes_request_nonce().then_some(better)
 }
 
 #[cfg(test)]

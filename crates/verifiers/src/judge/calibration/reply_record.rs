@@ -41,7 +41,7 @@ impl RecordedReplies {
     ///
     /// # Errors
     /// If the file cannot be read or written.
-    pub fn open_or_create(path: &Path) -> io::Result<(Self, usize)> {
+    pub fn open_or_create_record_file(path: &Path) -> io::Result<(Self, usize)> {
         let mut file = open_private_file(path, File::options().read(true).append(true))?;
         let mut bytes = Vec::new();
         (&mut file).take(LONGEST).read_to_end(&mut bytes)?;

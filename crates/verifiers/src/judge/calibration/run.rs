@@ -16,7 +16,7 @@ use checkrein_models::{
 };
 
 use super::choice_request;
-use super::label_file::{LabelledAnswer, LabelledAnswerSet, LabelledPair};
+use super::label_file::{LabelledAnswer, LabelledAnswerPair, LabelledAnswerSet};
 use super::recorded_reply::{RawJudgeReply, RecordedCalibrationReply, RecordedPairChoice};
 use super::reply_record::{RecordedReplies, digest_of_model_and_request};
 use super::statistics::{AnswerSide, NoJudgeVerdictReason};
@@ -49,7 +49,7 @@ pub struct JudgeCalibrationContext<'a> {
 
 /// The outcome of asking.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CalibrationQuestionTotals {
+pub struct CalibrationModelCallTotals {
     /// Questions, tokens and cost, by model.
     pub by_model: BTreeMap<String, JudgeUsage>,
     /// Questions whose answer was recorded.
@@ -78,11 +78,11 @@ impl JudgeCalibrationContext<'_> {
     ///
     /// # Errors
     /// If nothing can be measured. The answers so far are in the record.
-    pub fn fill_missing_judge_replies(
+    pub fn ask_judge_for_missing_replies(
         &self,
         labelled: &mut LabelledAnswerSet,
         told: &(dyn Fn(usize, usize) + Sync),
-    ) -> Result<CalibrationQuestionTotals, CalibrationError> {
+    ) -> Result<CalibrationModelCallTotals, CalibrationError> {
         let session = SharedCalibrationContext {
             asking: self,
             state: Mutex::default(),
@@ -100,8 +100,9 @@ impl JudgeCalibrationContext<'_> {
                 })?;
             }
             LabelledAnswerSet::Pairs(pairs) => {
-                let open = |pair: &&mut LabelledPair| pair.replies.iter().any(Option::is_none);
-                let open: Vec<&mut LabelledPair> = pairs.iter_mut().filter(open).collect();
+                let open =
+                    |pair: &&mut LabelledAnswerPair| pair.replies.iter().any(Option::is_none);
+                let open: Vec<&mut LabelledAnswerPair> = pairs.iter_mut().filter(open).collect();
                 session.for_each_parallel(open, told, |pair| {
                     for (at, first) in [AnswerSide::A, AnswerSide::B].into_iter().enumerate() {
                         // One order may be recorded already, and is not paid for twice.
@@ -130,7 +131,7 @@ struct SharedCalibrationContext<'a> {
 
 #[derive(Default)]
 struct CalibrationSharedState {
-    asked: CalibrationQuestionTotals,
+    asked: CalibrationModelCallTotals,
     /// Clients by model name, so that connections are reused.
     models: BTreeMap<String, RemoteModel>,
     /// Whether any question was answered, now or earlier.
@@ -239,7 +240,7 @@ impl SharedCalibrationContext<'_> {
 
     fn ask_pairwise_choice(
         &self,
-        pair: &LabelledPair,
+        pair: &LabelledAnswerPair,
         first: AnswerSide,
     ) -> Result<RecordedPairChoice, CalibrationError> {
         let judge = self.asking.judge;
@@ -260,8 +261,10 @@ impl SharedCalibrationContext<'_> {
         request: &dyn Fn(QuotedPromptBlocks) -> ModelRequest,
     ) -> Result<Option<RawJudgeReply>, CalibrationError> {
         // The quote number is random, so the digest is taken over a request with a constant one.
-        let question =
-            digest_of_model_and_request(name, &request(QuotedPromptBlocks::from_quote_number(0)));
+        let question = digest_of_model_and_request(
+            name,
+            &request(QuotedPromptBlocks::prompt_blocks_with_quote_number(0)),
+        );
         if let Some(known) = self.asking.record.recorded_judge_reply(&question) {
             let mut state = self.lock_calibration_state();
             state.asked.from_record += 1;
@@ -270,7 +273,7 @@ impl SharedCalibrationContext<'_> {
             return Ok(Some(known));
         }
         let model = self.cached_model_client(name)?;
-        let quotes = QuotedPromptBlocks::quoted_blocks_with_random_number();
+        let quotes = QuotedPromptBlocks::new_with_random_quote_number();
         let heard =
             block_on_unless_cancelled(self.asking.cancelled, model.ask_model(&request(quotes)));
         let reply = match heard {

@@ -34,7 +34,7 @@ pub(super) fn verdict_calibration_shortfalls(
 
 /// Returns the same for pairs. Only a choice that is right in both orders counts as right: one that
 /// depends on the order is none.
-pub(super) fn pair_calibration_shortfalls(pairs: &PairStatistics) -> Vec<CalibrationShortfall> {
+pub(super) fn calibration_shortfalls_of_pairs(pairs: &PairStatistics) -> Vec<CalibrationShortfall> {
     // The order with fewer choices counts, since agreement needs both.
     let heard = pairs.a_first.first.of.min(pairs.b_first.first.of);
     find_calibration_shortfalls(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::kappa::CohenKappa;
 use super::proportion::Proportion;
-use crate::judge::FaultFoundByJudge;
+use crate::judge::JudgeFaultCategory;
 
 /// Why there is no verdict. None of these agrees with any label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +37,7 @@ pub struct PredictedLabel {
     /// Whether the answer may stand.
     pub passes: bool,
     /// What is wrong with it, if the judge says.
-    pub category: Option<FaultFoundByJudge>,
+    pub category: Option<JudgeFaultCategory>,
 }
 
 /// One of two answers.
@@ -75,11 +75,11 @@ pub struct JudgeVerdictStatistics {
     /// Of the answers that should fail, those it failed.
     pub recall: Proportion,
     /// For answers labelled with a category: what the judge said, counted by category.
-    pub categories: BTreeMap<FaultFoundByJudge, BTreeMap<&'static str, u64>>,
+    pub categories: BTreeMap<JudgeFaultCategory, BTreeMap<&'static str, u64>>,
 }
 
 /// A label: whether it passes, and what is wrong.
-pub(super) type HumanLabel = (bool, Option<FaultFoundByJudge>);
+pub(super) type HumanLabel = (bool, Option<JudgeFaultCategory>);
 
 impl JudgeVerdictStatistics {
     pub(super) fn from_labelled_verdicts(
@@ -87,7 +87,7 @@ impl JudgeVerdictStatistics {
     ) -> Self {
         let mut table = [[0; 2]; 2];
         let mut silent = [BTreeMap::new(), BTreeMap::new()];
-        let mut categories: BTreeMap<FaultFoundByJudge, BTreeMap<&'static str, u64>> =
+        let mut categories: BTreeMap<JudgeFaultCategory, BTreeMap<&'static str, u64>> =
             BTreeMap::new();
         for ((passes, category), said) in items {
             let [when_pass, when_fail] = &mut table;
@@ -107,7 +107,7 @@ impl JudgeVerdictStatistics {
                 // category.
                 let word = match said {
                     Ok(judged) if judged.passes => "pass",
-                    Ok(judged) => judged.category.map_or("none", FaultFoundByJudge::as_str),
+                    Ok(judged) => judged.category.map_or("none", JudgeFaultCategory::as_str),
                     Err(silence) => silence.as_str(),
                 };
                 *categories

@@ -43,7 +43,7 @@ fn run_first_hour_case(
         complete += usize::from(ended == "task_complete");
     }
     // Nine can, as one project is red. The bound is about all ten: without Node.js only six can.
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "at least 7 of 10 end task_complete",
         complete >= 7,
         &format!("{complete} of {played}"),
@@ -88,14 +88,14 @@ fn probe_first_hour_on_project(
             .current_dir(&world.repo)
             .output()?;
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-        report.report_probe_condition(line, ran.status.success(), &said);
+        report.report_probe_check_result(line, ran.status.success(), &said);
     }
     let init = world.run_checkrein(&["init", "--agent", stage.agent.agent_name()])?;
     std::fs::write(
         world.folder.join("init.txt"),
         format!("{}{}", init.stdout, init.stderr),
     )?;
-    report.report_probe_condition(
+    report.report_probe_check_result(
         "init ends well",
         init.status == Some(0),
         &format!("status {:?}\n{}{}", init.status, init.stdout, init.stderr),
@@ -109,10 +109,10 @@ fn probe_first_hour_on_project(
     // A check that fails at the base is only advisory after `init`, so no work can be verified.
     if project.red {
         let honest = ended.starts_with("unverified");
-        report.report_probe_condition("it was red before, and ends unverified", honest, &ended);
+        report.report_probe_check_result("it was red before, and ends unverified", honest, &ended);
         return Ok(ended);
     }
-    report.report_probe_condition("it ends task_complete", ended == "task_complete", &ended);
+    report.report_probe_check_result("it ends task_complete", ended == "task_complete", &ended);
     let seen = world.model.model_request_log();
     // The requests before it were answered by a read, the wrong edit and the false claim.
     let after = seen.requests.get(3).cloned().unwrap_or_default();

@@ -6,7 +6,7 @@ use checkrein_runtime::durable_file;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{AgentSetupKind, DoctorAuditReport, StopCriterionKind};
+use super::{AuditedAgentSetupKind, DoctorAuditReport, StopCriterionKind};
 use crate::detect::{self, RepoFilesForDetection};
 use crate::locate::CONFIG;
 
@@ -64,14 +64,17 @@ pub(super) fn suggestions_for_empty_stop_tiers(
 ) -> Vec<AuditSuggestedAddition> {
     let lacks = |tier| empty.contains(&tier);
     // Hooks go to an agent that is set up here, else to one that a script starts headless.
-    let hooked = [AgentSetupKind::ClaudeCode, AgentSetupKind::Codex]
-        .into_iter()
-        .find(|kind| found.agent_setups_of_kind(kind).next().is_some())
-        .or_else(|| found.headless_agent.clone());
+    let hooked = [
+        AuditedAgentSetupKind::ClaudeCode,
+        AuditedAgentSetupKind::Codex,
+    ]
+    .into_iter()
+    .find(|kind| found.agent_setups_of_kind(kind).next().is_some())
+    .or_else(|| found.headless_agent.clone());
     let program = [
-        AgentSetupKind::LangGraph,
-        AgentSetupKind::BareLoop,
-        AgentSetupKind::CapsOnly,
+        AuditedAgentSetupKind::LangGraph,
+        AuditedAgentSetupKind::BareLoop,
+        AuditedAgentSetupKind::CapsOnly,
     ]
     .iter()
     .find_map(|kind| found.agent_setups_of_kind(kind).next());
@@ -105,7 +108,7 @@ pub(super) fn suggestions_for_empty_stop_tiers(
             .filter(|tier| *tier != StopCriterionKind::Lazy)
             .collect();
         match hooked {
-            Some(AgentSetupKind::ClaudeCode) => {
+            Some(AuditedAgentSetupKind::ClaudeCode) => {
                 additions.push(proposed_hooks_for_settings(
                     tiers,
                     ".claude/settings.local.json",
@@ -115,7 +118,7 @@ pub(super) fn suggestions_for_empty_stop_tiers(
             Some(_) => additions.push(proposed_hooks_for_settings(
                 tiers,
                 ".codex/hooks.json",
-                codex_hook_handler_json,
+                suggested_codex_hook_json,
             )),
             None if program.is_none() => additions.push(AuditSuggestedAddition {
                 tiers,
@@ -279,7 +282,7 @@ fn claude_code_hook_handler_json(event: &str, seconds: u32) -> Value {
     handler
 }
 
-fn codex_hook_handler_json(_event: &str, seconds: u32) -> Value {
+fn suggested_codex_hook_json(_event: &str, seconds: u32) -> Value {
     json!({
         "type": "command", "timeout": seconds,
         "command": format!("checkrein hook codex --source project --deadline {seconds}"),
@@ -288,14 +291,14 @@ fn codex_hook_handler_json(_event: &str, seconds: u32) -> Value {
 
 /// Returns a line for the program's own loop.
 fn suggested_agent_loop_code_line(
-    kind: &AgentSetupKind,
+    kind: &AuditedAgentSetupKind,
     file: &str,
     text: &str,
     tier: StopCriterionKind,
 ) -> Option<(SuggestedEditKind, String)> {
     let python = file.ends_with(".py");
     let shell = file.ends_with(".sh") || file.ends_with(".bash");
-    if *kind == AgentSetupKind::LangGraph {
+    if *kind == AuditedAgentSetupKind::LangGraph {
         return langgraph_line_to_add(text, tier);
     }
     // Without a loop there is no place for the line.

@@ -4,7 +4,7 @@
 use checkrein_core::policy::{self, Policy};
 use checkrein_execpolicy::RuleSet;
 
-use super::{AgentSetupKind, DoctorAuditReport, StopCriterionKind};
+use super::{AuditedAgentSetupKind, DoctorAuditReport, StopCriterionKind};
 use crate::locate::{CONFIG, ProjectLocation};
 
 pub(super) fn audit_stop_criteria_of_policy(
@@ -13,13 +13,13 @@ pub(super) fn audit_stop_criteria_of_policy(
     found: &mut DoctorAuditReport,
 ) {
     if located.repo_config.is_some() {
-        found.record_agent_setup_found(AgentSetupKind::Checkrein, CONFIG);
+        found.record_agent_setup_found(AuditedAgentSetupKind::Checkrein, CONFIG);
     }
     // A person's own program is started by `checkrein run`, which needs no line in any file.
     let program = [
-        AgentSetupKind::BareLoop,
-        AgentSetupKind::CapsOnly,
-        AgentSetupKind::LangGraph,
+        AuditedAgentSetupKind::BareLoop,
+        AuditedAgentSetupKind::CapsOnly,
+        AuditedAgentSetupKind::LangGraph,
     ]
     .iter()
     .any(|kind| found.agent_setups_of_kind(kind).next().is_some());
@@ -40,13 +40,13 @@ pub(super) fn audit_stop_criteria_of_policy(
         let name = spec.name.as_str();
         match (policy.is_required_verifier(&spec.name), applies) {
             (true, true) if spec.tier == policy::VerifierTier::Person => {
-                found.add_stop_criterion_control(
+                found.record_satisfied_stop_criterion(
                     StopCriterionKind::Human,
                     format!("a person looks: '{name}'{under}"),
                     place,
                 );
             }
-            (true, true) => found.add_stop_criterion_control(
+            (true, true) => found.record_satisfied_stop_criterion(
                 StopCriterionKind::Hard,
                 format!("check '{name}'{under}"),
                 place,
@@ -67,14 +67,14 @@ pub(super) fn audit_stop_criteria_of_policy(
         return;
     }
     if found.has_own_hooks {
-        found.add_stop_criterion_control(
+        found.record_satisfied_stop_criterion(
             StopCriterionKind::Soft,
             "caps on tokens, time, calls, rounds",
             place,
         );
         let detectors = policy.loops.detectors.len();
         if detectors > 0 {
-            found.add_stop_criterion_control(
+            found.record_satisfied_stop_criterion(
                 StopCriterionKind::Soft,
                 format!("{detectors} loop detectors"),
                 place,
@@ -84,10 +84,14 @@ pub(super) fn audit_stop_criteria_of_policy(
         if RuleSet::deserialize_rule_set(&policy.rules)
             .is_ok_and(|rules| rules.has_prompting_rule())
         {
-            found.add_stop_criterion_control(StopCriterionKind::Human, "rules that prompt", place);
+            found.record_satisfied_stop_criterion(
+                StopCriterionKind::Human,
+                "rules that prompt",
+                place,
+            );
         }
     } else {
-        found.add_stop_criterion_control(
+        found.record_satisfied_stop_criterion(
             StopCriterionKind::Soft,
             format!("caps on attempts and time{under}"),
             place,
@@ -95,7 +99,7 @@ pub(super) fn audit_stop_criteria_of_policy(
     }
     // With an agent set up besides, its own settings fill the lazy tier.
     if located.repo_config.is_some() && found.setups.len() == 1 {
-        found.add_stop_criterion_control(
+        found.record_satisfied_stop_criterion(
             StopCriterionKind::Lazy,
             "the agent's own end, asked last",
             place,

@@ -13,14 +13,14 @@ mod text_files;
 
 use std::path::Path;
 
-use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::config::TaskDriverKind;
 use serde::Serialize;
 
 use crate::locate::ProjectLocation;
 use crate::ui;
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
-use crate::ui::style::Paint;
+use crate::ui::style::TextStyle;
 use additions::AuditSuggestedAddition;
 
 /// Version of the JSON document.
@@ -61,7 +61,7 @@ impl StopCriterionKind {
 /// The kind of set-up that a file brings.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum AgentSetupKind {
+pub(super) enum AuditedAgentSetupKind {
     /// A loop around a model that has no end of its own.
     BareLoop,
     /// A program that bounds rounds or spending, and nothing else.
@@ -72,15 +72,15 @@ pub(super) enum AgentSetupKind {
     Checkrein,
 }
 
-impl AgentSetupKind {
+impl AuditedAgentSetupKind {
     fn agent_setup_kind_text(&self) -> &'static str {
         match self {
-            AgentSetupKind::BareLoop => "a bare loop around a model",
-            AgentSetupKind::CapsOnly => "an agent with caps",
-            AgentSetupKind::LangGraph => "a LangGraph agent",
-            AgentSetupKind::ClaudeCode => "Claude Code settings",
-            AgentSetupKind::Codex => "Codex hooks",
-            AgentSetupKind::Checkrein => "checkrein",
+            AuditedAgentSetupKind::BareLoop => "a bare loop around a model",
+            AuditedAgentSetupKind::CapsOnly => "an agent with caps",
+            AuditedAgentSetupKind::LangGraph => "a LangGraph agent",
+            AuditedAgentSetupKind::ClaudeCode => "Claude Code settings",
+            AuditedAgentSetupKind::Codex => "Codex hooks",
+            AuditedAgentSetupKind::Checkrein => "checkrein",
         }
     }
 }
@@ -88,7 +88,7 @@ impl AgentSetupKind {
 /// A set-up found in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct AuditedAgentSetup {
-    pub(super) kind: AgentSetupKind,
+    pub(super) kind: AuditedAgentSetupKind,
     /// The file, relative to the folder.
     pub(super) file: String,
 }
@@ -115,11 +115,11 @@ pub(super) struct DoctorAuditReport {
     /// Whether a script starts its agent with `checkrein run`.
     pub(super) has_run_script: bool,
     /// The agent that a script starts headless.
-    pub(super) headless_agent: Option<AgentSetupKind>,
+    pub(super) headless_agent: Option<AuditedAgentSetupKind>,
 }
 
 impl DoctorAuditReport {
-    pub(super) fn record_agent_setup_found(&mut self, kind: AgentSetupKind, file: &str) {
+    pub(super) fn record_agent_setup_found(&mut self, kind: AuditedAgentSetupKind, file: &str) {
         let setup = AuditedAgentSetup {
             kind,
             file: file.to_owned(),
@@ -130,7 +130,7 @@ impl DoctorAuditReport {
         }
     }
 
-    pub(super) fn add_stop_criterion_control(
+    pub(super) fn record_satisfied_stop_criterion(
         &mut self,
         tier: StopCriterionKind,
         what: impl Into<String>,
@@ -164,7 +164,7 @@ impl DoctorAuditReport {
         });
     }
 
-    fn has_stop_control_of_tier(&self, tier: StopCriterionKind) -> bool {
+    fn has_stop_criterion_of_tier(&self, tier: StopCriterionKind) -> bool {
         self.entries
             .iter()
             .any(|filling| filling.tier == tier && filling.counts)
@@ -172,7 +172,7 @@ impl DoctorAuditReport {
 
     fn agent_setups_of_kind(
         &self,
-        kind: &AgentSetupKind,
+        kind: &AuditedAgentSetupKind,
     ) -> impl Iterator<Item = &AuditedAgentSetup> {
         self.setups.iter().filter(move |setup| setup.kind == *kind)
     }
@@ -187,10 +187,10 @@ pub(super) fn run_and_print_audit(
     as_json: bool,
 ) -> Result<(), CommandError> {
     let root = &located.place.root;
-    let policy = match located.compile_policy(TaskDriver::Hook) {
+    let policy = match located.compile_policy_for_new_session(TaskDriverKind::Hook) {
         Ok(compiled) => compiled.policy,
         Err(error) => {
-            return Err(CommandError::command_failed_error(format!(
+            return Err(CommandError::cli_failure_error(format!(
                 "{error}; mend it first"
             )));
         }
@@ -204,7 +204,7 @@ pub(super) fn run_and_print_audit(
     // Near misses fill no tier.
     let empty: Vec<StopCriterionKind> = StopCriterionKind::ALL
         .into_iter()
-        .filter(|tier| !found.has_stop_control_of_tier(*tier))
+        .filter(|tier| !found.has_stop_criterion_of_tier(*tier))
         .collect();
     let additions = additions::suggestions_for_empty_stop_tiers(root, &found, &empty);
     if as_json {
@@ -227,7 +227,7 @@ fn doctor_audit_json(
                 .iter()
                 .filter(|filling| filling.tier == tier)
                 .collect();
-            serde_json::json!({ "tier": tier, "filled": found.has_stop_control_of_tier(tier), "by": by })
+            serde_json::json!({ "tier": tier, "filled": found.has_stop_criterion_of_tier(tier), "by": by })
         })
         .collect();
     serde_json::json!({ "schema": SCHEMA, "setups": found.setups, "tiers": tiers, "add": additions })
@@ -250,19 +250,21 @@ fn print_doctor_audit(
         ));
     }
     ui::print_output_line("");
-    ui::print_output_wrapped(StyledLine::line_from_styled_text(Paint::Dim, TIERS), 0);
+    ui::print_output_wrapped(StyledLine::line_from_styled_text(TextStyle::Dim, TIERS), 0);
     let head = format!("{:<6} {:<52} {}", "TIER", "FILLED BY", "WHERE");
-    ui::print_output_line(StyledLine::line_from_styled_text(Paint::Dim, &head));
+    ui::print_output_line(StyledLine::line_from_styled_text(TextStyle::Dim, &head));
     for tier in StopCriterionKind::ALL {
         let rows: Vec<&AuditedStopCriterion> = found
             .entries
             .iter()
             .filter(|filling| filling.tier == tier)
             .collect();
-        let filled = found.has_stop_control_of_tier(tier);
+        let filled = found.has_stop_criterion_of_tier(tier);
         if !filled {
             let name = format!("{:<6} ", tier.as_str());
-            ui::print_output_line(StyledLine::from(&name).with_painted_suffix(Paint::Bad, "empty"));
+            ui::print_output_line(
+                StyledLine::from(&name).with_painted_suffix(TextStyle::Bad, "empty"),
+            );
         }
         for (at, row) in rows.iter().enumerate() {
             // Near misses of an empty tier stand below the word `empty`, so their rows have no
@@ -272,7 +274,7 @@ fn print_doctor_audit(
             let head = StyledLine::from(&format!("{name:<6} "));
             let line = match row.counts {
                 true => head.append_plain_text(&what),
-                false => head.with_painted_suffix(Paint::Dim, &what),
+                false => head.with_painted_suffix(TextStyle::Dim, &what),
             };
             ui::print_output_wrapped(line.append_plain_text(" ").append_plain_text(&row.place), 7);
         }
@@ -290,7 +292,7 @@ fn print_doctor_audit(
             addition.how.suggested_edit_verb_phrase(),
             addition.file
         );
-        let head = StyledLine::line_from_styled_text(Paint::Strong, &head);
+        let head = StyledLine::line_from_styled_text(TextStyle::Strong, &head);
         ui::print_output_line("");
         ui::print_output_wrapped(
             head.append_plain_text(&format!(" ({})", tiers.join(", "))),

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::text_files::{self, AuditedTextFile};
-use super::{AgentSetupKind, DoctorAuditReport, StopCriterionKind};
+use super::{AuditedAgentSetupKind, DoctorAuditReport, StopCriterionKind};
 
 const ENDINGS: &[&str] = &[
     "py", "js", "mjs", "cjs", "ts", "mts", "rs", "go", "rb", "sh", "bash", "yaml", "yml", "toml",
@@ -156,20 +156,22 @@ fn audit_code_file_for_agent_loops(file: &AuditedTextFile, found: &mut DoctorAud
     // Of several kinds the most telling one: a graph may contain a loop, and a loop may have
     // caps.
     let kind = match (graph, endless, asks) {
-        (true, ..) => AgentSetupKind::LangGraph,
-        (false, Some(_), _) => AgentSetupKind::BareLoop,
-        (false, None, asks) if !caps.is_empty() && (asks || !is_code) => AgentSetupKind::CapsOnly,
+        (true, ..) => AuditedAgentSetupKind::LangGraph,
+        (false, Some(_), _) => AuditedAgentSetupKind::BareLoop,
+        (false, None, asks) if !caps.is_empty() && (asks || !is_code) => {
+            AuditedAgentSetupKind::CapsOnly
+        }
         // A program that asks once has no end to judge.
         (false, None, _) => return,
     };
     found.record_agent_setup_found(kind, &file.name);
     if is_code && line_number_containing_word(file, "claude -p").is_some() {
-        found.headless_agent = Some(AgentSetupKind::ClaudeCode);
+        found.headless_agent = Some(AuditedAgentSetupKind::ClaudeCode);
     } else if is_code && line_number_containing_word(file, "codex exec ").is_some() {
-        found.headless_agent = Some(AgentSetupKind::Codex);
+        found.headless_agent = Some(AuditedAgentSetupKind::Codex);
     }
     for (line, cap) in caps {
-        found.add_stop_criterion_control(
+        found.record_satisfied_stop_criterion(
             StopCriterionKind::Soft,
             cap,
             format!("{}:{line}", file.name),
@@ -180,14 +182,14 @@ fn audit_code_file_for_agent_loops(file: &AuditedTextFile, found: &mut DoctorAud
         return;
     }
     if let Some((line, word)) = earliest_word_in_file(file, MODEL_END_SIGNS) {
-        found.add_stop_criterion_control(
+        found.record_satisfied_stop_criterion(
             StopCriterionKind::Lazy,
             format!("the model's last word ({word})"),
             format!("{}:{line}", file.name),
         );
     }
     if let Some((line, word)) = earliest_word_in_file(file, PERSON_ASKED_SIGNS) {
-        found.add_stop_criterion_control(
+        found.record_satisfied_stop_criterion(
             StopCriterionKind::Human,
             format!("a person is asked ({})", word.trim_end_matches('(')),
             format!("{}:{line}", file.name),

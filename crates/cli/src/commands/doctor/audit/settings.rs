@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{AgentSetupKind, DoctorAuditReport, StopCriterionKind};
+use super::{AuditedAgentSetupKind, DoctorAuditReport, StopCriterionKind};
 use crate::commands::doctor::agents::{self, InspectableAgent, SettingsFile, SettingsScope};
 use crate::commands::doctor::hook_entry;
 
@@ -29,9 +29,9 @@ fn audit_agent_settings_file(
     };
     let in_repo = settings.scope != SettingsScope::User;
     let kind = if agent.name == "codex" {
-        AgentSetupKind::Codex
+        AuditedAgentSetupKind::Codex
     } else {
-        AgentSetupKind::ClaudeCode
+        AuditedAgentSetupKind::ClaudeCode
     };
     let json = settings.parsed_settings();
     let mut ours = false;
@@ -50,7 +50,7 @@ fn audit_agent_settings_file(
         let what: String = what.unwrap_or("?").chars().take(40).collect();
         match (event, word("type")) {
             ("Stop", Some("command" | "http")) if is_likely_check_command(&what) => {
-                found.add_stop_criterion_control(
+                found.record_satisfied_stop_criterion(
                     StopCriterionKind::Hard,
                     format!("another tool at Stop: {what}"),
                     &place,
@@ -89,14 +89,14 @@ fn audit_agent_settings_file(
         return;
     }
     found.record_agent_setup_found(kind, &place);
-    found.add_stop_criterion_control(
+    found.record_satisfied_stop_criterion(
         StopCriterionKind::Lazy,
         format!("{}'s own end of turn", agent.label),
         &place,
     );
     let asks = json.pointer("/permissions/ask").and_then(Value::as_array);
     if asks.is_some_and(|rules| !rules.is_empty()) {
-        found.add_stop_criterion_control(StopCriterionKind::Human, "permissions.ask", &place);
+        found.record_satisfied_stop_criterion(StopCriterionKind::Human, "permissions.ask", &place);
     }
 }
 

@@ -55,7 +55,7 @@ impl CanaryAgent for ClaudeCodeCanary {
         write_file_creating_folders(&scene.home.join(".claude.json"), &state.to_string())
     }
 
-    fn canary_agent_env_vars(
+    fn env_vars_for_canary_run(
         &self,
         scene: &CanaryTempEnvironment,
     ) -> Vec<(&'static str, OsString)> {

@@ -75,7 +75,7 @@ impl CanaryAgent for CodexHookFiringCanary {
         write_file_creating_folders(&scene.home.join(".codex/config.toml"), &config)
     }
 
-    fn canary_agent_env_vars(
+    fn env_vars_for_canary_run(
         &self,
         scene: &CanaryTempEnvironment,
     ) -> Vec<(&'static str, OsString)> {

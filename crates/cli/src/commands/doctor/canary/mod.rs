@@ -50,8 +50,10 @@ trait CanaryAgent {
         settings: &[SettingsFile],
         agreed: &HooksTrustedByPerson,
     ) -> Result<()>;
-    fn canary_agent_env_vars(&self, scene: &CanaryTempEnvironment)
-    -> Vec<(&'static str, OsString)>;
+    fn env_vars_for_canary_run(
+        &self,
+        scene: &CanaryTempEnvironment,
+    ) -> Vec<(&'static str, OsString)>;
     fn canary_agent_arguments(&self, prompt: &str) -> Vec<OsString>;
 }
 
@@ -103,7 +105,7 @@ pub(super) fn canary_skipped_finding(agent: &'static str, why: &str) -> DoctorFi
 }
 
 /// Returns what was seen as findings.
-pub(super) fn hook_canary_findings(
+pub(super) fn run_hook_canary_for_findings(
     agent: &'static str,
     program: &Path,
     settings: &[SettingsFile],
@@ -149,7 +151,7 @@ fn run_canary(
     let scene = CanaryTempEnvironment::set_up_hook_canary(canary, settings, agreed, root)?;
     let mut command = Command::new(program);
     command.args(canary.canary_agent_arguments("Do the canary task."));
-    scene.set_clean_environment(&mut command, canary.canary_agent_env_vars(&scene));
+    scene.set_clean_environment(&mut command, canary.env_vars_for_canary_run(&scene));
     let ran = bounded_run::run_command_with_timeout(command, CANARY_TIMEOUT, scene.folder.path())?;
     if signals::is_process_cancelled() {
         // An interrupted canary proves nothing, in either direction.
@@ -262,7 +264,7 @@ impl CanaryTempEnvironment {
     }
 
     /// Returns what the hooks recorded.
-    fn recorded_task(&self) -> Option<TaskRow> {
+    fn newest_task_recorded_by_hooks(&self) -> Option<TaskRow> {
         let place = locate::locate_project(&self.repo, Some(&self.state)).place;
         let store = SqliteStore::open_store_read_only(&place.state).ok()?;
         store
@@ -374,11 +376,11 @@ fn collect_canary_observations(
     ));
     // The store is the last witness: hooks that answered but recorded nothing would pass all
     // of the above.
-    let row = scene.recorded_task();
+    let row = scene.newest_task_recorded_by_hooks();
     let ending = row
         .as_ref()
         .and_then(lookup::ending_of_task_row)
-        .map(|ending| explanations::transition_text(&ending));
+        .map(|ending| explanations::transition_reason_text(&ending));
     sights.push(sight(
         "it is recorded: three calls, two stops, task_complete",
         row.as_ref()

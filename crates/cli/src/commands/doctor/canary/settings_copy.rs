@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use checkrein_adapters::settings::HookHandlerAction;
+use checkrein_adapters::settings::HookHandlerInvocation;
 use serde_json::{Map, Value};
 
 use crate::commands::doctor::agents::SettingsScope;
@@ -115,7 +115,7 @@ fn checkrein_handler_copy(
         HookProgram::Checkrein(_) | HookProgram::PersonChosen(_) => {}
         HookProgram::Foreign(_) | HookProgram::Missing => return None,
     }
-    let HookHandlerAction::Command { command, args } =
+    let HookHandlerInvocation::Command { command, args } =
         ours.hook_with_replaced_command(&strip_person_folder_flags(&ours.words), &call)
     else {
         return None;
