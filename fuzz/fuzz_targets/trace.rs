@@ -17,4 +17,10 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     assert_eq!(format!("{whole:?}"), format!("{pieces:?}"));
+    // The rules of another agent read more of each call.
+    let mut reader = AgentTraceReader::new_with_openclaw_facts();
+    for line in bytes.split(|byte| *byte == b'\n') {
+        reader.read_trace_line(line);
+        while reader.next_trace_item().is_some() {}
+    }
 });

@@ -5,6 +5,7 @@
 use checkrein_core::ids::{ScopeId, SessionId};
 use checkrein_core::input::Input;
 use checkrein_core::tool_action::ToolAction;
+use serde_json::Value;
 
 /// An agent's message, translated. Fields that only the runtime can fill (a tool's facts, the tree,
 /// token use) are empty in the inputs.
@@ -28,6 +29,8 @@ pub struct AgentEvent {
     pub result_input: Option<Input>,
     /// The key of `result_input`.
     pub result_key: Option<String>,
+    /// What a tool said, of an event that brings it.
+    pub tool_response: Option<OwnedToolResponse>,
     /// The classified action of a tool call.
     pub action: ToolAction,
     /// The folder in which its tools work at the moment, if the agent says so.
@@ -55,6 +58,7 @@ impl AgentEvent {
             input: None,
             result_input: None,
             result_key: None,
+            tool_response: None,
             action: ToolAction::default(),
             working_folder: None,
             transcript: None,
@@ -65,6 +69,26 @@ impl AgentEvent {
             can_ask: false,
         }
     }
+
+    /// Keeps what a tool said, for rules that read more of it than its digest.
+    pub(crate) fn keep_tool_response(&mut self, tool: &str, args: &Value, result: &Value) {
+        self.tool_response = Some(OwnedToolResponse {
+            tool: tool.to_owned(),
+            args: args.clone(),
+            result: result.clone(),
+        });
+    }
+}
+
+/// A call with what came back for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnedToolResponse {
+    /// The tool's name.
+    pub tool: String,
+    /// The arguments.
+    pub args: Value,
+    /// The result or, if the call failed, the error.
+    pub result: Value,
 }
 
 /// A file in which the agent writes what it does.

@@ -32,7 +32,8 @@ mod usage_cursor;
 mod wording;
 
 pub use agent_event::{
-    AgentEvent, AgentEventKind, AgentMessageParseError, AwaitedHookReplyForm, TranscriptFile,
+    AgentEvent, AgentEventKind, AgentMessageParseError, AwaitedHookReplyForm, OwnedToolResponse,
+    TranscriptFile,
 };
 pub use capabilities::{AgentCapabilities, DefaultReplyDeadlinesByEvent};
 pub use claude_code::permissions as claude_permissions;

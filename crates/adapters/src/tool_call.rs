@@ -91,6 +91,7 @@ impl AgentToolCall<'_> {
             can_ask: false,
             may_act: action.call_may_have_unknown_effects(),
             reports_outcome: false,
+            openclaw: None,
             waits: action.call_waits(),
             tokens: None,
         })

@@ -184,6 +184,7 @@ impl<'a> Session<'a> {
             // evidence.
             may_act: call.kind == ToolKind::Other,
             reports_outcome: false,
+            openclaw: None,
             waits: classify_call(&call.tool, &call.args).call_waits(),
             tokens: None,
         });
@@ -509,6 +510,7 @@ impl<'a> Session<'a> {
             working_folder: None,
             usage: None,
             tool_response: returned,
+            seen_tool_response: None,
             layers: Vec::new(),
             task_list: None,
             required_runs: None,

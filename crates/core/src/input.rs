@@ -237,6 +237,9 @@ pub struct ToolRequested {
     /// The agent is known to tell what came of each call: one without an outcome is in flight.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reports_outcome: bool,
+    /// What OpenClaw's rules read of it, under the preset that asks for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub openclaw: Option<OpenClawCallFacts>,
     /// Token use since the last reading, if known.
     pub tokens: Option<TokenUsage>,
 }
@@ -443,6 +446,81 @@ pub struct ToolOutcomeFacts {
     /// There is no text in it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub empty: bool,
+    /// What OpenClaw's rules read of it, under the preset that asks for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub openclaw: Option<OpenClawOutcomeFacts>,
+}
+
+/// What OpenClaw's rules for loops read of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenClawCallFacts {
+    /// Digest of the tool's name, as OpenClaw folds it, and the arguments.
+    pub call: EightByteDigest,
+    /// Digest of the tool's folded name.
+    pub tool: u32,
+    /// Which of the tools that the rules know by name.
+    #[serde(default, skip_serializing_if = "OpenClawToolKind::is_other")]
+    pub kind: OpenClawToolKind,
+    /// It asks for the state of something that runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub polls: bool,
+    /// Digest of the agent's id of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<u32>,
+    /// Digest of the agent's name of its run. Calls of other runs do not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<u32>,
+    /// It was recorded and ran, whatever is answered now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub runs_regardless: bool,
+}
+
+/// The tools that OpenClaw's rules know by name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OpenClawToolKind {
+    /// Any other tool.
+    #[default]
+    Other,
+    /// Runs a command.
+    Exec,
+    /// Writes a file.
+    Write,
+    /// Looks after running commands.
+    Process,
+    /// Tells the state of a running command.
+    CommandStatus,
+    /// Sends messages, among other things.
+    Message,
+    /// Sends messages and does nothing else.
+    Send,
+}
+
+impl OpenClawToolKind {
+    fn is_other(&self) -> bool {
+        *self == Self::Other
+    }
+}
+
+/// What OpenClaw's rules for loops read of an outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenClawOutcomeFacts {
+    /// The call that it is the outcome of.
+    pub call: OpenClawCallFacts,
+    /// Digest of what came back; `None` for a call that a detector of loops blocked.
+    pub result: Option<EightByteDigest>,
+    /// Of a command that failed: digest without what differs from one run to the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<EightByteDigest>,
+    /// A detector of loops blocked it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub vetoed: bool,
+    /// It failed, or wrote what was there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_progress: bool,
+    /// Digest of the name of the tool that does not exist.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown_tool: Option<u32>,
 }
 
 impl ToolOutcomeFacts {

@@ -208,6 +208,18 @@ pub struct LoopPolicy {
     /// is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<u32>,
+    /// The rules of another agent that are asked in place of our detectors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<PinnedLoopRules>,
+}
+
+/// Another agent's rules for loops, as they were at one version of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PinnedLoopRules {
+    /// OpenClaw 2026.9.6.
+    #[serde(rename = "openclaw")]
+    OpenClaw,
 }
 
 /// What follows from what detectors find.

@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::detectors::openclaw::OpenClawCallHistory;
 use crate::digest::{Digest, EightByteDigest};
 use crate::event::{CapKind, LadderRung, TaskOrigin};
 use crate::evidence::{CheckRetryability, EvidenceSummary, InconclusiveCause, Verdict};
@@ -37,6 +38,10 @@ const MAX_SCOPES: usize = 64;
 /// Scopes whose call windows are kept at once. Fewer than [`MAX_SCOPES`], because windows take most
 /// of the space.
 const MAX_WINDOWS: usize = 9;
+/// Scopes in which OpenClaw's rules have a memory at once, and calls in the window beside it. Both
+/// together take no more space than our detectors' windows.
+const MAX_OPENCLAW_HISTORIES: usize = 4;
+const MAX_CALLS_BESIDE_OPENCLAW: usize = 12;
 /// Scopes whose transcript cursors are kept here. The store has one row for each scope.
 const MAX_CURSORS: usize = 24;
 /// (call, outcome) pairs remembered per task; older ones count as new again, which
@@ -260,6 +265,8 @@ pub struct ScopeState {
     pub calls_since_news: u8,
     /// What was done about the patterns that detectors found, the newest last.
     pub ladder: Vec<LoopPatternEscalation>,
+    /// What OpenClaw's rules remember, under the preset that asks for them.
+    pub openclaw: Option<Box<OpenClawCallHistory>>,
     /// Stops at which a judge sent it back.
     #[serde(rename = "sent_back")]
     pub judge_refusals: u32,
@@ -588,6 +595,7 @@ impl ScopeState {
             grace: false,
             calls_since_news: 0,
             ladder: Vec::new(),
+            openclaw: None,
             judge_refusals: 0,
             pending: None,
         }

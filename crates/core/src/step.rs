@@ -137,10 +137,12 @@ pub fn apply_input_and_decide(
                 draft.decide_nothing_to_answer();
             }
         }
-        Input::ToolReturned(_)
-        | Input::RoundEnded(_)
-        | Input::ConfigEdited(_)
-        | Input::PersonAnswered(_) => draft.decide_nothing_to_answer(),
+        Input::ToolReturned(returned) => {
+            tool_request::end_loop_after_compaction(&mut draft, seq, &returned.scope);
+        }
+        Input::RoundEnded(_) | Input::ConfigEdited(_) | Input::PersonAnswered(_) => {
+            draft.decide_nothing_to_answer()
+        }
     }
     StateMachineStep {
         events: draft.events,
@@ -277,7 +279,12 @@ impl StateMachineStepBuilder<'_> {
     }
 
     /// Ends the open task from outside a stop.
-    fn halt_task(&mut self, seq: EventSeq, transition: Transition, because: DecisionFactor) {
+    pub(crate) fn halt_task(
+        &mut self,
+        seq: EventSeq,
+        transition: Transition,
+        because: DecisionFactor,
+    ) {
         if self.policy.single_task && self.state.task.is_none() {
             // `run` has exactly one task, even if its process failed before any work.
             self.open_new_task(TaskOrigin::Work, None, None);

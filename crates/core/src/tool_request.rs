@@ -3,7 +3,9 @@
 
 use crate::approval::{self, ApprovalHandling};
 use crate::decision::ToolDecision;
-use crate::detectors::{self, CallWindow, DetectorContext, LoopDetector, LoopPatternMatch};
+use crate::detectors::{
+    self, CallWindow, DetectorContext, FindingSource, LoopDetector, LoopPatternMatch,
+};
 use crate::digest::{Digest, EightByteDigest};
 use crate::event::{
     CapKind, DetectorOrCapResponse, Event, LadderRung, LoopPatternDetected, LoopSeverity,
@@ -14,7 +16,7 @@ use crate::input::{
     ApprovalStatusFact, ModelToolCallVerdict, PersonAnswer, RuleDecision, ToolRequested,
 };
 use crate::middleware::{self, MiddlewareAnswer, MiddlewareAnswerFact};
-use crate::policy::{LoopEscalationMode, Policy};
+use crate::policy::{LoopEscalationMode, PinnedLoopRules, Policy};
 use crate::step::StateMachineStepBuilder;
 use crate::transition::{Reason, Transition};
 use crate::{
@@ -194,7 +196,7 @@ fn decide_call_by_detectors(
         let mut named = policy.loops.detectors.iter();
         named.any(|name| name.as_str() == detector.detector_name())
     };
-    let found: Vec<DetectorFinding> = detectors::ALL
+    let found: Vec<(&'static dyn LoopDetector, LoopPatternMatch)> = detectors::ALL
         .iter()
         .filter(is_on)
         .filter_map(|detector| Some((*detector, detector.detect_loop(&call, before, context)?)))
@@ -208,6 +210,18 @@ fn decide_call_by_detectors(
             policy.loops.ladder == LoopEscalationMode::TwoCriticals
                 && detectors::SEED.contains(&found_by.detector_name())
         });
+    let own = by_criticals
+        .into_iter()
+        .map(|(detector, found)| (FindingSource::Own(detector), found));
+    let pinned = match policy.loops.pinned {
+        Some(PinnedLoopRules::OpenClaw) => scope
+            .openclaw
+            .as_ref()
+            .and_then(|history| history.judge_newest_call()),
+        None => None,
+    };
+    let pinned = pinned.map(|found| (FindingSource::OpenClaw(found.rule), found.into()));
+    let by_criticals: Vec<DetectorFinding> = pinned.into_iter().chain(own).collect();
     let mut responses = responses_to_detector_findings(task, &request.scope, by_criticals, over);
     // Without the call that is being judged.
     let since_news = u32::from(scope.calls_since_news.saturating_sub(1));
@@ -251,11 +265,44 @@ fn decide_call_by_detectors(
     answer
 }
 
-type DetectorFinding = (&'static dyn LoopDetector, LoopPatternMatch);
+type DetectorFinding = (FindingSource, LoopPatternMatch);
+
+/// Ends the task if the calls since a compaction were all one call with one result. OpenClaw's guard
+/// looks at outcomes, not at requests.
+pub(crate) fn end_loop_after_compaction(
+    draft: &mut StateMachineStepBuilder<'_>,
+    seq: EventSeq,
+    scope: &ScopeId,
+) {
+    let task = draft.state.task.as_ref();
+    let scope_state = task.and_then(|task| task.conversation_scope_by_id(scope));
+    let Some(found) = scope_state.and_then(|scope| scope.openclaw.as_ref()?.compaction_finding())
+    else {
+        return draft.decide_nothing_to_answer();
+    };
+    let name = DetectorName::new(found.rule.detector_name());
+    draft.apply_and_record_event(Event::Detected(LoopPatternDetected {
+        scope: scope.clone(),
+        detector: name.clone(),
+        level: found.level,
+        count: found.count,
+        key: found.key,
+        action: DetectorOrCapResponse::Halt,
+        rung: None,
+    }));
+    draft.halt_task(
+        seq,
+        Transition::new(Reason::LoopDetected, found.rule.detector_name()),
+        DecisionFactor::Detector {
+            detector: name,
+            count: found.count,
+        },
+    );
+}
 
 /// What is done about one finding.
 struct LoopMatchWithResponse {
-    detector: &'static dyn LoopDetector,
+    detector: FindingSource,
     found: LoopPatternMatch,
     key: EightByteDigest,
     action: DetectorOrCapResponse,
@@ -323,7 +370,7 @@ fn responses_to_found_loop_patterns(
                 _ => DetectorOrCapResponse::Observe,
             };
             LoopMatchWithResponse {
-                detector,
+                detector: FindingSource::Own(detector),
                 found,
                 key,
                 action,
@@ -375,11 +422,11 @@ fn tool_decision_for_detector_response(
 ) -> Option<ToolDecisionAndTransition> {
     let detector = response.detector;
     let advice = || {
-        let recorded = match response.rung {
-            Some(_) => None,
-            None => {
+        let recorded = match (response.rung, detector) {
+            (None, FindingSource::Own(detector)) => {
                 detectors::loop_advice_under_old_policy(detector.detector_name(), response.found)
             }
+            _ => None,
         };
         recorded.unwrap_or_else(|| {
             detector.loop_advice_for_agent(response.found, &call_text_for_agent(request))

@@ -146,6 +146,7 @@ fn inputs() -> Vec<StampedInput> {
                 can_ask: false,
                 may_act: false,
                 reports_outcome: false,
+                openclaw: None,
                 waits: false,
                 tokens: tokens(n),
             }));

@@ -454,6 +454,7 @@ pub(crate) fn new_runtime_event_delivery<'a>(
         working_folder: None,
         usage: None,
         tool_response: None,
+        seen_tool_response: None,
         layers: Vec::new(),
         task_list: None,
         required_runs: None,

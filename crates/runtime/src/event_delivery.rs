@@ -66,6 +66,9 @@ pub struct EventDelivery<'a> {
     pub usage: Option<TokenUsageFromCursorFn<'a>>,
     /// The response of a tool that came back, if a rewritten one can be passed on.
     pub tool_response: Option<ToolResponse<'a>>,
+    /// The response of a tool that came back, where no rewritten one can be passed on. Rules of other
+    /// agents for loops read it.
+    pub seen_tool_response: Option<ToolResponse<'a>>,
     /// The answers of middleware layers; filled in here.
     pub layers: Vec<MiddlewareAnswerFact>,
     /// The project's list of standing tasks; filled in here.

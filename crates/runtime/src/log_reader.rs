@@ -11,7 +11,7 @@ use checkrein_store::{
 use crate::error::RuntimeError;
 
 /// The version of the state's shape. A cache of another version is not used.
-pub(crate) const CORE_VERSION: u32 = 24;
+pub(crate) const CORE_VERSION: u32 = 25;
 
 /// The state at the tail, and the place of the cache that it was folded from.
 pub(crate) struct LoadedSessionState {

@@ -11,20 +11,25 @@ use checkrein_core::evidence::GateOrManualOrigin;
 use checkrein_core::explain::DecisionExplanation;
 use checkrein_core::ids::{EventSeq, ScopeId, SessionId, UnixMillis, VerifierName};
 use checkrein_core::input::{
-    ActReach, Input, SessionStartKind, StampedInput, TokenUsage, TreeDigests, TreeReadError,
+    ActReach, Input, OpenClawCallFacts, OpenClawOutcomeFacts, SessionStartKind, StampedInput,
+    TokenUsage, ToolRequested, ToolReturned, TreeDigests, TreeReadError,
 };
-use checkrein_core::policy::{Policy, VerdictSubjectKind, VerifierSpec};
+use checkrein_core::policy::{PinnedLoopRules, Policy, VerdictSubjectKind, VerifierSpec};
 use checkrein_core::state::{PendingStop, SessionState};
 use checkrein_core::step::{StateMachineStep, apply_input_and_decide};
+use checkrein_core::tool_outcome::openclaw::{
+    OpenClawResult, OpenClawTool, openclaw_outcome_facts,
+};
 use checkrein_store::{
     AppendBatch, NewEvent, SessionTransactionView, StoreError, StoredApprovalRequest,
     StoredCheckRequest,
 };
 use checkrein_verifiers::tree::{TreeReadTimeoutAndCancel, TreeReaderError};
+use serde_json::Value;
 
 use crate::approvals::{ApprovalAnswerOrToolCall, find_open_approval};
 use crate::error::RuntimeError;
-use crate::event_delivery::{Deadline, EventDelivery, RewrittenToolResult};
+use crate::event_delivery::{Deadline, EventDelivery, RewrittenToolResult, ToolResponse};
 use crate::guarded_files::PolicyToSeal;
 use crate::idempotency::{
     IdempotencyKeyAndFirstSeq, build_repeated_input_event, find_known_delivery,
@@ -626,10 +631,20 @@ impl Runtime {
                     .current_open_task()
                     .is_some_and(|t| t.acts_at_start.is_some());
                 request.facts.counted = is_asked && extent == ToolCallChangeExtent::Counted;
+                if policy.loops.pinned == Some(PinnedLoopRules::OpenClaw) {
+                    request.openclaw = Some(openclaw_facts_of_request(request));
+                }
                 // Last, so that every fact is bounded.
                 bound::redact_and_limit_tool_facts(&self.redactor, &mut request.facts);
             }
-            Input::ToolReturned(returned) => returned.tokens = tokens.or(returned.tokens.take()),
+            Input::ToolReturned(returned) => {
+                returned.tokens = tokens.or(returned.tokens.take());
+                if policy.loops.pinned == Some(PinnedLoopRules::OpenClaw) {
+                    let response = delivery.seen_tool_response.or(delivery.tool_response);
+                    returned.facts.openclaw =
+                        response.and_then(|response| openclaw_facts_of_result(returned, response));
+                }
+            }
             Input::RoundEnded(round) => round.tokens = tokens.or(round.tokens.take()),
             Input::StopRequested(stop) => stop.tokens = tokens.or(stop.tokens.take()),
             _ => {}
@@ -816,4 +831,31 @@ fn event_changes_task_listing(event: &Event) -> bool {
             | Event::TaskEnded { .. }
             | Event::DecisionMade(_)
     )
+}
+
+/// Returns what OpenClaw's rules read of a request. The arguments may have been cut or redacted: the call
+/// is told by its digest.
+fn openclaw_facts_of_request(request: &ToolRequested) -> OpenClawCallFacts {
+    let args = serde_json::from_str(&request.args).unwrap_or_default();
+    let id = request.call_id.as_deref();
+    OpenClawTool::from_tool_name(&request.tool).call_facts(request.call, &args, id, None)
+}
+
+fn openclaw_facts_of_result(
+    returned: &ToolReturned,
+    response: ToolResponse<'_>,
+) -> Option<OpenClawOutcomeFacts> {
+    let ToolResponse { tool, args, result } = response;
+    let id = returned.call_id.as_deref();
+    let call = OpenClawTool::from_tool_name(tool).call_facts(returned.call, args, id, None);
+    let (result, error) = match returned.error {
+        true => (&Value::Null, result),
+        false => (result, &Value::Null),
+    };
+    let came_back = OpenClawResult {
+        result,
+        error,
+        result_json: None,
+    };
+    openclaw_outcome_facts(args, came_back, call)
 }

@@ -335,6 +335,7 @@ impl SimulationContext {
             working_folder: None,
             usage: None,
             tool_response: None,
+            seen_tool_response: None,
             layers: Vec::new(),
             task_list: None,
             required_runs: None,

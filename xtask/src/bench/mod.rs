@@ -1,4 +1,4 @@
-//! `bench hook | replay | check | patch | policy | tree | witness`: measures Checkrein beside its
+//! `bench hook | loops | replay | check | patch | policy | tree | witness`: measures Checkrein beside its
 //! peers, side by side in one run, and prints ratios. Figures go into `docs/benchmarks.md` with the
 //! command that printed them.
 
@@ -6,6 +6,7 @@ mod bench_repo;
 mod check;
 mod comparison;
 mod hook;
+mod loops;
 mod patch;
 mod policy;
 mod replay;
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 
 use crate::build::{self, BuildProfile};
 
-const USAGE: &str = "usage: cargo xtask bench hook|replay|check|patch|policy|tree|witness [--runs N] [--events N] [--files N] [--debug|--dynamic|--binary FILE] [--beside FILE] [--strict]
+const USAGE: &str = "usage: cargo xtask bench hook|loops|replay|check|patch|policy|tree|witness [--runs N] [--events N] [--files N] [--debug|--dynamic|--binary FILE] [--beside FILE] [--strict]
   --runs N     timed runs of each contestant (200)
   --events N   events in the long session, lines in the trace (10000, 200000)
   --files N    tree: files in the tree (300000)
@@ -51,6 +52,8 @@ pub(crate) fn run_bench(arguments: &[String]) -> Result<ExitCode, String> {
         "patch" => patch::run_patch_bench,
         "policy" => policy::bench_policy_checking,
         "tree" => tree::bench_tree_reading,
+        // `loops` does, too.
+        "loops" => return run_bench_and_report(&options, loops::bench_openclaw_rules, None),
         // `witness` measures library code by `cargo bench` and needs no `checkrein` program.
         "witness" => {
             return run_bench_and_report(

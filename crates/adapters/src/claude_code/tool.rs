@@ -54,6 +54,7 @@ pub(super) fn read_tool_result_event(
         .and_then(Value::as_bool)
         .unwrap_or(false);
     let outcome = ReportedToolOutcome::outcome_from_tool_result(call.tool, response, interrupted);
+    knock.keep_tool_response(call.tool, call.args, response);
     knock.input = Some(call.into_tool_returned_input(outcome));
     Ok(())
 }
@@ -68,6 +69,7 @@ pub(super) fn read_tool_failure(
     // failure again is seen as the same.
     let outcome =
         ReportedToolOutcome::outcome_from_tool_result(call.tool, fields.json_field("error"), true);
+    knock.keep_tool_response(call.tool, call.args, fields.json_field("error"));
     knock.input = Some(call.into_tool_returned_input(outcome));
     Ok(())
 }

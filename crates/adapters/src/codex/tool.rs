@@ -70,6 +70,7 @@ pub(super) fn read_tool_result(
             )
         }
     };
+    knock.keep_tool_response(call.tool, call.args, response);
     knock.input = Some(call.into_tool_returned_input(outcome));
     Ok(())
 }

@@ -108,6 +108,7 @@ fn read_tool_call(
         let call = make();
         let outcome = trace::reported_call_outcome(call.tool, result, error);
         knock.result_key = call.id.as_ref().map(|id| format!("tool_result:{id}"));
+        knock.keep_tool_response(tool, args, said_or_error(result, error));
         knock.result_input = Some(call.into_tool_returned_input(outcome));
     }
     Ok(())
@@ -138,8 +139,18 @@ fn read_tool_result(
         args,
     };
     knock.key = call.id.as_ref().map(|id| format!("tool_result:{id}"));
+    let said = said_or_error(fields.json_field("result"), fields.json_field("error"));
+    knock.keep_tool_response(tool, args, said);
     knock.input = Some(call.into_tool_returned_input(outcome));
     Ok(())
+}
+
+/// Returns the error's own text, if the call failed with one.
+fn said_or_error<'a>(result: &'a Value, error: &'a Value) -> &'a Value {
+    match error {
+        Value::Null | Value::Bool(_) => result,
+        error => error,
+    }
 }
 
 /// Returns a call's id, which some callers write as a number.

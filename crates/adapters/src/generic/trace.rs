@@ -10,11 +10,14 @@ use std::collections::VecDeque;
 use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::ids::{AgentName, ScopeId};
 use checkrein_core::input::{
-    AgentAnswerFacts, Input, PromptSubmitted, RoundEnded, SessionEnded, SessionStartKind,
-    SessionStarted, StopRequested, TokenUsage, ToolKind, ToolRequestFacts, ToolRequested,
-    ToolReturned, TreeReadError,
+    AgentAnswerFacts, Input, OpenClawCallFacts, PromptSubmitted, RoundEnded, SessionEnded,
+    SessionStartKind, SessionStarted, StopRequested, TokenUsage, ToolKind, ToolOutcomeFacts,
+    ToolRequestFacts, ToolRequested, ToolReturned, TreeReadError,
 };
 use checkrein_core::tool_action::classify_call;
+use checkrein_core::tool_outcome::openclaw::{
+    OpenClawResult, OpenClawTool, openclaw_outcome_facts,
+};
 use checkrein_core::tool_outcome::text_outcome_facts;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -95,6 +98,9 @@ pub struct AgentTraceReader {
     calls: u64,
     open: VecDeque<OpenCall>,
     ready: VecDeque<AgentTraceLine>,
+    /// The agent's own name of its run, as the last `run` line said.
+    run: Option<String>,
+    with_openclaw_facts: bool,
 }
 
 /// A call whose result has not come yet.
@@ -105,9 +111,19 @@ struct OpenCall {
     tool: String,
     call: EightByteDigest,
     kind: ToolKind,
+    /// What OpenClaw's rules read of it, and its arguments, which they read again with the result.
+    openclaw: Option<(OpenClawCallFacts, Value)>,
 }
 
 impl AgentTraceReader {
+    /// Creates a reader that also says what OpenClaw's rules read of each call.
+    pub fn new_with_openclaw_facts() -> Self {
+        Self {
+            with_openclaw_facts: true,
+            ..Self::default()
+        }
+    }
+
     /// Takes one line, with or without its line break. Blank lines are skipped.
     pub fn read_trace_line(&mut self, line: &[u8]) {
         self.line = self.line.saturating_add(1);
@@ -155,6 +171,7 @@ impl AgentTraceReader {
                 // nothing here.
                 self.calls = 0;
                 self.open.clear();
+                self.run = None;
                 let agent = json_string_or_raw_json_text(wire.agent).map(Cow::into_owned);
                 self.ready.push_back(AgentTraceLine::Session {
                     id: json_string_or_raw_json_text(wire.id).map(Cow::into_owned),
@@ -163,6 +180,8 @@ impl AgentTraceReader {
                     goal: json_string_or_raw_json_text(wire.goal).map(Cow::into_owned),
                 });
             }
+            "run" => self.run = json_string_or_raw_json_text(wire.id).map(Cow::into_owned),
+            "compaction" => self.queue_input_from_trace(compaction_input(), None),
             "end" => self.ready.push_back(AgentTraceLine::End {
                 success: parse_json_or_null(wire.success).as_bool(),
                 label: json_string_or_raw_json_text(wire.label).map(Cow::into_owned),
@@ -176,12 +195,13 @@ impl AgentTraceReader {
             return self.push_warning("a tool_call without a tool".to_owned());
         };
         let raw = wire.args.map_or("null", RawValue::get);
-        let (action, digest) = match serde_json::from_str::<Value>(raw) {
-            Ok(args) => (classify_call(&tool, &args), Digest::hash_json(&args)),
+        let (action, digest, args) = match serde_json::from_str::<Value>(raw) {
+            Ok(args) => (classify_call(&tool, &args), Digest::hash_json(&args), args),
             // Arguments nested too deep for a canonical form are identified by their bytes.
             Err(_) => (
                 classify_call(&tool, &Value::Null),
                 Digest::hash_bytes(raw.as_bytes()),
+                Value::from(raw),
             ),
         };
         let (kind, waits) = (action.kind, action.call_waits());
@@ -189,6 +209,15 @@ impl AgentTraceReader {
         let index = self.calls;
         self.calls = index.saturating_add(1);
         let id = json_string_or_raw_json_text(wire.id).map(Cow::into_owned);
+        let openclaw = self.with_openclaw_facts.then(|| {
+            let run = json_string_or_raw_json_text(wire.run);
+            let run = run.as_deref().or(self.run.as_deref());
+            let tool = OpenClawTool::from_tool_name(&tool);
+            let digest = tool.call_digest(&args);
+            let mut facts = tool.call_facts(digest, &args, id.as_deref(), run);
+            facts.runs_regardless = true;
+            (facts, args)
+        });
         let tool = tool.into_owned();
         self.queue_input_from_trace(
             Input::ToolRequested(ToolRequested {
@@ -204,6 +233,7 @@ impl AgentTraceReader {
                 can_ask: false,
                 may_act: false,
                 reports_outcome: false,
+                openclaw: openclaw.as_ref().map(|(facts, _)| *facts),
                 waits,
                 tokens: None,
             }),
@@ -220,6 +250,7 @@ impl AgentTraceReader {
             tool,
             call,
             kind,
+            openclaw,
         };
         if is_json_value_non_null(wire.result) || is_json_value_non_null(wire.error) {
             self.emit_tool_return_as_input(open, wire);
@@ -250,6 +281,14 @@ impl AgentTraceReader {
 
     fn emit_tool_return_as_input(&mut self, open: OpenCall, wire: &TraceLineWire<'_>) {
         let outcome = outcome_from_raw_json(&open.tool, wire.result, wire.error);
+        let openclaw = open.openclaw.and_then(|(call, args)| {
+            let came_back = OpenClawResult {
+                result: &parse_json_or_null(wire.result),
+                error: &parse_json_or_null(wire.error),
+                result_json: wire.result.map(RawValue::get),
+            };
+            openclaw_outcome_facts(&args, came_back, call)
+        });
         self.queue_input_from_trace(
             Input::ToolReturned(ToolReturned {
                 scope: ScopeId::main_scope(),
@@ -259,7 +298,10 @@ impl AgentTraceReader {
                 error: outcome.failed,
                 // A write that failed is not counted as one.
                 wrote: open.kind == ToolKind::Write && !outcome.failed,
-                facts: outcome.facts,
+                facts: ToolOutcomeFacts {
+                    openclaw,
+                    ..outcome.facts
+                },
                 tokens: None,
             }),
             Some(TraceToolCall {
@@ -307,6 +349,9 @@ struct TraceLineWire<'a> {
     result: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "deserialize_present")]
     error: Option<&'a RawValue>,
+    /// The agent's own name of the run that a call belongs to.
+    #[serde(borrow, default)]
+    run: Option<&'a RawValue>,
     #[serde(borrow, default)]
     success: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -426,6 +471,16 @@ pub(super) fn session_start_input_from_trace(agent: Option<&str>) -> Input {
     Input::SessionStarted(SessionStarted {
         agent: AgentName::from(agent.unwrap_or(super::NAME)),
         how: SessionStartKind::Startup,
+        parent: None,
+        tokens: None,
+    })
+}
+
+/// The context of the conversation was compacted.
+fn compaction_input() -> Input {
+    Input::SessionStarted(SessionStarted {
+        agent: AgentName::from(super::NAME),
+        how: SessionStartKind::Compact,
         parent: None,
         tokens: None,
     })

@@ -81,11 +81,13 @@ fn a_whole_event_of_claude_code() {
                 can_ask: true,
                 may_act: false,
                 reports_outcome: true,
+                openclaw: None,
                 waits: false,
                 tokens: None,
             })),
             result_input: None,
             result_key: None,
+            tool_response: None,
             action: ToolAction::shell_action_from_script("echo fine"),
             working_folder: Some("/home/dev/repo".into()),
             transcript: Some(TranscriptFile {

@@ -23,7 +23,7 @@ use checkrein_core::tool_request::{HALTED_MESSAGE, SUBAGENT_HALTED_MESSAGE};
 use checkrein_runtime::config::TaskDriverKind;
 use checkrein_runtime::{
     Deadline, DeliveryOutcome, EventDelivery, Runtime, RuntimeError, ToolFactsBuilder,
-    VerificationProgress, durable_file, is_call_read_only,
+    ToolResponse, VerificationProgress, durable_file, is_call_read_only,
 };
 
 use crate::agent_message::{self, HookMessageReadError};
@@ -487,6 +487,11 @@ fn answer_hook_event(
         let transcript = transcript.as_ref()?;
         read_transcript_token_usage(adapter, transcript, cursor, limit)
     };
+    let tool_response = knock.tool_response.as_ref().map(|response| ToolResponse {
+        tool: &response.tool,
+        args: &response.args,
+        result: &response.result,
+    });
     let mut answered: Option<DeliveryOutcome> = None;
     // One event can bring a call together with its result. Each is an input with a key of its
     // own, and the call comes first.
@@ -508,6 +513,7 @@ fn answer_hook_event(
             working_folder: knock.working_folder.as_deref().map(Path::new),
             usage: transcript.is_some().then_some(&usage),
             tool_response: None,
+            seen_tool_response: tool_response,
             layers: Vec::new(),
             task_list: None,
             required_runs: None,
@@ -749,6 +755,7 @@ fn accept_stop_while_off(
         working_folder: None,
         usage: None,
         tool_response: None,
+        seen_tool_response: None,
         layers: Vec::new(),
         task_list: None,
         required_runs: None,
@@ -952,6 +959,7 @@ fn record_stance_use(
         working_folder: None,
         usage: None,
         tool_response: None,
+        seen_tool_response: None,
         layers: Vec::new(),
         task_list: None,
         required_runs: None,

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use checkrein_adapters::generic::trace::{AgentTraceLine, AgentTraceReader, TraceToolCall};
+use checkrein_adapters::generic::trace::{AgentTraceLine, TraceToolCall};
 use checkrein_core::event::{DetectorOrCapResponse, Event, LoopSeverity};
 use checkrein_core::ids::{SourceName, UnixMillis};
 use checkrein_core::input::{Input, StampedInput};
@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::args::ReplayArgs;
 use crate::commands::lookup;
-use crate::commands::trace_file::open_trace_file_for_reading;
+use crate::commands::trace_file::{open_trace_file_for_reading, trace_reader_for_policy};
 use crate::ui::errors::CommandError;
 use crate::ui::explanations;
 use crate::ui::line::StyledLine;
@@ -150,7 +150,7 @@ fn replay_trace_file(path: &Path, policy: &Policy, as_json: bool) -> Result<bool
     let name = path.display().to_string();
     let mut lines = open_trace_file_for_reading(path)
         .map_err(|error| CommandError::cli_failure_error(format!("{name}: {error}")))?;
-    let mut reader = AgentTraceReader::default();
+    let mut reader = trace_reader_for_policy(policy);
     // Lines before the first session belong to a trajectory without an id.
     let mut watch = TrajectoryReplay::new(policy, &name, None, as_json);
     let mut line = Vec::new();

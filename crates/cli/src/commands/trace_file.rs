@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
+use checkrein_adapters::generic::trace::AgentTraceReader;
+use checkrein_core::policy::{PinnedLoopRules, Policy};
 use flate2::read::MultiGzDecoder;
 
 /// Bytes that are read at once.
@@ -22,4 +24,12 @@ pub(super) fn open_trace_file_for_reading(path: &Path) -> io::Result<Box<dyn Buf
             false => Box::new(BufReader::with_capacity(BUFFER_BYTES, file)),
         },
     )
+}
+
+/// Creates a reader that finds out what this policy's rules for loops read of a call.
+pub(super) fn trace_reader_for_policy(policy: &Policy) -> AgentTraceReader {
+    match policy.loops.pinned {
+        Some(PinnedLoopRules::OpenClaw) => AgentTraceReader::new_with_openclaw_facts(),
+        None => AgentTraceReader::default(),
+    }
 }

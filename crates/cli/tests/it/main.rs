@@ -48,6 +48,7 @@ mod mcp_proxy;
 mod middleware;
 mod modes;
 mod neighbours;
+mod openclaw;
 #[cfg(target_os = "linux")]
 mod owner;
 mod patch;

@@ -13,11 +13,13 @@ mod global_circuit_breaker;
 mod in_flight;
 mod known_poll_no_progress;
 mod no_progress_tool;
+pub mod openclaw;
 mod ping_pong;
 mod recorded_advice;
 mod same_failure;
 mod unknown_tool;
 
+use self::openclaw::OpenClawRule;
 pub(crate) use self::recorded_advice::loop_advice_under_old_policy;
 
 use crate::digest::EightByteDigest;
@@ -165,6 +167,31 @@ impl DetectorContext<'_> {
     /// Returns whether only calls with an unchanged outcome count as repeats.
     fn needs_unchanged_outcome(&self) -> bool {
         self.loops.ladder == LoopEscalationMode::PerPattern
+    }
+}
+
+/// Whoever found a pattern.
+#[derive(Clone, Copy)]
+pub(crate) enum FindingSource {
+    /// A detector of ours.
+    Own(&'static dyn LoopDetector),
+    /// A rule of OpenClaw's.
+    OpenClaw(&'static OpenClawRule),
+}
+
+impl FindingSource {
+    pub(crate) fn detector_name(self) -> &'static str {
+        match self {
+            Self::Own(detector) => detector.detector_name(),
+            Self::OpenClaw(rule) => rule.detector_name(),
+        }
+    }
+
+    pub(crate) fn loop_advice_for_agent(self, found: LoopPatternMatch, call: &str) -> String {
+        match self {
+            Self::Own(detector) => detector.loop_advice_for_agent(found, call),
+            Self::OpenClaw(rule) => rule.loop_advice_for_agent(found.count, call),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use super::{
     SessionState, Task, TaskOrSessionTotals, TreeRecheckState,
 };
 use crate::decision::{Decision, FailedCheckFeedback, StopDecision};
+use crate::detectors::openclaw::COMPACTION_LOOP_PERSISTED;
 use crate::digest::{Digest, EightByteDigest};
 use crate::effect::Effect;
 use crate::event::{
@@ -112,8 +113,10 @@ impl SessionState {
         }
         match &stamped.input {
             Input::SessionStarted(started) => {
-                if started.how == SessionStartKind::Resume {
-                    self.restart_agent_work_timer(before);
+                match started.how {
+                    SessionStartKind::Resume => self.restart_agent_work_timer(before),
+                    SessionStartKind::Compact => self.arm_compaction_guard(),
+                    _ => {}
                 }
                 self.agent.get_or_insert_with(|| started.agent.clone());
                 // A session start tells where to read tokens from, and nothing about the work since
@@ -290,10 +293,19 @@ impl SessionState {
         let window = &mut scope.window;
         // The window holds one call more than detectors look back at: the newest is the one being
         // judged.
-        if window.len() > CALL_WINDOW_LEN {
+        let kept = match request.openclaw {
+            // Other rules count, in a memory of their own; the window only finds the calls that
+            // results belong to.
+            Some(_) => super::MAX_CALLS_BESIDE_OPENCLAW,
+            None => CALL_WINDOW_LEN,
+        };
+        while window.len() > kept {
             window.pop_front();
         }
         window.push_back(RecentCall::pending_call_from_request(request));
+        if let Some(call) = request.openclaw {
+            scope.openclaw.get_or_insert_default().record_call(call);
+        }
         scope.calls_since_news = scope.calls_since_news.saturating_add(1);
     }
 
@@ -310,6 +322,12 @@ impl SessionState {
         // Recorded even if the request is unknown: whether a sub-agent wrote decides whether its
         // stop is verified.
         scope.wrote |= returned.wrote;
+        if let Some(outcome) = &returned.facts.openclaw {
+            scope
+                .openclaw
+                .get_or_insert_default()
+                .record_outcome(outcome);
+        }
         let Some(open) = scope.find_open_call(returned) else {
             return;
         };
@@ -337,6 +355,14 @@ impl SessionState {
         // What one conversation changes, another may find changed.
         if news && changes {
             task.scopes.iter_mut().for_each(ScopeState::reset_ladder);
+        }
+    }
+
+    /// The context of the main conversation was compacted.
+    fn arm_compaction_guard(&mut self) {
+        if let Some(task) = &mut self.task {
+            let main = task.get_or_insert_scope(&ScopeId::main_scope());
+            main.openclaw.get_or_insert_default().arm_compaction_guard();
         }
     }
 
@@ -563,6 +589,14 @@ impl SessionState {
 
     fn fold_loop_detection(&mut self, detected: &LoopPatternDetected) {
         let Some(task) = &mut self.task else { return };
+        if detected.detector.as_str() == COMPACTION_LOOP_PERSISTED.detector_name() {
+            // Found at an outcome: there is no call to take back.
+            let scope = task.get_or_insert_scope(&detected.scope);
+            if let Some(history) = &mut scope.openclaw {
+                history.disarm_compaction_guard();
+            }
+            return;
+        }
         if let Some(rung) = detected.rung {
             let scope = task.get_or_insert_scope(&detected.scope);
             if detected.action != DetectorOrCapResponse::Observe || rung != LadderRung::Unsaid {
@@ -601,6 +635,9 @@ impl SessionState {
                 // repeats would push out the calls that form the pattern.
                 let scope = task.get_or_insert_scope(&detected.scope);
                 scope.window.pop_back();
+                if let Some(history) = &mut scope.openclaw {
+                    history.veto_newest_call();
+                }
                 scope.newest_denied_by_detector = true;
                 // A sub-agent is halted at its second critical. The main conversation's second
                 // critical ends the task instead.

@@ -1,8 +1,8 @@
 //! The part of the fold that changes one task: its scopes, calls, failure sets and refusals.
 
 use super::{
-    MAX_EDITED, MAX_SCOPES, MAX_SEEN, MAX_WINDOWS, PendingApproval, PendingStop, RefusalSource,
-    ScopeState, Task, push_keeping_newest,
+    MAX_EDITED, MAX_OPENCLAW_HISTORIES, MAX_SCOPES, MAX_SEEN, MAX_WINDOWS, PendingApproval,
+    PendingStop, RefusalSource, ScopeState, Task, push_keeping_newest,
 };
 use crate::decision::ToolDecision;
 use crate::digest::{Digest, EightByteDigest};
@@ -90,19 +90,44 @@ impl Task {
     pub(super) fn finish_subagent(&mut self, id: &ScopeId) {
         if let Some(scope) = self.scopes.iter_mut().find(|scope| scope.id == *id) {
             scope.window.clear();
+            scope.openclaw = None;
             scope.pending = None;
         }
     }
 
     /// Forgets the calls of the least recently used sub-agent if another one begins to call.
     pub(super) fn evict_least_recent_subagent_calls(&mut self, id: &ScopeId) {
-        let others = |scope: &&mut ScopeState| scope.id != *id && !scope.window.is_empty();
-        if self.scopes.iter_mut().filter(others).count() < MAX_WINDOWS {
+        self.evict_from_least_recent_subagent(
+            id,
+            MAX_WINDOWS,
+            |scope| !scope.window.is_empty(),
+            |scope| {
+                scope.window.clear();
+            },
+        );
+        self.evict_from_least_recent_subagent(
+            id,
+            MAX_OPENCLAW_HISTORIES,
+            |scope| scope.openclaw.is_some(),
+            |scope| scope.openclaw = None,
+        );
+    }
+
+    /// Takes something from the least recently used sub-agent if as many others than `id` have it.
+    fn evict_from_least_recent_subagent(
+        &mut self,
+        id: &ScopeId,
+        most: usize,
+        has_it: impl Fn(&ScopeState) -> bool,
+        take_it: impl Fn(&mut ScopeState),
+    ) {
+        let others = |scope: &&mut ScopeState| scope.id != *id && has_it(scope);
+        if self.scopes.iter_mut().filter(others).count() < most {
             return;
         }
         let mut others = self.scopes.iter_mut().filter(others);
         if let Some(oldest) = others.find(|scope| !scope.id.is_main_scope()) {
-            oldest.window.clear();
+            take_it(oldest);
         }
     }
 

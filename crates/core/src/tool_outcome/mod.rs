@@ -5,6 +5,7 @@
 //! It is called where a result is read, before anything is stamped: the state machine gets digests and
 //! flags, and no text of a result.
 
+pub mod openclaw;
 mod volatile_spans;
 
 use std::borrow::Cow;
@@ -36,6 +37,7 @@ pub fn tool_outcome_facts(tool: &str, result: &Value, failed: bool) -> ToolOutco
         unknown_tool: failed
             && first_text(result).is_some_and(|text| says_tool_is_unknown(text, tool)),
         empty: is_empty_result(result),
+        openclaw: None,
     }
 }
 
@@ -59,6 +61,7 @@ pub fn text_outcome_facts(tool: &str, text: &str, failed: bool) -> ToolOutcomeFa
         running: says_running(text),
         unknown_tool: failed && says_tool_is_unknown(text, tool),
         empty: text.trim_ascii().is_empty(),
+        openclaw: None,
     }
 }
 

@@ -64,6 +64,7 @@ fn request(tokens: Option<TokenUsage>, asked: u64) -> Input {
         may_act: false,
         waits: false,
         reports_outcome: false,
+        openclaw: None,
         tokens,
     })
 }

@@ -11,8 +11,8 @@ use checkrein_core::input::{
 };
 use checkrein_core::middleware::{MiddlewareAnswer, MiddlewareStage};
 use checkrein_core::policy::{
-    DetectorThresholds, LoopEscalationMode, Policy, Stance, SubagentStopVerification,
-    VerdictSubjectKind, VerifyOnChangeOrAlways,
+    DetectorThresholds, LoopEscalationMode, PinnedLoopRules, Policy, Stance,
+    SubagentStopVerification, VerdictSubjectKind, VerifyOnChangeOrAlways,
 };
 use proptest::prelude::*;
 
@@ -135,6 +135,9 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
                             warning: Some(1),
                             critical: Some(2),
                         }];
+                    }
+                    if caps.3 & 7 == 7 {
+                        policy.loops.pinned = Some(PinnedLoopRules::OpenClaw);
                     }
                     if caps.3 & 2 == 2 {
                         policy.subagents.max_iterations = Some(2);

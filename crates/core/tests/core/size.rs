@@ -6,7 +6,7 @@ use checkrein_core::effect::Effect;
 use checkrein_core::event::LadderRung;
 use checkrein_core::ids::{DetectorName, ScopeId};
 use checkrein_core::input::{ConfigEdited, Input, SessionStartKind, SessionStarted, TokenUsage};
-use checkrein_core::policy::{LoopEscalationMode, SubagentStopVerification};
+use checkrein_core::policy::{LoopEscalationMode, PinnedLoopRules, SubagentStopVerification};
 use checkrein_core::state::{LoopPatternEscalation, VerifierVerdictInTask};
 
 use crate::world::{CoreWorld, ScriptedVerdict, policy, scope, with};
@@ -122,6 +122,36 @@ fn a_full_state_fits_the_cache() {
         world.stop(at);
     }
     assert!(size(&world) <= LIMIT, "{} bytes", size(&world));
+}
+
+/// OpenClaw's rules have a memory of their own, and the windows beside it are shorter.
+#[test]
+fn a_state_under_openclaws_rules_fits_the_cache() {
+    let full = |pinned| {
+        let mut world = CoreWorld::new(with(policy("tests", ""), |policy| {
+            policy.caps.tool_calls = None;
+            policy.caps.token_budget = None;
+            policy.caps.max_iterations = None;
+            policy.loops.pinned = pinned;
+        }));
+        world.prompt();
+        let subagents = (0..8).map(|at| scope(&format!("a1b2c3d4e5f6a7b8{at}")));
+        let scopes: Vec<ScopeId> = std::iter::once(ScopeId::main_scope())
+            .chain(subagents)
+            .collect();
+        for at in 0..40u64 {
+            for scope in &scopes {
+                let name = format!("write {at}");
+                world.tool(scope, &name, Some(u64::MAX - at), None, None);
+            }
+        }
+        size(&world)
+    };
+    let (with_openclaw, without) = (full(Some(PinnedLoopRules::OpenClaw)), full(None));
+    assert!(
+        with_openclaw <= without,
+        "{with_openclaw} of {without} bytes"
+    );
 }
 
 /// However long it runs.

@@ -14,9 +14,10 @@ use checkrein_core::evidence::{
 use checkrein_core::ids::{DetectorName, ScopeId, SourceName, UnixMillis, VerifierName};
 use checkrein_core::input::{
     ActReach, AgentAnswerFacts, ApprovalStatusFact, EvidenceArrived, Input, JudgeTriggerFact,
-    JudgeTriggerOrSkipReason, NewestCheckRun, NewestInvalidatingActNumbers, PromptSubmitted,
-    StampedInput, StopRequested, TokenUsage, ToolKind, ToolOutcomeFacts, ToolRequestFacts,
-    ToolRequested, ToolReturned, TreeDigests, TreeReadError, TreeReadingArrived,
+    JudgeTriggerOrSkipReason, NewestCheckRun, NewestInvalidatingActNumbers, OpenClawCallFacts,
+    OpenClawOutcomeFacts, PromptSubmitted, StampedInput, StopRequested, TokenUsage, ToolKind,
+    ToolOutcomeFacts, ToolRequestFacts, ToolRequested, ToolReturned, TreeDigests, TreeReadError,
+    TreeReadingArrived,
 };
 use checkrein_core::middleware::{MiddlewareAnswer, MiddlewareAnswerFact, MiddlewareStage};
 use checkrein_core::policy::{
@@ -27,6 +28,7 @@ use checkrein_core::policy::{
 };
 use checkrein_core::state::SessionState;
 use checkrein_core::step::{StateMachineStep, apply_input_and_decide};
+use checkrein_core::tool_outcome::openclaw::OpenClawTool;
 
 /// A policy with these verifiers; `accept` in its own language, "" = all of them,
 /// "-" = none. A name that ends in `~` depends on the tree's tens only, one that ends in `@`
@@ -424,6 +426,7 @@ impl CoreWorld {
             may_act: name.starts_with("do"),
             waits: false,
             reports_outcome: name.starts_with("told"),
+            openclaw: self.openclaw_facts(name, call_id.as_deref()),
             tokens,
         }));
         if let (Some(outcome), Some(decision)) = (outcome, &made.decision)
@@ -432,6 +435,14 @@ impl CoreWorld {
             self.tool_result(scope, call_id, name, outcome);
         }
         made
+    }
+
+    /// What OpenClaw's rules read of the call, under the preset that asks for it.
+    fn openclaw_facts(&self, name: &str, call_id: Option<&str>) -> Option<OpenClawCallFacts> {
+        self.policy.loops.pinned?;
+        let tool = OpenClawTool::from_tool_name(name);
+        let args = serde_json::Value::Null;
+        Some(tool.call_facts(tool.call_digest(&args), &args, call_id, None))
     }
 
     /// A call with these arguments; its result is told by `tool_result`.
@@ -457,6 +468,7 @@ impl CoreWorld {
             may_act: false,
             waits: false,
             reports_outcome: false,
+            openclaw: None,
             tokens: None,
         }))
     }
@@ -469,6 +481,15 @@ impl CoreWorld {
         name: &str,
         outcome: u64,
     ) -> StateMachineStep {
+        let call = self.openclaw_facts(name, call_id.as_deref());
+        let openclaw = call.map(|call| OpenClawOutcomeFacts {
+            call,
+            result: Some(EightByteDigest(outcome)),
+            failure: None,
+            vetoed: false,
+            no_progress: false,
+            unknown_tool: None,
+        });
         self.news(Input::ToolReturned(ToolReturned {
             scope: scope.clone(),
             call_id,
@@ -476,7 +497,10 @@ impl CoreWorld {
             outcome: EightByteDigest(outcome),
             error: false,
             wrote: name.starts_with("write"),
-            facts: ToolOutcomeFacts::default(),
+            facts: ToolOutcomeFacts {
+                openclaw,
+                ..ToolOutcomeFacts::default()
+            },
             tokens: None,
         }))
     }

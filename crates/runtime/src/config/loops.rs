@@ -5,7 +5,7 @@ use std::path::Path;
 
 use checkrein_core::detectors::{self, LoopThresholds};
 use checkrein_core::ids::DetectorName;
-use checkrein_core::policy::{DetectorThresholds, LoopEscalationMode, LoopPolicy};
+use checkrein_core::policy::{DetectorThresholds, LoopEscalationMode, LoopPolicy, PinnedLoopRules};
 use checkrein_core::state::CALL_WINDOW_LEN;
 use serde::Deserialize;
 
@@ -36,6 +36,24 @@ pub(super) struct LoopDetectorConfigTable {
     /// `[loops.NAME]`
     #[serde(flatten)]
     of_detectors: BTreeMap<String, DetectorConfigTable>,
+}
+
+impl LoopDetectorConfigTable {
+    /// Returns a key of the table other than `preset`, if there is one.
+    fn first_key_beside_preset(&self) -> Option<String> {
+        let of_all = [
+            ("detectors", self.detectors.is_some()),
+            ("history", self.history.is_some()),
+            ("warning", self.warning.is_some()),
+            ("critical", self.critical.is_some()),
+            ("breaker", self.breaker.is_some()),
+            ("breaker_counts", self.breaker_counts.is_some()),
+        ];
+        let set = of_all.into_iter().find(|(_, is_set)| *is_set);
+        let name = set.map(|(name, _)| name.to_owned());
+        let name = name.or_else(|| self.of_detectors.keys().next().cloned())?;
+        Some(format!("loops.{name}"))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -87,6 +105,10 @@ pub(super) fn loop_policy_of_preset(preset: &str) -> LoopPolicy {
             }],
             ..LoopPolicy::default()
         },
+        "openclaw" => LoopPolicy {
+            pinned: Some(PinnedLoopRules::OpenClaw),
+            ..LoopPolicy::default()
+        },
         "off" => LoopPolicy::default(),
         // `default`. The table of keys lets no other word through.
         _ => LoopPolicy {
@@ -103,6 +125,15 @@ pub(super) fn loop_policy_from_config(
     table: &LoopDetectorConfigTable,
 ) -> Result<LoopPolicy, ConfigError> {
     let mut policy = loop_policy_of_preset(&table.preset);
+    if policy.pinned.is_some()
+        && let Some(key) = table.first_key_beside_preset()
+    {
+        let what = format!(
+            "goes with our own detectors; the preset \"{}\" is another agent's rules as they are: leave one of the two out",
+            table.preset
+        );
+        return Err(at.config_value_mistake(&key, what));
+    }
     if let Some(names) = &table.detectors {
         // In the order of `ALL`, so that two orders of the same names are one policy.
         policy.detectors = detectors::ALL
@@ -234,6 +265,10 @@ fn set_thresholds(
 pub(super) fn add_detectors_of_person(policy: &mut LoopPolicy, own: LoopPolicy) {
     if policy.detectors.is_empty() {
         policy.ladder = own.ladder;
+        // Another agent's rules stand for themselves: they are added only where there are none.
+        if policy.pinned.is_none() {
+            policy.pinned = own.pinned;
+        }
     }
     // What the breaker counts belongs to whoever has it.
     if !policy.detectors.iter().any(|name| name.as_str() == BREAKER) {

@@ -267,6 +267,7 @@ impl McpProxySessionGate {
             working_folder: Some(&self.located.start_folder),
             usage: None,
             tool_response: returned,
+            seen_tool_response: None,
             layers: Vec::new(),
             task_list: None,
             required_runs: None,

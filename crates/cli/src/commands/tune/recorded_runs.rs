@@ -71,7 +71,8 @@ impl TraceFileRunReader {
         Ok(Self {
             file,
             lines,
-            trace: AgentTraceReader::default(),
+            // One reading serves all presets.
+            trace: AgentTraceReader::new_with_openclaw_facts(),
             begun: None,
             inputs: Vec::new(),
             is_at_end: false,
