@@ -109,7 +109,15 @@ const HOMES: &[(&str, &[&str])] = &[
 const PURE: &[(&str, &[&str])] = &[
     (
         "checkrein-core",
-        &["blake3", "postcard", "serde", "serde_json", "thiserror"],
+        &[
+            "blake3",
+            "memchr",
+            "postcard",
+            "serde",
+            "serde_json",
+            "thiserror",
+            "xxhash-rust",
+        ],
     ),
     (
         "checkrein-adapters",
