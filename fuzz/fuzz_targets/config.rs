@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use checkrein_core::policy::Policy;
-use checkrein_runtime::config::{NamedConfigText, TaskDriverKind, compile_config};
+use checkrein_runtime::config::{NamedConfigText, TaskDriverKind, compile_repo_and_personal_config};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -16,11 +16,11 @@ fuzz_target!(|text: &str| {
         name: PathBuf::from("checkrein.toml"),
         text: text.to_owned(),
     };
-    if let Ok(compiled) = compile_config(Some(&source), None, TaskDriverKind::Hook) {
+    if let Ok(compiled) = compile_repo_and_personal_config(Some(&source), None, TaskDriverKind::Hook) {
         let read = Policy::from_sealed_policy_blob(&compiled.policy.to_policy_blob())
             .expect("a sealed policy is readable");
         assert_eq!(read, compiled.policy);
         // One's own file may not loosen anything, whatever it says.
-        let _ = compile_config(Some(&source), Some(&source), TaskDriverKind::Run);
+        let _ = compile_repo_and_personal_config(Some(&source), Some(&source), TaskDriverKind::Run);
     }
 });

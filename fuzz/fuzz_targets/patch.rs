@@ -4,8 +4,8 @@
 #![no_main]
 
 use checkrein_patch::{
-    HunkMatchDialect, InMemoryFileTree, PathBelowRoot, check_patch_against_tree, parse_patch,
-    render_refusals,
+    HunkMatchDialect, InMemoryFileTree, PathBelowRoot, plan_patch_against_tree, parse_patch,
+    render_patch_refusals,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -40,14 +40,14 @@ fuzz_target!(|text: &str| {
     };
     for fit in [HunkMatchDialect::Git, HunkMatchDialect::Gnu] {
         let answer =
-            check_patch_against_tree(&parsed, &tree, &PathBelowRoot::tree_root_path(), fit);
+            plan_patch_against_tree(&parsed, &tree, &PathBelowRoot::tree_root_path(), fit);
         assert_eq!(
             answer,
-            check_patch_against_tree(&parsed, &tree, &PathBelowRoot::tree_root_path(), fit)
+            plan_patch_against_tree(&parsed, &tree, &PathBelowRoot::tree_root_path(), fit)
         );
         match answer {
             Err(refusals) => {
-                assert!(!refusals.is_empty() && render_refusals(&refusals).len() <= 2048)
+                assert!(!refusals.is_empty() && render_patch_refusals(&refusals).len() <= 2048)
             }
             Ok(plan) => {
                 for step in plan.steps {

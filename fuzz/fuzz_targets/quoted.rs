@@ -3,7 +3,7 @@
 #![no_main]
 
 use checkrein_models::quoted::{
-    KeptTextPart, QuotedPromptBlocks, break_delimiters_in_quoted_data, clip_text,
+    KeepTextStartOrEnd, QuotedPromptBlocks, break_delimiters_in_quoted_data, clip_text,
 };
 use libfuzzer_sys::fuzz_target;
 use unicode_normalization::UnicodeNormalization;
@@ -30,7 +30,7 @@ fuzz_target!(|data: &str| {
     for forged in ["<quoted", "</quoted", "[/quoted", "quoted12345678"] {
         assert!(!plain.contains(forged), "{forged} in {inner:?}");
     }
-    for keep in [KeptTextPart::Start, KeptTextPart::End] {
+    for keep in [KeepTextStartOrEnd::Start, KeepTextStartOrEnd::End] {
         let cut = clip_text(data, 64, keep);
         assert!(cut.len() <= 64 + 40, "{cut}");
     }

@@ -30,7 +30,7 @@ fuzz_target!(|text: &str| {
     if answer.echoes_request_nonce() {
         assert!(text.contains("48213947"), "signed by nobody");
     }
-    if let Ok(share) = answer.answer_thousandths_field("confidence") {
+    if let Ok(share) = answer.read_thousandths_from_answer("confidence") {
         assert!(share <= 1000);
     }
     let word = answer.parse_enum_field("verdict", WORDS);

@@ -32,12 +32,12 @@ fuzz_target!(|text: &str| {
         assert!(examples.iter().all(|example| example.holds));
         let words = pattern.iter().filter_map(|options| options.last());
         let argv: Vec<&str> = words.map(String::as_str).collect();
-        let said = rules.check_like_codex_execpolicy(&argv, None);
+        let said = rules.codex_execpolicy_check_result(&argv, None);
         assert!(
             said.strictest_rule_decision().is_some(),
             "a rule holds for its own words"
         );
-        assert_eq!(said, again.check_like_codex_execpolicy(&argv, None));
+        assert_eq!(said, again.codex_execpolicy_check_result(&argv, None));
         let strictest = rules
             .matching_rules(&argv)
             .iter()
@@ -45,7 +45,7 @@ fuzz_target!(|text: &str| {
             .max();
         assert!(strictest >= said.strictest_rule_decision());
         let path = rules
-            .check_like_codex_execpolicy(&argv, Some(&here))
+            .codex_execpolicy_check_result(&argv, Some(&here))
             .to_codex_check_json();
         assert!(path.starts_with("{\"matchedRules\":["), "{path}");
     }

@@ -25,9 +25,9 @@ impl BuildProfile {
     }
 
     /// Returns the target and the flags of the last link.
-    fn build_target_and_link_flags(self) -> Result<MuslLinkerAndFlags, String> {
+    fn build_target_and_link_flags(self) -> Result<BuildTargetAndLinkFlags, String> {
         const STATIC: &[&str] = &["-Ctarget-feature=+crt-static", "-Crelocation-model=static"];
-        let here = MuslLinkerAndFlags {
+        let here = BuildTargetAndLinkFlags {
             triple: None,
             flags: &[],
         };
@@ -41,7 +41,7 @@ impl BuildProfile {
             None
         };
         let Some(triple) = triple else {
-            return Ok(MuslLinkerAndFlags {
+            return Ok(BuildTargetAndLinkFlags {
                 flags: STATIC,
                 ..here
             });
@@ -51,7 +51,7 @@ impl BuildProfile {
         for what in &missing {
             eprintln!("linked with glibc, which makes each hook slower; {triple} lacks {what}");
         }
-        Ok(MuslLinkerAndFlags {
+        Ok(BuildTargetAndLinkFlags {
             triple: missing.is_empty().then_some(triple),
             flags: STATIC,
         })
@@ -59,7 +59,7 @@ impl BuildProfile {
 }
 
 /// The result of [`BuildProfile::build_target_and_link_flags`].
-struct MuslLinkerAndFlags {
+struct BuildTargetAndLinkFlags {
     triple: Option<&'static str>,
     flags: &'static [&'static str],
 }

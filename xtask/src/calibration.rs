@@ -20,7 +20,7 @@ const NEAR: f64 = 1e-9;
 
 /// Totals over all files.
 #[derive(Default)]
-struct LlmbarComparisonTotals {
+struct LlmbarReproductionTotals {
     files: usize,
     answers: u64,
     /// Answers whose text, read by the evaluator's own pattern, says what is recorded.
@@ -54,9 +54,9 @@ pub(crate) fn compare_with_published_llmbar_figures(
         "{:<42}{:<27}{:>9}{:>11}{:>9}{:>11}",
         "data set", "evaluator", "accuracy", "published", "agreed", "published"
     );
-    let mut sum = LlmbarComparisonTotals::default();
+    let mut sum = LlmbarReproductionTotals::default();
     for file in &files {
-        compare_with_llmbar_results(&program, folder, file, &mut sum)
+        check_calibration_against_llmbar_file(&program, folder, file, &mut sum)
             .map_err(|error| format!("{}: {error}", file.display()))?;
     }
     println!(
@@ -99,11 +99,11 @@ fn find_calibration_result_files(folder: &Path, files: &mut Vec<PathBuf>) -> Res
     Ok(())
 }
 
-fn compare_with_llmbar_results(
+fn check_calibration_against_llmbar_file(
     program: &Path,
     folder: &Path,
     file: &Path,
-    sum: &mut LlmbarComparisonTotals,
+    sum: &mut LlmbarReproductionTotals,
 ) -> Result<(), String> {
     let strategy = file.parent().ok_or("no folder")?;
     let model = strategy.parent().ok_or("no folder")?;

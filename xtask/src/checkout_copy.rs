@@ -52,7 +52,7 @@ impl CheckoutCopy {
             .filter(|path| !path.is_empty() && self.root.join(path).is_file())
             .collect();
         for path in &wanted {
-            self.restore_file_from_checkout(path)?;
+            self.recopy_file_from_checkout(path)?;
         }
         // The list of the last run tells which files are gone since.
         let list = self.tree.with_file_name("files");
@@ -65,7 +65,7 @@ impl CheckoutCopy {
         std::fs::write(&list, names.join("\n")).map_err(|error| io_error_text(&list, &error))
     }
 
-    fn restore_file_from_checkout(&self, path: &str) -> Result<(), String> {
+    fn recopy_file_from_checkout(&self, path: &str) -> Result<(), String> {
         let (from, to) = (self.root.join(path), self.tree.join(path));
         let bytes = std::fs::read(&from).map_err(|error| io_error_text(&from, &error))?;
         if std::fs::read(&to).is_ok_and(|there| there == bytes) {
@@ -91,7 +91,7 @@ impl CheckoutCopy {
     pub(crate) fn revert_patch(&self, patch: &str) -> Result<(), String> {
         patched_files(patch)
             .into_iter()
-            .try_for_each(|path| self.restore_file_from_checkout(path))
+            .try_for_each(|path| self.recopy_file_from_checkout(path))
     }
 
     /// Applies a patch. The inner error says why it does not apply.

@@ -28,7 +28,7 @@ pub(crate) fn measure_everyday_command_prompts(arguments: &[String]) -> Result<E
     let mut all = BTreeSet::new();
     for name in &names {
         let root = Path::new(folder).join(name.replace('/', "+"));
-        let lines = ci_and_readme_commands(&root)?;
+        let lines = shell_commands_in_ci_and_readmes(&root)?;
         if lines.is_empty() {
             println!("{name}: no command line");
         }
@@ -105,15 +105,15 @@ fn commands_denied_or_prompted(lines: &[String]) -> Vec<(String, String)> {
 
 /// Returns the command lines of a repository's CI files and READMEs that a shell can read one by
 /// one.
-fn ci_and_readme_commands(root: &Path) -> Result<BTreeSet<String>, String> {
+fn shell_commands_in_ci_and_readmes(root: &Path) -> Result<BTreeSet<String>, String> {
     let mut lines = BTreeSet::new();
-    for file in list_files(&root.join(".github/workflows"))? {
+    for file in files_directly_in_folder(&root.join(".github/workflows"))? {
         let workflow = read_text_file(&file)?;
         if workflow_runs_on_changes(&workflow) {
             lines.extend(workflow_commands(&workflow));
         }
     }
-    for file in list_files(root)? {
+    for file in files_directly_in_folder(root)? {
         let name = file
             .file_name()
             .and_then(|name| name.to_str())
@@ -136,7 +136,7 @@ fn ci_and_readme_commands(root: &Path) -> Result<BTreeSet<String>, String> {
     Ok(kept)
 }
 
-fn list_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+fn files_directly_in_folder(folder: &Path) -> Result<Vec<PathBuf>, String> {
     // A repository may have no workflows.
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Ok(Vec::new());

@@ -103,7 +103,7 @@ const COMMANDS: &[(&str, &str, XtaskCommandFn)] = &[
     (
         "tokens",
         "what the supervisor's questions cost in tokens: a run of 100 steps, and `scope` risky beside all",
-        tokens::measure_question_tokens,
+        tokens::run_question_token_tests,
     ),
 ];
 

@@ -27,7 +27,7 @@ pub(crate) fn rebase_fault_patches(root: &Path, revision: &str) -> Result<ExitCo
             let text = std::fs::read_to_string(&patch);
             let text = text.map_err(|error| format!("{}: {error}", patch.display()))?;
             let name = patch.strip_prefix(root).unwrap_or(&patch).display();
-            match rebase_fault_patch(root, revision, &names, &text) {
+            match update_fault_patch_to_current_files(root, revision, &names, &text) {
                 Ok(fresh) if fresh == text => {}
                 Ok(fresh) => {
                     std::fs::write(&patch, fresh).map_err(|error| format!("{name}: {error}"))?;
@@ -68,7 +68,7 @@ fn files_renamed_since_revision(
 }
 
 /// Returns the patch for the current files, with its header as it is.
-fn rebase_fault_patch(
+fn update_fault_patch_to_current_files(
     root: &Path,
     revision: &str,
     names: &BTreeMap<String, String>,
@@ -140,8 +140,8 @@ fn carry_change_to_current_text(old: &str, broken: &str, now: &str) -> String {
             continue;
         }
         let (of_old, of_broken) = (change.old_range(), change.new_range());
-        let from = places.word_boundary_in_other_version(of_old.start);
-        text.push_str(now.token_range_text(done..from));
+        let from = places.aligned_word_boundary_in_other_text(of_old.start);
+        text.push_str(now.text_of_word_range(done..from));
         // What the patch puts in goes by today's names too.
         for at in of_broken {
             let word = broken.words.get(at).copied().unwrap_or_default();
@@ -150,18 +150,20 @@ fn carry_change_to_current_text(old: &str, broken: &str, now: &str) -> String {
                     .new_name_of_nearest_occurrence(word, of_old.start)
                     .unwrap_or(word),
             );
-            text.push_str(broken.whitespace_after(at));
+            text.push_str(broken.whitespace_after_nth_word(at));
         }
-        done = places.word_boundary_in_other_version(of_old.end).max(from);
+        done = places
+            .aligned_word_boundary_in_other_text(of_old.end)
+            .max(from);
         // Line breaks inside the replaced text are lost with it. A line comment before it would
         // swallow what follows, so one is put back.
-        if now.token_range_text(from..done).ends_with(['\n', ' '])
-            && now.token_range_text(from..done).contains('\n')
+        if now.text_of_word_range(from..done).ends_with(['\n', ' '])
+            && now.text_of_word_range(from..done).contains('\n')
         {
             text.push('\n');
         }
     }
-    text.push_str(now.token_range_text(done..now.words.len()));
+    text.push_str(now.text_of_word_range(done..now.words.len()));
     text
 }
 
@@ -207,7 +209,7 @@ impl<'t> TokenizedText<'t> {
     }
 
     /// Returns the text of these words, with the blanks between and after them.
-    fn token_range_text(&self, words: std::ops::Range<usize>) -> &'t str {
+    fn text_of_word_range(&self, words: std::ops::Range<usize>) -> &'t str {
         // Blanks before the first word belong to it, or they would be lost.
         let from = match words.start {
             0 => 0,
@@ -218,7 +220,7 @@ impl<'t> TokenizedText<'t> {
             .unwrap_or_default()
     }
 
-    fn whitespace_after(&self, at: usize) -> &'t str {
+    fn whitespace_after_nth_word(&self, at: usize) -> &'t str {
         let word = self.words.get(at).map_or(0, |word| word.len());
         self.text
             .get(self.start_offset_of_nth_word(at) + word..self.start_offset_of_nth_word(at + 1))
@@ -266,7 +268,7 @@ impl<'t> WordAlignmentOfTexts<'t> {
         Self { boundaries, names }
     }
 
-    fn word_boundary_in_other_version(&self, at: usize) -> usize {
+    fn aligned_word_boundary_in_other_text(&self, at: usize) -> usize {
         self.boundaries.get(at).copied().unwrap_or_default()
     }
 

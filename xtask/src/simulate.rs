@@ -212,7 +212,7 @@ fn run_seed_batch(
         }
         // The rest of the batch does not matter: one violation is enough, or the time is over.
         if !ran.violations.is_empty() || is_over() {
-            kill_process(&mut child);
+            kill_and_reap_child(&mut child);
             return Ok(ran);
         }
     }
@@ -224,7 +224,7 @@ fn run_seed_batch(
     Ok(ran)
 }
 
-fn kill_process(child: &mut Child) {
+fn kill_and_reap_child(child: &mut Child) {
     // The process may have ended by itself.
     let _ = child.kill();
     let _ = child.wait();

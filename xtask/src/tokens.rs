@@ -11,7 +11,7 @@ use crate::build::cargo_command;
 const TABLES: &[(&str, &str)] = &[("checkrein", "tokens::"), ("checkrein-cli", "risk_set::")];
 
 /// Runs the tests that print the tables.
-pub(crate) fn measure_question_tokens(arguments: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn run_question_token_tests(arguments: &[String]) -> Result<ExitCode, String> {
     if let Some(first) = arguments.first() {
         return Err(format!("tokens takes no arguments, not even '{first}'"));
     }

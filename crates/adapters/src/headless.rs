@@ -13,7 +13,7 @@ pub trait HeadlessAgent: Sync {
     fn agent_accepts_our_session_id(&self) -> bool;
 
     /// Returns how it is started. The prompt comes on its stdin.
-    fn launch_plan(&self, launch: &AgentLaunchRequest<'_>) -> AgentLaunchPlan;
+    fn launch_plan(&self, launch: &AgentLaunchRequest<'_>) -> AgentArgumentsAndSettings;
 
     /// Returns the first of these arguments that conflicts with `run`: `run` sets it itself, or
     /// hooks do not fire with it.
@@ -50,7 +50,7 @@ pub struct AgentLaunchRequest<'a> {
     pub hook: &'a str,
     /// Its arguments, without the deadline.
     pub arguments: &'a [String],
-    /// The path at which [`AgentLaunchPlan::settings`] will be written.
+    /// The path at which [`AgentArgumentsAndSettings::settings`] will be written.
     pub settings: &'a str,
     /// Further arguments that the person wants to pass to the agent.
     pub extra: &'a [String],
@@ -67,7 +67,7 @@ pub enum LaunchConversation<'a> {
 
 /// How an agent is started.
 #[derive(Debug)]
-pub struct AgentLaunchPlan {
+pub struct AgentArgumentsAndSettings {
     /// The arguments.
     pub arguments: Vec<String>,
     /// The contents of the settings file, if it needs one.

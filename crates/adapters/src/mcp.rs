@@ -1,5 +1,5 @@
 //! Translates tool calls of the Model Context Protocol for a proxy between a client and a server:
-//! arguments become [`McpInputAndToolAction`], a decision becomes the text that the model reads. It is
+//! arguments become [`InputFromMcpMessage`], a decision becomes the text that the model reads. It is
 //! not in [`crate::ALL`], since no hook is involved: the proxy sees the messages themselves.
 
 use checkrein_core::decision::ToolDecision;
@@ -30,7 +30,7 @@ pub struct McpToolCall {
 
 /// What a message means to the core, and what the runtime needs in order to find out the facts.
 #[derive(Debug, Clone, PartialEq)]
-pub struct McpInputAndToolAction {
+pub struct InputFromMcpMessage {
     /// Identifies the event, so that a repeated delivery counts once.
     pub key: Option<String>,
     /// What happened.
@@ -39,7 +39,7 @@ pub struct McpInputAndToolAction {
     pub action: ToolAction,
 }
 
-impl McpInputAndToolAction {
+impl InputFromMcpMessage {
     /// Wraps an input about which there is nothing to find out.
     pub fn wrap_input_without_tool_action(input: Input) -> Self {
         Self {
@@ -81,14 +81,14 @@ impl McpToolCall {
     }
 
     /// Returns the event that the call is requested.
-    pub fn mcp_call_request_event(&self) -> McpInputAndToolAction {
+    pub fn mcp_call_request_event(&self) -> InputFromMcpMessage {
         let action = self.as_agent_tool_call().classify_tool_call_action();
         let mut input = self.as_agent_tool_call().into_tool_request_input(&action);
         if let Input::ToolRequested(request) = &mut input {
             // The proxy sees each answer of the server, and also reports that there was none.
             request.reports_outcome = true;
         }
-        McpInputAndToolAction {
+        InputFromMcpMessage {
             key: Some(format!("tools/call:{}", self.id)),
             input,
             action,
@@ -111,7 +111,7 @@ impl McpToolCall {
     }
 
     /// Returns the event of what came back: the `result` of the answer, or its `error`.
-    pub fn mcp_call_result_event(&self, answer: Result<&Value, &Value>) -> McpInputAndToolAction {
+    pub fn mcp_call_result_event(&self, answer: Result<&Value, &Value>) -> InputFromMcpMessage {
         match answer {
             Ok(result) => {
                 let failed = result.get("isError").and_then(Value::as_bool);
@@ -128,7 +128,7 @@ impl McpToolCall {
     }
 
     /// Returns the event that the call failed, for this reason.
-    pub fn failed_mcp_call_event(&self, why: &str) -> McpInputAndToolAction {
+    pub fn failed_mcp_call_event(&self, why: &str) -> InputFromMcpMessage {
         self.tool_call_outcome_event(ReportedToolOutcome {
             digest: Digest::hash_bytes(why.as_bytes()).to_eight_byte_digest(),
             failed: true,
@@ -136,10 +136,10 @@ impl McpToolCall {
         })
     }
 
-    fn tool_call_outcome_event(&self, outcome: ReportedToolOutcome) -> McpInputAndToolAction {
-        McpInputAndToolAction {
+    fn tool_call_outcome_event(&self, outcome: ReportedToolOutcome) -> InputFromMcpMessage {
+        InputFromMcpMessage {
             key: Some(format!("tools/call result:{}", self.id)),
-            ..McpInputAndToolAction::wrap_input_without_tool_action(
+            ..InputFromMcpMessage::wrap_input_without_tool_action(
                 self.as_agent_tool_call().into_tool_returned_input(outcome),
             )
         }

@@ -19,7 +19,7 @@ pub struct ParsedHookSettings {
 
 impl ParsedHookSettings {
     /// Returns whether the agent ignores the file as a whole.
-    pub fn agent_ignores_settings_file(&self) -> bool {
+    pub fn faults_make_agent_ignore_file(&self) -> bool {
         self.faults
             .iter()
             .any(|fault| fault.effect == SettingsFaultImpact::File)
@@ -27,7 +27,7 @@ impl ParsedHookSettings {
 
     /// Returns the handlers that the agent would call, as far as this file is concerned.
     pub fn active_hooks(&self) -> impl Iterator<Item = &HookHandler> {
-        let dropped = self.agent_ignores_settings_file();
+        let dropped = self.faults_make_agent_ignore_file();
         // Handlers of an ignored file stay in `hooks`, so that they can be shown, but none of them
         // is active.
         self.hooks.iter().filter(move |hook| !dropped && hook.fires)

@@ -92,7 +92,7 @@ impl AgentToolCall<'_> {
             may_act: action.call_may_have_unknown_effects(),
             reports_outcome: false,
             openclaw: None,
-            waits: action.call_waits(),
+            waits: action.runs_waiting_command(),
             tokens: None,
         })
     }

@@ -56,7 +56,7 @@ fn main() -> Result<(), VerifierConfigError> {
         let veto = PreToolVerifier::new(model.clone(), config)?;
         measure_and_print(name, |n| {
             let arguments = shapes.get(n % SHAPES).unwrap_or(&Value::Null);
-            black_box(poll_ready_future(veto.vet_tool_call(
+            black_box(poll_ready_future(veto.judge_tool_call_by_model(
                 GOAL,
                 "slack_send",
                 arguments,
@@ -67,7 +67,7 @@ fn main() -> Result<(), VerifierConfigError> {
     let veto = PreToolVerifier::new(model.clone(), config)?;
     let [same, ..] = &shapes;
     measure_and_print("veto check, asked before", |_| {
-        black_box(poll_ready_future(veto.vet_tool_call(
+        black_box(poll_ready_future(veto.judge_tool_call_by_model(
             GOAL,
             "slack_send",
             same,

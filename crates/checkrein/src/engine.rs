@@ -12,7 +12,7 @@ use checkrein_runtime::config::{
 };
 use checkrein_runtime::{
     Deadline, FrontEndMiddlewareStages, GuardedFilesReader, HostVerifiers, MiddlewareRegistry,
-    PolicyCompiler, Runtime, RuntimeError, TreeAndStateFolder, VerificationProgress,
+    PolicyCompileFn, Runtime, RuntimeError, TreeAndStateFolder, VerificationProgress,
 };
 use checkrein_store::{MemoryStore, Store};
 
@@ -44,7 +44,7 @@ impl Engine {
     pub fn new(
         store: Arc<dyn Store>,
         place: TreeAndStateFolder,
-        seal: Box<PolicyCompiler>,
+        seal: Box<PolicyCompileFn>,
     ) -> Self {
         let layers = MiddlewareRegistry::default();
         let runtime = Runtime::new(store, place, seal)
@@ -61,13 +61,15 @@ impl Engine {
     /// Creates an engine whose store lives in memory. `config` is the text of a `checkrein.toml`; a
     /// mistake in it is reported when the first session begins.
     pub fn in_memory(root: &Path, config: Option<&str>) -> Self {
-        let place = TreeAndStateFolder::root_with_per_process_state_folder(root);
+        let place = TreeAndStateFolder::new_with_per_process_state_folder(root);
         let root = place.root.clone();
         let source = config.map(|text| NamedConfigText {
             name: root.join("checkrein.toml"),
             text: text.to_owned(),
         });
-        let seal = move || config::compile_config(source.as_ref(), None, TaskDriverKind::Run);
+        let seal = move || {
+            config::compile_repo_and_personal_config(source.as_ref(), None, TaskDriverKind::Run)
+        };
         Self::new(Arc::new(MemoryStore::new()), place, Box::new(seal))
     }
 

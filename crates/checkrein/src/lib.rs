@@ -42,8 +42,8 @@ mod tool;
 pub mod verification;
 
 pub use agent_loop::{
-    AgentLoop, AgentLoopEvent, AgentLoopInterruptHandle, AgentLoopStartError, AnswerSelfRating,
-    ApplyPatchTool, DoneClaimContext, HardCaps, HardVerifier, LoopResult,
+    AgentLoop, AgentLoopEvent, AgentLoopInterruptHandle, AgentLoopStartError,
+    AgentRatingOfOwnAnswer, ApplyPatchTool, DoneClaimContext, HardCaps, HardVerifier, LoopResult,
     ModelAndPurposeOfConversation, SelfReflectionConfig, ShellTool,
     stored_conversation_model_and_purpose,
 };
@@ -53,7 +53,7 @@ pub use supervisor::{
     PreToolDecision, PreToolVerifier, ProgressVerifier, StepProgressRating, ToolCallVerdict,
     VerifierConfig, VerifierNetwork, VerifierStats, wrap_tool_with_verifier,
 };
-pub use tool::{DeclaredToolAction, Tool, ToolInvocation, ToolOutcome, ToolOutput};
+pub use tool::{CallActionDeclaredByTool, Tool, ToolInvocation, ToolOutcome, ToolOutput};
 pub use verification::{
     Agent, AgentRun, VerificationLoop, VerificationLoopOutcome, VerificationLoopResult,
     VerificationResult, Verifier,

@@ -185,7 +185,7 @@ impl<'a> Session<'a> {
             may_act: call.kind == ToolKind::Other,
             reports_outcome: false,
             openclaw: None,
-            waits: classify_call(&call.tool, &call.args).call_waits(),
+            waits: classify_call(&call.tool, &call.args).runs_waiting_command(),
             tokens: None,
         });
         let key = Some(format!("tool:{}", call.id));
@@ -264,7 +264,7 @@ impl<'a> Session<'a> {
 
     /// Like [`Self::returned`], as text for the built-in loop; `None` if no middleware looks at
     /// results.
-    pub(crate) fn tool_result_text_after_middleware(
+    pub(crate) fn submit_result_and_get_rewritten_text(
         &self,
         call: &ToolCall,
         result: &Value,

@@ -25,8 +25,8 @@ pub trait Tool: Send + Sync {
     }
 
     /// Classifies a call with these arguments for the gates.
-    fn classify_tool_call<'a>(&self, _arguments: &'a Value) -> DeclaredToolAction<'a> {
-        DeclaredToolAction::Other
+    fn classify_tool_call<'a>(&self, _arguments: &'a Value) -> CallActionDeclaredByTool<'a> {
+        CallActionDeclaredByTool::Other
     }
 
     /// Runs it. Its own failure is an output, [`ToolOutput::failed`].
@@ -35,7 +35,7 @@ pub trait Tool: Send + Sync {
 
 /// What a call does, as declared by its tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DeclaredToolAction<'a> {
+pub enum CallActionDeclaredByTool<'a> {
     /// It runs this script in a shell: the exec policy judges it.
     Script(&'a str),
     /// It applies this patch: what that would write is judged.
@@ -129,7 +129,7 @@ macro_rules! tool_behind {
                 (**self).is_read_only_tool()
             }
 
-            fn classify_tool_call<'a>(&self, arguments: &'a Value) -> DeclaredToolAction<'a> {
+            fn classify_tool_call<'a>(&self, arguments: &'a Value) -> CallActionDeclaredByTool<'a> {
                 (**self).classify_tool_call(arguments)
             }
 

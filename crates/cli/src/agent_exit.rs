@@ -27,15 +27,15 @@ pub(crate) fn cancel_when_agent_exits() {
     let _ = std::thread::Builder::new().spawn(move || {
         // A pipe without a reader reports an error, a socket without a peer a hang-up; poll(2)
         // reports both unasked.
-        let heard = wait_for_descriptor_event(std::io::stdout().as_fd(), PollFlags::empty())
-            .and_then(|()| wait_for_descriptor_event(process.as_fd(), PollFlags::IN));
+        let heard = block_until_descriptor_event(std::io::stdout().as_fd(), PollFlags::empty())
+            .and_then(|()| block_until_descriptor_event(process.as_fd(), PollFlags::IN));
         if heard.is_ok() {
             CANCELLED.store(true, Ordering::Relaxed);
         }
     });
 }
 
-fn wait_for_descriptor_event(of: BorrowedFd<'_>, event: PollFlags) -> Result<(), Errno> {
+fn block_until_descriptor_event(of: BorrowedFd<'_>, event: PollFlags) -> Result<(), Errno> {
     loop {
         match poll(&mut [PollFd::from_borrowed_fd(of, event)], None) {
             Err(Errno::INTR) => {}

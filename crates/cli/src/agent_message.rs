@@ -15,15 +15,13 @@ pub(crate) struct HookMessageReadError {
 
 /// Reads the message. An agent that has not closed stdin by `due` is not waited for: it would take
 /// our silence for consent.
-pub(crate) fn read_hook_stdin_message(
-    due: Option<Instant>,
-) -> Result<Vec<u8>, HookMessageReadError> {
+pub(crate) fn read_hook_stdin_bytes(due: Option<Instant>) -> Result<Vec<u8>, HookMessageReadError> {
     let mut stdin = DeadlineStdin {
         from: io::stdin().lock(),
         due,
     };
     let mut bytes = Vec::new();
-    if let Err(error) = read_bounded_message(&mut stdin, &mut bytes) {
+    if let Err(error) = read_message_up_to_limit(&mut stdin, &mut bytes) {
         return Err(HookMessageReadError {
             head: bytes,
             why: format!("the agent's message could not be read: {error}"),
@@ -42,7 +40,7 @@ pub(crate) fn read_hook_stdin_message(
 }
 
 /// Reads all of it, or one piece more than is allowed.
-fn read_bounded_message(from: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<()> {
+fn read_message_up_to_limit(from: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<()> {
     // As large as the buffer of stdin, so that no bytes stay in it while `poll` waits for more.
     let mut piece = [0; 8 * 1024];
     while bytes.len() as u64 <= MAX_INPUT {

@@ -15,14 +15,14 @@ mod linux {
     use std::sync::Arc;
 
     use checkrein_runtime::config::ConfigError;
-    use checkrein_runtime::{RealSystem, Runtime, TreeAndStateFolder, WorkerLinkEnd};
+    use checkrein_runtime::{HookWorkerLinkEnd, RealSystem, Runtime, TreeAndStateFolder};
     use checkrein_verifiers::process::detached;
 
     use crate::commands::engine;
     use crate::{exit_code, off, ui};
 
     /// Starts an owner; see [`checkrein_runtime::StartOwner`].
-    pub(crate) fn start_worker_process(id: &str) -> io::Result<WorkerLinkEnd> {
+    pub(crate) fn start_worker_process(id: &str) -> io::Result<HookWorkerLinkEnd> {
         let (ours, theirs) = UnixStream::pair()?;
         let mut own = Command::new(std::env::current_exe()?);
         own.args([super::OWNER_ARGUMENT, id])
@@ -32,7 +32,7 @@ mod linux {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         detached::spawn_detached(own)?;
-        WorkerLinkEnd::new(ours)
+        HookWorkerLinkEnd::new(ours)
     }
 
     pub(crate) fn check_worker_main() -> ExitCode {
@@ -51,7 +51,7 @@ mod linux {
         let stdin = stdin.map_err(|error| error.to_string())?;
         let by_hand = "is started by a hook, not by hand";
         let mut link =
-            WorkerLinkEnd::new(UnixStream::from(stdin)).map_err(|_| by_hand.to_owned())?;
+            HookWorkerLinkEnd::new(UnixStream::from(stdin)).map_err(|_| by_hand.to_owned())?;
         let batch = link.receive_check_batch_from_hook().ok_or(by_hand)?;
         let place = TreeAndStateFolder {
             root: batch.root.clone(),

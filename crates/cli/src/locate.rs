@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use checkrein_core::digest::Digest;
 use checkrein_runtime::config::{
-    self, CompiledPolicy, ConfigError, NamedConfigText, PolicySourceTexts, ProfileChoice,
+    self, CompiledPolicy, ConfigError, NamedConfigText, PolicySourceTexts, ProfileRequest,
     RequestedConfigProfile, TaskDriverKind,
 };
 use checkrein_runtime::{
@@ -88,16 +88,12 @@ impl ProjectLocation {
 
     /// Removes the held config.
     pub(crate) fn drop_config_held_despite_edit(&self) -> io::Result<()> {
-        held_config::remove_configs_held_despite_edit(
-            &self.place.state,
-            &self.start_folder,
-            &self.place.root,
-        )
+        held_config::release_held_configs(&self.place.state, &self.start_folder, &self.place.root)
     }
 
     /// Returns this place under the profile that a session was sealed with, whatever is asked for
     /// here.
-    pub(crate) fn with_profile_from_seal(&self, profile: &RequestedConfigProfile) -> Self {
+    pub(crate) fn location_with_sealed_profile(&self, profile: &RequestedConfigProfile) -> Self {
         Self {
             profile: match profile {
                 RequestedConfigProfile::Plain => ConfigProfileChoice::Plain,
@@ -186,22 +182,22 @@ impl ProjectLocation {
         config::rules_file_texts(repo, person, self.config_profile_choice())
     }
 
-    fn config_profile_choice(&self) -> ProfileChoice<'_> {
+    fn config_profile_choice(&self) -> ProfileRequest<'_> {
         match &self.profile {
-            ConfigProfileChoice::Plain => ProfileChoice::Plain,
-            ConfigProfileChoice::Named(name) => ProfileChoice::Named(name),
-            ConfigProfileChoice::IfThere(name) => ProfileChoice::IfThere(name),
+            ConfigProfileChoice::Plain => ProfileRequest::Plain,
+            ConfigProfileChoice::Named(name) => ProfileRequest::Named(name),
+            ConfigProfileChoice::IfThere(name) => ProfileRequest::IfThere(name),
         }
     }
 
     /// Compiles a policy under this profile, whatever was asked for.
-    pub(crate) fn compile_policy_with_profile(
+    pub(crate) fn compile_config_policy_under_profile(
         &self,
         sources: &PolicySourceTexts,
         profile: Option<&str>,
         driver: TaskDriverKind,
     ) -> Result<CompiledPolicy, ConfigError> {
-        let profile = profile.map_or(ProfileChoice::Plain, ProfileChoice::Named);
+        let profile = profile.map_or(ProfileRequest::Plain, ProfileRequest::Named);
         let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
         config::compile_gathered_configs(repo, person, driver, profile)
     }

@@ -22,7 +22,7 @@ pub(crate) fn policy_sources_on_disk(
     located: &ProjectLocation,
 ) -> Result<PolicySourceTexts, ConfigError> {
     Ok(PolicySourceTexts {
-        repo: repo_or_approved_config(located)?,
+        repo: existing_repo_config_or_approved(located)?,
         person: load_personal_config(located)?,
     })
 }
@@ -42,7 +42,7 @@ pub(crate) fn effective_policy_sources(
         Some(approved) => *approved == Some(repo.config_digest()),
     };
     let person = load_personal_config(located)?;
-    let repo = match repo_or_approved_config(located) {
+    let repo = match existing_repo_config_or_approved(located) {
         Ok(Some(repo)) if trusted(&repo) => Some(repo),
         Ok(None) => None,
         // A config that a person approved and that is broken now must not make a session looser.
@@ -67,8 +67,7 @@ pub(crate) fn effective_policy_sources(
     };
     if held.sources == sources {
         // The edit was taken back, so nothing is held any more.
-        held_config::remove_configs_held_despite_edit(state, &held.root, &held.root)
-            .map_err(kept)?;
+        held_config::release_held_configs(state, &held.root, &held.root).map_err(kept)?;
         return Ok(EffectivePolicySources {
             sources,
             edited: None,
@@ -108,7 +107,7 @@ pub(crate) fn are_config_sources_trusted(
 /// Returns whether what lies in the repo is what a person approved; `None` if the repo has no
 /// config.
 pub(crate) fn is_repo_config_approved(located: &ProjectLocation) -> Option<bool> {
-    match repo_or_approved_config(located) {
+    match existing_repo_config_or_approved(located) {
         Ok(repo) => {
             repo.map(|repo| trust::approved_config_digest(located) == Some(repo.config_digest()))
         }
@@ -123,7 +122,7 @@ fn join_paths_with_was_or_were(paths: &[String]) -> String {
 }
 
 /// Returns the repo's config, or the one that a person approved for a repo that has none.
-fn repo_or_approved_config(
+fn existing_repo_config_or_approved(
     located: &ProjectLocation,
 ) -> Result<Option<ConfigWithNamedFiles>, ConfigError> {
     if let Some(source) = read_optional_config_source(located.repo_config.as_deref())? {

@@ -10,7 +10,7 @@ mod evaluation;
 mod soft_tier;
 
 use self::evaluation::{
-    PendingStopFacts, VerifierKindsToAsk, VerifierOutcome, evaluate_stop,
+    PendingStopFacts, VerifierOutcome, VerifiersAskedAtStop, evaluate_verifiers_at_stop,
     explain_advisory_judge_verdicts, explain_stop, failed_check_feedback_facts, failure_set_digest,
     has_evidence_for_other_subject, verifier_subjects_digest,
 };
@@ -31,7 +31,7 @@ use crate::policy::{
     Policy, Stance, SubagentStopVerification, VerdictSubjectKind, VerifierSpec, VerifierTier,
     VerifyOnChangeOrAlways,
 };
-use crate::state::{PendingApproval, PendingStop, RefusalSource, Task};
+use crate::state::{ExecPolicyRefusalSource, PendingApproval, PendingStop, Task};
 use crate::step::StateMachineStepBuilder;
 use crate::transition::{PARKED_DETAIL, Reason, Transition};
 
@@ -98,7 +98,7 @@ fn refuse_stop_by_middleware(
     // The failure set of a middleware refusal is its layers, answers and reasons, so that the same
     // words again are an attempt. The leading tag keeps it apart from the sets of checks.
     let members = against.iter().flat_map(|fact| {
-        let says = fact.says.answer_name_in_digests().to_owned();
+        let says = fact.says.stable_name_of_middleware_answer().to_owned();
         [fact.layer.to_string(), says, fact.reason.clone()]
     });
     let members: Vec<String> = std::iter::once("middleware".to_owned())
@@ -121,7 +121,7 @@ fn refuse_stop_by_middleware(
         0
     };
     let asks = verifier_kinds_for_stop(draft.policy, task, scope, &pending);
-    let judged = evaluate_stop(draft.policy, task, &pending, asks);
+    let judged = evaluate_verifiers_at_stop(draft.policy, task, &pending, asks);
     if let Some(transition) =
         soft_tier::task_transition_if_giving_up(draft, scope, &judged, &pending, met, &mut why)
     {
@@ -152,7 +152,7 @@ fn refuse_stop_by_middleware(
 pub(crate) fn advance_stop_evaluation(draft: &mut StateMachineStepBuilder<'_>, scope: &ScopeId) {
     match draft.state.pending_stop(scope) {
         // Evidence for a stop that is no longer pending is recorded and decides nothing.
-        None => draft.decide_nothing_to_answer(),
+        None => draft.set_noted_decision(),
         // Something is still outstanding. No decision is made until all of it has arrived, so that
         // the order of arrival cannot change the answer (law 4).
         Some(pending)
@@ -190,14 +190,14 @@ fn verifier_kinds_for_stop(
     task: &Task,
     scope: &ScopeId,
     pending: &PendingStop,
-) -> VerifierKindsToAsk {
+) -> VerifiersAskedAtStop {
     match scope.is_main_scope() {
         true if is_stop_of_task_without_changes(policy, task, pending) => {
-            VerifierKindsToAsk::JudgesOnly
+            VerifiersAskedAtStop::JudgesOnly
         }
-        true => VerifierKindsToAsk::All,
-        false if should_verify_subagent(policy, task, scope) => VerifierKindsToAsk::NoPersons,
-        false => VerifierKindsToAsk::JudgesOnly,
+        true => VerifiersAskedAtStop::All,
+        false if should_verify_subagent(policy, task, scope) => VerifiersAskedAtStop::NoPersons,
+        false => VerifiersAskedAtStop::JudgesOnly,
     }
 }
 
@@ -245,7 +245,7 @@ fn is_stop_of_task_without_changes(policy: &Policy, task: &Task, pending: &Pendi
 }
 
 /// Accepts a stop at which only judges were asked and none of them sent it back.
-fn accept_unverified_stop(
+fn accept_stop_checked_by_judges_only(
     draft: &mut StateMachineStepBuilder<'_>,
     scope: &ScopeId,
     pending: &PendingStop,
@@ -320,11 +320,15 @@ fn awaiting_human_transition(
 }
 
 /// Returns the ending of a stop that came right after a refused tool call.
-fn stopped_after_denial_transition(refusal: RefusalSource) -> Transition {
+fn stopped_after_denial_transition(refusal: ExecPolicyRefusalSource) -> Transition {
     match refusal {
-        RefusalSource::Rule => Transition::transition_without_detail(Reason::PermissionDenied),
-        RefusalSource::Nobody => Transition::new(Reason::PermissionDenied, "nobody_asked"),
-        RefusalSource::Person => Transition::new(Reason::PermissionDenied, "denied"),
+        ExecPolicyRefusalSource::Rule => {
+            Transition::transition_without_detail(Reason::PermissionDenied)
+        }
+        ExecPolicyRefusalSource::Nobody => {
+            Transition::new(Reason::PermissionDenied, "nobody_asked")
+        }
+        ExecPolicyRefusalSource::Person => Transition::new(Reason::PermissionDenied, "denied"),
     }
 }
 
@@ -357,7 +361,8 @@ fn decide_stop_of_halted_task(
         .pending_stop(scope)
         .filter(|_| scope.is_main_scope())
     {
-        let judged = evaluate_stop(draft.policy, task, pending, VerifierKindsToAsk::All);
+        let judged =
+            evaluate_verifiers_at_stop(draft.policy, task, pending, VerifiersAskedAtStop::All);
         // Only evidence that is fresh for this stop's own tree can save it (law 1), and only where
         // no layer of middleware was against it or passed over.
         if judged.stale_verifiers.is_empty() && judged.has_necessary_hard_evidence() && !refused {
@@ -381,7 +386,7 @@ fn request_verifications_or_conclude(draft: &mut StateMachineStepBuilder<'_>, sc
     };
     let stop = pending.stop;
     let asks = verifier_kinds_for_stop(draft.policy, task, scope, pending);
-    let judged = evaluate_stop(draft.policy, task, pending, asks);
+    let judged = evaluate_verifiers_at_stop(draft.policy, task, pending, asks);
 
     if !judged.stale_verifiers.is_empty() {
         // Evidence about another tree than this stop's came back, so the tree moved while the check
@@ -420,7 +425,7 @@ fn request_verifications_or_conclude(draft: &mut StateMachineStepBuilder<'_>, sc
     let may_accept = judged.accept_value != TruthValue::False && !sends_back;
     let nobody = judged.outcomes.is_empty() && judged.judge_outcomes.is_empty();
     let has_subject = pending.tree.is_ok() && !nobody;
-    if may_accept && has_subject && !pending.recheck.is_tree_recheck_complete() {
+    if may_accept && has_subject && !pending.recheck.needs_no_further_tree_reading() {
         return draft.emit_and_record_stop_effects(
             stop,
             scope,
@@ -451,16 +456,16 @@ fn conclude_stop_evaluation(
     draft: &mut StateMachineStepBuilder<'_>,
     scope: &ScopeId,
     judged: PendingStopFacts,
-    asks: VerifierKindsToAsk,
+    asks: VerifiersAskedAtStop,
 ) {
     let Some(pending) = draft.state.pending_stop(scope).cloned() else {
         return;
     };
     let mut why = match asks {
-        VerifierKindsToAsk::JudgesOnly => {
+        VerifiersAskedAtStop::JudgesOnly => {
             explain_advisory_judge_verdicts(draft.policy, &pending, &judged)
         }
-        VerifierKindsToAsk::All | VerifierKindsToAsk::NoPersons => {
+        VerifiersAskedAtStop::All | VerifiersAskedAtStop::NoPersons => {
             explain_stop(draft.policy, &pending, &judged)
         }
     };
@@ -497,8 +502,8 @@ fn conclude_stop_evaluation(
     if task.passed_over {
         why.push(DecisionFactor::LayerPassedOver);
     }
-    if asks == VerifierKindsToAsk::JudgesOnly {
-        return accept_unverified_stop(draft, scope, &pending, &judged, why);
+    if asks == VerifiersAskedAtStop::JudgesOnly {
+        return accept_stop_checked_by_judges_only(draft, scope, &pending, &judged, why);
     }
     if let Some(asked) = &task.pending_approval {
         let transition = awaiting_human_transition(asked, draft.state.now, &mut why);
@@ -577,7 +582,7 @@ fn judge_consequence<'a>(
     }
     let (seen, attempts) = (
         soft_tier::count_judged_answers_in_conversation(draft, scope),
-        max_answers_judges_may_see(policy, &against),
+        max_attempts_of_most_lenient_judge(policy, &against),
     );
     // Law 2: a judge, too, may refuse only a bounded number of answers.
     if seen >= attempts {
@@ -614,7 +619,7 @@ fn judge_failure_identity(
 }
 
 /// Returns how many answers these judges may see. The most lenient of them counts.
-fn max_answers_judges_may_see(policy: &Policy, judges: &[&VerifierOutcome]) -> u32 {
+fn max_attempts_of_most_lenient_judge(policy: &Policy, judges: &[&VerifierOutcome]) -> u32 {
     let terms = |line: &&VerifierOutcome| policy.verifier_spec(&line.verifier)?.judge;
     let attempts = judges.iter().filter_map(terms);
     attempts.map(|terms| terms.max_attempts).max().unwrap_or(1)
@@ -709,7 +714,7 @@ fn refuse_stop_or_give_up_task(
             false => met.max(1),
         },
         attempts: match testimony {
-            true => max_answers_judges_may_see(policy, &against).min(policy.caps.attempts),
+            true => max_attempts_of_most_lenient_judge(policy, &against).min(policy.caps.attempts),
             false => policy.caps.attempts,
         },
         repeat,
@@ -752,7 +757,7 @@ fn last_chance_rerun_effects(
         let about = tree
             // Only a check of the tree can be mended outside the tree. Judges and persons are not
             // asked again here.
-            .filter(|_| spec.is_tree_check())?
+            .filter(|_| spec.is_hard_tree_check())?
             .verdict_subject_digest(spec);
         if task.was_last_chance_rerun(&spec.name, about.to_eight_byte_digest(), line.began) {
             return None;

@@ -104,7 +104,10 @@ impl InconclusiveCause {
 }
 
 /// Returns the text of a verdict and its cause for digests.
-pub fn verdict_text_for_digest(verdict: Verdict, cause: Option<InconclusiveCause>) -> String {
+pub fn digest_tag_of_verdict_and_cause(
+    verdict: Verdict,
+    cause: Option<InconclusiveCause>,
+) -> String {
     // The `Some(..)` and `None` are part of recorded digests and must stay as they are.
     match cause {
         Some(cause) => format!(
@@ -422,7 +425,7 @@ mod tests {
         ];
         let all: Vec<String> = causes
             .iter()
-            .map(|cause| verdict_text_for_digest(Verdict::Inconclusive, Some(*cause)))
+            .map(|cause| digest_tag_of_verdict_and_cause(Verdict::Inconclusive, Some(*cause)))
             .collect();
         let words = "Timeout Crash MissingProgram VacuousPass TreeMoving ReplyDeadline ClaimedElsewhere TreeUnreadable Internal MissingFile Unanswered Expired NotAsked ModelUnavailable Unreadable Wavering Masked CheckRestores";
         let expected: Vec<String> = words
@@ -430,7 +433,13 @@ mod tests {
             .map(|word| format!("Inconclusive Some({word})"))
             .collect();
         assert_eq!(all, expected);
-        assert_eq!(verdict_text_for_digest(Verdict::Pass, None), "Pass None");
-        assert_eq!(verdict_text_for_digest(Verdict::Fail, None), "Fail None");
+        assert_eq!(
+            digest_tag_of_verdict_and_cause(Verdict::Pass, None),
+            "Pass None"
+        );
+        assert_eq!(
+            digest_tag_of_verdict_and_cause(Verdict::Fail, None),
+            "Fail None"
+        );
     }
 }

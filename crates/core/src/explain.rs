@@ -13,7 +13,7 @@ use crate::middleware::MiddlewareAnswerFact;
 use crate::policy::Stance;
 
 pub use self::check_runs::{
-    ChangeKindHoldingUpStop, CheckOutcomeAtStop, CheckRunOrSkipReason, CheckRunReason,
+    ChangeKindHoldingUpStop, CheckOutcomeAtStop, CheckResultNotReusedReason, CheckRunOrSkipReason,
     StopCheckRuns, list_check_runs_of_each_stop, newest_stop_held_up_cause,
 };
 

@@ -39,7 +39,7 @@ pub fn render_feedback(
     evidence: &dyn Fn(&Digest) -> Option<Evidence>,
 ) -> String {
     let mut text = String::new();
-    let ends = StopsUntilTaskEnds::forecast_end_from_feedback(feedback);
+    let ends = StopsUntilTaskEnds::stops_left_from_feedback(feedback);
     // Nothing fails here, so there are no sections.
     if let Some(target) = feedback.target {
         let _ = write!(
@@ -143,7 +143,7 @@ pub fn render_feedback(
     {
         sections
             .iter_mut()
-            .for_each(CheckFeedbackSection::drop_feedback_section_notes);
+            .for_each(CheckFeedbackSection::clear_section_notes);
     }
     text.push_str(&head);
     for (section, share) in sections
@@ -166,7 +166,7 @@ struct StopsUntilTaskEnds {
 
 impl StopsUntilTaskEnds {
     /// Returns the smaller of two bounds: stops with the same failures, and all continuations.
-    fn forecast_end_from_feedback(feedback: &StopFeedback) -> Self {
+    fn stops_left_from_feedback(feedback: &StopFeedback) -> Self {
         let same_failures = feedback.attempts.saturating_sub(feedback.met);
         // There is one stop more than there are continuations: the last one is not continued.
         let continues = feedback.continues_left.saturating_add(1);

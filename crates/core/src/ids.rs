@@ -89,7 +89,7 @@ pub struct EventSeq(pub u64);
 
 impl EventSeq {
     /// The position after this one.
-    pub fn next_seq(self) -> Self {
+    pub fn successor_seq(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 }

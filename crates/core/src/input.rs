@@ -625,7 +625,7 @@ impl JudgeTriggerOrSkipReason {
 
     /// Returns whether there is nothing to judge or the answer cannot be taken back. Then not even
     /// a judge that `accept` names is asked.
-    pub fn is_judge_ruled_out(self) -> bool {
+    pub fn is_final_answer_unjudgeable(self) -> bool {
         match self {
             Self::Keyword | Self::Always | Self::Heartbeat => false,
             Self::Nothing | Self::OtherSurface => false,

@@ -111,7 +111,7 @@ pub enum MiddlewareAnswer {
 
 impl MiddlewareAnswer {
     /// Its word in digests. It never changes: recorded digests are made of it.
-    pub(crate) fn answer_name_in_digests(self) -> &'static str {
+    pub(crate) fn stable_name_of_middleware_answer(self) -> &'static str {
         match self {
             Self::Pass => "Pass",
             Self::PassedOver => "PassedOver",

@@ -479,13 +479,13 @@ pub struct VerifierSpec {
     pub stance: Stance,
     /// Of a judge: what follows from its verdicts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judge: Option<JudgeEnforcementPolicy>,
+    pub judge: Option<JudgeAttemptsAndShadowMode>,
 }
 
 /// What follows from a judge's verdicts. What it is asked, and when it is called, is in its
 /// definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JudgeEnforcementPolicy {
+pub struct JudgeAttemptsAndShadowMode {
     /// How many answers of one conversation judges may see, the first included. At the last of them
     /// nobody is sent back.
     pub max_attempts: u32,
@@ -496,7 +496,7 @@ pub struct JudgeEnforcementPolicy {
 impl VerifierSpec {
     /// Returns whether it is a hard check of the tree. Only runs of such checks may disturb each
     /// other, become too old, or be superseded by another process's run.
-    pub fn is_tree_check(&self) -> bool {
+    pub fn is_hard_tree_check(&self) -> bool {
         self.tier == VerifierTier::Hard && self.subject == VerdictSubjectKind::Tree
     }
 

@@ -188,7 +188,7 @@ pub struct Task {
     /// the state cache.
     pub seen: VecDeque<[u8; 4]>,
     /// How the last request was refused by policy, if none was allowed since.
-    pub refused: Option<RefusalSource>,
+    pub refused: Option<ExecPolicyRefusalSource>,
     /// The last request put to a person, if none was allowed since.
     #[serde(rename = "asked")]
     pub pending_approval: Option<PendingApproval>,
@@ -220,7 +220,7 @@ pub struct Task {
 
 /// Who refused a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RefusalSource {
+pub enum ExecPolicyRefusalSource {
     /// A rule.
     Rule,
     /// A rule that requires a person's approval, where the policy asks nobody.
@@ -456,7 +456,7 @@ pub struct PendingStop {
     #[serde(rename = "spent")]
     pub had_bad_ending: bool,
     /// How the last request before it was refused by policy.
-    pub refused: Option<RefusalSource>,
+    pub refused: Option<ExecPolicyRefusalSource>,
     /// Continuations of the main conversation when it was requested. For a sub-agent's stop this
     /// includes one for a main stop that was being judged at that time.
     #[serde(rename = "given")]
@@ -634,7 +634,7 @@ impl RecentCall {
     /// Records what came back and whether that pair of call and outcome is new in the task.
     fn record_tool_outcome(&mut self, returned: &ToolReturned, is_new: bool, wrote: bool) {
         let facts = returned.facts;
-        self.record_outcome_digest(returned.outcome, is_new || wrote);
+        self.record_outcome_of_unrun_call(returned.outcome, is_new || wrote);
         let kind = match returned.error {
             true => facts.family,
             false => facts.steady,
@@ -650,7 +650,7 @@ impl RecentCall {
     }
 
     /// Records the outcome of a call that did not run.
-    fn record_outcome_digest(&mut self, outcome: EightByteDigest, progress: bool) {
+    fn record_outcome_of_unrun_call(&mut self, outcome: EightByteDigest, progress: bool) {
         self.id = None;
         self.outcome = Some(digest_as_u32(outcome));
         self.answer_kind = digest_first_three_bytes(outcome);
@@ -888,7 +888,7 @@ impl PendingStop {
 
     /// Returns the continuations of sub-agents, counting one for each of their stops that was being
     /// judged.
-    pub fn subagent_continuations_with_pending(&self) -> u32 {
+    pub fn all_subagent_continuations_plus_pending_stops(&self) -> u32 {
         self.subagent_continuations + self.pending_subagent_stops
     }
 }

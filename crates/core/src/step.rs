@@ -57,7 +57,7 @@ pub fn apply_input_and_decide(
             if started.how == SessionStartKind::Clear {
                 draft.end_task_as_abandoned("session_ended");
             }
-            draft.decide_nothing_to_answer();
+            draft.set_noted_decision();
         }
         Input::PromptSubmitted(prompt) => draft.open_prompt_task(prompt),
         Input::ToolRequested(request) => {
@@ -73,13 +73,11 @@ pub fn apply_input_and_decide(
         }
         Input::TreeRead(read) => cascade::advance_stop_evaluation(&mut draft, &read.scope),
         // A failed turn of a sub-agent does not end the task.
-        Input::StopFailed(failed) if !failed.scope.is_main_scope() => {
-            draft.decide_nothing_to_answer()
-        }
+        Input::StopFailed(failed) if !failed.scope.is_main_scope() => draft.set_noted_decision(),
         // `run` sees how the agent's process ends and may resume it, so a failed turn alone does
         // not end its task.
         Input::StopFailed(failed) if policy.single_task && !failed.truncated => {
-            draft.decide_nothing_to_answer()
+            draft.set_noted_decision()
         }
         Input::StopFailed(failed) => {
             let mut transition = if failed.truncated {
@@ -89,7 +87,7 @@ pub fn apply_input_and_decide(
             };
             transition.native_reason = Some(failed.native_reason);
             draft.end_open_task(transition);
-            draft.decide_nothing_to_answer();
+            draft.set_noted_decision();
         }
         Input::SessionEnded(ended) => {
             // Under `run` and in the library the front door ends the task. The end of an agent
@@ -99,7 +97,7 @@ pub fn apply_input_and_decide(
                 transition.native_reason = Some(ended.native_reason);
                 draft.end_open_task(transition);
             }
-            draft.decide_nothing_to_answer();
+            draft.set_noted_decision();
         }
         Input::ProcessFailed(failed) => {
             let transition = Transition {
@@ -125,7 +123,7 @@ pub fn apply_input_and_decide(
                 Transition::new(Reason::HardCap, CapKind::WallClock.as_str()),
                 over.reached_cap_decision_factor(),
             ),
-            None => draft.decide_nothing_to_answer(),
+            None => draft.set_noted_decision(),
         },
         Input::StanceUsed(used) => {
             // Under `block` the stop was already refused by the front door, and the task goes on.
@@ -134,14 +132,14 @@ pub fn apply_input_and_decide(
                 draft.ensure_open_task();
                 cascade::accept_unjudgeable_stop(&mut draft, seq, used);
             } else {
-                draft.decide_nothing_to_answer();
+                draft.set_noted_decision();
             }
         }
         Input::ToolReturned(returned) => {
             tool_request::end_loop_after_compaction(&mut draft, seq, &returned.scope);
         }
         Input::RoundEnded(_) | Input::ConfigEdited(_) | Input::PersonAnswered(_) => {
-            draft.decide_nothing_to_answer()
+            draft.set_noted_decision()
         }
     }
     StateMachineStep {
@@ -203,7 +201,7 @@ impl StateMachineStepBuilder<'_> {
 
     /// Decides that there is nothing to answer. This is not recorded as an event, because the input
     /// says everything.
-    pub(crate) fn decide_nothing_to_answer(&mut self) {
+    pub(crate) fn set_noted_decision(&mut self) {
         self.decision = Some(Decision::Noted);
     }
 
@@ -259,7 +257,7 @@ impl StateMachineStepBuilder<'_> {
             self.end_task_as_abandoned("superseded");
             self.open_new_task(TaskOrigin::Prompt, prompt.tree, prompt.acts);
         }
-        self.decide_nothing_to_answer();
+        self.set_noted_decision();
     }
 
     /// Opens the first task of a session without prompts, or reopens an ended task in which work
@@ -290,7 +288,7 @@ impl StateMachineStepBuilder<'_> {
             self.open_new_task(TaskOrigin::Work, None, None);
         }
         if self.state.current_open_task().is_none() {
-            self.decide_nothing_to_answer();
+            self.set_noted_decision();
             return;
         }
         let transition = self.prevailing_transition(transition);
@@ -302,7 +300,7 @@ impl StateMachineStepBuilder<'_> {
     }
 
     /// Answers a tool request.
-    pub(crate) fn answer_tool_request(
+    pub(crate) fn record_tool_request_decision(
         &mut self,
         seq: EventSeq,
         scope: &ScopeId,

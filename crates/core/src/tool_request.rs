@@ -55,7 +55,12 @@ pub(crate) fn evaluate_tool_request(
         why.push(DecisionFactor::Halted);
         decide_call_by_detectors(draft, request, over, 0, &mut DecisionExplanation::new());
         let reason = HALTED_MESSAGE.to_owned();
-        return draft.answer_tool_request(seq, &request.scope, ToolDecision::Deny { reason }, why);
+        return draft.record_tool_request_decision(
+            seq,
+            &request.scope,
+            ToolDecision::Deny { reason },
+            why,
+        );
     }
     // All rules are evaluated, even after a denial: each records events and reasons that counters
     // and the explanation need.
@@ -92,7 +97,7 @@ pub(crate) fn evaluate_tool_request(
         }
     }
     let (decision, transition) = severest;
-    draft.answer_tool_request(seq, &request.scope, decision, why);
+    draft.record_tool_request_decision(seq, &request.scope, decision, why);
     if let Some(transition) = transition {
         let transition = draft.prevailing_transition(transition);
         draft.end_task(transition);
@@ -226,7 +231,7 @@ fn decide_call_by_detectors(
     // Without the call that is being judged.
     let since_news = u32::from(scope.calls_since_news.saturating_sub(1));
     let by_pattern = by_pattern.into_iter().map(|(detector, found)| {
-        let critical = context.thresholds_of(detector).critical;
+        let critical = context.thresholds_of_detector(detector).critical;
         let is_stale = critical.is_some_and(|least| since_news >= least);
         (detector, found, is_stale)
     });
@@ -278,7 +283,7 @@ pub(crate) fn end_loop_after_compaction(
     let scope_state = task.and_then(|task| task.conversation_scope_by_id(scope));
     let Some(found) = scope_state.and_then(|scope| scope.openclaw.as_ref()?.compaction_finding())
     else {
-        return draft.decide_nothing_to_answer();
+        return draft.set_noted_decision();
     };
     let name = DetectorName::new(found.rule.detector_name());
     draft.apply_and_record_event(Event::Detected(LoopPatternDetected {

@@ -15,13 +15,13 @@ pub(crate) fn unicode_caseless_form(word: &str) -> String {
 }
 
 /// Returns whether two words differ only in letter case and in how accents are written.
-pub(crate) fn equals_caseless(one: &str, other: &str) -> bool {
+pub(crate) fn equals_unicode_caseless(one: &str, other: &str) -> bool {
     one == other || unicode_caseless_form(one) == unicode_caseless_form(other)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::equals_caseless;
+    use super::equals_unicode_caseless;
 
     #[test]
     fn case_and_composition_do_not_count() {
@@ -37,7 +37,7 @@ mod tests {
             ("\u{1f80}", "\u{1f00}\u{3b9}"),
             ("\u{13a0}", "\u{ab70}"),
         ] {
-            assert!(equals_caseless(one, other), "{one:?} {other:?}");
+            assert!(equals_unicode_caseless(one, other), "{one:?} {other:?}");
         }
         for (one, other) in [
             ("git", "git.exe"),
@@ -47,7 +47,7 @@ mod tests {
             ("I", "\u{131}"),
             ("a\u{ad}", "a"),
         ] {
-            assert!(!equals_caseless(one, other), "{one:?} {other:?}");
+            assert!(!equals_unicode_caseless(one, other), "{one:?} {other:?}");
         }
     }
 }

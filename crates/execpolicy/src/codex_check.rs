@@ -84,7 +84,10 @@ impl ExecPolicyCheckResult {
                 .matches
                 .iter()
                 .map(|hit| {
-                    CodexFormatRuleMatch::from_matched_rule(hit, self.resolved_program.as_deref())
+                    CodexFormatRuleMatch::rule_match_report_from_matched_rule(
+                        hit,
+                        self.resolved_program.as_deref(),
+                    )
                 })
                 .collect(),
             decision: self.strictest_rule_decision(),
@@ -124,7 +127,10 @@ pub enum CodexFormatRuleMatch<'a> {
 
 impl<'a> CodexFormatRuleMatch<'a> {
     /// This match, of a rule that was lent to a path or not.
-    pub fn from_matched_rule(hit: &'a MatchedRule, resolved_program: Option<&'a str>) -> Self {
+    pub fn rule_match_report_from_matched_rule(
+        hit: &'a MatchedRule,
+        resolved_program: Option<&'a str>,
+    ) -> Self {
         Self::PrefixRuleMatch {
             matched_prefix: &hit.matched_prefix,
             decision: hit.decision,
@@ -137,7 +143,7 @@ impl<'a> CodexFormatRuleMatch<'a> {
 impl RuleSet {
     /// What `codex execpolicy check` says about these words; with surroundings, what it says
     /// under `--resolve-host-executables`.
-    pub fn check_like_codex_execpolicy<S: AsRef<str>>(
+    pub fn codex_execpolicy_check_result<S: AsRef<str>>(
         &self,
         argv: &[S],
         resolve: Option<&ProgramPathBaseFolders>,
@@ -218,7 +224,7 @@ mod tests {
         let rules = compile_execpolicy_rules_files(&[("t.rules", text)]).unwrap();
         let check = |argv: &[&str], expected: &str| {
             let answer =
-                rules.check_like_codex_execpolicy(argv, Some(&ProgramPathBaseFolders::default()));
+                rules.codex_execpolicy_check_result(argv, Some(&ProgramPathBaseFolders::default()));
             assert_eq!(answer.to_codex_check_json(), expected, "{argv:?}");
         };
         check(
@@ -235,7 +241,7 @@ mod tests {
         check(&["b"], "{\"matchedRules\":[]}");
         check(&[], "{\"matchedRules\":[]}");
         assert_eq!(
-            rules.check_like_codex_execpolicy(&["/bin/a"], None),
+            rules.codex_execpolicy_check_result(&["/bin/a"], None),
             ExecPolicyCheckResult::default()
         );
     }
@@ -248,7 +254,7 @@ mod tests {
             folder: "/home/dev/repo".to_owned(),
             home: "/home/dev".to_owned(),
         };
-        let answer = rules.check_like_codex_execpolicy(argv, Some(&here));
+        let answer = rules.codex_execpolicy_check_result(argv, Some(&here));
         let said = match (&answer.resolved_program, answer.strictest_rule_decision()) {
             (Some(path), Some(_)) => path.as_str(),
             (None, Some(_)) => "-",
@@ -329,7 +335,7 @@ mod tests {
         .concat();
         let rules = compile_execpolicy_rules_files(&[("t.rules", text.as_str())]).unwrap();
         let check = |program: &str, expected: &str| {
-            let answer = rules.check_like_codex_execpolicy(
+            let answer = rules.codex_execpolicy_check_result(
                 &[program, "x"],
                 Some(&ProgramPathBaseFolders::default()),
             );
@@ -353,7 +359,9 @@ mod tests {
             "prefix_rule(['a', ['B', 'c']], canonical_matching=True)",
         )])
         .unwrap();
-        let hit = &rules.check_like_codex_execpolicy(&["A", "b"], None).matches[0];
+        let hit = &rules
+            .codex_execpolicy_check_result(&["A", "b"], None)
+            .matches[0];
         assert_eq!(hit.matched_prefix, ["A", "b"]);
     }
 }

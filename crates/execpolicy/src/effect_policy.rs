@@ -56,7 +56,7 @@ impl EffectPolicy {
     }
 
     /// Returns whether it restricts nothing.
-    pub fn is_policy_unrestricted(&self) -> bool {
+    pub fn is_effect_policy_unrestricted(&self) -> bool {
         self.unmatched == UnmatchedDecision::Allow
             && self.protect.is_empty()
             && !self.forbids_destruction

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use checkrein_core::input::RuleDecision;
 use serde::{Deserialize, Serialize};
 
-use crate::canonical_form::{equals_caseless, unicode_caseless_form};
+use crate::canonical_form::{equals_unicode_caseless, unicode_caseless_form};
 use crate::codex_check::{HostExecutables, normalize_path};
 use crate::effect_policy::{EffectPolicy, UnmatchedDecision};
 use crate::network_rules::NetworkRule;
@@ -79,7 +79,10 @@ struct CompiledRuleSetJson {
     network: Vec<NetworkRule>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     protected: Vec<String>,
-    #[serde(default, skip_serializing_if = "EffectPolicy::is_policy_unrestricted")]
+    #[serde(
+        default,
+        skip_serializing_if = "EffectPolicy::is_effect_policy_unrestricted"
+    )]
     bounds: EffectPolicy,
 }
 
@@ -193,7 +196,7 @@ impl RuleSet {
             v: match canonical {
                 _ if self.effect_policy.hazard_asks => FORMAT,
                 _ if self.effect_policy.forbids_destruction => FLOORED,
-                _ if !self.effect_policy.is_policy_unrestricted() => BOUNDED,
+                _ if !self.effect_policy.is_effect_policy_unrestricted() => BOUNDED,
                 true => CANONICAL,
                 false => EXACT_ONLY,
             },
@@ -391,9 +394,9 @@ impl RuleSet {
 
 impl PrefixRule {
     fn word_matches_alternatives(&self, options: &[String], word: &str) -> bool {
-        options
-            .iter()
-            .any(|option| option == word || (self.canonical && equals_caseless(option, word)))
+        options.iter().any(|option| {
+            option == word || (self.canonical && equals_unicode_caseless(option, word))
+        })
     }
 
     /// Returns the bytes that a command of so many words can be compared with.

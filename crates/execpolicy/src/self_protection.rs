@@ -72,7 +72,7 @@ pub(crate) enum PredictedPathChange {
 
 /// Returns why this path must be left as it is: it decides whether anybody is judged, or holds a
 /// path that does and would be removed with it. Parts that only the run knows are not guessed.
-pub(crate) fn protected_path_change_refusal(
+pub(crate) fn refusal_if_protected_path_changes(
     spot: &LexicalPath,
     change: PredictedPathChange,
     ground: &ProjectAndHomeFolders,
@@ -86,7 +86,11 @@ pub(crate) fn protected_path_change_refusal(
             "{shown} says which hooks check this work: the person edits it"
         ));
     }
-    if is_state_path(&parts) || protected.iter().any(|kept| is_protected_path(&parts, kept)) {
+    if is_state_path(&parts)
+        || protected
+            .iter()
+            .any(|kept| is_at_or_below_protected_path(&parts, kept))
+    {
         let shown = display_path(spot);
         return Some(format!(
             "{shown} is part of what judges this work: the person changes it"
@@ -137,7 +141,7 @@ fn is_state_path(parts: &[&str]) -> bool {
 }
 
 /// Returns whether these are the parts of a protected path, or of one below it.
-fn is_protected_path(parts: &[&str], kept: &str) -> bool {
+fn is_at_or_below_protected_path(parts: &[&str], kept: &str) -> bool {
     let kept_parts: Vec<&str> = self::normalized_path_parts(kept);
     let top = parts.get(..kept_parts.len());
     if top.is_some_and(|top| !top.is_empty() && path_parts_match_names(top, &kept_parts)) {

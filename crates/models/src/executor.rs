@@ -61,7 +61,7 @@ where
         Ok(Ok(answer)) => answer,
         // A panic of the caller's future is the caller's, as if it had run on this thread.
         Ok(Err(panic)) => std::panic::resume_unwind(panic),
-        Err(error) => Err(model_executor_error(&error).into()),
+        Err(error) => Err(no_executor_model_error(&error).into()),
     }
 }
 
@@ -88,15 +88,15 @@ where
 }
 
 /// Runs a request on the shared runtime. Dropping the future cancels the request.
-pub(crate) async fn run_on_shared_runtime<T: Send + 'static>(
+pub(crate) async fn spawn_on_shared_runtime<T: Send + 'static>(
     future: impl Future<Output = Result<T, ModelError>> + Send + 'static,
 ) -> Result<T, ModelError> {
     AbortOnDrop(shared_tokio_runtime()?.spawn(future))
         .await
-        .unwrap_or_else(|error| Err(model_executor_error(&error)))
+        .unwrap_or_else(|error| Err(no_executor_model_error(&error)))
 }
 
-fn model_executor_error(error: &dyn std::error::Error) -> ModelError {
+fn no_executor_model_error(error: &dyn std::error::Error) -> ModelError {
     ModelError::NoExecutor {
         what: error.to_string(),
     }

@@ -314,7 +314,7 @@ impl ModelProvider {
             return Ok(self.base.to_owned());
         };
         let base = if variable == OLLAMA_HOST {
-            ollama_base_url(&value)
+            base_url_from_ollama_host(&value)
         } else {
             value.trim_end_matches('/').to_owned()
         };
@@ -380,7 +380,7 @@ pub fn without_endpoint_variables(environment: &EnvVarMap) -> EnvVarMap {
 
 /// Parses `OLLAMA_HOST` as Ollama does: scheme and port may be missing, and an address to listen on
 /// everywhere means this machine.
-fn ollama_base_url(host: &str) -> String {
+fn base_url_from_ollama_host(host: &str) -> String {
     let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
     let rest = rest.trim_end_matches('/');
     let rest = rest.strip_suffix("/v1").unwrap_or(rest);

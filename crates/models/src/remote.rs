@@ -79,7 +79,7 @@ impl RemoteModel {
                 return self.0.api_key().await.map(drop);
             }
             let inner = Arc::clone(&self.0);
-            executor::run_on_shared_runtime(async move { inner.api_key().await.map(drop) }).await
+            executor::spawn_on_shared_runtime(async move { inner.api_key().await.map(drop) }).await
         })
     }
 }
@@ -100,9 +100,9 @@ impl LanguageModel for RemoteModel {
             // Only a Tokio runtime can drive the connection. Under any other executor the shared
             // runtime does.
             let (inner, request) = (Arc::clone(&self.0), request.clone());
-            executor::run_on_shared_runtime(
-                async move { inner.ask_model_with_timeout(&request).await },
-            )
+            executor::spawn_on_shared_runtime(async move {
+                inner.ask_model_with_timeout(&request).await
+            })
             .await
         })
     }
@@ -202,7 +202,7 @@ impl RemoteModelInner {
             request = request.header(name, value);
         }
         if let Some(key) = key {
-            let (name, before) = wire.api_key_header();
+            let (name, before) = wire.api_key_header_name_and_prefix();
             let mut value = format!("{before}{}", key.reveal_secret())
                 .parse::<reqwest::header::HeaderValue>()
                 .map_err(|_| {
@@ -266,7 +266,7 @@ impl RemoteModelInner {
                     limit: self.limits.bytes,
                 }));
             }
-            match reader.parse_reply_chunk(&piece) {
+            match reader.feed_reply_chunk(&piece) {
                 Ok(false) => {}
                 Ok(true) => break,
                 Err(fault) => {

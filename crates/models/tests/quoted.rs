@@ -110,7 +110,8 @@ fn each_request_has_a_number_of_its_own() {
 fn the_rule_is_the_same_for_every_request() {
     assert!(!RULE.contains(char::is_numeric));
     assert_eq!(
-        QuotedPromptBlocks::prompt_blocks_with_quote_number(48_213_947).heading_with_quote_number(),
+        QuotedPromptBlocks::prompt_blocks_with_quote_number(48_213_947)
+            .prompt_start_with_quote_number(),
         "48213947\n"
     );
 }

@@ -28,7 +28,7 @@ fn verdict(text: &str) -> Result<(&'static str, u16), UnreadableAnswerCause> {
     let answer = parse_model_answer(text, WANTED)?;
     Ok((
         answer.parse_enum_field("verdict", WORDS)?,
-        answer.answer_thousandths_field("confidence")?,
+        answer.read_thousandths_from_answer("confidence")?,
     ))
 }
 

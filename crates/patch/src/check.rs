@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use checkrein_core::digest::Digest;
 
-use crate::file_tree::{FileTreeNode, FileTreeReader};
+use crate::file_tree::{FileTreeReader, PathEntryKind};
 use crate::hunks::{self, HunkMatchDialect};
 use crate::parsed_patch::{ParsedPatch, PatchFileChange, PatchFileSection, PatchFormat};
 use crate::plan::{
@@ -30,7 +30,7 @@ const MAX_TOTAL_BYTES: usize = 256 << 20;
 ///
 /// # Errors
 /// The reasons why it is not applied, file by file, with a bounded number for each file.
-pub fn check_patch_against_tree(
+pub fn plan_patch_against_tree(
     patch: &ParsedPatch,
     tree: &dyn FileTreeReader,
     base: &PathBelowRoot,
@@ -110,12 +110,12 @@ struct PatchPlanner<'c> {
 type PatchRefusalList = Vec<PatchRefusal>;
 
 /// A path as the patch spells it, with the patch line that names it.
-struct PatchPathReference<'s> {
+struct PatchPathWithLine<'s> {
     path: &'s str,
     line: usize,
 }
 
-impl PatchPathReference<'_> {
+impl PatchPathWithLine<'_> {
     fn build_patch_refusal(
         &self,
         cause: PatchRefusalCause,
@@ -130,7 +130,7 @@ impl PatchPlanner<'_> {
         &mut self,
         change: &PatchFileSection,
     ) -> Result<(), PatchRefusalList> {
-        let spot = PatchPathReference {
+        let spot = PatchPathWithLine {
             path: &change.path,
             line: change.line,
         };
@@ -141,12 +141,12 @@ impl PatchPlanner<'_> {
                 // that it was replaced.
                 let was = self.file_identity(&spot, &path)?.is_some();
                 self.plan_file_write(&spot, &path, content.clone().into_bytes(), None, None)?;
-                self.record_patch_file_action(FileAction::Add, &path, None, was);
+                self.list_patch_file_action(FileAction::Add, &path, None, was);
             }
             PatchFileChange::Delete => {
                 // The last name is not followed: a deletion means the link itself, not its target.
                 let path = self.resolve_patch_path(&spot, false)?;
-                if let Ok(FileTreeNode::Link(_)) = self.node_after_patch_changes(&path) {
+                if let Ok(PathEntryKind::Link(_)) = self.node_after_patch_changes(&path) {
                     return Err(vec![spot.build_patch_refusal(
                         PatchRefusalCause::Unsupported,
                         "it is a symbolic link: remove it by name in a shell",
@@ -154,16 +154,16 @@ impl PatchPlanner<'_> {
                 }
                 // Read only to record the content that `apply` must find before it removes the
                 // file.
-                self.file_content_after_changes(&spot, &path)?;
+                self.file_content_after_changes_so_far(&spot, &path)?;
                 self.plan_file_removal(&path);
-                self.record_patch_file_action(FileAction::Delete, &path, None, false);
+                self.list_patch_file_action(FileAction::Delete, &path, None, false);
             }
             PatchFileChange::Update { to, chunks } => {
                 let path = self.resolve_patch_path(&spot, true)?;
                 if to.is_some()
                     && matches!(
                         self.node_after_patch_changes(&self.resolve_patch_path(&spot, false)?),
-                        Ok(FileTreeNode::Link(_))
+                        Ok(PathEntryKind::Link(_))
                     )
                 {
                     // A move would remove the link and leave the file that it names in place.
@@ -172,7 +172,7 @@ impl PatchPlanner<'_> {
                         "it is a symbolic link: move the file that it names, by its own name",
                     )]);
                 }
-                let bytes = self.file_content_after_changes(&spot, &path)?;
+                let bytes = self.file_content_after_changes_so_far(&spot, &path)?;
                 // V4A chunks are compared as text. A lossy conversion would rewrite the bytes that
                 // are no UTF-8.
                 let text = String::from_utf8(bytes).map_err(|error| {
@@ -202,11 +202,11 @@ impl PatchPlanner<'_> {
                     *executable,
                     None,
                 )?;
-                self.record_patch_file_action(FileAction::Add, &path, None, false);
+                self.list_patch_file_action(FileAction::Add, &path, None, false);
             }
             PatchFileChange::Remove(hunks) => {
                 let path = self.resolve_patch_path(&spot, true)?;
-                let bytes = self.file_content_after_changes(&spot, &path)?;
+                let bytes = self.file_content_after_changes_so_far(&spot, &path)?;
                 // Lines that are not in the patch would be lost with the file, so they refuse the
                 // removal.
                 let left = hunks::apply_hunks(&change.path, &bytes, hunks, self.fit)?;
@@ -220,7 +220,7 @@ impl PatchPlanner<'_> {
                     ]);
                 }
                 self.plan_file_removal(&path);
-                self.record_patch_file_action(FileAction::Delete, &path, None, false);
+                self.list_patch_file_action(FileAction::Delete, &path, None, false);
             }
             PatchFileChange::Hunks {
                 hunks,
@@ -235,10 +235,10 @@ impl PatchPlanner<'_> {
                     let content = hunks.iter().flat_map(|hunk| &hunk.new);
                     let content: String = content.map(String::as_str).collect();
                     self.plan_file_write(&spot, &path, content.into_bytes(), None, None)?;
-                    self.record_patch_file_action(FileAction::Add, &path, None, false);
+                    self.list_patch_file_action(FileAction::Add, &path, None, false);
                     return Ok(());
                 }
-                let bytes = self.file_content_after_changes(&spot, &path)?;
+                let bytes = self.file_content_after_changes_so_far(&spot, &path)?;
                 let updated = hunks::apply_hunks(&change.path, &bytes, hunks, self.fit)?;
                 self.plan_file_write_or_move(
                     &spot,
@@ -256,7 +256,7 @@ impl PatchPlanner<'_> {
     /// Plans new content for a file, in its place or under another name.
     fn plan_file_write_or_move(
         &mut self,
-        spot: &PatchPathReference<'_>,
+        spot: &PatchPathWithLine<'_>,
         from: PathBelowRoot,
         to: Option<&str>,
         bytes: Vec<u8>,
@@ -265,10 +265,10 @@ impl PatchPlanner<'_> {
     ) -> Result<(), PatchRefusalList> {
         let Some(to) = to else {
             self.plan_file_write(spot, &from, bytes, executable, None)?;
-            self.record_patch_file_action(FileAction::Update, &from, None, false);
+            self.list_patch_file_action(FileAction::Update, &from, None, false);
             return Ok(());
         };
-        let target = PatchPathReference {
+        let target = PatchPathWithLine {
             path: to,
             line: spot.line,
         };
@@ -291,7 +291,7 @@ impl PatchPlanner<'_> {
                 "the file is moved onto itself; apply_patch would delete it: leave `*** Move to:` out",
             ));
             self.plan_file_write(spot, &from, bytes, executable, None)?;
-            self.record_patch_file_action(FileAction::Update, &from, None, false);
+            self.list_patch_file_action(FileAction::Update, &from, None, false);
             return Ok(());
         }
         // Another name of the same file, such as a hard link.
@@ -320,7 +320,7 @@ impl PatchPlanner<'_> {
         } else {
             FileAction::Move
         };
-        self.record_patch_file_action(action, &path, Some(&from), there.is_some());
+        self.list_patch_file_action(action, &path, Some(&from), there.is_some());
         Ok(())
     }
 
@@ -362,23 +362,23 @@ impl PatchPlanner<'_> {
     }
 
     /// Returns what is at a path after the changes so far.
-    fn node_after_patch_changes(&self, path: &PathBelowRoot) -> Result<FileTreeNode, String> {
+    fn node_after_patch_changes(&self, path: &PathBelowRoot) -> Result<PathEntryKind, String> {
         let key = self.case_folded_path_key(path);
         if let Some(file) = self.files.get(&key) {
             if let Some(content) = &file.now {
-                return Ok(FileTreeNode::File {
+                return Ok(PathEntryKind::File {
                     identity: file.identity,
                     executable: content.executable == Some(true),
                 });
             }
             // The patch removed the file. The tree still has it, so it must not be asked.
-            return Ok(FileTreeNode::Missing);
+            return Ok(PathEntryKind::Missing);
         }
         if self.folders.get(&key).is_some_and(|files| *files > 0) {
-            return Ok(FileTreeNode::Folder);
+            return Ok(PathEntryKind::Folder);
         }
         self.tree
-            .file_node_at_path(path)
+            .file_tree_node_at_path(path)
             .map_err(|error| error.to_string())
     }
 
@@ -386,7 +386,7 @@ impl PatchPlanner<'_> {
     /// stay below the root. With `follow`, a link in the last name is followed, too.
     fn resolve_patch_path(
         &self,
-        spot: &PatchPathReference<'_>,
+        spot: &PatchPathWithLine<'_>,
         follow: bool,
     ) -> Result<PathBelowRoot, PatchRefusalList> {
         self.resolve_patch_path_symlinks(spot, follow)
@@ -395,7 +395,7 @@ impl PatchPlanner<'_> {
 
     fn resolve_patch_path_symlinks(
         &self,
-        spot: &PatchPathReference<'_>,
+        spot: &PatchPathWithLine<'_>,
         follow: bool,
     ) -> Result<PathBelowRoot, PatchRefusal> {
         let bad = |what: &str| spot.build_patch_refusal(PatchRefusalCause::BadPath, what);
@@ -437,15 +437,15 @@ impl PatchPlanner<'_> {
                 name => at.push_path_component(name),
             }
             let node = match missing {
-                true => FileTreeNode::Missing,
+                true => PathEntryKind::Missing,
                 false => self.node_after_patch_changes(&at).map_err(|error| {
                     spot.build_patch_refusal(PatchRefusalCause::Unreadable, error)
                 })?,
             };
-            missing = node == FileTreeNode::Missing;
+            missing = node == PathEntryKind::Missing;
             let is_last = names.iter().all(|name| matches!(name.as_str(), "" | "."));
             match node {
-                FileTreeNode::Link(target) if follow || !is_last => {
+                PathEntryKind::Link(target) if follow || !is_last => {
                     // Cycles are found by this bound alone, as POSIX systems find them (`ELOOP`).
                     links += 1;
                     if links > MAX_LINKS {
@@ -457,21 +457,21 @@ impl PatchPlanner<'_> {
                     at = from;
                     names.extend(rest);
                 }
-                FileTreeNode::Folder if is_last => {
+                PathEntryKind::Folder if is_last => {
                     return Err(bad("it is a folder, and a file is wanted"));
                 }
-                FileTreeNode::Other => return Err(bad("it is neither a file nor a folder")),
-                FileTreeNode::File { .. } | FileTreeNode::Link(_) if !is_last => {
+                PathEntryKind::Other => return Err(bad("it is neither a file nor a folder")),
+                PathEntryKind::File { .. } | PathEntryKind::Link(_) if !is_last => {
                     return Err(bad("something on the way to it is a file"));
                 }
                 // The system would refuse `missing/../file`; resolving it by text would accept it.
-                FileTreeNode::Missing if names.iter().any(|name| name == "..") => {
+                PathEntryKind::Missing if names.iter().any(|name| name == "..") => {
                     return Err(bad("it goes up again from a folder that is not there"));
                 }
-                FileTreeNode::Missing
-                | FileTreeNode::Folder
-                | FileTreeNode::File { .. }
-                | FileTreeNode::Link(_) => {}
+                PathEntryKind::Missing
+                | PathEntryKind::Folder
+                | PathEntryKind::File { .. }
+                | PathEntryKind::Link(_) => {}
             }
         }
         // Checked on the resolved path, so that a link into `.git` is refused as well. A hook or a
@@ -489,7 +489,7 @@ impl PatchPlanner<'_> {
     /// Splits a path into the folder where it begins and its names from there.
     fn split_path_into_base_and_names<'p>(
         &self,
-        spot: &PatchPathReference<'_>,
+        spot: &PatchPathWithLine<'_>,
         spelled: &'p str,
         base: &PathBelowRoot,
     ) -> Result<(PathBelowRoot, std::str::Split<'p, char>), PatchRefusal> {
@@ -513,11 +513,11 @@ impl PatchPlanner<'_> {
     /// file whose system reports no identity.
     fn file_identity(
         &self,
-        spot: &PatchPathReference<'_>,
+        spot: &PatchPathWithLine<'_>,
         path: &PathBelowRoot,
     ) -> Result<Option<Option<(u64, u64)>>, PatchRefusalList> {
         match self.node_after_patch_changes(path) {
-            Ok(FileTreeNode::File { identity, .. }) => Ok(Some(identity)),
+            Ok(PathEntryKind::File { identity, .. }) => Ok(Some(identity)),
             Ok(_) => Ok(None),
             Err(error) => Err(vec![
                 spot.build_patch_refusal(PatchRefusalCause::Unreadable, error),
@@ -526,9 +526,9 @@ impl PatchPlanner<'_> {
     }
 
     /// Returns the content of a file after the changes so far, and tracks the file from here on.
-    fn file_content_after_changes(
+    fn file_content_after_changes_so_far(
         &mut self,
-        spot: &PatchPathReference<'_>,
+        spot: &PatchPathWithLine<'_>,
         path: &PathBelowRoot,
     ) -> Result<Vec<u8>, PatchRefusalList> {
         let key = self.case_folded_path_key(path);
@@ -578,7 +578,7 @@ impl PatchPlanner<'_> {
 
     fn read_patch_target_file(
         &self,
-        spot: &PatchPathReference<'_>,
+        spot: &PatchPathWithLine<'_>,
         path: &PathBelowRoot,
     ) -> Result<Vec<u8>, PatchRefusalList> {
         self.tree.read_file(path).map_err(|error| {
@@ -592,7 +592,7 @@ impl PatchPlanner<'_> {
     /// Plans the content of a file. A new file gets the permissions of `like`.
     fn plan_file_write(
         &mut self,
-        spot: &PatchPathReference<'_>,
+        spot: &PatchPathWithLine<'_>,
         path: &PathBelowRoot,
         bytes: Vec<u8>,
         executable: Option<bool>,
@@ -644,7 +644,7 @@ impl PatchPlanner<'_> {
     /// Refuses a file that the patch also changes under another name.
     fn refuse_file_patched_by_two_names(
         &self,
-        spot: &PatchPathReference<'_>,
+        spot: &PatchPathWithLine<'_>,
         touched: &FileTouchedByPatch,
     ) -> Result<(), PatchRefusalList> {
         let same = touched.identity.and_then(|it| self.identities.get(&it));
@@ -670,7 +670,7 @@ impl PatchPlanner<'_> {
         }
     }
 
-    fn record_patch_file_action(
+    fn list_patch_file_action(
         &mut self,
         action: FileAction,
         path: &PathBelowRoot,
@@ -686,7 +686,7 @@ impl PatchPlanner<'_> {
     }
 }
 
-fn path_outside_root_refusal(spot: &PatchPathReference<'_>) -> PatchRefusal {
+fn path_outside_root_refusal(spot: &PatchPathWithLine<'_>) -> PatchRefusal {
     spot.build_patch_refusal(
         PatchRefusalCause::OutsideRoot,
         "the path leads out of the folder that is worked in",

@@ -7,7 +7,7 @@ use crate::tree_path::PathBelowRoot;
 
 /// What is at a path. Links are not followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FileTreeNode {
+pub enum PathEntryKind {
     /// Nothing.
     Missing,
     /// A regular file.
@@ -42,7 +42,10 @@ pub trait FileTreeReader {
     ///
     /// # Errors
     /// If the system reports an error.
-    fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<FileTreeNode, TreeFileReadError>;
+    fn file_tree_node_at_path(
+        &self,
+        path: &PathBelowRoot,
+    ) -> Result<PathEntryKind, TreeFileReadError>;
 
     /// The bytes of the regular file at this path.
     ///
@@ -90,16 +93,19 @@ impl InMemoryFileTree {
 }
 
 impl FileTreeReader for InMemoryFileTree {
-    fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<FileTreeNode, TreeFileReadError> {
+    fn file_tree_node_at_path(
+        &self,
+        path: &PathBelowRoot,
+    ) -> Result<PathEntryKind, TreeFileReadError> {
         if let Some((at, _)) = self.find_entry_by_tree_path(&self.files, path) {
-            return Ok(FileTreeNode::File {
+            return Ok(PathEntryKind::File {
                 // The position is unique, and stable as long as a check borrows the tree.
                 identity: Some((0, at as u64)),
                 executable: false,
             });
         }
         if let Some((_, target)) = self.find_entry_by_tree_path(&self.links, path) {
-            return Ok(FileTreeNode::Link(target.clone()));
+            return Ok(PathEntryKind::Link(target.clone()));
         }
         // Folders are implied by what lies below them.
         let mut known = self
@@ -111,8 +117,8 @@ impl FileTreeReader for InMemoryFileTree {
             match known.any(|known| known.is_at_or_below_folder(path))
                 || *path == PathBelowRoot::tree_root_path()
             {
-                true => FileTreeNode::Folder,
-                false => FileTreeNode::Missing,
+                true => PathEntryKind::Folder,
+                false => PathEntryKind::Missing,
             },
         )
     }

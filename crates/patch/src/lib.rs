@@ -1,6 +1,6 @@
 //! Parses, checks and applies patches: V4A (`*** Begin Patch`) and unified diffs.
 //!
-//! [`parse_patch`] reads a patch. [`check_patch_against_tree`] checks it against a [`FileTreeReader`] as a whole and
+//! [`parse_patch`] reads a patch. [`plan_patch_against_tree`] checks it against a [`FileTreeReader`] as a whole and
 //! returns a plan or the reasons for a refusal, before a byte is written. [`apply_patch_plan`]
 //! carries a plan out, all or nothing, and [`recover_interrupted_apply`] finishes what a killed
 //! [`apply_patch_plan`] left. The result is that of Codex's `apply_patch`, except where that would
@@ -25,16 +25,16 @@ mod v4a;
 pub use apply::{
     PatchRecoveryOutcome, PatchWriteError, apply_patch_plan, recover_interrupted_apply,
 };
-pub use check::check_patch_against_tree;
+pub use check::plan_patch_against_tree;
 pub use disk::DiskTree;
-pub use file_tree::{FileTreeNode, FileTreeReader, InMemoryFileTree, TreeFileReadError};
+pub use file_tree::{FileTreeReader, InMemoryFileTree, PathEntryKind, TreeFileReadError};
 pub use hunks::HunkMatchDialect;
 pub use nearest_match::{NearestBlockMatch, QuotedFileOrPatchLine};
 pub use parsed_patch::{ParsedPatch, PatchFormat};
 pub use plan::{
     FileAction, FileActionForDisplay, PatchPlan, PlannedFileChange, PlannedFileContent,
 };
-pub use refusal::{PatchRefusal, PatchRefusalCause, render_refusals};
+pub use refusal::{PatchRefusal, PatchRefusalCause, render_patch_refusals};
 pub use tree_path::PathBelowRoot;
 
 /// Parses a patch of either format. `strip` is the number of leading names removed from a diff's

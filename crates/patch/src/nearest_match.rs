@@ -133,7 +133,7 @@ pub(crate) fn find_most_similar_block(
     let block = block
         .get(..block.len().min(MAX_BLOCK_LINES))
         .unwrap_or(block);
-    let start = block_start_by_equal_lines(file, block, cursor)
+    let start = likely_block_start_by_line_votes(file, block, cursor)
         .or_else(|| hunk_start_by_similarity(file, block, cursor))?;
     show_block_beside_file_lines(file, block, start, exact)
 }
@@ -144,7 +144,7 @@ fn line_comparison_key(line: &str) -> String {
 
 /// Each line of the block that occurs in the file votes for the place where the block would then
 /// begin. Long lines have more weight than short ones.
-fn block_start_by_equal_lines(file: &[&str], block: &[&str], cursor: usize) -> Option<usize> {
+fn likely_block_start_by_line_votes(file: &[&str], block: &[&str], cursor: usize) -> Option<usize> {
     let mut wanted: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, line) in block.iter().enumerate() {
         let key = line_comparison_key(line);
@@ -217,7 +217,7 @@ fn show_block_beside_file_lines(
     let (theirs, ours) = (keys(window), keys(block));
     let of_file = |at: usize| QuotedFileOrPatchLine {
         number: Some(start + at + 1),
-        text: truncate_shown_line(window.get(at).copied().unwrap_or_default()),
+        text: truncate_line_shown_to_agent(window.get(at).copied().unwrap_or_default()),
         note: None,
     };
     let of_patch = |at: usize, beside: Option<usize>| {
@@ -225,7 +225,7 @@ fn show_block_beside_file_lines(
         let other = beside.and_then(|at| window.get(at).copied());
         QuotedFileOrPatchLine {
             number: None,
-            text: truncate_shown_line(text),
+            text: truncate_line_shown_to_agent(text),
             note: other.and_then(|other| invisible_difference_note(other, text)),
         }
     };
@@ -333,6 +333,6 @@ fn without_blanks(line: &str) -> String {
 }
 
 /// Truncates a line. Tabs stay: the agent has to type the line again.
-fn truncate_shown_line(line: &str) -> String {
+fn truncate_line_shown_to_agent(line: &str) -> String {
     truncate_text(line.to_owned(), MAX_ROW_BYTES)
 }

@@ -51,7 +51,7 @@ pub enum PatchRefusalCause {
 
 impl PatchRefusalCause {
     /// Returns whether the refusal depends on the tree and not on the patch alone.
-    pub fn refusal_is_about_tree(self) -> bool {
+    pub fn patch_refusal_depends_on_tree(self) -> bool {
         match self {
             PatchRefusalCause::Missing
             | PatchRefusalCause::Exists
@@ -134,7 +134,7 @@ impl fmt::Display for PatchRefusal {
 impl std::error::Error for PatchRefusal {}
 
 /// Renders several refusals as one text: the first ones in full, the others as a count.
-pub fn render_refusals(refusals: &[PatchRefusal]) -> String {
+pub fn render_patch_refusals(refusals: &[PatchRefusal]) -> String {
     let mut text = String::new();
     for (at, refusal) in refusals.iter().enumerate() {
         let one = refusal.to_string();

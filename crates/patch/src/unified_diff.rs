@@ -36,7 +36,7 @@ pub(crate) fn parse_unified_diff(
         false => Cow::Owned(format!("{text}\n")),
     };
     // The outline comes first: its refusals are more precise than diffy's errors.
-    let outline = DiffHunkLinesAndEpochDates::parse_outline(text)?;
+    let outline = DiffHunkLinesAndEpochDates::parse_diff_outline(text)?;
     let mut hunks_at = outline.hunks.into_iter();
     let mut stamps = outline.stamps.into_iter();
     let mut changes = Vec::new();
@@ -96,7 +96,7 @@ struct DiffHunkLinesAndEpochDates {
 }
 
 impl DiffHunkLinesAndEpochDates {
-    fn parse_outline(text: &str) -> Result<Self, PatchRefusal> {
+    fn parse_diff_outline(text: &str) -> Result<Self, PatchRefusal> {
         let mut outline = Self::default();
         // Lines of the current hunk that remain. Inside of a hunk, a line such as `--- x` is
         // content.

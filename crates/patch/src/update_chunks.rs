@@ -73,9 +73,12 @@ fn find_chunk_line_replacements<'c>(
     let old = chunk.old_lines();
     // A chunk that only inserts goes to the end of the file, as in Codex.
     if old.is_empty() {
-        return Ok(chunk_edits_at_line(file.len(), &chunk_line_sides(chunk)));
+        return Ok(chunk_edits_at_line(
+            file.len(),
+            &chunk_lines_with_sides(chunk),
+        ));
     }
-    let mut sides = chunk_line_sides(chunk);
+    let mut sides = chunk_lines_with_sides(chunk);
     let mut found = seeker.find_hunk_lines_in_file(&old, *cursor, chunk.at_end);
     if found.is_none()
         && let Some((last, before)) = old.split_last()
@@ -109,7 +112,7 @@ struct ChunkLineWithSides<'c> {
     new: bool,
 }
 
-fn chunk_line_sides(chunk: &UpdateChunk) -> Vec<ChunkLineWithSides<'_>> {
+fn chunk_lines_with_sides(chunk: &UpdateChunk) -> Vec<ChunkLineWithSides<'_>> {
     let side = |text, old, new| ChunkLineWithSides { text, old, new };
     let lines = chunk.lines.iter().map(|line| match line {
         PatchChunkLine::Keep(text) => side(text.as_str(), true, true),

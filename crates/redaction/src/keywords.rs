@@ -31,7 +31,7 @@ pub(crate) struct RedactionKeywordHits {
 
 impl RedactionKeywordHits {
     /// Finds the keywords of a text outside of its marks, whose kinds are keywords of the rules.
-    pub(crate) fn keyword_hits_in_text(text: &[u8]) -> Self {
+    pub(crate) fn secret_rules_with_keywords_in_text(text: &[u8]) -> Self {
         let mut hits = Self::default();
         for part in redaction_marks::text_outside_redaction_marks(text) {
             hits.scan_for_keywords(part);
@@ -48,7 +48,7 @@ impl RedactionKeywordHits {
             place = trigram::trigram_index_after_byte(place, *byte);
             // The map has false positives, since other bytes can share an index; the keyword is
             // compared below.
-            if trigram::is_in_trigram_map(&MAP, place) && at >= 2 {
+            if trigram::trigram_map_contains_index(&MAP, place) && at >= 2 {
                 self.record_rules_with_keyword_at(text, at - 2, place);
             }
         }
@@ -143,7 +143,8 @@ mod tests {
             let tail = if keyword.assigned { "s\\\" : x" } else { &tail };
             for text in [keyword.text.to_owned(), keyword.text.to_uppercase()] {
                 let text = format!("words before {text}{tail} words after");
-                let hits = RedactionKeywordHits::keyword_hits_in_text(text.as_bytes());
+                let hits =
+                    RedactionKeywordHits::secret_rules_with_keywords_in_text(text.as_bytes());
                 assert!(
                     hits.secret_rules_with_keyword_in_text()
                         .contains(&keyword.rule),
@@ -165,7 +166,7 @@ mod tests {
             ("a-token x", false),
             ("token", false),
         ] {
-            let hits = RedactionKeywordHits::keyword_hits_in_text(text.as_bytes());
+            let hits = RedactionKeywordHits::secret_rules_with_keywords_in_text(text.as_bytes());
             assert_eq!(
                 !hits.secret_rules_with_keyword_in_text().is_empty(),
                 expected,
@@ -182,7 +183,8 @@ mod tests {
                 format!("a && /usr/bin/{name} {SOME_WORDS}"),
             ] {
                 assert!(
-                    RedactionKeywordHits::keyword_hits_in_text(text.as_bytes()).programs,
+                    RedactionKeywordHits::secret_rules_with_keywords_in_text(text.as_bytes())
+                        .programs,
                     "{text}"
                 );
             }
@@ -192,7 +194,7 @@ mod tests {
     #[test]
     fn ordinary_words_are_no_keywords() {
         let text = "Compiling core v0.1.0\nwarning: unused import: `std::fs`\nhttps://docs.rs/a";
-        let hits = RedactionKeywordHits::keyword_hits_in_text(text.as_bytes());
+        let hits = RedactionKeywordHits::secret_rules_with_keywords_in_text(text.as_bytes());
         assert!(!hits.programs);
         let names: Vec<_> = hits
             .secret_rules_with_keyword_in_text()

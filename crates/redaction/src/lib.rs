@@ -41,7 +41,7 @@ pub struct Redactor {
 
 impl Redactor {
     /// Collects the values of variables with secret names.
-    pub fn from_environment(env: &BTreeMap<OsString, OsString>) -> Self {
+    pub fn new_from_secret_variables(env: &BTreeMap<OsString, OsString>) -> Self {
         let mut values = Vec::new();
         for (name, value) in env {
             let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else {
@@ -94,7 +94,7 @@ impl Redactor {
     /// Redacts the secrets among the words of a command.
     pub fn redact_command_words(&self, words: &mut [String]) {
         let together = words.join(" ");
-        let hits = RedactionKeywordHits::keyword_hits_in_text(together.as_bytes());
+        let hits = RedactionKeywordHits::secret_rules_with_keywords_in_text(together.as_bytes());
         // Parsed word by word first: in the joined text, quotes and blanks within words are lost.
         if hits.programs {
             command_lines::redact_command_words(words);
@@ -146,7 +146,7 @@ impl Redactor {
         for (name, value) in &self.values {
             work.apply_redaction_pass(|now| redact_known_value(now, value, name, told));
         }
-        let hits = RedactionKeywordHits::keyword_hits_in_text(text);
+        let hits = RedactionKeywordHits::secret_rules_with_keywords_in_text(text);
         let has_strings = depth < escapes::MAX_DEPTH && memchr(b'\\', text).is_some();
         // No keyword, unless it is written with Unicode escapes (`\u0070assword`).
         if hits.is_empty() && !(has_strings && memmem::find(text, b"\\u").is_some()) {

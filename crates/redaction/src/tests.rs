@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 fn redactor(variables: &[(&str, &str)]) -> Redactor {
     let variable = |(name, value): &(&str, &str)| (OsString::from(name), OsString::from(value));
-    Redactor::from_environment(&variables.iter().map(variable).collect())
+    Redactor::new_from_secret_variables(&variables.iter().map(variable).collect())
 }
 
 fn check(text: &str, expected: &str) {

@@ -11,7 +11,7 @@ pub(crate) fn trigram_index_after_byte(place: u16, byte: u8) -> u16 {
 }
 
 /// Returns whether the map contains this index.
-pub(crate) fn is_in_trigram_map(map: &[u64; WORDS], place: u16) -> bool {
+pub(crate) fn trigram_map_contains_index(map: &[u64; WORDS], place: u16) -> bool {
     let word = map.get(usize::from(place / 64)).copied();
     word.unwrap_or_default() >> (place % 64) & 1 == 1
 }

@@ -24,7 +24,7 @@ const CALLS: usize = 100;
 const ROUNDS: usize = 5;
 
 fn main() -> Result<(), ConfigError> {
-    let policy = config::compile_config(None, None, TaskDriverKind::Hook)?.policy;
+    let policy = config::compile_repo_and_personal_config(None, None, TaskDriverKind::Hook)?.policy;
     let sealed = Event::PolicySealed {
         policy: Digest::hash_bytes(&policy.to_policy_blob()),
         v: event::EVENT_VERSION,

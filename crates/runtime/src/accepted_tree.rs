@@ -33,13 +33,14 @@ impl Runtime {
             session,
             &tracked,
             &policy,
-            patience.tree_read_limits(&*self.place.system),
+            patience.tree_read_timeout_and_cancel(&*self.place.system),
         )?
         else {
             return Ok(false);
         };
-        let is_check =
-            |spec: &&VerifierSpec| spec.is_tree_check() && policy.is_required_verifier(&spec.name);
+        let is_check = |spec: &&VerifierSpec| {
+            spec.is_hard_tree_check() && policy.is_required_verifier(&spec.name)
+        };
         let stands = |spec: &VerifierSpec| {
             let of = |name: &VerifierName| {
                 task.verdicts

@@ -79,8 +79,9 @@ impl Runtime {
         policy: &Policy,
         look: &TreeSnapshot,
     ) -> Box<[RequiredCheckAndRunKey]> {
-        let is_check =
-            |spec: &&VerifierSpec| spec.is_tree_check() && policy.is_required_verifier(&spec.name);
+        let is_check = |spec: &&VerifierSpec| {
+            spec.is_hard_tree_check() && policy.is_required_verifier(&spec.name)
+        };
         let required = policy.verifiers.iter().filter(is_check);
         required
             .map(|spec| RequiredCheckAndRunKey {
@@ -143,7 +144,10 @@ pub(crate) fn act_reach_of_call_in_input(state: &SessionState, input: &Input) ->
 
 /// The reach of a call whose outcome nobody reports, now that its conversation goes on: if it did
 /// its work at all, it has done so by now. A stop counts it before it begins.
-pub(crate) fn unreported_act_reach(state: &SessionState, input: &Input) -> Option<ActReach> {
+pub(crate) fn reach_of_call_with_unreported_result(
+    state: &SessionState,
+    input: &Input,
+) -> Option<ActReach> {
     match input {
         Input::ToolRequested(request) => state.reach_of_unreported_newest_call(&request.scope),
         Input::StopFailed(failed) => state.reach_of_unreported_newest_call(&failed.scope),
@@ -158,7 +162,7 @@ pub(crate) fn unreported_act_reach(state: &SessionState, input: &Input) -> Optio
 }
 
 /// The reach that concerns the most sessions.
-pub(crate) fn widest_tool_act_reach(reaches: [Option<ActReach>; 2]) -> Option<ActReach> {
+pub(crate) fn wider_of_two_act_reaches(reaches: [Option<ActReach>; 2]) -> Option<ActReach> {
     reaches
         .into_iter()
         .flatten()

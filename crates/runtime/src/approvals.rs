@@ -6,7 +6,7 @@ use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{
     CheckRetryability, Evidence, Finding, FindingStatusAgainstBaseline, InconclusiveCause, Verdict,
-    verdict_text_for_digest,
+    digest_tag_of_verdict_and_cause,
 };
 use checkrein_core::explain::DecisionFactor;
 use checkrein_core::ids::{ScopeId, SessionId, TaskId, UnixMillis};
@@ -54,7 +54,10 @@ pub(crate) struct UnredactedToolCall<'a> {
 
 impl<'a> ApprovalAnswerOrToolCall<'a> {
     /// `args` are the arguments of a tool request.
-    pub(crate) fn raw_tool_call_of_delivery(delivery: &EventDelivery<'_>, args: &'a str) -> Self {
+    pub(crate) fn unredacted_call_from_delivery(
+        delivery: &EventDelivery<'_>,
+        args: &'a str,
+    ) -> Self {
         match &delivery.input {
             Input::ToolRequested(request) => Self::ToolCall(UnredactedToolCall {
                 // The folder is part of the key: the same command somewhere else is another
@@ -132,14 +135,14 @@ fn approval_answer_holds_in_task(asked_in: Option<TaskId>, now: Option<TaskId>) 
 }
 
 /// A question, from the store or about to be asked.
-pub(crate) struct ApprovalQuestion {
+pub(crate) struct StoredOrNewApprovalQuestion {
     row: StoredApprovalRequest,
     is_new: bool,
     /// Whether the row was written by a build that kept less of it, and is completed here.
     is_completed: bool,
 }
 
-impl ApprovalQuestion {
+impl StoredOrNewApprovalQuestion {
     fn to_approval_fact(&self) -> ApprovalStatusFact {
         ApprovalStatusFact {
             id: self.row.id.clone(),
@@ -209,7 +212,7 @@ struct NewApprovalRequest {
 impl Runtime {
     /// Stamps the status of its approval into a request, if a person is to be asked elsewhere than
     /// by the agent.
-    pub(crate) fn stamp_approval_into_tool_request(
+    pub(crate) fn stamp_approval_status_into_request(
         &self,
         tail: &dyn SessionTransactionView,
         policy: &Policy,
@@ -217,7 +220,7 @@ impl Runtime {
         delivery: &EventDelivery<'_>,
         request: &mut ToolRequested,
         asked: UnredactedToolCall<'_>,
-    ) -> Result<Option<ApprovalQuestion>, StoreError> {
+    ) -> Result<Option<StoredOrNewApprovalQuestion>, StoreError> {
         // An approval that the agent claims by itself counts for nothing.
         request.facts.approval = None;
         if let Some(asks) = middleware_question_for_person(&delivery.layers)
@@ -277,7 +280,7 @@ impl Runtime {
                 if is_completed {
                     row.about = about();
                 }
-                ApprovalQuestion {
+                StoredOrNewApprovalQuestion {
                     row,
                     is_new: false,
                     is_completed,
@@ -291,7 +294,7 @@ impl Runtime {
                     about: about(),
                     why: request.facts.reason.clone().unwrap_or_default(),
                 };
-                ApprovalQuestion {
+                StoredOrNewApprovalQuestion {
                     row: self.new_approval_request(&delivery.session, policy, state, new),
                     is_new: true,
                     is_completed: false,
@@ -356,17 +359,17 @@ impl Runtime {
         spec: &VerifierSpec,
         subject: Digest,
         message: Option<&str>,
-    ) -> Result<WorkApprovalState, RuntimeError> {
+    ) -> Result<WorkApprovalLookup, RuntimeError> {
         let work = work_approval_key(&self.place.workspace_root_path_text(), spec, subject);
         let Some(session) = session else {
             let rows = self.store.list_approvals()?.into_iter();
             let newest = rows.filter(|row| row.key == work).max_by_key(|row| row.nth);
             let now = clock::now_millis();
-            return Ok(newest.map_or_else(WorkApprovalState::default, |row| {
-                WorkApprovalState::from_approval_row(row, now)
+            return Ok(newest.map_or_else(WorkApprovalLookup::default, |row| {
+                WorkApprovalLookup::from_approval_row(row, now)
             }));
         };
-        let mut found = Ok(WorkApprovalState::default());
+        let mut found = Ok(WorkApprovalLookup::default());
         self.store.transact_on_session(session, &mut |tail| {
             let state = match log_reader::load_session_state(session, tail) {
                 Ok(loaded) => loaded.state,
@@ -420,9 +423,9 @@ impl Runtime {
             if let Some(expires_ms) = human.expires_ms {
                 row.until = UnixMillis(row.at.0.saturating_add(expires_ms));
             }
-            found = Ok(WorkApprovalState {
+            found = Ok(WorkApprovalLookup {
                 to_tell: true,
-                ..WorkApprovalState::from_approval_row(row.clone(), row.at)
+                ..WorkApprovalLookup::from_approval_row(row.clone(), row.at)
             });
             Ok(Some(batch_storing_approval_row(row)))
         })?;
@@ -503,7 +506,7 @@ fn reusable_work_approval(
     mut row: StoredApprovalRequest,
     task: Option<TaskId>,
     of_message: bool,
-) -> Option<(WorkApprovalState, Option<StoredApprovalRequest>)> {
+) -> Option<(WorkApprovalLookup, Option<StoredApprovalRequest>)> {
     let now = clock::now_millis();
     match row.approval_status_at(now) {
         ApprovalStatus::Expired => {
@@ -515,15 +518,15 @@ fn reusable_work_approval(
             }
             row.expiry_reported_at = Some(now);
             Some((
-                WorkApprovalState::from_approval_row(row.clone(), now),
+                WorkApprovalLookup::from_approval_row(row.clone(), now),
                 Some(row),
             ))
         }
         ApprovalStatus::Used => None,
         ApprovalStatus::Asked => {
-            let word = WorkApprovalState {
+            let word = WorkApprovalLookup {
                 to_tell: row.approval_needs_notification(now),
-                ..WorkApprovalState::from_approval_row(row.clone(), now)
+                ..WorkApprovalLookup::from_approval_row(row.clone(), now)
             };
             // An answer given now is for the task that asks now.
             let moves_on = of_message && row.task != task;
@@ -532,13 +535,13 @@ fn reusable_work_approval(
         }
         ApprovalStatus::Approved | ApprovalStatus::Denied => {
             let holds = !of_message || approval_answer_holds_in_task(row.task, task);
-            holds.then(|| (WorkApprovalState::from_approval_row(row, now), None))
+            holds.then(|| (WorkApprovalLookup::from_approval_row(row, now), None))
         }
     }
 }
 
 /// Returns the question as it is now, if it can still be answered.
-pub(crate) fn find_open_approval(
+pub(crate) fn reread_approval_if_still_open(
     tail: &dyn SessionTransactionView,
     question: &StoredApprovalRequest,
 ) -> Result<StoredApprovalRequest, RuntimeError> {
@@ -585,13 +588,13 @@ impl HumanVerifierDefinition {
 
 /// The state of a question about work, when it was looked up.
 #[derive(Debug, Default)]
-pub(crate) struct WorkApprovalState {
+pub(crate) struct WorkApprovalLookup {
     row: Option<(StoredApprovalRequest, ApprovalStatus)>,
     /// Whether a person has to be notified that it waits.
     to_tell: bool,
 }
 
-impl WorkApprovalState {
+impl WorkApprovalLookup {
     fn from_approval_row(row: StoredApprovalRequest, now: UnixMillis) -> Self {
         let stands = row.approval_status_at(now);
         Self {
@@ -607,7 +610,7 @@ impl WorkApprovalState {
 }
 
 /// Turns a person's answer into a report.
-pub(crate) fn report_from_approval_answer(word: &WorkApprovalState) -> VerifierReport {
+pub(crate) fn report_from_approval_answer(word: &WorkApprovalLookup) -> VerifierReport {
     let unanswered = |why: String| {
         VerifierReport::inconclusive_report(
             InconclusiveCause::Unanswered,
@@ -680,10 +683,10 @@ pub(crate) fn report_from_approval_answer(word: &WorkApprovalState) -> VerifierR
 /// The key of evidence from a person's answer; each answer has its own.
 pub(crate) fn approval_evidence_key(
     key: Digest,
-    word: &WorkApprovalState,
+    word: &WorkApprovalLookup,
     evidence: &Evidence,
 ) -> Digest {
     let id = word.row.as_ref().map_or("", |(row, _)| row.id.as_str());
-    let verdict = verdict_text_for_digest(evidence.verdict, evidence.cause);
+    let verdict = digest_tag_of_verdict_and_cause(evidence.verdict, evidence.cause);
     Digest::hash_parts([&key.as_bytes()[..], id.as_bytes(), verdict.as_bytes()])
 }

@@ -28,7 +28,7 @@ use crate::log_reader;
 use crate::runtime::Runtime;
 use crate::tool_facts::ToolFactsBuilder;
 use crate::transaction::{
-    EventTransactionResult, core_tree_fact_from_reading, effects_awaited_by_stop,
+    EventProcessingResult, core_tree_fact_from_reading, effects_awaited_by_stop,
     tree_digests_of_snapshot, verifier_content_and_voiding_act,
 };
 use crate::tree_snapshots::{StopTreeSnapshots, TreeSnapshot};
@@ -63,7 +63,7 @@ impl Runtime {
     pub(crate) fn perform_effects_until_decision(
         &self,
         session: &SessionId,
-        first: EventTransactionResult,
+        first: EventProcessingResult,
         message: Option<&str>,
         patience: Deadline<'_>,
         progress: &(dyn Fn(VerificationProgress) + Sync),
@@ -174,7 +174,7 @@ impl Runtime {
         looks: &StopTreeSnapshots,
         progress: &(dyn Fn(VerificationProgress) + Sync),
         parked: &mut Vec<StoredApprovalRequest>,
-    ) -> Result<EventTransactionResult, RuntimeError> {
+    ) -> Result<EventProcessingResult, RuntimeError> {
         // A person may seal anew while a stop is judged. The same is then found out once more.
         let under = Digest::hash_bytes(&policy.to_policy_blob());
         // Results answer this request and no later one.
@@ -213,9 +213,9 @@ impl Runtime {
                 Effect::ReadTree { stop, .. } => read = Some(stop),
             }
         }
-        let mut last: Option<EventTransactionResult> = None;
+        let mut last: Option<EventProcessingResult> = None;
         // An answer or a new effect must not be lost behind a result that changed nothing.
-        let mut keep = |handled: EventTransactionResult| {
+        let mut keep = |handled: EventProcessingResult| {
             let says_something = matches!(handled.answer, Some((Decision::Stop(_), _)))
                 || !handled.effects.is_empty();
             if says_something || last.is_none() {
@@ -334,7 +334,7 @@ impl Runtime {
             session,
             &tracked,
             policy,
-            patience.tree_read_limits(&*self.place.system),
+            patience.tree_read_timeout_and_cancel(&*self.place.system),
         )?;
         let before = looks.newest_snapshot_if_no_check_since();
         Ok(look.map(|look| {
@@ -387,7 +387,7 @@ impl Runtime {
         stop: EventSeq,
         scope: &ScopeId,
         patience: Deadline<'_>,
-    ) -> Result<EventTransactionResult, RuntimeError> {
+    ) -> Result<EventProcessingResult, RuntimeError> {
         loop {
             let (state, policy) =
                 self.load_session_state_and_policy(session)?
@@ -412,7 +412,7 @@ impl Runtime {
             if answer.is_some() || !effects.is_empty() {
                 let warnings = Vec::new();
                 let scope = scope.clone();
-                return Ok(EventTransactionResult {
+                return Ok(EventProcessingResult {
                     seq: stop,
                     scope,
                     answer,

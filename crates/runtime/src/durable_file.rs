@@ -115,7 +115,7 @@ fn file_too_large_error(limit: u64) -> io::Error {
 /// If the file system does not let us.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    make_folder(folder)?;
+    make_private_folder(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(bytes)?;
     // Synced before the rename: after a power cut the new name must not lead to an empty file.
@@ -136,7 +136,7 @@ pub fn acquire_file_lock(path: &Path) -> io::Result<File> {
 }
 
 fn lock_file_with_timeout(path: &Path, longest: Duration) -> io::Result<File> {
-    make_folder(path.parent().unwrap_or(Path::new(".")))?;
+    make_private_folder(path.parent().unwrap_or(Path::new(".")))?;
     // A file of its own is locked, since the rename replaces the one that is written.
     let path = path.with_extension("lock");
     let said = |kind, what: String| io::Error::new(kind, format!("{}: {what}", path.display()));
@@ -180,7 +180,7 @@ pub fn remove_file_if_present(path: &Path) -> io::Result<bool> {
     }
 }
 
-fn make_folder(folder: &Path) -> io::Result<()> {
+fn make_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

@@ -23,7 +23,7 @@ use crate::system::System;
 use crate::tool_facts::ToolFactsBuilder;
 
 /// Compiles the policy of a new session. Called at most once, and only for a new one.
-pub type PolicyCompiler = dyn Fn() -> Result<CompiledPolicy, ConfigError> + Send + Sync;
+pub type PolicyCompileFn = dyn Fn() -> Result<CompiledPolicy, ConfigError> + Send + Sync;
 
 /// Reads token use from a cursor on; `None` if it cannot be known.
 pub type TokenUsageFromCursorFn<'a> = &'a dyn Fn(&str) -> Option<TokenUsage>;
@@ -117,7 +117,10 @@ impl<'a> Deadline<'a> {
     }
 
     /// The limits for reading a tree: until the answer is due, or until it is cancelled.
-    pub(crate) fn tree_read_limits(&self, system: &dyn System) -> TreeReadTimeoutAndCancel<'a> {
+    pub(crate) fn tree_read_timeout_and_cancel(
+        &self,
+        system: &dyn System,
+    ) -> TreeReadTimeoutAndCancel<'a> {
         let left = |deadline: Instant| deadline.saturating_duration_since(system.monotonic_now());
         TreeReadTimeoutAndCancel {
             time: self.due_at.map(left),

@@ -83,7 +83,10 @@ impl TimedEvidence {
 }
 
 /// The id of the newest run of this key, from what is kept under the key.
-pub(crate) fn newest_check_run_id(key: &Digest, kept: &checkrein_store::StoredEvidence) -> Digest {
+pub(crate) fn newest_check_run_id(
+    key: &Digest,
+    kept: &checkrein_store::EvidenceBytesWithFinality,
+) -> Digest {
     let named = serde_json::from_slice::<NewestCheckRunPointer>(&kept.bytes).ok();
     let named = named.and_then(|newest| Digest::from_hex(&newest.run));
     // A store of an older build has the evidence under the key itself, which is then its id.

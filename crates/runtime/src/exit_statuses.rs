@@ -62,7 +62,7 @@ pub fn analyse_verifier_exit_statuses(
     };
     let project = ScriptProjectView {
         text: &file,
-        entry: &|path| kind_of_entry_at_path(&root.join(path)),
+        entry: &|path| file_folder_or_nothing_at_path(&root.join(path)),
         sh_is_bash: sh_is_bash(env),
         folders: &|path| sorted_subfolder_names(&root.join(path)),
         has_program: &|program| program_exists(program, "", root, env),
@@ -98,7 +98,7 @@ fn sorted_subfolder_names(path: &Path) -> Vec<String> {
 }
 
 /// What is at a path; `None` if that cannot be found out.
-fn kind_of_entry_at_path(path: &Path) -> Option<FileFolderOrNothing> {
+fn file_folder_or_nothing_at_path(path: &Path) -> Option<FileFolderOrNothing> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Some(FileFolderOrNothing::Folder),
         Ok(found) if found.is_file() => Some(FileFolderOrNothing::File {

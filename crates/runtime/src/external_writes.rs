@@ -187,7 +187,7 @@ mod tests {
 
         fn with(clock: Arc<SetClock>) -> Self {
             let folder = tempfile::tempdir().unwrap();
-            let mut place = TreeAndStateFolder::root_with_per_process_state_folder(folder.path());
+            let mut place = TreeAndStateFolder::new_with_per_process_state_folder(folder.path());
             place.state = folder.path().join("state");
             place.system = clock.clone();
             Self {

@@ -10,7 +10,7 @@ use checkrein_core::input::Input;
 
 use crate::error::RuntimeError;
 use crate::log_reader;
-use crate::runtime::{Runtime, SECOND_ENTRY_FEEDBACK, limit_promised_continuations};
+use crate::runtime::{Runtime, SECOND_ENTRY_FEEDBACK, cap_continues_left_in_feedback};
 
 /// The beginning of all feedback.
 const FEEDBACK_PREFIX: &str = "checkrein:";
@@ -60,7 +60,7 @@ impl Runtime {
         if state.current_open_task().is_none() {
             return Ok(false);
         }
-        limit_promised_continuations(&mut feedback, policy.session_caps.continues, &state);
+        cap_continues_left_in_feedback(&mut feedback, policy.session_caps.continues, &state);
         // Rendered anew, exactly as the agent was told it.
         let told = self.render_feedback(&feedback, held_up_by);
         Ok(is_feedback_echo(prompt, &told) || is_feedback_echo(prompt, SECOND_ENTRY_FEEDBACK))

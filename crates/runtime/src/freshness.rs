@@ -49,7 +49,7 @@ impl Runtime {
         let reading = self.place.read_tree(
             &tracked,
             &policy,
-            patience.tree_read_limits(&*self.place.system),
+            patience.tree_read_timeout_and_cancel(&*self.place.system),
         );
         let fact = reading.map_err(RuntimeError::Tree)?.fact;
         let (inputs, same) = match (spec.subject, message) {

@@ -19,7 +19,7 @@ use crate::await_decision::new_runtime_event_delivery;
 use crate::config::{CompiledPolicy, PolicySourceTexts, RequestedConfigProfile};
 use crate::error::RuntimeError;
 use crate::event_delivery::{Deadline, EventDelivery};
-use crate::policy_fallback::SealReuseConditions;
+use crate::policy_fallback::PolicySealReuseConditions;
 use crate::runtime::Runtime;
 use crate::{clock, exit_statuses, log_reader};
 
@@ -48,7 +48,7 @@ pub(crate) struct SessionPolicySealRecord {
     /// Under which terms another session may use this seal; `None` for sessions that none may use,
     /// and for those of older builds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) terms: Option<SealReuseConditions>,
+    pub(crate) terms: Option<PolicySealReuseConditions>,
 }
 
 /// Where and how a session was sealed, as far as that is known: older builds did not record it.
@@ -164,11 +164,7 @@ pub mod held_config {
     ///
     /// # Errors
     /// If the file system does not let us.
-    pub fn remove_configs_held_despite_edit(
-        state: &Path,
-        from: &Path,
-        root: &Path,
-    ) -> io::Result<()> {
+    pub fn release_held_configs(state: &Path, from: &Path, root: &Path) -> io::Result<()> {
         if !held_configs_file_path(state).exists() {
             return Ok(());
         }
@@ -238,10 +234,13 @@ impl Runtime {
             seen: (self.guarded_reader.as_ref()?)(root),
             root: Some(root.clone()),
             profile: Some(compiled.profile.clone()),
-            terms: self.fallback.as_ref().map(|fallback| SealReuseConditions {
-                require_trust: fallback.require_trust,
-                at: clock::now_millis(),
-            }),
+            terms: self
+                .fallback
+                .as_ref()
+                .map(|fallback| PolicySealReuseConditions {
+                    require_trust: fallback.require_trust,
+                    at: clock::now_millis(),
+                }),
         };
         serde_json::to_vec(&guard).ok()
     }
@@ -372,7 +371,7 @@ impl Runtime {
             // `held.json`.
             let config = before.sealed.repo.as_ref().map(|repo| &repo.config.name);
             let config = config.and_then(|config| config.parent());
-            self.hold_config_despite_edit(&ConfigHeldDespiteEdit {
+            self.record_config_held_despite_edit(&ConfigHeldDespiteEdit {
                 root: config.unwrap_or(&root).to_owned(),
                 sources: before.sealed.clone(),
                 paths: paths.clone(),
@@ -404,7 +403,10 @@ impl Runtime {
         Ok(())
     }
 
-    fn hold_config_despite_edit(&self, news: &ConfigHeldDespiteEdit) -> Result<(), RuntimeError> {
+    fn record_config_held_despite_edit(
+        &self,
+        news: &ConfigHeldDespiteEdit,
+    ) -> Result<(), RuntimeError> {
         held_config::add_config_held_despite_edit(&self.place.state, news)
             .map_err(|source| RuntimeError::HeldConfig { source })
     }

@@ -46,7 +46,7 @@ pub(crate) struct IdempotencyKeyAndFirstSeq {
 /// Finds out whether the same event was delivered before. Later events under the same id are
 /// chained behind the first; the chain is followed to its last. `asked` identifies what a person is
 /// asked about this call.
-pub(crate) fn find_known_delivery(
+pub(crate) fn idempotency_key_and_first_delivery(
     session: &SessionId,
     tail: &dyn SessionTransactionView,
     delivery: &EventDelivery<'_>,

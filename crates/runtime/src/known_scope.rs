@@ -94,7 +94,7 @@ mod tests {
         let put = store.transact_on_session(&session, &mut |_| Ok(Some(batch.clone())));
         put.unwrap();
         let mut found = None;
-        let look = store.read_session_in_transaction(&session, &mut |tail| {
+        let look = store.with_session_read_transaction(&session, &mut |tail| {
             found = Some(ScopeBeforeEvent::find_scope_state_or_row(
                 tail, state, scope, true,
             )?);

@@ -72,7 +72,7 @@ pub use checkrein_verifiers::{progress, reviewer, veto};
 pub use clock::now_millis;
 pub use error::RuntimeError;
 pub use event_delivery::{
-    Deadline, DeliveryOutcome, EventDelivery, PolicyCompiler, RewrittenToolResult,
+    Deadline, DeliveryOutcome, EventDelivery, PolicyCompileFn, RewrittenToolResult,
     TokenUsageFromCursorFn, ToolResponse, VerificationProgress,
 };
 pub use evidence_codec::decode_evidence;
@@ -82,7 +82,7 @@ pub use guarded_files::{
     held_config,
 };
 pub use host_verifiers::{HostFunctionVerdict, HostVerifiers};
-pub use manual_check::{ManualCheckReport, ManualCheckResult};
+pub use manual_check::{ManualCheckReport, ManualVerifierResult};
 pub use middleware::{
     BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion, FrontEndMiddlewareStages, Middleware,
     MiddlewareLayer, MiddlewareRegistrationHandle, MiddlewareRegistry, MiddlewareSessionContext,
@@ -94,7 +94,7 @@ pub use notifications::{
 };
 #[cfg(unix)]
 pub use owner::{
-    UniqueProcessId, WorkerCheckBatch, WorkerLauncher, WorkerLinkEnd, WorkerLinkReadOutcome,
+    HookWorkerLinkEnd, UniqueProcessId, WorkerCheckBatch, WorkerLauncherFn, WorkerLinkReadOutcome,
     WorkerTransport, WorkerTransportWriter, cancel_all_workers, cancel_session_workers,
 };
 pub use policy_fallback::FallbackPoliciesForBrokenConfig;

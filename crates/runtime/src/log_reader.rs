@@ -42,7 +42,7 @@ pub(crate) fn query_session_view_and_state<T>(
 ) -> Result<Option<T>, RuntimeError> {
     // The store takes a closure that it could call again; `find` is called once.
     let (mut find, mut found) = (Some(find), Ok(None));
-    store.read_session_in_transaction(session, &mut |tail| {
+    store.with_session_read_transaction(session, &mut |tail| {
         if tail.last_seq() > EventSeq(0)
             && let Some(find) = find.take()
         {
@@ -63,7 +63,7 @@ pub(crate) fn fold_event(
     match decode_event(session, raw)? {
         Some(event) => state.apply_event(&event),
         // It counts as an event all the same, so that the places of later ones are right.
-        None => state.last = state.last.next_seq(),
+        None => state.last = state.last.successor_seq(),
     }
     Ok(())
 }

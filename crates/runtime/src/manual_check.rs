@@ -24,14 +24,14 @@ pub struct ManualCheckReport {
     /// Digest of the tree.
     pub tree: Digest,
     /// One per verifier, in config order.
-    pub checks: Vec<ManualCheckResult>,
+    pub checks: Vec<ManualVerifierResult>,
     /// Files too large to be read: they count by their size and their times.
     pub large_files: Vec<String>,
 }
 
 /// One verifier's part of a [`ManualCheckReport`].
 #[derive(Debug, Clone)]
-pub struct ManualCheckResult {
+pub struct ManualVerifierResult {
     /// Whether `accept` names it.
     pub required: bool,
     /// What it found.
@@ -64,7 +64,7 @@ impl Runtime {
             .read_tree(
                 &self.place.git_tracked_files_at_task_start(None, patience),
                 policy,
-                patience.tree_read_limits(&*self.place.system),
+                patience.tree_read_timeout_and_cancel(&*self.place.system),
             )
             .map_err(RuntimeError::Tree)?;
         // A judge reads an agent's answer, and there is none here.
@@ -84,9 +84,9 @@ impl Runtime {
                 again: None,
             })
             .collect();
-        let mut checks: Vec<ManualCheckResult> = Vec::new();
+        let mut checks: Vec<ManualVerifierResult> = Vec::new();
         let mut collect = |done: ReturnedEvidence| {
-            checks.push(ManualCheckResult {
+            checks.push(ManualVerifierResult {
                 required: policy.is_required_verifier(&done.evidence.verifier),
                 evidence: done.evidence,
                 cached: done.cached,

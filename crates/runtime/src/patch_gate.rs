@@ -15,7 +15,7 @@ use checkrein_execpolicy::{
 };
 use checkrein_patch::{
     DiskTree, HunkMatchDialect, ParsedPatch, PatchRefusal, PatchRefusalCause, PathBelowRoot,
-    check_patch_against_tree, parse_diff, parse_patch, render_refusals,
+    parse_diff, parse_patch, plan_patch_against_tree, render_patch_refusals,
 };
 
 use crate::event_delivery::{Deadline, EventDelivery};
@@ -217,11 +217,11 @@ fn check_if_patch_command_applies(
                 ours && !command.paths_only && refusal.cause != PatchRefusalCause::Unsupported;
             // Other tools may read more than this parser, so the headers count.
             return Some(PatchCheckedAgainstTree {
-                paths: diff_header_paths(&text, strip)
+                paths: paths_named_by_diff_headers(&text, strip)
                     .map(|path| join_patch_base(&base, path))
                     .take(MAX_FILES)
                     .collect(),
-                refused: refused.then(|| patch_refusal_reason(&[refusal])),
+                refused: refused.then(|| patch_refusal_message(&[refusal])),
             });
         }
     };
@@ -237,7 +237,7 @@ fn check_if_patch_command_applies(
         | PatchApplyingProgram::GitApply
         | PatchApplyingProgram::Checkrein => HunkMatchDialect::Git,
     };
-    let (below, refusals) = match check_patch_against_tree(&patch, &disk, &base, fit) {
+    let (below, refusals) = match plan_patch_against_tree(&patch, &disk, &base, fit) {
         Ok(plan) => {
             let paths = plan
                 .steps
@@ -260,13 +260,13 @@ fn check_if_patch_command_applies(
     let counts = |refusal: &PatchRefusal| match refusal.cause {
         // Too large, or of another kind: the tool itself decides.
         PatchRefusalCause::Unreadable | PatchRefusalCause::Unsupported => false,
-        cause if cause.refusal_is_about_tree() => command.first && sure,
+        cause if cause.patch_refusal_depends_on_tree() => command.first && sure,
         _ => sure,
     };
     let told: Vec<PatchRefusal> = refusals.into_iter().filter(counts).collect();
     Some(PatchCheckedAgainstTree {
         paths: below,
-        refused: (!told.is_empty()).then(|| patch_refusal_reason(&told)),
+        refused: (!told.is_empty()).then(|| patch_refusal_message(&told)),
     })
 }
 
@@ -279,10 +279,10 @@ fn strip_carriage_returns(text: String) -> String {
     }
 }
 
-fn patch_refusal_reason(refusals: &[PatchRefusal]) -> String {
+fn patch_refusal_message(refusals: &[PatchRefusal]) -> String {
     format!(
         "this patch was not applied, no file is changed:\n{}\nlook at the file again and send the whole patch once more",
-        render_refusals(refusals)
+        render_patch_refusals(refusals)
     )
 }
 
@@ -302,7 +302,7 @@ fn join_patch_base(base: &PathBelowRoot, path: &str) -> String {
 }
 
 /// Returns the paths that the headers of a diff name.
-fn diff_header_paths(text: &str, strip: Option<usize>) -> impl Iterator<Item = &str> {
+fn paths_named_by_diff_headers(text: &str, strip: Option<usize>) -> impl Iterator<Item = &str> {
     let heads = ["--- ", "+++ ", "rename to ", "copy to "];
     let named = text
         .lines()

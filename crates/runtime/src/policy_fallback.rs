@@ -27,7 +27,7 @@ const MAX_ERROR_CHARS: usize = 400;
 
 /// How a policy was sealed, as far as it decides whether another session can use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SealReuseConditions {
+pub(crate) struct PolicySealReuseConditions {
     /// Whether only approved configs of the repo counted.
     pub(crate) require_trust: bool,
     /// When it was sealed.
@@ -142,7 +142,7 @@ impl Runtime {
     ) -> Result<Option<EarlierSealedPolicy>, RuntimeError> {
         let mut found = None;
         self.store
-            .read_session_in_transaction(session, &mut |tail| {
+            .with_session_read_transaction(session, &mut |tail| {
                 // Damage in another session is no reason to judge nothing.
                 found = sealed_policy_with_seal_record(session, tail).ok().flatten();
                 Ok(())

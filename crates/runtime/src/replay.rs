@@ -56,7 +56,7 @@ pub fn replay_session(
     while let Some((row, after)) = rest.split_first() {
         // An event of a newer version is counted and passed over, as in every fold.
         let Some(event) = log_reader::decode_event(session, row)? else {
-            state.last = state.last.next_seq();
+            state.last = state.last.successor_seq();
             rest = after;
             continue;
         };
@@ -74,7 +74,7 @@ pub fn replay_session(
             continue;
         }
         // Events that stand before an input in the log come from that input's step.
-        let Some(input) = next_recorded_input(session, rest)? else {
+        let Some(input) = first_input_in_events(session, rest)? else {
             replayed.differs_at = Some(ReplayDifference {
                 seq: row.seq,
                 recorded: row.kind.clone(),
@@ -113,7 +113,7 @@ pub fn replay_session(
     Ok(replayed)
 }
 
-fn next_recorded_input(
+fn first_input_in_events(
     session: &SessionId,
     rows: &[UndecodedEvent],
 ) -> Result<Option<StampedInput>, RuntimeError> {

@@ -100,7 +100,7 @@ pub fn apply_retention(
             objects: orphans.iter().map(|(key, _)| *key).collect(),
         };
         // The store prunes nothing if it has changed since the census.
-        if !dry && !store.prune_sessions(&census, &forget)? {
+        if !dry && !store.delete_sessions_if_unchanged(&census, &forget)? {
             tries -= 1;
             if tries == 0 {
                 let why = "agents are at work here; what may go goes another time";

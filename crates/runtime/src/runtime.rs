@@ -20,7 +20,7 @@ use checkrein_store::{EffectClaimGuard, SessionTransactionView, Store};
 use crate::config::{CompiledPolicy, ConfigError};
 use crate::error::RuntimeError;
 use crate::event_delivery::{
-    Deadline, DeliveryOutcome, EventDelivery, PolicyCompiler, VerificationProgress,
+    Deadline, DeliveryOutcome, EventDelivery, PolicyCompileFn, VerificationProgress,
 };
 use crate::guarded_files::GuardedFilesReader;
 use crate::host_verifiers::HostVerifiers;
@@ -39,7 +39,7 @@ pub(crate) const SECOND_ENTRY_FEEDBACK: &str =
 pub struct Runtime {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) place: TreeAndStateFolder,
-    pub(crate) policy_compiler: Box<PolicyCompiler>,
+    pub(crate) policy_compiler: Box<PolicyCompileFn>,
     /// Hides secrets in everything that is kept.
     pub(crate) redactor: Redactor,
     pub(crate) guarded_reader: Option<Box<GuardedFilesReader>>,
@@ -51,7 +51,7 @@ pub struct Runtime {
     pub(crate) layers: Vec<MiddlewareRegistry>,
     pub(crate) stages: FrontEndMiddlewareStages,
     #[cfg(unix)]
-    pub(crate) start_owner: Option<Box<crate::owner::WorkerLauncher>>,
+    pub(crate) start_owner: Option<Box<crate::owner::WorkerLauncherFn>>,
 }
 
 impl Runtime {
@@ -59,9 +59,9 @@ impl Runtime {
     pub fn new(
         store: Arc<dyn Store>,
         place: TreeAndStateFolder,
-        seal: Box<PolicyCompiler>,
+        seal: Box<PolicyCompileFn>,
     ) -> Self {
-        let redactor = Redactor::from_environment(&place.env);
+        let redactor = Redactor::new_from_secret_variables(&place.env);
         Self {
             store,
             place,
@@ -118,7 +118,7 @@ impl Runtime {
     /// Hands checks that may outlast an answer to a process of their own.
     #[cfg(unix)]
     #[must_use]
-    pub fn with_worker_launcher(mut self, start: Box<crate::owner::WorkerLauncher>) -> Self {
+    pub fn with_worker_launcher(mut self, start: Box<crate::owner::WorkerLauncherFn>) -> Self {
         self.start_owner = Some(start);
         self
     }
@@ -155,10 +155,10 @@ impl Runtime {
         let (mut decision, why) = settled.answer;
         // The core promises what the task has left; the session may have less.
         if let Decision::Stop(StopDecision::Continue { feedback }) = &mut decision {
-            limit_promised_continuations(feedback, settled.session_continues, &settled.state);
+            cap_continues_left_in_feedback(feedback, settled.session_continues, &settled.state);
         }
-        let held_up_by =
-            scope.and_then(|scope| self.stop_holdup_cause(&session, &scope, settled.seq, &why));
+        let held_up_by = scope
+            .and_then(|scope| self.change_holding_up_stop(&session, &scope, settled.seq, &why));
         let text = match &decision {
             // The entry that delivered the stop first gives the full feedback: the agent reads
             // both, and pays for both.
@@ -198,7 +198,7 @@ impl Runtime {
     }
 
     /// Finds what kept this stop from being judged, if its reasons say that something did.
-    fn stop_holdup_cause(
+    fn change_holding_up_stop(
         &self,
         session: &SessionId,
         scope: &ScopeId,
@@ -230,7 +230,7 @@ impl Runtime {
     ///
     /// # Errors
     /// If the store cannot be written.
-    pub fn claim_conversation(
+    pub fn claim_conversation_for_process(
         &self,
         session: &SessionId,
     ) -> Result<Option<EffectClaimGuard>, RuntimeError> {
@@ -341,7 +341,7 @@ impl Runtime {
 }
 
 /// Lowers the promised continuations to those that the session's cap leaves.
-pub(crate) fn limit_promised_continuations(
+pub(crate) fn cap_continues_left_in_feedback(
     feedback: &mut StopFeedback,
     limit: Option<u32>,
     state: &SessionState,
@@ -362,7 +362,7 @@ mod tests {
 
     use super::*;
     use crate::await_decision::new_runtime_event_delivery;
-    use crate::config::{TaskDriverKind, compile_config};
+    use crate::config::{TaskDriverKind, compile_repo_and_personal_config};
 
     /// Another process is in the middle of writing.
     #[test]
@@ -375,9 +375,9 @@ mod tests {
         let store = SqliteStore::open_store_with_options(&state, impatient).unwrap();
         let place = TreeAndStateFolder {
             state: state.clone(),
-            ..TreeAndStateFolder::root_with_per_process_state_folder(folder.path())
+            ..TreeAndStateFolder::new_with_per_process_state_folder(folder.path())
         };
-        let seal = || compile_config(None, None, TaskDriverKind::Hook);
+        let seal = || compile_repo_and_personal_config(None, None, TaskDriverKind::Hook);
         let runtime = Runtime::new(Arc::new(store), place, Box::new(seal));
         let (session, cancelled) = (SessionId::from("s"), AtomicBool::new(false));
         let started = Input::SessionStarted(SessionStarted {

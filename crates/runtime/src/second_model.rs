@@ -41,7 +41,7 @@ const MAX_ARGUMENT_CHARS: usize = 240;
 
 impl Runtime {
     /// Asks the models that the sealed policy names, if nothing else refuses the call.
-    pub(crate) fn ask_veto_and_progress_models(
+    pub(crate) fn add_veto_and_progress_model_answers(
         &self,
         delivery: &mut EventDelivery<'_>,
         beside: ApprovalAnswerOrToolCall<'_>,
@@ -283,7 +283,7 @@ impl Runtime {
         SecondModelReviewer {
             model,
             environment,
-            limit: reviewer_model_timeout(patience),
+            limit: reviewer_timeout_within_deadline(patience),
             cancelled: patience.cancelled,
         }
     }
@@ -298,7 +298,7 @@ impl Runtime {
         if state.last > EventSeq(0) {
             for raw in self.store.events_after(session, EventSeq(0))? {
                 if let Some(event) = log_reader::decode_event(session, &raw)? {
-                    story.note_recent_activity_event(&event, scope);
+                    story.note_event_for_watching_model(&event, scope);
                 }
             }
         }
@@ -324,7 +324,7 @@ fn decision_lets_call_run(decision: ToolDecision) -> bool {
 
 /// The time limit for one answer: half of what is left before the agent's own is due, up to
 /// [`MAX_ANSWER_TIME`].
-fn reviewer_model_timeout(patience: Deadline<'_>) -> Duration {
+fn reviewer_timeout_within_deadline(patience: Deadline<'_>) -> Duration {
     let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
     patience.due_at.map_or(MAX_ANSWER_TIME, |deadline| {
         MAX_ANSWER_TIME.min(left(deadline) / 2)
@@ -389,7 +389,7 @@ struct ActivityShownToSecondModel {
 }
 
 impl ActivityShownToSecondModel {
-    fn note_recent_activity_event(&mut self, event: &Event, scope: &ScopeId) {
+    fn note_event_for_watching_model(&mut self, event: &Event, scope: &ScopeId) {
         match event {
             // A prompt is recorded before the task that it opens, so it becomes the goal here.
             Event::TaskOpened { .. } => {
@@ -413,7 +413,7 @@ impl ActivityShownToSecondModel {
                     (self.returned, self.round_over) = (false, false);
                 }
                 let args: String = request.args.chars().take(MAX_ARGUMENT_CHARS).collect();
-                self.push_line_for_watching_model(format!("called {} {args}", request.tool));
+                self.push_recent_activity_line(format!("called {} {args}", request.tool));
             }
             Input::ToolReturned(returned) if returned.scope == *scope => {
                 self.returned = true;
@@ -422,14 +422,14 @@ impl ActivityShownToSecondModel {
                 } else {
                     "it went well"
                 };
-                self.push_line_for_watching_model(word.to_owned());
+                self.push_recent_activity_line(word.to_owned());
             }
             Input::RoundEnded(round) if round.scope == *scope => self.round_over = true,
             _ => {}
         }
     }
 
-    fn push_line_for_watching_model(&mut self, line: String) {
+    fn push_recent_activity_line(&mut self, line: String) {
         if self.recent.len() >= MAX_LINES {
             self.recent.remove(0);
         }

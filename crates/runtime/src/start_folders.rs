@@ -31,7 +31,7 @@ pub(crate) fn call_start_folders(
         if !action
             .folders
             .iter()
-            .any(CallStartFolder::call_starts_in_named_folder)
+            .any(CallStartFolder::tool_call_names_its_start_folder)
         {
             found.push(Some(resolved_folder_text(base, root)));
         }
@@ -56,14 +56,17 @@ fn possible_start_folders(folders: &[CallStartFolder]) -> Vec<Option<String>> {
         found.extend(
             folders
                 .iter()
-                .map(|folder| folder.call_folder_path().map(str::to_owned)),
+                .map(|folder| folder.folder_path_if_known().map(str::to_owned)),
         );
         return found;
     }
     for folder in folders {
-        let one = folder.call_folder_path();
+        let one = folder.folder_path_if_known();
         found.push(one.map(str::to_owned));
-        for other in folders.iter().filter_map(CallStartFolder::call_folder_path) {
+        for other in folders
+            .iter()
+            .filter_map(CallStartFolder::folder_path_if_known)
+        {
             if let Some(one) = one.filter(|one| *one != other)
                 && !other.starts_with(['/', '~'])
             {
@@ -78,7 +81,7 @@ fn possible_start_folders(folders: &[CallStartFolder]) -> Vec<Option<String>> {
 pub(crate) fn patch_working_folder(action: &ToolAction, here: &Path) -> Option<PathBuf> {
     match action.folders.as_slice() {
         [] | [CallStartFolder::Possible(_)] => Some(here.to_owned()),
-        [only] => Some(here.join(only.call_folder_path()?)),
+        [only] => Some(here.join(only.folder_path_if_known()?)),
         _ => None,
     }
 }

@@ -14,7 +14,7 @@ const MAX_HOPS: usize = 128;
 /// Returns those of the paths that lie elsewhere than their text says, by their real place.
 /// Relative ones start in `here`; what lies in the tree is spelled from `root`, as the policy
 /// spells it.
-pub(crate) fn resolve_symlinked_paths(
+pub(crate) fn real_paths_where_symlinks_differ(
     touched: &[FileCommandWouldChange],
     here: &Path,
     root: &Path,

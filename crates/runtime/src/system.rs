@@ -27,7 +27,7 @@ use crate::run_environment;
 pub trait System: ReadOnlyFileSystem {
     /// Waits until `ready` returns true, calling it again and again. A call may block only if it is
     /// told that it may.
-    fn wait_for_condition(&self, ready: &mut dyn FnMut(MayBlockThread) -> bool);
+    fn wait_until_condition_holds(&self, ready: &mut dyn FnMut(MayBlockThread) -> bool);
 
     /// Announces a thread that is about to start; the returned number identifies it.
     fn register_thread(&self) -> u64;
@@ -95,7 +95,7 @@ impl dyn System + '_ {
     pub(crate) fn wait_for_channel_message<T>(&self, receiver: &Receiver<T>) -> Option<T> {
         // Blocks only where it may: in a simulation another thread decides who goes on.
         let mut received = None;
-        self.wait_for_condition(&mut |may_block| {
+        self.wait_until_condition_holds(&mut |may_block| {
             received = match may_block {
                 MayBlockThread::Yes => Some(receiver.recv().map_err(|RecvError| ())),
                 MayBlockThread::No => match receiver.try_recv() {
@@ -112,7 +112,7 @@ impl dyn System + '_ {
     /// Locks a mutex. A poisoned one guards nothing here that could be half done.
     pub(crate) fn lock_mutex<'m, T>(&self, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
         let mut locked = None;
-        self.wait_for_condition(&mut |may_block| {
+        self.wait_until_condition_holds(&mut |may_block| {
             locked = match may_block {
                 MayBlockThread::Yes => Some(mutex.lock().unwrap_or_else(PoisonError::into_inner)),
                 MayBlockThread::No => match mutex.try_lock() {
@@ -176,7 +176,7 @@ impl Drop for ThreadEndNotifier<'_> {
 
 /// The machine that this process runs on.
 impl System for RealSystem {
-    fn wait_for_condition(&self, ready: &mut dyn FnMut(MayBlockThread) -> bool) {
+    fn wait_until_condition_holds(&self, ready: &mut dyn FnMut(MayBlockThread) -> bool) {
         // Each call blocks by itself, so this loop does not spin.
         while !ready(MayBlockThread::Yes) {}
     }

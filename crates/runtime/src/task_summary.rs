@@ -10,7 +10,7 @@ use checkrein_store::TaskRow;
 use crate::runtime::Runtime;
 
 /// Returns the row of the state's newest task.
-pub(crate) fn task_row(
+pub(crate) fn task_row_from_session_state(
     session: &SessionId,
     policy: &Policy,
     state: &SessionState,

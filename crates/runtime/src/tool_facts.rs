@@ -90,7 +90,7 @@ impl<'a> ToolFactsBuilder<'a> {
     }
 
     /// The facts of a call of `tool` under a policy, which its digest identifies.
-    pub(crate) fn tool_call_facts(
+    pub(crate) fn tool_request_facts_under_policy(
         &self,
         (under, policy): (Option<Digest>, &Policy),
         tool: &str,
@@ -146,12 +146,12 @@ impl<'a> ToolFactsBuilder<'a> {
                 &self.scripts,
                 &rules,
                 &hidden,
-                &self.command_start_folders(place),
+                &self.tool_call_start_folders(place),
             )
             .0
             .commands;
         }
-        add_facts_of_real_paths(&rules, &mut facts, &touched.files, place);
+        apply_rules_to_real_paths(&rules, &mut facts, &touched.files, place);
         self.evaluate_possible_tool_writes(&rules, &mut facts, place);
         evaluate_mcp_tool(&rules, &mut facts, tool);
         if let Some(patch) = place.patch {
@@ -176,13 +176,13 @@ impl<'a> ToolFactsBuilder<'a> {
                 &self.scripts,
                 rules,
                 argv,
-                &self.command_start_folders(place),
+                &self.tool_call_start_folders(place),
             ),
             Some(ScriptOrArgvOfToolCall::Script(script)) => evaluate_script_with_parse_cache(
                 &self.scripts,
                 rules,
                 script,
-                &self.command_start_folders(place),
+                &self.tool_call_start_folders(place),
             ),
             None => {
                 let files = self.files_call_would_change();
@@ -196,7 +196,7 @@ impl<'a> ToolFactsBuilder<'a> {
     }
 
     /// Where its command starts.
-    fn command_start_folders(&self, place: ToolCallFoldersAndPatch<'_>) -> CommandStartFolders {
+    fn tool_call_start_folders(&self, place: ToolCallFoldersAndPatch<'_>) -> CommandStartFolders {
         let folders = |action| start_folders::call_start_folders(action, place.here, place.root);
         self.action
             .map_or_else(CommandStartFolders::start_folders_at_project_root, folders)
@@ -232,7 +232,7 @@ impl<'a> ToolFactsBuilder<'a> {
             action.may_write.iter().map(predicted_file_write).collect();
         if !possible.is_empty() {
             merge_stricter_facts(facts, evaluate_real_paths(rules, &possible));
-            add_facts_of_real_paths(rules, facts, &possible, place);
+            apply_rules_to_real_paths(rules, facts, &possible, place);
         }
         // A list of paths that was cut may leave out a protected one.
         if action.is_cut && rules.protects_paths() {
@@ -372,7 +372,7 @@ impl<'a> ToolFactsBuilder<'a> {
         // means.
         let mut touched = touched.files;
         touched.extend(writes.iter().cloned());
-        let places = symlinks::resolve_symlinked_paths(&touched, place.here, place.root);
+        let places = symlinks::real_paths_where_symlinks_differ(&touched, place.here, place.root);
         writes.extend(places.iter().map(|place| predicted_file_write(&place.path)));
         let asks = |facts: &ToolRequestFacts| facts.rule > Some(RuleDecision::Allow);
         asks(&facts) || asks(&evaluate_file_changes(&rules, &writes))
@@ -417,13 +417,13 @@ fn predicted_file_write(path: impl AsRef<str>) -> FileCommandWouldChange {
 }
 
 /// Asks the rules about the touched files by their real paths as well.
-fn add_facts_of_real_paths(
+fn apply_rules_to_real_paths(
     rules: &RuleSet,
     facts: &mut ToolRequestFacts,
     touched: &[FileCommandWouldChange],
     place: ToolCallFoldersAndPatch<'_>,
 ) {
-    let places = symlinks::resolve_symlinked_paths(touched, place.here, place.root);
+    let places = symlinks::real_paths_where_symlinks_differ(touched, place.here, place.root);
     if !places.is_empty() {
         merge_stricter_facts(facts, evaluate_real_paths(rules, &places));
     }
@@ -443,7 +443,7 @@ fn evaluate_mcp_tool(rules: &RuleSet, facts: &mut ToolRequestFacts, tool: &str) 
     let Some((server, name)) = named.and_then(|named| named.split_once("__")) else {
         return;
     };
-    let answer = rules.check_like_codex_execpolicy(&["mcp", server, name], None);
+    let answer = rules.codex_execpolicy_check_result(&["mcp", server, name], None);
     let Some(rule) = answer.strictest_rule_decision() else {
         return;
     };
@@ -486,7 +486,7 @@ fn add_rule_facts_of_patch(
             here: root,
             patch: None,
         };
-        add_facts_of_real_paths(rules, facts, &changes, place);
+        apply_rules_to_real_paths(rules, facts, &changes, place);
     }
     facts.patch = Some(cap_recorded_patch_paths(patch));
 }
@@ -510,9 +510,11 @@ mod tests {
             name: "checkrein.toml".into(),
             text: "[policy]\nunmatched = \"by-effect\"\n".to_owned(),
         };
-        let compiled = config::compile_config(Some(&source), None, TaskDriverKind::Hook).unwrap();
+        let compiled =
+            config::compile_repo_and_personal_config(Some(&source), None, TaskDriverKind::Hook)
+                .unwrap();
         let policy = &compiled.policy;
-        let redactor = Redactor::from_environment(&BTreeMap::new());
+        let redactor = Redactor::new_from_secret_variables(&BTreeMap::new());
         let facts = ToolFactsBuilder::new(action);
         let place = ToolCallFoldersAndPatch {
             root: Path::new("/project"),
@@ -523,13 +525,14 @@ mod tests {
             checkrein_execpolicy::patches_in_script(facts.parsed_scripts(), script);
         }
         let under = |text: &str| (Some(Digest::hash_bytes(text.as_bytes())), policy);
-        let first = facts.tool_call_facts(under("sealed"), "shell", place, &redactor);
+        let first =
+            facts.tool_request_facts_under_policy(under("sealed"), "shell", place, &redactor);
         facts.is_risky_tool_call(place, false);
         assert_eq!(
-            facts.tool_call_facts(under("sealed"), "shell", place, &redactor),
+            facts.tool_request_facts_under_policy(under("sealed"), "shell", place, &redactor),
             first
         );
-        facts.tool_call_facts(under("sealed anew"), "shell", place, &redactor);
+        facts.tool_request_facts_under_policy(under("sealed anew"), "shell", place, &redactor);
         facts.parsed_scripts().script_parse_count()
     }
 

@@ -27,12 +27,12 @@ use checkrein_store::{
 use checkrein_verifiers::tree::{TreeReadTimeoutAndCancel, TreeReaderError};
 use serde_json::Value;
 
-use crate::approvals::{ApprovalAnswerOrToolCall, find_open_approval};
+use crate::approvals::{ApprovalAnswerOrToolCall, reread_approval_if_still_open};
 use crate::error::RuntimeError;
 use crate::event_delivery::{Deadline, EventDelivery, RewrittenToolResult, ToolResponse};
 use crate::guarded_files::PolicyToSeal;
 use crate::idempotency::{
-    IdempotencyKeyAndFirstSeq, build_repeated_input_event, find_known_delivery,
+    IdempotencyKeyAndFirstSeq, build_repeated_input_event, idempotency_key_and_first_delivery,
     recorded_decision_on_input, scope_id_of_input,
 };
 use crate::known_scope::ScopeBeforeEvent;
@@ -49,7 +49,7 @@ use crate::{
 const CACHE_EVERY: u64 = 16;
 
 /// The result of one transaction.
-pub(crate) struct EventTransactionResult {
+pub(crate) struct EventProcessingResult {
     pub(crate) seq: EventSeq,
     pub(crate) scope: ScopeId,
     pub(crate) answer: Option<(Decision, DecisionExplanation)>,
@@ -84,7 +84,7 @@ enum NextStepToHandleEvent {
     /// Layers or second models have to be asked first, with the session as it stands.
     Consult(Box<StateBeforeInput>),
     /// The event is handled; the batch holds what is to be written, if anything.
-    Finish(Box<(EventTransactionResult, Option<AppendBatch>)>),
+    Finish(Box<(EventProcessingResult, Option<AppendBatch>)>),
 }
 
 impl Runtime {
@@ -93,7 +93,7 @@ impl Runtime {
         &self,
         delivery: EventDelivery<'_>,
         patience: Deadline<'_>,
-    ) -> Result<EventTransactionResult, RuntimeError> {
+    ) -> Result<EventProcessingResult, RuntimeError> {
         self.transact_event_under_policy(None, delivery, patience)
     }
 
@@ -103,13 +103,13 @@ impl Runtime {
         sealed: Option<Digest>,
         delivery: EventDelivery<'_>,
         patience: Deadline<'_>,
-    ) -> Result<EventTransactionResult, RuntimeError> {
+    ) -> Result<EventProcessingResult, RuntimeError> {
         // The arguments as they came, since less of them may be kept.
         let args = match &delivery.input {
             Input::ToolRequested(request) => request.args.clone(),
             _ => String::new(),
         };
-        let beside = ApprovalAnswerOrToolCall::raw_tool_call_of_delivery(&delivery, &args);
+        let beside = ApprovalAnswerOrToolCall::unredacted_call_from_delivery(&delivery, &args);
         self.transact_event_with_approvals(sealed, beside, delivery, patience)
     }
 
@@ -120,7 +120,7 @@ impl Runtime {
         beside: ApprovalAnswerOrToolCall<'_>,
         mut delivery: EventDelivery<'_>,
         patience: Deadline<'_>,
-    ) -> Result<EventTransactionResult, RuntimeError> {
+    ) -> Result<EventProcessingResult, RuntimeError> {
         let session = delivery.session.clone();
         // Keywords are searched in the whole message, of which less may be kept.
         let message = match &delivery.input {
@@ -146,7 +146,7 @@ impl Runtime {
         // watch, writes nothing; what it lacked is fetched outside and the next round begins.
         loop {
             let mut unwatched = None;
-            let mut outcome: Option<Result<EventTransactionResult, RuntimeError>> = None;
+            let mut outcome: Option<Result<EventProcessingResult, RuntimeError>> = None;
             let written = self
                 .store
                 .transact_on_session(&session, &mut |tail| match self.decide_in_transaction(
@@ -200,12 +200,12 @@ impl Runtime {
                     rewritten =
                         self.consult_middleware_layers(&mut delivery, &came, &stands, patience)?;
                 }
-                self.ask_veto_and_progress_models(&mut delivery, beside, &stands, patience)?;
+                self.add_veto_and_progress_model_answers(&mut delivery, beside, &stands, patience)?;
                 continue;
             }
             match outcome {
                 Some(outcome) => {
-                    return outcome.map(|handled| EventTransactionResult {
+                    return outcome.map(|handled| EventProcessingResult {
                         rewritten,
                         large_files: unread,
                         snapshot: look,
@@ -262,7 +262,7 @@ impl Runtime {
                     .record_tracked_file_list(&delivery.session, limit);
                 let limits = TreeReadTimeoutAndCancel {
                     time: Some(PROMPT_LIMIT),
-                    ..patience.tree_read_limits(&*self.place.system)
+                    ..patience.tree_read_timeout_and_cancel(&*self.place.system)
                 };
                 // Before the tree is read, as at a stop: an act that comes meanwhile belongs to the
                 // task.
@@ -288,7 +288,7 @@ impl Runtime {
                 let tracked = self
                     .place
                     .git_tracked_files_at_task_start(Some(&delivery.session), patience);
-                let limits = patience.tree_read_limits(&*self.place.system);
+                let limits = patience.tree_read_timeout_and_cancel(&*self.place.system);
                 let look =
                     self.read_tree_and_newest_acts(&delivery.session, &tracked, &policy, limits)?;
                 let known = look.map(Arc::new);
@@ -369,7 +369,7 @@ impl Runtime {
             && state.pending_stop(&scope).is_some_and(waits)
         {
             // A person has sealed anew since this was asked for, so it is asked for once more.
-            let handled = EventTransactionResult {
+            let handled = EventProcessingResult {
                 seq: tail.last_seq(),
                 effects: effects_awaited_by_stop(&policy, &state, &scope),
                 scope,
@@ -388,7 +388,7 @@ impl Runtime {
         // Before anything else: an answer that comes second is none, however much it is like the
         // first.
         if let ApprovalAnswerOrToolCall::PersonAnswer(answered) = beside {
-            let open = find_open_approval(tail, answered)?;
+            let open = reread_approval_if_still_open(tail, answered)?;
             batch.approvals.push(StoredApprovalRequest {
                 until: answered.until,
                 answer: answered.answer.clone(),
@@ -401,8 +401,13 @@ impl Runtime {
             _ => None,
         };
         // Another entry may have delivered the same event: then the recorded answer counts.
-        let IdempotencyKeyAndFirstSeq { key, first: known } =
-            find_known_delivery(session, tail, delivery, (&state, &scope, now), asked)?;
+        let IdempotencyKeyAndFirstSeq { key, first: known } = idempotency_key_and_first_delivery(
+            session,
+            tail,
+            delivery,
+            (&state, &scope, now),
+            asked,
+        )?;
         if let Some(known) = known {
             let answer = recorded_decision_on_input(session, tail, known, &delivery.input)?;
             if let Some(repeated) =
@@ -412,7 +417,7 @@ impl Runtime {
                 batch.events.push(to_new_event(&repeated, None));
             }
             let effects = effects_awaited_by_stop(&policy, &state, &scope);
-            let handled = EventTransactionResult {
+            let handled = EventProcessingResult {
                 seq: known,
                 scope,
                 answer,
@@ -457,7 +462,7 @@ impl Runtime {
         }
         let question = match (&mut stamped.input, beside) {
             (Input::ToolRequested(request), ApprovalAnswerOrToolCall::ToolCall(asked)) => self
-                .stamp_approval_into_tool_request(
+                .stamp_approval_status_into_request(
                     tail, &policy, &state, delivery, request, asked,
                 )?,
             _ => None,
@@ -469,11 +474,11 @@ impl Runtime {
             input => acts::act_reach_of_call_in_input(&state, input),
         };
         // Asked before the step, which folds the input into the state.
-        let unreported = acts::unreported_act_reach(&state, &stamped.input);
+        let unreported = acts::reach_of_call_with_unreported_result(&state, &stamped.input);
         let made = apply_input_and_decide(&policy, &mut state, stamped);
         // A call that is denied does nothing, so it counts as no act.
         let reach = reach.filter(|_| acts::is_call_not_denied(made.decision.as_ref()));
-        batch.act = acts::widest_tool_act_reach([reach, unreported])
+        batch.act = acts::wider_of_two_act_reaches([reach, unreported])
             .map(|reach| self.tool_act_with_reach(reach));
         let parked = question
             .and_then(|question| question.add_approval_outcome_to_batch(&made, &state, &mut batch));
@@ -525,14 +530,18 @@ impl Runtime {
             if let Some(left) = superseded_task_state(session, tail, &events, &state)? {
                 batch
                     .tasks
-                    .extend(task_summary::task_row(session, &policy, &left, &root, self));
+                    .extend(task_summary::task_row_from_session_state(
+                        session, &policy, &left, &root, self,
+                    ));
             }
-            batch.tasks.extend(task_summary::task_row(
-                session, &policy, &state, &root, self,
-            ));
+            batch
+                .tasks
+                .extend(task_summary::task_row_from_session_state(
+                    session, &policy, &state, &root, self,
+                ));
         }
         let answer = decision.map(|decision| (decision, why));
-        let handled = EventTransactionResult {
+        let handled = EventProcessingResult {
             seq,
             scope,
             answer,
@@ -615,10 +624,12 @@ impl Runtime {
                     patch: patch.as_ref(),
                 };
                 let under = (state.policy, policy);
-                request.facts =
-                    delivery
-                        .facts
-                        .tool_call_facts(under, &request.tool, place, &self.redactor);
+                request.facts = delivery.facts.tool_request_facts_under_policy(
+                    under,
+                    &request.tool,
+                    place,
+                    &self.redactor,
+                );
                 (request.facts.veto, request.facts.progress) = (veto, progress);
                 let outside = request.facts.outside;
                 let extent =
@@ -665,7 +676,8 @@ impl Runtime {
             patch: None,
         };
         let facts = &delivery.facts;
-        let known = facts.tool_call_facts((None, policy), "", place, &self.redactor);
+        let known =
+            facts.tool_request_facts_under_policy((None, policy), "", place, &self.redactor);
         facts
             .tool_call_change_extent(place, known.outside, true)
             .act_reach()

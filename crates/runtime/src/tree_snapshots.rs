@@ -85,7 +85,7 @@ impl StopTreeSnapshots {
     }
 
     /// Notes that a check is about to run, until the guard is dropped.
-    pub(crate) fn mark_check_running(&self) -> RunningCheckGuard<'_> {
+    pub(crate) fn running_check_guard(&self) -> RunningCheckGuard<'_> {
         *lock_unpoisoned(&self.busy) += 1;
         RunningCheckGuard(self)
     }
@@ -109,7 +109,7 @@ impl StopTreeSnapshots {
         let part = a_look.unwrap_or_default() / SNAPSHOT_TIME_FRACTION;
         let until = now + part.min(MAX_SHARED_WAIT);
         self.system
-            .wait_for_condition(&mut |may_block| match may_block {
+            .wait_until_condition_holds(&mut |may_block| match may_block {
                 MayBlockThread::Yes => {
                     let left = until.saturating_duration_since(self.system.monotonic_now());
                     let busy = lock_unpoisoned(&self.busy);
@@ -180,7 +180,7 @@ impl StopTreeSnapshots {
     }
 
     /// Notes that another process goes on with a check that this stop no longer waits for.
-    pub(crate) fn mark_foreign_check_running(&self) {
+    pub(crate) fn note_foreign_check_still_running(&self) {
         *lock_unpoisoned(&self.elsewhere) = ForeignCheckState::GoesOn;
     }
 
@@ -292,8 +292,8 @@ mod tests {
             reads.fetch_add(1, Ordering::Relaxed);
             Ok(look())
         };
-        let last = looks.mark_check_running();
-        let checks: Vec<_> = (0..3).map(|_| looks.mark_check_running()).collect();
+        let last = looks.running_check_guard();
+        let checks: Vec<_> = (0..3).map(|_| looks.running_check_guard()).collect();
         std::thread::scope(|scope| {
             for check in checks {
                 scope.spawn(|| {
@@ -321,8 +321,8 @@ mod tests {
             let first = Arc::new(TreeSnapshot { took, ..look() });
             let clock = crate::set_clock::SetClock::new();
             let looks = StopTreeSnapshots::new(clock.clone(), Some(first), Duration::ZERO);
-            let slow = looks.mark_check_running();
-            let quick = looks.mark_check_running();
+            let slow = looks.running_check_guard();
+            let quick = looks.running_check_guard();
             let _slow = (!is_alone).then_some(slow);
             let mut reads = 0;
             let read = || {
@@ -357,7 +357,7 @@ mod tests {
             &looks.newest_snapshot_if_no_check_since().unwrap(),
             &newest
         ));
-        looks.mark_foreign_check_running();
+        looks.note_foreign_check_still_running();
         look_again();
         assert!(looks.newest_snapshot_if_no_check_since().is_none());
     }

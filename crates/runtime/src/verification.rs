@@ -158,7 +158,7 @@ impl Runtime {
                 let (batch, sender) = (&batch, sender.clone());
                 // Marked before the thread starts: a check that ends early must see that others are
                 // still at work, to share one reading of the tree with them.
-                let busy = batch.looks.mark_check_running();
+                let busy = batch.looks.running_check_guard();
                 threads.spawn_scoped_thread(move || {
                     batch.obtain_and_send_evidence(spec, want, busy, &sender)
                 });
@@ -178,7 +178,7 @@ impl Runtime {
             Ok::<(), RuntimeError>(())
         })?;
         // Second round: disturbed checks run one after another, with nothing of ours beside them.
-        let wait = batch.external_file_writers_wait_time(&moved)?;
+        let wait = batch.wait_time_if_others_write_checked_files(&moved)?;
         let wait_until = wait.map(|wait| system.monotonic_now() + wait);
         for again in moved {
             let done = batch.rerun_disturbed_check(*again, wait_until)?;
@@ -277,7 +277,7 @@ impl<'a> VerificationBatchContext<'a> {
         // Only a command is asked about files that were not all seen: that it fails is true
         // whatever else there is.
         if spec.subject != VerdictSubjectKind::Message
-            && !spec.is_tree_check()
+            && !spec.is_hard_tree_check()
             && let Some(why) = &self.tracked_files_at_task_start().unknown
         {
             let report = VerifierReport::inconclusive_report(
@@ -287,7 +287,7 @@ impl<'a> VerificationBatchContext<'a> {
             );
             let none = Digest::hash_bytes(b"");
             let evidence = self.build_evidence(spec, report, subject, subject, none, none);
-            let evidence = self.void_for_unknown_tracked_files(evidence, why);
+            let evidence = self.evidence_inconclusive_for_unseen_files(evidence, why);
             let found = evidence_codec::EvidenceTimestamps {
                 acts,
                 ..evidence_codec::EvidenceTimestamps::evidence_timing_without_run(self.now_millis())
@@ -547,7 +547,8 @@ impl<'a> VerificationBatchContext<'a> {
             };
             let usable = now.filter(|run| {
                 let is_known = use_cache && self.is_verdict_reusable(run);
-                self.is_run_applicable(spec, run, acts, asked) && (is_known || serves(run, waited))
+                self.can_reuse_check_run(spec, run, acts, asked)
+                    && (is_known || serves(run, waited))
             });
             if let Some(run) = usable {
                 if waited {
@@ -580,7 +581,7 @@ impl<'a> VerificationBatchContext<'a> {
             lock_unpoisoned(&self.kept).clear();
             self.ensure_not_cancelled()?;
             if self.patience.is_past_deadline(self.system_interface()) {
-                self.looks.mark_foreign_check_running();
+                self.looks.note_foreign_check_still_running();
                 // A worker's check survives this answer. The agent is told to stop again later
                 // instead of starting it anew.
                 if let Some(since) = self.worker_check_start_time(spec, subject) {
@@ -623,14 +624,14 @@ impl<'a> VerificationBatchContext<'a> {
         let run = run.ok().flatten();
         run.is_some_and(|run| {
             let use_cache = self.use_cache && want.again.is_none();
-            self.is_run_applicable(spec, &run, want.acts, self.now_millis())
+            self.can_reuse_check_run(spec, &run, want.acts, self.now_millis())
                 && use_cache
                 && self.is_verdict_reusable(&run)
         })
     }
 
     /// Whether a run under the check's key applies here.
-    fn is_run_applicable(
+    fn can_reuse_check_run(
         &self,
         spec: &VerifierSpec,
         run: &evidence_codec::StoredCheckRun,
@@ -749,7 +750,8 @@ impl<'a> VerificationBatchContext<'a> {
         let reading = place.read_tree(
             self.tracked_files_at_task_start(),
             self.policy,
-            self.patience.tree_read_limits(self.system_interface()),
+            self.patience
+                .tree_read_timeout_and_cancel(self.system_interface()),
         );
         let mut reading = reading.map_err(|error| error.to_string())?;
         reading.fact.acts = Some(acts.newest);
@@ -788,7 +790,7 @@ impl<'a> VerificationBatchContext<'a> {
         if let Some(why) = &self.tracked_files_at_task_start().unknown
             && evidence.verdict == Verdict::Pass
         {
-            evidence = self.void_for_unknown_tracked_files(evidence, why);
+            evidence = self.evidence_inconclusive_for_unseen_files(evidence, why);
         }
         evidence.alone = matches!(ran, CheckRunInterference::Alone(_));
         let says_nothing = matches!(ran, CheckRunInterference::WithExternalWrites(_));
@@ -826,7 +828,7 @@ impl<'a> VerificationBatchContext<'a> {
                 found,
                 &evidence,
             )?;
-            returned_evidence_not_from_cache(key, evidence, found)
+            new_uncached_returned_evidence(key, evidence, found)
         } else {
             self.put_newest_check_run(key, evidence, found)?
         };
@@ -844,7 +846,7 @@ impl<'a> VerificationBatchContext<'a> {
         found: evidence_codec::EvidenceTimestamps,
     ) -> Result<ReturnedEvidence, RuntimeError> {
         let key = evidence_codec::put_check_run(&*self.runtime.store, &key, found, &evidence)?;
-        Ok(returned_evidence_not_from_cache(key, evidence, found))
+        Ok(new_uncached_returned_evidence(key, evidence, found))
     }
 
     fn unreadable_tree_evidence(
@@ -925,7 +927,7 @@ impl<'a> VerificationBatchContext<'a> {
     }
 
     /// Makes evidence inconclusive where not all files were seen.
-    fn void_for_unknown_tracked_files(&self, evidence: Evidence, why: &str) -> Evidence {
+    fn evidence_inconclusive_for_unseen_files(&self, evidence: Evidence, why: &str) -> Evidence {
         let why = self.runtime.redactor.redact_text(why);
         Evidence {
             verdict: Verdict::Inconclusive,
@@ -945,7 +947,7 @@ impl<'a> VerificationBatchContext<'a> {
     /// Returns what has to be claimed for a run under this key. No two runs of one check of the
     /// tree overlap, whatever they are about: they work in the same files.
     fn check_run_claim_key(&self, spec: &VerifierSpec, key: Digest) -> Digest {
-        match spec.is_tree_check() {
+        match spec.is_hard_tree_check() {
             true => Digest::hash_parts([
                 &b"slot"[..],
                 self.runtime.place.workspace_root_path_text().as_bytes(),
@@ -959,13 +961,13 @@ impl<'a> VerificationBatchContext<'a> {
         lock_unpoisoned(&self.kept).push((spec.name.clone(), claim));
     }
 
-    fn has_rerun_claim(&self, spec: &VerifierSpec) -> bool {
+    fn holds_claim_for_rerun(&self, spec: &VerifierSpec) -> bool {
         lock_unpoisoned(&self.kept)
             .iter()
             .any(|(name, _)| *name == spec.name)
     }
 
-    fn take_rerun_claim(&self, spec: &VerifierSpec) -> Option<EffectClaimGuard> {
+    fn remove_kept_rerun_claim(&self, spec: &VerifierSpec) -> Option<EffectClaimGuard> {
         let mut kept = lock_unpoisoned(&self.kept);
         let at = kept.iter().position(|(name, _)| *name == spec.name)?;
         Some(kept.swap_remove(at).1)
@@ -1006,10 +1008,10 @@ fn is_check_run_fresh(
         || evidence::is_evidence_too_old(now.0.abs_diff(run.began.0), run.evidence.duration_ms);
     // Only a check without declared inputs grows old: what it depends on beside the tree is not
     // known.
-    run.acts >= acts && !(spec.is_tree_check() && spec.inputs.is_empty() && is_old())
+    run.acts >= acts && !(spec.is_hard_tree_check() && spec.inputs.is_empty() && is_old())
 }
 
-fn returned_evidence_not_from_cache(
+fn new_uncached_returned_evidence(
     key: Digest,
     evidence: Evidence,
     found: evidence_codec::EvidenceTimestamps,

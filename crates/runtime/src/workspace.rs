@@ -63,7 +63,7 @@ pub struct TreeAndStateFolder {
 impl TreeAndStateFolder {
     /// A workspace in this folder, with the environment of this process and a state folder of its
     /// own.
-    pub fn root_with_per_process_state_folder(root: &Path) -> Self {
+    pub fn new_with_per_process_state_folder(root: &Path) -> Self {
         Self {
             state: std::env::temp_dir().join(format!("checkrein-{}", std::process::id())),
             env: Arc::new(std::env::vars_os().collect()),
@@ -198,7 +198,7 @@ impl TreeAndStateFolder {
             own_output_files: own_output_file_ids(&self.state, &self.env),
         };
         let mut reading = reader.read_tree(&views, limits)?;
-        self.record_too_large_files(&reading.unread);
+        self.write_too_large_files_list(&reading.unread);
         // The reading itself is sound, but no evidence may be taken for this tree.
         if tracked.unknown.is_some() {
             reading.fact = mark_tree_digests_incomplete(reading.fact);
@@ -276,7 +276,7 @@ impl TreeAndStateFolder {
     }
 
     /// Records the large files, for messages only: without the list none are named.
-    fn record_too_large_files(&self, names: &[String]) {
+    fn write_too_large_files_list(&self, names: &[String]) {
         let file = self.too_large_files_list_path();
         if names.is_empty() {
             // As a rule there is no such file.
@@ -292,14 +292,14 @@ impl TreeAndStateFolder {
     }
 
     fn tree_cache_path(&self) -> PathBuf {
-        let name = short_digest_folder_name(self.root.as_os_str().as_encoded_bytes());
+        let name = hash_to_short_folder_name(self.root.as_os_str().as_encoded_bytes());
         self.state.join("tree").join(name)
     }
 
     fn git_tracked_files_list_path(&self, session: &SessionId) -> PathBuf {
         self.state
             .join("tracked")
-            .join(short_digest_folder_name(session.as_str().as_bytes()))
+            .join(hash_to_short_folder_name(session.as_str().as_bytes()))
     }
 
     /// Part of the content key: a check that sees another environment is another check.
@@ -327,7 +327,7 @@ fn keep_tracked_names_if_index_lost(
 ) -> Arc<PackedNameSet> {
     let gone = before.iter().filter(|name| !now.contains_name(name));
     let gone: Vec<&str> = gone
-        .filter(|name| is_name_lost_with_git_index(name, &now))
+        .filter(|name| is_missing_due_to_lost_git_index(name, &now))
         .collect();
     match gone.is_empty() {
         true => now,
@@ -337,7 +337,7 @@ fn keep_tracked_names_if_index_lost(
 
 /// Whether a tracked name is missing now because the index that would hold it is gone: that of the
 /// repository, or that of the submodule which the name is in.
-fn is_name_lost_with_git_index(name: &str, now: &PackedNameSet) -> bool {
+fn is_missing_due_to_lost_git_index(name: &str, now: &PackedNameSet) -> bool {
     let is_empty = |submodule: &str| {
         let inside = format!("{submodule}/");
         // Names are sorted, so a file of the submodule would come next.
@@ -379,7 +379,7 @@ fn mark_tree_digests_incomplete(fact: TreeDigests) -> TreeDigests {
     }
 }
 
-fn short_digest_folder_name(bytes: &[u8]) -> String {
+fn hash_to_short_folder_name(bytes: &[u8]) -> String {
     let mut name = Digest::hash_bytes(bytes).to_hex();
     name.truncate(24);
     name

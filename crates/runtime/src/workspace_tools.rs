@@ -11,8 +11,8 @@ use checkrein_core::evidence::InconclusiveCause;
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
 use checkrein_patch::{
-    DiskTree, HunkMatchDialect, PathBelowRoot, apply_patch_plan, check_patch_against_tree,
-    parse_patch, recover_interrupted_apply, render_refusals,
+    DiskTree, HunkMatchDialect, PathBelowRoot, apply_patch_plan, parse_patch,
+    plan_patch_against_tree, recover_interrupted_apply, render_patch_refusals,
 };
 use checkrein_verifiers::{CommandVerifier, VerifierJob, VerifierReport};
 
@@ -33,7 +33,7 @@ pub struct WorkspaceTools {
 impl WorkspaceTools {
     /// In this place.
     pub fn new(place: TreeAndStateFolder) -> Self {
-        let redactor = Arc::new(Redactor::from_environment(&place.env));
+        let redactor = Arc::new(Redactor::new_from_secret_variables(&place.env));
         Self { place, redactor }
     }
 
@@ -97,7 +97,7 @@ impl WorkspaceTools {
         let plan = parse_patch(text, None)
             .map_err(|refusal| vec![refusal])
             .and_then(|patch| {
-                check_patch_against_tree(
+                plan_patch_against_tree(
                     &patch,
                     &disk,
                     &PathBelowRoot::tree_root_path(),
@@ -107,7 +107,7 @@ impl WorkspaceTools {
             .map_err(|refusals| {
                 format!(
                     "refused, nothing is changed\n{}",
-                    render_refusals(&refusals)
+                    render_patch_refusals(&refusals)
                 )
             })?;
         apply_patch_plan(&plan, &disk, &memory).map_err(|error| failed(&error))?;

@@ -31,7 +31,7 @@ pub(crate) fn recorded_check_writes(
     spec: &VerifierSpec,
 ) -> FilesSeenWrittenByCheck {
     let text = durable_file::read_limited_text_file(
-        &path_of_check_writes_record(place, spec),
+        &check_writes_record_file_path(place, spec),
         durable_file::MAX_CONFIG_BYTES,
     );
     let text = text.ok().flatten().unwrap_or_default();
@@ -43,7 +43,7 @@ pub(crate) fn recorded_check_writes(
 }
 
 /// Adds files to what is known; the newest run decides about `restores`.
-pub(crate) fn record_check_writes(
+pub(crate) fn add_files_written_by_check(
     place: &TreeAndStateFolder,
     spec: &VerifierSpec,
     paths: &[String],
@@ -60,13 +60,13 @@ pub(crate) fn record_check_writes(
         true => RESTORES,
         false => WRITES,
     };
-    let file = path_of_check_writes_record(place, spec);
+    let file = check_writes_record_file_path(place, spec);
     // Errors are ignored: without the file the check is found out anew.
     let _ = file.parent().map_or(Ok(()), create_private_folder);
     let _ = write_private_file(&file, format!("{head}\n{}\n", all.join("\n")).as_bytes());
 }
 
-fn path_of_check_writes_record(place: &TreeAndStateFolder, spec: &VerifierSpec) -> PathBuf {
+fn check_writes_record_file_path(place: &TreeAndStateFolder, spec: &VerifierSpec) -> PathBuf {
     // Root and definition: the same command in another tree may write other files.
     let id = Digest::hash_parts([
         place.root.as_os_str().as_encoded_bytes(),

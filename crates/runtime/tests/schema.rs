@@ -191,7 +191,7 @@ fn compile(name: &str, text: &str) -> Result<CompiledPolicy, ConfigError> {
         name: PathBuf::from(name),
         text: text.to_owned(),
     };
-    config::compile_config(Some(&source), None, TaskDriverKind::Hook)
+    config::compile_repo_and_personal_config(Some(&source), None, TaskDriverKind::Hook)
 }
 
 /// A file against what is written from the table.

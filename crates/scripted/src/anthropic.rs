@@ -10,14 +10,14 @@ use crate::script::{ScriptedModelAction, ScriptedModelRequest, join_strings_in_j
 
 /// Parses a request; `None` for a side request, which offers no tools (a title, a summary).
 pub(crate) fn parse_anthropic_request(body: &Value) -> Option<ScriptedModelRequest> {
-    let tools: Vec<String> = array_field(body, "tools")
+    let tools: Vec<String> = array_field_or_empty(body, "tools")
         .iter()
         .filter_map(|tool| tool.get("name")?.as_str().map(str::to_owned))
         .collect();
     if tools.is_empty() {
         return None;
     }
-    let messages = array_field(body, "messages");
+    let messages = array_field_or_empty(body, "messages");
     // Everything after the model's last message is new to it: tool results, prompts, hook feedback.
     let spoken = messages
         .iter()
@@ -45,7 +45,7 @@ pub(crate) fn parse_anthropic_request(body: &Value) -> Option<ScriptedModelReque
     })
 }
 
-fn array_field<'a>(body: &'a Value, name: &str) -> &'a [Value] {
+fn array_field_or_empty<'a>(body: &'a Value, name: &str) -> &'a [Value] {
     body.get(name)
         .and_then(Value::as_array)
         .map_or(&[], Vec::as_slice)
@@ -114,7 +114,7 @@ pub(crate) fn render_scripted_anthropic_reply(
         json!({ "type": "message_start", "message": message(&[], None, usage(1)) }),
     );
     for (index, block) in blocks.iter().enumerate() {
-        let (opening, delta) = content_block_stream_parts(block);
+        let (opening, delta) = split_content_block_for_stream(block);
         for (kind, name, value) in [
             ("content_block_start", "content_block", opening),
             ("content_block_delta", "delta", delta),
@@ -181,7 +181,7 @@ fn content_block_json(block: &ResponseBlock<'_>) -> Value {
 }
 
 /// Splits a block for a stream: the empty block, and the delta that fills it.
-fn content_block_stream_parts(block: &ResponseBlock<'_>) -> (Value, Value) {
+fn split_content_block_for_stream(block: &ResponseBlock<'_>) -> (Value, Value) {
     match block {
         ResponseBlock::Text(text) => (
             json!({ "type": "text", "text": "" }),

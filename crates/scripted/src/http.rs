@@ -80,7 +80,7 @@ impl LoopbackHttpServer {
                 open.fetch_add(1, Ordering::SeqCst);
                 let (handle, open) = (Arc::clone(&handle), Arc::clone(&open));
                 std::thread::spawn(move || {
-                    serve_http_connection(&stream, &*handle);
+                    serve_one_http_request(&stream, &*handle);
                     open.fetch_sub(1, Ordering::SeqCst);
                 });
             }
@@ -104,7 +104,7 @@ impl Drop for LoopbackHttpServer {
     }
 }
 
-fn serve_http_connection(
+fn serve_one_http_request(
     stream: &TcpStream,
     handle: &(dyn Fn(HttpRequest) -> HttpResponse + Send + Sync),
 ) {
@@ -151,12 +151,12 @@ fn read_http_request(stream: &TcpStream) -> std::io::Result<Option<HttpRequest>>
     let mut body = Vec::new();
     if chunked {
         while let size @ 1.. = read_http_chunk_size(&mut input)? {
-            read_body_bytes(&mut input, size, &mut body)?;
+            read_exact_body_bytes(&mut input, size, &mut body)?;
             // Each chunk ends with a line break of its own.
             input.read_line(&mut String::new())?;
         }
     } else {
-        read_body_bytes(&mut input, length, &mut body)?;
+        read_exact_body_bytes(&mut input, length, &mut body)?;
     }
     Ok(Some(HttpRequest {
         method,
@@ -172,7 +172,11 @@ fn read_http_chunk_size(input: &mut impl BufRead) -> std::io::Result<u64> {
     u64::from_str_radix(digits, 16).map_err(|_| Error::from(ErrorKind::InvalidData))
 }
 
-fn read_body_bytes(input: &mut impl Read, length: u64, body: &mut Vec<u8>) -> std::io::Result<()> {
+fn read_exact_body_bytes(
+    input: &mut impl Read,
+    length: u64,
+    body: &mut Vec<u8>,
+) -> std::io::Result<()> {
     let read = input.take(length).read_to_end(body)?;
     if read as u64 == length {
         Ok(())

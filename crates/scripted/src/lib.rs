@@ -12,7 +12,7 @@ pub mod reviewer;
 mod script;
 
 pub use coder::{ScriptedCoderServer, ScriptedCoderTurn};
-pub use model::{ScriptedModel, ScriptedModelApi, ScriptedModelRequestLog};
+pub use model::{ScriptedModel, ScriptedModelApiKind, ScriptedModelRequestLog};
 pub use reviewer::ScriptedReviewer;
 pub use script::{
     ScriptedModelAction, ScriptedModelFn, ScriptedModelRequest, model_script_from_rounds,

@@ -14,7 +14,7 @@ use crate::{anthropic, responses};
 
 /// Which API it speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScriptedModelApi {
+pub enum ScriptedModelApiKind {
     /// Messages: Claude Code.
     Anthropic,
     /// Responses: Codex.
@@ -46,7 +46,7 @@ impl ScriptedModel {
     /// Starts a server. Paths in a script are below `repo`. The body of every request is written to
     /// `log`, one per line.
     pub fn start_model_script_server(
-        wire: ScriptedModelApi,
+        wire: ScriptedModelApiKind,
         repo: PathBuf,
         log: Option<&Path>,
         script: ScriptedModelFn,
@@ -85,7 +85,7 @@ fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn answer_scripted_model_request(
-    wire: ScriptedModelApi,
+    wire: ScriptedModelApiKind,
     repo: &Path,
     request: HttpRequest,
     seen: &Mutex<ScriptedModelRequestLog>,
@@ -99,19 +99,19 @@ fn answer_scripted_model_request(
     let path = request.target.split('?').next().unwrap_or_default();
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let read = match (wire, request.method.as_str(), path) {
-        (ScriptedModelApi::Anthropic, "POST", "/v1/messages/count_tokens") => {
+        (ScriptedModelApiKind::Anthropic, "POST", "/v1/messages/count_tokens") => {
             return HttpResponse::json_response(
                 200,
                 &json!({ "input_tokens": request.body.len() / 4 }),
             );
         }
-        (ScriptedModelApi::Anthropic, "POST", "/v1/messages") => {
+        (ScriptedModelApiKind::Anthropic, "POST", "/v1/messages") => {
             anthropic::parse_anthropic_request(&body)
         }
-        (ScriptedModelApi::OpenAi, "POST", "/v1/responses") => {
+        (ScriptedModelApiKind::OpenAi, "POST", "/v1/responses") => {
             responses::parse_responses_api_request(&body)
         }
-        (ScriptedModelApi::OpenAi, "GET", "/v1/models") => {
+        (ScriptedModelApiKind::OpenAi, "GET", "/v1/models") => {
             return HttpResponse::json_response(200, &json!({ "models": [], "data": [] }));
         }
         (_, "HEAD", _) | (_, _, "/") => return HttpResponse::json_response(200, &json!({})),
@@ -147,10 +147,10 @@ fn answer_scripted_model_request(
         }
     };
     let (streamed, text) = match wire {
-        ScriptedModelApi::Anthropic => {
+        ScriptedModelApiKind::Anthropic => {
             anthropic::render_scripted_anthropic_reply(&body, number, &acts, tokens, repo)
         }
-        ScriptedModelApi::OpenAi => {
+        ScriptedModelApiKind::OpenAi => {
             responses::scripted_responses_api_reply(&body, number, &acts, tokens)
         }
     };

@@ -12,7 +12,7 @@ const SHELL_TOOL: &str = "exec_command";
 
 /// Parses a request; `None` for a side request (the terminal UI asks for a title).
 pub(crate) fn parse_responses_api_request(body: &Value) -> Option<ScriptedModelRequest> {
-    let tools: Vec<String> = array_field(body, "tools")
+    let tools: Vec<String> = array_field_or_empty(body, "tools")
         .iter()
         .filter_map(|tool| tool.get("name")?.as_str().map(str::to_owned))
         .collect();
@@ -20,7 +20,7 @@ pub(crate) fn parse_responses_api_request(body: &Value) -> Option<ScriptedModelR
     if !tools.iter().any(|tool| tool == SHELL_TOOL) {
         return None;
     }
-    let items = array_field(body, "input");
+    let items = array_field_or_empty(body, "input");
     let spoken = items
         .iter()
         .rposition(is_input_item_from_model)
@@ -45,7 +45,7 @@ pub(crate) fn parse_responses_api_request(body: &Value) -> Option<ScriptedModelR
     })
 }
 
-fn array_field<'a>(body: &'a Value, name: &str) -> &'a [Value] {
+fn array_field_or_empty<'a>(body: &'a Value, name: &str) -> &'a [Value] {
     body.get(name)
         .and_then(Value::as_array)
         .map_or(&[], Vec::as_slice)

@@ -34,7 +34,7 @@ pub const REVIEW_TOKENS: (u64, u64) = (900, 60);
 impl ScriptedReviewer {
     /// Starts a server. `says` is called with the body of each request and the number of requests
     /// before it; it returns the answer's text or the HTTP status of a refusal.
-    pub fn start_scripted_model_server(
+    pub fn start_scripted_reviewer_server(
         says: impl Fn(&Value, usize) -> Result<String, u16> + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         let asked = ScriptedReviewExchangeLog::default();
@@ -81,7 +81,7 @@ pub fn request_number_in_prompt(body: &Value) -> u64 {
 }
 
 /// Renders a judge's verdict on a request, in the requested format.
-pub fn scripted_judge_verdict(
+pub fn render_judge_verdict_reply(
     body: &Value,
     verdict: &str,
     score: f64,

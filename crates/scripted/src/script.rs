@@ -99,17 +99,19 @@ pub fn output_tokens_of_nth_response(number: usize) -> u64 {
 /// Every text in a JSON value, in order.
 pub(crate) fn join_strings_in_json_value(value: &Value) -> String {
     let mut found = Vec::new();
-    gather_json_texts(value, &mut found);
+    collect_strings_in_json_value(value, &mut found);
     found.join("\n")
 }
 
-fn gather_json_texts<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+fn collect_strings_in_json_value<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
     match value {
         Value::String(text) => found.push(text),
-        Value::Array(items) => items.iter().for_each(|item| gather_json_texts(item, found)),
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| collect_strings_in_json_value(item, found)),
         Value::Object(fields) => fields
             .values()
-            .for_each(|field| gather_json_texts(field, found)),
+            .for_each(|field| collect_strings_in_json_value(field, found)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

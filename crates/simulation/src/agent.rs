@@ -37,18 +37,18 @@ pub(crate) struct SimulatedAgent {
     /// Whether the task has ended with `gave_up` before.
     gave_up: bool,
     /// The change counters when the last stop was accepted.
-    accepted_at: Option<SimulatedChangeCounters>,
+    accepted_at: Option<EvidenceVoidingCounters>,
 }
 
 /// Counters of everything that voids evidence. As long as they are equal, no check has to run
 /// again.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct SimulatedChangeCounters {
+struct EvidenceVoidingCounters {
     changes: u64,
     renewals: u64,
 }
 
-impl SimulatedChangeCounters {
+impl EvidenceVoidingCounters {
     /// Returns the counters; `None` while an act is being counted, because it may or may not be
     /// included.
     fn read_simulated_change_counters(world: &SimulatedOperatingSystem) -> Option<Self> {
@@ -227,7 +227,7 @@ impl SimulatedAgent {
         // A call made while Checkrein is off must report: its request was not judged, so without an
         // outcome nothing would be known of it.
         let reports = reports || self.context.machine.is_checkrein_off();
-        let runs = self.run_act_counting_hook(|agent| {
+        let runs = self.run_hook_counted_as_act(|agent| {
             agent.ask_hook_before_simulated_call(&id, tool, args.clone())
         });
         if !runs {
@@ -255,7 +255,7 @@ impl SimulatedAgent {
                 "type": "tool_result", "session": self.session, "id": id, "tool": tool,
                 "args": args, "result": "ok",
             });
-            self.run_act_counting_hook(|agent| agent.send_simulated_hook_event(result));
+            self.run_hook_counted_as_act(|agent| agent.send_simulated_hook_event(result));
             self.context
                 .machine
                 .end_simulated_outside_tool_calls(&self.session);
@@ -264,9 +264,9 @@ impl SimulatedAgent {
 
     /// Runs a hook that counts an act. Acts count at their request and at their end, and void
     /// earlier evidence.
-    fn run_act_counting_hook<T>(&self, hook: impl FnOnce(&Self) -> T) -> T {
+    fn run_hook_counted_as_act<T>(&self, hook: impl FnOnce(&Self) -> T) -> T {
         let world = &self.context.machine;
-        world.begin_counting_simulated_act();
+        world.mark_act_counting_begun();
         let answer = hook(self);
         world.mark_act_counting_ended();
         answer
@@ -283,7 +283,7 @@ impl SimulatedAgent {
         let seals = self.context.seals.load(Ordering::Relaxed);
         // Everything to compare with is read before the hook starts, since others act meanwhile.
         let before = (
-            SimulatedChangeCounters::read_simulated_change_counters(&world),
+            EvidenceVoidingCounters::read_simulated_change_counters(&world),
             world.scheduler.simulated_now(),
         );
         let runs = self.newest_check_run_start_times();
@@ -352,7 +352,7 @@ impl SimulatedAgent {
                     .record_simulated_task_ending(&format!("{:?} {detail}", transition.reason));
                 let is_complete = transition.reason == Reason::TaskComplete;
                 self.accepted_at = match is_complete {
-                    true => SimulatedChangeCounters::read_simulated_change_counters(&world),
+                    true => EvidenceVoidingCounters::read_simulated_change_counters(&world),
                     false => None,
                 };
                 Some(transition.reason.as_str().to_owned())
@@ -377,7 +377,8 @@ impl SimulatedAgent {
                 .strip_prefix("run ")
                 .and_then(|run| run.parse().ok());
             let name = check.verifier.as_str();
-            let found = run.and_then(|run| world.simulated_check_run_findings(name, run, stopped));
+            let found =
+                run.and_then(|run| world.findings_of_recorded_simulated_run(name, run, stopped));
             let told = evidence
                 .findings
                 .iter()
@@ -398,7 +399,7 @@ impl SimulatedAgent {
         let world = &self.context.machine;
         let checks = u32::try_from(self.context.plan.checks.len()).unwrap_or(u32::MAX);
         let times = 1 + u32::try_from(seals).unwrap_or(u32::MAX);
-        let (looks, _) = world.tree_read_count_of_process(hook);
+        let (looks, _) = world.simulated_process_tree_read_stats(hook);
         if looks > (4 * checks + 4) * times {
             world.record_simulation_violation(format!("{looks} looks for {checks} checks"));
         }
@@ -421,7 +422,7 @@ impl SimulatedAgent {
         after: VirtualTime,
     ) {
         let world = &self.context.machine;
-        let (_, last_look) = world.tree_read_count_of_process(hook);
+        let (_, last_look) = world.simulated_process_tree_read_stats(hook);
         match reason {
             Reason::TaskComplete => {
                 // A completion is right if all checks would have passed at some moment between the
@@ -468,13 +469,13 @@ impl SimulatedAgent {
     fn check_passed_checks_not_rerun(
         &self,
         hook: SimulatedProcessId,
-        before: Option<SimulatedChangeCounters>,
+        before: Option<EvidenceVoidingCounters>,
     ) {
         let world = &self.context.machine;
         let checks = self.context.plan.checks.iter();
         if before.is_some()
             && self.accepted_at == before
-            && SimulatedChangeCounters::read_simulated_change_counters(world) == before
+            && EvidenceVoidingCounters::read_simulated_change_counters(world) == before
             && !self.context.plan.has_stashing_check()
             // With `or`, a check that failed next to the sufficient one runs again in the next
             // task.

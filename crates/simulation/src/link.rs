@@ -27,7 +27,7 @@ fn lock_simulated_line_queue(
 }
 
 /// One end of the connection. It is closed when it is dropped or its process is killed.
-pub(crate) struct SimulatedWorkerLinkEnd {
+pub(crate) struct SimulatedHookWorkerLinkEnd {
     machine: Arc<SimulatedOperatingSystem>,
     peer: SimulatedProcessId,
     from: Arc<Mutex<SimulatedLineQueue>>,
@@ -39,10 +39,10 @@ pub(crate) fn simulated_link_pair(
     world: &Arc<SimulatedOperatingSystem>,
     first: SimulatedProcessId,
     second: SimulatedProcessId,
-) -> (SimulatedWorkerLinkEnd, SimulatedWorkerLinkEnd) {
+) -> (SimulatedHookWorkerLinkEnd, SimulatedHookWorkerLinkEnd) {
     let (there, back) = (Arc::default(), Arc::default());
     let end = |peer, from: &Arc<Mutex<SimulatedLineQueue>>, to: &Arc<Mutex<SimulatedLineQueue>>| {
-        SimulatedWorkerLinkEnd {
+        SimulatedHookWorkerLinkEnd {
             machine: Arc::clone(world),
             peer,
             from: Arc::clone(from),
@@ -52,7 +52,7 @@ pub(crate) fn simulated_link_pair(
     (end(second, &back, &there), end(first, &there, &back))
 }
 
-impl WorkerTransport for SimulatedWorkerLinkEnd {
+impl WorkerTransport for SimulatedHookWorkerLinkEnd {
     fn receive_line_from_worker_link(&mut self) -> WorkerLinkReadOutcome {
         // Lines before the end: what a peer sent before it died is still delivered.
         for is_last in [false, true] {
@@ -81,7 +81,7 @@ impl WorkerTransport for SimulatedWorkerLinkEnd {
     }
 }
 
-impl Drop for SimulatedWorkerLinkEnd {
+impl Drop for SimulatedHookWorkerLinkEnd {
     fn drop(&mut self) {
         lock_simulated_line_queue(&self.to).closed = true;
         lock_simulated_line_queue(&self.from).closed = true;

@@ -191,7 +191,7 @@ impl SimulationPlan {
                 }
                 _ => {
                     agents = vec![
-                        reckless_agent_actions(r),
+                        agent_actions_breaking_outside_state(r),
                         simulated_repeated_stop_actions(r),
                     ];
                     neighbour.clear();
@@ -460,7 +460,7 @@ fn simulated_repair_by_person(r: &mut Rng) -> SimulatedOutsideChange {
 }
 
 /// Returns an agent that breaks the outside state, reports no result, and stops.
-fn reckless_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
+fn agent_actions_breaking_outside_state(r: &mut Rng) -> Vec<SimulatedAgentAction> {
     let waits = SimulatedAgentAction::Wait(Duration::from_millis(r.u64(100..3_000)));
     vec![
         SimulatedAgentAction::Prompt,

@@ -11,8 +11,8 @@ use checkrein_core::input::{Input, StancePoint, StanceUsed};
 use checkrein_core::policy::Stance;
 use checkrein_runtime::config::{self, NamedConfigText, TaskDriverKind};
 use checkrein_runtime::{
-    Deadline, DeliveryOutcome, EventDelivery, Runtime, RuntimeError, ToolFactsBuilder,
-    TreeAndStateFolder, WorkerLinkEnd, replay,
+    Deadline, DeliveryOutcome, EventDelivery, HookWorkerLinkEnd, Runtime, RuntimeError,
+    ToolFactsBuilder, TreeAndStateFolder, replay,
 };
 use checkrein_store::{HashChainStatus, MemoryStore, SqliteStore, Store};
 
@@ -82,7 +82,7 @@ pub fn run_simulation_plan(plan: &SimulationPlan) -> std::io::Result<SimulationO
     });
     // The director is a simulated process as well, so that its waiting is part of the turns.
     let everybody = stage.next_simulated_process_number();
-    stage.start_simulated_process(everybody, {
+    stage.spawn_simulated_process_with_id(everybody, {
         let stage = Arc::clone(&stage);
         move || stage.run_all_actors()
     });
@@ -127,13 +127,13 @@ impl SimulationContext {
     }
 
     /// Starts a process with one thread.
-    fn start_simulated_process(
+    fn spawn_simulated_process_with_id(
         self: &Arc<Self>,
         process: SimulatedProcessId,
         work: impl FnOnce() + Send + 'static,
     ) {
         let scheduler = Arc::clone(&self.machine.scheduler);
-        let thread = scheduler.create_simulated_thread(process);
+        let thread = scheduler.register_simulated_thread(process);
         std::thread::spawn(move || {
             scheduler.begin_simulated_thread(thread);
             work();
@@ -157,7 +157,7 @@ impl SimulationContext {
         let keeper = self.next_simulated_process_number();
         let stage = Arc::clone(self);
         let moment = Duration::from_millis(u64::from(scheduler.random_below(60)));
-        self.start_simulated_process(keeper, move || {
+        self.spawn_simulated_process_with_id(keeper, move || {
             stage.machine.scheduler.sleep_simulated_thread(moment);
             stage.machine.drop_check_runs_of_process(process);
             stage.machine.release_process_claims(process);
@@ -219,7 +219,7 @@ impl SimulationContext {
                     .plan
                     .simulated_config_text(sealing.seals.load(Ordering::Relaxed)),
             };
-            config::compile_config(Some(&source), None, TaskDriverKind::Hook)
+            config::compile_repo_and_personal_config(Some(&source), None, TaskDriverKind::Hook)
         };
         let runtime =
             Runtime::new(Arc::new(store), place, Box::new(seal)).with_agent_name("generic");
@@ -229,12 +229,12 @@ impl SimulationContext {
             stage.lock_simulated_workers().push(owner);
             let (ours, theirs) = link::simulated_link_pair(&stage.machine, process, owner);
             let beginning = Arc::clone(&stage);
-            stage.start_simulated_process(owner, move || {
+            stage.spawn_simulated_process_with_id(owner, move || {
                 beginning
                     .machine
                     .append_simulation_trace_line(format!("{owner:?} is an owner"));
                 let runtime = beginning.runtime_of_simulated_process(owner, agent);
-                let mut link = WorkerLinkEnd::over_transport(theirs);
+                let mut link = HookWorkerLinkEnd::over_transport(theirs);
                 // Without a batch the hook was killed before it sent one: the owner has nothing to
                 // do.
                 if let Some(batch) = link.receive_check_batch_from_hook() {
@@ -245,7 +245,7 @@ impl SimulationContext {
                         .append_simulation_trace_line(format!("{owner:?} ends: {owned:?}"));
                 }
             });
-            Ok(WorkerLinkEnd::over_transport(ours))
+            Ok(HookWorkerLinkEnd::over_transport(ours))
         }))
     }
 
@@ -261,7 +261,7 @@ impl SimulationContext {
         let hook = self.next_simulated_process_number();
         let answer = Arc::new(Mutex::new(None));
         let scheduler = Arc::clone(&self.machine.scheduler);
-        self.start_simulated_process(hook, {
+        self.spawn_simulated_process_with_id(hook, {
             let (stage, answer) = (Arc::clone(self), Arc::clone(&answer));
             move || {
                 let taken = stage.deliver_simulated_hook_event(hook, agent, &line, deadline);
@@ -271,7 +271,7 @@ impl SimulationContext {
         // The killer is a process of its own, so that it also runs while the hook waits.
         if let Some(span) = killed_after {
             let (stage, killer) = (Arc::clone(self), self.next_simulated_process_number());
-            self.start_simulated_process(killer, move || {
+            self.spawn_simulated_process_with_id(killer, move || {
                 stage.machine.scheduler.sleep_simulated_thread(span);
                 stage.kill_simulated_process(hook);
             });
@@ -368,7 +368,7 @@ impl SimulationContext {
             return;
         }
         let (world, cancelled) = (Arc::clone(&self.machine), Arc::clone(cancelled));
-        self.start_simulated_process(self.next_simulated_process_number(), move || {
+        self.spawn_simulated_process_with_id(self.next_simulated_process_number(), move || {
             while world.scheduler.is_simulated_process_alive(hook) && !world.is_checkrein_off() {
                 world.scheduler.sleep_simulated_thread(OFF_POLL);
             }
@@ -386,20 +386,20 @@ impl SimulationContext {
         for (number, actions) in self.plan.agents.iter().enumerate() {
             let process = self.next_simulated_process_number();
             let (stage, actions) = (Arc::clone(self), actions.clone());
-            self.start_simulated_process(process, move || {
+            self.spawn_simulated_process_with_id(process, move || {
                 let mut agent = SimulatedAgent::new(stage, process, number);
                 agent.simulate_agent_actions(&actions);
             });
             started.push(process);
         }
         let neighbour = self.next_simulated_process_number();
-        self.start_simulated_process(neighbour, {
+        self.spawn_simulated_process_with_id(neighbour, {
             let stage = Arc::clone(self);
             move || stage.simulate_outside_file_changes()
         });
         started.push(neighbour);
         let incidents = self.next_simulated_process_number();
-        self.start_simulated_process(incidents, {
+        self.spawn_simulated_process_with_id(incidents, {
             let stage = Arc::clone(self);
             move || stage.inject_simulated_incidents(incidents)
         });
@@ -524,7 +524,7 @@ impl SimulationContext {
         // Until then digests of the files just written are not cached by their timestamps.
         self.machine.scheduler.sleep_simulated_thread(STAMP_SETTLED);
         let scheduler = Arc::clone(&self.machine.scheduler);
-        self.start_simulated_process(process, move || {
+        self.spawn_simulated_process_with_id(process, move || {
             let longest = Duration::from_secs(300);
             let lasts = agent.context.plan.checks.iter().map(|check| check.duration);
             let outlasts = lasts.max().is_some_and(|lasts| lasts > longest);

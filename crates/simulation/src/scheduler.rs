@@ -29,7 +29,7 @@ struct SimulatedSchedulerState {
     random: Rng,
     now: VirtualTime,
     /// Threads that have not ended and were not killed.
-    threads: BTreeMap<SimulatedThreadId, SimulatedThreadState>,
+    threads: BTreeMap<SimulatedThreadId, SimulatedThreadRecord>,
     current: Option<SimulatedThreadId>,
     next_thread: u64,
     /// Number of steps so far. A polling thread is asked again only after another step.
@@ -43,7 +43,7 @@ struct SimulatedSchedulerState {
 }
 
 #[derive(Debug)]
-struct SimulatedThreadState {
+struct SimulatedThreadRecord {
     process: SimulatedProcessId,
     status: SimulatedThreadStatus,
     turn: Arc<Condvar>,
@@ -103,13 +103,13 @@ impl SimulatedThreadScheduler {
     }
 
     /// Registers a thread of this process, which the caller then starts.
-    pub(crate) fn create_simulated_thread(&self, process: SimulatedProcessId) -> u64 {
+    pub(crate) fn register_simulated_thread(&self, process: SimulatedProcessId) -> u64 {
         let mut turns = self.lock_scheduler_state();
         // Numbered and inserted by the parent, not by the thread itself: the order in which the
         // system starts threads must not matter.
         let thread = SimulatedThreadId(turns.next_thread);
         turns.next_thread += 1;
-        let state = SimulatedThreadState {
+        let state = SimulatedThreadRecord {
             process,
             status: SimulatedThreadStatus::Ready,
             turn: Arc::new(Condvar::new()),
@@ -310,7 +310,7 @@ impl SimulatedSchedulerState {
                 return;
             }
             // A killed sleeper must not move the clock.
-            let living = |state: &&SimulatedThreadState| !self.killed.contains(&state.process);
+            let living = |state: &&SimulatedThreadRecord| !self.killed.contains(&state.process);
             let wakes = self.threads.values().filter(living);
             let wakes = wakes.filter_map(|state| match state.status.clone() {
                 SimulatedThreadStatus::Sleeping(until) => Some(until),

@@ -152,7 +152,7 @@ impl SimulatedOperatingSystem {
     }
 
     /// Returns the current time and the timestamp of a write.
-    fn timestamps_for_write_now(&self) -> SimulatedWriteTime {
+    fn simulated_write_time_now(&self) -> SimulatedWriteTime {
         let (changed, wall_ns) = (self.scheduler.simulated_now(), self.simulated_wall_ns());
         let tick = i64::try_from(self.tick.as_nanos()).unwrap_or(1).max(1);
         // Rounded down, as file systems do: two writes within one tick have the same timestamp.
@@ -160,7 +160,7 @@ impl SimulatedOperatingSystem {
         SimulatedWriteTime { changed, stamp_ns }
     }
 
-    fn advance_simulated_call_time(&self) {
+    fn spend_random_system_call_time(&self) {
         let took = self.scheduler.random_below(SLOWEST_CALL);
         self.scheduler
             .spend_virtual_time(Duration::from_micros(u64::from(took)));
@@ -173,7 +173,7 @@ impl SimulatedOperatingSystem {
         good: bool,
         who: &str,
     ) {
-        let stamp = self.timestamps_for_write_now();
+        let stamp = self.simulated_write_time_now();
         let mut state = self.lock_simulated_machine_state();
         state.set_simulated_input_good(&self.root, subject, good, stamp);
         state.changes += 1;
@@ -184,7 +184,7 @@ impl SimulatedOperatingSystem {
             "{who} makes {subject} {}",
             good_or_bad_word(good)
         ));
-        self.advance_simulated_call_time();
+        self.spend_random_system_call_time();
     }
 
     /// Like [`Self::make_check_input_good_or_bad`], but through a memory mapping: the timestamp
@@ -196,7 +196,7 @@ impl SimulatedOperatingSystem {
         good: bool,
         who: &str,
     ) {
-        let stamp = self.timestamps_for_write_now();
+        let stamp = self.simulated_write_time_now();
         let mut state = self.lock_simulated_machine_state();
         // Only files can be mapped; programs and the outside change as usual.
         let old = match subject {
@@ -223,12 +223,12 @@ impl SimulatedOperatingSystem {
             "{who} makes {subject} {} through a mapping",
             good_or_bad_word(good)
         ));
-        self.advance_simulated_call_time();
+        self.spend_random_system_call_time();
     }
 
     /// Writes a file on behalf of a check; `None` removes it.
     pub(crate) fn write_file_on_behalf_of_check(&self, name: &str, content: Option<&[u8]>) {
-        let stamp = self.timestamps_for_write_now();
+        let stamp = self.simulated_write_time_now();
         let path = self.root.join(name);
         let mut state = self.lock_simulated_machine_state();
         match content {
@@ -239,7 +239,7 @@ impl SimulatedOperatingSystem {
         }
         drop(state);
         self.record_simulated_pass_state();
-        self.advance_simulated_call_time();
+        self.spend_random_system_call_time();
     }
 
     /// Returns what a check finds when it reads an input.
@@ -250,12 +250,12 @@ impl SimulatedOperatingSystem {
         let good = self
             .lock_simulated_machine_state()
             .is_simulated_check_input_good(&self.root, subject);
-        self.advance_simulated_call_time();
+        self.spend_random_system_call_time();
         good
     }
 
     /// Content of a file.
-    pub(crate) fn simulated_file_content(&self, name: &str) -> Option<Vec<u8>> {
+    pub(crate) fn read_simulated_file(&self, name: &str) -> Option<Vec<u8>> {
         let state = self.lock_simulated_machine_state();
         let file = state.files.get(&self.root.join(name))?;
         Some(file.content.clone())
@@ -283,8 +283,8 @@ impl SimulatedOperatingSystem {
             *subject == SimulatedCheckDependency::Outside
                 || state.is_simulated_check_input_good(&self.root, subject)
         });
-        record_check_pass_change(&mut state.passes, now, passes);
-        record_check_pass_change(&mut state.passes_but_outside, now, but_outside);
+        record_simulated_check_pass_change(&mut state.passes, now, passes);
+        record_simulated_check_pass_change(&mut state.passes_but_outside, now, but_outside);
     }
 
     fn checks_would_pass(&self, is_good: impl Fn(&SimulatedCheckDependency) -> bool) -> bool {
@@ -379,7 +379,7 @@ impl SimulatedOperatingSystem {
 
     /// Returns what a run of a check found. `None` if there is no such run, or if it is outdated: a
     /// later run ended before `by`, found something else, and nothing has changed since it began.
-    pub(crate) fn simulated_check_run_findings(
+    pub(crate) fn findings_of_recorded_simulated_run(
         &self,
         check: &str,
         run: u64,
@@ -430,7 +430,7 @@ impl SimulatedOperatingSystem {
     }
 
     /// How often this process has begun to read the tree, and when it did last.
-    pub(crate) fn tree_read_count_of_process(
+    pub(crate) fn simulated_process_tree_read_stats(
         &self,
         process: SimulatedProcessId,
     ) -> (u32, VirtualTime) {
@@ -515,14 +515,14 @@ impl SimulatedOperatingSystem {
             file.changed = file.changed.saturating_sub(MAPPED_WRITE_DELAY);
         }
         drop(state);
-        self.advance_simulated_call_time();
+        self.spend_random_system_call_time();
     }
 
     /// Puts the wall clock back.
     pub(crate) fn set_clock_back(&self, span: Duration) {
         self.append_simulation_trace_line(format!("the clock is put back by {span:?}"));
         self.lock_simulated_machine_state().clock_ahead_ns -= simulated_time_to_nanos(span);
-        self.advance_simulated_call_time();
+        self.spend_random_system_call_time();
     }
 
     /// Whether a person has switched Checkrein off.
@@ -542,7 +542,7 @@ impl SimulatedOperatingSystem {
             false => state.off_by.saturating_sub(1),
         };
         drop(state);
-        self.advance_simulated_call_time();
+        self.spend_random_system_call_time();
     }
 
     /// Records that a session's call changes the outside.
@@ -585,7 +585,7 @@ impl SimulatedOperatingSystem {
     }
 
     /// Marks that a hook begins to count an act.
-    pub(crate) fn begin_counting_simulated_act(&self) {
+    pub(crate) fn mark_act_counting_begun(&self) {
         self.lock_simulated_machine_state().acts_being_counted += 1;
     }
 
@@ -618,7 +618,7 @@ impl SimulatedOperatingSystem {
     }
 
     pub(crate) fn stat_simulated_path(&self, path: &Path) -> io::Result<FileStat> {
-        self.advance_simulated_call_time();
+        self.spend_random_system_call_time();
         self.lock_simulated_machine_state()
             .stat_simulated_path(path)
     }
@@ -638,7 +638,7 @@ impl SimulatedOperatingSystem {
                 .story
                 .push((now, format!("{process:?} reads the tree")));
         }
-        self.advance_simulated_call_time();
+        self.spend_random_system_call_time();
         let state = self.lock_simulated_machine_state();
         // Folders have no entry of their own: a folder exists if something is below it.
         let is_folder = path == self.root || state.paths_below(path).next().is_some();
@@ -656,7 +656,7 @@ impl SimulatedOperatingSystem {
         self: &Arc<Self>,
         path: &Path,
     ) -> io::Result<Box<dyn OpenFileForReading>> {
-        self.advance_simulated_call_time();
+        self.spend_random_system_call_time();
         let state = self.lock_simulated_machine_state();
         let file = state.files.get(path);
         let inode = file.ok_or(ErrorKind::NotFound)?.inode;
@@ -670,7 +670,11 @@ impl SimulatedOperatingSystem {
     }
 }
 
-fn record_check_pass_change(all: &mut Vec<(VirtualTime, bool)>, now: VirtualTime, passes: bool) {
+fn record_simulated_check_pass_change(
+    all: &mut Vec<(VirtualTime, bool)>,
+    now: VirtualTime,
+    passes: bool,
+) {
     // Only transitions are stored.
     if all.last().is_none_or(|(_, last)| *last != passes) {
         all.push((now, passes));
@@ -866,7 +870,7 @@ impl Read for SimulatedOpenFile {
         }
         self.at += length;
         drop(state);
-        self.world.advance_simulated_call_time();
+        self.world.spend_random_system_call_time();
         Ok(length)
     }
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_store::{
-    ActNumbersForRoot, AppendedEventRange, EffectClaimGuard, EvidenceFinality, EvidencePutOutcome,
-    HashChainStatus, PruneSelection, SessionReadFn, Store, StoreError, StoreInventory,
-    StoredApprovalRequest, StoredEvidence, TaskRow, ToolAct, TransactFn, UndecodedEvent,
+    ActNumbersForRoot, AppendedEventRange, EffectClaimGuard, EvidenceBytesWithFinality,
+    EvidenceFinality, EvidencePutOutcome, HashChainStatus, PruneSelection, SessionReadFn, Store,
+    StoreError, StoreInventory, StoredApprovalRequest, TaskRow, ToolAct, TransactFn,
+    UndecodedEvent,
 };
 
 use crate::scheduler::SimulatedProcessId;
@@ -26,7 +27,7 @@ pub(crate) struct SimulatedStore {
 }
 
 impl SimulatedStore {
-    fn spend_simulated_call_time(&self) {
+    fn spend_random_store_call_time(&self) {
         let took = self.machine.scheduler.random_below(SLOWEST_CALL);
         let took = Duration::from_micros(u64::from(took));
         self.machine.scheduler.spend_virtual_time(took);
@@ -41,17 +42,17 @@ impl Store for SimulatedStore {
     ) -> Result<Option<AppendedEventRange>, StoreError> {
         // Time is spent before the call: another process may act between the decision to call and
         // the call.
-        self.spend_simulated_call_time();
+        self.spend_random_store_call_time();
         self.inner.transact_on_session(session, work)
     }
 
-    fn read_session_in_transaction(
+    fn with_session_read_transaction(
         &self,
         session: &SessionId,
         work: &mut SessionReadFn<'_>,
     ) -> Result<(), StoreError> {
-        self.spend_simulated_call_time();
-        self.inner.read_session_in_transaction(session, work)
+        self.spend_random_store_call_time();
+        self.inner.with_session_read_transaction(session, work)
     }
 
     fn events_after(
@@ -59,7 +60,7 @@ impl Store for SimulatedStore {
         session: &SessionId,
         after: EventSeq,
     ) -> Result<Vec<UndecodedEvent>, StoreError> {
-        self.spend_simulated_call_time();
+        self.spend_random_store_call_time();
         self.inner.events_after(session, after)
     }
 
@@ -73,7 +74,7 @@ impl Store for SimulatedStore {
         root: &str,
         session: Option<&SessionId>,
     ) -> Result<ActNumbersForRoot, StoreError> {
-        self.spend_simulated_call_time();
+        self.spend_random_store_call_time();
         self.inner.act_numbers_in_root_for_session(root, session)
     }
 
@@ -82,7 +83,7 @@ impl Store for SimulatedStore {
         session: &SessionId,
         act: &ToolAct,
     ) -> Result<(), StoreError> {
-        self.spend_simulated_call_time();
+        self.spend_random_store_call_time();
         self.inner.count_act_without_event(session, act)
     }
 
@@ -99,17 +100,17 @@ impl Store for SimulatedStore {
     }
 
     fn read_blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        self.spend_simulated_call_time();
+        self.spend_random_store_call_time();
         self.inner.read_blob(digest)
     }
 
     fn put_blob(&self, bytes: &[u8]) -> Result<Digest, StoreError> {
-        self.spend_simulated_call_time();
+        self.spend_random_store_call_time();
         self.inner.put_blob(bytes)
     }
 
-    fn read_evidence(&self, key: &Digest) -> Result<Option<StoredEvidence>, StoreError> {
-        self.spend_simulated_call_time();
+    fn read_evidence(&self, key: &Digest) -> Result<Option<EvidenceBytesWithFinality>, StoreError> {
+        self.spend_random_store_call_time();
         self.inner.read_evidence(key)
     }
 
@@ -119,7 +120,7 @@ impl Store for SimulatedStore {
         bytes: &[u8],
         standing: EvidenceFinality,
     ) -> Result<EvidencePutOutcome, StoreError> {
-        self.spend_simulated_call_time();
+        self.spend_random_store_call_time();
         self.inner.put_evidence_under_key(key, bytes, standing)
     }
 
@@ -136,7 +137,7 @@ impl Store for SimulatedStore {
     }
 
     fn try_claim_effect(&self, key: &Digest) -> Result<Option<EffectClaimGuard>, StoreError> {
-        self.spend_simulated_call_time();
+        self.spend_random_store_call_time();
         // Claims are held by the machine, so that they end with the simulated process.
         let is_mine = self.machine.try_claim_check_for_process(key, self.process);
         Ok(is_mine.then(|| {
@@ -152,12 +153,12 @@ impl Store for SimulatedStore {
         self.inner.store_census()
     }
 
-    fn prune_sessions(
+    fn delete_sessions_if_unchanged(
         &self,
         census: &StoreInventory,
         gone: &PruneSelection,
     ) -> Result<bool, StoreError> {
-        self.inner.prune_sessions(census, gone)
+        self.inner.delete_sessions_if_unchanged(census, gone)
     }
 
     fn vacuum_database(&self) -> Result<(), StoreError> {

@@ -128,14 +128,16 @@ impl ReadOnlyFileSystem for SystemOfSimulatedProcess {
 }
 
 impl System for SystemOfSimulatedProcess {
-    fn wait_for_condition(&self, ready: &mut dyn FnMut(MayBlockThread) -> bool) {
+    fn wait_until_condition_holds(&self, ready: &mut dyn FnMut(MayBlockThread) -> bool) {
         self.machine
             .scheduler
             .block_simulated_thread_until(&mut || ready(MayBlockThread::No));
     }
 
     fn register_thread(&self) -> u64 {
-        self.machine.scheduler.create_simulated_thread(self.process)
+        self.machine
+            .scheduler
+            .register_simulated_thread(self.process)
     }
 
     fn mark_os_thread_started(&self, thread: u64) {
@@ -231,7 +233,7 @@ impl SystemOfSimulatedProcess {
             if part == 0 {
                 match (check.behavior, first) {
                     (SimulatedCheckTreeEffect::Stashes, Some(name)) => {
-                        let old = self.machine.simulated_file_content(name);
+                        let old = self.machine.read_simulated_file(name);
                         if old.as_ref().is_some_and(|old| !old.starts_with(b"good")) {
                             self.machine
                                 .write_file_on_behalf_of_check(name, Some(b"good 0"));
@@ -239,7 +241,7 @@ impl SystemOfSimulatedProcess {
                         }
                     }
                     (SimulatedCheckTreeEffect::Rewrites, Some(name)) => {
-                        if let Some(content) = self.machine.simulated_file_content(name) {
+                        if let Some(content) = self.machine.read_simulated_file(name) {
                             self.machine
                                 .write_file_on_behalf_of_check(name, Some(&content));
                         }
@@ -284,7 +286,10 @@ impl SystemOfSimulatedProcess {
         };
         self.machine
             .append_simulation_trace_line(format!("{} says {verdict:?} {bad:?}", check.name));
-        let findings: Vec<Finding> = bad.iter().map(|id| bad_input_finding(id)).collect();
+        let findings: Vec<Finding> = bad
+            .iter()
+            .map(|id| simulated_check_failure_finding(id))
+            .collect();
         // Only a source of the remaining fields; verdict and cause are replaced below.
         let report = VerifierReport::inconclusive_report(
             InconclusiveCause::Crash,
@@ -331,7 +336,7 @@ impl SystemOfSimulatedProcess {
     }
 }
 
-fn bad_input_finding(id: &str) -> Finding {
+fn simulated_check_failure_finding(id: &str) -> Finding {
     Finding {
         id: id.to_owned(),
         file: None,

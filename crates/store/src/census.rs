@@ -25,7 +25,7 @@ impl StoreInventory {
     }
 }
 
-/// The sessions and objects to remove, chosen from a census. See [`crate::Store::prune_sessions`].
+/// The sessions and objects to remove, chosen from a census. See [`crate::Store::delete_sessions_if_unchanged`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PruneSelection {
     /// Whole sessions: log, effects, cache, summary rows.

@@ -23,7 +23,7 @@ pub enum HashChainStatus {
 }
 
 /// A row as the chain covers it.
-pub(crate) struct HashChainRow<'a> {
+pub(crate) struct HashChainRowContent<'a> {
     pub(crate) seq: EventSeq,
     pub(crate) kind: &'a str,
     pub(crate) payload: &'a [u8],
@@ -37,7 +37,7 @@ pub(crate) fn hash_chain_origin(session: &SessionId) -> Digest {
 }
 
 /// Returns the link of `row` after `previous`.
-pub(crate) fn next_hash_chain_link(previous: &Digest, row: &HashChainRow<'_>) -> Digest {
+pub(crate) fn next_hash_chain_link(previous: &Digest, row: &HashChainRowContent<'_>) -> Digest {
     let seq = row.seq.0.to_le_bytes();
     let parts = [
         previous.as_bytes().as_slice(),
@@ -69,10 +69,10 @@ impl HashChainWalk {
     /// Takes the next row and the link stored with it; false once the chain is broken.
     pub(crate) fn verify_next_hash_chain_row(
         &mut self,
-        row: &HashChainRow<'_>,
+        row: &HashChainRowContent<'_>,
         stored: &[u8],
     ) -> bool {
-        let place = self.last.next_seq();
+        let place = self.last.successor_seq();
         let head = next_hash_chain_link(&self.head, row);
         // The expected position is reported, so a missing row shows at its own place and not at the
         // next row's.
@@ -87,7 +87,7 @@ impl HashChainWalk {
 
     /// The next row is not what was appended.
     pub(crate) fn mark_chain_broken(&mut self) {
-        self.broken = Some(self.last.next_seq());
+        self.broken = Some(self.last.successor_seq());
     }
 
     pub(crate) fn into_hash_chain_status(self) -> HashChainStatus {

@@ -81,7 +81,9 @@ pub enum StoreError {
 
 impl StoreError {
     /// Wraps what went wrong in the caller's own work.
-    pub fn from_caller_error(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+    pub fn store_error_from_caller(
+        error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
         Self::Work(error.into())
     }
 

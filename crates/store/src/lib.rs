@@ -26,9 +26,9 @@ pub use claim::EffectClaimGuard;
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use record::{
-    ActNumbersForRoot, AppendBatch, AppendedEventRange, CachedSessionState, EvidenceFinality,
-    EvidencePutOutcome, NewEvent, ScopeRow, StoredCheckRequest, StoredEvidence, TaskRow, ToolAct,
-    UndecodedEvent,
+    ActNumbersForRoot, AppendBatch, AppendedEventRange, CachedSessionState,
+    EvidenceBytesWithFinality, EvidenceFinality, EvidencePutOutcome, NewEvent, ScopeRow,
+    StoredCheckRequest, TaskRow, ToolAct, UndecodedEvent,
 };
 pub use sqlite::{SqliteStore, SqliteStoreOptions};
 
@@ -39,13 +39,13 @@ use checkrein_core::ids::{EventSeq, ScopeId, SessionId};
 pub type TransactFn<'a> =
     dyn FnMut(&dyn SessionTransactionView) -> Result<Option<AppendBatch>, StoreError> + 'a;
 
-/// The callback of [`Store::read_session_in_transaction`], which runs inside the read transaction.
+/// The callback of [`Store::with_session_read_transaction`], which runs inside the read transaction.
 pub type SessionReadFn<'a> = dyn FnMut(&dyn SessionTransactionView) -> Result<(), StoreError> + 'a;
 
 /// A store of sessions, shared by threads and (SQLite) by processes.
 ///
 /// **Log.** Each session has its own log. It is numbered from 1 without gaps, only ever appended to
-/// (or removed as a whole by [`Store::prune_sessions`]), and chained by hash
+/// (or removed as a whole by [`Store::delete_sessions_if_unchanged`]), and chained by hash
 /// ([`Store::verify_chain`]). Kinds and payloads are opaque: what a newer version wrote is kept and
 /// returned unread. Sessions do not see each other's events, keys, effects or caches. Evidence,
 /// blobs and claims are shared, because their keys identify them completely.
@@ -85,7 +85,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// Returns what `work` returned, or an error if the store cannot be read.
-    fn read_session_in_transaction(
+    fn with_session_read_transaction(
         &self,
         session: &SessionId,
         work: &mut SessionReadFn<'_>,
@@ -161,7 +161,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn read_evidence(&self, key: &Digest) -> Result<Option<StoredEvidence>, StoreError>;
+    fn read_evidence(&self, key: &Digest) -> Result<Option<EvidenceBytesWithFinality>, StoreError>;
 
     /// Stores evidence under its content key, synced to disk. The first [`EvidenceFinality::Final`]
     /// evidence of a key stays for ever. Inconclusive evidence is replaced by whatever comes next.
@@ -214,7 +214,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// If the store cannot be written.
-    fn prune_sessions(
+    fn delete_sessions_if_unchanged(
         &self,
         census: &StoreInventory,
         gone: &PruneSelection,
@@ -228,7 +228,7 @@ pub trait Store: Send + Sync {
 }
 
 /// A session as seen inside [`Store::transact_on_session`] or
-/// [`Store::read_session_in_transaction`].
+/// [`Store::with_session_read_transaction`].
 pub trait SessionTransactionView {
     /// Place of the newest event; `EventSeq(0)` if there is none.
     fn last_seq(&self) -> EventSeq;
@@ -284,5 +284,5 @@ pub trait SessionTransactionView {
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn read_evidence(&self, key: &Digest) -> Result<Option<StoredEvidence>, StoreError>;
+    fn read_evidence(&self, key: &Digest) -> Result<Option<EvidenceBytesWithFinality>, StoreError>;
 }

@@ -8,12 +8,12 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, ScopeId, SessionId, TaskId, VerifierName};
 use checkrein_core::input::ActReach;
 
-use crate::chain::{self, HashChainRow, HashChainStatus, HashChainWalk};
+use crate::chain::{self, HashChainRowContent, HashChainStatus, HashChainWalk};
 use crate::{
-    ActNumbersForRoot, AppendedEventRange, CachedSessionState, EffectClaimGuard, EvidenceFinality,
-    EvidencePutOutcome, NewEvent, PruneSelection, ScopeRow, SessionReadFn, SessionTransactionView,
-    Store, StoreError, StoreInventory, StoredApprovalRequest, StoredCheckRequest, StoredEvidence,
-    TaskRow, ToolAct, TransactFn, UndecodedEvent,
+    ActNumbersForRoot, AppendedEventRange, CachedSessionState, EffectClaimGuard,
+    EvidenceBytesWithFinality, EvidenceFinality, EvidencePutOutcome, NewEvent, PruneSelection,
+    ScopeRow, SessionReadFn, SessionTransactionView, Store, StoreError, StoreInventory,
+    StoredApprovalRequest, StoredCheckRequest, TaskRow, ToolAct, TransactFn, UndecodedEvent,
 };
 
 /// A store that lives as long as its last clone; clones share it.
@@ -29,7 +29,7 @@ struct MemoryTables {
     logs: BTreeMap<SessionId, MemorySessionLog>,
     tasks: BTreeMap<(SessionId, TaskId), TaskRow>,
     blobs: BTreeMap<Digest, Vec<u8>>,
-    evidence: BTreeMap<Digest, StoredEvidence>,
+    evidence: BTreeMap<Digest, EvidenceBytesWithFinality>,
     approvals: BTreeMap<(Digest, u32), StoredApprovalRequest>,
     messages: BTreeMap<SessionId, Vec<Vec<u8>>>,
     acts: Vec<(Option<SessionId>, ToolAct)>,
@@ -129,7 +129,7 @@ impl Store for MemoryStore {
         let mut rows = Vec::with_capacity(batch.events.len());
         let mut keys = BTreeMap::new();
         for NewEvent { kind, payload, key } in batch.events {
-            seq = seq.next_seq();
+            seq = seq.successor_seq();
             if let Some(key) = &key {
                 let earlier = log
                     .keys
@@ -143,7 +143,7 @@ impl Store for MemoryStore {
                     return Err(StoreError::DuplicateKey { session, key, seq });
                 }
             }
-            let row = HashChainRow {
+            let row = HashChainRowContent {
                 seq,
                 kind,
                 payload: &payload,
@@ -213,7 +213,7 @@ impl Store for MemoryStore {
         }))
     }
 
-    fn read_session_in_transaction(
+    fn with_session_read_transaction(
         &self,
         session: &SessionId,
         work: &mut SessionReadFn<'_>,
@@ -250,7 +250,7 @@ impl Store for MemoryStore {
             .into_iter()
             .flat_map(|log| &log.events)
         {
-            let row = HashChainRow {
+            let row = HashChainRowContent {
                 seq: stored.event.seq,
                 kind: &stored.event.kind,
                 payload: &stored.event.payload,
@@ -335,7 +335,7 @@ impl Store for MemoryStore {
         Ok(digest)
     }
 
-    fn read_evidence(&self, key: &Digest) -> Result<Option<StoredEvidence>, StoreError> {
+    fn read_evidence(&self, key: &Digest) -> Result<Option<EvidenceBytesWithFinality>, StoreError> {
         Ok(lock_unpoisoned(&self.tables).evidence.get(key).cloned())
     }
 
@@ -353,7 +353,7 @@ impl Store for MemoryStore {
             Some(EvidenceFinality::Inconclusive) | None => {
                 world.evidence.insert(
                     *key,
-                    StoredEvidence {
+                    EvidenceBytesWithFinality {
                         finality: standing,
                         bytes: bytes.to_vec(),
                     },
@@ -391,7 +391,7 @@ impl Store for MemoryStore {
         Ok(lock_unpoisoned(&self.tables).take_store_census())
     }
 
-    fn prune_sessions(
+    fn delete_sessions_if_unchanged(
         &self,
         census: &StoreInventory,
         gone: &PruneSelection,
@@ -478,7 +478,7 @@ impl Drop for InMemoryEffectClaim {
 struct MemorySessionView<'a> {
     log: &'a MemorySessionLog,
     blobs: &'a BTreeMap<Digest, Vec<u8>>,
-    evidence: &'a BTreeMap<Digest, StoredEvidence>,
+    evidence: &'a BTreeMap<Digest, EvidenceBytesWithFinality>,
     approvals: &'a BTreeMap<(Digest, u32), StoredApprovalRequest>,
 }
 
@@ -525,7 +525,7 @@ impl SessionTransactionView for MemorySessionView<'_> {
         Ok(self.blobs.get(digest).cloned())
     }
 
-    fn read_evidence(&self, key: &Digest) -> Result<Option<StoredEvidence>, StoreError> {
+    fn read_evidence(&self, key: &Digest) -> Result<Option<EvidenceBytesWithFinality>, StoreError> {
         Ok(self.evidence.get(key).cloned())
     }
 }

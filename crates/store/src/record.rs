@@ -132,7 +132,7 @@ pub enum EvidenceFinality {
 
 /// Evidence as kept under its content key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredEvidence {
+pub struct EvidenceBytesWithFinality {
     /// Whether it stays.
     pub finality: EvidenceFinality,
     /// Its bytes.

@@ -151,7 +151,7 @@ fn damage_to_one_session_stops_at_it() {
         sessions: vec![session()],
         ..PruneSelection::default()
     };
-    assert!(store.prune_sessions(&census, &gone).unwrap());
+    assert!(store.delete_sessions_if_unchanged(&census, &gone).unwrap());
     assert_eq!(store.sessions_with_unreadable_tasks().unwrap(), []);
     assert_eq!(store.newest_task_summaries(None, 10).unwrap().len(), 2);
 }
@@ -194,7 +194,7 @@ fn a_reader_waits_for_no_writer_and_sees_one_state() {
     assert!(matches!(held, Err(StoreError::Locked { .. })), "{held:?}");
     for reader in &readers {
         let mut seen = Vec::new();
-        let read = reader.read_session_in_transaction(&session(), &mut |tail| {
+        let read = reader.with_session_read_transaction(&session(), &mut |tail| {
             seen.push((tail.last_seq(), tail.events_after(EventSeq(0))?.len()));
             Ok(())
         });
@@ -204,7 +204,7 @@ fn a_reader_waits_for_no_writer_and_sees_one_state() {
     locked.execute_batch("ROLLBACK").unwrap();
     for (reader, before) in readers.iter().zip(1..) {
         let mut seen = Vec::new();
-        let read = reader.read_session_in_transaction(&session(), &mut |tail| {
+        let read = reader.with_session_read_transaction(&session(), &mut |tail| {
             seen.push((tail.last_seq(), tail.events_after(EventSeq(0))?.len()));
             append(&writer, "between", Some(&before.to_string())).unwrap();
             let key = tail.find_seq_by_idempotency_key(&before.to_string())?;
@@ -215,8 +215,8 @@ fn a_reader_waits_for_no_writer_and_sees_one_state() {
         read.unwrap();
         assert_eq!(seen, [(EventSeq(before), before as usize); 2]);
         // A failed reading leaves no transaction behind, either.
-        let failed = reader.read_session_in_transaction(&session(), &mut |_| {
-            Err(StoreError::from_caller_error("no"))
+        let failed = reader.with_session_read_transaction(&session(), &mut |_| {
+            Err(StoreError::store_error_from_caller("no"))
         });
         assert!(matches!(failed, Err(StoreError::Work(_))), "{failed:?}");
         let again = reader.events_after(&session(), EventSeq(0)).unwrap();

@@ -32,7 +32,7 @@ impl LazyRegex {
     }
 
     /// Returns whether it matches in `line`.
-    pub(crate) fn regex_matches_line(&self, line: &str) -> bool {
+    pub(crate) fn regex_matches_in_line(&self, line: &str) -> bool {
         line.contains(self.literal) && self.compiled_regex().is_match(line)
     }
 

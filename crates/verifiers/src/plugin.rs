@@ -28,7 +28,7 @@ const COMPLAINT: usize = 2 * 1024;
 
 /// A question to a program.
 #[derive(Debug, Clone, Copy)]
-pub struct PluginRequest<'a> {
+pub struct PluginInvocation<'a> {
     /// The command line.
     pub run: &'a str,
     /// Where it runs.
@@ -93,7 +93,7 @@ enum PluginProcessEvent {
 ///
 /// # Errors
 /// If there is no answer.
-pub fn run_plugin(question: &PluginRequest<'_>) -> Result<Vec<u8>, PluginError> {
+pub fn run_plugin(question: &PluginInvocation<'_>) -> Result<Vec<u8>, PluginError> {
     let not_started = |error: std::io::Error| PluginError::NotStarted(error.to_string());
     let definition = CommandVerifierDefinition {
         run: question.run.to_owned(),
@@ -156,7 +156,7 @@ fn send_plugin_output_event(output: PipeReader, most: u64, to: &Sender<PluginPro
 }
 
 fn await_plugin_output(
-    question: &PluginRequest<'_>,
+    question: &PluginInvocation<'_>,
     until: Instant,
     news: &Receiver<PluginProcessEvent>,
     kill: ProcessTreeKillHandle,
@@ -262,7 +262,7 @@ mod tests {
         let root = std::env::temp_dir();
         let mut env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
         env.insert("OPENAI_API_KEY".into(), "sk-secret".into());
-        let question = PluginRequest {
+        let question = PluginInvocation {
             run,
             root: &root,
             env: &env,

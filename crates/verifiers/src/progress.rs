@@ -4,7 +4,7 @@
 use std::sync::{Arc, LazyLock};
 
 use checkrein_models::answers::ParsedModelJson;
-use checkrein_models::quoted::{KeptTextPart, clip_text};
+use checkrein_models::quoted::{KeepTextStartOrEnd, clip_text};
 use checkrein_models::{
     ChatMessage, LanguageModel, ModelError, ModelReply, StructuredAnswerSchema,
 };
@@ -45,7 +45,7 @@ pub struct AgentStepToRate<'a> {
 
 /// A model's rating of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProgressRating {
+pub struct ParsedProgressRating {
     /// How much the step achieved.
     pub score: UnitFraction,
     /// What the step was; empty if the answer does not say.
@@ -75,18 +75,18 @@ static REVIEW_TEMPLATE: LazyLock<ReviewerQuestionSpec> = LazyLock::new(|| Review
 });
 
 /// Asks a model about a step.
-pub async fn rate_agent_step(
+pub async fn ask_model_to_rate_step(
     model: &dyn LanguageModel,
     step: AgentStepToRate<'_>,
-) -> ModelQuestionOutcome<ProgressRating> {
+) -> ModelQuestionOutcome<ParsedProgressRating> {
     let asking = step_rating_request(step);
     let reply = model.ask_model(&asking.request).await;
     rating_from_reply(&asking, reply)
 }
 
-/// Builds the question about a step, for callers that send it themselves. See [`rate_agent_step`].
+/// Builds the question about a step, for callers that send it themselves. See [`ask_model_to_rate_step`].
 pub fn step_rating_request(step: AgentStepToRate<'_>) -> PreparedModelQuestion {
-    REVIEW_TEMPLATE.build_reviewer_request(|data| {
+    REVIEW_TEMPLATE.build_model_question_about_data(|data| {
         data.add_prompt_text_line("goal", step.goal, MAX_GOAL);
         data.add_recent_messages_to_prompt(step.history, HISTORY_LIMITS);
         data.add_prompt_text_line("step", step.summary, MAX_STEP);
@@ -97,21 +97,21 @@ pub fn step_rating_request(step: AgentStepToRate<'_>) -> PreparedModelQuestion {
 pub fn rating_from_reply(
     asking: &PreparedModelQuestion,
     reply: Result<ModelReply, ModelError>,
-) -> ModelQuestionOutcome<ProgressRating> {
-    REVIEW_TEMPLATE.review_outcome_from_reply(asking, reply, parse_progress_rating)
+) -> ModelQuestionOutcome<ParsedProgressRating> {
+    REVIEW_TEMPLATE.question_outcome_from_reply(asking, reply, parse_progress_rating)
 }
 
 fn parse_progress_rating(
     answer: &ParsedModelJson<'_>,
-) -> Result<ProgressRating, UnusableModelAnswer> {
-    let score = UnitFraction::share_from_thousandths(answer.answer_thousandths_field("score")?);
+) -> Result<ParsedProgressRating, UnusableModelAnswer> {
+    let score = UnitFraction::share_from_thousandths(answer.read_thousandths_from_answer("score")?);
     // Only the score is required: a rating without words still counts.
     let kept = |key, most| {
         let text = answer.answer_text_field(key)?;
         let text = text.trim();
-        (!text.is_empty()).then(|| clip_text(text, most, KeptTextPart::Start).into_owned())
+        (!text.is_empty()).then(|| clip_text(text, most, KeepTextStartOrEnd::Start).into_owned())
     };
-    Ok(ProgressRating {
+    Ok(ParsedProgressRating {
         score,
         summary: kept("summary", MAX_SUMMARY).unwrap_or_default(),
         suggestion: kept("suggested_action", MAX_SUGGESTION),

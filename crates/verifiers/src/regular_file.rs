@@ -33,7 +33,7 @@ pub fn open_no_follow(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`open_no_follow`].
-pub(crate) fn open_listed_regular_file(path: &Path) -> io::Result<File> {
+pub(crate) fn open_file_listed_as_regular(path: &Path) -> io::Result<File> {
     open_nonblocking_no_follow(path)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use checkrein_models::{ModelError, ModelRequestLimits, RemoteModel, block_on_unless_cancelled};
 
-use crate::progress::{self, AgentStepToRate, ProgressRating};
+use crate::progress::{self, AgentStepToRate, ParsedProgressRating};
 use crate::reviewer::{ModelQuestionOutcome, UnusableModelAnswer};
 use crate::veto::{self, ModelOpinionOnToolCall, ToolCallForVeto};
 
@@ -40,9 +40,12 @@ impl SecondModelReviewer<'_> {
     }
 
     /// Asks whether this step led anywhere.
-    pub fn rate_step(self, step: AgentStepToRate<'_>) -> ModelQuestionOutcome<ProgressRating> {
+    pub fn rate_step(
+        self,
+        step: AgentStepToRate<'_>,
+    ) -> ModelQuestionOutcome<ParsedProgressRating> {
         match self.build_remote_model() {
-            Ok(model) => self.wait_for_model_review(progress::rate_agent_step(&model, step)),
+            Ok(model) => self.wait_for_model_review(progress::ask_model_to_rate_step(&model, step)),
             Err(error) => review_with_model_error(error),
         }
     }

@@ -210,9 +210,14 @@ impl JudgeFixture {
     fn new() -> Self {
         let says = Arc::<Mutex<String>>::default();
         let script = Arc::clone(&says);
-        let model = ScriptedReviewer::start_scripted_model_server(move |body, _| {
-            let own =
-                reviewer::scripted_judge_verdict(body, "fail", 0.1, "incomplete", "run the tests");
+        let model = ScriptedReviewer::start_scripted_reviewer_server(move |body, _| {
+            let own = reviewer::render_judge_verdict_reply(
+                body,
+                "fail",
+                0.1,
+                "incomplete",
+                "run the tests",
+            );
             Ok(script.lock().unwrap().replace("OWN", &own))
         })
         .unwrap();

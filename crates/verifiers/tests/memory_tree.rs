@@ -341,13 +341,13 @@ fn a_file_that_is_gone_for_long_is_seen_to_be() {
         twins.memory.write(&file, b"content");
         let reading = twins.in_memory();
         let mut watch = reading.file_content_watch(&twins.root(), &["file".to_owned()]);
-        watch.poll_watched_files_once();
+        watch.record_changes_of_watched_files();
         twins.memory.remove(&file);
-        watch.poll_watched_files_once();
+        watch.record_changes_of_watched_files();
         twins.memory.pass(time);
-        watch.poll_watched_files_once();
+        watch.record_changes_of_watched_files();
         twins.memory.write(&file, b"content");
-        watch.poll_watched_files_once();
+        watch.record_changes_of_watched_files();
         watch.files_differing_too_long()
     };
     assert_eq!(gone_for(Duration::from_millis(90)), Vec::<String>::new());

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::io::{Error, Result};
 use std::path::{Path, PathBuf};
 
-use checkrein_scripted::ScriptedModelApi;
+use checkrein_scripted::ScriptedModelApiKind;
 use serde_json::Value;
 
 use super::claude_code::ClaudeCodeUnderTest;
@@ -22,11 +22,11 @@ pub(super) trait TestedAgent: Sync {
     /// Returns checkrein's name for the agent.
     fn agent_name(&self) -> &'static str;
     fn agent_package(&self) -> AgentPackage;
-    fn agent_model_api(&self) -> ScriptedModelApi;
+    fn agent_model_api(&self) -> ScriptedModelApiKind;
     /// Returns the path of the hooks file, relative to the home folder or to the repo.
     fn hooks_file_relative_path(&self) -> &'static str;
     /// Returns the content of that file, with an entry for every event that checkrein reads.
-    fn hooks_json(&self, world: &ProbeCaseFixture<'_>, source: &str) -> Value;
+    fn probe_hooks_file_json(&self, world: &ProbeCaseFixture<'_>, source: &str) -> Value;
     /// Writes all settings but the hooks into the home folder.
     fn create_agent_settings_without_hooks(&self, world: &ProbeCaseFixture<'_>) -> Result<()>;
     fn agent_process_env(&self, world: &ProbeCaseFixture<'_>) -> Vec<(&'static str, OsString)>;
@@ -38,7 +38,7 @@ pub(super) trait TestedAgent: Sync {
     /// Changes the person's settings so that the agent calls no hook.
     fn disable_hooks_in_agent_settings(&self, world: &ProbeCaseFixture<'_>) -> Result<()>;
     /// Adds an MCP server to the person's own settings.
-    fn add_mcp_server_to_agent(
+    fn add_mcp_server_to_tested_agent(
         &self,
         world: &ProbeCaseFixture<'_>,
         server: &McpServerEntry,
@@ -75,12 +75,14 @@ pub(super) fn install_hooks_in_probed_agent(
     let agent = world.stage.agent;
     for place in hooks {
         let (folder, text) = match place {
-            ProbeHookInstallKind::User => {
-                (&world.home, agent.hooks_json(world, "user").to_string())
-            }
-            ProbeHookInstallKind::Project => {
-                (&world.repo, agent.hooks_json(world, "project").to_string())
-            }
+            ProbeHookInstallKind::User => (
+                &world.home,
+                agent.probe_hooks_file_json(world, "user").to_string(),
+            ),
+            ProbeHookInstallKind::Project => (
+                &world.repo,
+                agent.probe_hooks_file_json(world, "project").to_string(),
+            ),
             // The page tells people to paste them into the project, and their source is `project`.
             ProbeHookInstallKind::Documented => {
                 (&world.repo, documented_hook_settings(agent.agent_name())?)

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::io::Result;
 
-use checkrein_scripted::ScriptedModelApi;
+use checkrein_scripted::ScriptedModelApiKind;
 use serde_json::{Map, Value, json};
 
 use super::agent::{DEADLINE, McpServerEntry, TestedAgent, os_strings};
@@ -45,15 +45,15 @@ impl TestedAgent for ClaudeCodeUnderTest {
         }
     }
 
-    fn agent_model_api(&self) -> ScriptedModelApi {
-        ScriptedModelApi::Anthropic
+    fn agent_model_api(&self) -> ScriptedModelApiKind {
+        ScriptedModelApiKind::Anthropic
     }
 
     fn hooks_file_relative_path(&self) -> &'static str {
         ".claude/settings.json"
     }
 
-    fn hooks_json(&self, world: &ProbeCaseFixture<'_>, source: &str) -> Value {
+    fn probe_hooks_file_json(&self, world: &ProbeCaseFixture<'_>, source: &str) -> Value {
         let hooks: Map<String, Value> = EVENTS
             .iter()
             .map(|event| {
@@ -134,7 +134,7 @@ impl TestedAgent for ClaudeCodeUnderTest {
         )
     }
 
-    fn add_mcp_server_to_agent(
+    fn add_mcp_server_to_tested_agent(
         &self,
         world: &ProbeCaseFixture<'_>,
         server: &McpServerEntry,

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::io::Result;
 
-use checkrein_scripted::ScriptedModelApi;
+use checkrein_scripted::ScriptedModelApiKind;
 use serde_json::{Map, Value, json};
 
 use super::agent::{DEADLINE, McpServerEntry, TestedAgent, os_strings};
@@ -42,15 +42,15 @@ impl TestedAgent for CodexProbeAgent {
         }
     }
 
-    fn agent_model_api(&self) -> ScriptedModelApi {
-        ScriptedModelApi::OpenAi
+    fn agent_model_api(&self) -> ScriptedModelApiKind {
+        ScriptedModelApiKind::OpenAi
     }
 
     fn hooks_file_relative_path(&self) -> &'static str {
         ".codex/hooks.json"
     }
 
-    fn hooks_json(&self, world: &ProbeCaseFixture<'_>, source: &str) -> Value {
+    fn probe_hooks_file_json(&self, world: &ProbeCaseFixture<'_>, source: &str) -> Value {
         let hooks: Map<String, Value> = EVENTS
             .iter()
             .map(|event| ((*event).to_owned(), codex_hook_entry(world, event, source)))
@@ -110,7 +110,7 @@ impl TestedAgent for CodexProbeAgent {
         write_file(&file, &format!("{text}[features]\nhooks = false\n"))
     }
 
-    fn add_mcp_server_to_agent(
+    fn add_mcp_server_to_tested_agent(
         &self,
         world: &ProbeCaseFixture<'_>,
         server: &McpServerEntry,

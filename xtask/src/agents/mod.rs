@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use agent::TestedAgent;
 use cases::AgentProbeCase;
 use programs::ProbePrograms;
-use report::ProbeCaseReport;
+use report::ProbeCaseCheckCounts;
 use world::ProbeCaseEnvironment;
 
 /// The parsed arguments.
@@ -121,8 +121,8 @@ fn run_agent_probe_case(
     agent: &dyn TestedAgent,
     case: &AgentProbeCase,
     stage: &ProbeCaseEnvironment<'_>,
-) -> ProbeCaseReport {
-    let mut report = ProbeCaseReport::default();
+) -> ProbeCaseCheckCounts {
+    let mut report = ProbeCaseCheckCounts::default();
     report.print_case_title(agent.agent_name(), case.name, case.about);
     // An error ends this scenario as a failed row; the other scenarios still run.
     if let Err(error) = (case.run)(stage, &mut report) {

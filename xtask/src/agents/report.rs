@@ -6,12 +6,12 @@ const MAX_SHOWN: usize = 110;
 
 /// Counts the checks of one scenario, and those that failed.
 #[derive(Debug, Default)]
-pub(super) struct ProbeCaseReport {
+pub(super) struct ProbeCaseCheckCounts {
     failed: usize,
     checked: usize,
 }
 
-impl ProbeCaseReport {
+impl ProbeCaseCheckCounts {
     pub(super) fn print_case_title(&self, agent: &str, case: &str, about: &str) {
         println!("\n== {agent} · {case}: {about}");
     }

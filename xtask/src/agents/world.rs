@@ -205,7 +205,7 @@ impl ProbeCaseFixture<'_> {
         let mut path = folder.as_os_str().to_owned();
         path.push(":");
         path.push(&self.stage.programs.path);
-        self.run_probe_command_with_change(&mut command, |command| {
+        self.run_adjusted_probe_command(&mut command, |command| {
             command.env("PATH", path);
         })
     }
@@ -217,7 +217,7 @@ impl ProbeCaseFixture<'_> {
     }
 
     /// Returns what `sessions --json` lists, oldest task first.
-    pub(super) fn list_recorded_probe_tasks(&self) -> Result<Vec<Value>> {
+    pub(super) fn tasks_listed_by_sessions_command(&self) -> Result<Vec<Value>> {
         let listed = self.run_checkrein(&["sessions", "--json"])?;
         let mut tasks: Vec<Value> = listed
             .stdout
@@ -242,10 +242,10 @@ impl ProbeCaseFixture<'_> {
         &self,
         command: &mut Command,
     ) -> Result<ProgramResult> {
-        self.run_probe_command_with_change(command, |_| {})
+        self.run_adjusted_probe_command(command, |_| {})
     }
 
-    fn run_probe_command_with_change(
+    fn run_adjusted_probe_command(
         &self,
         command: &mut Command,
         change: impl FnOnce(&mut Command),

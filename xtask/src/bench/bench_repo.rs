@@ -135,7 +135,7 @@ impl BenchRepo {
 
     /// Writes the agent's message before its `n`-th tool call, and appends a line to its
     /// transcript.
-    pub(crate) fn write_tool_request_payload_file(
+    pub(crate) fn write_tool_request_hook_payload(
         &self,
         session: &str,
         n: usize,
@@ -147,7 +147,7 @@ impl BenchRepo {
             "isSidechain": false, "type": "assistant", "sessionId": session, "uuid": format!("row-{n}"),
             "message": {
                 "id": format!("msg_{n}"), "type": "message", "role": "assistant", "model": "claude",
-                "content": [{ "type": "tool_use", "id": format!("toolu_{n}"), "name": "Bash", "input": bench_shell_command_input(n) }],
+                "content": [{ "type": "tool_use", "id": format!("toolu_{n}"), "name": "Bash", "input": shell_command_input_for_bench(n) }],
                 "usage": { "input_tokens": 1000, "cache_read_input_tokens": 100, "output_tokens": 40 },
             },
         });
@@ -189,7 +189,7 @@ impl BenchRepo {
             "tool_name": "Bash",
             // Each call has a command of its own, and an id under which its result is paired with
             // it.
-            "tool_input": bench_shell_command_input(n),
+            "tool_input": shell_command_input_for_bench(n),
             "tool_use_id": format!("toolu_{n}"),
         });
         if let (Some(response), Some(map)) = (response, message.as_object_mut()) {
@@ -229,7 +229,7 @@ impl BenchRepo {
 
 /// Returns a command with a pipe and an argument of its own, so that the shell grammar has work to
 /// do.
-fn bench_shell_command_input(n: usize) -> serde_json::Value {
+fn shell_command_input_for_bench(n: usize) -> serde_json::Value {
     serde_json::json!({
         "command": format!("rg -n \"name_{n}\" src | head -n 20 && git status --short"),
         "description": "Look for a name",

@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::bench_repo::BenchRepo;
-use super::comparison::{BenchContestant, TimingSamples, time_contestants_in_turn};
+use super::comparison::{BenchmarkedProgram, TimingSamples, time_contestants_in_turn};
 use super::hook::BenchError;
 use super::{
-    BASELINE_SUFFIX, BenchMeasurementWithGoal, BenchOptions, BenchTargetBound,
+    AtMostOrAtLeastBound, BASELINE_SUFFIX, BenchMeasurementWithGoal, BenchOptions,
     ratio_to_baseline_row,
 };
 use crate::build::BuildProfile;
@@ -60,15 +60,15 @@ pub(super) fn bench_check(
     // `times` is taken apart by position below: it has the order in which contestants are pushed
     // here.
     let mut contestants = vec![
-        BenchContestant::new("/bin/true", |_| {
+        BenchmarkedProgram::new("/bin/true", |_| {
             Ok(with_null_stdio(Command::new("/bin/true")))
         }),
-        BenchContestant::new(format!("sleep {LONGEST_SLEEP}, by sh"), |_| {
+        BenchmarkedProgram::new(format!("sleep {LONGEST_SLEEP}, by sh"), |_| {
             let mut command = with_null_stdio(Command::new("sh"));
             command.arg("-c").arg(format!("sleep {LONGEST_SLEEP}"));
             Ok(command)
         }),
-        BenchContestant::new("git status, the same tree", |_| {
+        BenchmarkedProgram::new("git status, the same tree", |_| {
             let mut command = with_null_stdio(Command::new("git"));
             command
                 .args(["status", "--porcelain"])
@@ -84,14 +84,15 @@ pub(super) fn bench_check(
         let Some(CheckBenchRepos { small, large }) = scenes else {
             continue;
         };
-        contestants.push(BenchContestant::new(format!("{many}{whose}"), |_| {
+        contestants.push(BenchmarkedProgram::new(format!("{many}{whose}"), |_| {
             Ok(with_null_stdio(
                 small.checkrein_command(&["check", "--no-cache"]),
             ))
         }));
-        contestants.push(BenchContestant::new(format!("{unchanged}{whose}"), |_| {
-            Ok(with_null_stdio(large.checkrein_command(&["check"])))
-        }));
+        contestants.push(BenchmarkedProgram::new(
+            format!("{unchanged}{whose}"),
+            |_| Ok(with_null_stdio(large.checkrein_command(&["check"]))),
+        ));
     }
     let times = time_contestants_in_turn(&mut contestants, runs)?;
     drop(contestants);
@@ -110,7 +111,7 @@ pub(super) fn bench_check(
     let mut nothing = BenchMeasurementWithGoal::new(
         "unchanged tree: commands run",
         (again - ran) as f64,
-        BenchTargetBound::AtMost(0.0),
+        AtMostOrAtLeastBound::AtMost(0.0),
         "runs",
     );
     nothing.essential = true;
@@ -118,13 +119,13 @@ pub(super) fn bench_check(
         BenchMeasurementWithGoal::new(
             format!("{COMMANDS} commands over the longest, median"),
             parallel.median_ms() - longest.median_ms(),
-            BenchTargetBound::AtMost(20.0),
+            AtMostOrAtLeastBound::AtMost(20.0),
             "ms",
         ),
         BenchMeasurementWithGoal::new(
             format!("{FILES} files unchanged, median"),
             unchanged.median_ms(),
-            BenchTargetBound::AtMost(60.0),
+            AtMostOrAtLeastBound::AtMost(60.0),
             "ms",
         ),
         nothing,

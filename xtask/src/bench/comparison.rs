@@ -13,7 +13,7 @@ pub(crate) type NthBenchCommandFn<'a> = Box<dyn FnMut(usize) -> Result<Command, 
 pub(crate) type BetweenTimedRunsFn<'a> = Box<dyn FnMut(usize) -> Result<(), BenchError> + 'a>;
 
 /// One of the programs that are compared.
-pub(crate) struct BenchContestant<'a> {
+pub(crate) struct BenchmarkedProgram<'a> {
     pub(crate) name: String,
     pub(crate) prepare: NthBenchCommandFn<'a>,
     pub(crate) after: BetweenTimedRunsFn<'a>,
@@ -21,7 +21,7 @@ pub(crate) struct BenchContestant<'a> {
     pub(crate) any_exit: bool,
 }
 
-impl<'a> BenchContestant<'a> {
+impl<'a> BenchmarkedProgram<'a> {
     pub(crate) fn new(
         name: impl Into<String>,
         prepare: impl FnMut(usize) -> Result<Command, BenchError> + 'a,
@@ -111,7 +111,7 @@ fn percentile_ms(times: &[Duration], permille: usize) -> f64 {
 
 /// Runs the contestants in turn, `runs` times each after a round that is not counted.
 pub(crate) fn time_contestants_in_turn(
-    contestants: &mut [BenchContestant<'_>],
+    contestants: &mut [BenchmarkedProgram<'_>],
     runs: usize,
 ) -> Result<Vec<TimingSamples>, BenchError> {
     let mut all: Vec<TimingSamples> = contestants

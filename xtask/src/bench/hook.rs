@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::bench_repo::BenchRepo;
-use super::comparison::{BenchContestant, TimingSamples, time_contestants_in_turn};
+use super::comparison::{BenchmarkedProgram, TimingSamples, time_contestants_in_turn};
 use super::{
-    BASELINE_SUFFIX, BenchMeasurementWithGoal, BenchOptions, BenchTargetBound, BuildProfile,
+    AtMostOrAtLeastBound, BASELINE_SUFFIX, BenchMeasurementWithGoal, BenchOptions, BuildProfile,
     ratio_to_baseline_row,
 };
 
@@ -45,7 +45,7 @@ pub(super) fn bench_hook(
             10_000
         });
     let filled = fill_bench_session(&scene, events_wanted)?;
-    open_session_for_bench(&scene, SHORT)?;
+    run_hooks_of_first_call(&scene, SHORT)?;
     let (_, events) = scene.recorded_input_and_event_counts(LONG)?;
     println!("the long session has {events} events");
 
@@ -53,10 +53,10 @@ pub(super) fn bench_hook(
     let before = options.beside.as_deref().map(BenchRepo::new).transpose()?;
     if let Some(before) = &before {
         fill_bench_session(before, events_wanted)?;
-        open_session_for_bench(before, SHORT)?;
+        run_hooks_of_first_call(before, SHORT)?;
     }
     let (codex, rules) = (find_codex(), scene.bench_rules_path());
-    let mut contestants = vec![BenchContestant::new("/bin/true", |_| {
+    let mut contestants = vec![BenchmarkedProgram::new("/bin/true", |_| {
         Ok(new_command_without_stdin("/bin/true"))
     })];
     contestants.extend(hook_bench_contestants(&scene, filled, ""));
@@ -66,7 +66,7 @@ pub(super) fn bench_hook(
     let rules = rules.as_path();
     match codex.as_ref() {
         Some(codex) => contestants.push(
-            BenchContestant::new("codex execpolicy check", move |n| {
+            BenchmarkedProgram::new("codex execpolicy check", move |n| {
                 let mut command = new_command_without_stdin(codex.as_path());
                 command.args(["execpolicy", "check", "--rules"]).arg(rules);
                 command.args(["--", "rg", "-n", &format!("name_{n}"), "src"]);
@@ -77,7 +77,7 @@ pub(super) fn bench_hook(
         None => println!("codex: not found on PATH or by CODEX_BIN; its row is left out"),
     }
     if can_run_program("node", "--version") {
-        contestants.push(BenchContestant::new("node -e 0", |_| {
+        contestants.push(BenchmarkedProgram::new("node -e 0", |_| {
             let mut command = new_command_without_stdin("node");
             command.args(["-e", "0"]);
             Ok(command)
@@ -108,14 +108,14 @@ pub(super) fn bench_hook(
     let mut targets = vec![BenchMeasurementWithGoal::new(
         "hook over /bin/true, median",
         hook - truth,
-        BenchTargetBound::AtMost(5.0),
+        AtMostOrAtLeastBound::AtMost(5.0),
         "ms",
     )];
     if let Some(codex) = median("codex execpolicy check") {
         targets.push(BenchMeasurementWithGoal::new(
             "hook / codex execpolicy check",
             hook / codex,
-            BenchTargetBound::AtMost(0.2),
+            AtMostOrAtLeastBound::AtMost(0.2),
             "x",
         ));
     }
@@ -123,7 +123,7 @@ pub(super) fn bench_hook(
         targets.push(BenchMeasurementWithGoal::new(
             "hook / node -e 0",
             hook / node,
-            BenchTargetBound::AtMost(1.0 / 3.0),
+            AtMostOrAtLeastBound::AtMost(1.0 / 3.0),
             "x",
         ));
     }
@@ -131,12 +131,12 @@ pub(super) fn bench_hook(
     targets.push(BenchMeasurementWithGoal::new(
         format!("hook after {events} events, more than at first"),
         growth,
-        BenchTargetBound::AtMost(20.0),
+        AtMostOrAtLeastBound::AtMost(20.0),
         "%",
     ));
     for name in [FIRST_OF_SESSION, FIRST_OF_STORE] {
         targets.extend(median(name).map(|first| {
-            BenchMeasurementWithGoal::new(name, first, BenchTargetBound::AtMost(50.0), "ms")
+            BenchMeasurementWithGoal::new(name, first, AtMostOrAtLeastBound::AtMost(50.0), "ms")
         }));
     }
     // Each row is compared with the baseline's row of the same name, where there is one.
@@ -146,14 +146,14 @@ pub(super) fn bench_hook(
     targets.push(BenchMeasurementWithGoal::new(
         "eight hooks of one session at once, p99",
         crowd.times.p99_ms(),
-        BenchTargetBound::AtMost(25.0),
+        AtMostOrAtLeastBound::AtMost(25.0),
         "ms",
     ));
     // A lost event is a failure of the product on any machine.
     let mut lost = BenchMeasurementWithGoal::new(
         format!("eight at once: events lost of {}", crowd.sent),
         crowd.lost as f64,
-        BenchTargetBound::AtMost(0.0),
+        AtMostOrAtLeastBound::AtMost(0.0),
         "lost",
     );
     lost.essential = true;
@@ -166,33 +166,33 @@ fn hook_bench_contestants<'a>(
     scene: &'a BenchRepo,
     filled: usize,
     whose: &str,
-) -> Vec<BenchContestant<'a>> {
+) -> Vec<BenchmarkedProgram<'a>> {
     let name = |row: &str| format!("{row}{whose}");
     vec![
         // The result follows each request, not timed: otherwise calls without an end would pile up
         // in the session.
-        BenchContestant::new(name(SECOND), |n| {
-            scene.hook_command_for_bench(&scene.write_tool_request_payload_file(SHORT, n + 1)?)
+        BenchmarkedProgram::new(name(SECOND), |n| {
+            scene.hook_command_for_bench(&scene.write_tool_request_hook_payload(SHORT, n + 1)?)
         })
         .with_action_after_bench_run(|n| {
             scene.run_untimed_bench_hook(&scene.write_tool_result_hook_payload(SHORT, n + 1)?)
         }),
         // The log has the calls below `filled` already.
-        BenchContestant::new(name(LATE), move |n| {
-            scene.hook_command_for_bench(&scene.write_tool_request_payload_file(LONG, filled + n)?)
+        BenchmarkedProgram::new(name(LATE), move |n| {
+            scene.hook_command_for_bench(&scene.write_tool_request_hook_payload(LONG, filled + n)?)
         })
         .with_action_after_bench_run(move |n| {
             scene.run_untimed_bench_hook(&scene.write_tool_result_hook_payload(LONG, filled + n)?)
         }),
-        BenchContestant::new(name(FIRST_OF_SESSION), |n| {
+        BenchmarkedProgram::new(name(FIRST_OF_SESSION), |n| {
             scene.hook_command_for_bench(
-                &scene.write_tool_request_payload_file(&format!("first-{n}"), 0)?,
+                &scene.write_tool_request_hook_payload(&format!("first-{n}"), 0)?,
             )
         }),
         // A state folder that does not exist yet: creating the store is part of what is timed.
-        BenchContestant::new(name(FIRST_OF_STORE), |n| {
+        BenchmarkedProgram::new(name(FIRST_OF_STORE), |n| {
             let mut command = scene.hook_command_for_bench(
-                &scene.write_tool_request_payload_file(&format!("virgin-{n}"), 0)?,
+                &scene.write_tool_request_hook_payload(&format!("virgin-{n}"), 0)?,
             )?;
             command.env(
                 "CHECKREIN_STATE",
@@ -205,7 +205,7 @@ fn hook_bench_contestants<'a>(
 
 /// Checks that the policy is in force: a quick hook that judges nothing would prove nothing.
 fn assert_hook_denies_command(scene: &BenchRepo) -> Result<(), BenchError> {
-    let payload = scene.write_tool_request_payload_file("gate", 0)?;
+    let payload = scene.write_tool_request_hook_payload("gate", 0)?;
     let text = std::fs::read_to_string(&payload).map_err(|error| error.to_string())?;
     // The forbidden command comes last, behind a pipe and `&&`, where only a hook that parses the
     // shell grammar finds it.
@@ -225,15 +225,15 @@ fn assert_hook_denies_command(scene: &BenchRepo) -> Result<(), BenchError> {
     }
 }
 
-fn open_session_for_bench(scene: &BenchRepo, session: &str) -> Result<(), BenchError> {
-    scene.run_untimed_bench_hook(&scene.write_tool_request_payload_file(session, 0)?)?;
+fn run_hooks_of_first_call(scene: &BenchRepo, session: &str) -> Result<(), BenchError> {
+    scene.run_untimed_bench_hook(&scene.write_tool_request_hook_payload(session, 0)?)?;
     scene.run_untimed_bench_hook(&scene.write_tool_result_hook_payload(session, 0)?)
 }
 
 /// Adds tool calls with their results until the session has about this many events, each by a hook
 /// of its own. Returns the number of calls.
 fn fill_bench_session(scene: &BenchRepo, events: usize) -> Result<usize, BenchError> {
-    open_session_for_bench(scene, LONG)?;
+    run_hooks_of_first_call(scene, LONG)?;
     // Three events per call: the request, its decision and the result.
     let calls = events.div_ceil(3);
     let next = AtomicUsize::new(1);
@@ -243,7 +243,7 @@ fn fill_bench_session(scene: &BenchRepo, events: usize) -> Result<usize, BenchEr
             if n >= calls {
                 return Ok(());
             }
-            scene.run_untimed_bench_hook(&scene.write_tool_request_payload_file(LONG, n)?)?;
+            scene.run_untimed_bench_hook(&scene.write_tool_request_hook_payload(LONG, n)?)?;
             scene.run_untimed_bench_hook(&scene.write_tool_result_hook_payload(LONG, n)?)?;
         }
     };
@@ -268,7 +268,7 @@ fn time_concurrent_hooks(
     scene: &BenchRepo,
     rounds: usize,
 ) -> Result<ConcurrentHookTimes, BenchError> {
-    open_session_for_bench(scene, CROWD)?;
+    run_hooks_of_first_call(scene, CROWD)?;
     // Inputs are counted, not events: each hook delivers exactly one, whatever follows from it.
     let before = scene.recorded_input_and_event_counts(CROWD)?.0;
     let mut wall: Vec<Duration> = Vec::new();
@@ -276,7 +276,7 @@ fn time_concurrent_hooks(
         let hooks: Vec<Command> = (0..AT_ONCE)
             .map(|n| {
                 scene.hook_command_for_bench(
-                    &scene.write_tool_request_payload_file(CROWD, 1 + round * AT_ONCE + n)?,
+                    &scene.write_tool_request_hook_payload(CROWD, 1 + round * AT_ONCE + n)?,
                 )
             })
             .collect::<Result<_, _>>()?;

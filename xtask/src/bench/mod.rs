@@ -92,7 +92,7 @@ fn run_bench_and_report(
             code = ExitCode::from(1);
         }
     }
-    println!("load after: {}", load_average());
+    println!("load after: {}", load_averages_text());
     Ok(code)
 }
 
@@ -152,7 +152,7 @@ fn ratio_to_baseline_row(
         BenchMeasurementWithGoal::new(
             format!("{} / beside", times.name),
             times.median_ms() / before,
-            BenchTargetBound::AtMost(1.05),
+            AtMostOrAtLeastBound::AtMost(1.05),
             "x",
         )
     })
@@ -162,14 +162,14 @@ fn ratio_to_baseline_row(
 struct BenchMeasurementWithGoal {
     what: String,
     measured: f64,
-    bound: BenchTargetBound,
+    bound: AtMostOrAtLeastBound,
     unit: &'static str,
     /// Missing it is a failure of the product, not of the machine.
     essential: bool,
 }
 
 #[derive(Clone, Copy)]
-enum BenchTargetBound {
+enum AtMostOrAtLeastBound {
     AtMost(f64),
     AtLeast(f64),
 }
@@ -178,7 +178,7 @@ impl BenchMeasurementWithGoal {
     fn new(
         what: impl Into<String>,
         measured: f64,
-        bound: BenchTargetBound,
+        bound: AtMostOrAtLeastBound,
         unit: &'static str,
     ) -> Self {
         Self {
@@ -192,15 +192,15 @@ impl BenchMeasurementWithGoal {
 
     fn is_measurement_in_bound(&self) -> bool {
         match self.bound {
-            BenchTargetBound::AtMost(most) => self.measured <= most,
-            BenchTargetBound::AtLeast(least) => self.measured >= least,
+            AtMostOrAtLeastBound::AtMost(most) => self.measured <= most,
+            AtMostOrAtLeastBound::AtLeast(least) => self.measured >= least,
         }
     }
 
     fn measurement_report_line(&self) -> String {
         let (sign, bound) = match self.bound {
-            BenchTargetBound::AtMost(most) => ("<=", most),
-            BenchTargetBound::AtLeast(least) => (">=", least),
+            AtMostOrAtLeastBound::AtMost(most) => ("<=", most),
+            AtMostOrAtLeastBound::AtLeast(least) => (">=", least),
         };
         let digits = |number: f64| if number.abs() >= 100.0 { 0 } else { 2 };
         let bound = format!("{bound:.2}");
@@ -239,11 +239,11 @@ fn bench_machine_description_line(binary: Option<&Path>, options: &BenchOptions)
     format!(
         "machine: {cores} cores, {model}, {}, load {}; {built}{size}",
         std::env::consts::OS,
-        load_average(),
+        load_averages_text(),
     )
 }
 
-fn load_average() -> String {
+fn load_averages_text() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let three: Vec<&str> = text.split_whitespace().take(3).collect();
     if three.is_empty() {

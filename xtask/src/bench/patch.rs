@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::comparison::{BenchContestant, TimingSamples, time_contestants_in_turn};
+use super::comparison::{BenchmarkedProgram, TimingSamples, time_contestants_in_turn};
 use super::hook::{BenchError, find_codex};
-use super::{BenchMeasurementWithGoal, BenchOptions, BenchTargetBound};
+use super::{AtMostOrAtLeastBound, BenchMeasurementWithGoal, BenchOptions};
 
 const LINES: usize = 50_000;
 const HUNKS: usize = 1_000;
@@ -41,7 +41,7 @@ pub(super) fn run_patch_bench(
         };
         let ours = (root.clone(), text.clone(), lay.clone());
         let state = at("state");
-        contestants.push(BenchContestant::new(
+        contestants.push(BenchmarkedProgram::new(
             format!("checkrein patch check, {name}"),
             move |_| {
                 let (root, text, lay) = &ours;
@@ -58,7 +58,7 @@ pub(super) fn run_patch_bench(
             },
         ));
         let tool = tool.clone();
-        contestants.push(BenchContestant::new(
+        contestants.push(BenchmarkedProgram::new(
             format!("codex apply_patch, {name}"),
             move |_| {
                 lay(&root)?;
@@ -87,7 +87,7 @@ pub(super) fn run_patch_bench(
         BenchMeasurementWithGoal::new(
             format!("patch check / codex apply_patch, {what}"),
             ours.median_ms() / theirs.median_ms(),
-            BenchTargetBound::AtMost(1.0),
+            AtMostOrAtLeastBound::AtMost(1.0),
             "x",
         )
     };

@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::comparison::{BenchContestant, TimingSamples, time_contestants_in_turn};
+use super::comparison::{BenchmarkedProgram, TimingSamples, time_contestants_in_turn};
 use super::hook::{BenchError, find_codex};
-use super::{BenchMeasurementWithGoal, BenchOptions, BenchTargetBound};
+use super::{AtMostOrAtLeastBound, BenchMeasurementWithGoal, BenchOptions};
 
 const MANY_RULES: usize = 2_000;
 
@@ -36,14 +36,17 @@ pub(super) fn bench_policy_checking(
             ),
         ] {
             let file = file.clone();
-            contestants.push(BenchContestant::new(format!("{who}, {name}"), move |n| {
-                let mut command = Command::new(program);
-                command.args(words).arg("--rules").arg(&file);
-                // No rule of either file matches, so most of the time goes into reading the rules.
-                command.args(["--", "tool1", &format!("name_{n}")]);
-                command.stdin(Stdio::null());
-                Ok(command)
-            }));
+            contestants.push(BenchmarkedProgram::new(
+                format!("{who}, {name}"),
+                move |n| {
+                    let mut command = Command::new(program);
+                    command.args(words).arg("--rules").arg(&file);
+                    // No rule of either file matches, so most of the time goes into reading the rules.
+                    command.args(["--", "tool1", &format!("name_{n}")]);
+                    command.stdin(Stdio::null());
+                    Ok(command)
+                },
+            ));
         }
     }
     let times = time_contestants_in_turn(&mut contestants, options.runs)?;
@@ -64,7 +67,7 @@ pub(super) fn bench_policy_checking(
         BenchMeasurementWithGoal::new(
             format!("policy check / codex execpolicy check, {rules}"),
             ours.median_ms() / theirs.median_ms(),
-            BenchTargetBound::AtMost(1.0),
+            AtMostOrAtLeastBound::AtMost(1.0),
             "x",
         )
     };

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::Stdio;
 
 use super::bench_repo::BenchRepo;
-use super::comparison::{BenchContestant, TimingSamples, time_contestants_in_turn};
+use super::comparison::{BenchmarkedProgram, TimingSamples, time_contestants_in_turn};
 use super::hook::BenchError;
-use super::{BenchMeasurementWithGoal, BenchOptions, BenchTargetBound, BuildProfile};
+use super::{AtMostOrAtLeastBound, BenchMeasurementWithGoal, BenchOptions, BuildProfile};
 use crate::build::cargo_command;
 
 /// Calls of one trajectory: more than most have, within the default caps.
@@ -38,7 +38,7 @@ pub(super) fn bench_replay(
         Ok(command)
     };
     let times = time_contestants_in_turn(
-        &mut [BenchContestant::new("checkrein replay FILE", command)],
+        &mut [BenchmarkedProgram::new("checkrein replay FILE", command)],
         runs,
     )?;
     println!(
@@ -54,7 +54,7 @@ pub(super) fn bench_replay(
         "JSONL lines read, stepped, reported",
         // Lines per millisecond are thousands of lines per second.
         lines as f64 / file,
-        BenchTargetBound::AtLeast(200.0),
+        AtMostOrAtLeastBound::AtLeast(200.0),
         "k/s",
     ));
     Ok(targets)
@@ -96,7 +96,7 @@ fn bench_event_log_replay(
             } else {
                 0.0
             };
-            let bound = BenchTargetBound::AtLeast(least);
+            let bound = AtMostOrAtLeastBound::AtLeast(least);
             Some(BenchMeasurementWithGoal::new(
                 name,
                 per_second / 1e6,

@@ -7,10 +7,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::bench_repo::BenchRepo;
-use super::comparison::{BenchContestant, TimingSamples, time_contestants_in_turn};
+use super::comparison::{BenchmarkedProgram, TimingSamples, time_contestants_in_turn};
 use super::hook::BenchError;
 use super::{
-    BASELINE_SUFFIX, BenchMeasurementWithGoal, BenchOptions, BenchTargetBound,
+    AtMostOrAtLeastBound, BASELINE_SUFFIX, BenchMeasurementWithGoal, BenchOptions,
     ratio_to_baseline_row,
 };
 use crate::build::BuildProfile;
@@ -70,9 +70,9 @@ pub(super) fn bench_tree_reading(
     }
     // Answers are checked before and after what is timed: a hook that is quick and wrong must not
     // count.
-    let mut unanswered = ours.count_wrong_stop_answers()?;
+    let mut unanswered = ours.count_wrong_bench_stop_answers()?;
 
-    let mut contestants = vec![BenchContestant::new("git status", |_| {
+    let mut contestants = vec![BenchmarkedProgram::new("git status", |_| {
         Ok(tree.git_status_command())
     })];
     for (program, whose) in programs().zip(["", BASELINE_SUFFIX]) {
@@ -82,14 +82,15 @@ pub(super) fn bench_tree_reading(
             ("stop after one edit", StepsBeforeTimedBenchHook::Edit),
         ];
         for (name, steps) in prepared {
-            contestants.push(BenchContestant::new(format!("{name}{whose}"), move |_| {
-                program.prepare_timed_bench_command(steps)
-            }));
+            contestants.push(BenchmarkedProgram::new(
+                format!("{name}{whose}"),
+                move |_| program.prepare_timed_bench_command(steps),
+            ));
         }
     }
     let times = time_contestants_in_turn(&mut contestants, runs)?;
     drop(contestants);
-    unanswered += ours.count_wrong_stop_answers()?;
+    unanswered += ours.count_wrong_bench_stop_answers()?;
 
     println!(
         "{} files in {} folders, {runs} timed runs each, interleaved\n\n{}",
@@ -108,7 +109,7 @@ pub(super) fn bench_tree_reading(
         BenchMeasurementWithGoal::new(
             format!("{} / git status, median", times.name),
             times.median_ms() / status.median_ms(),
-            BenchTargetBound::AtMost(most),
+            AtMostOrAtLeastBound::AtMost(most),
             "x",
         )
     };
@@ -116,7 +117,7 @@ pub(super) fn bench_tree_reading(
     let mut answers = BenchMeasurementWithGoal::new(
         "answers that are not those of the tree",
         unanswered as f64,
-        BenchTargetBound::AtMost(0.0),
+        AtMostOrAtLeastBound::AtMost(0.0),
         "answers",
     );
     answers.essential = true;
@@ -239,7 +240,7 @@ impl BenchCheckreinProgram<'_> {
     }
 
     /// Returns how many of two answers are wrong: a question must run no check, an edit must.
-    fn count_wrong_stop_answers(&self) -> Result<u32, BenchError> {
+    fn count_wrong_bench_stop_answers(&self) -> Result<u32, BenchError> {
         self.run_hook_and_parse_answer(&bench_prompt_event())?;
         let question = self.run_hook_and_parse_answer(&stop_message_for_bench())?;
         self.run_hook_and_parse_answer(&bench_prompt_event())?;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::hook::BenchError;
-use super::{BenchMeasurementWithGoal, BenchOptions, BenchTargetBound, BuildProfile};
+use super::{AtMostOrAtLeastBound, BenchMeasurementWithGoal, BenchOptions, BuildProfile};
 use crate::build::cargo_command;
 
 const SHIPIT: &str = include_str!("peers/shipit.py");
@@ -27,13 +27,13 @@ pub(super) fn bench_veto_and_verify_costs(
         BenchMeasurementWithGoal::new(
             "veto check",
             veto / 1e3,
-            BenchTargetBound::AtMost(1.0),
+            AtMostOrAtLeastBound::AtMost(1.0),
             "µs",
         ),
         BenchMeasurementWithGoal::new(
             "verify round",
             round / 1e3,
-            BenchTargetBound::AtMost(50.0),
+            AtMostOrAtLeastBound::AtMost(50.0),
             "µs",
         ),
     ];
@@ -57,7 +57,7 @@ pub(super) fn bench_veto_and_verify_costs(
                 targets.push(BenchMeasurementWithGoal::new(
                     name,
                     ratio,
-                    BenchTargetBound::AtLeast(least),
+                    AtMostOrAtLeastBound::AtLeast(least),
                     "x",
                 ));
             }
@@ -68,7 +68,7 @@ pub(super) fn bench_veto_and_verify_costs(
         Ok(theirs) => targets.push(BenchMeasurementWithGoal::new(
             "pydantic-ai / ours, verify round",
             self::nanos_per_failing_round(&theirs)? / round,
-            BenchTargetBound::AtLeast(50.0),
+            AtMostOrAtLeastBound::AtLeast(50.0),
             "x",
         )),
         Err(why) => println!("\npydantic-ai is not compared: {why}"),

@@ -57,7 +57,10 @@ impl TestBinaries {
     }
 
     /// Returns the tests that a suite would run; ignored ones are left out.
-    pub(super) fn listed_tests(&self, suite: &TestBinaryName) -> Result<BTreeSet<String>, String> {
+    pub(super) fn list_non_ignored_tests(
+        &self,
+        suite: &TestBinaryName,
+    ) -> Result<BTreeSet<String>, String> {
         // `--list` names ignored tests too; with `--ignored` it names only these.
         let ignored =
             parse_test_list(&self.run_test_suite_binary(suite, &["--list", "--ignored"])?);

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::table::{DocumentedPromise, RequirementRowStatus, TrackerIssueName};
+use super::table::{DocumentedPromise, IssueNumberWithPart, RequirementRowStatus};
 
 #[derive(Default)]
 struct DocumentPromiseCounts<'r> {
     held: usize,
-    later: BTreeMap<&'r TrackerIssueName, usize>,
+    later: BTreeMap<&'r IssueNumberWithPart, usize>,
 }
 
 /// Returns a line for each document.

@@ -24,7 +24,7 @@ pub(crate) fn check_document_promises(arguments: &[String]) -> Result<ExitCode, 
     wrong.extend(promise_rows_with_missing_test(&rows, root));
     match (words.as_slice(), wrong.is_empty()) {
         ([], sound) => {
-            for (row, observation) in fulfilled_requirement_rows(&rows) {
+            for (row, observation) in promise_rows_backed_by_test(&rows) {
                 print_promise_with_test(row, observation, &observation.observed);
             }
             // Nothing is built for a list that is wrong.
@@ -37,7 +37,7 @@ pub(crate) fn check_document_promises(arguments: &[String]) -> Result<ExitCode, 
         _ => return Err(format!("'{}' is nothing; there is --run", words.join(" "))),
     }
     print_unimplemented_requirements(&rows);
-    let tests: BTreeSet<_> = fulfilled_requirement_rows(&rows)
+    let tests: BTreeSet<_> = promise_rows_backed_by_test(&rows)
         .map(|(_, observation)| &observation.test)
         .collect();
     println!("\n{} rows, {} tests", rows.len(), tests.len());
@@ -57,7 +57,7 @@ fn checkout_root() -> Result<&'static Path, String> {
 }
 
 /// Returns the rows that hold, each with the test that observes it.
-fn fulfilled_requirement_rows(
+fn promise_rows_backed_by_test(
     rows: &[DocumentedPromise],
 ) -> impl Iterator<Item = (&DocumentedPromise, &PromiseObservingTest)> {
     rows.iter().filter_map(|row| {
@@ -105,7 +105,7 @@ fn compile_test_suites_of_promises<'r>(
     root: &Path,
 ) -> Result<(TestBinaries, PromisesByTestSuite<'r>), String> {
     let mut suites = BTreeMap::<_, Vec<PromiseWithObservingTest<'r>>>::new();
-    for (row, observation) in fulfilled_requirement_rows(rows) {
+    for (row, observation) in promise_rows_backed_by_test(rows) {
         let suite = suites.entry(&observation.test.suite).or_default();
         suite.push((row, observation));
     }
@@ -115,7 +115,7 @@ fn compile_test_suites_of_promises<'r>(
 
 /// Reports rows whose test is not in the sources. Nothing is built for it.
 fn promise_rows_with_missing_test(rows: &[DocumentedPromise], root: &Path) -> Vec<String> {
-    let gone = fulfilled_requirement_rows(rows)
+    let gone = promise_rows_backed_by_test(rows)
         .filter(|(_, observation)| !observation.test.test_exists_in_sources(root));
     gone.map(|(row, observation)| format!("{}: {} is not in the sources", row.id, observation.test))
         .collect()
@@ -129,7 +129,7 @@ fn requirement_rows_with_missing_test(
     let mut wrong = Vec::new();
     let (binaries, suites) = compile_test_suites_of_promises(rows, root)?;
     for (suite, rows) in suites {
-        let there = binaries.listed_tests(suite)?;
+        let there = binaries.list_non_ignored_tests(suite)?;
         let gone = rows
             .into_iter()
             .filter(|(_, observation)| !there.contains(&observation.test.name));

@@ -28,7 +28,7 @@ pub(super) enum RequirementRowStatus {
     /// It holds, and this test observes it.
     Held(PromiseObservingTest),
     /// It is not built yet; this issue builds it.
-    Later(TrackerIssueName),
+    Later(IssueNumberWithPart),
 }
 
 /// The test that observes a row, and what is seen there.
@@ -40,13 +40,13 @@ pub(super) struct PromiseObservingTest {
 
 /// The name of an issue: a number, and a letter where an issue has parts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct TrackerIssueName {
+pub(super) struct IssueNumberWithPart {
     // The derived order is by number and then by part; a name without a part comes first.
     number: u32,
     part: Option<char>,
 }
 
-impl FromStr for TrackerIssueName {
+impl FromStr for IssueNumberWithPart {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -64,7 +64,7 @@ impl FromStr for TrackerIssueName {
     }
 }
 
-impl fmt::Display for TrackerIssueName {
+impl fmt::Display for IssueNumberWithPart {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}", self.number)?;
         self.part.map_or(Ok(()), |part| write!(out, "{part}"))
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn issues_are_sorted_by_number_and_then_by_part() {
         let mut names =
-            ["12", "7b", "7", "8", "7a"].map(|name| name.parse::<TrackerIssueName>().unwrap());
+            ["12", "7b", "7", "8", "7a"].map(|name| name.parse::<IssueNumberWithPart>().unwrap());
         names.sort();
         assert_eq!(
             names.map(|name| name.to_string()),

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::stream::ClaudeOutputReader;
 use crate::Adapter as _;
 use crate::headless::{
-    AgentLaunchPlan, AgentLaunchRequest, AgentOutputReader, AgentTokensAndCost, HeadlessAgent,
-    LaunchConversation, TranscriptFolder,
+    AgentArgumentsAndSettings, AgentLaunchRequest, AgentOutputReader, AgentTokensAndCost,
+    HeadlessAgent, LaunchConversation, TranscriptFolder,
 };
 
 /// Seconds that a stop may take. This is the longest timeout there is, since `run` has a clock of
@@ -42,7 +42,7 @@ impl HeadlessAgent for super::ClaudeCodeAdapter {
         true
     }
 
-    fn launch_plan(&self, launch: &AgentLaunchRequest<'_>) -> AgentLaunchPlan {
+    fn launch_plan(&self, launch: &AgentLaunchRequest<'_>) -> AgentArgumentsAndSettings {
         let hooks: Map<String, Value> = self
             .hook_events()
             .iter()
@@ -67,7 +67,7 @@ impl HeadlessAgent for super::ClaudeCodeAdapter {
             LaunchConversation::Resumed(id) => arguments.extend(["--resume".into(), id.into()]),
         }
         arguments.extend(launch.extra.iter().cloned());
-        AgentLaunchPlan {
+        AgentArgumentsAndSettings {
             arguments,
             settings: Some(json!({ "hooks": hooks }).to_string().into_bytes()),
         }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::claude_code::ClaudeCodeAdapter;
 
-    fn launched(conversation: LaunchConversation<'_>) -> AgentLaunchPlan {
+    fn launched(conversation: LaunchConversation<'_>) -> AgentArgumentsAndSettings {
         ClaudeCodeAdapter.launch_plan(&AgentLaunchRequest {
             conversation,
             hook: "/opt/my tools/checkrein",

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// The list that a rule stands in: what is done about a call that it fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PermissionList {
+pub enum PermissionListKind {
     /// It runs.
     Allow,
     /// A person is asked.
@@ -15,7 +15,7 @@ pub enum PermissionList {
     Deny,
 }
 
-impl PermissionList {
+impl PermissionListKind {
     /// Returns the key of the list in the settings.
     pub fn permission_list_key(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ impl PermissionList {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionRule {
     /// The list that it stands in.
-    pub list: PermissionList,
+    pub list: PermissionListKind,
     /// The rule as it is written.
     pub text: String,
     /// The tool's name.
@@ -57,9 +57,9 @@ pub fn read_permission_rules(bytes: &[u8]) -> Result<Vec<PermissionRule>, String
     };
     let mut found = Vec::new();
     for list in [
-        PermissionList::Deny,
-        PermissionList::Ask,
-        PermissionList::Allow,
+        PermissionListKind::Deny,
+        PermissionListKind::Ask,
+        PermissionListKind::Allow,
     ] {
         let key = list.permission_list_key();
         let rules = match permissions.and_then(|permissions| permissions.get(key)) {
@@ -77,7 +77,7 @@ pub fn read_permission_rules(bytes: &[u8]) -> Result<Vec<PermissionRule>, String
     Ok(found)
 }
 
-fn parse_claude_permission(list: PermissionList, text: &str) -> PermissionRule {
+fn parse_claude_permission(list: PermissionListKind, text: &str) -> PermissionRule {
     let inner = text
         .split_once('(')
         // Without the closing bracket the text is kept whole as the tool's name: the caller shows

@@ -245,7 +245,7 @@ struct EventHookListReader<'a> {
 
 impl EventHookListReader<'_> {
     /// Returns how much is lost by a malformed entry of this event.
-    fn malformed_hook_loss_extent(&self) -> SettingsFaultImpact {
+    fn malformed_hook_entry_impact(&self) -> SettingsFaultImpact {
         match self.name {
             "PreToolUse" | "PermissionRequest" => SettingsFaultImpact::File,
             _ => SettingsFaultImpact::Entry,
@@ -259,7 +259,7 @@ impl EventHookListReader<'_> {
         what: String,
         mend: &str,
     ) {
-        let loss = self.malformed_hook_loss_extent();
+        let loss = self.malformed_hook_entry_impact();
         self.collector
             .push_settings_fault(kind, loss, place, what, mend);
     }

@@ -8,8 +8,8 @@ use super::stream::{CodexOutputReader, token_usage_from_codex_rollout};
 use super::trust;
 use crate::Adapter as _;
 use crate::headless::{
-    AgentLaunchPlan, AgentLaunchRequest, AgentOutputReader, AgentTokensAndCost, HeadlessAgent,
-    LaunchConversation, TranscriptFolder,
+    AgentArgumentsAndSettings, AgentLaunchRequest, AgentOutputReader, AgentTokensAndCost,
+    HeadlessAgent, LaunchConversation, TranscriptFolder,
 };
 use crate::settings::{HookHandler, HookHandlerInvocation};
 
@@ -44,7 +44,7 @@ impl HeadlessAgent for super::CodexAdapter {
         false
     }
 
-    fn launch_plan(&self, launch: &AgentLaunchRequest<'_>) -> AgentLaunchPlan {
+    fn launch_plan(&self, launch: &AgentLaunchRequest<'_>) -> AgentArgumentsAndSettings {
         let mut arguments = vec!["exec".to_owned(), "--json".to_owned()];
         let mut trusted = Vec::new();
         // Each event gets one hook, at group 0 and handler 0 of its list: the trust keys say so
@@ -78,7 +78,7 @@ impl HeadlessAgent for super::CodexAdapter {
         }
         // The prompt comes on stdin.
         arguments.push("-".to_owned());
-        AgentLaunchPlan {
+        AgentArgumentsAndSettings {
             arguments,
             settings: None,
         }

@@ -23,7 +23,7 @@ const SOURCES: &[&str] = &["clear", "compact", "fork", "resume", "startup"];
 /// `hooks.json`
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct HooksFile {
+struct CodexHooksJson {
     #[serde(default, rename = "description")]
     _description: Option<String>,
     #[serde(default)]
@@ -108,7 +108,7 @@ enum RawCodexHookHandler {
 /// Reads a `hooks.json`. A missing file is fine, an empty one is a mistake.
 pub(super) fn parse_hooks_file(bytes: &[u8]) -> ParsedHookSettings {
     let mut found = HookSettingsCollector::default();
-    match serde_json::from_slice::<HooksFile>(bytes) {
+    match serde_json::from_slice::<CodexHooksJson>(bytes) {
         Ok(file) => {
             // The types drop unknown events silently, as Codex does. The second reading finds what
             // was dropped.
@@ -280,7 +280,7 @@ fn read_codex_hook_handler(
             return None;
         }
     };
-    let waits = codex_hook_timeout(event, timeout);
+    let waits = effective_codex_hook_timeout(event, timeout);
     // Only a shortened timeout is a fault. One of 0 is raised to 1, which costs nobody an answer.
     if timeout.is_some_and(|asked| asked > waits) {
         found.push_settings_fault(
@@ -306,7 +306,7 @@ fn read_codex_hook_handler(
     })
 }
 
-fn codex_hook_timeout(event: &str, asked: Option<u64>) -> u64 {
+fn effective_codex_hook_timeout(event: &str, asked: Option<u64>) -> u64 {
     match event {
         "SessionEnd" => asked.unwrap_or(1).clamp(1, MAX_SESSION_END),
         "Interrupt" => asked.unwrap_or(1).max(1),

@@ -48,7 +48,7 @@ pub enum AgentTraceLine {
         /// The news, without facts.
         input: Input,
         /// The call it is about.
-        call: Option<TraceToolCall>,
+        call: Option<TraceToolCallIndex>,
     },
     /// A trajectory ended.
     End {
@@ -68,7 +68,7 @@ pub enum AgentTraceLine {
 
 /// A call of a trajectory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TraceToolCall {
+pub struct TraceToolCallIndex {
     /// Its number among the trajectory's calls, from 0.
     pub index: u64,
     /// The tool's name.
@@ -204,7 +204,7 @@ impl AgentTraceReader {
                 Value::from(raw),
             ),
         };
-        let (kind, waits) = (action.kind, action.call_waits());
+        let (kind, waits) = (action.kind, action.runs_waiting_command());
         let call = tool_call_digest(&tool, &digest);
         let index = self.calls;
         self.calls = index.saturating_add(1);
@@ -237,7 +237,7 @@ impl AgentTraceReader {
                 waits,
                 tokens: None,
             }),
-            Some(TraceToolCall {
+            Some(TraceToolCallIndex {
                 index,
                 tool: tool.clone(),
             }),
@@ -304,14 +304,14 @@ impl AgentTraceReader {
                 },
                 tokens: None,
             }),
-            Some(TraceToolCall {
+            Some(TraceToolCallIndex {
                 index: open.index,
                 tool: open.tool,
             }),
         );
     }
 
-    fn queue_input_from_trace(&mut self, input: Input, call: Option<TraceToolCall>) {
+    fn queue_input_from_trace(&mut self, input: Input, call: Option<TraceToolCallIndex>) {
         self.ready.push_back(AgentTraceLine::Input { input, call });
     }
 

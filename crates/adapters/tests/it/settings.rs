@@ -74,7 +74,7 @@ fn claude_code_ignores_the_files_that_we_say_it_ignores() {
         let reading = read("claude-code", &bytes);
         let heeded = case["deny_rule"] == true;
         assert_eq!(
-            !reading.agent_ignores_settings_file(),
+            !reading.faults_make_agent_ignore_file(),
             heeded,
             "{name}: {:#?}",
             reading.faults
@@ -270,7 +270,7 @@ fn codex_takes_over_what_we_say_it_takes_over() {
         let said: BTreeSet<(String, u64, bool, Option<String>)> = reading
             .hooks
             .iter()
-            .filter(|_| !reading.agent_ignores_settings_file())
+            .filter(|_| !reading.faults_make_agent_ignore_file())
             .map(|hook| {
                 let key = codex_trust::codex_hook_trust_key("", hook).unwrap();
                 (

@@ -11,7 +11,7 @@ use checkrein_runtime::{TreeAndStateFolder, WorkspaceTools};
 use futures_channel::oneshot;
 use serde_json::{Value, json};
 
-use crate::tool::{DeclaredToolAction, Tool, ToolInvocation, ToolOutput};
+use crate::tool::{CallActionDeclaredByTool, Tool, ToolInvocation, ToolOutput};
 
 /// Default time limit of a command.
 const TIME: Duration = Duration::from_secs(300);
@@ -27,13 +27,13 @@ pub struct ShellTool {
 impl ShellTool {
     /// In this folder, five minutes for a command.
     pub fn shell_in_folder(root: impl AsRef<Path>) -> Self {
-        Self::in_workspace(TreeAndStateFolder::root_with_per_process_state_folder(
+        Self::shell_tool_in_workspace(TreeAndStateFolder::new_with_per_process_state_folder(
             root.as_ref(),
         ))
     }
 
     /// Runs in this workspace, with the workspace's environment.
-    pub fn in_workspace(place: TreeAndStateFolder) -> Self {
+    pub fn shell_tool_in_workspace(place: TreeAndStateFolder) -> Self {
         Self {
             workspace_tools: WorkspaceTools::new(place),
             time: TIME,
@@ -61,9 +61,11 @@ impl Tool for ShellTool {
         one_string_argument_schema("command", "The command.")
     }
 
-    fn classify_tool_call<'a>(&self, arguments: &'a Value) -> DeclaredToolAction<'a> {
-        text_argument(arguments, "command")
-            .map_or(DeclaredToolAction::Other, DeclaredToolAction::Script)
+    fn classify_tool_call<'a>(&self, arguments: &'a Value) -> CallActionDeclaredByTool<'a> {
+        text_argument(arguments, "command").map_or(
+            CallActionDeclaredByTool::Other,
+            CallActionDeclaredByTool::Script,
+        )
     }
 
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutput> {
@@ -87,7 +89,7 @@ pub struct ApplyPatchTool(WorkspaceTools);
 impl ApplyPatchTool {
     /// In this folder.
     pub fn apply_patch_in_folder(root: impl AsRef<Path>) -> Self {
-        Self::patch_tool_in_workspace(TreeAndStateFolder::root_with_per_process_state_folder(
+        Self::patch_tool_in_workspace(TreeAndStateFolder::new_with_per_process_state_folder(
             root.as_ref(),
         ))
     }
@@ -112,9 +114,11 @@ impl Tool for ApplyPatchTool {
         one_string_argument_schema("patch", "The patch.")
     }
 
-    fn classify_tool_call<'a>(&self, arguments: &'a Value) -> DeclaredToolAction<'a> {
-        text_argument(arguments, "patch")
-            .map_or(DeclaredToolAction::Other, DeclaredToolAction::Patch)
+    fn classify_tool_call<'a>(&self, arguments: &'a Value) -> CallActionDeclaredByTool<'a> {
+        text_argument(arguments, "patch").map_or(
+            CallActionDeclaredByTool::Other,
+            CallActionDeclaredByTool::Patch,
+        )
     }
 
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutput> {

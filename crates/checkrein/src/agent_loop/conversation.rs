@@ -3,8 +3,10 @@
 
 use checkrein_models::{AnswerTokenUsage, ChatMessage, ModelRequest};
 
-use super::journal::{AgentLoopJournalEntry, ModelAnswer, ReflectionJournalEntry, ToolCallOutcome};
-use super::reflection::AnswerSelfRating;
+use super::journal::{
+    AgentLoopJournalEntry, AnswerRatingJournalEntry, ModelAnswer, ToolCallOutcome,
+};
+use super::reflection::AgentRatingOfOwnAnswer;
 use super::result_replacement::PendingResultReplacements;
 
 /// A conversation, with the request that the model is sent next.
@@ -22,8 +24,8 @@ pub(super) struct AgentLoopConversation {
     pub(super) cost: Option<u64>,
     pub(super) replacements: PendingResultReplacements,
     /// The rating of the last answer, if nothing has followed from it yet.
-    pub(super) reflected: Option<ReflectionJournalEntry>,
-    pub(super) reflections: Vec<AnswerSelfRating>,
+    pub(super) reflected: Option<AnswerRatingJournalEntry>,
+    pub(super) reflections: Vec<AgentRatingOfOwnAnswer>,
 }
 
 impl AgentLoopConversation {
@@ -143,10 +145,10 @@ impl AgentLoopConversation {
         self.cost = sum(self.cost, answer.model_answer_usage().cost);
     }
 
-    pub(super) fn record_answer_self_rating(&mut self, reflected: &ReflectionJournalEntry) {
+    pub(super) fn record_answer_self_rating(&mut self, reflected: &AnswerRatingJournalEntry) {
         self.add_answer_token_usage(&reflected.answer);
         self.revisions += u32::from(reflected.feedback.is_some());
-        self.reflections.push(AnswerSelfRating {
+        self.reflections.push(AgentRatingOfOwnAnswer {
             score: reflected.score.clone(),
             revised: reflected.feedback.is_some(),
         });

@@ -26,7 +26,7 @@ impl AgentLoopInterruptHandle {
         let mut runs = lock_unpoisoned(&self.0);
         runs.interrupted = true;
         for run in runs.runs.drain(..).filter_map(|run| run.upgrade()) {
-            run.record_run_end_and_wake(AgentLoopEarlyEnd::Interrupted);
+            run.signal_early_run_end(AgentLoopEarlyEnd::Interrupted);
         }
     }
 }
@@ -55,7 +55,7 @@ struct RunEarlyEndAndWaker {
 }
 
 impl SharedRunEndState {
-    fn record_run_end_and_wake(&self, over: AgentLoopEarlyEnd) {
+    fn signal_early_run_end(&self, over: AgentLoopEarlyEnd) {
         if over == AgentLoopEarlyEnd::Interrupted {
             // An interrupt also cancels running checks. The wall-clock cap does not: it does not
             // count the time of checks.
@@ -82,7 +82,7 @@ impl LoopRunEarlyEndSignal {
         runs.runs.retain(|run| run.strong_count() > 0);
         // Decided under the lock: an interrupt between the check and the push would be lost.
         match runs.interrupted {
-            true => shared.record_run_end_and_wake(AgentLoopEarlyEnd::Interrupted),
+            true => shared.signal_early_run_end(AgentLoopEarlyEnd::Interrupted),
             false => runs.runs.push(Arc::downgrade(&shared)),
         }
         drop(runs);
@@ -93,11 +93,11 @@ impl LoopRunEarlyEndSignal {
         self.0.interrupted.clone()
     }
 
-    pub(super) fn end_run_early(&self, over: AgentLoopEarlyEnd) {
-        self.0.record_run_end_and_wake(over);
+    pub(super) fn transition_of_run_ended_early(&self, over: AgentLoopEarlyEnd) {
+        self.0.signal_early_run_end(over);
     }
 
-    pub(super) fn agent_loop_early_end(&self) -> Option<AgentLoopEarlyEnd> {
+    pub(super) fn requested_early_end(&self) -> Option<AgentLoopEarlyEnd> {
         lock_unpoisoned(&self.0.waiting).early_end.clone()
     }
 

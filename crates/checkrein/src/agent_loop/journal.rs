@@ -35,13 +35,13 @@ pub(super) enum AgentLoopJournalEntry {
     #[serde(rename = "passed")]
     ResultRewritten(ResultRewriteEntry),
     /// The model's rating of its preceding answer.
-    Reflected(ReflectionJournalEntry),
+    Reflected(AnswerRatingJournalEntry),
 }
 
 /// See [`AgentLoopJournalEntry::Reflected`]. The conversation does not contain it, only the
 /// feedback that may follow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct ReflectionJournalEntry {
+pub(super) struct AnswerRatingJournalEntry {
     /// The text of the rating, and the tokens that it used.
     pub(super) answer: ModelAnswer,
     pub(super) score: Result<u16, String>,
@@ -362,7 +362,7 @@ mod tests {
     #[test]
     fn what_it_thought_of_its_answer_is_read_as_it_was_written() {
         for score in [Ok(400), Err("no JSON".to_owned())] {
-            let reflected = ReflectionJournalEntry {
+            let reflected = AnswerRatingJournalEntry {
                 answer: ModelAnswer::default(),
                 feedback: score.is_ok().then(|| "[reflect] more".to_owned()),
                 score,

@@ -19,14 +19,15 @@ use serde_json::Value;
 use super::conversation::AgentLoopConversation;
 use super::interrupt::{AgentLoopEarlyEnd, LoopRunEarlyEndSignal};
 use super::journal::{
-    AgentLoopJournalEntry, ModelAnswer, ReflectionJournalEntry, ResultRewriteEntry, ToolCallOutcome,
+    AgentLoopJournalEntry, AnswerRatingJournalEntry, ModelAnswer, ResultRewriteEntry,
+    ToolCallOutcome,
 };
 use super::reflection::{self, SelfReflectionConfig};
 use super::session_thread::{ConversationNextStep, SessionThreadHandle, StartedAgentLoopSession};
 use super::verifier::RunStateForVerifiers;
 use super::{AgentLoop, AgentLoopEvent, DoneClaimContext, LoopResult};
 use crate::session::RewrittenToolResultTexts;
-use crate::tool::{DeclaredToolAction, ToolInvocation, ToolOutcome};
+use crate::tool::{CallActionDeclaredByTool, ToolInvocation, ToolOutcome};
 use crate::{FinalAnswerFacts, Tool, ToolCall, ToolOutput};
 
 /// Result of a call that never ran because the task had ended before it.
@@ -96,8 +97,8 @@ impl<'a> AgentLoopRun<'a> {
         let ended = match going_on {
             // An error after an interrupt or a timeout may be its consequence, so the early end
             // takes precedence over it.
-            Err(_) if self.end_signal.agent_loop_early_end().is_some() => {
-                self.end_run_early().await
+            Err(_) if self.end_signal.requested_early_end().is_some() => {
+                self.transition_of_run_ended_early().await
             }
             ended => ended,
         };
@@ -196,7 +197,7 @@ impl<'a> AgentLoopRun<'a> {
                     });
                     let asked = self.agent_loop.model.ask_model(&self.conversation.request);
                     let reply = match self.end_signal.await_unless_run_over(asked).await {
-                        None => return self.end_run_early().await,
+                        None => return self.transition_of_run_ended_early().await,
                         Some(Err(error)) => return self.end_with_model_error(&error).await,
                         Some(Ok(reply)) => reply,
                     };
@@ -325,7 +326,13 @@ impl<'a> AgentLoopRun<'a> {
                 });
                 let asked = self.agent_loop.model.ask_model(&question);
                 let heard = match self.end_signal.await_unless_run_over(asked).await {
-                    None => return self.end_run_early().await.map(Some).map(ControlFlow::Break),
+                    None => {
+                        return self
+                            .transition_of_run_ended_early()
+                            .await
+                            .map(Some)
+                            .map(ControlFlow::Break);
+                    }
                     Some(heard) => heard,
                 };
                 let reflected = self.reflection_from_model_reply(heard, quotes, reflect);
@@ -358,7 +365,7 @@ impl<'a> AgentLoopRun<'a> {
         heard: Result<ModelReply, ModelError>,
         quotes: QuotedPromptBlocks,
         reflect: SelfReflectionConfig,
-    ) -> ReflectionJournalEntry {
+    ) -> AnswerRatingJournalEntry {
         let nothing = Some(0);
         let none = AnswerTokenUsage {
             input: nothing,
@@ -367,7 +374,7 @@ impl<'a> AgentLoopRun<'a> {
             output: nothing,
         };
         match heard {
-            Err(error) => ReflectionJournalEntry {
+            Err(error) => AnswerRatingJournalEntry {
                 answer: ModelAnswer::new(String::new(), Vec::new(), false, &none, nothing),
                 score: Err(format!("the model gave no answer: {error}")),
                 feedback: None,
@@ -379,7 +386,7 @@ impl<'a> AgentLoopRun<'a> {
                     .prices
                     .usage_cost(self.agent_loop.model.model_name(), &reply.usage);
                 let cut = reply.finish_reason == FinishReason::Truncated;
-                ReflectionJournalEntry {
+                AnswerRatingJournalEntry {
                     answer: ModelAnswer::new(reply.text, Vec::new(), cut, &reply.usage, cost),
                     feedback: said.self_reflection_feedback(reflect),
                     score: said.score,
@@ -410,7 +417,7 @@ impl<'a> AgentLoopRun<'a> {
         }
         // Host verifiers run inside of the stop below and read this state.
         self.shared_state
-            .publish_loop_state_to_verifiers(DoneClaimContext {
+            .publish_run_state_to_verifiers(DoneClaimContext {
                 messages: self.conversation.request.messages.clone(),
                 output: answer.text.clone(),
                 rounds: self.conversation.rounds,
@@ -497,7 +504,7 @@ impl<'a> AgentLoopRun<'a> {
     /// Builds the gates' view of a call under an id of our own. A provider may use one id twice,
     /// and the runtime judges two calls with the same id only once.
     fn tool_call_for_gates(&self, nth: usize, call: &RequestedToolCall) -> ToolCall {
-        tool_call_seen_by_gates(
+        build_tool_call_for_gates(
             format!("{}.{nth}", self.conversation.rounds),
             call,
             self.find_tool(call),
@@ -519,7 +526,7 @@ impl<'a> AgentLoopRun<'a> {
         let passed = self
             .session_thread
             .run_on_session_thread(move |session| {
-                session.tool_result_text_after_middleware(&gated, &Value::String(ran), failed)
+                session.submit_result_and_get_rewritten_text(&gated, &Value::String(ran), failed)
             })
             .await;
         let passed = match passed {
@@ -609,7 +616,7 @@ impl<'a> AgentLoopRun<'a> {
                     None => {
                         self.answer_call_with_refusal(call, "ended before it came back".to_owned())
                             .await?;
-                        return self.end_run_early().await.map(Some);
+                        return self.transition_of_run_ended_early().await.map(Some);
                     }
                 }
             }
@@ -689,8 +696,8 @@ impl<'a> AgentLoopRun<'a> {
     }
 
     /// Returns the transition of a run that an interrupt or the clock ended.
-    async fn end_run_early(&self) -> Result<Transition, AgentLoopError> {
-        match self.end_signal.agent_loop_early_end() {
+    async fn transition_of_run_ended_early(&self) -> Result<Transition, AgentLoopError> {
+        match self.end_signal.requested_early_end() {
             Some(AgentLoopEarlyEnd::Ended(transition)) => Ok(transition),
             Some(AgentLoopEarlyEnd::Interrupted) | None => {
                 let said = self.session_thread.run_on_session_thread(|session| {
@@ -741,21 +748,23 @@ fn ending_transition_or_error(decided: &DeliveryOutcome) -> Transition {
 
 /// Builds a call as the gates see it. Calls of unknown tools and calls whose arguments are no JSON
 /// are judged, too, so that every counter sees every call.
-fn tool_call_seen_by_gates(
+fn build_tool_call_for_gates(
     id: String,
     call: &RequestedToolCall,
     tool: Option<&impl Tool>,
 ) -> ToolCall {
     let (args, does) = match (&call.arguments, tool) {
         (Ok(arguments), Some(tool)) => (arguments.clone(), tool.classify_tool_call(arguments)),
-        (Ok(arguments), None) => (arguments.clone(), DeclaredToolAction::Other),
-        (Err(text), _) => (Value::String(text.clone()), DeclaredToolAction::Other),
+        (Ok(arguments), None) => (arguments.clone(), CallActionDeclaredByTool::Other),
+        (Err(text), _) => (Value::String(text.clone()), CallActionDeclaredByTool::Other),
     };
     let (kind, script, patch) = match does {
-        DeclaredToolAction::Script(script) => (ToolKind::Shell, Some(script.to_owned()), None),
-        DeclaredToolAction::Patch(patch) => (ToolKind::Write, None, Some(patch.to_owned())),
-        DeclaredToolAction::Poll => (ToolKind::Poll, None, None),
-        DeclaredToolAction::Other => (ToolKind::Other, None, None),
+        CallActionDeclaredByTool::Script(script) => {
+            (ToolKind::Shell, Some(script.to_owned()), None)
+        }
+        CallActionDeclaredByTool::Patch(patch) => (ToolKind::Write, None, Some(patch.to_owned())),
+        CallActionDeclaredByTool::Poll => (ToolKind::Poll, None, None),
+        CallActionDeclaredByTool::Other => (ToolKind::Other, None, None),
     };
     ToolCall {
         id,

@@ -32,13 +32,13 @@ use checkrein_store::{MemoryStore, Store};
 use crate::tool::model_tool_definition;
 use crate::{Engine, Tool};
 use interrupt::LoopRunEarlyEndSignal;
-use session_thread::{AgentLoopRunStart, SessionThreadHandle};
+use session_thread::{NewOrResumedAgentLoopRun, SessionThreadHandle};
 use settings::AgentLoopSettings;
 use verifier::RunStateForVerifiers;
 
 pub use builtin_tools::{ApplyPatchTool, ShellTool};
 pub use interrupt::AgentLoopInterruptHandle;
-pub use reflection::{AnswerSelfRating, SelfReflectionConfig};
+pub use reflection::{AgentRatingOfOwnAnswer, SelfReflectionConfig};
 pub use session_thread::{ModelAndPurposeOfConversation, stored_conversation_model_and_purpose};
 pub use settings::HardCaps;
 pub use verifier::{DoneClaimContext, HardVerifier};
@@ -164,7 +164,7 @@ pub struct LoopResult {
     /// Number of claims of done in that task.
     pub stops: u32,
     /// The agent's ratings of its answers, if it was asked for them ([`AgentLoop::reflect`]).
-    pub reflections: Vec<AnswerSelfRating>,
+    pub reflections: Vec<AgentRatingOfOwnAnswer>,
     /// Warnings about the config.
     pub warnings: Vec<String>,
 }
@@ -377,7 +377,7 @@ impl AgentLoop {
         engine: Engine,
         message: &str,
     ) -> Result<LoopResult, AgentLoopStartError> {
-        let begin = AgentLoopRunStart::New {
+        let begin = NewOrResumedAgentLoopRun::New {
             model: self.model.model_name().to_owned(),
             purpose: self.purpose.clone(),
             message: message.to_owned(),
@@ -409,7 +409,7 @@ impl AgentLoop {
         session: SessionId,
         more: Option<&str>,
     ) -> Result<LoopResult, AgentLoopStartError> {
-        let begin = AgentLoopRunStart::Resume {
+        let begin = NewOrResumedAgentLoopRun::Resume {
             session,
             more: more.map(str::to_owned),
         };
@@ -419,7 +419,7 @@ impl AgentLoop {
     fn build_checkrein_engine(&self) -> Engine {
         // The policy is compiled when a session begins, so a mistake in the config is an error of
         // `run`.
-        let place = TreeAndStateFolder::root_with_per_process_state_folder(&self.root);
+        let place = TreeAndStateFolder::new_with_per_process_state_folder(&self.root);
         let (settings, root) = (self.settings.clone(), place.root.clone());
         let seal = move || settings.compile_config_without_host_settings(&root);
         Engine::new(self.store.clone(), place, Box::new(seal))
@@ -428,7 +428,7 @@ impl AgentLoop {
     async fn run_loop(
         &self,
         engine: Engine,
-        begin: AgentLoopRunStart,
+        begin: NewOrResumedAgentLoopRun,
     ) -> Result<LoopResult, AgentLoopStartError> {
         // Registered first: an interrupt during the setup below ends the run as well.
         let stop = LoopRunEarlyEndSignal::register_run_end_signal(&self.interrupt);
@@ -452,7 +452,7 @@ impl AgentLoop {
         // with it and a replay sees them.
         let engine = engine
             .with_policy_override(move |compiled| {
-                settings.apply_host_settings_to_policy(compiled, &required)
+                settings.apply_host_program_settings(compiled, &required)
             })
             // An interrupt must end running checks, or the run would wait for them.
             .with_shared_cancel_flag(stop.checks_cancel_flag())
@@ -462,9 +462,13 @@ impl AgentLoop {
             .with_host_verifiers(hosts);
         // The last step that can fail with an error: whatever goes wrong later is an ending of the
         // run.
-        let (desk, opened) =
-            SessionThreadHandle::begin_session_and_task(engine, begin, unpriced, stop.clone())
-                .await?;
+        let (desk, opened) = SessionThreadHandle::start_agent_loop_session_thread(
+            engine,
+            begin,
+            unpriced,
+            stop.clone(),
+        )
+        .await?;
         let request = ModelRequest {
             system: self.system.clone().into(),
             // The run fills these from the journal, for a new session as for a resumed one.

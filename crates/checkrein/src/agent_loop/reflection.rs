@@ -5,7 +5,7 @@
 use std::sync::{Arc, LazyLock};
 
 use checkrein_models::answers::{RequiredAnswerKeys, parse_model_answer};
-use checkrein_models::quoted::{KeptTextPart, QuotedPromptBlocks, clip_text};
+use checkrein_models::quoted::{KeepTextStartOrEnd, QuotedPromptBlocks, clip_text};
 use checkrein_models::{ChatMessage, ModelReply, ModelRequest, StructuredAnswerSchema};
 use serde_json::{Value, json};
 
@@ -61,7 +61,7 @@ impl SelfReflectionConfig {
 
 /// An agent's rating of an answer of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AnswerSelfRating {
+pub struct AgentRatingOfOwnAnswer {
     /// The score in thousandths, or why there is none.
     pub score: Result<u16, String>,
     /// Whether the agent had to revise the answer.
@@ -131,11 +131,13 @@ pub(super) fn parse_reflection_reply(
         Ok(answer) => ParsedSelfRating {
             // Read on its own: a reply with a score but without a critique is still usable.
             score: answer
-                .answer_thousandths_field("score")
+                .read_thousandths_from_answer("score")
                 .map_err(|why| why.to_string()),
             critique: answer
                 .answer_text_field("critique")
-                .map(|text| clip_text(text.trim(), CRITIQUE, KeptTextPart::Start).into_owned())
+                .map(|text| {
+                    clip_text(text.trim(), CRITIQUE, KeepTextStartOrEnd::Start).into_owned()
+                })
                 .unwrap_or_default(),
         },
     }

@@ -31,7 +31,7 @@ const AGENT: &str = "agent-loop";
 const ANSWERED: &str = "A person has answered what you asked for. Go on.";
 
 /// How a run begins.
-pub(super) enum AgentLoopRunStart {
+pub(super) enum NewOrResumedAgentLoopRun {
     New {
         model: String,
         purpose: Option<String>,
@@ -109,9 +109,9 @@ pub(super) struct SessionThreadHandle {
 
 impl SessionThreadHandle {
     /// Starts the thread, which begins or resumes the session and its task.
-    pub(super) async fn begin_session_and_task(
+    pub(super) async fn start_agent_loop_session_thread(
         engine: Engine,
-        begin: AgentLoopRunStart,
+        begin: NewOrResumedAgentLoopRun,
         unpriced: Option<String>,
         stop: LoopRunEarlyEndSignal,
     ) -> Result<(Self, StartedAgentLoopSession), AgentLoopStartError> {
@@ -192,16 +192,16 @@ impl Drop for SessionThreadHandle {
 
 fn open_and_claim_session<'a>(
     engine: &'a Engine,
-    begin: AgentLoopRunStart,
+    begin: NewOrResumedAgentLoopRun,
     unpriced: Option<&str>,
 ) -> Result<(Session<'a>, StartedAgentLoopSession, EffectClaimGuard), AgentLoopStartError> {
     // One run per conversation: two would interleave their entries in one journal.
     let mine = |id: &SessionId| {
-        let claim = engine.inner_runtime().claim_conversation(id)?;
+        let claim = engine.inner_runtime().claim_conversation_for_process(id)?;
         claim.ok_or_else(|| AgentLoopStartError::Busy(id.clone()))
     };
     let (session, mine, mut opened) = match begin {
-        AgentLoopRunStart::New {
+        NewOrResumedAgentLoopRun::New {
             model,
             purpose: errand,
             message,
@@ -228,7 +228,7 @@ fn open_and_claim_session<'a>(
             };
             (session, mine, opened)
         }
-        AgentLoopRunStart::Resume { session: id, more } => {
+        NewOrResumedAgentLoopRun::Resume { session: id, more } => {
             if engine
                 .inner_runtime()
                 .conversation_messages(&id)?
@@ -330,7 +330,7 @@ fn serve_session_jobs(
                     .submit_agent_event(Input::TimePassed)
                     .map(|said| said.task_transition());
                 if let Ok(Some(transition)) = ended {
-                    stop.end_run_early(AgentLoopEarlyEnd::Ended(transition));
+                    stop.transition_of_run_ended_early(AgentLoopEarlyEnd::Ended(transition));
                     alarm = None;
                 } else {
                     let left = remaining_wall_clock_cap(session).map(|left| left.max(SOON));

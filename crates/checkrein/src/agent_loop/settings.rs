@@ -125,11 +125,11 @@ impl AgentLoopSettings {
             name: root.join("checkrein.toml"),
             text: text.clone(),
         });
-        config::compile_config(source.as_ref(), None, TaskDriverKind::Run)
+        config::compile_repo_and_personal_config(source.as_ref(), None, TaskDriverKind::Run)
     }
 
     /// Replaces settings of the policy with those of the host.
-    pub(super) fn apply_host_settings_to_policy(
+    pub(super) fn apply_host_program_settings(
         &self,
         compiled: &mut CompiledPolicy,
         hosts: &HostVerifiers,

@@ -65,7 +65,7 @@ impl HardVerifier {
 pub(super) struct RunStateForVerifiers(Arc<Mutex<Arc<DoneClaimContext>>>);
 
 impl RunStateForVerifiers {
-    pub(super) fn publish_loop_state_to_verifiers(&self, state: DoneClaimContext) {
+    pub(super) fn publish_run_state_to_verifiers(&self, state: DoneClaimContext) {
         // A new `Arc` each time: a verifier that still runs keeps the state that it was called
         // with.
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);

@@ -18,7 +18,7 @@ pub use decision::{
     PreToolDecision, StepProgressRating, ToolCallVerdict, ToolCallVerdictBasis, UnjudgedReason,
 };
 pub use network::VerifierNetwork;
-pub use pre_tool::{HostToolCallPolicy, PreToolVerifier};
+pub use pre_tool::{HostToolCallVetoFn, PreToolVerifier};
 pub use progress::ProgressVerifier;
 pub use stats::VerifierStats;
 pub use verified_tool::{ToolWithVerifiedCalls, wrap_tool_with_verifier};

@@ -36,7 +36,7 @@ impl VerifierNetwork {
         // Both halves count into one run, so that one `reset` and one set of statistics cover both.
         let book = Arc::<SharedSupervisorRunState>::default();
         Ok(Self {
-            pre_tool: PreToolVerifier::new_verifier_sharing_run(
+            pre_tool: PreToolVerifier::new_verifier_sharing_run_state(
                 model.clone(),
                 config,
                 book.clone(),
@@ -72,9 +72,9 @@ impl VerifierNetwork {
     pub fn wrap_tools<T: Tool>(&self, tools: Vec<T>) -> Vec<ToolWithVerifiedCalls<T>> {
         // Registered as a whole first: a call of one wrapped tool must not be judged while the
         // others are still unknown.
-        self.pre_tool.register_agent_tools(&tools);
+        self.pre_tool.register_tools_agent_may_call(&tools);
         let wrapped = |tool| {
-            ToolWithVerifiedCalls::wrap_tool_known_to_verifier(
+            ToolWithVerifiedCalls::wrap_tool_of_supervisor_network(
                 tool,
                 self.pre_tool.clone(),
                 self.goal.clone(),
@@ -91,7 +91,7 @@ impl VerifierNetwork {
         recent_history: &[ChatMessage],
     ) -> PreToolDecision {
         self.pre_tool
-            .vet_tool_call(&self.goal, tool_name, tool_args, recent_history)
+            .judge_tool_call_by_model(&self.goal, tool_name, tool_args, recent_history)
             .await
     }
 

@@ -25,7 +25,7 @@ use crate::Tool;
 use crate::tool::model_tool_definition;
 
 /// A host's own rules: returns why a call of this tool with these arguments must not run.
-pub type HostToolCallPolicy = dyn Fn(&str, &Value) -> Option<String> + Send + Sync;
+pub type HostToolCallVetoFn = dyn Fn(&str, &Value) -> Option<String> + Send + Sync;
 
 /// Judges calls before they run. Clones share caps, memory and counters.
 ///
@@ -36,7 +36,7 @@ pub type HostToolCallPolicy = dyn Fn(&str, &Value) -> Option<String> + Send + Sy
 /// # async fn example(cheap: Arc<dyn LanguageModel>) -> Result<(), Box<dyn std::error::Error>> {
 /// let veto = PreToolVerifier::new(cheap, VerifierConfig::default())?;
 /// let arguments = json!({ "channel": "#general", "text": "..." });
-/// let decision = veto.vet_tool_call("draft a message to QA", "send_message", &arguments, &[]).await;
+/// let decision = veto.judge_tool_call_by_model("draft a message to QA", "send_message", &arguments, &[]).await;
 /// println!("{:?}: {}", decision.verdict, decision.reason);
 /// # Ok(())
 /// # }
@@ -45,7 +45,7 @@ pub type HostToolCallPolicy = dyn Fn(&str, &Value) -> Option<String> + Send + Sy
 pub struct PreToolVerifier {
     model: Arc<dyn LanguageModel>,
     config: VerifierConfig,
-    policy: Option<Arc<HostToolCallPolicy>>,
+    policy: Option<Arc<HostToolCallVetoFn>>,
     expectations: SupervisedRunExpectations,
     known_tools: Arc<RwLock<Arc<KnownTools>>>,
     current_run: Arc<SharedSupervisorRunState>,
@@ -97,7 +97,7 @@ pub(super) struct StandaloneToolSchema {
 }
 
 impl StandaloneToolSchema {
-    pub(super) fn from_wrapped_tool(tool: &impl Tool) -> Self {
+    pub(super) fn standalone_schema_of_wrapped_tool(tool: &impl Tool) -> Self {
         Self {
             known: ToolWithCompiledSchema::new(&model_tool_definition(tool)),
             read_only: tool.is_read_only_tool(),
@@ -114,10 +114,10 @@ impl PreToolVerifier {
         model: Arc<dyn LanguageModel>,
         config: VerifierConfig,
     ) -> Result<Self, VerifierConfigError> {
-        Self::new_verifier_sharing_run(model, config, Arc::default())
+        Self::new_verifier_sharing_run_state(model, config, Arc::default())
     }
 
-    pub(super) fn new_verifier_sharing_run(
+    pub(super) fn new_verifier_sharing_run_state(
         model: Arc<dyn LanguageModel>,
         config: VerifierConfig,
         book: Arc<SharedSupervisorRunState>,
@@ -152,7 +152,7 @@ impl PreToolVerifier {
 
     /// Registers tools of the agent, in addition to those registered before. Once there are any, a
     /// call of an unregistered tool is refused without asking the model.
-    pub fn register_agent_tools<T: Tool>(&self, tools: &[T]) {
+    pub fn register_tools_agent_may_call<T: Tool>(&self, tools: &[T]) {
         let mut kit = self
             .known_tools
             .write()
@@ -178,7 +178,7 @@ impl PreToolVerifier {
     }
 
     /// Returns the errors in schemas of known tools that cannot be used to check arguments.
-    pub fn tool_schema_warnings(&self) -> Vec<String> {
+    pub fn unusable_tool_schema_warnings(&self) -> Vec<String> {
         let kit = self.known_tools_snapshot();
         let tools = kit.tools.iter();
         tools
@@ -188,7 +188,7 @@ impl PreToolVerifier {
     }
 
     /// Judges one call. Never fails: what nobody could judge is [`ToolCallVerdict::Unjudged`].
-    pub fn vet_tool_call<'a>(
+    pub fn judge_tool_call_by_model<'a>(
         &'a self,
         goal: &'a str,
         tool_name: &'a str,
@@ -201,7 +201,7 @@ impl PreToolVerifier {
             arguments: tool_args,
             history: recent_history,
         };
-        self.decide_and_count_tool_call(call, None)
+        self.decide_tool_call_and_count_in_stats(call, None)
     }
 
     /// What it did in this run.
@@ -224,7 +224,7 @@ impl PreToolVerifier {
 
     /// Decides and counts a call. Every path comes through here, so that no call is counted twice
     /// or not at all.
-    pub(super) async fn decide_and_count_tool_call(
+    pub(super) async fn decide_tool_call_and_count_in_stats(
         &self,
         call: ProposedCall<'_>,
         own: Option<&StandaloneToolSchema>,
@@ -268,7 +268,7 @@ impl PreToolVerifier {
                 ToolCallVerdictBasis::Misfit(misfit),
             ));
         }
-        if let Some(why) = self.host_policy_refusal(call.tool, call.arguments) {
+        if let Some(why) = self.embedding_app_policy_refusal(call.tool, call.arguments) {
             return ControlFlow::Break(PreToolDecision::refused_decision(
                 why,
                 ToolCallVerdictBasis::Policy,
@@ -284,7 +284,7 @@ impl PreToolVerifier {
         let one = tools.is_some_and(|tools| tools.len() == 1);
         if let Some(why) = self
             .expectations
-            .not_worth_supervising_reason()
+            .why_run_is_not_worth_supervising()
             .or(one.then_some(SupervisionNotWorthReason::OneTool))
         {
             return ControlFlow::Break(PreToolDecision::unjudged_tool_call_decision(
@@ -349,7 +349,7 @@ impl PreToolVerifier {
             }
         };
         let mut run = lock_unpoisoned(run);
-        run.stats.count_token_usage(heard.usage);
+        run.stats.add_token_usage_to_totals(heard.usage);
         // An unjudged call is not cached: the model may answer the next time.
         if decision.verdict != ToolCallVerdict::Unjudged {
             run.cache.cache_call_decision(asked.key, decision.clone());
@@ -357,7 +357,7 @@ impl PreToolVerifier {
         decision
     }
 
-    fn host_policy_refusal(&self, tool: &str, arguments: &Value) -> Option<String> {
+    fn embedding_app_policy_refusal(&self, tool: &str, arguments: &Value) -> Option<String> {
         self.policy
             .as_ref()
             .and_then(|policy| policy(tool, arguments))
@@ -402,7 +402,7 @@ impl PreToolVerifier {
         // The rewritten arguments were checked against the schema with the reply. The host's rules
         // have not seen them yet.
         let arguments = Value::Object(arguments);
-        if let Some(why) = self.host_policy_refusal(tool, &arguments) {
+        if let Some(why) = self.embedding_app_policy_refusal(tool, &arguments) {
             return PreToolDecision::refused_decision(
                 format!("as rewritten: {why}"),
                 ToolCallVerdictBasis::Policy,

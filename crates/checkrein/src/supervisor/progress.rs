@@ -66,7 +66,7 @@ impl ProgressVerifier {
         let run = self.current_run.current_run_state();
         let may = if !self.config.progress_enabled {
             Err(UnjudgedReason::Disabled)
-        } else if let Some(why) = self.expectations.not_worth_supervising_reason() {
+        } else if let Some(why) = self.expectations.why_run_is_not_worth_supervising() {
             Err(UnjudgedReason::NotWorth(why))
         } else {
             let asked = &mut lock_unpoisoned(&run).stats.progress_asked;
@@ -91,7 +91,9 @@ impl ProgressVerifier {
                 let asking = progress::step_rating_request(step);
                 let reply = self.model.ask_model(&asking.request).await;
                 let heard = progress::rating_from_reply(&asking, reply);
-                lock_unpoisoned(&run).stats.count_token_usage(heard.usage);
+                lock_unpoisoned(&run)
+                    .stats
+                    .add_token_usage_to_totals(heard.usage);
                 heard.result.map_err(UnjudgedReason::NoAnswer)
             }
         };

@@ -106,7 +106,7 @@ impl VerifierStats {
         }
     }
 
-    pub(super) fn count_token_usage(&mut self, usage: Option<AnswerTokenUsage>) {
+    pub(super) fn add_token_usage_to_totals(&mut self, usage: Option<AnswerTokenUsage>) {
         let Some(usage) = usage else {
             return;
         };

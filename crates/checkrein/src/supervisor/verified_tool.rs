@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::pre_tool::{ProposedCall, StandaloneToolSchema};
 use super::{PreToolDecision, PreToolVerifier, ToolCallVerdict};
-use crate::tool::{DeclaredToolAction, Tool, ToolInvocation, ToolOutcome, ToolOutput};
+use crate::tool::{CallActionDeclaredByTool, Tool, ToolInvocation, ToolOutcome, ToolOutput};
 
 /// See [`wrap_tool_with_verifier`].
 pub struct ToolWithVerifiedCalls<T> {
@@ -27,7 +27,9 @@ pub fn wrap_tool_with_verifier<T: Tool>(
     goal: &str,
 ) -> ToolWithVerifiedCalls<T> {
     ToolWithVerifiedCalls {
-        standalone: Some(StandaloneToolSchema::from_wrapped_tool(&tool)),
+        standalone: Some(StandaloneToolSchema::standalone_schema_of_wrapped_tool(
+            &tool,
+        )),
         tool,
         verifier: verifier.clone(),
         goal: goal.into(),
@@ -35,7 +37,7 @@ pub fn wrap_tool_with_verifier<T: Tool>(
 }
 
 impl<T> ToolWithVerifiedCalls<T> {
-    pub(super) fn wrap_tool_known_to_verifier(
+    pub(super) fn wrap_tool_of_supervisor_network(
         tool: T,
         verifier: PreToolVerifier,
         goal: Arc<str>,
@@ -79,7 +81,7 @@ impl<T: Tool> Tool for ToolWithVerifiedCalls<T> {
         self.tool.is_read_only_tool()
     }
 
-    fn classify_tool_call<'a>(&self, arguments: &'a Value) -> DeclaredToolAction<'a> {
+    fn classify_tool_call<'a>(&self, arguments: &'a Value) -> CallActionDeclaredByTool<'a> {
         self.tool.classify_tool_call(arguments)
     }
 
@@ -95,7 +97,7 @@ impl<T: Tool> Tool for ToolWithVerifiedCalls<T> {
             };
             let mut decision = self
                 .verifier
-                .decide_and_count_tool_call(planned, self.standalone.as_ref())
+                .decide_tool_call_and_count_in_stats(planned, self.standalone.as_ref())
                 .await;
             let output = match decision.verdict {
                 // Unjudged calls run: a supervisor that fails must not stop the agent.

@@ -47,7 +47,7 @@ impl std::fmt::Display for DisplayedSubCentCost {
 }
 
 impl SupervisedRunExpectations {
-    pub(super) fn not_worth_supervising_reason(self) -> Option<SupervisionNotWorthReason> {
+    pub(super) fn why_run_is_not_worth_supervising(self) -> Option<SupervisionNotWorthReason> {
         if let Some(delay) = self.delay.filter(|delay| *delay < ANSWER) {
             return Some(SupervisionNotWorthReason::Delay { delay });
         }

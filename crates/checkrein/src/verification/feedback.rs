@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use checkrein_models::quoted::{KeptTextPart, clip_text};
+use checkrein_models::quoted::{KeepTextStartOrEnd, clip_text};
 
 use super::{FailedVerifiers, VerificationResult, Verifier};
 
@@ -19,7 +19,7 @@ pub(super) fn failure_feedback<M>(
     for (at, result) in failing {
         let name = verifiers.get(*at).map_or("", Verifier::name);
         if let VerificationResult::Failed(message) = result {
-            let message = clip_text(message.trim_end(), MAX_MESSAGE, KeptTextPart::End);
+            let message = clip_text(message.trim_end(), MAX_MESSAGE, KeepTextStartOrEnd::End);
             // Writing to a string does not fail.
             let _ = writeln!(text, "- {name}: {message}");
         }

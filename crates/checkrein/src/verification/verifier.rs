@@ -103,7 +103,7 @@ impl<M> Verifier<M> {
                 VerifierResultOrPendingRun::Done(Some(catch_panic(|| check(run))))
             }
             HostCheckFunction::Blocking(check) => VerifierResultOrPendingRun::OnThread(
-                VerifierThread::start_check_on_thread(check.clone()),
+                VerifierThreadFuture::start_check_on_thread(check.clone()),
             ),
             HostCheckFunction::Asynchronous(check) => {
                 // The function may panic before it returns its future.
@@ -125,7 +125,7 @@ enum VerifierResultOrPendingRun<'a> {
     /// `None` once its result was taken.
     Done(Option<VerificationResult>),
     Waiting(BoxFuture<'a, VerificationResult>),
-    OnThread(VerifierThread),
+    OnThread(VerifierThreadFuture),
 }
 
 impl Future for StartedVerifier<'_> {
@@ -151,9 +151,9 @@ impl Future for StartedVerifier<'_> {
 }
 
 /// A verifier on a thread of its own.
-struct VerifierThread(Arc<Mutex<(Option<VerificationResult>, Option<Waker>)>>);
+struct VerifierThreadFuture(Arc<Mutex<(Option<VerificationResult>, Option<Waker>)>>);
 
-impl VerifierThread {
+impl VerifierThreadFuture {
     fn start_check_on_thread(check: Arc<BlockingCheckFn>) -> Self {
         let shared = Arc::new(Mutex::new((None, None::<Waker>)));
         let there = shared.clone();

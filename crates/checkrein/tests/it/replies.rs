@@ -17,7 +17,7 @@ use crate::scripted::{Scripted, now, remote, veto};
 fn judged(reply: &str) -> checkrein::PreToolDecision {
     let model = Scripted::says(reply);
     let verifier = PreToolVerifier::new(model, VerifierConfig::default()).unwrap();
-    now(verifier.vet_tool_call("tidy up", "rm", &json!({"path": "/"}), &[]))
+    now(verifier.judge_tool_call_by_model("tidy up", "rm", &json!({"path": "/"}), &[]))
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_model_that_is_down_is_said_to_be() {
         (refusing, "answered 401"),
     ] {
         let verifier = PreToolVerifier::new(model, VerifierConfig::default()).unwrap();
-        let decision = now(verifier.vet_tool_call("", "rm", &json!({}), &[]));
+        let decision = now(verifier.judge_tool_call_by_model("", "rm", &json!({}), &[]));
         assert_eq!(decision.verdict, ToolCallVerdict::Unjudged);
         assert!(decision.allows_tool_call());
         assert!(decision.reason.contains(said), "{}", decision.reason);

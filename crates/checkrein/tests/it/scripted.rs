@@ -31,7 +31,7 @@ impl Scripted {
     pub(crate) fn by(
         script: impl Fn(&Value) -> Result<String, u16> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let witness = ScriptedReviewer::start_scripted_model_server(move |body, _| {
+        let witness = ScriptedReviewer::start_scripted_reviewer_server(move |body, _| {
             script(body)
                 .map(|text| text.replace("REF", &request_number_in_prompt(body).to_string()))
         })

@@ -73,7 +73,7 @@ fn record_approval_answer(
         ensure_approvable(row, lies.as_ref())?;
     }
     let Some(reason) = confirm_approval_and_ask_reason(args, approved)? else {
-        ui::print_output_line("not approved: it waits on");
+        ui::print_line_to_stdout("not approved: it waits on");
         return Ok(exit_code::to_exit_code(exit_code::NO));
     };
     if approved && lies.is_some() {
@@ -90,7 +90,7 @@ fn record_approval_answer(
     };
     let answered = runtime.answer_approval(row, answer, patience)?;
     let until = format_local_time_of_day(answered.until, checkrein_runtime::now_millis());
-    ui::print_output_line(&match (approved, &row.about) {
+    ui::print_line_to_stdout(&match (approved, &row.about) {
         (true, ApprovalSubject::Call { .. }) => {
             format!("approved: exactly this call may be made once, until {until}")
         }
@@ -197,7 +197,7 @@ const MAX_BLANKS: usize = 20;
 
 /// Prints everything as it will be recorded. Nothing here is taken from the agent's description.
 fn print_approval(row: &StoredApprovalRequest, lies: Option<&ApprovalSubjectFreshness>) {
-    let row_of = |name: &str, text: &str| ui::print_output_line(&format!("  {name:<9}{text}"));
+    let row_of = |name: &str, text: &str| ui::print_line_to_stdout(&format!("  {name:<9}{text}"));
     let line = |name: &str, text: &str| row_of(name, &escape_hidden_chars(text));
     let lines = |name: &str, text: &str| {
         for (at, text) in replace_empty_lines_by_count(text).iter().enumerate() {
@@ -212,7 +212,7 @@ fn print_approval(row: &StoredApprovalRequest, lies: Option<&ApprovalSubjectFres
             );
         }
     };
-    ui::print_output_line(StyledLine::line_from_styled_text(
+    ui::print_line_to_stdout(StyledLine::line_from_styled_text(
         TextStyle::Strong,
         &row.id,
     ));

@@ -45,7 +45,7 @@ pub(crate) fn run_approvals_command(args: &ApprovalsArgs) -> Result<ExitCode, Co
         .chain(past.into_iter().take(MAX_PAST_SHOWN))
         .collect();
     for line in approval_table(&shown, now) {
-        ui::print_output_line(line);
+        ui::print_line_to_stdout(line);
     }
     // The hint names a question that can be approved, if there is one.
     let answerable = open.iter().find(|row| row.unapprovable_reason().is_none());
@@ -143,12 +143,12 @@ fn approval_table(rows: &[&StoredApprovalRequest], now: UnixMillis) -> Vec<Style
         for (cell, width) in row.into_iter().zip(widths) {
             line = line
                 .append_styled_line(cell.pad_or_cut_to_width(width))
-                .append_plain_text("  ");
+                .with_plain_suffix("  ");
         }
         let Some(one) = one else {
             let what = if room.is_some() { "WHAT" } else { "" };
             let head = line
-                .append_plain_text(what)
+                .with_plain_suffix(what)
                 .without_trailing_blanks()
                 .text_without_styling();
             lines.extend(wrap_for_terminal(

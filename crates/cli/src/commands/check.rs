@@ -12,7 +12,7 @@ use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_runtime::config::TaskDriverKind;
 use checkrein_runtime::{
-    Deadline, ManualCheckReport, ManualCheckResult as Checked, VerificationProgress,
+    Deadline, ManualCheckReport, ManualVerifierResult as Checked, VerificationProgress,
 };
 use checkrein_store::{SqliteStore, Store as _};
 use serde_json::json;
@@ -164,12 +164,12 @@ fn required_checks(report: &ManualCheckReport) -> impl Iterator<Item = &Checked>
 
 fn print_check_report(report: &ManualCheckReport) {
     for line in check_report_finding_lines(report) {
-        ui::print_output_line(&line);
+        ui::print_line_to_stdout(&line);
     }
     let (paint, word) = check_verdict_label(report);
     let remark = advisory_checks_remark(report).unwrap_or_default();
-    ui::print_output_line(
-        StyledLine::line_from_styled_text(paint, word).append_plain_text(&remark),
+    ui::print_line_to_stdout(
+        StyledLine::line_from_styled_text(paint, word).with_plain_suffix(&remark),
     );
 }
 
@@ -205,7 +205,7 @@ fn findings_or_output_lines(evidence: &Evidence) -> Vec<String> {
     let mut lines: Vec<String> = evidence
         .findings
         .iter()
-        .map(|finding| format!("{name}: {}", explanations::finding_text(finding)))
+        .map(|finding| format!("{name}: {}", explanations::check_finding_line(finding)))
         .collect();
     if evidence.verdict == Verdict::Pass {
         return lines;
@@ -282,7 +282,7 @@ pub(super) fn changing_files_hint_lines(evidence: &Evidence) -> Vec<String> {
         ),
         format!(
             "{name}: if the check writes them, add to [[verifier]] {name} in {CONFIG}: outputs = [{}]",
-            format_toml_string_list(&evidence.moved)
+            comma_separated_toml_strings(&evidence.moved)
         ),
     ]
 }
@@ -299,7 +299,7 @@ fn join_first_paths(paths: &[String]) -> String {
 }
 
 /// Renders paths as a list of TOML strings.
-fn format_toml_string_list(paths: &[String]) -> String {
+fn comma_separated_toml_strings(paths: &[String]) -> String {
     // A JSON string is also a basic string of TOML.
     let quoted = paths.iter().map(|path| json!(path).to_string());
     quoted.collect::<Vec<_>>().join(", ")

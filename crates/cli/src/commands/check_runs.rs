@@ -6,7 +6,7 @@ use std::time::Duration;
 use checkrein_core::event::{self, Event};
 use checkrein_core::evidence::Evidence;
 use checkrein_core::explain::{
-    self, CheckOutcomeAtStop, CheckRunOrSkipReason, CheckRunReason, StopCheckRuns,
+    self, CheckOutcomeAtStop, CheckResultNotReusedReason, CheckRunOrSkipReason, StopCheckRuns,
 };
 use checkrein_core::ids::EventSeq;
 use checkrein_core::input::Input;
@@ -128,16 +128,18 @@ fn check_run_or_skip_reason_text(
     match &check.outcome {
         CheckRunOrSkipReason::Ran(reasons) => {
             let again = match reasons.first() {
-                Some(CheckRunReason::First | CheckRunReason::EachStop) => "",
-                Some(CheckRunReason::RerunAtSameStop) => " once more",
+                Some(CheckResultNotReusedReason::First | CheckResultNotReusedReason::EachStop) => {
+                    ""
+                }
+                Some(CheckResultNotReusedReason::RerunAtSameStop) => " once more",
                 _ => " again",
             };
             // The word `again` says this reason already.
             let said = reasons
                 .iter()
-                .filter(|reason| **reason != CheckRunReason::RerunAtSameStop);
+                .filter(|reason| **reason != CheckResultNotReusedReason::RerunAtSameStop);
             let mut said: Vec<String> = said
-                .map(|reason| check_run_reason_text(events, reason))
+                .map(|reason| describe_why_check_ran(events, reason))
                 .collect();
             said.extend(check_run_remarks(store, check));
             format!("{name} was run{again}: {}", said.join(", "))
@@ -161,33 +163,42 @@ fn check_run_or_skip_reason_text(
     }
 }
 
-fn check_run_reason_text(events: &[(EventSeq, Event)], reason: &CheckRunReason) -> String {
+fn describe_why_check_ran(
+    events: &[(EventSeq, Event)],
+    reason: &CheckResultNotReusedReason,
+) -> String {
     let words = match reason {
-        CheckRunReason::First => "first run in this session",
-        CheckRunReason::RerunAtSameStop => "once more at this stop",
-        CheckRunReason::PolicySealed => "another policy was sealed",
-        CheckRunReason::FilesChanged => "files changed",
-        CheckRunReason::EnvironmentChanged => {
+        CheckResultNotReusedReason::First => "first run in this session",
+        CheckResultNotReusedReason::RerunAtSameStop => "once more at this stop",
+        CheckResultNotReusedReason::PolicySealed => "another policy was sealed",
+        CheckResultNotReusedReason::FilesChanged => "files changed",
+        CheckResultNotReusedReason::EnvironmentChanged => {
             "what it runs with changed (programs, variables or packages)"
         }
-        CheckRunReason::Act { request } => {
+        CheckResultNotReusedReason::Act { request } => {
             let call = request.and_then(|request| tool_call_text(events, request));
             return match call {
                 Some(call) => format!("a tool call came since ({call})"),
                 None => "a tool call of another session came since".to_owned(),
             };
         }
-        CheckRunReason::AnswerChanged => "the answer is another",
-        CheckRunReason::EachStop => "it is asked at each stop",
-        CheckRunReason::TooOld => "its newest run was older than 15 minutes",
-        CheckRunReason::FailedBefore => "its newest run did not pass, in an earlier task",
-        CheckRunReason::LastAttempt => "the task would have been given up for what it found before",
-        CheckRunReason::NewerRun => "a newer run of it had been kept by another session",
-        CheckRunReason::CutShort => "its newest run was cut, since the answer was due",
-        CheckRunReason::ResultLost => "the process that ran it ended without a result",
-        CheckRunReason::FilesMoved => "files changed while it ran the last time",
-        CheckRunReason::ProgramMissing => "its program was missing the last time",
-        CheckRunReason::Unknown => "the log does not say why",
+        CheckResultNotReusedReason::AnswerChanged => "the answer is another",
+        CheckResultNotReusedReason::EachStop => "it is asked at each stop",
+        CheckResultNotReusedReason::TooOld => "its newest run was older than 15 minutes",
+        CheckResultNotReusedReason::FailedBefore => {
+            "its newest run did not pass, in an earlier task"
+        }
+        CheckResultNotReusedReason::LastAttempt => {
+            "the task would have been given up for what it found before"
+        }
+        CheckResultNotReusedReason::NewerRun => {
+            "a newer run of it had been kept by another session"
+        }
+        CheckResultNotReusedReason::CutShort => "its newest run was cut, since the answer was due",
+        CheckResultNotReusedReason::ResultLost => "the process that ran it ended without a result",
+        CheckResultNotReusedReason::FilesMoved => "files changed while it ran the last time",
+        CheckResultNotReusedReason::ProgramMissing => "its program was missing the last time",
+        CheckResultNotReusedReason::Unknown => "the log does not say why",
     };
     words.to_owned()
 }
@@ -198,7 +209,7 @@ fn tool_call_text(events: &[(EventSeq, Event)], request: EventSeq) -> Option<Str
     match event {
         Event::Input(stamped) => match &stamped.input {
             Input::ToolRequested(request) => {
-                let args = timeline::short_quote(&timeline::main_argument(&request.args));
+                let args = timeline::truncate_to_one_line(&timeline::main_argument(&request.args));
                 Some(format!("{} {args}", request.tool))
             }
             _ => None,

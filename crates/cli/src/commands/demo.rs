@@ -104,7 +104,7 @@ pub(crate) fn run_demo_command(args: &DemoArgs) -> Result<ExitCode, CommandError
             checks.show_check_progress(progress);
         }
     });
-    let outcome = command::drive_wrapped_command(&located, &plan, &say, show)?;
+    let outcome = command::run_command_as_agent(&located, &plan, &say, show)?;
     if args.json {
         ui::print_json(&run::run_result_json(&outcome));
     } else {
@@ -123,14 +123,14 @@ fn print_run_timeline(outcome: &run::TaskRunResult) -> Result<(), CommandError> 
     let events = lookup::task_events(&outcome.store, &outcome.session, outcome.task)?;
     let why = lookup::task_end_reasons(&events).to_vec();
     let events: Vec<Event> = events.into_iter().map(|(_, event)| event).collect();
-    ui::print_output_line(StyledLine::line_from_styled_text(
+    ui::print_line_to_stdout(StyledLine::line_from_styled_text(
         TextStyle::Strong,
         "What happened",
     ));
     for line in timeline::timeline_lines(&events) {
-        ui::print_output_line(line);
+        ui::print_line_to_stdout(line);
     }
-    ui::print_output_line("");
+    ui::print_line_to_stdout("");
     ui::print_output_wrapped(
         &explanations::task_ending_meaning(&outcome.transition, &why, None),
         0,
@@ -259,7 +259,7 @@ fn run_demo_check() -> Result<ExitCode, CommandError> {
     if text.trim() == "2 + 2 = 4" {
         return Ok(exit_code::to_exit_code(exit_code::YES));
     }
-    ui::print_output_line(&format!("sum.txt:1: wrong: {}", text.trim()));
+    ui::print_line_to_stdout(&format!("sum.txt:1: wrong: {}", text.trim()));
     Ok(exit_code::to_exit_code(exit_code::NO))
 }
 

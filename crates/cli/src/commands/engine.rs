@@ -6,7 +6,7 @@ use std::time::Duration;
 use checkrein::{Engine, VerificationProgress};
 use checkrein_runtime::config::TaskDriverKind;
 use checkrein_runtime::{
-    FallbackPoliciesForBrokenConfig, FrontEndMiddlewareStages, GuardedFilesReader, PolicyCompiler,
+    FallbackPoliciesForBrokenConfig, FrontEndMiddlewareStages, GuardedFilesReader, PolicyCompileFn,
     Runtime, TreeAndStateFolder,
 };
 use checkrein_store::{SqliteStore, SqliteStoreOptions, StoreError};
@@ -43,7 +43,7 @@ pub(crate) fn build_checkrein_runtime(
     // Called only when a session is sealed: later hooks of it read neither TOML nor rules.
     let seal = move || from.compile_policy_for_new_session(driver);
     let runtime = Runtime::new(store, located.place.clone(), Box::new(seal))
-        .with_guarded_files(guarded_files_reader(located));
+        .with_guarded_files(guarded_files_hasher(located));
     match driver {
         TaskDriverKind::Hook => {
             runtime.with_earlier_policy_fallback(config_failure_fallback(located))
@@ -64,7 +64,7 @@ fn config_failure_fallback(located: &ProjectLocation) -> FallbackPoliciesForBrok
     }
 }
 
-fn guarded_files_reader(located: &ProjectLocation) -> Box<GuardedFilesReader> {
+fn guarded_files_hasher(located: &ProjectLocation) -> Box<GuardedFilesReader> {
     let located = located.clone();
     Box::new(move |root| guarded_files::hash_guarded_files(&located, root))
 }
@@ -80,7 +80,7 @@ pub(crate) fn build_hook_runtime_under_run(
         located.place.clone(),
         policy_compiler_for_run(located, attempts),
     )
-    .with_guarded_files(guarded_files_reader(located))
+    .with_guarded_files(guarded_files_hasher(located))
 }
 
 /// Builds a runtime for an MCP server's tools. Nothing tells where a prompt begins and a stop ends,
@@ -93,7 +93,7 @@ pub(crate) fn build_proxy_runtime(located: &ProjectLocation, store: Arc<SqliteSt
         Ok(compiled)
     };
     Runtime::new(store, located.place.clone(), Box::new(seal))
-        .with_guarded_files(guarded_files_reader(located))
+        .with_guarded_files(guarded_files_hasher(located))
         .with_middleware_stages(FrontEndMiddlewareStages::PROXY)
 }
 
@@ -102,12 +102,12 @@ pub(crate) fn build_proxy_runtime(located: &ProjectLocation, store: Arc<SqliteSt
 pub(crate) fn build_run_engine(
     located: &ProjectLocation,
     store: Arc<SqliteStore>,
-    seal: Box<PolicyCompiler>,
+    seal: Box<PolicyCompileFn>,
     level: &'static str,
     progress: Arc<dyn Fn(VerificationProgress) + Send + Sync>,
 ) -> Engine {
     Engine::new(store, located.place.clone(), seal)
-        .with_guarded_files(guarded_files_reader(located))
+        .with_guarded_files(guarded_files_hasher(located))
         // An agent's tools are called through its hooks.
         .with_middleware_stages(FrontEndMiddlewareStages::HOOKS)
         .with_protection_level(level)
@@ -119,7 +119,7 @@ pub(crate) fn build_run_engine(
 pub(crate) fn policy_compiler_for_run(
     located: &ProjectLocation,
     attempts: Option<u32>,
-) -> Box<PolicyCompiler> {
+) -> Box<PolicyCompileFn> {
     let from = located.clone();
     Box::new(move || {
         let mut compiled = from.compile_policy_for_new_session(TaskDriverKind::Run)?;

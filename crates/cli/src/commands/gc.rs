@@ -47,13 +47,13 @@ pub(crate) fn run_gc_command(args: &GcArgs) -> Result<ExitCode, CommandError> {
         } else {
             "too old"
         };
-        ui::print_output_line(&format!(
+        ui::print_line_to_stdout(&format!(
             "{}  last used {}  {why}",
             gone.session,
             format_local_time_of_day(gone.last_at, now)
         ));
     }
-    ui::print_output_line(&retention_summary(&done, args.dry_run));
+    ui::print_line_to_stdout(&gc_removal_summary(&done, args.dry_run));
     if let Some(why) = &done.not_compacted {
         ui::print_wrapped_to_stderr(&format!(
             "The room is not given back to the disk yet: {why}"
@@ -62,7 +62,7 @@ pub(crate) fn run_gc_command(args: &GcArgs) -> Result<ExitCode, CommandError> {
     Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
-fn retention_summary(done: &RetentionReport, dry: bool) -> String {
+fn gc_removal_summary(done: &RetentionReport, dry: bool) -> String {
     let count = |number: usize, one: &str, many: &str| {
         format!("{number} {}", if number == 1 { one } else { many })
     };

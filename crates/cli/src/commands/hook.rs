@@ -189,7 +189,7 @@ pub(crate) fn answer_relayed_hook_event(
     let rest: Vec<OsString> = words.iter().skip(1).map(OsString::from).collect();
     let args = parse_hook_args(agent, &rest);
     with_panic_guard(adapter, |form| {
-        answer_hook_message(
+        reply_to_agent_hook_message(
             adapter,
             args,
             bytes,
@@ -226,7 +226,7 @@ fn answer_hook_message_from_stdin(
     let due = args.as_ref().ok().and_then(|args| args.deadline);
     let due = due.map_or(DEFAULT_MESSAGE_WAIT, Duration::from_secs);
     let due = due.saturating_sub(reply_time_margin(due));
-    let bytes = match agent_message::read_hook_stdin_message(started.checked_add(due)) {
+    let bytes = match agent_message::read_hook_stdin_bytes(started.checked_add(due)) {
         Ok(bytes) => bytes,
         Err(HookMessageReadError { head, why }) => {
             // The beginning mostly tells the kind of event, so that a message cannot get around the
@@ -245,7 +245,7 @@ fn answer_hook_message_from_stdin(
             return fallback_hook_reply(adapter, form.get(), None, &why, stances);
         }
     };
-    answer_hook_message(
+    reply_to_agent_hook_message(
         adapter,
         args,
         &bytes,
@@ -256,7 +256,7 @@ fn answer_hook_message_from_stdin(
     )
 }
 
-fn answer_hook_message(
+fn reply_to_agent_hook_message(
     adapter: &'static dyn Adapter,
     args: Result<HookArgs, String>,
     bytes: &[u8],

@@ -165,7 +165,7 @@ pub(crate) fn task_events(
 }
 
 /// Returns the decision that ended the task.
-pub(crate) fn ending_decision(events: &[(EventSeq, Event)]) -> Option<&DecisionOnInput> {
+pub(crate) fn find_task_ending_decision(events: &[(EventSeq, Event)]) -> Option<&DecisionOnInput> {
     let ended = events
         .iter()
         .rposition(|(_, event)| matches!(event, Event::TaskEnded { .. }))?;
@@ -189,13 +189,15 @@ pub(crate) fn ending_decision(events: &[(EventSeq, Event)]) -> Option<&DecisionO
 }
 
 /// Returns what kept the stop that ended the task from being judged.
-pub(crate) fn stop_holdup_cause(events: &[(EventSeq, Event)]) -> Option<ChangeKindHoldingUpStop> {
-    let answered = ending_decision(events)?.answers;
+pub(crate) fn change_holding_up_stop(
+    events: &[(EventSeq, Event)],
+) -> Option<ChangeKindHoldingUpStop> {
+    let answered = find_task_ending_decision(events)?.answers;
     let of_stop = events.iter().filter(|(seq, _)| *seq >= answered);
     explain::newest_stop_held_up_cause(of_stop.map(|(_, event)| event), &ScopeId::main_scope())
 }
 
 /// Returns the facts behind a task's ending.
 pub(crate) fn task_end_reasons(events: &[(EventSeq, Event)]) -> &[DecisionFactor] {
-    ending_decision(events).map_or(&[], |made| &made.why)
+    find_task_ending_decision(events).map_or(&[], |made| &made.why)
 }

@@ -70,7 +70,7 @@ enum CheckreinMcpTool {
 impl CheckreinMcpTool {
     const ALL: [Self; 3] = [Self::Verify, Self::Evidence, Self::Approvals];
 
-    fn bare_mcp_tool_name(self) -> &'static str {
+    fn served_mcp_tool_name(self) -> &'static str {
         match self {
             Self::Verify => "verify",
             Self::Evidence => "evidence",
@@ -110,7 +110,7 @@ impl CheckreinMcpTool {
         let schema =
             json!({ "type": "object", "properties": properties, "additionalProperties": false });
         Tool::new(
-            self.bare_mcp_tool_name(),
+            self.served_mcp_tool_name(),
             description,
             json_object_or_empty(schema),
         )
@@ -144,7 +144,7 @@ impl ServerHandler for CheckreinMcpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let mut all = CheckreinMcpTool::ALL.into_iter();
-        let Some(question) = all.find(|question| question.bare_mcp_tool_name() == request.name)
+        let Some(question) = all.find(|question| question.served_mcp_tool_name() == request.name)
         else {
             let text = format!("there is no tool '{}'", request.name);
             return Err(ErrorData::invalid_params(text, None));
@@ -159,9 +159,10 @@ impl ServerHandler for CheckreinMcpServer {
             told.store(true, Ordering::Relaxed);
         });
         // Checks block, and the executor has a single thread, which must go on reading.
-        let answered =
-            tokio::task::spawn_blocking(move || run_mcp_tool(question, args, profile, &cancelled))
-                .await;
+        let answered = tokio::task::spawn_blocking(move || {
+            run_checkrein_mcp_tool(question, args, profile, &cancelled)
+        })
+        .await;
         watch.abort();
         let answered =
             answered.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
@@ -184,7 +185,7 @@ impl ServerHandler for CheckreinMcpServer {
 /// The reply as text and as a document.
 type McpToolReply = Result<(String, Value), CommandError>;
 
-fn run_mcp_tool(
+fn run_checkrein_mcp_tool(
     question: CheckreinMcpTool,
     args: Value,
     profile: Option<String>,
@@ -257,7 +258,7 @@ fn answer_mcp_evidence_call(asked: &McpEvidenceToolArguments) -> McpToolReply {
         .iter()
         .map(|line| escape_to_one_line(&line.text_without_styling()))
         .collect();
-    let listed = sessions::fill_task_rows_from_logs(&store, vec![row])?.pop();
+    let listed = sessions::fill_task_rows_from_session_logs(&store, vec![row])?.pop();
     let listed = listed.ok_or_else(|| CommandError::cli_failure_error("the task is gone"))?;
     let mut document = show::task_detail_json(&listed, &events);
     if let Some(fields) = document.as_object_mut() {

@@ -12,18 +12,18 @@ use crate::ui::printable::escape_to_one_line;
 use crate::ui::timeline;
 
 /// A step at which layers were asked.
-struct LoggedMiddlewareConsultation<'a> {
+struct StepWithMiddlewareAnswers<'a> {
     seq: EventSeq,
     /// The input of the step.
     what: String,
     layers: &'a [MiddlewareAnswerFact],
 }
 
-fn middleware_consultations(
+fn logged_middleware_consultations(
     events: &[(EventSeq, Event)],
-) -> impl Iterator<Item = LoggedMiddlewareConsultation<'_>> {
+) -> impl Iterator<Item = StepWithMiddlewareAnswers<'_>> {
     events.iter().filter_map(|(seq, event)| match event {
-        Event::Input(stamped) if !stamped.layers.is_empty() => Some(LoggedMiddlewareConsultation {
+        Event::Input(stamped) if !stamped.layers.is_empty() => Some(StepWithMiddlewareAnswers {
             seq: *seq,
             what: summarize_event_input(&stamped.input, events)?,
             layers: &stamped.layers,
@@ -35,7 +35,7 @@ fn middleware_consultations(
 /// Returns a line for each step, and one below it for each answer.
 pub(super) fn middleware_answer_lines(events: &[(EventSeq, Event)]) -> Vec<String> {
     let mut lines = Vec::new();
-    for step in middleware_consultations(events) {
+    for step in logged_middleware_consultations(events) {
         if lines.is_empty() {
             lines.push("middleware:".to_owned());
         }
@@ -53,7 +53,7 @@ pub(super) fn middleware_answer_lines(events: &[(EventSeq, Event)]) -> Vec<Strin
 
 /// Returns the answers as JSON, one object for each.
 pub(super) fn middleware_answers_json(events: &[(EventSeq, Event)]) -> Value {
-    let of = |step: LoggedMiddlewareConsultation<'_>| {
+    let of = |step: StepWithMiddlewareAnswers<'_>| {
         let fact = |fact: &MiddlewareAnswerFact| {
             json!({
                 "seq": step.seq,
@@ -66,13 +66,17 @@ pub(super) fn middleware_answers_json(events: &[(EventSeq, Event)]) -> Value {
         };
         step.layers.iter().map(fact).collect::<Vec<Value>>()
     };
-    Value::Array(middleware_consultations(events).flat_map(of).collect())
+    Value::Array(
+        logged_middleware_consultations(events)
+            .flat_map(of)
+            .collect(),
+    )
 }
 
 fn summarize_event_input(input: &Input, events: &[(EventSeq, Event)]) -> Option<String> {
     Some(match input {
         Input::ToolRequested(request) => {
-            let args = timeline::short_quote(&timeline::main_argument(&request.args));
+            let args = timeline::truncate_to_one_line(&timeline::main_argument(&request.args));
             format!("{} {args}", request.tool)
         }
         Input::ToolReturned(returned) => {
@@ -93,7 +97,7 @@ fn summarize_event_input(input: &Input, events: &[(EventSeq, Event)]) -> Option<
         Input::StopRequested(stop) => {
             format!(
                 "agent wants to stop: {}",
-                timeline::short_quote(&stop.message)
+                timeline::truncate_to_one_line(&stop.message)
             )
         }
         Input::RoundEnded(_) => "a round was over".to_owned(),

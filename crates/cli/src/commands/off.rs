@@ -48,7 +48,7 @@ pub(crate) fn run_off_command(args: &OffArgs) -> Result<ExitCode, CommandError> 
     // Owners run checks on their own, and would go on although nothing is judged.
     #[cfg(unix)]
     checkrein_runtime::cancel_all_workers(&located.place.state);
-    ui::print_output_line(&off.off_summary_line());
+    ui::print_line_to_stdout(&off.off_summary_line());
     ui::print_wrapped_to_stderr(&format!(
         "In {} no tool call is judged and no stop is checked; each ending says so. On again: checkrein on",
         located.place.root.display()
@@ -59,7 +59,7 @@ pub(crate) fn run_off_command(args: &OffArgs) -> Result<ExitCode, CommandError> 
 pub(crate) fn run_switch_on_command() -> Result<ExitCode, CommandError> {
     person::require_person("on")?;
     let located = locate::locate_project(&std::env::current_dir()?, None);
-    ui::print_output_line(match off::remove_off_file(&located.place.state)? {
+    ui::print_line_to_stdout(match off::remove_off_file(&located.place.state)? {
         true => "checkrein is on again",
         false => "checkrein was not switched off here",
     });

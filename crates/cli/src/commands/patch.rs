@@ -49,7 +49,7 @@ pub(crate) fn run_patch_command(args: &PatchArgs) -> Result<ExitCode, CommandErr
     let checked = patches::parse_patch(&text, None)
         .map_err(|refusal| vec![refusal])
         .and_then(|patch| {
-            patches::check_patch_against_tree(
+            patches::plan_patch_against_tree(
                 &patch,
                 &disk,
                 &PathBelowRoot::tree_root_path(),
@@ -61,12 +61,12 @@ pub(crate) fn run_patch_command(args: &PatchArgs) -> Result<ExitCode, CommandErr
             match asked.json {
                 true => ui::print_json(&refused_patch_json(&refusals, &recovered)),
                 false => {
-                    ui::print_output_line(StyledLine::line_from_styled_text(
+                    ui::print_line_to_stdout(StyledLine::line_from_styled_text(
                         TextStyle::Bad,
                         "refused, nothing is changed",
                     ));
-                    ui::print_output_line(&printable_lines_keeping_tabs(
-                        &patches::render_refusals(&refusals),
+                    ui::print_line_to_stdout(&printable_lines_keeping_tabs(
+                        &patches::render_patch_refusals(&refusals),
                     ));
                 }
             }
@@ -243,9 +243,9 @@ fn print_patch_plan(plan: &PatchPlan, applied: bool) {
         true => format!("applied: {files}"),
         false => format!("it applies: {files}"),
     };
-    ui::print_output_line(StyledLine::line_from_styled_text(TextStyle::Good, &head));
+    ui::print_line_to_stdout(StyledLine::line_from_styled_text(TextStyle::Good, &head));
     for one in &plan.listed_actions {
-        ui::print_output_line(&format!(
+        ui::print_line_to_stdout(&format!(
             "  {:<7} {}",
             one.action.as_str(),
             patched_file_display_line(one)

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use checkrein_adapters::generic::trace::{AgentTraceLine, TraceToolCall};
+use checkrein_adapters::generic::trace::{AgentTraceLine, TraceToolCallIndex};
 use checkrein_core::event::{DetectorOrCapResponse, Event, LoopSeverity};
 use checkrein_core::ids::{SourceName, UnixMillis};
 use checkrein_core::input::{Input, StampedInput};
@@ -31,7 +31,7 @@ pub(crate) fn run_replay_command(args: &ReplayArgs) -> Result<ExitCode, CommandE
     for what in &args.what {
         let path = Path::new(what);
         if path.is_file() {
-            if !replay_trace_file(path, &load_replay_policy(args)?, args.json)? {
+            if !replay_trace_file(path, &load_trace_replay_policy(args)?, args.json)? {
                 readable = false;
                 ui::print_wrapped_to_stderr(&format!(
                     "checkrein: {what}: no trajectory in it could be read\n  it takes JSON Lines of {{\"type\":\"tool_call\",...}}: docs/trace-format.md"
@@ -57,7 +57,7 @@ pub(crate) fn run_replay_command(args: &ReplayArgs) -> Result<ExitCode, CommandE
     }))
 }
 
-fn load_replay_policy(args: &ReplayArgs) -> Result<Policy, CommandError> {
+fn load_trace_replay_policy(args: &ReplayArgs) -> Result<Policy, CommandError> {
     // The configs of person and repo do not count: a trace is judged by the command line.
     let source = args
         .config
@@ -72,9 +72,11 @@ fn load_replay_policy(args: &ReplayArgs) -> Result<Policy, CommandError> {
         .map_err(|error| {
             CommandError::usage_error(format!("--config: {error}"), "name a checkrein.toml")
         })?;
-    let mut policy = config::compile_config(source.as_ref(), None, TaskDriverKind::Hook)?.policy;
+    let mut policy =
+        config::compile_repo_and_personal_config(source.as_ref(), None, TaskDriverKind::Hook)?
+            .policy;
     if let Some(preset) = &args.preset {
-        policy.loops = config::parse_loop_detector_preset(Path::new("--preset"), preset)?;
+        policy.loops = config::loop_policy_of_named_preset(Path::new("--preset"), preset)?;
     }
     Ok(policy)
 }
@@ -108,16 +110,16 @@ fn replay_session(id: &str, as_json: bool) -> Result<bool, CommandError> {
             continue;
         }
         match &replayed.differs_at {
-            None => ui::print_output_line(
-                StyledLine::line_from_styled_text(TextStyle::Good, "same").append_plain_text(
+            None => ui::print_line_to_stdout(
+                StyledLine::line_from_styled_text(TextStyle::Good, "same").with_plain_suffix(
                     &format!(
                         " {}: {} events from {} inputs come out the same, {how}",
                         row.session, replayed.events, replayed.inputs
                     ),
                 ),
             ),
-            Some(at) => ui::print_output_line(
-                StyledLine::line_from_styled_text(TextStyle::Bad, "differs").append_plain_text(
+            Some(at) => ui::print_line_to_stdout(
+                StyledLine::line_from_styled_text(TextStyle::Bad, "differs").with_plain_suffix(
                     &format!(
                         " {}: event {} was '{}' and is now '{}', {how}",
                         row.session, at.seq, at.recorded, at.replayed
@@ -176,11 +178,11 @@ fn replay_trace_file(path: &Path, policy: &Policy, as_json: bool) -> Result<bool
                     }
                     watch = TrajectoryReplay::new(policy, &name, id, as_json);
                     watch.begun = true;
-                    watch.replay_input(input, None);
+                    watch.decide_on_trace_input(input, None);
                 }
                 AgentTraceLine::Input { input, call } => {
                     watch.begun = true;
-                    watch.replay_input(input, call.as_ref());
+                    watch.decide_on_trace_input(input, call.as_ref());
                 }
                 AgentTraceLine::End { .. } => {}
                 AgentTraceLine::Warning { line, what } => {
@@ -213,7 +215,7 @@ impl<'a> TrajectoryReplay<'a> {
         }
     }
 
-    fn replay_input(&mut self, input: Input, call: Option<&TraceToolCall>) {
+    fn decide_on_trace_input(&mut self, input: Input, call: Option<&TraceToolCallIndex>) {
         let is_request = matches!(input, Input::ToolRequested(_));
         // A trace has no clock: a millisecond per event keeps the order and reaches no time cap.
         self.clock += 1;
@@ -271,7 +273,7 @@ impl<'a> TrajectoryReplay<'a> {
         level: LoopSeverity,
         count: u64,
         action: DetectorOrCapResponse,
-        call: Option<&TraceToolCall>,
+        call: Option<&TraceToolCallIndex>,
     ) {
         if level == LoopSeverity::Warning {
             self.warnings += 1;
@@ -291,7 +293,7 @@ impl<'a> TrajectoryReplay<'a> {
             }));
         } else if action != DetectorOrCapResponse::Observe {
             let tool = call.map_or("", |call| call.tool.as_str());
-            ui::print_output_line(&format!(
+            ui::print_line_to_stdout(&format!(
                 "call {index:>5}  {:<24} {count:>4} times  {tool}  -> {}",
                 detector,
                 detector_or_cap_response_label(action)
@@ -328,7 +330,7 @@ impl<'a> TrajectoryReplay<'a> {
             .id
             .as_deref()
             .map_or_else(String::new, |id| format!(" {id}"));
-        ui::print_output_line(&format!(
+        ui::print_line_to_stdout(&format!(
             "{}{id}: {}, {}, {halted}{ending}",
             self.file,
             count_with_noun(self.calls, "call"),

@@ -26,7 +26,7 @@ pub(crate) fn run_seal_command() -> Result<ExitCode, CommandError> {
         ui::print_wrapped_to_stderr(&format!("checkrein: {warning}"));
     }
     match located.nearest_config_held_despite_edit() {
-        Ok(Some(held)) => ui::print_output_line(&format!(
+        Ok(Some(held)) => ui::print_line_to_stdout(&format!(
             "edited while a task was open: {}",
             held.paths.join(", ")
         )),
@@ -37,12 +37,12 @@ pub(crate) fn run_seal_command() -> Result<ExitCode, CommandError> {
     }
     match &now.repo {
         Some(_) => trust::print_config_for_trust(&located, &now)?,
-        None => {
-            ui::print_output_line("there is no checkrein.toml: the built-in defaults, nothing runs")
-        }
+        None => ui::print_line_to_stdout(
+            "there is no checkrein.toml: the built-in defaults, nothing runs",
+        ),
     }
     if !trust::ask_yes_no("Judge by this from now on?")? {
-        ui::print_output_line("not sealed: everything stays as it was");
+        ui::print_line_to_stdout("not sealed: everything stays as it was");
         return Ok(exit_code::to_exit_code(exit_code::NO));
     }
     // The person agreed to what was shown, so an edit in the meantime must not be sealed.
@@ -61,7 +61,7 @@ pub(crate) fn run_seal_command() -> Result<ExitCode, CommandError> {
     // Workers judge by what was sealed before.
     #[cfg(unix)]
     checkrein_runtime::cancel_all_workers(&located.place.state);
-    ui::print_output_line(&match renewed {
+    ui::print_line_to_stdout(&match renewed {
         0 => "sealed, for sessions that begin from now on".to_owned(),
         1 => "sealed; one session under way goes on with it".to_owned(),
         many => format!("sealed; {many} sessions under way go on with it"),
@@ -110,7 +110,7 @@ fn reseal_sessions_with_new_policy(
             .unwrap_or_default();
         let own = sealed
             .profile
-            .map(|profile| located.with_profile_from_seal(&profile));
+            .map(|profile| located.location_with_sealed_profile(&profile));
         let own = own.as_ref().unwrap_or(located);
         let runtime = engine::build_checkrein_runtime(own, store.clone(), TaskDriverKind::Hook);
         if runtime

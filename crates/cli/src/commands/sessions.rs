@@ -43,7 +43,7 @@ pub(crate) fn run_sessions_command(args: &SessionsArgs) -> Result<ExitCode, Comm
     // The filter goes on where the page ended.
     let more = fitting.count();
     let listed = match &store {
-        Some(store) => fill_task_rows_from_logs(store, rows)?,
+        Some(store) => fill_task_rows_from_session_logs(store, rows)?,
         None => Vec::new(),
     };
     // Their rows are missing above, and a list that is silently short would mislead.
@@ -75,7 +75,7 @@ pub(crate) fn run_sessions_command(args: &SessionsArgs) -> Result<ExitCode, Comm
     }
     let width = ui::stdout_width();
     for line in listing::format_task_table_lines(&listed, width, checkrein_runtime::now_millis()) {
-        ui::print_output_line(line);
+        ui::print_line_to_stdout(line);
     }
     if width.is_some() {
         ui::print_wrapped_to_stderr(listing::task_ending_marks_legend());
@@ -126,7 +126,7 @@ fn task_filter(args: &SessionsArgs) -> Result<impl Fn(&TaskRow) -> bool + use<>,
 }
 
 /// Adds what the rows do not hold; each session's log is read once.
-pub(crate) fn fill_task_rows_from_logs(
+pub(crate) fn fill_task_rows_from_session_logs(
     store: &SqliteStore,
     rows: Vec<TaskRow>,
 ) -> Result<Vec<ListedTask>, CommandError> {

@@ -28,7 +28,7 @@ pub(crate) fn run_show_command(args: &ShowArgs) -> Result<ExitCode, CommandError
     let located = locate::locate_project(&std::env::current_dir()?, None);
     let store = SqliteStore::open_store_read_only(&located.place.state)?;
     let row = lookup::find_task(&store, args.id.as_deref())?;
-    let Some(one) = sessions::fill_task_rows_from_logs(&store, vec![row])?.pop() else {
+    let Some(one) = sessions::fill_task_rows_from_session_logs(&store, vec![row])?.pop() else {
         return Ok(exit_code::to_exit_code(exit_code::YES));
     };
     let row = &one.row;
@@ -94,7 +94,7 @@ pub(super) fn task_detail_json(
         object.insert("schema".to_owned(), json!("checkrein/show/1"));
         object.insert(
             "why".to_owned(),
-            json!(lookup::ending_decision(events).map(|made| &made.why)),
+            json!(lookup::find_task_ending_decision(events).map(|made| &made.why)),
         );
     }
     document
@@ -117,17 +117,17 @@ fn print_task_timeline(
     );
     timeline::format_timeline_title(&title)
         .into_iter()
-        .for_each(ui::print_output_line);
+        .for_each(ui::print_line_to_stdout);
     let mut timeline = EventTimelineRenderer::new(false);
     for (_, event) in events {
         timeline
             .timeline_lines_of_event(event)
             .into_iter()
-            .for_each(ui::print_output_line);
+            .for_each(ui::print_line_to_stdout);
         for line in failed_evidence_lines(store, event) {
-            timeline::event_detail_lines(&line)
+            timeline::wrap_event_detail_text(&line)
                 .into_iter()
-                .for_each(ui::print_output_line);
+                .for_each(ui::print_line_to_stdout);
         }
     }
     if let Some(words) = unaccepted_last_agent_message(ending, events) {
@@ -168,9 +168,9 @@ fn failed_evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
                 Some(_) if finding.file.is_none() => format!("{}: ", finding.id),
                 _ => String::new(),
             };
-            timeline::short_quote(&format!(
+            timeline::truncate_to_one_line(&format!(
                 "{category}{}",
-                explanations::finding_text(finding)
+                explanations::check_finding_line(finding)
             ))
         })
         .collect();
@@ -182,7 +182,7 @@ fn failed_evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
     // Without findings the end of the output is the best there is.
     let last = last_nonblank_line(&found.excerpt).or(found.note.as_deref());
     if let (true, Some(last)) = (lines.is_empty(), last) {
-        lines.push(timeline::short_quote(last));
+        lines.push(timeline::truncate_to_one_line(last));
     }
     lines.extend(found.log.map(|log| format!("full output: {log}")));
     lines.extend(asked);
@@ -204,7 +204,7 @@ fn unaccepted_last_agent_message(
     events.iter().rev().find_map(|(_, event)| match event {
         Event::Input(stamped) => match &stamped.input {
             Input::StopRequested(stop) if !stop.message.trim().is_empty() => {
-                Some(timeline::short_quote(&stop.message))
+                Some(timeline::truncate_to_one_line(&stop.message))
             }
             _ => None,
         },
@@ -224,15 +224,15 @@ pub(super) fn ending_explanation_lines(
         )];
     };
     let behind = lookup::task_end_reasons(events);
-    let held_up_by = lookup::stop_holdup_cause(events);
+    let held_up_by = lookup::change_holding_up_stop(events);
     let head = StyledLine::line_from_styled_text(
         reason_paint(ending.reason),
         &explanations::transition_reason_text(ending),
     );
     let mut lines =
         vec![
-            head.append_plain_text(": ")
-                .append_plain_text(&explanations::task_ending_meaning(
+            head.with_plain_suffix(": ")
+                .with_plain_suffix(&explanations::task_ending_meaning(
                     ending, behind, held_up_by,
                 )),
         ];

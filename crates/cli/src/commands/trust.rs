@@ -25,7 +25,7 @@ pub(crate) fn run_trust_command(args: &TrustArgs) -> Result<ExitCode, CommandErr
     let by = person::require_person("trust")?;
     let located = locate::locate_project(&std::env::current_dir()?, None);
     if args.revoke {
-        ui::print_output_line(match trust::revoke_trust_approval(&located)? {
+        ui::print_line_to_stdout(match trust::revoke_trust_approval(&located)? {
             true => {
                 "taken back: hooks installed with --user run nothing of this repo until you trust it again; hooks of this repo are not affected"
             }
@@ -50,15 +50,15 @@ pub(crate) fn run_trust_command(args: &TrustArgs) -> Result<ExitCode, CommandErr
     print_config_for_trust(&located, &now)?;
     // A held config goes on although this one is approved, so the question is asked again.
     if already && matches!(located.nearest_config_held_despite_edit(), Ok(None)) {
-        ui::print_output_line("approved already");
+        ui::print_line_to_stdout("approved already");
         return Ok(exit_code::to_exit_code(exit_code::YES));
     }
     if !ask_yes_no("Approve this?")? {
-        ui::print_output_line("not approved");
+        ui::print_line_to_stdout("not approved");
         return Ok(exit_code::to_exit_code(exit_code::NO));
     }
     approve_config(&located, repo, by)?;
-    ui::print_output_line("approved, for sessions that begin from now on");
+    ui::print_line_to_stdout("approved, for sessions that begin from now on");
     ui::print_wrapped_to_stderr(
         "A session that is under way goes on as it began; checkrein seal renews it.",
     );
@@ -131,14 +131,14 @@ pub(super) fn print_config_for_trust(
         None => format!("found in {}", located.place.root.display()),
     };
     let file = escape_hidden_chars(&file);
-    ui::print_output_line(StyledLine::line_from_styled_text(TextStyle::Strong, &file));
+    ui::print_line_to_stdout(StyledLine::line_from_styled_text(TextStyle::Strong, &file));
     let plain = located
-        .compile_policy_with_profile(now, None, TaskDriverKind::Hook)?
+        .compile_config_policy_under_profile(now, None, TaskDriverKind::Hook)?
         .policy;
     print_policy_verifiers(&plain, "");
     for profile in repo.config_profile_names()? {
         let policy = located
-            .compile_policy_with_profile(now, Some(&profile), TaskDriverKind::Hook)?
+            .compile_config_policy_under_profile(now, Some(&profile), TaskDriverKind::Hook)?
             .policy;
         let notify = &policy.approvals.notify;
         // A profile is shown if it runs anything else: approving the config approves all of its
@@ -153,17 +153,17 @@ pub(super) fn print_config_for_trust(
     }
     let nothing = plain.verifiers.is_empty() && plain.middleware.is_empty();
     if nothing && plain.approvals.notify.is_none() {
-        ui::print_output_line("  it runs nothing");
+        ui::print_line_to_stdout("  it runs nothing");
     }
     for (what, files) in [("rules", &repo.rules), ("schema", &repo.schemas)] {
         for file in files {
             let file = escape_hidden_chars(&file.name.display().to_string());
-            ui::print_output_line(&format!("  {what:<6} {file}"));
+            ui::print_line_to_stdout(&format!("  {what:<6} {file}"));
         }
     }
     let digest = repo.config_digest().to_hex();
     let digest = digest.get(..16).unwrap_or_default();
-    ui::print_output_line(StyledLine::line_from_styled_text(
+    ui::print_line_to_stdout(StyledLine::line_from_styled_text(
         TextStyle::Dim,
         &format!("  digest {digest}"),
     ));
@@ -183,20 +183,20 @@ fn print_policy_verifiers(policy: &Policy, which: &str) {
         };
         let name = &spec.name;
         let advisory = if spec.advisory { " (advisory)" } else { "" };
-        ui::print_output_line(&format!(
+        ui::print_line_to_stdout(&format!(
             "  {does} {name}{advisory}{which}: {}",
             escape_hidden_chars(&what)
         ));
     }
     for layer in &policy.middleware {
-        ui::print_output_line(&format!(
+        ui::print_line_to_stdout(&format!(
             "  runs   middleware {}{which}: {}",
             layer.name,
             escape_hidden_chars(&layer.run)
         ));
     }
     if let Some(notify) = &policy.approvals.notify {
-        ui::print_output_line(&format!(
+        ui::print_line_to_stdout(&format!(
             "  runs   approvals.notify{which}: {}",
             escape_hidden_chars(notify)
         ));

@@ -34,9 +34,9 @@ const MAX_STDIN: u64 = 64 * 1024;
 
 pub(crate) fn run_watch_command(args: &WatchArgs) -> Result<ExitCode, CommandError> {
     if args.line {
-        ui::print_output_line(&format!(
+        ui::print_line_to_stdout(&format!(
             "checkrein: {}",
-            task_status_line(args.id.as_deref())?
+            look_up_task_status_line(args.id.as_deref())?
         ));
         return Ok(exit_code::to_exit_code(exit_code::YES));
     }
@@ -56,7 +56,7 @@ pub(crate) fn run_watch_command(args: &WatchArgs) -> Result<ExitCode, CommandErr
         }
         if let Some(store) = &store {
             if let Some(row) = next_task_to_follow(store, args.id.as_deref(), following.as_ref())? {
-                following = Some(FollowedSession::follow_session_of_row(row));
+                following = Some(FollowedSession::new_follower_for_task_row(row));
             }
             if let Some(following) = &mut following
                 && !following.print_new_events(store)?
@@ -116,7 +116,7 @@ struct FollowedSession {
 }
 
 impl FollowedSession {
-    fn follow_session_of_row(row: TaskRow) -> Self {
+    fn new_follower_for_task_row(row: TaskRow) -> Self {
         Self {
             session: row.session.clone(),
             printed_until: EventSeq(0),
@@ -135,14 +135,14 @@ impl FollowedSession {
             let Ok(event) = event::decode_event(&raw.payload) else {
                 continue;
             };
-            if !self.print_or_hold_event(event) {
+            if !self.print_event_or_hold_prompt(event) {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    fn print_or_hold_event(&mut self, event: Event) -> bool {
+    fn print_event_or_hold_prompt(&mut self, event: Event) -> bool {
         if let Event::TaskOpened { task, .. } = &event {
             self.task = *task;
             self.timeline = EventTimelineRenderer::new(true);
@@ -194,7 +194,7 @@ fn is_task_end(event: &Event) -> bool {
 
 /// Returns where the typed task stands, or else that of the session which the agent names on stdin,
 /// or else the newest.
-fn task_status_line(typed: Option<&str>) -> Result<String, CommandError> {
+fn look_up_task_status_line(typed: Option<&str>) -> Result<String, CommandError> {
     let told = match typed {
         Some(_) => StatusLineInput::default(),
         None => read_status_line_input(),
@@ -223,7 +223,7 @@ fn task_status_line(typed: Option<&str>) -> Result<String, CommandError> {
     };
     let mut line = format!("{standing} · {}", count_with_noun(row.tool_calls, "call"));
     if let Some(verdict) =
-        newest_stop_check_result(&lookup::task_events(&store, &row.session, row.task)?)
+        newest_stop_checks_summary(&lookup::task_events(&store, &row.session, row.task)?)
     {
         line.push_str(&format!(" · {verdict}"));
     }
@@ -234,7 +234,7 @@ fn task_status_line(typed: Option<&str>) -> Result<String, CommandError> {
 }
 
 /// Returns the result of the newest stop's checks, or that they are still running.
-fn newest_stop_check_result(events: &[(EventSeq, Event)]) -> Option<String> {
+fn newest_stop_checks_summary(events: &[(EventSeq, Event)]) -> Option<String> {
     // Backwards: a request for checks that comes before any decision has not been answered
     // yet.
     events.iter().rev().find_map(|(_, event)| match event {

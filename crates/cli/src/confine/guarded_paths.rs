@@ -213,7 +213,7 @@ pub(super) fn symlinked_guarded_paths(
 
 /// Writes a copy of git's exclude list to which placeholders are added, so that they are not shown
 /// as new files inside. Returns the copy and the place for it; `None` without a repo.
-pub(super) fn write_git_exclude_copy(
+pub(super) fn write_git_exclude_with_placeholders(
     located: &ProjectLocation,
     lent: &[MissingPathStandIn],
     folder: &Path,

@@ -81,15 +81,18 @@ impl PreparedAgentSandbox {
             .iter()
             .filter_map(|guard| guard.sandbox_placeholder_for_missing_path());
         let made = loans.create_sandbox_placeholders(missing)?;
-        let desk = loans.confined_run_folder().join("inside");
+        let desk = loans.sandboxed_run_folder().join("inside");
         create_private_folder(&desk)?;
         // The copy names the placeholders, so it is written after they exist.
-        let exclude =
-            guarded_paths::write_git_exclude_copy(located, &made, loans.confined_run_folder())?;
+        let exclude = guarded_paths::write_git_exclude_with_placeholders(
+            located,
+            &made,
+            loans.sandboxed_run_folder(),
+        )?;
         let plan = MountPlan::new(&guarded, exclude, &desk, &inside, &state.join(RUNS_FOLDER));
         let how = MountNamespaceLauncher::find_working_sandbox_method(
             plan,
-            loans.confined_run_folder(),
+            loans.sandboxed_run_folder(),
             &located.top,
         )?;
         Ok(Self {

@@ -72,9 +72,9 @@ fn unshare_namespaces() -> rustix::io::Result<()> {
 
 fn perform_mount(one: &PlannedMount) -> io::Result<()> {
     match one {
-        PlannedMount::Pin(folder) => bind_mount(folder, folder),
+        PlannedMount::Pin(folder) => perform_bind_mount(folder, folder),
         PlannedMount::ReadOnly { from, to } => {
-            bind_mount(from, to)?;
+            perform_bind_mount(from, to)?;
             // The flags that the mount had must stay: the kernel refuses a remount that clears one
             // from within a user namespace.
             let had = rustix::fs::statvfs(to)?.f_flag;
@@ -103,7 +103,7 @@ fn perform_mount(one: &PlannedMount) -> io::Result<()> {
     }
 }
 
-fn bind_mount(from: &Path, to: &Path) -> io::Result<()> {
+fn perform_bind_mount(from: &Path, to: &Path) -> io::Result<()> {
     add_error_context(
         &format!("bind {}", to.display()),
         mount_bind_recursive(from, to),
@@ -119,7 +119,7 @@ fn mask_disk_devices() -> io::Result<()> {
             .any(|name| path.ends_with(name));
         let disk = entry.file_type().is_ok_and(|kind| kind.is_block_device());
         if raw || disk {
-            bind_mount(Path::new("/dev/null"), &path)?;
+            perform_bind_mount(Path::new("/dev/null"), &path)?;
         }
     }
     Ok(())

@@ -37,7 +37,7 @@ impl SandboxPlaceholderFiles {
     pub(super) fn create_folder_of_confined_run(runs: &Path) -> io::Result<Self> {
         create_private_folder(runs)?;
         let mutex = lock_runs_folder(runs)?;
-        remove_dead_run_placeholders(runs)?;
+        remove_placeholder_files_of_dead_runs(runs)?;
         // A process id may come back while the folder of its former owner is still there.
         let folder = (0_u32..)
             .map(|nth| runs.join(format!("{}-{nth}", std::process::id())))
@@ -57,7 +57,7 @@ impl SandboxPlaceholderFiles {
     }
 
     /// Returns the folder of this run.
-    pub(super) fn confined_run_folder(&self) -> &Path {
+    pub(super) fn sandboxed_run_folder(&self) -> &Path {
         &self.folder
     }
 
@@ -107,10 +107,10 @@ impl Drop for SandboxPlaceholderFiles {
 /// Removes the placeholders of runs that are gone.
 pub(super) fn remove_dead_runs_mount_placeholders(runs: &Path) -> io::Result<()> {
     let _mutex = lock_runs_folder(runs)?;
-    remove_dead_run_placeholders(runs)
+    remove_placeholder_files_of_dead_runs(runs)
 }
 
-fn remove_dead_run_placeholders(runs: &Path) -> io::Result<()> {
+fn remove_placeholder_files_of_dead_runs(runs: &Path) -> io::Result<()> {
     for folder in folders_of_confined_runs(runs) {
         if !is_confined_run_alive(&folder) {
             remove_run_placeholder_files(runs, &folder)?;

@@ -1,7 +1,7 @@
 //! Detects Rust checks: `cargo test`, and clippy where the project uses it already.
 
 use super::repo_files::RepoFilesForDetection;
-use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
+use super::{CheckDetectedInFolder, DetectedCheckPurpose, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "rust",
@@ -16,7 +16,7 @@ fn detect_cargo_checks(tree: &RepoFilesForDetection, folder: &str) -> Option<Fol
     let workspace = manifest
         .lines()
         .any(|line| line.trim() == "[workspace]" || line.trim().starts_with("[workspace."));
-    let mut tests = DetectedFolderCheck::new(
+    let mut tests = CheckDetectedInFolder::new(
         DetectedCheckPurpose::Tests,
         if workspace {
             "cargo test --workspace"
@@ -36,7 +36,7 @@ fn detect_cargo_checks(tree: &RepoFilesForDetection, folder: &str) -> Option<Fol
     if let Some(why) = sign_of_clippy_use(tree, folder, manifest) {
         let scope = if workspace { " --workspace" } else { "" };
         let run = format!("cargo clippy{scope} --all-targets -- -D warnings");
-        let mut lint = DetectedFolderCheck::new(DetectedCheckPurpose::Lint, run, why);
+        let mut lint = CheckDetectedInFolder::new(DetectedCheckPurpose::Lint, run, why);
         // `cargo` alone may be installed without the component.
         lint.program = "cargo-clippy".to_owned();
         lint.reaches_out = manifest.contains("\"../");

@@ -1,7 +1,7 @@
 //! Detects .NET checks: `dotnet test` on a solution, or on a project that holds tests.
 
 use super::repo_files::RepoFilesForDetection;
-use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
+use super::{CheckDetectedInFolder, DetectedCheckPurpose, FolderDetectedChecks, ToolchainDetector};
 use crate::shell::quote_shell_word;
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
@@ -31,7 +31,7 @@ fn detect_dotnet_checks(
                 || text.contains("TUnit"))
     });
     let hits = if tests {
-        vec![DetectedFolderCheck::new(
+        vec![CheckDetectedInFolder::new(
             DetectedCheckPurpose::Tests,
             format!("dotnet test {}", quote_shell_word(&file)),
             file,

@@ -1,7 +1,7 @@
 //! Detects Go checks: `go test` and `go vet`, or golangci-lint where it is configured.
 
 use super::repo_files::RepoFilesForDetection;
-use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
+use super::{CheckDetectedInFolder, DetectedCheckPurpose, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "go",
@@ -24,12 +24,12 @@ fn detect_go_checks(tree: &RepoFilesForDetection, folder: &str) -> Option<Folder
     );
     let lint = match linter {
         Some(file) => {
-            DetectedFolderCheck::new(DetectedCheckPurpose::Lint, "golangci-lint run", file)
+            CheckDetectedInFolder::new(DetectedCheckPurpose::Lint, "golangci-lint run", file)
         }
-        None => DetectedFolderCheck::new(DetectedCheckPurpose::Lint, "go vet ./...", "go.mod"),
+        None => CheckDetectedInFolder::new(DetectedCheckPurpose::Lint, "go vet ./...", "go.mod"),
     };
     let mut hits = vec![
-        DetectedFolderCheck::new(DetectedCheckPurpose::Tests, "go test ./...", "go.mod"),
+        CheckDetectedInFolder::new(DetectedCheckPurpose::Tests, "go test ./...", "go.mod"),
         lint,
     ];
     for hit in &mut hits {

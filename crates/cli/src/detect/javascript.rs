@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::repo_files::RepoFilesForDetection;
-use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
+use super::{CheckDetectedInFolder, DetectedCheckPurpose, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "js",
@@ -112,7 +112,7 @@ fn detect_javascript_checks(
             .find(|name| is_check_only_package_script(&package, name))
         {
             let why = format!("script {name} of package.json");
-            hits.push(DetectedFolderCheck::new(
+            hits.push(CheckDetectedInFolder::new(
                 *kind,
                 manager.package_script_command(name),
                 why,
@@ -128,7 +128,7 @@ fn detect_javascript_checks(
             && let Some(run) = manager.script_command_for_all_workspaces(name)
         {
             let why = format!("script {name} of the workspace's packages");
-            hits.push(DetectedFolderCheck::new(*kind, run, why));
+            hits.push(CheckDetectedInFolder::new(*kind, run, why));
         }
     }
     if !hits
@@ -144,7 +144,7 @@ fn detect_javascript_checks(
             PackageManager::Yarn => "yarn run tsc --noEmit",
             PackageManager::Bun => "bunx --no-install tsc --noEmit",
         };
-        hits.push(DetectedFolderCheck::new(
+        hits.push(CheckDetectedInFolder::new(
             DetectedCheckPurpose::Typecheck,
             run,
             "tsconfig.json",
@@ -155,7 +155,7 @@ fn detect_javascript_checks(
         && manager == PackageManager::Bun
         && tree.files_below(folder).any(is_bun_test_file)
     {
-        hits.push(DetectedFolderCheck::new(
+        hits.push(CheckDetectedInFolder::new(
             DetectedCheckPurpose::Tests,
             "bun test",
             "*.test.* files",

@@ -1,7 +1,7 @@
 //! Detects tests of Gradle and Maven, run through the repo's own wrapper where it has one.
 
 use super::repo_files::RepoFilesForDetection;
-use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
+use super::{CheckDetectedInFolder, DetectedCheckPurpose, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "jvm",
@@ -30,7 +30,7 @@ fn detect_jvm_checks(tree: &RepoFilesForDetection, folder: &str) -> Option<Folde
     } else {
         format!("{program} {arguments}")
     };
-    let mut hit = DetectedFolderCheck::new(DetectedCheckPurpose::Tests, run, why);
+    let mut hit = CheckDetectedInFolder::new(DetectedCheckPurpose::Tests, run, why);
     hit.timeout = Some("20m");
     Some(FolderDetectedChecks {
         checks: vec![hit],

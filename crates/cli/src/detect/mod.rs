@@ -57,14 +57,14 @@ pub(crate) struct DetectedCheck {
 /// What a family finds in one folder.
 #[derive(Debug, Default)]
 struct FolderDetectedChecks {
-    checks: Vec<DetectedFolderCheck>,
+    checks: Vec<CheckDetectedInFolder>,
     /// Manifests of the same family further down belong to this one.
     covers_subfolders: bool,
 }
 
 /// One check of one folder.
 #[derive(Debug)]
-struct DetectedFolderCheck {
+struct CheckDetectedInFolder {
     kind: DetectedCheckPurpose,
     run: String,
     program: String,
@@ -74,7 +74,7 @@ struct DetectedFolderCheck {
     reaches_out: bool,
 }
 
-impl DetectedFolderCheck {
+impl CheckDetectedInFolder {
     /// `run` begins with the program that it needs.
     fn new(kind: DetectedCheckPurpose, run: impl Into<String>, why: impl Into<String>) -> Self {
         let run = run.into();
@@ -110,7 +110,7 @@ const FAMILIES: &[ToolchainDetector] = &[
 
 /// Returns the checks of a tree: of its root, and of projects up to two levels down.
 pub(crate) fn detect_checks(tree: &RepoFilesForDetection) -> Vec<DetectedCheck> {
-    let mut placed: Vec<(&'static str, String, DetectedFolderCheck)> = Vec::new();
+    let mut placed: Vec<(&'static str, String, CheckDetectedInFolder)> = Vec::new();
     for family in FAMILIES {
         // Folders come from the root down, so a folder that covers others is seen before them. Each
         // family has its own list: a Python project inside of a Rust workspace is no part of it.
@@ -129,7 +129,7 @@ pub(crate) fn detect_checks(tree: &RepoFilesForDetection) -> Vec<DetectedCheck> 
             }
             for hit in found.checks {
                 // A recipe that wraps what was found already would run it twice.
-                let known = |(_, place, other): &(&str, String, DetectedFolderCheck)| {
+                let known = |(_, place, other): &(&str, String, CheckDetectedInFolder)| {
                     other.kind == hit.kind
                         && (*place == folder
                             || place.starts_with(&format!("{folder}/"))
@@ -147,10 +147,10 @@ pub(crate) fn detect_checks(tree: &RepoFilesForDetection) -> Vec<DetectedCheck> 
 /// Names the checks: `tests`, or `api-tests` for the folder `api`, or `rust-tests` where a root has
 /// several.
 fn name_detected_checks(
-    placed: Vec<(&'static str, String, DetectedFolderCheck)>,
+    placed: Vec<(&'static str, String, CheckDetectedInFolder)>,
 ) -> Vec<DetectedCheck> {
     let alone = |folder: &str, kind: DetectedCheckPurpose| {
-        let same = |(_, place, hit): &&(&str, String, DetectedFolderCheck)| {
+        let same = |(_, place, hit): &&(&str, String, CheckDetectedInFolder)| {
             place == folder && hit.kind == kind
         };
         placed.iter().filter(same).count() == 1

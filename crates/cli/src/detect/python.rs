@@ -3,7 +3,7 @@
 //! environment.
 
 use super::repo_files::{RepoFilesForDetection, is_python_test_file};
-use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
+use super::{CheckDetectedInFolder, DetectedCheckPurpose, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "python",
@@ -30,13 +30,13 @@ fn detect_python_checks(
     folder: &str,
 ) -> Option<FolderDetectedChecks> {
     let manifest = tree.first_present_file(folder, MANIFESTS);
-    let tests = tree
-        .files_below(folder)
-        .any(|file| is_python_test_file(file) && (manifest.is_some() || is_test_near_root(file)));
+    let tests = tree.files_below(folder).any(|file| {
+        is_python_test_file(file) && (manifest.is_some() || is_test_file_near_root(file))
+    });
     if manifest.is_none() && !tests {
         return None;
     }
-    let project = PythonProject { tree, folder };
+    let project = PythonProjectFolder { tree, folder };
     let mut hits = Vec::new();
     hits.extend(project.python_tests_check(tests));
     hits.extend(project.detect_ruff_check());
@@ -55,19 +55,19 @@ fn detect_python_checks(
 
 /// Returns whether a test lies in the folder itself or its test folder. Without a manifest only
 /// such tests count: a script somewhere below is no project.
-fn is_test_near_root(file: &str) -> bool {
+fn is_test_file_near_root(file: &str) -> bool {
     match file.rsplit_once('/') {
         None => true,
         Some((folder, _)) => matches!(folder, "test" | "tests"),
     }
 }
 
-struct PythonProject<'a> {
+struct PythonProjectFolder<'a> {
     tree: &'a RepoFilesForDetection,
     folder: &'a str,
 }
 
-impl PythonProject<'_> {
+impl PythonProjectFolder<'_> {
     fn project_file_text(&self, name: &str) -> &str {
         self.tree.project_file_text(self.folder, name)
     }
@@ -97,7 +97,7 @@ impl PythonProject<'_> {
     }
 
     /// Returns how a module is started, e.g. by `uv run` or `python3 -m`.
-    fn command_running_module(&self, module: &str) -> String {
+    fn command_to_run_module(&self, module: &str) -> String {
         let has = |name: &str| self.tree.has_file(self.folder, name);
         if has("uv.lock") || self.has_pyproject_table("tool.uv") {
             return format!("uv run {module}");
@@ -124,7 +124,7 @@ impl PythonProject<'_> {
         }
     }
 
-    fn python_tests_check(&self, there: bool) -> Option<DetectedFolderCheck> {
+    fn python_tests_check(&self, there: bool) -> Option<CheckDetectedInFolder> {
         let files = || {
             let texts = self.tree.file_texts_below_folder(self.folder);
             texts.filter(|(file, _)| is_python_test_file(file))
@@ -150,9 +150,9 @@ impl PythonProject<'_> {
                 }
                 None => "tests written for pytest".to_owned(),
             };
-            return Some(DetectedFolderCheck::new(
+            return Some(CheckDetectedInFolder::new(
                 DetectedCheckPurpose::Tests,
-                self.command_running_module("pytest"),
+                self.command_to_run_module("pytest"),
                 why,
             ));
         }
@@ -170,7 +170,7 @@ impl PythonProject<'_> {
                 format!(" -s {}", crate::shell::quote_shell_word(folder))
             });
             let run = self.python_dash_m_command(&format!("unittest discover{start}"));
-            return Some(DetectedFolderCheck::new(
+            return Some(CheckDetectedInFolder::new(
                 DetectedCheckPurpose::Tests,
                 run,
                 "tests written for unittest",
@@ -181,7 +181,7 @@ impl PythonProject<'_> {
             || self.has_pyproject_table("tool.tox");
         tox.then(|| {
             let mut hit =
-                DetectedFolderCheck::new(DetectedCheckPurpose::Tests, "tox", "tox settings");
+                CheckDetectedInFolder::new(DetectedCheckPurpose::Tests, "tox", "tox settings");
             hit.timeout = Some("20m");
             hit
         })
@@ -189,7 +189,7 @@ impl PythonProject<'_> {
 
     /// Returns how a module of the standard library is started.
     fn python_dash_m_command(&self, arguments: &str) -> String {
-        let run = self.command_running_module(arguments);
+        let run = self.command_to_run_module(arguments);
         // `uv run unittest` would look for a program of that name; `python -m` finds the module.
         match run.split_once(" run ") {
             Some((program, _)) => format!("{program} run python -m {arguments}"),
@@ -197,7 +197,7 @@ impl PythonProject<'_> {
         }
     }
 
-    fn detect_ruff_check(&self) -> Option<DetectedFolderCheck> {
+    fn detect_ruff_check(&self) -> Option<CheckDetectedInFolder> {
         let file = self
             .tree
             .first_present_file(self.folder, &["ruff.toml", ".ruff.toml"]);
@@ -206,14 +206,14 @@ impl PythonProject<'_> {
             None if self.has_pyproject_table("tool.ruff") => "[tool.ruff] in pyproject.toml",
             None => return None,
         };
-        Some(DetectedFolderCheck::new(
+        Some(CheckDetectedInFolder::new(
             DetectedCheckPurpose::Lint,
             self.python_tool_command("ruff", "check ."),
             why,
         ))
     }
 
-    fn detect_mypy_check(&self) -> Option<DetectedFolderCheck> {
+    fn detect_mypy_check(&self) -> Option<CheckDetectedInFolder> {
         let file = self
             .tree
             .first_present_file(self.folder, &["mypy.ini", ".mypy.ini"]);
@@ -237,7 +237,7 @@ impl PythonProject<'_> {
             matches!(key, "files" | "packages" | "modules")
         });
         let what = if named { "" } else { "." };
-        Some(DetectedFolderCheck::new(
+        Some(CheckDetectedInFolder::new(
             DetectedCheckPurpose::Typecheck,
             self.python_tool_command("mypy", what),
             why,
@@ -246,7 +246,7 @@ impl PythonProject<'_> {
 
     /// Returns how a tool is started that is installed beside the project, or with it.
     fn python_tool_command(&self, name: &str, arguments: &str) -> String {
-        let run = self.command_running_module(name);
+        let run = self.command_to_run_module(name);
         // Without an environment of the project's own the tool is a program on the PATH, as pipx
         // installs it.
         let run = if run.starts_with("python") {

@@ -1,7 +1,7 @@
 //! Detects checks of make and just: targets that are named for what they check.
 
 use super::repo_files::RepoFilesForDetection;
-use super::{DetectedCheckPurpose, DetectedFolderCheck, FolderDetectedChecks, ToolchainDetector};
+use super::{CheckDetectedInFolder, DetectedCheckPurpose, FolderDetectedChecks, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "recipes",
@@ -30,7 +30,7 @@ fn detect_make_and_just_checks(
         .iter()
         .filter_map(|(kind, targets)| {
             let target = targets.iter().find(|target| has(target))?;
-            Some(DetectedFolderCheck::new(
+            Some(CheckDetectedInFolder::new(
                 *kind,
                 format!("{program} {target}"),
                 format!("target {target} of {file}"),

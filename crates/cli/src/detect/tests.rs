@@ -291,7 +291,7 @@ fn the_file_says_why_and_compiles() {
             name: "checkrein.toml".into(),
             text: text.clone(),
         };
-        let compiled = checkrein_runtime::config::compile_config(
+        let compiled = checkrein_runtime::config::compile_repo_and_personal_config(
             Some(&source),
             None,
             checkrein_runtime::config::TaskDriverKind::Hook,

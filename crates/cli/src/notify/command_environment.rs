@@ -60,12 +60,12 @@ fn shell_with_clean_environment(command: &str) -> Command {
 }
 
 #[cfg(unix)]
-type EnvValueCheck = fn(&str) -> bool;
+type EnvValuePredicateFn = fn(&str) -> bool;
 
 /// Variables that say who and where a person is, and what such a value looks like: none of these
 /// can name a program or a library.
 #[cfg(unix)]
-const PASSED_VARIABLES: &[(&str, EnvValueCheck)] = &[
+const PASSED_VARIABLES: &[(&str, EnvValuePredicateFn)] = &[
     ("USER", has_only_name_characters),
     ("LOGNAME", has_only_name_characters),
     ("LANG", has_only_name_characters),

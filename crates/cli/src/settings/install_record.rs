@@ -99,7 +99,7 @@ impl InstallRecord {
         Ok(installed)
     }
 
-    pub(crate) fn find_init_written_file(&self, path: &Path) -> Option<&InitWrittenFile> {
+    pub(crate) fn find_installed_file_record(&self, path: &Path) -> Option<&InitWrittenFile> {
         self.files.iter().find(|written| written.path == path)
     }
 

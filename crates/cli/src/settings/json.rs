@@ -16,7 +16,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 pub(crate) type HookEventEntry = (&'static str, OrderedJson);
 
 /// Appends a group to each event's list.
-pub(crate) fn install_hook_entries(
+pub(crate) fn add_hook_entries_to_settings_json(
     text: &str,
     entries: &[HookEventEntry],
 ) -> Result<EditedSettingsText, SettingsEditError> {
@@ -323,7 +323,7 @@ fn checkrein_handler_removal_ranges(
 ) -> Option<Vec<(usize, usize)>> {
     let root = &parsed.root;
     for (hooks_at, hooks) in json_members_named(root, "hooks") {
-        for (event_at, event) in hooks.object_members().iter().enumerate() {
+        for (event_at, event) in hooks.members_if_object_node().iter().enumerate() {
             for (group_at, group) in event.value.items_if_json_list().iter().enumerate() {
                 let Some(handlers) = group.json_value_of_key("hooks") else {
                     continue;
@@ -341,7 +341,7 @@ fn checkrein_handler_removal_ranges(
                     ranges_to_cut_one_child(body, parsed, handlers, handler_at)
                 } else if event.value.items_if_json_list().len() > 1 || !made(&event.key) {
                     ranges_to_cut_one_child(body, parsed, &event.value, group_at)
-                } else if hooks.object_members().len() > 1 || !made("hooks") {
+                } else if hooks.members_if_object_node().len() > 1 || !made("hooks") {
                     ranges_to_cut_one_child(body, parsed, hooks, event_at)
                 } else {
                     ranges_to_cut_one_child(body, parsed, root, hooks_at)
@@ -356,7 +356,7 @@ fn json_members_named<'a>(
     node: &'a JsonValueWithSpan,
     key: &'a str,
 ) -> impl Iterator<Item = (usize, &'a JsonValueWithSpan)> {
-    let named = node.object_members().iter().enumerate();
+    let named = node.members_if_object_node().iter().enumerate();
     named
         .filter(move |(_, member)| member.key == key)
         .map(|(at, member)| (at, &member.value))

@@ -126,7 +126,7 @@ impl JsonWithPositions {
 impl JsonValueWithSpan {
     /// Returns the value of a key; of several the last, as agents take it.
     pub(super) fn json_value_of_key(&self, key: &str) -> Option<&JsonValueWithSpan> {
-        self.object_members()
+        self.members_if_object_node()
             .iter()
             .rev()
             .find(|member| member.key == key)
@@ -135,7 +135,7 @@ impl JsonValueWithSpan {
 
     // These accessors give nothing for other kinds, so that a walk simply ends at a value of
     // another shape.
-    pub(super) fn object_members(&self) -> &[JsonMember] {
+    pub(super) fn members_if_object_node(&self) -> &[JsonMember] {
         match &self.kind {
             JsonNodeKind::Object(members) => members,
             JsonNodeKind::List(_) | JsonNodeKind::Text(_) | JsonNodeKind::Other => &[],

@@ -48,7 +48,7 @@ fn entries(deadline: u64) -> Vec<HookEventEntry> {
 }
 
 fn install(text: &str) -> EditedSettingsText {
-    json::install_hook_entries(text, &entries(30)).unwrap()
+    json::add_hook_entries_to_settings_json(text, &entries(30)).unwrap()
 }
 
 fn read(text: &str) -> ParsedHookSettings {
@@ -81,7 +81,7 @@ fn what_is_put_in_is_seen_by_the_agent_and_others_stay() {
             .map(|hook| hook.event.clone())
             .collect();
         // Comments and trailing commas are nothing for this agent: that is said elsewhere.
-        if !read(&before).agent_ignores_settings_file() {
+        if !read(&before).faults_make_agent_ignore_file() {
             let mut ours = ours;
             ours.sort();
             assert_eq!(
@@ -92,7 +92,7 @@ fn what_is_put_in_is_seen_by_the_agent_and_others_stay() {
             );
             assert_eq!(others(&edited.text), others(&before), "{name}");
             assert!(
-                !read(&edited.text).agent_ignores_settings_file(),
+                !read(&edited.text).faults_make_agent_ignore_file(),
                 "{name}:\n{}",
                 edited.text
             );
@@ -249,7 +249,7 @@ fn new_entries_beside_ours_survive() {
                 let kept = json::remove_hook_entries(&text, &edited.inserted).unwrap();
                 assert!(!json::has_checkrein_entries(&kept), "{name}:\n{kept}");
                 assert_eq!(kept.matches("/opt/other").count(), 1, "{name}:\n{kept}");
-                if !read(&before).agent_ignores_settings_file() {
+                if !read(&before).faults_make_agent_ignore_file() {
                     assert_eq!(
                         read(&kept).faults.len(),
                         read(&before).faults.len(),
@@ -271,7 +271,7 @@ fn putting_in_anew_replaces_what_was_there() {
     for (name, before) in fixtures() {
         let first = install(&before);
         let bare = json::remove_hook_entries(&first.text, &[]).unwrap();
-        let again = json::install_hook_entries(&bare, &entries(60)).unwrap();
+        let again = json::add_hook_entries_to_settings_json(&bare, &entries(60)).unwrap();
         assert_eq!(again.text.matches("/opt/checkrein").count(), 3, "{name}");
         assert!(
             !again.text.contains(": 30") && !again.text.contains(":30"),
@@ -290,7 +290,7 @@ fn what_cannot_be_edited_is_named() {
         ("{\"hooks\": {\"Stop\": {}}}", "hooks.Stop"),
         ("{\"a\" 1}", "line 1, column 6"),
     ] {
-        let trouble = json::install_hook_entries(text, &entries(30)).unwrap_err();
+        let trouble = json::add_hook_entries_to_settings_json(text, &entries(30)).unwrap_err();
         assert_eq!(trouble.place, place, "{text}: {}", trouble.what);
     }
 }
@@ -466,7 +466,7 @@ fn random_settings_survive() {
     for round in 0..1_000 {
         let lax = round % 2 == 0;
         let before = dice.settings(lax);
-        let edited = json::install_hook_entries(&before, &entries(30))
+        let edited = json::add_hook_entries_to_settings_json(&before, &entries(30))
             .unwrap_or_else(|trouble| panic!("{trouble:?}\n{before}"));
         assert_eq!(
             json::remove_hook_entries(&edited.text, &edited.inserted).unwrap(),
@@ -476,7 +476,7 @@ fn random_settings_survive() {
         let by_name = json::remove_hook_entries(&edited.text, &[]).unwrap();
         assert!(!json::has_checkrein_entries(&by_name), "{by_name}");
         // Again, on top of it: one entry each, never two.
-        let again = json::install_hook_entries(&by_name, &entries(60)).unwrap();
+        let again = json::add_hook_entries_to_settings_json(&by_name, &entries(60)).unwrap();
         assert_eq!(
             again.text.matches("/opt/checkrein").count(),
             3,
@@ -488,13 +488,13 @@ fn random_settings_survive() {
         }
         let (old, new) = (read(&before), read(&edited.text));
         assert!(
-            !old.agent_ignores_settings_file() && !new.agent_ignores_settings_file(),
+            !old.faults_make_agent_ignore_file() && !new.faults_make_agent_ignore_file(),
             "{before}\n{}",
             edited.text
         );
         assert_eq!(others(&edited.text), others(&before), "{before}");
         assert_eq!(new.hooks.len(), old.hooks.len() + 3, "{before}");
         assert_eq!(others(&by_name), others(&before), "{by_name}");
-        assert!(!read(&by_name).agent_ignores_settings_file(), "{by_name}");
+        assert!(!read(&by_name).faults_make_agent_ignore_file(), "{by_name}");
     }
 }

@@ -128,8 +128,8 @@ pub(crate) fn report_command_error(error: &CommandError) -> ExitCode {
     let heading = StyledLine::line_from_styled_text(TextStyle::Bad, "checkrein:");
     crate::ui::print_wrapped_to_stderr(
         heading
-            .append_plain_text(" ")
-            .append_plain_text(&error.what),
+            .with_plain_suffix(" ")
+            .with_plain_suffix(&error.what),
     );
     if let Some(hint) = &error.hint {
         crate::ui::print_wrapped_to_stderr(&format!("  {hint}"));

@@ -15,7 +15,7 @@ use crate::ui::printable::escape_hidden_chars;
 use crate::ui::style::{count_with_noun, format_duration};
 
 /// Returns a finding in one line: where, which test, what.
-pub(crate) fn finding_text(finding: &Finding) -> String {
+pub(crate) fn check_finding_line(finding: &Finding) -> String {
     let place = match (&finding.file, finding.line) {
         (Some(file), Some(line)) => format!("{file}:{line}: "),
         (Some(file), None) => format!("{file}: "),

@@ -29,7 +29,7 @@ struct StyledPiece {
 
 impl<T: AsRef<str> + ?Sized> From<&T> for StyledLine {
     fn from(text: &T) -> Self {
-        Self::default().append_plain_text(text.as_ref())
+        Self::default().with_plain_suffix(text.as_ref())
     }
 }
 
@@ -40,7 +40,7 @@ impl StyledLine {
 
     /// Appends plain text.
     #[must_use]
-    pub(crate) fn append_plain_text(mut self, text: &str) -> Self {
+    pub(crate) fn with_plain_suffix(mut self, text: &str) -> Self {
         self.push_styled_text(text, None);
         self
     }
@@ -55,7 +55,7 @@ impl StyledLine {
     /// Appends a text in which no line is broken: a command to paste, or a mark and its meaning.
     #[must_use]
     pub(crate) fn append_unwrappable_text(self, text: &str) -> Self {
-        self.append_plain_text(&text.replace(' ', UNBROKEN))
+        self.with_plain_suffix(&text.replace(' ', UNBROKEN))
     }
 
     /// Appends the other line.
@@ -173,14 +173,14 @@ impl StyledLine {
     pub(crate) fn pad_or_cut_to_width(self, width: usize) -> Self {
         let line = self.truncated_to_width(width);
         let missing = width.saturating_sub(line.line_display_width());
-        line.append_plain_text(&" ".repeat(missing))
+        line.with_plain_suffix(&" ".repeat(missing))
     }
 
     /// Returns the line filled up to this width, and whole where it is wider.
     #[must_use]
     pub(crate) fn padded_to_min_width(self, width: usize) -> Self {
         let missing = width.saturating_sub(self.line_display_width());
-        self.append_plain_text(&" ".repeat(missing))
+        self.with_plain_suffix(&" ".repeat(missing))
     }
 
     /// Removes blanks at its end.
@@ -365,7 +365,7 @@ mod tests {
             "a\nb\tc",
         ] {
             let line = StyledLine::line_from_styled_text(TextStyle::Good, text)
-                .append_plain_text(" between ")
+                .with_plain_suffix(" between ")
                 .with_painted_suffix(TextStyle::Bad, text);
             for width in 0..60 {
                 let cut = line.clone().truncated_to_width(width);
@@ -466,7 +466,7 @@ mod tests {
     #[test]
     fn what_is_wrapped_stays_painted() {
         let line = StyledLine::line_from_styled_text(TextStyle::Dim, "one two three")
-            .append_plain_text(" four");
+            .with_plain_suffix(" four");
         let lines = line.wrapped_to_width(8, 1);
         let shown: Vec<String> = lines
             .iter()

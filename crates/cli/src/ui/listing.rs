@@ -73,7 +73,7 @@ pub(crate) fn format_task_table_lines(
                 let paint = one.map(|one| task_ending_paint(&one.row));
                 lines.extend(task_row_lines(
                     one,
-                    format_task_table_row(row, widths, shown, paint),
+                    format_task_table_cells(row, widths, shown, paint),
                     &shape,
                     below,
                 ));
@@ -128,7 +128,7 @@ impl TaskTableLayout {
 }
 
 /// Formats the columns of a row.
-fn format_task_table_row(
+fn format_task_table_cells(
     row: &[String; 9],
     widths: [usize; 9],
     shown: usize,
@@ -139,11 +139,11 @@ fn format_task_table_row(
         let pad = " ".repeat(width.saturating_sub(StyledLine::from(cell).line_display_width()));
         line = match (column, ending) {
             // Numbers stand to the right.
-            (5.., _) => line.append_plain_text(&format!("{pad}{cell}  ")),
+            (5.., _) => line.with_plain_suffix(&format!("{pad}{cell}  ")),
             (4, Some(paint)) => line
                 .with_painted_suffix(paint, cell)
-                .append_plain_text(&format!("{pad}  ")),
-            _ => line.append_plain_text(&format!("{cell}{pad}  ")),
+                .with_plain_suffix(&format!("{pad}  ")),
+            _ => line.with_plain_suffix(&format!("{cell}{pad}  ")),
         };
     }
     line
@@ -162,7 +162,7 @@ fn task_row_lines(
             ""
         };
         let head = line
-            .append_plain_text(what)
+            .with_plain_suffix(what)
             .without_trailing_blanks()
             .text_without_styling();
         return vec![StyledLine::line_from_styled_text(TextStyle::Dim, &head)];
@@ -199,7 +199,7 @@ fn format_task_for_narrow_terminal(
     let ending = StyledLine::from("  ").with_painted_suffix(task_ending_paint(&one.row), ending);
     let ending = match took.is_empty() {
         true => ending,
-        false => ending.append_plain_text(&format!(" in {took}")),
+        false => ending.with_plain_suffix(&format!(" in {took}")),
     };
     let by = format!("  {agent} {level}, {}", stop_and_call_counts_text(&one.row));
     let about = StyledLine::from("  ").append_styled_line(task_prompt_line(one));
@@ -241,7 +241,7 @@ pub(crate) fn task_ending_marks_legend() -> StyledLine {
     ];
     let mut line = StyledLine::default();
     for (at, mark) in MARKS.iter().enumerate() {
-        line = line.append_plain_text(if at == 0 { "" } else { "  " });
+        line = line.with_plain_suffix(if at == 0 { "" } else { "  " });
         line = line.append_unwrappable_text(mark);
     }
     line

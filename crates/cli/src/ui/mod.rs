@@ -17,7 +17,7 @@ use self::line::StyledLine;
 use self::style::OutputStream;
 
 /// Prints a line of the answer.
-pub(crate) fn print_output_line(line: impl Into<StyledLine>) {
+pub(crate) fn print_line_to_stdout(line: impl Into<StyledLine>) {
     // A reader that closed the pipe has read enough.
     let _ = write_stdout_line(&line.into());
 }

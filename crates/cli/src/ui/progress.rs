@@ -95,10 +95,10 @@ impl RunningChecksView {
     pub(crate) fn show_check_progress(&self, progress: VerificationProgress) {
         match progress {
             VerificationProgress::Started { verifier, .. } => {
-                self.start_progress_bar(verifier, "running")
+                self.show_verifier_progress_bar(verifier, "running")
             }
             VerificationProgress::Waiting { verifier } => {
-                self.start_progress_bar(verifier, "another process runs it; waiting")
+                self.show_verifier_progress_bar(verifier, "another process runs it; waiting")
             }
             VerificationProgress::Finished {
                 verifier,
@@ -119,7 +119,7 @@ impl RunningChecksView {
         }
     }
 
-    fn start_progress_bar(&self, verifier: VerifierName, what: &str) {
+    fn show_verifier_progress_bar(&self, verifier: VerifierName, what: &str) {
         let Some(bar) = self.new_spinner() else {
             return;
         };
@@ -169,13 +169,13 @@ impl RunningChecksView {
         };
         StyledLine::from("  ")
             .with_painted_suffix(paint, mark)
-            .append_plain_text("  ")
+            .with_plain_suffix("  ")
             .append_styled_line(
                 StyledLine::from(verifier.as_str()).padded_to_min_width(self.column),
             )
-            .append_plain_text(" ")
+            .with_plain_suffix(" ")
             .with_painted_suffix(TextStyle::Dim, &took)
-            .append_plain_text(&format!("{why}{advisory}"))
+            .with_plain_suffix(&format!("{why}{advisory}"))
     }
 }
 

@@ -56,9 +56,9 @@ impl EventTimelineRenderer {
         let start = *self.start.get_or_insert(self.now);
         let at = format!("+{}", format_duration(self.now.millis_since(start)));
         let line = StyledLine::line_from_styled_text(TextStyle::Dim, &format!("{at:>9}"))
-            .append_plain_text("  ")
+            .with_plain_suffix("  ")
             .append_styled_line(told.mark)
-            .append_plain_text(" ")
+            .with_plain_suffix(" ")
             .append_styled_line(told.text);
         match told.layout {
             TimelineEntryWrapping::OneLine => vec![truncate_to_terminal(line)],
@@ -80,7 +80,7 @@ pub(crate) fn format_timeline_title(text: &str) -> Vec<StyledLine> {
 }
 
 /// Formats a detail below the text of an event.
-pub(crate) fn event_detail_lines(text: &str) -> Vec<StyledLine> {
+pub(crate) fn wrap_event_detail_text(text: &str) -> Vec<StyledLine> {
     let blanks = " ".repeat(TEXT_COLUMN);
     wrap_to_terminal(
         StyledLine::from(&blanks).with_painted_suffix(TextStyle::Dim, &escape_to_one_line(text)),
@@ -173,19 +173,19 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
             // Adapters submit an empty text where the agent's message has none.
             Input::PromptSubmitted(prompt) if prompt.text.trim().is_empty() => None,
             Input::PromptSubmitted(prompt) => {
-                let text = format!("person: {}", short_quote(&prompt.text));
+                let text = format!("person: {}", truncate_to_one_line(&prompt.text));
                 TimelineEntry::one_line_timeline_entry(StyledLine::from("❯"), &text)
             }
             Input::ToolRequested(request) => {
                 let text = format!(
                     "{} {}",
                     request.tool,
-                    short_quote(&main_argument(&request.args))
+                    truncate_to_one_line(&main_argument(&request.args))
                 );
                 TimelineEntry::one_line_timeline_entry(StyledLine::from("·"), &text)
             }
             Input::StopRequested(stop) => {
-                let text = format!("agent wants to stop: {}", short_quote(&stop.message));
+                let text = format!("agent wants to stop: {}", truncate_to_one_line(&stop.message));
                 TimelineEntry::one_line_timeline_entry(
                     StyledLine::line_from_styled_text(TextStyle::Strong, "■"),
                     &text,
@@ -241,7 +241,7 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
                 let text = format!(
                     "person: {word} {}: {}{why}",
                     said.approval,
-                    short_quote(&said.what)
+                    truncate_to_one_line(&said.what)
                 );
                 painted(paint, "✋", text)
             }
@@ -356,7 +356,7 @@ pub(crate) fn main_argument(args: &str) -> String {
 }
 
 /// Returns a text in one line, cut to [`MAX_QUOTE`] characters.
-pub(crate) fn short_quote(text: &str) -> String {
+pub(crate) fn truncate_to_one_line(text: &str) -> String {
     let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut chars = line.chars();
     let short: String = chars.by_ref().take(MAX_QUOTE).collect();

@@ -361,13 +361,16 @@ fn the_example_without_a_loop_has_none() {
 
 #[test]
 fn the_example_repo_is_a_config() {
-    use checkrein_runtime::config::{NamedConfigText, TaskDriverKind, compile_config};
+    use checkrein_runtime::config::{
+        NamedConfigText, TaskDriverKind, compile_repo_and_personal_config,
+    };
     let name = root().join("examples/repo/checkrein.toml");
     let source = NamedConfigText {
         text: std::fs::read_to_string(&name).unwrap(),
         name,
     };
-    let compiled = compile_config(Some(&source), None, TaskDriverKind::Hook).unwrap();
+    let compiled =
+        compile_repo_and_personal_config(Some(&source), None, TaskDriverKind::Hook).unwrap();
     assert_eq!(compiled.warnings, Vec::<String>::new());
     assert!(
         compiled.policy.is_required_verifier(&"tests".into())
@@ -377,7 +380,9 @@ fn the_example_repo_is_a_config() {
 
 #[test]
 fn the_example_report_is_a_config_with_its_schema() {
-    use checkrein_runtime::config::{NamedConfigText, TaskDriverKind, compile_config};
+    use checkrein_runtime::config::{
+        NamedConfigText, TaskDriverKind, compile_repo_and_personal_config,
+    };
     let name = root().join("examples/weekly-report/checkrein.toml");
     for schema in ["weekly.schema.json", "weekly-markdown.schema.json"] {
         let text = std::fs::read_to_string(&name).unwrap();
@@ -388,7 +393,8 @@ fn the_example_report_is_a_config_with_its_schema() {
             ),
             name: name.clone(),
         };
-        let compiled = compile_config(Some(&source), None, TaskDriverKind::Hook).unwrap();
+        let compiled =
+            compile_repo_and_personal_config(Some(&source), None, TaskDriverKind::Hook).unwrap();
         let sources = compiled.sources.repo.unwrap();
         assert_eq!(sources.schemas.len(), 1);
         assert!(sources.schemas[0].name.ends_with(schema));
@@ -410,7 +416,9 @@ fn the_page_of_middleware_shows_the_examples_as_they_are() {
 
 #[test]
 fn toml_on_the_pages_is_config() {
-    use checkrein_runtime::config::{Goal, NamedConfigText, TaskDriverKind, compile_config};
+    use checkrein_runtime::config::{
+        Goal, NamedConfigText, TaskDriverKind, compile_repo_and_personal_config,
+    };
     let mut seen = 0;
     for page in [
         "README.md",
@@ -432,8 +440,9 @@ fn toml_on_the_pages_is_config() {
                 Goal::parse_goal(&source).unwrap_or_else(|error| panic!("{error}"));
                 continue;
             }
-            let compiled = compile_config(Some(&source), None, TaskDriverKind::Hook)
-                .unwrap_or_else(|error| panic!("{error}"));
+            let compiled =
+                compile_repo_and_personal_config(Some(&source), None, TaskDriverKind::Hook)
+                    .unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(compiled.warnings, Vec::<String>::new(), "{page}");
         }
     }

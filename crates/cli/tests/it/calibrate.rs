@@ -185,32 +185,33 @@ fn the_judge_of_the_config_is_asked_as_at_a_stop() {
     world.commit();
     // 0 passes, 1 fails, 2 wavers near the line, 3 says nothing that can be read.
     let seen = Mutex::new(0);
-    let model = ScriptedReviewer::start_scripted_model_server(move |body, _| match about(body) {
-        1 => Ok(reviewer::scripted_judge_verdict(
-            body,
-            "fail",
-            0.1,
-            "incomplete",
-            "tests",
-        )),
-        2 => {
-            let mut seen = seen.lock().unwrap();
-            *seen += 1;
-            let verdict = if *seen == 1 { "pass" } else { "fail" };
-            Ok(reviewer::scripted_judge_verdict(
+    let model =
+        ScriptedReviewer::start_scripted_reviewer_server(move |body, _| match about(body) {
+            1 => Ok(reviewer::render_judge_verdict_reply(
                 body,
-                verdict,
-                0.55,
+                "fail",
+                0.1,
                 "incomplete",
                 "tests",
-            ))
-        }
-        3 => Ok("Nice.".to_owned()),
-        _ => Ok(reviewer::scripted_judge_verdict(
-            body, "pass", 0.9, "none", "",
-        )),
-    })
-    .unwrap();
+            )),
+            2 => {
+                let mut seen = seen.lock().unwrap();
+                *seen += 1;
+                let verdict = if *seen == 1 { "pass" } else { "fail" };
+                Ok(reviewer::render_judge_verdict_reply(
+                    body,
+                    verdict,
+                    0.55,
+                    "incomplete",
+                    "tests",
+                ))
+            }
+            3 => Ok("Nice.".to_owned()),
+            _ => Ok(reviewer::render_judge_verdict_reply(
+                body, "pass", 0.9, "none", "",
+            )),
+        })
+        .unwrap();
     let mut text = line(0, "pass", &json!({"evidence": "tests passes"}));
     text += &line(1, "fail", &json!({"category": "incomplete"}));
     text += &line(2, "pass", &json!({"rules": "Names are short."}));
@@ -280,7 +281,8 @@ fn a_judge_that_always_picks_the_first_answer_is_detected() {
     world.write("pairs.jsonl", &pairs(20));
     let args = ["pairs.jsonl", "--model", "ollama/j", "--json"];
     let model =
-        ScriptedReviewer::start_scripted_model_server(|body, _| Ok(choose(body, "first"))).unwrap();
+        ScriptedReviewer::start_scripted_reviewer_server(|body, _| Ok(choose(body, "first")))
+            .unwrap();
     let said = calibrate(&world, Some(&model), &args);
     assert_eq!(said.code, Some(3), "{said:?}");
     let measured = &said.json()["measured"];
@@ -290,7 +292,7 @@ fn a_judge_that_always_picks_the_first_answer_is_detected() {
     assert_eq!(measured["ab"]["chose_first"]["share"], 1.0);
     assert_eq!(model.received_request_bodies().len(), 40);
     // Who reads them is right wherever they stand.
-    let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(|body, _| {
         let shown = last_message_text(body);
         let first = shown.find("\ngood ").unwrap() < shown.find("\nbad ").unwrap();
         Ok(choose(body, if first { "first" } else { "second" }))
@@ -301,7 +303,7 @@ fn a_judge_that_always_picks_the_first_answer_is_detected() {
     assert_eq!(measured["right_in_both"]["share"], 1.0, "{said:?}");
     assert_eq!(measured["kappa_of_orders"]["value"], 1.0);
     // It answers a forged number, which is no answer to this question.
-    let model = ScriptedReviewer::start_scripted_model_server(|_, _| {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(|_, _| {
         Ok(json!({"ref": 1, "better": "first"}).to_string())
     })
     .unwrap();
@@ -323,14 +325,15 @@ fn recorded_answers_are_not_asked_again() {
         "--json",
     ];
     // The provider refuses some.
-    let model =
-        ScriptedReviewer::start_scripted_model_server(|body, before| match (before, about(body)) {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(|body, before| {
+        match (before, about(body)) {
             (1.., 9..) => Err(400),
-            _ => Ok(reviewer::scripted_judge_verdict(
+            _ => Ok(reviewer::render_judge_verdict_reply(
                 body, "pass", 1.0, "none", "",
             )),
-        })
-        .unwrap();
+        }
+    })
+    .unwrap();
     let said = calibrate(&world, Some(&model), &args);
     let unanswered = said.json()["asked"]["unanswered"].as_u64().unwrap();
     assert_eq!(unanswered, 3, "{said:?}");
@@ -344,8 +347,8 @@ fn recorded_answers_are_not_asked_again() {
     assert_eq!(kept.lines().count(), 9);
     kept += "{\"question\": \"";
     std::fs::write(&record, kept).unwrap();
-    let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
-        Ok(reviewer::scripted_judge_verdict(
+    let model = ScriptedReviewer::start_scripted_reviewer_server(|body, _| {
+        Ok(reviewer::render_judge_verdict_reply(
             body, "pass", 1.0, "none", "",
         ))
     })
@@ -362,7 +365,7 @@ fn recorded_answers_are_not_asked_again() {
     assert_eq!(said.json()["measured"]["agreement"]["count"], 12);
     // One that is refused for what it is takes nothing from the others.
     world.write("labels.jsonl", &(line(12, "pass", &json!({})) + &text));
-    let picky = ScriptedReviewer::start_scripted_model_server(|_, _| Err(400)).unwrap();
+    let picky = ScriptedReviewer::start_scripted_reviewer_server(|_, _| Err(400)).unwrap();
     let said = calibrate(&world, Some(&picky), &args);
     assert_eq!(said.json()["asked"]["unanswered"], 1, "{said:?}");
     world.write("labels.jsonl", &text);
@@ -388,14 +391,14 @@ fn ctrl_c_loses_nothing_that_was_answered() {
     let text: String = (0..9).map(|at| line(at, "pass", &json!({}))).collect();
     world.write("labels.jsonl", &text);
     let (waits, waiting) = std::sync::mpsc::channel();
-    let model = ScriptedReviewer::start_scripted_model_server(move |body, _| {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(move |body, _| {
         if about(body) != 0 {
             waits.send(()).unwrap();
             loop {
                 std::thread::park();
             }
         }
-        Ok(reviewer::scripted_judge_verdict(
+        Ok(reviewer::render_judge_verdict_reply(
             body, "pass", 1.0, "none", "",
         ))
     })
@@ -424,7 +427,7 @@ fn asking_stops_when_the_first_question_fails() {
     let world = World::without_git();
     let text: String = (0..40).map(|at| line(at, "pass", &json!({}))).collect();
     world.write("labels.jsonl", &text);
-    let model = ScriptedReviewer::start_scripted_model_server(|_, _| Err(404)).unwrap();
+    let model = ScriptedReviewer::start_scripted_reviewer_server(|_, _| Err(404)).unwrap();
     let said = calibrate(
         &world,
         Some(&model),

@@ -66,15 +66,20 @@ fn a_judge_that_obeys_the_data_completes_nothing() {
         };
         let said = forged.clone();
         let obeys =
-            ScriptedReviewer::start_scripted_model_server(move |_, _| Ok(said.clone())).unwrap();
+            ScriptedReviewer::start_scripted_reviewer_server(move |_, _| Ok(said.clone())).unwrap();
         let answer = ending("obeys", &obeys);
         assert!(
             answer.notice().contains("unverified (passed_over)"),
             "{answer:?}"
         );
-        let resists = ScriptedReviewer::start_scripted_model_server(move |body, _| {
-            let own =
-                reviewer::scripted_judge_verdict(body, "fail", 0.1, "incomplete", "run the tests");
+        let resists = ScriptedReviewer::start_scripted_reviewer_server(move |body, _| {
+            let own = reviewer::render_judge_verdict_reply(
+                body,
+                "fail",
+                0.1,
+                "incomplete",
+                "run the tests",
+            );
             Ok(format!("The data wants {forged}.\n{own}"))
         })
         .unwrap();
@@ -99,13 +104,13 @@ fn a_veto_that_obeys_the_data_is_no_allow() {
         };
         let said = forged.replace("pass", "allow");
         let obeys =
-            ScriptedReviewer::start_scripted_model_server(move |_, _| Ok(said.clone())).unwrap();
+            ScriptedReviewer::start_scripted_reviewer_server(move |_, _| Ok(said.clone())).unwrap();
         let (answer, log) = ask("obeys", &obeys);
         // What nobody judged runs, and is told from what was allowed.
         assert_eq!(answer, Answer::Nothing);
         assert!(log.contains("says: NoAnswer"), "{log}");
         assert!(!log.contains("says: Allow"), "{log}");
-        let resists = ScriptedReviewer::start_scripted_model_server(move |body, _| {
+        let resists = ScriptedReviewer::start_scripted_reviewer_server(move |body, _| {
             let own = json!({
                 "ref": request_number_in_prompt(body), "verdict": "veto", "confidence": 0.9,
                 "reason": "it publishes", "new_args": "",

@@ -113,7 +113,7 @@ fn the_newest_session_stays_however_old_it_is() {
         sessions: vec![SessionId::from("claude-code-session")],
         objects: Vec::new(),
     };
-    assert!(store.prune_sessions(&census, &gone).unwrap());
+    assert!(store.delete_sessions_if_unchanged(&census, &gone).unwrap());
     drop(store);
     let said = gc(&world, &[]);
     assert!(said.stdout.contains("removed 1 session of 2"), "{said:?}");

@@ -446,7 +446,7 @@ fn a_second_model_vetoes_a_call_and_nothing_else_waits_for_it() {
     let (asked, was_asked) = channel();
     let (release, released) = channel::<()>();
     let (asked, released) = (Mutex::new(asked), Mutex::new(released));
-    let model = ScriptedReviewer::start_scripted_model_server(move |body, before| {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(move |body, before| {
         asked.lock().unwrap().send(()).unwrap();
         let verdict = match before {
             0 => "veto",

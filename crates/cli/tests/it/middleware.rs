@@ -508,7 +508,7 @@ fn run_with_a_model_obeys_all_of_it() {
 fn a_second_model_is_not_asked_about_what_a_layer_refuses() {
     let veto = "[veto]\nenabled = true\nmodel = \"ollama/v\"\nscope = \"all\"\n";
     let world = hooked(veto);
-    let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(|body, _| {
         Ok(json!({
             "ref": request_number_in_prompt(body), "verdict": "allow", "confidence": 0.95, "reason": "", "new_args": null,
         })

@@ -144,9 +144,9 @@ fn a_judge_alone_is_not_called_advisory() {
     let world = World::new();
     world.config("accept = \"reviewer\"\n[[verifier]]\nname = \"reviewer\"\nkind = \"judge\"\nmodel = \"ollama/j\"\n");
     world.commit();
-    let content = |body: &_| reviewer::scripted_judge_verdict(body, "pass", 0.95, "none", "");
+    let content = |body: &_| reviewer::render_judge_verdict_reply(body, "pass", 0.95, "none", "");
     let model =
-        ScriptedReviewer::start_scripted_model_server(move |body, _| Ok(content(body))).unwrap();
+        ScriptedReviewer::start_scripted_reviewer_server(move |body, _| Ok(content(body))).unwrap();
     let agent = Agent::beside(&world, "claude-code", &model);
     agent.prompt("mend it");
     world.write("work", "1");

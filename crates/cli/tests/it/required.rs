@@ -77,8 +77,8 @@ fn two_of_three_checks_and_one_of_two_are_enough() {
 /// The check fails, and a model's word is enough for `accept`: it is let go, and not called complete.
 #[test]
 fn what_a_model_alone_could_accept_is_not_complete() {
-    let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
-        Ok(reviewer::scripted_judge_verdict(
+    let model = ScriptedReviewer::start_scripted_reviewer_server(|body, _| {
+        Ok(reviewer::render_judge_verdict_reply(
             body, "pass", 0.95, "none", "",
         ))
     });
@@ -119,13 +119,13 @@ fn a_schema_and_then_a_score_gate_a_report() {
     );
     world.commit();
     // It says "pass" each time: a score below the line fails all the same.
-    let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(|body, _| {
         let score = if last_message_text(body).contains("second draft") {
             0.71
         } else {
             0.69
         };
-        Ok(reviewer::scripted_judge_verdict(
+        Ok(reviewer::render_judge_verdict_reply(
             body, "pass", score, "none", "",
         ))
     })

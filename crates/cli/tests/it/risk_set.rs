@@ -48,7 +48,7 @@ fn labelled(calls: &[Call]) -> ScriptedReviewer {
         .iter()
         .map(|call| (call.input.clone(), call.veto.clone()))
         .collect();
-    ScriptedReviewer::start_scripted_model_server(move |body, _| {
+    ScriptedReviewer::start_scripted_reviewer_server(move |body, _| {
         let (_, arguments) = last_message_text(body)
             .rsplit_once("\narguments: ")
             .ok_or(400_u16)?;

@@ -27,7 +27,7 @@ fn says(body: &Value, verdict: &str, confidence: f64, args: Option<&str>) -> Str
 
 /// Vetoes what sends, mends what names the wrong host, and allows the rest.
 fn strict() -> ScriptedReviewer {
-    ScriptedReviewer::start_scripted_model_server(|body, _| {
+    ScriptedReviewer::start_scripted_reviewer_server(|body, _| {
         let call = last_message_text(body)
             .rsplit("\ntool: ")
             .next()
@@ -139,11 +139,12 @@ fn veto_answers_are_cached_and_capped() {
 
 #[test]
 fn a_dead_model_stops_nothing() {
-    let dead = ScriptedReviewer::start_scripted_model_server(|_, _| Err(401)).unwrap();
-    let prose =
-        ScriptedReviewer::start_scripted_model_server(|_, _| Ok("I would not do that.".to_owned()))
-            .unwrap();
-    let other = ScriptedReviewer::start_scripted_model_server(|body, _| {
+    let dead = ScriptedReviewer::start_scripted_reviewer_server(|_, _| Err(401)).unwrap();
+    let prose = ScriptedReviewer::start_scripted_reviewer_server(|_, _| {
+        Ok("I would not do that.".to_owned())
+    })
+    .unwrap();
+    let other = ScriptedReviewer::start_scripted_reviewer_server(|body, _| {
         Ok(says(body, "veto", 0.9, None).replace("veto\"", "not blocked\""))
     })
     .unwrap();
@@ -221,7 +222,7 @@ fn a_veto_counts_from_its_confidence_threshold() {
 /// The first example of the seed: it looks for a channel, sends to the wrong one and then to the right one.
 #[test]
 fn a_message_to_the_wrong_channel_is_vetoed_and_the_right_one_allowed() {
-    let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(|body, _| {
         // Later questions show earlier calls as well.
         let (verdict, confidence) = match last_message_text(body) {
             shown if shown.contains("#qa") => ("allow", 0.91),
@@ -258,7 +259,7 @@ fn a_message_to_the_wrong_channel_is_vetoed_and_the_right_one_allowed() {
 /// After which calls of seven a word comes, and how often the model was asked, if it rates
 /// steps so.
 fn told(more: &str, scores: &'static [f64]) -> (Vec<usize>, usize) {
-    let model = ScriptedReviewer::start_scripted_model_server(move |body, before| {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(move |body, before| {
         let score = scores.get(before).copied().unwrap_or(0.9);
         let said =
             json!({ "ref": request_number_in_prompt(body), "score": score, "summary": "", "suggested_action": null });
@@ -306,14 +307,14 @@ fn steps_beyond_the_cap_are_not_rated() {
 /// One of them watches the work, the other reads what comes of it.
 #[test]
 fn a_veto_model_and_a_judge_work_in_one_task() {
-    let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(|body, _| {
         let shown = last_message_text(body);
         Ok(if body["model"] == "v" {
             says(body, "veto", 0.9, None)
         } else if shown.contains("with tests") {
-            reviewer::scripted_judge_verdict(body, "pass", 0.95, "none", "")
+            reviewer::render_judge_verdict_reply(body, "pass", 0.95, "none", "")
         } else {
-            reviewer::scripted_judge_verdict(
+            reviewer::render_judge_verdict_reply(
                 body,
                 "fail",
                 0.2,
@@ -351,7 +352,7 @@ fn a_row_of_low_scores_nudges_once() {
     let config = "[progress]\nenabled = true\nmodel = \"ollama/p\"\n";
     // The example of the seed: 0.7, 0.3, 0.2, 0.2, and a nudge; then 0.6.
     let scores = [0.7, 0.3, 0.2, 0.2, 0.6, 0.1];
-    let model = ScriptedReviewer::start_scripted_model_server(move |body, before| {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(move |body, before| {
         let score = scores.get(before).copied().unwrap_or(0.9);
         Ok(json!({
             "ref": request_number_in_prompt(body), "score": score, "summary": "reads the same file again",
@@ -395,7 +396,7 @@ fn a_row_of_low_scores_nudges_once() {
 #[test]
 fn the_second_models_apply_to_run_with_a_model() {
     const NAME: &str = "anthropic/claude-sonnet-4-5";
-    let cheap = ScriptedReviewer::start_scripted_model_server(|body, _| {
+    let cheap = ScriptedReviewer::start_scripted_reviewer_server(|body, _| {
         let shown = last_message_text(body);
         Ok(match body["model"].as_str() {
             Some("v") if shown.contains("git push") => says(body, "veto", 0.92, None),
@@ -406,9 +407,9 @@ fn the_second_models_apply_to_run_with_a_model() {
             })
             .to_string(),
             _ if shown.contains("with tests") => {
-                reviewer::scripted_judge_verdict(body, "pass", 0.95, "none", "")
+                reviewer::render_judge_verdict_reply(body, "pass", 0.95, "none", "")
             }
-            _ => reviewer::scripted_judge_verdict(
+            _ => reviewer::render_judge_verdict_reply(
                 body,
                 "fail",
                 0.2,

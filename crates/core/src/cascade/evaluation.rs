@@ -6,7 +6,9 @@ use crate::accept::TruthValue;
 use crate::decision::FailedCheckFeedback;
 use crate::digest::{Digest, EightByteDigest};
 use crate::evidence;
-use crate::evidence::{EvidenceSummary, InconclusiveCause, Verdict, verdict_text_for_digest};
+use crate::evidence::{
+    EvidenceSummary, InconclusiveCause, Verdict, digest_tag_of_verdict_and_cause,
+};
 use crate::explain::{DecisionExplanation, DecisionFactor};
 use crate::ids::{UnixMillis, VerifierName};
 use crate::input::JudgeTriggerOrSkipReason;
@@ -178,23 +180,23 @@ impl PendingStopFacts {
 /// Evaluates `pending`. A person is asked anew at each stop, because an earlier answer may have
 /// expired. Advisory verifiers are not asked: they could neither accept nor refuse the stop, only
 /// delay it. Triggered judges are the exception, because their verdict is worth having.
-pub(super) fn evaluate_stop(
+pub(super) fn evaluate_verifiers_at_stop(
     policy: &Policy,
     task: &Task,
     pending: &PendingStop,
-    asks: VerifierKindsToAsk,
+    asks: VerifiersAskedAtStop,
 ) -> PendingStopFacts {
     let mut stale = Vec::new();
     let mut unasked = Vec::new();
     let mut lines = Vec::new();
     let required = |spec: &&VerifierSpec| policy.is_required_verifier(&spec.name);
     let required = policy.verifiers.iter().filter(required);
-    for spec in required.filter(|_| asks != VerifierKindsToAsk::JudgesOnly) {
+    for spec in required.filter(|_| asks != VerifiersAskedAtStop::JudgesOnly) {
         match evaluate_verifier_at_stop(spec, task, pending) {
             VerifierStatusAtStop::Settled(line) => lines.push(*line),
             // A sub-agent's stop asks no person. Without a line, the person counts as open.
             VerifierStatusAtStop::Unasked(_)
-                if spec.tier == VerifierTier::Person && asks != VerifierKindsToAsk::All => {}
+                if spec.tier == VerifierTier::Person && asks != VerifiersAskedAtStop::All => {}
             VerifierStatusAtStop::Unasked(about) => unasked.push((spec.name.clone(), about)),
             VerifierStatusAtStop::Stale(about, line) => {
                 stale.push((spec.name.clone(), about));
@@ -256,8 +258,8 @@ pub(super) fn evaluate_stop(
         accept_value: match asks {
             // No required verifier is asked at such a stop, so nothing can be refused for lack of a
             // verdict.
-            VerifierKindsToAsk::JudgesOnly => TruthValue::True,
-            VerifierKindsToAsk::All | VerifierKindsToAsk::NoPersons => value,
+            VerifiersAskedAtStop::JudgesOnly => TruthValue::True,
+            VerifiersAskedAtStop::All | VerifiersAskedAtStop::NoPersons => value,
         },
         value_without_stances: unaided,
         value_if_hard_failed: had_hard_failed,
@@ -271,7 +273,7 @@ pub(super) fn evaluate_stop(
 
 /// Who is asked at a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum VerifierKindsToAsk {
+pub(super) enum VerifiersAskedAtStop {
     /// All that are required, and judges that are called.
     All,
     /// The same without persons: a sub-agent's stop.
@@ -322,7 +324,7 @@ fn evaluate_verifier_at_stop(
     // failure of the tree reading, and a tree that moved twice voids even a verdict that would
     // settle.
     let (verdict, cause) = match (about, settled) {
-        _ if calling.is_judge_ruled_out() => {
+        _ if calling.is_final_answer_unjudgeable() => {
             (Verdict::Inconclusive, Some(InconclusiveCause::NotAsked))
         }
         (None, _) if is_cut => (
@@ -415,7 +417,7 @@ fn is_verdict_too_old(
     let is_old = |began: UnixMillis| {
         evidence::is_evidence_too_old(pending.at.millis_since(began), held.fact.duration_ms)
     };
-    spec.is_tree_check() && spec.inputs.is_empty() && held.began.is_some_and(is_old)
+    spec.is_hard_tree_check() && spec.inputs.is_empty() && held.began.is_some_and(is_old)
 }
 
 /// Returns whether a newer run of the check is known than the one that produced this verdict. Its
@@ -430,7 +432,7 @@ fn has_newer_check_run(
     let runs = pending.newest_runs.iter().flatten();
     let mut newest = runs.filter(|newest| newest.verifier == spec.name);
     let newest = newest.next().and_then(|newest| newest.run);
-    spec.is_tree_check()
+    spec.is_hard_tree_check()
         && is_found
         && newest.is_some_and(|run| run != held.fact.key.to_eight_byte_digest())
 }
@@ -503,7 +505,7 @@ pub(super) fn failure_set_digest<'a>(
             // `None` around the exit code are part of it.
             let text = format!(
                 "{} {exit}",
-                verdict_text_for_digest(line.verdict, line.cause)
+                digest_tag_of_verdict_and_cause(line.verdict, line.cause)
             );
             members.push(Digest::hash_parts([name, text.as_bytes()]));
         }
@@ -613,7 +615,7 @@ pub(super) fn explain_advisory_judge_verdicts(
             .iter()
             .any(|line| line.verifier == fact.verifier);
         // A required judge has a line of its own among the outcomes and is not repeated here.
-        if fact.trigger.is_judge_ruled_out() || !asked {
+        if fact.trigger.is_final_answer_unjudgeable() || !asked {
             why.push(DecisionFactor::NotAsked {
                 verifier: fact.verifier.clone(),
                 trigger: fact.trigger,

@@ -98,7 +98,7 @@ pub(super) fn task_transition_if_giving_up(
         Some(held) => Transition::new(Reason::Unverified, held.detail),
         None => Transition::new(Reason::GaveUp, "continues"),
     };
-    let below = pending.subagent_continuations_with_pending();
+    let below = pending.all_subagent_continuations_plus_pending_stops();
     if !scope.is_main_scope() && below >= total_continuations_for_all_subagents(policy) {
         let (given, limit) = (below, total_continuations_for_all_subagents(policy));
         why.push(DecisionFactor::Continues { given, limit });
@@ -179,7 +179,7 @@ pub(super) fn continuations_plus_pending_stops(
     scope: &ScopeId,
     pending: &PendingStop,
 ) -> u32 {
-    let below = pending.subagent_continuations_with_pending();
+    let below = pending.all_subagent_continuations_plus_pending_stops();
     let below = match scope.is_main_scope() {
         true => below.min(total_continuations_for_all_subagents(policy)),
         false => below,

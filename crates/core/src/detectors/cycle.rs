@@ -40,7 +40,9 @@ impl LoopDetector for CycleDetector {
             })
             .rev()
             .max_by_key(|(laps, _)| *laps)?;
-        let level = context.thresholds_of(self).severity_of_count(laps)?;
+        let level = context
+            .thresholds_of_detector(self)
+            .severity_of_count(laps)?;
         // A click that answers the same may do something each time.
         let level = level.at_most_warning_if(lap.iter().any(|earlier| earlier.acts));
         // Any order of the same calls gives the same key: a cycle has no first call.

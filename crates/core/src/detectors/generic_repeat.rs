@@ -33,14 +33,14 @@ impl LoopDetector for GenericRepeatDetector {
         before: CallWindow<'_>,
         context: DetectorContext<'_>,
     ) -> Option<LoopPatternMatch> {
-        let thresholds = context.thresholds_of(self);
+        let thresholds = context.thresholds_of_detector(self);
         let found = |level, count, in_flight| LoopPatternMatch {
             level,
             count,
             key: call.call,
             in_flight,
         };
-        if context.needs_unchanged_outcome() {
+        if context.repeats_need_unchanged_outcome() {
             // A wait is meant to be repeated.
             if call.poll || call.waits {
                 return None;

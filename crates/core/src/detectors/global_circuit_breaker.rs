@@ -33,7 +33,7 @@ impl LoopDetector for CallsWithoutProgressDetector {
         before: CallWindow<'_>,
         context: DetectorContext<'_>,
     ) -> Option<LoopPatternMatch> {
-        let by_news = context.needs_unchanged_outcome();
+        let by_news = context.repeats_need_unchanged_outcome();
         let is_progress = |call: &RecentCall| match by_news {
             // An error that was never seen before leads nowhere, and thirty of them lead nowhere.
             true => call.news,
@@ -52,7 +52,9 @@ impl LoopDetector for CallsWithoutProgressDetector {
                 .count() as u32
         };
         Some(LoopPatternMatch {
-            level: context.thresholds_of(self).severity_of_count(count)?,
+            level: context
+                .thresholds_of_detector(self)
+                .severity_of_count(count)?,
             count,
             // The pattern is about the task and not about one call, so it needs one key only.
             key: EightByteDigest(0),

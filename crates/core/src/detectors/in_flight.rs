@@ -32,7 +32,9 @@ impl LoopDetector for IdenticalCallsInFlightDetector {
             return None;
         }
         let count = identical_calls_in_flight(call, before);
-        let level = context.thresholds_of(self).severity_of_count(count)?;
+        let level = context
+            .thresholds_of_detector(self)
+            .severity_of_count(count)?;
         Some(LoopPatternMatch {
             level,
             count,

@@ -10,7 +10,7 @@
 
 use super::{
     CallWindow, DetectorContext, LoopDetector, LoopPatternMatch, LoopThresholds,
-    unchanged_except_times_count, unchanged_outcome_count,
+    repeat_count_ignoring_times, unchanged_outcome_count,
 };
 use crate::event::LoopSeverity;
 use crate::state::RecentCall;
@@ -32,14 +32,14 @@ impl LoopDetector for KnownPollNoProgressDetector {
         before: CallWindow<'_>,
         context: DetectorContext<'_>,
     ) -> Option<LoopPatternMatch> {
-        let balanced = context.needs_unchanged_outcome();
+        let balanced = context.repeats_need_unchanged_outcome();
         if !(call.poll || balanced && call.waits) {
             return None;
         }
         // Other calls in between do not reset the count: an agent may well do something else while
         // it waits.
         let count = match balanced {
-            true => unchanged_except_times_count(call, before),
+            true => repeat_count_ignoring_times(call, before),
             false => unchanged_outcome_count(call, before),
         };
         let newest = before
@@ -47,7 +47,10 @@ impl LoopDetector for KnownPollNoProgressDetector {
             .find(|earlier| earlier.call == call.call && earlier.outcome.is_some());
         // A command that sleeps and says "running" may say so for ever.
         let is_alive = balanced && call.poll && newest.is_some_and(|earlier| earlier.running);
-        let level = match context.thresholds_of(self).severity_of_count(count)? {
+        let level = match context
+            .thresholds_of_detector(self)
+            .severity_of_count(count)?
+        {
             LoopSeverity::Critical if is_alive => LoopSeverity::Warning,
             level => level,
         };

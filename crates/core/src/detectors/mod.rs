@@ -152,7 +152,7 @@ pub struct DetectorContext<'a> {
 
 impl DetectorContext<'_> {
     /// Returns the thresholds in force of this detector.
-    pub(crate) fn thresholds_of(&self, detector: &dyn LoopDetector) -> LoopThresholds {
+    pub(crate) fn thresholds_of_detector(&self, detector: &dyn LoopDetector) -> LoopThresholds {
         let name = detector.detector_name();
         let set = |of: &&DetectorThresholds| of.detector.as_str() == name;
         match self.loops.thresholds.iter().find(set) {
@@ -165,7 +165,7 @@ impl DetectorContext<'_> {
     }
 
     /// Returns whether only calls with an unchanged outcome count as repeats.
-    fn needs_unchanged_outcome(&self) -> bool {
+    fn repeats_need_unchanged_outcome(&self) -> bool {
         self.loops.ladder == LoopEscalationMode::PerPattern
     }
 }
@@ -225,11 +225,11 @@ fn unchanged_outcome_count(call: &RecentCall, before: CallWindow<'_>) -> u32 {
 }
 
 /// As [`unchanged_outcome_count`], where times, durations and process ids do not count as changes.
-fn unchanged_except_times_count(call: &RecentCall, before: CallWindow<'_>) -> u32 {
+fn repeat_count_ignoring_times(call: &RecentCall, before: CallWindow<'_>) -> u32 {
     repeat_count(call, before.calls_newest_first(), returned_outcome_kind)
 }
 
-/// As [`unchanged_except_times_count`], since the newest call of another kind whose outcome is not
+/// As [`repeat_count_ignoring_times`], since the newest call of another kind whose outcome is not
 /// known and that may have changed something.
 fn repeat_count_since_unseen_change(call: &RecentCall, before: CallWindow<'_>) -> u32 {
     let is_unseen_change = |earlier: &RecentCall| {

@@ -50,7 +50,9 @@ impl LoopDetector for NoProgressToolDetector {
             differs |= earlier.call != call.call;
         }
         // The very same call again is what `generic_repeat` counts.
-        let level = context.thresholds_of(self).severity_of_count(count)?;
+        let level = context
+            .thresholds_of_detector(self)
+            .severity_of_count(count)?;
         let key = u64::from(call.tool) << 32 | u64::from(answer.unwrap_or_default());
         differs.then_some(LoopPatternMatch {
             level,

@@ -54,7 +54,10 @@ impl LoopDetector for PingPongDetector {
         }
         // The call being judged is part of the pattern.
         let count = tail + 1;
-        let level = match context.thresholds_of(self).severity_of_count(count)? {
+        let level = match context
+            .thresholds_of_detector(self)
+            .severity_of_count(count)?
+        {
             LoopSeverity::Critical if !still => LoopSeverity::Warning,
             level => level,
         };

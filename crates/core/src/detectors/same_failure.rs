@@ -45,7 +45,10 @@ impl LoopDetector for SameFailureDetector {
             count += 1;
             recurs |= earlier.call == call.call;
         }
-        let level = match context.thresholds_of(self).severity_of_count(count)? {
+        let level = match context
+            .thresholds_of_detector(self)
+            .severity_of_count(count)?
+        {
             LoopSeverity::Critical if call.shell && !recurs => LoopSeverity::Warning,
             level => level,
         };

@@ -28,7 +28,9 @@ impl LoopDetector for UnknownToolDetector {
     ) -> Option<LoopPatternMatch> {
         let is_unknown = |earlier: &&RecentCall| earlier.tool == call.tool && earlier.unknown_tool;
         let count = before.calls_newest_first().take_while(is_unknown).count() as u32;
-        let level = context.thresholds_of(self).severity_of_count(count)?;
+        let level = context
+            .thresholds_of_detector(self)
+            .severity_of_count(count)?;
         Some(LoopPatternMatch {
             level,
             count,

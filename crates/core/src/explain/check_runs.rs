@@ -43,7 +43,7 @@ pub struct CheckOutcomeAtStop {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckRunOrSkipReason {
     /// It was run, for all of these reasons.
-    Ran(Vec<CheckRunReason>),
+    Ran(Vec<CheckResultNotReusedReason>),
     /// Its result from this stop still holds.
     StillValid {
         /// The stop's task.
@@ -61,7 +61,7 @@ pub enum CheckRunOrSkipReason {
 
 /// Why a check was run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CheckRunReason {
+pub enum CheckResultNotReusedReason {
     /// No run of it is in this session's log.
     First,
     /// It came back about other files, or a tool call came during it, so it was run again at the
@@ -347,7 +347,7 @@ impl CheckRunEventReader {
                     act.last = seq;
                 }
             }
-            Input::StopRequested(stop) => self.add_unanswered_stop(seq, stop),
+            Input::StopRequested(stop) => self.add_requested_stop(seq, stop),
             Input::TreeRead(read) => {
                 if let Ok(tree) = &read.tree {
                     self.record_check_subjects_on_tree(tree);
@@ -358,7 +358,7 @@ impl CheckRunEventReader {
         }
     }
 
-    fn add_unanswered_stop(&mut self, seq: EventSeq, stop: &StopRequested) {
+    fn add_requested_stop(&mut self, seq: EventSeq, stop: &StopRequested) {
         if let Ok(tree) = &stop.tree {
             self.record_check_subjects_on_tree(tree);
         }
@@ -391,7 +391,11 @@ impl CheckRunEventReader {
         let Some(policy) = &self.policy else {
             return;
         };
-        for spec in policy.verifiers.iter().filter(|spec| spec.is_tree_check()) {
+        for spec in policy
+            .verifiers
+            .iter()
+            .filter(|spec| spec.is_hard_tree_check())
+        {
             let about = VerdictSubjectParts {
                 files: tree.verifier_subject_digest(&spec.name),
                 environment: tree.environment,
@@ -486,34 +490,34 @@ impl CheckRunEventReader {
         asked: EightByteDigest,
         newest: Option<&NewestVerifierRun>,
         open: usize,
-    ) -> Vec<CheckRunReason> {
+    ) -> Vec<CheckResultNotReusedReason> {
         let (Some(newest), Some(open)) = (newest, self.open.get(open)) else {
-            return vec![CheckRunReason::First];
+            return vec![CheckResultNotReusedReason::First];
         };
         // A forced rerun has this one reason, even if something changed as well.
         if open.again.contains(&spec.name) {
-            return vec![CheckRunReason::LastAttempt];
+            return vec![CheckResultNotReusedReason::LastAttempt];
         }
         let mut reasons = Vec::new();
         if newest.stop == open.runs.stop {
-            reasons.push(CheckRunReason::RerunAtSameStop);
+            reasons.push(CheckResultNotReusedReason::RerunAtSameStop);
         }
         if newest.stop < self.sealed {
-            reasons.push(CheckRunReason::PolicySealed);
+            reasons.push(CheckResultNotReusedReason::PolicySealed);
         }
         let about = |about| self.abouts.get(&(spec.name.clone(), about));
         // If either subject is not in the log, for example with a policy that cannot be read, no
         // change can be named.
         if let (Some(before), Some(now)) = (about(newest.about), about(asked)) {
             if before.files != now.files {
-                reasons.push(CheckRunReason::FilesChanged);
+                reasons.push(CheckResultNotReusedReason::FilesChanged);
             }
             if before.environment != now.environment {
-                reasons.push(CheckRunReason::EnvironmentChanged);
+                reasons.push(CheckResultNotReusedReason::EnvironmentChanged);
             }
             if before.act != now.act {
                 let request = self.newest_call_voiding_check(spec, newest.stop);
-                reasons.push(CheckRunReason::Act { request });
+                reasons.push(CheckResultNotReusedReason::Act { request });
             }
         }
         if reasons.is_empty() {
@@ -528,7 +532,7 @@ impl CheckRunEventReader {
         spec: &VerifierSpec,
         newest: &NewestVerifierRun,
         open: &UnansweredStop,
-    ) -> CheckRunReason {
+    ) -> CheckResultNotReusedReason {
         let failed = newest.verdict != Verdict::Pass;
         let installed = || {
             let mut acts = self.acts.iter().rev();
@@ -544,16 +548,20 @@ impl CheckRunEventReader {
         // The order mirrors the rules that make a verdict stale. The first that applies is
         // reported.
         match newest.cause {
-            _ if spec.subject == VerdictSubjectKind::Stop => CheckRunReason::EachStop,
-            _ if spec.subject == VerdictSubjectKind::Message => CheckRunReason::AnswerChanged,
-            Some(InconclusiveCause::ReplyDeadline) => CheckRunReason::CutShort,
-            Some(InconclusiveCause::ClaimedElsewhere) => CheckRunReason::ResultLost,
-            Some(InconclusiveCause::TreeMoving) => CheckRunReason::FilesMoved,
-            _ if newest.held_up => CheckRunReason::FilesMoved,
-            Some(InconclusiveCause::MissingProgram) => CheckRunReason::ProgramMissing,
-            _ if failed && newest.task != open.runs.task => CheckRunReason::FailedBefore,
-            _ if has_newer() => CheckRunReason::NewerRun,
-            _ if failed && installed().is_some() => CheckRunReason::Act {
+            _ if spec.subject == VerdictSubjectKind::Stop => CheckResultNotReusedReason::EachStop,
+            _ if spec.subject == VerdictSubjectKind::Message => {
+                CheckResultNotReusedReason::AnswerChanged
+            }
+            Some(InconclusiveCause::ReplyDeadline) => CheckResultNotReusedReason::CutShort,
+            Some(InconclusiveCause::ClaimedElsewhere) => CheckResultNotReusedReason::ResultLost,
+            Some(InconclusiveCause::TreeMoving) => CheckResultNotReusedReason::FilesMoved,
+            _ if newest.held_up => CheckResultNotReusedReason::FilesMoved,
+            Some(InconclusiveCause::MissingProgram) => CheckResultNotReusedReason::ProgramMissing,
+            _ if failed && newest.task != open.runs.task => {
+                CheckResultNotReusedReason::FailedBefore
+            }
+            _ if has_newer() => CheckResultNotReusedReason::NewerRun,
+            _ if failed && installed().is_some() => CheckResultNotReusedReason::Act {
                 request: installed().map(|act| act.request),
             },
             _ if spec.inputs.is_empty()
@@ -561,9 +569,9 @@ impl CheckRunEventReader {
                     .began
                     .is_some_and(|began| age(began) >= MAX_RUN_AGE_MS) =>
             {
-                CheckRunReason::TooOld
+                CheckResultNotReusedReason::TooOld
             }
-            _ => CheckRunReason::Unknown,
+            _ => CheckResultNotReusedReason::Unknown,
         }
     }
 

@@ -42,7 +42,7 @@ impl CheckFeedbackSection<'_> {
             + output
     }
 
-    pub(super) fn drop_feedback_section_notes(&mut self) {
+    pub(super) fn clear_section_notes(&mut self) {
         self.notes.clear();
     }
 

@@ -50,7 +50,7 @@ impl SessionState {
     }
 
     /// Advances the clock to the time of an input.
-    pub(super) fn advance_session_clock(&mut self, at: UnixMillis, turned_back: bool) {
+    pub(super) fn set_session_clock_to_input_time(&mut self, at: UnixMillis, turned_back: bool) {
         let before = self.now;
         if turned_back {
             // Several steps back keep the farthest time.

@@ -28,7 +28,7 @@ use crate::transition::{Reason, Transition};
 impl SessionState {
     /// Folds one event in.
     pub fn apply_event(&mut self, event: &Event) {
-        self.last = self.last.next_seq();
+        self.last = self.last.successor_seq();
         match event {
             Event::PolicySealed {
                 policy,
@@ -57,7 +57,7 @@ impl SessionState {
                     }
                 }
             }
-            Event::Input(stamped) => self.apply_input_to_state(stamped),
+            Event::Input(stamped) => self.fold_input_into_state(stamped),
             Event::Repeated { of, source, .. } => self.deliveries.record_redelivery(*of, source),
             Event::TaskOpened {
                 task,
@@ -80,7 +80,7 @@ impl SessionState {
                 }
             }
             Event::Detected(detected) => self.fold_loop_detection(detected),
-            Event::CapReached { cap, scope } => self.apply_reached_cap(*cap, scope),
+            Event::CapReached { cap, scope } => self.fold_cap_reached(*cap, scope),
             Event::Requested {
                 stop,
                 scope,
@@ -102,10 +102,10 @@ impl SessionState {
         self.guarded = guarded.map(|blob| (self.last, blob));
     }
 
-    fn apply_input_to_state(&mut self, stamped: &StampedInput) {
+    fn fold_input_into_state(&mut self, stamped: &StampedInput) {
         let before = self.now;
         // The clock comes first: everything below is recorded at the new time.
-        self.advance_session_clock(stamped.at, stamped.turned_back);
+        self.set_session_clock_to_input_time(stamped.at, stamped.turned_back);
         self.record_passed_over_middleware(stamped);
         // The store remembers halted sub-agents that the bounded state has dropped.
         if stamped.halted {
@@ -121,7 +121,7 @@ impl SessionState {
                 self.agent.get_or_insert_with(|| started.agent.clone());
                 // A session start tells where to read tokens from, and nothing about the work since
                 // the last stop, so the task is not marked as metered.
-                self.charge_tokens(&ScopeId::main_scope(), started.tokens.as_ref());
+                self.add_tokens_to_totals(&ScopeId::main_scope(), started.tokens.as_ref());
             }
             Input::PromptSubmitted(prompt) => {
                 let (at, source) = (stamped.at, &stamped.source);
@@ -192,7 +192,7 @@ impl SessionState {
     /// since.
     fn rehalt_forgotten_subagent(&mut self, scope: Option<&ScopeId>) {
         if let (Some(task), Some(scope)) = (&mut self.task, scope) {
-            task.get_or_insert_scope(scope).halted = true;
+            task.get_or_insert_scope_state(scope).halted = true;
         }
     }
 
@@ -234,13 +234,13 @@ impl SessionState {
     }
 
     fn charge_tokens_and_mark_metered(&mut self, scope: &ScopeId, tokens: Option<&TokenUsage>) {
-        self.charge_tokens(scope, tokens);
+        self.add_tokens_to_totals(scope, tokens);
         if let Some(task) = &mut self.task {
             task.metered |= tokens.is_some();
         }
     }
 
-    fn charge_tokens(&mut self, scope: &ScopeId, tokens: Option<&TokenUsage>) {
+    fn add_tokens_to_totals(&mut self, scope: &ScopeId, tokens: Option<&TokenUsage>) {
         let Some(tokens) = tokens else { return };
         self.totals.add_tokens(tokens);
         if let Some(task) = &mut self.task {
@@ -288,7 +288,7 @@ impl SessionState {
         }
         task.working_since.get_or_insert(now);
         task.evict_least_recent_subagent_calls(&request.scope);
-        let scope = task.get_or_insert_scope(&request.scope);
+        let scope = task.get_or_insert_scope_state(&request.scope);
         scope.newest_denied_by_detector = false;
         let window = &mut scope.window;
         // The window holds one call more than detectors look back at: the newest is the one being
@@ -318,7 +318,7 @@ impl SessionState {
             task.acts_at_start = None;
         }
         task.clear_approval_of_returned_call(returned.call);
-        let scope = task.get_or_insert_scope(&returned.scope);
+        let scope = task.get_or_insert_scope_state(&returned.scope);
         // Recorded even if the request is unknown: whether a sub-agent wrote decides whether its
         // stop is verified.
         scope.wrote |= returned.wrote;
@@ -342,7 +342,7 @@ impl SessionState {
         // The same answer at another time is not new.
         let outcome = returned.facts.steady.unwrap_or(returned.outcome);
         let fresh = task.remember_new_call_outcome_pair(&returned.scope, request.call, outcome);
-        let scope = task.get_or_insert_scope(&returned.scope);
+        let scope = task.get_or_insert_scope_state(&returned.scope);
         let Some(call) = scope.window.get_mut(open) else {
             return;
         };
@@ -361,7 +361,7 @@ impl SessionState {
     /// The context of the main conversation was compacted.
     fn arm_compaction_guard(&mut self) {
         if let Some(task) = &mut self.task {
-            let main = task.get_or_insert_scope(&ScopeId::main_scope());
+            let main = task.get_or_insert_scope_state(&ScopeId::main_scope());
             main.openclaw.get_or_insert_default().arm_compaction_guard();
         }
     }
@@ -370,7 +370,7 @@ impl SessionState {
         add_saturating(&mut self.totals.rounds, 1);
         if let Some(task) = &mut self.task {
             add_saturating(&mut task.totals.rounds, 1);
-            add_saturating(&mut task.get_or_insert_scope(scope).rounds, 1);
+            add_saturating(&mut task.get_or_insert_scope_state(scope).rounds, 1);
         }
     }
 
@@ -395,11 +395,11 @@ impl SessionState {
             task.deltas = [delta, task.deltas[0]];
         }
         // A stop that this one replaces leaves its verdicts to the task.
-        let older = task.get_or_insert_scope(&stop.scope).pending.take();
+        let older = task.get_or_insert_scope_state(&stop.scope).pending.take();
         let mut verdicts = Vec::new();
         if stop.scope.is_main_scope() {
             if let Some(older) = older {
-                task.keep_newest_verdicts(older.verdicts);
+                task.keep_newest_verdict_per_verifier(older.verdicts);
             }
             verdicts = task.take_verdicts_valid_at_stop(&self.equipped);
         }
@@ -415,7 +415,7 @@ impl SessionState {
         let below = task.subagent_continuations;
         let (spent, refused) = (task.bad_ending.is_some(), task.refused);
         let given = task.totals.continues - below + of_main;
-        task.get_or_insert_scope(&stop.scope).pending = Some(PendingStop {
+        task.get_or_insert_scope_state(&stop.scope).pending = Some(PendingStop {
             stop: seq,
             at: now,
             tree: stop.tree.clone(),
@@ -591,14 +591,14 @@ impl SessionState {
         let Some(task) = &mut self.task else { return };
         if detected.detector.as_str() == COMPACTION_LOOP_PERSISTED.detector_name() {
             // Found at an outcome: there is no call to take back.
-            let scope = task.get_or_insert_scope(&detected.scope);
+            let scope = task.get_or_insert_scope_state(&detected.scope);
             if let Some(history) = &mut scope.openclaw {
                 history.disarm_compaction_guard();
             }
             return;
         }
         if let Some(rung) = detected.rung {
-            let scope = task.get_or_insert_scope(&detected.scope);
+            let scope = task.get_or_insert_scope_state(&detected.scope);
             if detected.action != DetectorOrCapResponse::Observe || rung != LadderRung::Unsaid {
                 scope.record_pattern_ladder_rung(detected.key, rung, detected.count);
             }
@@ -633,7 +633,7 @@ impl SessionState {
                 }
                 // A call that a detector denied is taken out of the window: it did not run, and its
                 // repeats would push out the calls that form the pattern.
-                let scope = task.get_or_insert_scope(&detected.scope);
+                let scope = task.get_or_insert_scope_state(&detected.scope);
                 scope.window.pop_back();
                 if let Some(history) = &mut scope.openclaw {
                     history.veto_newest_call();
@@ -653,12 +653,12 @@ impl SessionState {
         }
     }
 
-    fn apply_reached_cap(&mut self, cap: CapKind, scope: &ScopeId) {
+    fn fold_cap_reached(&mut self, cap: CapKind, scope: &ScopeId) {
         let Some(task) = &mut self.task else { return };
         if scope.is_main_scope() {
             task.grace.get_or_insert(cap);
         } else {
-            let scope = task.get_or_insert_scope(scope);
+            let scope = task.get_or_insert_scope_state(scope);
             // The first call over a sub-agent's cap was its grace call. The second halts it.
             if scope.grace {
                 scope.halted = true;
@@ -716,7 +716,7 @@ impl SessionState {
         let now = self.now;
         let Some(task) = &mut self.task else { return };
         match &made.decision {
-            Decision::Tool(decision) => task.fold_tool_decision(made, decision),
+            Decision::Tool(decision) => task.record_tool_decision_in_task(made, decision),
             // Any decision on a stop ends its evaluation.
             Decision::Stop(decision) => {
                 let pending = task

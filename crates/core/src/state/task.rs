@@ -1,8 +1,8 @@
 //! The part of the fold that changes one task: its scopes, calls, failure sets and refusals.
 
 use super::{
-    MAX_EDITED, MAX_OPENCLAW_HISTORIES, MAX_SCOPES, MAX_SEEN, MAX_WINDOWS, PendingApproval,
-    PendingStop, RefusalSource, ScopeState, Task, push_keeping_newest,
+    ExecPolicyRefusalSource, MAX_EDITED, MAX_OPENCLAW_HISTORIES, MAX_SCOPES, MAX_SEEN, MAX_WINDOWS,
+    PendingApproval, PendingStop, ScopeState, Task, push_keeping_newest,
 };
 use crate::decision::ToolDecision;
 use crate::digest::{Digest, EightByteDigest};
@@ -26,7 +26,7 @@ impl Task {
 
     /// Returns the scope of this id, created if needed, and moves it to the end, so that the first
     /// one is the least recently used.
-    pub(super) fn get_or_insert_scope(&mut self, id: &ScopeId) -> &mut ScopeState {
+    pub(super) fn get_or_insert_scope_state(&mut self, id: &ScopeId) -> &mut ScopeState {
         let scope = match self.scopes.iter().position(|scope| scope.id == *id) {
             Some(at) => self.scopes.remove(at),
             None => {
@@ -157,7 +157,11 @@ impl Task {
         self.last_failure = Some((subjects, set));
     }
 
-    pub(super) fn fold_tool_decision(&mut self, made: &DecisionOnInput, decision: &ToolDecision) {
+    pub(super) fn record_tool_decision_in_task(
+        &mut self,
+        made: &DecisionOnInput,
+        decision: &ToolDecision,
+    ) {
         let stalled = |because: &DecisionFactor| matches!(because, DecisionFactor::Stalled { .. });
         // The agent has just been told that it is stalled, so the streak begins anew.
         if made.why.iter().any(stalled) {
@@ -189,21 +193,23 @@ impl Task {
                 // does not.
                 let by = made.why.iter().find_map(|why| match why {
                     DecisionFactor::Rule { reason: said } if said == reason => {
-                        Some(RefusalSource::Rule)
+                        Some(ExecPolicyRefusalSource::Rule)
                     }
                     DecisionFactor::Denied { reason: said, .. } if said == reason => {
-                        Some(RefusalSource::Person)
+                        Some(ExecPolicyRefusalSource::Person)
                     }
                     // A middleware layer is configured by a person, so its denial counts as a rule.
                     DecisionFactor::Layer(fact) if fact.says == MiddlewareAnswer::Deny => {
                         (fact.middleware_message_for_agent("this call") == *reason)
-                            .then_some(RefusalSource::Rule)
+                            .then_some(ExecPolicyRefusalSource::Rule)
                     }
                     _ => None,
                 });
                 let nobody = made.why.contains(&DecisionFactor::NobodyAsked);
                 self.refused = match by {
-                    Some(RefusalSource::Rule) if nobody => Some(RefusalSource::Nobody),
+                    Some(ExecPolicyRefusalSource::Rule) if nobody => {
+                        Some(ExecPolicyRefusalSource::Nobody)
+                    }
                     // Neither a cap nor a detector clears an earlier refusal.
                     by => by.or(self.refused),
                 };
@@ -233,7 +239,7 @@ impl Task {
         if was_asked {
             self.pending_approval = None;
             if !answered.answer.approved {
-                self.refused = Some(RefusalSource::Person);
+                self.refused = Some(ExecPolicyRefusalSource::Person);
             }
         }
         let waited_for = self.bad_ending.as_ref().is_some_and(|spent| {
@@ -261,8 +267,8 @@ impl Task {
             .map(|call| call.call);
         let Some(newest) = newest else { return };
         let fresh = self.remember_new_call_outcome_pair(scope, newest, denial);
-        if let Some(call) = self.get_or_insert_scope(scope).window.back_mut() {
-            call.record_outcome_digest(denial, fresh);
+        if let Some(call) = self.get_or_insert_scope_state(scope).window.back_mut() {
+            call.record_outcome_of_unrun_call(denial, fresh);
         }
     }
 }

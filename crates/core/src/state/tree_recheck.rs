@@ -39,7 +39,7 @@ impl TreeRecheckState {
 
     /// Returns whether the stop may be answered without another reading: the last one came after
     /// all evidence, or another would change nothing.
-    pub fn is_tree_recheck_complete(self) -> bool {
+    pub fn needs_no_further_tree_reading(self) -> bool {
         matches!(self, Self::Confirmed { .. } | Self::MovedAgain)
     }
 

@@ -33,7 +33,10 @@ impl Task {
     }
 
     /// Keeps the newest verdict per verifier of a main stop that is no longer judged.
-    pub(super) fn keep_newest_verdicts(&mut self, mut verdicts: Vec<VerifierVerdictInTask>) {
+    pub(super) fn keep_newest_verdict_per_verifier(
+        &mut self,
+        mut verdicts: Vec<VerifierVerdictInTask>,
+    ) {
         verdicts.retain(|held| !held.is_verdict_for_one_stop_only());
         // Verdicts are sorted by verifier and then by stop. Reversed, the newest of each verifier
         // comes first and survives the deduplication.
@@ -52,7 +55,7 @@ impl Task {
                 *there = held.is_some_and(|held| held.fact.findings.contains(finding));
             }
         }
-        self.keep_newest_verdicts(pending.verdicts);
+        self.keep_newest_verdict_per_verifier(pending.verdicts);
     }
 
     /// Returns whether the run that began at `began` was the last-chance rerun about this subject.

@@ -112,7 +112,7 @@ impl ToolArgumentPathScan {
             ..Self::default()
         };
         found.scan_argument_value_for_paths(args, ToolArgumentRole::default(), MAX_DEPTH);
-        found.join_folder_and_name_arguments();
+        found.join_tool_call_folders_and_names();
         found
     }
 
@@ -330,7 +330,7 @@ impl ToolArgumentPathScan {
     }
 
     /// Joins names with the folders that other arguments name.
-    fn join_folder_and_name_arguments(&mut self) {
+    fn join_tool_call_folders_and_names(&mut self) {
         for folder in self.folders.iter().take(MAX_JOINED) {
             for name in self.relative.iter().take(MAX_JOINED) {
                 let joined = format!("{}/{name}", folder.trim_end_matches('/'));
@@ -393,7 +393,7 @@ fn push_unique(found: &mut Vec<String>, path: &str) {
 }
 
 /// Returns the path of this file's name in that folder.
-pub(super) fn join_folder_and_file(folder: &str, file: &str) -> Option<String> {
+pub(super) fn folder_joined_with_base_name(folder: &str, file: &str) -> Option<String> {
     let name = file.trim_end_matches('/').rsplit('/').next()?;
     (!name.is_empty()).then(|| format!("{}/{name}", folder.trim_end_matches('/')))
 }

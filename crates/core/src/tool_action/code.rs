@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::ScriptOrArgvOfToolCall;
-use super::command::{first_named_argument, shell_join, values_of_argument_named};
+use super::command::{first_named_argument, shell_join, values_of_argument_in_any_spelling};
 use super::tool_names::{ToolNameWithoutServer, split_tool_name_into_words};
 
 /// Names of arguments that hold code, in a tool that runs some, without case and `_`.
@@ -55,7 +55,7 @@ impl CodeInterpreter {
         })
     }
 
-    fn interpreter_argvs_with_code(self, code: &str) -> Vec<Vec<String>> {
+    fn code_as_interpreter_argvs(self, code: &str) -> Vec<Vec<String>> {
         let command = |words: [&str; 2], code: String| {
             let words = words.map(str::to_owned);
             words.into_iter().chain([code]).collect()
@@ -102,10 +102,10 @@ impl ToolCallCodeReader {
         let reader = self.with_language_from_arguments(map);
         let sure = CODES
             .iter()
-            .flat_map(|name| values_of_argument_named(map, name));
+            .flat_map(|name| values_of_argument_in_any_spelling(map, name));
         let possible = POSSIBLE_CODES
             .iter()
-            .flat_map(|name| values_of_argument_named(map, name));
+            .flat_map(|name| values_of_argument_in_any_spelling(map, name));
         let mut commands: Vec<Vec<String>> = sure
             .filter_map(string_or_joined_lines)
             // A field called `code` of another tool may hold a coupon or a country, so it must at
@@ -146,7 +146,7 @@ impl ToolCallCodeReader {
     }
 
     /// Returns the commands of an argument that is named like a command but holds code.
-    pub(super) fn commands_if_tool_argument_is_code(
+    pub(super) fn interpreter_argvs_if_argument_is_code(
         self,
         map: &Map<String, Value>,
         text: &str,
@@ -175,16 +175,16 @@ impl ToolCallCodeReader {
     /// Python and as JavaScript, unless it calls nothing.
     fn interpreter_argvs_to_run_code(self, code: &str) -> Vec<Vec<String>> {
         match self.language {
-            Some(known) => known.interpreter_argvs_with_code(code),
+            Some(known) => known.code_as_interpreter_argvs(code),
             // The language is unknown, so the code is judged in both. A danger in either counts.
             None if contains_any_function_call(code) => [PYTHON, NODE]
                 .iter()
-                .flat_map(|known| known.interpreter_argvs_with_code(code))
+                .flat_map(|known| known.code_as_interpreter_argvs(code))
                 .collect(),
             None if split_cell_shell_from_python(code).0.is_some() => {
-                PYTHON.interpreter_argvs_with_code(code)
+                PYTHON.code_as_interpreter_argvs(code)
             }
-            None => CodeInterpreter::Shell.interpreter_argvs_with_code(code),
+            None => CodeInterpreter::Shell.code_as_interpreter_argvs(code),
         }
     }
 }
@@ -229,14 +229,14 @@ pub(super) fn shell_tool_code(
                 language,
                 is_code_tool: true,
             };
-            merge_commands_into_one(reader.interpreter_argvs_to_run_code(code))
+            merge_tool_call_commands(reader.interpreter_argvs_to_run_code(code))
         }
         value => super::command::command_from_argument_value(value),
     }
 }
 
 /// Merges several commands into one.
-pub(super) fn merge_commands_into_one(
+pub(super) fn merge_tool_call_commands(
     mut commands: Vec<Vec<String>>,
 ) -> Option<ScriptOrArgvOfToolCall> {
     if commands.len() > 1 {
@@ -274,7 +274,7 @@ pub(super) fn code_in_tool_arguments(args: &Value) -> Vec<String> {
     let names = [CODES, POSSIBLE_CODES, TYPED_CODES].concat();
     let values = names
         .iter()
-        .flat_map(|name| values_of_argument_named(map, name));
+        .flat_map(|name| values_of_argument_in_any_spelling(map, name));
     values.filter_map(string_or_joined_lines).collect()
 }
 

@@ -78,13 +78,13 @@ pub(super) fn command_in_tool_arguments(
     args: &Value,
     code: Option<ToolCallCodeReader>,
 ) -> Option<ScriptOrArgvOfToolCall> {
-    let mut found = CommandsInArguments {
+    let mut found = CommandsInToolArguments {
         code,
-        ..CommandsInArguments::default()
+        ..CommandsInToolArguments::default()
     };
     found.scan_value_for_commands(args, MAX_DEPTH);
     match (found.lines.len(), found.argv) {
-        (0, _) => code::merge_commands_into_one(code?.commands_running_typed_code(args)),
+        (0, _) => code::merge_tool_call_commands(code?.commands_running_typed_code(args)),
         (1, Some(argv)) => Some(ScriptOrArgvOfToolCall::Argv(argv)),
         // Several commands are judged together, as lines of one script.
         _ => Some(ScriptOrArgvOfToolCall::Script(found.lines.join("\n"))),
@@ -129,7 +129,7 @@ pub(super) fn first_named_argument<'v>(
 
 /// Commands that were found.
 #[derive(Default)]
-struct CommandsInArguments {
+struct CommandsInToolArguments {
     /// How code is read, where it is run.
     code: Option<ToolCallCodeReader>,
     lines: Vec<String>,
@@ -137,7 +137,7 @@ struct CommandsInArguments {
     argv: Option<Vec<String>>,
 }
 
-impl CommandsInArguments {
+impl CommandsInToolArguments {
     fn scan_value_for_commands(&mut self, value: &Value, depth: usize) {
         let Some(depth) = depth.checked_sub(1) else {
             return;
@@ -188,12 +188,12 @@ impl CommandsInArguments {
     fn scan_commands_in_arguments(&mut self, map: &Map<String, Value>) {
         let (mut lines, mut argv) = (Vec::new(), None);
         for name in COMMANDS {
-            for value in values_of_argument_named(map, name) {
+            for value in values_of_argument_in_any_spelling(map, name) {
                 match value {
                     Value::String(script) => {
-                        let code = self
-                            .code
-                            .and_then(|code| code.commands_if_tool_argument_is_code(map, script));
+                        let code = self.code.and_then(|code| {
+                            code.interpreter_argvs_if_argument_is_code(map, script)
+                        });
                         match code {
                             Some(codes) => self.add_code_commands(&codes),
                             None => lines.push(script.clone()),
@@ -221,12 +221,12 @@ impl CommandsInArguments {
         }
         let more = ARGUMENTS
             .iter()
-            .flat_map(|name| values_of_argument_named(map, name))
+            .flat_map(|name| values_of_argument_in_any_spelling(map, name))
             .next();
         if lines.is_empty() {
             let mut programs = PROGRAMS
                 .iter()
-                .flat_map(|name| values_of_argument_named(map, name));
+                .flat_map(|name| values_of_argument_in_any_spelling(map, name));
             match programs.find_map(Value::as_str) {
                 Some(program) if more.is_some() => {
                     let words = vec![program.to_owned()];
@@ -235,8 +235,8 @@ impl CommandsInArguments {
                 }
                 // `argv` alone holds the whole command, with the program first.
                 _ => {
-                    let words =
-                        values_of_argument_named(map, "argv").find_map(string_array_from_json);
+                    let words = values_of_argument_in_any_spelling(map, "argv")
+                        .find_map(string_array_from_json);
                     if let Some(words) = words.filter(|words| !words.is_empty()) {
                         self.lines.push(shell_join(&words));
                         self.argv = Some(words);
@@ -274,7 +274,7 @@ impl CommandsInArguments {
     }
 }
 
-pub(super) fn values_of_argument_named<'v>(
+pub(super) fn values_of_argument_in_any_spelling<'v>(
     map: &'v Map<String, Value>,
     name: &str,
 ) -> impl Iterator<Item = &'v Value> {

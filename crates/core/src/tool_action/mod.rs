@@ -81,12 +81,12 @@ pub enum CallStartFolder {
 
 impl CallStartFolder {
     /// Returns whether the call starts in a folder that it names.
-    pub fn call_starts_in_named_folder(&self) -> bool {
+    pub fn tool_call_names_its_start_folder(&self) -> bool {
         !matches!(self, Self::Possible(_))
     }
 
     /// Its path, if that is known.
-    pub fn call_folder_path(&self) -> Option<&str> {
+    pub fn folder_path_if_known(&self) -> Option<&str> {
         match self {
             Self::Named(path) | Self::Possible(path) => Some(path),
             Self::Unknown => None,
@@ -120,7 +120,7 @@ impl ToolAction {
     }
 
     /// Returns whether it runs a command that waits for something.
-    pub fn call_waits(&self) -> bool {
+    pub fn runs_waiting_command(&self) -> bool {
         self.command.as_ref().is_some_and(waiting::command_waits)
     }
 
@@ -190,7 +190,7 @@ fn classify_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
         None => match find_command_in_tool_call(name, args) {
             Some(command) => shell_tool_action(name, Some(command), args),
             None if name.tool_may_type_into_process() => classify_terminal_input_tool(name, args),
-            None => classify_unknown_tool(name, args),
+            None => classify_tool_by_name_words(name, args),
         },
     }
 }
@@ -219,8 +219,9 @@ fn shell_tool_action(
         let possible = found
             .starts
             .iter()
-            .filter(|start| !start.call_starts_in_named_folder());
-        may_write.extend(possible.filter_map(|start| start.call_folder_path().map(str::to_owned)));
+            .filter(|start| !start.tool_call_names_its_start_folder());
+        may_write
+            .extend(possible.filter_map(|start| start.folder_path_if_known().map(str::to_owned)));
     }
     may_write.extend(found.named);
     // For an agent's own shell, the other arguments (a description, a timeout) are known to name no
@@ -266,7 +267,7 @@ fn polling_tool_action(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAc
 
 /// Classifies a tool that types into a running process.
 fn classify_terminal_input_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
-    let action = classify_unknown_tool(name, args);
+    let action = classify_tool_by_name_words(name, args);
     let Some(command) = command::command_typed_to_process(args) else {
         return action;
     };
@@ -284,7 +285,7 @@ fn classify_terminal_input_tool(name: &ToolNameWithoutServer<'_>, args: &Value) 
 }
 
 /// Classifies a tool that is not in the table, by the words of its name.
-fn classify_unknown_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
+fn classify_tool_by_name_words(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
     let found = ToolArgumentPathScan::paths_named_in_tool_arguments(args);
     match name.tool_name_meaning() {
         ToolNameMeaning::ChangesFiles => classify_writing_tool(name, args),
@@ -328,8 +329,10 @@ fn classify_reading_tool(
     found: ToolArgumentPathScan,
 ) -> ToolAction {
     ToolAction {
-        may_write: found
-            .paths_written_by_reading_tool(name.is_comparison_tool_name(), name.tool_reads_logs()),
+        may_write: found.paths_written_by_reading_tool(
+            name.agent_tool_name_says_compare(),
+            name.tool_reads_logs(),
+        ),
         reads: found.named,
         is_cut: found.is_cut,
         ..ToolAction::default()
@@ -384,11 +387,11 @@ fn classify_writing_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> Tool
         writes.clone_from(&folders);
     }
     let mut reads = Vec::new();
-    if name.tool_only_copies_files() {
+    if name.tool_name_means_copy_only() {
         writes.retain(|path| !sources.contains(path));
         reads.clone_from(&sources);
     }
-    if name.copies_or_moves_files() {
+    if name.tool_name_has_copy_or_move_verb() {
         // A file that is moved into a folder keeps its own name there.
         let folders: Vec<String> = writes
             .iter()
@@ -396,7 +399,7 @@ fn classify_writing_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> Tool
             .cloned()
             .collect();
         for folder in &folders {
-            let inside = |source: &String| arguments::join_folder_and_file(folder, source);
+            let inside = |source: &String| arguments::folder_joined_with_base_name(folder, source);
             writes.extend(sources.iter().filter_map(inside));
         }
     }

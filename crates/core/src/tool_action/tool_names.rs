@@ -74,7 +74,7 @@ impl<'a> ToolNameWithoutServer<'a> {
     }
 
     /// Returns whether it compares two things.
-    pub(super) fn is_comparison_tool_name(&self) -> bool {
+    pub(super) fn agent_tool_name_says_compare(&self) -> bool {
         self.tool_name_has_word(&["compare", "diff"])
     }
 
@@ -118,12 +118,12 @@ impl<'a> ToolNameWithoutServer<'a> {
         &self.words
     }
 
-    pub(super) fn tool_only_copies_files(&self) -> bool {
+    pub(super) fn tool_name_means_copy_only(&self) -> bool {
         self.tool_name_has_word(&["copy", "cp"]) && !self.tool_name_has_word(verbs::TAKES_AWAY)
     }
 
     /// Returns whether it copies or moves files.
-    pub(super) fn copies_or_moves_files(&self) -> bool {
+    pub(super) fn tool_name_has_copy_or_move_verb(&self) -> bool {
         self.tool_name_has_word(&["copy", "cp", "move", "mv", "rename"])
     }
 
@@ -131,7 +131,8 @@ impl<'a> ToolNameWithoutServer<'a> {
     pub(super) fn tool_removes_files(&self, args: &Value) -> bool {
         let said = tool_action_argument(args);
         self.tool_name_has_word(verbs::TAKES_AWAY)
-            || is_editor_tool(&self.last) && matches!(said.as_deref(), Some("delete" | "rename"))
+            || is_editor_tool_with_action_argument(&self.last)
+                && matches!(said.as_deref(), Some("delete" | "rename"))
     }
 
     pub(super) fn tool_applies_patch(&self) -> bool {
@@ -139,7 +140,7 @@ impl<'a> ToolNameWithoutServer<'a> {
     }
 
     pub(super) fn is_known_writing_tool(&self) -> bool {
-        WRITERS.contains(&self.last.as_str()) || is_editor_tool(&self.last)
+        WRITERS.contains(&self.last.as_str()) || is_editor_tool_with_action_argument(&self.last)
     }
 
     fn tool_name_has_word(&self, verbs: &[&str]) -> bool {
@@ -177,7 +178,7 @@ pub(super) fn known_tool_kind(
     args: &Value,
 ) -> Option<KnownToolKind> {
     let last = name.last.as_str();
-    if is_editor_tool(last) {
+    if is_editor_tool_with_action_argument(last) {
         return Some(match tool_action_argument(args).as_deref() {
             Some("view" | "read") => KnownToolKind::ReadsOnly,
             // Without the argument, it is not known to read only.
@@ -224,7 +225,7 @@ fn tool_action_argument(args: &Value) -> Option<String> {
 }
 
 /// Returns whether it is an editor tool, which names its action in an argument.
-fn is_editor_tool(last: &str) -> bool {
+fn is_editor_tool_with_action_argument(last: &str) -> bool {
     matches!(
         last,
         "memory" | "str_replace_based_edit_tool" | "str_replace_editor" | "text_editor"

@@ -42,12 +42,12 @@ const BEFORE_PROGRAM: &[&str] = &[
 /// command, without parsing it. A wait that is not seen is counted like any other call.
 pub(super) fn command_waits(command: &ScriptOrArgvOfToolCall) -> bool {
     match command {
-        ScriptOrArgvOfToolCall::Argv(words) => script_waits(&words.join(" ")),
-        ScriptOrArgvOfToolCall::Script(script) => script_waits(script),
+        ScriptOrArgvOfToolCall::Argv(words) => script_waits_or_polls(&words.join(" ")),
+        ScriptOrArgvOfToolCall::Script(script) => script_waits_or_polls(script),
     }
 }
 
-fn script_waits(script: &str) -> bool {
+fn script_waits_or_polls(script: &str) -> bool {
     script
         .split([';', '&', '|', '\n', '(', ')', '{', '}'])
         .any(|part| {

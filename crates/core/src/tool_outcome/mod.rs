@@ -24,10 +24,11 @@ const MAX_UNKNOWN_TOOL_BYTES: usize = 400;
 
 /// Returns the facts of what came back.
 pub fn tool_outcome_facts(tool: &str, result: &Value, failed: bool) -> ToolOutcomeFacts {
-    let steady = mask_text_leaves(result, MaskedVolatileSpanKinds::Volatile)
+    let steady = mask_volatile_spans_in_json_texts(result, MaskedVolatileSpanKinds::Volatile)
         .map(|masked| Digest::hash_json(&masked).to_eight_byte_digest());
     let family = failed.then(|| {
-        let masked = mask_text_leaves(result, MaskedVolatileSpanKinds::VolatileAndNames);
+        let masked =
+            mask_volatile_spans_in_json_texts(result, MaskedVolatileSpanKinds::VolatileAndNames);
         Digest::hash_json(masked.as_ref().unwrap_or(result)).to_eight_byte_digest()
     });
     ToolOutcomeFacts {
@@ -66,7 +67,10 @@ pub fn text_outcome_facts(tool: &str, text: &str, failed: bool) -> ToolOutcomeFa
 }
 
 /// Returns the value with all texts masked; `None` if nothing was to be masked.
-fn mask_text_leaves(value: &Value, kinds: MaskedVolatileSpanKinds) -> Option<Value> {
+fn mask_volatile_spans_in_json_texts(
+    value: &Value,
+    kinds: MaskedVolatileSpanKinds,
+) -> Option<Value> {
     match value {
         Value::String(text) => match mask_volatile_spans_near_ends(text, kinds) {
             Cow::Borrowed(_) => None,
@@ -75,7 +79,7 @@ fn mask_text_leaves(value: &Value, kinds: MaskedVolatileSpanKinds) -> Option<Val
         Value::Array(items) => {
             let masked: Vec<Option<Value>> = items
                 .iter()
-                .map(|item| mask_text_leaves(item, kinds))
+                .map(|item| mask_volatile_spans_in_json_texts(item, kinds))
                 .collect();
             masked.iter().any(Option::is_some).then(|| {
                 let whole = masked.into_iter().zip(items);
@@ -89,7 +93,9 @@ fn mask_text_leaves(value: &Value, kinds: MaskedVolatileSpanKinds) -> Option<Val
         Value::Object(map) => {
             let changed: Vec<(&String, Value)> = map
                 .iter()
-                .filter_map(|(key, item)| Some((key, mask_text_leaves(item, kinds)?)))
+                .filter_map(|(key, item)| {
+                    Some((key, mask_volatile_spans_in_json_texts(item, kinds)?))
+                })
                 .collect();
             (!changed.is_empty()).then(|| {
                 let mut whole = map.clone();

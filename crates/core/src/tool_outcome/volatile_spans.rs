@@ -39,7 +39,7 @@ pub(super) fn mask_spans_of_kinds(text: &str, kinds: MaskedVolatileSpanKinds) ->
                 return None;
             }
             // A run without a slash is looked at once, not again for each word in it.
-            let (len, has_slash) = path_run(rest);
+            let (len, has_slash) = path_run_len_and_has_slash(rest);
             no_path_before = at + len;
             has_slash.then_some(MaskedVolatileSpan {
                 kept: 0,
@@ -208,7 +208,7 @@ fn lens_of_word_and_number(text: &str) -> Option<(usize, usize)> {
     if is("chunk") {
         let id = text.get(word.len()..)?.strip_prefix(' ')?;
         let (name, rest) = (id.get(..2)?, id.get(2..)?);
-        let blanks = separators_len(rest);
+        let blanks = leading_separator_byte_count(rest);
         let len = word_len(rest.get(blanks..)?);
         return (name.eq_ignore_ascii_case("id") && blanks > 0 && len > 0)
             .then_some((word.len() + 3 + blanks, len));
@@ -217,19 +217,19 @@ fn lens_of_word_and_number(text: &str) -> Option<(usize, usize)> {
         return None;
     }
     let rest = text.get(word.len()..)?;
-    let blanks = separators_len(rest);
+    let blanks = leading_separator_byte_count(rest);
     let len = digits_len(rest.get(blanks..)?);
     (blanks > 0 && len > 0).then_some((word.len() + blanks, len))
 }
 
-fn separators_len(text: &str) -> usize {
+fn leading_separator_byte_count(text: &str) -> usize {
     text.bytes()
         .take_while(|byte| matches!(byte, b' ' | b'\t' | b'#' | b':' | b'='))
         .count()
 }
 
 /// Returns the length of a run of the letters that paths have, and whether there is a slash in it.
-fn path_run(text: &str) -> (usize, bool) {
+fn path_run_len_and_has_slash(text: &str) -> (usize, bool) {
     let is_path_byte = |byte: &u8| byte.is_ascii_alphanumeric() || b"_./~+*@%-".contains(byte);
     let len = text.bytes().take_while(is_path_byte).count();
     (len, text.bytes().take(len).any(|byte| byte == b'/'))

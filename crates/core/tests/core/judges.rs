@@ -258,15 +258,15 @@ fn going_on_must_be_worth_it() {
 fn triggers_ask_ignore_or_rule_out() {
     assert!(
         JudgeTriggerOrSkipReason::Keyword.is_judge_triggered()
-            && !JudgeTriggerOrSkipReason::Keyword.is_judge_ruled_out()
+            && !JudgeTriggerOrSkipReason::Keyword.is_final_answer_unjudgeable()
     );
     assert!(
         !JudgeTriggerOrSkipReason::Nothing.is_judge_triggered()
-            && !JudgeTriggerOrSkipReason::Nothing.is_judge_ruled_out()
+            && !JudgeTriggerOrSkipReason::Nothing.is_final_answer_unjudgeable()
     );
     assert!(
-        JudgeTriggerOrSkipReason::Empty.is_judge_ruled_out()
-            && !JudgeTriggerOrSkipReason::OtherSurface.is_judge_ruled_out()
+        JudgeTriggerOrSkipReason::Empty.is_final_answer_unjudgeable()
+            && !JudgeTriggerOrSkipReason::OtherSurface.is_final_answer_unjudgeable()
     );
 }
 

@@ -21,7 +21,7 @@ use checkrein_core::input::{
 };
 use checkrein_core::middleware::{MiddlewareAnswer, MiddlewareAnswerFact, MiddlewareStage};
 use checkrein_core::policy::{
-    ApprovalMode, ApprovalSettings, JudgeEnforcementPolicy, LoopPolicy, Policy, SessionCaps,
+    ApprovalMode, ApprovalSettings, JudgeAttemptsAndShadowMode, LoopPolicy, Policy, SessionCaps,
     Stance, StancePolicy, SubagentPolicy, SubagentStopVerification, TaskCaps, TokenBudgetSettings,
     TokenLimitOrTarget, VerdictSubjectKind, VerifiedNoticeMode, VerifierSpec, VerifierTier,
     VerifyOnChangeOrAlways,
@@ -123,7 +123,7 @@ fn spec(name: &str) -> VerifierSpec {
             true => Stance::Allow,
             false => Stance::Block,
         },
-        judge: judge.then_some(JudgeEnforcementPolicy {
+        judge: judge.then_some(JudgeAttemptsAndShadowMode {
             max_attempts: 3,
             shadow: false,
         }),

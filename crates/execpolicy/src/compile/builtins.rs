@@ -131,7 +131,7 @@ pub(super) fn register_rule_builtins(builder: &mut GlobalsBuilder) {
         canonical_matching: Option<bool>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        let calls = rule_calls_of_evaluator(eval)?;
+        let calls = rule_call_collector(eval)?;
         let decision = decision.map_or(Ok(RuleDecision::Allow), parse_rule_decision)?;
         let justification = parse_justification(justification)?;
         let mut positions = Vec::new();
@@ -180,7 +180,7 @@ pub(super) fn register_rule_builtins(builder: &mut GlobalsBuilder) {
             let what = format!("name must be a bare executable name (got {name})");
             return Err(invalid(what).into());
         }
-        let calls = rule_calls_of_evaluator(eval)?;
+        let calls = rule_call_collector(eval)?;
         let mut kept: Vec<String> = Vec::new();
         let mut known: HashSet<String> = HashSet::new();
         for value in &paths.items {
@@ -222,7 +222,7 @@ pub(super) fn register_rule_builtins(builder: &mut GlobalsBuilder) {
             word => parse_rule_decision(word)?,
         };
         let justification = parse_justification(justification)?;
-        rule_calls_of_evaluator(eval)?.reserve_rule_memory(
+        rule_call_collector(eval)?.reserve_rule_memory(
             rule_word_memory_cost(host) + justification.as_deref().map_or(0, rule_word_memory_cost),
         )?;
         let host = network_rules::parse_network_rule_host(host).map_err(RulesBuiltinError::Rule)?;
@@ -244,7 +244,7 @@ fn collect_rule_file_call(
     let line = eval
         .call_stack_top_location()
         .map_or(1, |place| place.resolve_span().begin.line + 1);
-    let calls = rule_calls_of_evaluator(eval)?;
+    let calls = rule_call_collector(eval)?;
     calls
         .calls
         .borrow_mut()
@@ -252,7 +252,7 @@ fn collect_rule_file_call(
     Ok(NoneType)
 }
 
-fn rule_calls_of_evaluator<'a>(
+fn rule_call_collector<'a>(
     eval: &Evaluator<'_, 'a, '_>,
 ) -> Result<&'a CollectedRuleCalls, RulesBuiltinError> {
     eval.extra
@@ -269,7 +269,7 @@ pub(super) fn register_starlark_size_meter(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let heap = eval.heap().allocated_bytes();
-        match rule_calls_of_evaluator(eval)?
+        match rule_call_collector(eval)?
             .meter
             .is_starlark_value_small_enough(value, usage, heap)
         {

@@ -82,7 +82,7 @@ impl RulesCompileError {
     }
 
     /// Returns the cause in the words that Codex uses for a file that it cannot read.
-    pub fn error_in_codex_words(&self) -> String {
+    pub fn codex_rules_error_text(&self) -> String {
         match self {
             Self::Starlark { trace, .. } => format!("starlark error: {trace}"),
             Self::Rule { what, .. } => what.clone(),

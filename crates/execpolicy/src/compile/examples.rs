@@ -34,7 +34,7 @@ impl Default for RuleExampleTestBudget {
 impl RuleExamples {
     /// Tries the examples against the rules of their own call, `not_match` first, as Codex does.
     /// Returns `None` if that would take too long.
-    pub(super) fn evaluate_rule_examples(
+    pub(super) fn results_of_rule_examples(
         &self,
         rules: &RuleSet,
         hosts: &HostExecutables,

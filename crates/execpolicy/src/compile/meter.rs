@@ -252,11 +252,11 @@ impl<'t> StarlarkMeterInserter<'t> {
             StmtP::Break | StmtP::Continue | StmtP::Pass | StmtP::Load(_) => {}
             StmtP::Return(value) => value
                 .iter()
-                .for_each(|value| self.wrap_expression_in_meter_call(value, MeteredValueUse::Any)),
+                .for_each(|value| self.meter_starlark_expression(value, MeteredValueUse::Any)),
             StmtP::Expression(value) => self.wrap_subexpressions_in_meter_calls(value),
             StmtP::Assign(assign) => {
                 self.visit_starlark_assign_target(&assign.lhs.node, assign.lhs.span);
-                self.wrap_expression_in_meter_call(&assign.rhs, MeteredValueUse::Any);
+                self.meter_starlark_expression(&assign.rhs, MeteredValueUse::Any);
             }
             StmtP::AssignModify(target, op, value) => {
                 self.computes = true;
@@ -286,7 +286,7 @@ impl<'t> StarlarkMeterInserter<'t> {
                 let before = format!("{METER_NAME}(({name}), {}); ", left as i32);
                 self.insert_text_before_span(target.span, before);
                 self.visit_starlark_assign_target(&target.node, target.span);
-                self.wrap_expression_in_meter_call(value, right);
+                self.meter_starlark_expression(value, right);
             }
             StmtP::Statements(statements) => statements
                 .iter()
@@ -302,7 +302,7 @@ impl<'t> StarlarkMeterInserter<'t> {
             }
             StmtP::For(each) => {
                 self.visit_starlark_assign_target(&each.var.node, each.var.span);
-                self.wrap_expression_in_meter_call(&each.over, MeteredValueUse::Any);
+                self.meter_starlark_expression(&each.over, MeteredValueUse::Any);
                 self.insert_meter_calls_in_statement(&each.body);
             }
             StmtP::Def(def) => {
@@ -329,7 +329,7 @@ impl<'t> StarlarkMeterInserter<'t> {
             }
             AssignTargetP::Index(pair) => {
                 self.wrap_subexpressions_in_meter_calls(&pair.0);
-                self.wrap_expression_in_meter_call(&pair.1, MeteredValueUse::Any);
+                self.meter_starlark_expression(&pair.1, MeteredValueUse::Any);
             }
         }
     }
@@ -340,9 +340,9 @@ impl<'t> StarlarkMeterInserter<'t> {
             ParameterP::Normal(name, _, default) => {
                 self.note_use_of_reserved_name(&name.node.ident, name.span);
                 // Defaults are computed where the function is defined, not where it is called.
-                default.iter().for_each(|value| {
-                    self.wrap_expression_in_meter_call(value, MeteredValueUse::Any)
-                });
+                default
+                    .iter()
+                    .for_each(|value| self.meter_starlark_expression(value, MeteredValueUse::Any));
             }
             ParameterP::Args(name, _) | ParameterP::KwArgs(name, _) => {
                 self.note_use_of_reserved_name(&name.node.ident, name.span);
@@ -351,7 +351,7 @@ impl<'t> StarlarkMeterInserter<'t> {
     }
 
     /// Measures an expression whose value goes into an operation.
-    fn wrap_expression_in_meter_call(&mut self, expression: &AstExpr, usage: MeteredValueUse) {
+    fn meter_starlark_expression(&mut self, expression: &AstExpr, usage: MeteredValueUse) {
         // A short literal is small enough by itself. As a factor even a short number can be too
         // large.
         if let ExprP::Literal(literal) = &expression.node {
@@ -374,19 +374,19 @@ impl<'t> StarlarkMeterInserter<'t> {
             }
             ExprP::Literal(_) => {}
             ExprP::Tuple(items) | ExprP::List(items) => {
-                items.iter().for_each(|item| {
-                    self.wrap_expression_in_meter_call(item, MeteredValueUse::Any)
-                });
+                items
+                    .iter()
+                    .for_each(|item| self.meter_starlark_expression(item, MeteredValueUse::Any));
             }
             ExprP::Dict(pairs) => {
                 for (key, value) in pairs {
-                    self.wrap_expression_in_meter_call(key, MeteredValueUse::Any);
-                    self.wrap_expression_in_meter_call(value, MeteredValueUse::Any);
+                    self.meter_starlark_expression(key, MeteredValueUse::Any);
+                    self.meter_starlark_expression(value, MeteredValueUse::Any);
                 }
             }
             ExprP::Dot(object, _) => {
                 self.computes = true;
-                self.wrap_expression_in_meter_call(object, MeteredValueUse::Any);
+                self.meter_starlark_expression(object, MeteredValueUse::Any);
             }
             ExprP::Call(called, arguments) => {
                 let usage = self.visit_callee(called);
@@ -395,25 +395,23 @@ impl<'t> StarlarkMeterInserter<'t> {
                         ArgumentP::Positional(value)
                         | ArgumentP::Named(_, value)
                         | ArgumentP::Args(value)
-                        | ArgumentP::KwArgs(value) => {
-                            self.wrap_expression_in_meter_call(value, usage)
-                        }
+                        | ArgumentP::KwArgs(value) => self.meter_starlark_expression(value, usage),
                     }
                 }
             }
             ExprP::Index(pair) => {
                 self.wrap_subexpressions_in_meter_calls(&pair.0);
-                self.wrap_expression_in_meter_call(&pair.1, MeteredValueUse::Any);
+                self.meter_starlark_expression(&pair.1, MeteredValueUse::Any);
             }
             ExprP::Index2(triple) => {
                 self.wrap_subexpressions_in_meter_calls(&triple.0);
-                self.wrap_expression_in_meter_call(&triple.1, MeteredValueUse::Any);
-                self.wrap_expression_in_meter_call(&triple.2, MeteredValueUse::Any);
+                self.meter_starlark_expression(&triple.1, MeteredValueUse::Any);
+                self.meter_starlark_expression(&triple.2, MeteredValueUse::Any);
             }
             // A slice copies its part of the object in one step.
             ExprP::Slice(object, from, to, step) => {
                 self.computes = true;
-                self.wrap_expression_in_meter_call(object, MeteredValueUse::Any);
+                self.meter_starlark_expression(object, MeteredValueUse::Any);
                 for bound in [from, to, step].into_iter().flatten() {
                     self.wrap_subexpressions_in_meter_calls(bound);
                 }
@@ -423,7 +421,7 @@ impl<'t> StarlarkMeterInserter<'t> {
                     .params
                     .iter()
                     .for_each(|one| self.wrap_parameter_default_in_meter(&one.node));
-                self.wrap_expression_in_meter_call(&lambda.body, MeteredValueUse::Any);
+                self.meter_starlark_expression(&lambda.body, MeteredValueUse::Any);
             }
             ExprP::Not(value) | ExprP::Minus(value) | ExprP::Plus(value) | ExprP::BitNot(value) => {
                 self.wrap_subexpressions_in_meter_calls(value);
@@ -437,8 +435,8 @@ impl<'t> StarlarkMeterInserter<'t> {
                     BinOp::Percent => (MeteredValueUse::Text, MeteredValueUse::Part),
                     _ => (MeteredValueUse::Any, MeteredValueUse::Any),
                 };
-                self.wrap_expression_in_meter_call(left, left_use);
-                self.wrap_expression_in_meter_call(right, right_use);
+                self.meter_starlark_expression(left, left_use);
+                self.meter_starlark_expression(right, right_use);
             }
             ExprP::If(three) => {
                 self.wrap_subexpressions_in_meter_calls(&three.0);
@@ -446,12 +444,12 @@ impl<'t> StarlarkMeterInserter<'t> {
                 self.wrap_subexpressions_in_meter_calls(&three.2);
             }
             ExprP::ListComprehension(item, first, rest) => {
-                self.wrap_expression_in_meter_call(item, MeteredValueUse::Any);
+                self.meter_starlark_expression(item, MeteredValueUse::Any);
                 self.visit_comprehension_clauses(first, rest);
             }
             ExprP::DictComprehension(pair, first, rest) => {
-                self.wrap_expression_in_meter_call(&pair.0, MeteredValueUse::Any);
-                self.wrap_expression_in_meter_call(&pair.1, MeteredValueUse::Any);
+                self.meter_starlark_expression(&pair.0, MeteredValueUse::Any);
+                self.meter_starlark_expression(&pair.1, MeteredValueUse::Any);
                 self.visit_comprehension_clauses(first, rest);
             }
             ExprP::FString(text) => {
@@ -491,7 +489,7 @@ impl<'t> StarlarkMeterInserter<'t> {
 
     fn visit_comprehension_clause(&mut self, each: &ForClauseP<AstNoPayload>) {
         self.visit_starlark_assign_target(&each.var.node, each.var.span);
-        self.wrap_expression_in_meter_call(&each.over, MeteredValueUse::Any);
+        self.meter_starlark_expression(&each.over, MeteredValueUse::Any);
     }
 
     /// Visits what is called; returns how its arguments will be used.
@@ -512,7 +510,7 @@ impl<'t> StarlarkMeterInserter<'t> {
                     true => (MeteredValueUse::Text, MeteredValueUse::Part),
                     false => (MeteredValueUse::Any, MeteredValueUse::Any),
                 };
-                self.wrap_expression_in_meter_call(object, own);
+                self.meter_starlark_expression(object, own);
                 arguments
             }
             _ => {

@@ -136,7 +136,7 @@ fn compile_rule_files(
                 } => {
                     // Examples are tried against the rules of their own call only.
                     let made = RuleSet::new(own);
-                    let tried = examples.evaluate_rule_examples(&made, &hosts, from, &mut trials);
+                    let tried = examples.results_of_rule_examples(&made, &hosts, from, &mut trials);
                     let tried = tried.ok_or_else(|| RulesCompileError::Rule {
                         file: (*name).to_owned(),
                         line: call.line,

@@ -49,7 +49,7 @@ pub(crate) enum NestedCommandOrCode {
 
 /// The result of evaluating the effects of one command.
 #[derive(Debug, Default)]
-pub(crate) struct EvaluatedEffects {
+pub(crate) struct CommandEffectsEvaluation {
     /// Why a person is asked.
     pub(crate) prompt_reason: Option<String>,
     /// The decision for a protected path, and its reason.
@@ -88,7 +88,7 @@ pub(crate) fn evaluate_effects(
     scene: &EffectEvalContext<'_>,
     bounds: &EffectPolicy,
     links: &[(LexicalPath, LexicalPath)],
-) -> EvaluatedEffects {
+) -> CommandEffectsEvaluation {
     let mut sight = EffectEvaluator {
         context: scene,
         policy: bounds,
@@ -101,10 +101,10 @@ pub(crate) fn evaluate_effects(
             .take(MOST)
             .collect(),
         changes_modes: effects.contains(&CommandEffect::Kind(NonFileEffectKind::ChangesModes)),
-        result: EvaluatedEffects::default(),
+        result: CommandEffectsEvaluation::default(),
     };
     for effect in effects {
-        sight.evaluate_effect(effect);
+        sight.record_effect_evaluation(effect);
     }
     sight.result
 }
@@ -149,11 +149,11 @@ struct EffectEvaluator<'a, 's> {
     from: Vec<LexicalPath>,
     /// Whether it changes permissions recursively below what it writes.
     changes_modes: bool,
-    result: EvaluatedEffects,
+    result: CommandEffectsEvaluation,
 }
 
 impl EffectEvaluator<'_, '_> {
-    fn require_asking_person(&mut self, why: &str) {
+    fn record_reason_to_ask_person(&mut self, why: &str) {
         // The first reason is kept: it is the one that the person is shown.
         if self.result.prompt_reason.is_none() {
             self.result.prompt_reason = Some(why.to_owned());
@@ -200,7 +200,7 @@ impl EffectEvaluator<'_, '_> {
         found
     }
 
-    fn evaluate_effect(&mut self, effect: &CommandEffect) {
+    fn record_effect_evaluation(&mut self, effect: &CommandEffect) {
         match effect {
             CommandEffect::Kind(deed) => {
                 // Three independent answers: refuse, ask as a hazard, ask as not ordinary work.
@@ -211,9 +211,9 @@ impl EffectEvaluator<'_, '_> {
                     self.result.hazard = self.result.hazard.or_else(|| deed.hazard_reason());
                 }
                 if let Some(why) = deed.prompt_reason(self.policy.opaque_asks) {
-                    self.require_asking_person(why);
+                    self.record_reason_to_ask_person(why);
                 } else if self.policy.reach_asks && deed.is_effect_beyond_project_files() {
-                    self.require_asking_person("reaches beyond the project's files");
+                    self.record_reason_to_ask_person("reaches beyond the project's files");
                 }
             }
             CommandEffect::File(act, word) => {
@@ -249,11 +249,12 @@ impl EffectEvaluator<'_, '_> {
                         // A pipe, a device or an unknown path holds no file whose text could be
                         // judged.
                         PathLocation::NoStorage | PathLocation::Unknown | PathLocation::Device => {
-                            self.require_asking_person("runs code that cannot be read beforehand")
+                            self.record_reason_to_ask_person(
+                                "runs code that cannot be read beforehand",
+                            )
                         }
-                        _ if self.policy.opaque_asks => {
-                            self.require_asking_person("runs code that is not read beforehand")
-                        }
+                        _ if self.policy.opaque_asks => self
+                            .record_reason_to_ask_person("runs code that is not read beforehand"),
                         _ => self.result.started_files.push(spot),
                     }
                 }
@@ -276,7 +277,7 @@ impl EffectEvaluator<'_, '_> {
                         .any(open)
                     && let Some(why) = NonFileEffectKind::Uploads.prompt_reason(true)
                 {
-                    self.require_asking_person(why);
+                    self.record_reason_to_ask_person(why);
                 }
             }
             CommandEffect::PossibleOption(word) => {
@@ -284,7 +285,7 @@ impl EffectEvaluator<'_, '_> {
                 if self.context.variables.may_be_option(word, hole)
                     && let Some(why) = NonFileEffectKind::UnknownOptions.prompt_reason(true)
                 {
-                    self.require_asking_person(why);
+                    self.record_reason_to_ask_person(why);
                 }
             }
             CommandEffect::StartsFile(word) => {
@@ -326,7 +327,7 @@ impl EffectEvaluator<'_, '_> {
                 }
             }
             FileAccess::Format => {
-                self.record_write_if_protected(spot, SubtreeExtent::Nothing);
+                self.record_write_if_protected(spot, AffectedSubtreePart::Nothing);
                 self.result.written.push(spot.clone());
                 // A loop device is a hazard and no refused destruction: the file behind it may be
                 // an image.
@@ -371,10 +372,10 @@ impl EffectEvaluator<'_, '_> {
                 // Phase 2: protected paths and the settings that check this work.
                 match act {
                     FileAccess::Write => {
-                        self.record_write_if_protected(spot, SubtreeExtent::Nothing)
+                        self.record_write_if_protected(spot, AffectedSubtreePart::Nothing)
                     }
                     // Which of the names in it those are is not known.
-                    _ => self.record_write_if_protected(spot, SubtreeExtent::Some),
+                    _ => self.record_write_if_protected(spot, AffectedSubtreePart::Some),
                 }
                 self.record_ask_if_settings_path(spot);
                 // Files that go into `/tmp` itself are scratch, although `/tmp` lies outside the
@@ -417,7 +418,7 @@ impl EffectEvaluator<'_, '_> {
                 self.evaluate_file_access(FileAccess::Write, spot);
             }
             FileAccess::ClearContents => {
-                if self.is_host_home(spot) {
+                if self.is_home_outside_container(spot) {
                     self.record_destruction_forbid_reason(|| {
                         format!("removes what is in a home folder: {}", display_path(spot))
                     });
@@ -428,7 +429,7 @@ impl EffectEvaluator<'_, '_> {
                 }
             }
             FileAccess::BreakPermissions => {
-                if self.is_host_home(spot) {
+                if self.is_home_outside_container(spot) {
                     self.record_destruction_forbid_reason(|| {
                         format!(
                             "changes the rights of a home folder: {}",
@@ -440,7 +441,7 @@ impl EffectEvaluator<'_, '_> {
             FileAccess::NamedInCode => self.record_protected_path_mention(spot),
             FileAccess::MayWrite => self.result.perhaps_written.push(spot.clone()),
             FileAccess::Remove => {
-                if self.is_host_home(spot) {
+                if self.is_home_outside_container(spot) {
                     self.record_destruction_forbid_reason(|| {
                         format!("removes a home folder: {}", display_path(spot))
                     });
@@ -451,12 +452,14 @@ impl EffectEvaluator<'_, '_> {
                     });
                 }
                 // Removing a folder removes every protected file below it.
-                self.record_write_if_protected(spot, SubtreeExtent::All);
+                self.record_write_if_protected(spot, AffectedSubtreePart::All);
                 self.record_ask_if_settings_path(spot);
                 self.result.removed.push(spot.clone());
                 match place {
                     PathLocation::Tree { sure: true } if ground.matches_all_project_files(spot) => {
-                        self.require_asking_person("removes all that is in the project's tree")
+                        self.record_reason_to_ask_person(
+                            "removes all that is in the project's tree",
+                        )
                     }
                     PathLocation::Tree { sure: true }
                     | PathLocation::Scratch { sure: true }
@@ -464,11 +467,10 @@ impl EffectEvaluator<'_, '_> {
                     PathLocation::Tree { sure: false }
                     | PathLocation::Scratch { sure: false }
                     | PathLocation::Unknown => {
-                        self.require_asking_person("removes what only the run knows")
+                        self.record_reason_to_ask_person("removes what only the run knows")
                     }
-                    PathLocation::WholeTree => {
-                        self.require_asking_person("removes all that is in the project's tree")
-                    }
+                    PathLocation::WholeTree => self
+                        .record_reason_to_ask_person("removes all that is in the project's tree"),
                     PathLocation::Git => {
                         self.record_ask_reason_for_path(spot, "removes Git's own files")
                     }
@@ -482,7 +484,7 @@ impl EffectEvaluator<'_, '_> {
         }
     }
 
-    fn is_host_home(&self, spot: &LexicalPath) -> bool {
+    fn is_home_outside_container(&self, spot: &LexicalPath) -> bool {
         !self.context.contained && self.context.roots.is_home(spot)
     }
 
@@ -517,7 +519,9 @@ impl EffectEvaluator<'_, '_> {
             PathLocation::Outside => {
                 self.record_ask_reason_for_path(spot, "writes outside the project's tree")
             }
-            PathLocation::Unknown => self.require_asking_person("writes where only the run knows"),
+            PathLocation::Unknown => {
+                self.record_reason_to_ask_person("writes where only the run knows")
+            }
         }
     }
 
@@ -537,7 +541,7 @@ impl EffectEvaluator<'_, '_> {
                     // The target may be a file or a folder; both readings are recorded, as it is
                     // not looked up.
                     self.result.copied.push((inner.clone(), folder.clone()));
-                    self.record_write_if_protected(&spot, SubtreeExtent::Nothing);
+                    self.record_write_if_protected(&spot, AffectedSubtreePart::Nothing);
                     self.record_ask_if_settings_path(&spot);
                     self.record_passwd_file_overwrite(&spot);
                     // Other locations were judged with the folder itself; only `.git` can come in
@@ -578,7 +582,7 @@ impl EffectEvaluator<'_, '_> {
         }
         for spot in &sources {
             // Whoever writes through the link writes the source, so the source counts as written.
-            self.record_write_if_protected(spot, SubtreeExtent::All);
+            self.record_write_if_protected(spot, AffectedSubtreePart::All);
             self.result.written.push(spot.clone());
             if self.context.roots.is_secret_path(spot, false) {
                 self.record_ask_reason_for_path(spot, "gives another name to what may be a secret");
@@ -610,7 +614,7 @@ impl EffectEvaluator<'_, '_> {
     }
 
     /// Records whether a written path is protected, certainly or possibly.
-    fn record_write_if_protected(&mut self, spot: &LexicalPath, below: SubtreeExtent) {
+    fn record_write_if_protected(&mut self, spot: &LexicalPath, below: AffectedSubtreePart) {
         if self.policy.protect.is_empty() {
             return;
         }
@@ -652,7 +656,7 @@ impl EffectEvaluator<'_, '_> {
         let meant = |parts: &Vec<String>| {
             let mut patterns = self.policy.protect.iter();
             patterns.any(|pattern| {
-                protected_pattern_match_certainty(pattern, parts, SubtreeExtent::All)
+                protected_pattern_match_certainty(pattern, parts, AffectedSubtreePart::All)
                     == glob::GlobMatchCertainty::Certain
             })
         };
@@ -719,7 +723,7 @@ impl EffectEvaluator<'_, '_> {
 
 /// How much of what lies under a folder is affected besides the folder itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SubtreeExtent {
+enum AffectedSubtreePart {
     /// Nothing.
     Nothing,
     /// Some of what lies under it.
@@ -731,7 +735,7 @@ enum SubtreeExtent {
 fn protected_pattern_match_certainty(
     pattern: &str,
     path: &[String],
-    below: SubtreeExtent,
+    below: AffectedSubtreePart,
 ) -> glob::GlobMatchCertainty {
     let pattern: Vec<&str> = pattern
         .split('/')
@@ -740,9 +744,9 @@ fn protected_pattern_match_certainty(
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     let itself = glob::path_pattern_match_certainty(&pattern, &path, false);
     match below {
-        SubtreeExtent::Nothing => itself,
-        SubtreeExtent::All => glob::path_pattern_match_certainty(&pattern, &path, true),
-        SubtreeExtent::Some => {
+        AffectedSubtreePart::Nothing => itself,
+        AffectedSubtreePart::All => glob::path_pattern_match_certainty(&pattern, &path, true),
+        AffectedSubtreePart::Some => {
             // One file of any name in the folder, or a part of its subtree: the second is never
             // certain, because it may be another part.
             let any = [path.as_slice(), &["?*"]].concat();

@@ -251,7 +251,9 @@ pub(super) fn has_certain_dry_run_option(
     for (at, word) in words.iter().enumerate().skip(1) {
         let Some(text) = word.as_literal() else {
             // It may expand to any option, one that undoes the dry run among them.
-            if word.known_word_prefix().is_empty() || word.known_word_prefix().starts_with('-') {
+            if word.literal_prefix_of_word().is_empty()
+                || word.literal_prefix_of_word().starts_with('-')
+            {
                 return false;
             }
             (operands, free) = (true, true);

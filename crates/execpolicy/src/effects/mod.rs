@@ -193,7 +193,7 @@ pub(crate) fn is_known_program(program: &str) -> bool {
 
 /// Whether what a program writes is what its words, its input or other files say, and not what
 /// it builds from the project.
-pub(crate) fn program_writes_given_content(name: &str) -> bool {
+pub(crate) fn written_content_is_given_not_built(name: &str) -> bool {
     const EMPTY: &[&str] = &[
         "mkdir", "gmkdir", "touch", "gtouch", "mkfifo", "chmod", "gchmod",
     ];

@@ -91,7 +91,7 @@ pub(super) fn add_command_effects(
     let mut row = row;
     let mut words = words;
     for _ in 0..MAX_SUBS {
-        let call = parse_program_args(row, words, !row.subcommands.is_empty());
+        let call = parse_args_by_program_spec(row, words, !row.subcommands.is_empty());
         // A handler decides for itself: its program may give `--help` another meaning.
         if row.handler.is_none() && is_help_or_version_call(row, words, std::ptr::eq(row, top)) {
             return;
@@ -206,7 +206,7 @@ fn add_option_effects(
     // A word known only at run time could be any of the dangerous options. Behind `--` none is.
     if row.spec_has_dangerous_options() {
         let open = |word: &&&CommandWord| {
-            word.knowledge != WordKnowledge::Literal && word.known_word_prefix().is_empty()
+            word.knowledge != WordKnowledge::Literal && word.literal_prefix_of_word().is_empty()
         };
         let values = call
             .words
@@ -343,7 +343,7 @@ fn option_meaning(row: &ProgramEffectSpec, name: &str) -> Option<OptionMeaning> 
 }
 
 /// Parses the words; `to_first` stops at the first operand, which is a sub-command.
-fn parse_program_args<'w>(
+fn parse_args_by_program_spec<'w>(
     row: &ProgramEffectSpec,
     words: &'w [CommandWord],
     to_first: bool,
@@ -358,7 +358,7 @@ fn parse_program_args<'w>(
     while let Some(word) = words.get(at) {
         at += 1;
         // A word is an option if it is known to begin with a dash, even if its rest is not known.
-        let lead = word.known_word_prefix();
+        let lead = word.literal_prefix_of_word();
         if word.as_literal() == Some("--") {
             call.operands_before_dashes = call.operands.len();
             call.operands.extend(words.get(at..).unwrap_or(&[]));

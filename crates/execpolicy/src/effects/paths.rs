@@ -191,7 +191,7 @@ impl ProjectAndHomeFolders {
             // Several folders can belong to the project; the first that contains the path decides.
             let begins = known.len() >= root.len()
                 && root.iter().zip(known).all(|(root, part)| root == part)
-                && !self.is_foreign_to_project(root.len(), known);
+                && !self.is_foreign_path_under_root(root.len(), known);
             begins.then(|| known.get(root.len()..)).flatten()
         })
     }
@@ -199,7 +199,7 @@ impl ProjectAndHomeFolders {
     /// Whether a path below a root of this many parts is not the project's after all. A project at
     /// `/`, as in a container, does not own the system's folders; one at a home does not own the
     /// person's settings.
-    fn is_foreign_to_project(&self, root: usize, known: &[&str]) -> bool {
+    fn is_foreign_path_under_root(&self, root: usize, known: &[&str]) -> bool {
         let home = || self.home.iter().map(String::as_str);
         let at_home =
             known.len() > self.home.len() && home().eq(known.iter().copied().take(self.home.len()));

@@ -155,7 +155,7 @@ impl ExitStatusAnalyzer<'_> {
 
     /// Analyses a shell script of the project, read by `shell` or by the one that it names.
     /// Returns whether it could be read as such.
-    pub(super) fn analyze_shell_script_file(
+    pub(super) fn analyze_script_file_exit_statuses(
         &mut self,
         path: &str,
         options: &[&str],

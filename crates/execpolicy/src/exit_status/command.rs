@@ -14,7 +14,8 @@ use super::unknown_programs::operands_may_be_empty;
 use super::{CommandStatusContext, MAX_WORK, shorten_to_first_line};
 use crate::rule_set::basename;
 use crate::shell::{
-    CommandWord, NestedCode, StdinSource, WordKnowledge, code_run_by_command, read_word,
+    CommandWord, NestedCode, StdinSource, WordKnowledge, code_run_by_command,
+    command_word_from_syntax_node,
 };
 
 /// How deep commands like `timeout 5 COMMAND` may be nested.
@@ -40,12 +41,14 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 _ => match self.expand_constant_shell_variable(self.node_text(*child)) {
                     Some(constant) => words.extend(constant),
                     // Where the grammar and the shell do not agree, it is some word.
-                    None => words.push(read_word(*child, self.text).unwrap_or_else(|| {
-                        CommandWord::word_from_unresolved_text(
-                            self.node_text(*child),
-                            WordKnowledge::Unbounded,
-                        )
-                    })),
+                    None => words.push(
+                        command_word_from_syntax_node(*child, self.text).unwrap_or_else(|| {
+                            CommandWord::word_from_unresolved_text(
+                                self.node_text(*child),
+                                WordKnowledge::Unbounded,
+                            )
+                        }),
+                    ),
                 },
             }
         }
@@ -133,7 +136,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             return;
         }
         let Some(program) = words.first().and_then(CommandWord::program_path_if_known) else {
-            return self.trace_unknown_program_command(words, text, fed, position, depth);
+            return self.trace_status_of_unknown_program(words, text, fed, position, depth);
         };
         let name = basename(program);
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
@@ -189,9 +192,12 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     arguments.iter().any(|word| word.ends_with("activate"));
                 if let Some(file) = arguments.first() {
                     let same = if position.bash { "bash" } else { "dash" };
-                    let read =
-                        self.reader
-                            .analyze_shell_script_file(file, &[], Some(same), position);
+                    let read = self.reader.analyze_script_file_exit_statuses(
+                        file,
+                        &[],
+                        Some(same),
+                        position,
+                    );
                     // A file that was not read may define functions.
                     self.reader.reading.changes_path |= !read;
                 }
@@ -322,7 +328,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 if program.contains('/') && !program.starts_with('/') =>
             {
                 self.reader
-                    .analyze_shell_script_file(program, &[], None, position);
+                    .analyze_script_file_exit_statuses(program, &[], None, position);
                 self.reader.record_check_script_command(
                     text,
                     program,
@@ -439,8 +445,12 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             }
             (Some(file), _) => {
                 let file = file.text.clone();
-                self.reader
-                    .analyze_shell_script_file(&file, &options, Some(shell), position);
+                self.reader.analyze_script_file_exit_statuses(
+                    &file,
+                    &options,
+                    Some(shell),
+                    position,
+                );
                 self.reader.record_check_script_command(
                     text,
                     words.first().map_or("", |word| word.text.as_str()),
@@ -456,9 +466,12 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 let Some(file) = self.stdin_file.take() else {
                     return;
                 };
-                let read =
-                    self.reader
-                        .analyze_shell_script_file(&file, &options, Some(shell), position);
+                let read = self.reader.analyze_script_file_exit_statuses(
+                    &file,
+                    &options,
+                    Some(shell),
+                    position,
+                );
                 if !read {
                     let hider = ExitStatusMask::unreadable_exit_status_mask(format!(
                         "{shell} reads {file}"

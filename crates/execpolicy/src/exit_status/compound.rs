@@ -7,7 +7,7 @@ use super::status_tracer::{
     ExitStatusTracer, StatementWithBackgroundFlag, is_shell_statement_node_kind,
 };
 use super::{CommandStatusContext, ExitStatusMaskResult};
-use crate::shell::read_word;
+use crate::shell::command_word_from_syntax_node;
 
 impl<'t> ExitStatusTracer<'_, '_, 't> {
     pub(super) fn visit_and_or_list(&mut self, node: Node<'t>, position: &CommandStatusContext) {
@@ -267,7 +267,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
 
     /// Traces a condition. For `! a` the condition is the reason to name, not the negation.
     fn trace_condition_exit_status(&mut self, asked: Node<'t>, position: &CommandStatusContext) {
-        match negated_commands(asked) {
+        match commands_if_all_negated(asked) {
             Some(leaves) => leaves
                 .into_iter()
                 .for_each(|leaf| self.trace_statuses_in_child_nodes(leaf, position)),
@@ -311,7 +311,8 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         let values: Vec<Node<'t>> = node.children_by_field_name("value", &mut cursor).collect();
         // Only a list of literal words has a known number of rounds.
         let literal = values.iter().all(|value| {
-            read_word(*value, self.text).is_some_and(|word| word.as_literal().is_some())
+            command_word_from_syntax_node(*value, self.text)
+                .is_some_and(|word| word.as_literal().is_some())
         });
         for value in &values {
             self.trace_command_substitutions(*value, position);
@@ -341,14 +342,14 @@ pub(super) fn syntax_node_has_token(node: Node<'_>, token: &str) -> bool {
 }
 
 /// Returns the commands of `! a` or `! a || ! b`: if one of them fails, the whole succeeds.
-fn negated_commands(node: Node<'_>) -> Option<Vec<Node<'_>>> {
+fn commands_if_all_negated(node: Node<'_>) -> Option<Vec<Node<'_>>> {
     match node.kind() {
         "negated_command" => Some(vec![node]),
         "list" if syntax_node_has_token(node, "||") => {
             let mut cursor = node.walk();
             let mut leaves = Vec::new();
             for child in node.named_children(&mut cursor) {
-                leaves.extend(negated_commands(child)?);
+                leaves.extend(commands_if_all_negated(child)?);
             }
             Some(leaves)
         }

@@ -1,7 +1,7 @@
 //! Recognises programs that start a command and end before it does, so that its exit status
 //! reaches nobody: `docker run -d`, `setsid`, `systemd-run`, `tmux new -d`.
 
-use super::launchers::launcher_options;
+use super::launchers::launcher_option_words;
 
 /// Short options of containers that take no value.
 const CONTAINER_FLAGS: &str = "ditTPq";
@@ -13,7 +13,7 @@ pub(super) fn why_command_detaches(program: &str, rest: &[&str]) -> Option<Strin
     let mut leading = rest.iter().take_while(|word| word.starts_with('-'));
     let told = match program {
         "docker" | "nerdctl" | "podman" | "docker-compose" | "podman-compose" => {
-            let options = launcher_options(program, rest)?;
+            let options = launcher_option_words(program, rest)?;
             let detached = options.iter().any(|word| is_detach_option(word));
             return detached.then(|| format!("{program} --detach"));
         }

@@ -45,7 +45,7 @@ pub(super) struct ShellExpansionContext<'a> {
 }
 
 impl ZeroOrNonzeroStatus {
-    fn exit_status_to_shell_value(self) -> ShellValue {
+    fn symbolic_value_of_exit_status(self) -> ShellValue {
         match self {
             Self::Zero => ShellValue::Text("0".to_owned()),
             Self::Failed => ShellValue::Failure,
@@ -124,12 +124,12 @@ impl ExpansionPiece {
                     (None, _) => ShellValue::Unknown,
                 }
             }
-            Self::Status => scope.status.exit_status_to_shell_value(),
+            Self::Status => scope.status.symbolic_value_of_exit_status(),
             Self::PipeStatus(at) => scope
                 .pipe_statuses
                 .get(*at)
                 .map_or(ShellValue::Unknown, |status| {
-                    status.exit_status_to_shell_value()
+                    status.symbolic_value_of_exit_status()
                 }),
             Self::Sum(text) => evaluate_arithmetic(text, scope),
             Self::Unknown => ShellValue::Unknown,
@@ -300,7 +300,7 @@ pub(super) fn word_text_if_no_expansion(source: &str) -> Option<String> {
 }
 
 /// Splits a text into words, each with its quotes.
-pub(super) fn split_shell_words_with_quotes(source: &str) -> Vec<&str> {
+pub(super) fn split_shell_words_keeping_quotes(source: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let (mut begins, mut quote, mut depth, mut escaped) = (None, None, 0_usize, false);
     for (at, c) in source.char_indices() {

@@ -20,7 +20,7 @@ pub(super) fn parse_justfile(text: &str) -> RecipeFile {
         if let Some((name, value)) = line.split_once(":=") {
             let (name, value) = (name.trim(), value.trim());
             if name == "set shell" {
-                read_justfile_shell_setting(&mut file, value);
+                apply_justfile_shell_setting(&mut file, value);
                 continue;
             }
             let name = name.trim_start_matches("export ").to_owned();
@@ -45,12 +45,12 @@ pub(super) fn parse_justfile(text: &str) -> RecipeFile {
             ..MakeOrJustRecipe::default()
         });
     }
-    file.note_make_shell_ignoring_failure();
+    file.note_make_shell_variables_ignoring_failure();
     file
 }
 
 /// Reads the list of `set shell`: `["bash", "-euo", "pipefail", "-c"]`.
-fn read_justfile_shell_setting(file: &mut RecipeFile, list: &str) {
+fn apply_justfile_shell_setting(file: &mut RecipeFile, list: &str) {
     let words: Vec<&str> = list
         .trim_matches(['[', ']'])
         .split(',')

@@ -129,7 +129,7 @@ pub(super) fn launched_command_index(program: &str, rest: &[&str]) -> Option<usi
 
 /// Returns the words of `rest` before the operands of a launcher: its subcommands and their
 /// options.
-pub(super) fn launcher_options<'r, 'w>(
+pub(super) fn launcher_option_words<'r, 'w>(
     program: &str,
     rest: &'r [&'w str],
 ) -> Option<&'r [&'w str]> {

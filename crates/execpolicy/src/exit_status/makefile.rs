@@ -1,7 +1,7 @@
 //! Parses makefiles: their rules, and everything in them that hides failures.
 
 use super::called_scripts::{is_shell, join_path_within_root};
-use super::recipe_file::{MakeConditionalBranch, MakeOrJustRecipe, RecipeFile};
+use super::recipe_file::{MakeConditionalBranchIndex, MakeOrJustRecipe, RecipeFile};
 use crate::rule_set::basename;
 
 /// Included files that are read.
@@ -16,7 +16,7 @@ pub(super) fn parse_makefile(text: &str, includes: MakefileIncludeLoader<'_>) ->
     file.is_make = true;
     let mut included = 0;
     parse_makefile_text(text, includes, &mut file, &mut included);
-    file.note_make_shell_ignoring_failure();
+    file.note_make_shell_variables_ignoring_failure();
     file
 }
 
@@ -29,7 +29,7 @@ fn parse_makefile_text(
     let mut open = false;
     let mut defined: Option<(String, Vec<String>)> = None;
     // The conditionals that are open, each with the branch that is being read.
-    let mut under: Vec<MakeConditionalBranch> = Vec::new();
+    let mut under: Vec<MakeConditionalBranchIndex> = Vec::new();
     for line in logical_lines(text) {
         // Inside `define` every line belongs to the value.
         if let Some((name, mut lines)) = defined.take() {
@@ -149,7 +149,7 @@ fn load_included_makefiles(
     file: &mut RecipeFile,
     included: &mut usize,
 ) {
-    file.note_make_shell_ignoring_failure();
+    file.note_make_shell_variables_ignoring_failure();
     for name in file.expand_make_variables(names).split_whitespace() {
         // Dependency files of compilers are skipped, or no project in C could be checked.
         if name.trim_end_matches(')').ends_with(".d") {
@@ -246,7 +246,7 @@ pub(super) fn failure_hiding_make_option(option: &str) -> Option<&'static str> {
 }
 
 /// Returns whether a program, judged by its name, runs the script that it is given.
-pub(super) fn shell_runs_scripts(shell: &str) -> bool {
+pub(super) fn make_shell_runs_scripts(shell: &str) -> bool {
     let mut words = shell
         .split_whitespace()
         .skip_while(|word| basename(word) == "env" || word.starts_with('-'));

@@ -3,7 +3,7 @@
 
 use super::called_scripts::is_shell;
 use super::make_variables::recipe_text_for_shell;
-use super::makefile::{shell_flags_run_command_string, shell_runs_scripts};
+use super::makefile::{make_shell_runs_scripts, shell_flags_run_command_string};
 use crate::rule_set::basename;
 
 /// Recipes of one file, as far as they matter here.
@@ -39,12 +39,12 @@ pub(super) struct MakeOrJustRecipe {
     /// How many conditionals stand around it.
     pub(super) depth: usize,
     /// Its lines, each with the outermost conditional inside the recipe.
-    pub(super) lines: Vec<(String, Option<MakeConditionalBranch>)>,
+    pub(super) lines: Vec<(String, Option<MakeConditionalBranchIndex>)>,
 }
 
 /// One branch of a conditional.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct MakeConditionalBranch {
+pub(super) struct MakeConditionalBranchIndex {
     pub(super) conditional: usize,
     pub(super) branch: usize,
 }
@@ -61,9 +61,9 @@ pub(super) enum MakeTargetRemakeDecision {
 
 impl RecipeFile {
     /// Begins a conditional and returns its first branch.
-    pub(super) fn begin_conditional(&mut self) -> MakeConditionalBranch {
+    pub(super) fn begin_conditional(&mut self) -> MakeConditionalBranchIndex {
         self.conditionals.push((1, false));
-        MakeConditionalBranch {
+        MakeConditionalBranchIndex {
             conditional: self.conditionals.len() - 1,
             branch: 0,
         }
@@ -121,7 +121,7 @@ impl RecipeFile {
     }
 
     /// Judges the shell and its flags by the last values of their variables.
-    pub(super) fn note_make_shell_ignoring_failure(&mut self) {
+    pub(super) fn note_make_shell_variables_ignoring_failure(&mut self) {
         let heeds = |name: &str, heeds: &dyn Fn(&str) -> bool| {
             let (_, values) = self.variables.iter().find(|(known, _)| known == name)?;
             let bad = values
@@ -130,7 +130,7 @@ impl RecipeFile {
                 .find(|value| !heeds(value))?;
             Some(format!("{name} = {bad}"))
         };
-        let shell = heeds("SHELL", &shell_runs_scripts);
+        let shell = heeds("SHELL", &make_shell_runs_scripts);
         // The flags of a program that is no shell cannot be judged by those of a shell.
         let by_shell = is_shell(basename(
             self.recipe_shell().split_whitespace().last().unwrap_or(""),

@@ -8,7 +8,7 @@ use super::justfile::parse_justfile;
 use super::makefile::{logical_lines, parse_makefile};
 use super::recipe_file::{MakeOrJustRecipe, MakeTargetRemakeDecision, RecipeFile};
 use super::recognise::is_test_task_name;
-use super::runner_calls::RecipeCall;
+use super::runner_calls::RecipeRunnerInvocation;
 use super::{CommandStatusContext, ExitStatusAnalyzer, FileFolderOrNothing};
 
 /// The language of a file of recipes.
@@ -35,7 +35,7 @@ impl ExitStatusAnalyzer<'_> {
         text: &str,
         program: &str,
         language: RecipeFileKind,
-        call: &RecipeCall,
+        call: &RecipeRunnerInvocation,
         position: &CommandStatusContext,
     ) {
         let own = call.passed_over.map(|option| {
@@ -132,9 +132,9 @@ impl ExitStatusAnalyzer<'_> {
             has_lines |= !full.is_empty();
             self.read_script_unless_recursive(name, |reader| {
                 if !perhaps {
-                    return full
-                        .iter()
-                        .for_each(|recipe| reader.analyze_recipe_lines(&file, recipe, &within));
+                    return full.iter().for_each(|recipe| {
+                        reader.analyze_recipe_exit_statuses(&file, recipe, &within)
+                    });
                 }
                 // A single rule under a condition need not exist, so an empty alternative is
                 // added.
@@ -143,7 +143,7 @@ impl ExitStatusAnalyzer<'_> {
                     CONDITIONAL_REASON,
                     |reader, way| {
                         if let Some(recipe) = full.get(way) {
-                            reader.analyze_recipe_lines(&file, recipe, &within);
+                            reader.analyze_recipe_exit_statuses(&file, recipe, &within);
                         }
                     },
                 );
@@ -226,7 +226,7 @@ impl ExitStatusAnalyzer<'_> {
         })
     }
 
-    fn analyze_recipe_lines(
+    fn analyze_recipe_exit_statuses(
         &mut self,
         file: &RecipeFile,
         recipe: &MakeOrJustRecipe,

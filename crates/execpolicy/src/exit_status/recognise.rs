@@ -11,8 +11,8 @@ use super::known_programs::{
 };
 use super::launchers::{launched_command_index, launched_script_index};
 use super::runner_calls::{
-    PackageScriptCall, RecipeCall, operand_words, parse_just_call, parse_make_call,
-    parse_package_script_call,
+    PackageScriptCall, RecipeRunnerInvocation, operand_words_before_double_dash, parse_just_call,
+    parse_make_command_args, parse_package_script_call,
 };
 use crate::rule_set::basename;
 
@@ -30,9 +30,9 @@ pub(super) enum RecognisedScriptCommand {
     /// Scripts of a `package.json`.
     PackageScripts(PackageScriptCall),
     /// Targets of a makefile.
-    Make(RecipeCall),
+    Make(RecipeRunnerInvocation),
     /// Recipes of a justfile.
-    Just(RecipeCall),
+    Just(RecipeRunnerInvocation),
 }
 
 /// Returns what the command with these words is.
@@ -58,7 +58,7 @@ pub(super) fn classify_script_command_words(words: &[&str]) -> RecognisedScriptC
         "go" if rest.first() == Some(&"run") => return project_script_kind(),
         "node" | "nodejs" | "ruby" | "php" | "perl" | "lua" | "tsx" | "ts-node" | "deno"
         | "bun"
-            if interpreter_runs_script(named, rest) =>
+            if interpreter_runs_code_or_file(named, rest) =>
         {
             return match rest.contains(&"--test") && matches!(named, "node" | "nodejs") {
                 true => RecognisedScriptCommand::Known(CheckScriptCommandKind::Tests(Some(
@@ -67,7 +67,7 @@ pub(super) fn classify_script_command_words(words: &[&str]) -> RecognisedScriptC
                 false => project_script_kind(),
             };
         }
-        "make" | "gmake" => return RecognisedScriptCommand::Make(parse_make_call(rest)),
+        "make" | "gmake" => return RecognisedScriptCommand::Make(parse_make_command_args(rest)),
         "just" => return RecognisedScriptCommand::Just(parse_just_call(rest)),
         "npm" | "pnpm" | "yarn" | "bun" => {
             if let Some(scripts) = parse_package_script_call(named, rest) {
@@ -76,7 +76,7 @@ pub(super) fn classify_script_command_words(words: &[&str]) -> RecognisedScriptC
         }
         "run-s" | "run-p" | "npm-run-all" | "npm-run-all2" => {
             return RecognisedScriptCommand::PackageScripts(PackageScriptCall {
-                names: operand_words(rest),
+                names: operand_words_before_double_dash(rest),
                 hooks: true,
                 ..PackageScriptCall::default()
             });
@@ -266,7 +266,7 @@ fn recognise_python_command(rest: &[&str], at: usize) -> RecognisedScriptCommand
 }
 
 /// Returns whether an interpreter is given code or a file, and not a subcommand of its own.
-fn interpreter_runs_script(program: &str, rest: &[&str]) -> bool {
+fn interpreter_runs_code_or_file(program: &str, rest: &[&str]) -> bool {
     let first = rest.iter().find(|word| !word.starts_with('-'));
     match program {
         "deno" => first == Some(&"run"),

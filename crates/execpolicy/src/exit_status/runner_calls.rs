@@ -1,8 +1,8 @@
 //! Parses calls of tools that run what the project defines: `npm run build`, `make -C dir test`.
 
 use super::makefile::{
-    failure_hiding_make_option, make_flag_ignoring_failures, shell_flags_run_command_string,
-    shell_runs_scripts,
+    failure_hiding_make_option, make_flag_ignoring_failures, make_shell_runs_scripts,
+    shell_flags_run_command_string,
 };
 
 /// A call like `npm run build`.
@@ -25,7 +25,7 @@ pub(super) struct PackageScriptCall {
 
 /// A call like `make -C dir test`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct RecipeCall {
+pub(super) struct RecipeRunnerInvocation {
     /// Targets; empty for the default one.
     pub(super) targets: Vec<String>,
     /// `-C DIR`.
@@ -38,7 +38,7 @@ pub(super) struct RecipeCall {
     pub(super) variables: Vec<(String, String)>,
 }
 
-pub(super) fn operand_words(rest: &[&str]) -> Vec<String> {
+pub(super) fn operand_words_before_double_dash(rest: &[&str]) -> Vec<String> {
     let words = rest.iter().take_while(|word| **word != "--");
     let names = words.filter(|word| !word.starts_with('-'));
     names.map(|word| (*word).to_owned()).collect()
@@ -141,8 +141,8 @@ const PACKAGE_COMMANDS: &[&str] = &[
     "workspaces",
 ];
 
-pub(super) fn parse_make_call(rest: &[&str]) -> RecipeCall {
-    let mut call = RecipeCall::default();
+pub(super) fn parse_make_command_args(rest: &[&str]) -> RecipeRunnerInvocation {
+    let mut call = RecipeRunnerInvocation::default();
     let mut all = rest.iter();
     while let Some(word) = all.next() {
         match *word {
@@ -161,7 +161,7 @@ pub(super) fn parse_make_call(rest: &[&str]) -> RecipeCall {
             assignment if assignment.contains('=') => {
                 let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
                 // Variables of the command line can also keep make from failing.
-                if name == "SHELL" && !shell_runs_scripts(value) {
+                if name == "SHELL" && !make_shell_runs_scripts(value) {
                     call.passed_over = Some("SHELL=");
                 }
                 if name == ".SHELLFLAGS" && !shell_flags_run_command_string(value) {
@@ -179,8 +179,8 @@ pub(super) fn parse_make_call(rest: &[&str]) -> RecipeCall {
     call
 }
 
-pub(super) fn parse_just_call(rest: &[&str]) -> RecipeCall {
-    let mut call = RecipeCall::default();
+pub(super) fn parse_just_call(rest: &[&str]) -> RecipeRunnerInvocation {
+    let mut call = RecipeRunnerInvocation::default();
     let mut all = rest.iter();
     while let Some(word) = all.next() {
         match *word {

@@ -7,7 +7,7 @@ use tree_sitter::Node;
 
 use super::compound::syntax_node_has_token;
 use super::expansion::{
-    ShellWordPieces, parse_word_pieces, split_shell_words_with_quotes, word_text_if_no_expansion,
+    ShellWordPieces, parse_word_pieces, split_shell_words_keeping_quotes, word_text_if_no_expansion,
 };
 use super::script_model::{
     LoopIterations, ParsedShellScript, ScriptNode, ShellFunction, SimpleCommand, VariableAssignment,
@@ -198,7 +198,7 @@ impl<'s> ScriptSyntaxReader<'s> {
             }
             "unset_command" => ScriptNode::Command(SimpleCommand {
                 at: self.node_byte_offset(node),
-                words: split_shell_words_with_quotes(self.node_text(node))
+                words: split_shell_words_keeping_quotes(self.node_text(node))
                     .into_iter()
                     .map(parse_word_pieces)
                     .collect(),
@@ -486,7 +486,7 @@ pub(super) fn uses_bash_only_equality(words: &[ShellWordPieces]) -> bool {
 /// Returns the words between the brackets of a test.
 pub(super) fn words_in_test_brackets(source: &str) -> Vec<ShellWordPieces> {
     let inner = source.trim_start_matches('[').trim_end_matches(']');
-    split_shell_words_with_quotes(inner)
+    split_shell_words_keeping_quotes(inner)
         .into_iter()
         .map(parse_word_pieces)
         .collect()

@@ -11,7 +11,7 @@ use super::called_scripts::join_path_within_root;
 use super::expansion::{ShellWordPieces, parse_word_pieces};
 use super::recognise::{RecognisedScriptCommand, classify_script_command_words};
 use super::script_reader::read_script_with_positions;
-use super::simulation::{self, ScriptExitStatusAnswer, ScriptExitStatusQuestion};
+use super::simulation::{self, ScriptExitStatusQuestion, ScriptQuestionYesOrNo};
 use super::status_tracer::{ExitStatusTracer, shell_list_statements};
 use super::{CommandStatusContext, FileFolderOrNothing, MAX_COMMANDS, shorten_to_first_line};
 
@@ -26,7 +26,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
         &mut self,
         question: ScriptExitStatusQuestion,
         targets: &[usize],
-    ) -> ScriptExitStatusAnswer {
+    ) -> ScriptQuestionYesOrNo {
         let (folder, project) = (self.position.folder.clone(), self.reader.project);
         // After a change of folder or `PATH`, a lookup of files and programs says nothing.
         let changes_path = self.reader.reading.changes_path || self.text.contains("cd ");
@@ -57,19 +57,19 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             }
         };
         let reader = &mut *self.reader;
-        let run = simulation::ScriptAndSimulationContext {
+        let run = simulation::ShellScriptToSimulate {
             script: &self.script,
             scripts: &reader.scripts,
             bash: self.position.bash,
             exists: &exists,
             keeps_pipes: reads_pipe_statuses(self.text),
         };
-        run.answer_exit_question_by_simulation(question, targets, &mut reader.work)
+        run.exit_status_answer_by_simulating_script(question, targets, &mut reader.work)
     }
 
     /// Returns the commands that judge something, as far as their words are known, if the script
     /// hides the failure of none of them. This takes one question instead of one for each command.
-    fn checks_with_unmasked_failure(&mut self) -> BTreeSet<usize> {
+    fn judging_commands_if_none_masked(&mut self) -> BTreeSet<usize> {
         let judges = self
             .script
             .all_script_commands()
@@ -95,7 +95,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             return BTreeSet::new();
         }
         let reader = &mut *self.reader;
-        let run = simulation::ScriptAndSimulationContext {
+        let run = simulation::ShellScriptToSimulate {
             script: &self.script,
             scripts: &reader.scripts,
             bash: self.position.bash,
@@ -109,7 +109,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
     pub(super) fn ends_badly_after_failure(&mut self, node: Node<'t>) -> bool {
         let code = read_script_with_positions(node, self.text).code;
         let reader = &mut *self.reader;
-        let run = simulation::ScriptAndSimulationContext {
+        let run = simulation::ShellScriptToSimulate {
             script: &self.script,
             scripts: &reader.scripts,
             bash: self.position.bash,
@@ -147,10 +147,10 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             None => {
                 let honest = match self.unhidden.take() {
                     Some(honest) => honest,
-                    None => self.checks_with_unmasked_failure(),
+                    None => self.judging_commands_if_none_masked(),
                 };
                 let hides = match honest.contains(&at) {
-                    true => ScriptExitStatusAnswer::No,
+                    true => ScriptQuestionYesOrNo::No,
                     false => self
                         .answer_by_simulating_script(ScriptExitStatusQuestion::HidesFailure, &[at]),
                 };
@@ -160,15 +160,15 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             }
         };
         match hides {
-            ScriptExitStatusAnswer::No => CommandStatusContext {
+            ScriptQuestionYesOrNo::No => CommandStatusContext {
                 own_reach: self.position.failure_reaches_check(),
                 ..position.clone()
             },
-            ScriptExitStatusAnswer::Yes | ScriptExitStatusAnswer::TooMuch
+            ScriptQuestionYesOrNo::Yes | ScriptQuestionYesOrNo::TooMuch
                 if position.failure_reaches_check().is_ok() =>
             {
                 let hider = match hides {
-                    ScriptExitStatusAnswer::TooMuch => ExitStatusMask::unreadable_exit_status_mask(
+                    ScriptQuestionYesOrNo::TooMuch => ExitStatusMask::unreadable_exit_status_mask(
                         "the script has too many ways to end",
                     ),
                     _ => self.trap_or_last_hiding_exit_status(),
@@ -178,9 +178,9 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                     ..position.with_status_hidden_by(hider)
                 }
             }
-            ScriptExitStatusAnswer::Yes
-            | ScriptExitStatusAnswer::TooMuch
-            | ScriptExitStatusAnswer::NotReached => position.clone(),
+            ScriptQuestionYesOrNo::Yes
+            | ScriptQuestionYesOrNo::TooMuch
+            | ScriptQuestionYesOrNo::NotReached => position.clone(),
         }
     }
 
@@ -242,7 +242,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 .answer_by_simulating_script(ScriptExitStatusQuestion::SkipsAll, &places(&tests));
             if matches!(
                 answer,
-                ScriptExitStatusAnswer::Yes | ScriptExitStatusAnswer::TooMuch
+                ScriptQuestionYesOrNo::Yes | ScriptQuestionYesOrNo::TooMuch
             ) {
                 skipped = tests;
             }
@@ -251,7 +251,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
                 .answer_by_simulating_script(ScriptExitStatusQuestion::RunsOne, &places(&checkers));
             if matches!(
                 answer,
-                ScriptExitStatusAnswer::No | ScriptExitStatusAnswer::TooMuch
+                ScriptQuestionYesOrNo::No | ScriptQuestionYesOrNo::TooMuch
             ) {
                 skipped = checkers;
             }
@@ -265,7 +265,7 @@ impl<'t> ExitStatusTracer<'_, '_, 't> {
             let at = places(&others);
             if !others.is_empty()
                 && self.answer_by_simulating_script(ScriptExitStatusQuestion::RunsOne, &at)
-                    == ScriptExitStatusAnswer::No
+                    == ScriptQuestionYesOrNo::No
             {
                 for (_, range) in others {
                     for place in range {

@@ -11,7 +11,7 @@ use super::called_scripts::join_path_within_root;
 use super::makefile::make_flag_ignoring_failures;
 use super::script_model::ParsedShellScript;
 use super::script_reader::{is_negated_compound_command, read_script_with_positions};
-use super::simulation::ScriptExitStatusAnswer;
+use super::simulation::ScriptQuestionYesOrNo;
 use super::{CommandStatusContext, ExitStatusAnalyzer, FileFolderOrNothing, shorten_to_first_line};
 use crate::shell::CommandWord;
 
@@ -128,7 +128,7 @@ pub(super) struct ExitStatusTracer<'a, 'f, 't> {
     pub(super) position: &'a CommandStatusContext,
     pub(super) functions: HashMap<String, Node<'t>>,
     /// Whether the script hides the failure of the command at a place.
-    pub(super) hides: HashMap<usize, ScriptExitStatusAnswer>,
+    pub(super) hides: HashMap<usize, ScriptQuestionYesOrNo>,
     /// Commands that are known to hide nothing, once that was asked.
     pub(super) unhidden: Option<BTreeSet<usize>>,
     /// Commands by their places, with what was noted of each.

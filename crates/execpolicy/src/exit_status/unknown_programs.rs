@@ -67,7 +67,7 @@ impl ExitStatusTracer<'_, '_, '_> {
     }
 
     /// Traces a command whose program only the run knows: `$PYTHON -m pytest`, `$SUDO pytest`.
-    pub(super) fn trace_unknown_program_command(
+    pub(super) fn trace_status_of_unknown_program(
         &mut self,
         words: &[CommandWord],
         text: &str,

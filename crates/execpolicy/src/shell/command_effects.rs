@@ -7,10 +7,9 @@ use super::stdin::StdinSource;
 use super::word::CommandWord;
 use super::working_dirs::WorkingDirs;
 use super::{
-    CommandEvaluator, CommandQueuedForEvaluation, MOST_FILES, ProgramOrigin, downloaded_code,
-    patches,
+    CommandEvaluator, CommandQueuedForEvaluation, MOST_FILES, ProgramHost, downloaded_code, patches,
 };
-use crate::effects::evaluation::{self as sight, EffectEvalContext, EvaluatedEffects};
+use crate::effects::evaluation::{self as sight, CommandEffectsEvaluation, EffectEvalContext};
 use crate::effects::paths::PathLocation;
 use crate::effects::word_expansion::WordPlaceholderAndValues;
 use crate::effects::{self, CommandEffect, NonFileEffectKind, code};
@@ -36,7 +35,7 @@ impl CommandEvaluator<'_> {
         dirs: &WorkingDirs,
         hole: Option<&WordPlaceholderAndValues>,
         contained: bool,
-    ) -> EvaluatedEffects {
+    ) -> CommandEffectsEvaluation {
         let rules = self.collector.rule_set_in_use();
         let scene = EffectEvalContext {
             roots: &self.roots,
@@ -70,7 +69,7 @@ impl CommandEvaluator<'_> {
     }
 
     /// Forbids changes to the files that decide whether anybody is judged, whatever the rules say.
-    fn forbid_if_guarded_file_changes(&mut self, judged: &EvaluatedEffects) {
+    fn forbid_if_guarded_file_changes(&mut self, judged: &CommandEffectsEvaluation) {
         let protected = self.collector.rule_set_in_use().protected_paths();
         let written = judged.written.iter().chain(&judged.perhaps_written);
         let written = written.map(|spot| (spot, self_protection::PredictedPathChange::Written));
@@ -96,9 +95,12 @@ impl CommandEvaluator<'_> {
             .chain(put)
             .map(|spot| (spot, self_protection::PredictedPathChange::Filled));
         for (spot, change) in written.chain(removed).chain(filled) {
-            if let Some(why) =
-                self_protection::protected_path_change_refusal(spot, change, &self.roots, protected)
-            {
+            if let Some(why) = self_protection::refusal_if_protected_path_changes(
+                spot,
+                change,
+                &self.roots,
+                protected,
+            ) {
                 self.collector
                     .record_prompt_or_forbid_reason(RuleDecision::Forbidden, why);
             }
@@ -106,7 +108,7 @@ impl CommandEvaluator<'_> {
     }
 
     /// Collects what is known about a command beside its words, and queues what it runs.
-    pub(super) fn gather_command_readability_hazards(
+    pub(super) fn gather_hazards_and_queue_nested_commands(
         &mut self,
         command: &CommandQueuedForEvaluation,
         words: &[CommandWord],
@@ -125,7 +127,7 @@ impl CommandEvaluator<'_> {
         }
         let brought = matches!(
             command.origin,
-            ProgramOrigin::Project | ProgramOrigin::Container
+            ProgramHost::Project | ProgramHost::Container
         );
         let mut effects = effects::command_effects(program, words, brought);
         // An unquoted expansion that is empty leaves no word at all, so the command is also judged
@@ -136,13 +138,13 @@ impl CommandEvaluator<'_> {
             effects.extend(effects::command_effects(program, &rest, brought));
         }
         match command.origin {
-            ProgramOrigin::Machine => {}
+            ProgramHost::Machine => {}
             // A word given to a tool of the project can look like a program's name
             // (`cargo test shutdown`), and a shutdown elsewhere stops no work here.
-            ProgramOrigin::Project | ProgramOrigin::Container => {
+            ProgramHost::Project | ProgramHost::Container => {
                 drop_effects_of_bare_arguments(&mut effects, words)
             }
-            ProgramOrigin::Remote | ProgramOrigin::ContainerScript => effects.retain(|effect| {
+            ProgramHost::Remote | ProgramHost::ContainerScript => effects.retain(|effect| {
                 *effect != CommandEffect::Kind(NonFileEffectKind::ShutsDownMachine)
             }),
         }
@@ -193,7 +195,7 @@ impl CommandEvaluator<'_> {
         let removes = |effect: &CommandEffect| {
             matches!(effect, CommandEffect::File(effects::FileAccess::Remove, _))
         };
-        if command.origin == ProgramOrigin::Container {
+        if command.origin == ProgramHost::Container {
             // The project's files may be mounted in the container, so a removal still counts as
             // destroyed data. All other paths are the container's own.
             if effects.iter().any(removes) {
@@ -210,7 +212,7 @@ impl CommandEvaluator<'_> {
             });
         }
         let readable = !effects.contains(&CommandEffect::Kind(NonFileEffectKind::UnreadableCode));
-        let contained = command.origin == ProgramOrigin::ContainerScript;
+        let contained = command.origin == ProgramHost::ContainerScript;
         let hole = command.placeholder.as_deref();
         // Everything from here on needs the judged effects: tracking of created files, variables
         // that `env` sets, and code that the command spawns.
@@ -265,7 +267,7 @@ impl CommandEvaluator<'_> {
         program: &str,
     ) {
         // Paths inside a container name none of the files that are guarded here.
-        if command.origin == ProgramOrigin::Container {
+        if command.origin == ProgramHost::Container {
             return;
         }
         let bounds = self.collector.rule_set_in_use().effect_policy();
@@ -274,7 +276,7 @@ impl CommandEvaluator<'_> {
             variables: &self.variables,
             dirs: &command.dirs,
             placeholder: command.placeholder.as_deref(),
-            contained: command.origin == ProgramOrigin::ContainerScript,
+            contained: command.origin == ProgramHost::ContainerScript,
         };
         let mut effects = effects::command_effects(program, words, true);
         drop_effects_of_bare_arguments(&mut effects, words);

@@ -125,7 +125,7 @@ impl<'r> CommandFactsCollector<'r> {
         asks: PromptReasons<'_>,
     ) {
         // Self-protection comes before the shortcut below: it holds without any rule.
-        self.apply_self_protection(words, program);
+        self.check_self_protection_rules(words, program);
         if sure && !self.facts.outside {
             let fixed: Vec<&str> = words
                 .iter()
@@ -176,7 +176,7 @@ impl<'r> CommandFactsCollector<'r> {
             .filter(|word| word.knowledge != WordKnowledge::Literal)
             && self
                 .rules
-                .could_match_restrictive_rule(&argv, next.known_word_prefix())
+                .could_match_restrictive_rule(&argv, next.literal_prefix_of_word())
         {
             let piece = argv.join(" ") + " " + &next.text;
             self.note_unresolved_command_part(&piece);
@@ -220,7 +220,7 @@ impl<'r> CommandFactsCollector<'r> {
     }
 
     /// Records that a person is asked about something other than a command.
-    pub(super) fn require_asking_person(&mut self, why: String) {
+    pub(super) fn record_reason_to_ask_person(&mut self, why: String) {
         self.record_prompt_or_forbid_reason(RuleDecision::Prompt, why);
     }
 
@@ -246,7 +246,7 @@ impl<'r> CommandFactsCollector<'r> {
 
     /// Applies the rules that no config switches off. They do not count as restrictions otherwise:
     /// what cannot be read is asked about only if the config's own rules restrict something.
-    fn apply_self_protection(&mut self, words: &[CommandWord], program: &str) {
+    fn check_self_protection_rules(&mut self, words: &[CommandWord], program: &str) {
         let program = basename(program);
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         if let Some(why) = self_protection::unconditional_command_refusal(program, &texts) {
@@ -316,7 +316,9 @@ impl<'r> CommandFactsCollector<'r> {
         }
     }
 
-    pub(super) fn into_tool_facts(mut self) -> (ToolRequestFacts, FilesCommandWouldChange) {
+    pub(super) fn into_facts_and_touched_files(
+        mut self,
+    ) -> (ToolRequestFacts, FilesCommandWouldChange) {
         // The order is the severity: a match first, then what could not be read, and `Allow` only
         // if every command has an allow rule.
         if let Some(hit) = self.strictest {

@@ -34,14 +34,14 @@ impl ScriptPipeline {
     pub(super) fn pipeline_to_script_text(&self) -> String {
         let lines: Vec<&str> = self.members.iter().map(|m| m.line.as_str()).collect();
         let bodies: String = self.members.iter().map(|m| m.bodies.as_str()).collect();
-        append_heredoc_bodies(&lines.join(" | "), &bodies)
+        line_with_heredoc_bodies(&lines.join(" | "), &bodies)
     }
 }
 
 impl PipelineMember {
     /// Returns the command as a script of its own.
     pub(super) fn pipeline_member_to_script_text(&self) -> String {
-        append_heredoc_bodies(&self.line, &self.bodies)
+        line_with_heredoc_bodies(&self.line, &self.bodies)
     }
 
     /// Returns whether nothing stands here, as where a compound command ended before the pipe.
@@ -88,7 +88,7 @@ impl PipelineMember {
     }
 }
 
-fn append_heredoc_bodies(line: &str, bodies: &str) -> String {
+fn line_with_heredoc_bodies(line: &str, bodies: &str) -> String {
     match bodies {
         "" => line.to_owned(),
         bodies => format!("{line}\n{bodies}"),
@@ -219,7 +219,7 @@ impl<'s> ScriptToPipelinesSplitter<'s> {
             };
         }
         // Keywords count only where a command can begin; elsewhere they are arguments.
-        if self.at_command_start() && self.read_compound_keyword() {
+        if self.at_command_start() && self.consume_compound_keyword() {
             return;
         }
         let rest = self.remaining_script_text();
@@ -268,7 +268,7 @@ impl<'s> ScriptToPipelinesSplitter<'s> {
                 }
                 self.end_script_fragment();
             }
-            ('(', _) => self.read_shell_parenthesis(),
+            ('(', _) => self.scan_opening_parenthesis(),
             ('<', Some('<')) if !rest.starts_with("<<<") => self.read_heredoc_start(),
             ('<', Some('<')) => self.append_script_text_to_pipeline_member(3),
             _ => self.push_whole_quotation_or_char(),
@@ -276,7 +276,7 @@ impl<'s> ScriptToPipelinesSplitter<'s> {
     }
 
     /// Reads a keyword that begins or ends a compound command; returns whether there was one.
-    fn read_compound_keyword(&mut self) -> bool {
+    fn consume_compound_keyword(&mut self) -> bool {
         if self.open.last() == Some(&OpenCompoundCommand::Pattern) {
             self.read_case_pattern();
             return true;
@@ -376,7 +376,7 @@ impl<'s> ScriptToPipelinesSplitter<'s> {
         }
     }
 
-    fn read_shell_parenthesis(&mut self) {
+    fn scan_opening_parenthesis(&mut self) {
         let inside = self
             .remaining_script_text()
             .get(1..)

@@ -44,7 +44,7 @@ pub(crate) fn adapt_script_for_grammar(text: &str) -> Cow<'_, [u8]> {
     let mut at = 0;
     while let Some(found) = bytes.get(at..).and_then(find_bang_or_time) {
         let (start, length) = (at + found.0, found.1);
-        if precedes_compound(bytes, start, length)
+        if is_followed_by_compound_command(bytes, start, length)
             && let Some(place) = masked.to_mut().get_mut(start..start + length)
         {
             place.fill(b' ');
@@ -91,7 +91,7 @@ fn find_bang_or_time(rest: &[u8]) -> Option<(usize, usize)> {
 }
 
 /// Returns whether this is a word of its own, followed by a compound command or another such word.
-fn precedes_compound(bytes: &[u8], start: usize, length: usize) -> bool {
+fn is_followed_by_compound_command(bytes: &[u8], start: usize, length: usize) -> bool {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let begins = start
         .checked_sub(1)

@@ -49,7 +49,7 @@ pub use patches::{
     patches_in_script,
 };
 pub(crate) use stdin::StdinSource;
-pub(crate) use word::{CommandWord, WordKnowledge, read_word};
+pub(crate) use word::{CommandWord, WordKnowledge, command_word_from_syntax_node};
 pub use working_dirs::CommandStartFolders;
 pub(crate) use working_dirs::WorkingDir;
 use working_dirs::WorkingDirs;
@@ -113,7 +113,7 @@ pub fn evaluate_script_with_parse_cache(
         StdinSource::Interactive,
         0,
         &start.0,
-        ProgramOrigin::Machine,
+        ProgramHost::Machine,
     );
     judge.finish_facts_and_touched_files()
 }
@@ -182,12 +182,12 @@ struct CommandQueuedForEvaluation {
     sure: bool,
     dirs: WorkingDirs,
     placeholder: Option<Rc<WordPlaceholderAndValues>>,
-    origin: ProgramOrigin,
+    origin: ProgramHost,
 }
 
 /// Who provides the program of a command, and where it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum ProgramOrigin {
+enum ProgramHost {
     /// This machine.
     Machine,
     /// The project, or a package registry.
@@ -210,7 +210,7 @@ struct CommandEvaluator<'r> {
     commands: usize,
     /// Scripts read already, each with its standard input. Without this, a shell that is fed
     /// itself would double the work with every level.
-    scripts_read: HashSet<(String, StdinSource, ProgramOrigin)>,
+    scripts_read: HashSet<(String, StdinSource, ProgramHost)>,
     roots: ProjectAndHomeFolders,
     variables: KnownShellVariables,
     functions: HashSet<String>,
@@ -266,7 +266,7 @@ impl<'r> CommandEvaluator<'r> {
             sure: true,
             dirs: start.0.clone(),
             placeholder: None,
-            origin: ProgramOrigin::Machine,
+            origin: ProgramHost::Machine,
         });
     }
 
@@ -294,7 +294,7 @@ impl<'r> CommandEvaluator<'r> {
 
     fn finish_facts_and_touched_files(mut self) -> (ToolRequestFacts, FilesCommandWouldChange) {
         while let Some(command) = self.pending.pop_front() {
-            self.evaluate_command(&command);
+            self.evaluate_queued_command(&command);
         }
         // A spent budget means that some word was not followed to its end.
         if self.variables.is_expansion_budget_spent() {
@@ -319,7 +319,7 @@ impl<'r> CommandEvaluator<'r> {
                 "policy asks: {path}: this {}",
                 downloaded_code::DOWNLOAD_HAZARD
             );
-            self.collector.require_asking_person(why);
+            self.collector.record_reason_to_ask_person(why);
         }
         if self.decides_unmatched_by_effect()
             && let Some(path) = self
@@ -327,9 +327,9 @@ impl<'r> CommandEvaluator<'r> {
                 .file_written_then_run(self.variables.is_variable_set("PATH"))
         {
             let why = format!("policy asks: {path} is written and run at once");
-            self.collector.require_asking_person(why);
+            self.collector.record_reason_to_ask_person(why);
         }
-        self.collector.into_tool_facts()
+        self.collector.into_facts_and_touched_files()
     }
 
     fn decides_unmatched_by_effect(&self) -> bool {
@@ -355,7 +355,7 @@ impl<'r> CommandEvaluator<'r> {
         feed: StdinSource,
         depth: u16,
         dirs: &WorkingDirs,
-        kind: ProgramOrigin,
+        kind: ProgramHost,
     ) {
         // The queue is worked breadth first, so an earlier reading of the same script was no
         // deeper and has found all that this one could.
@@ -393,7 +393,7 @@ impl<'r> CommandEvaluator<'r> {
         let read = script.commands.iter().cloned();
         let read = read.map(|found| (found.words.clone(), found)).collect();
         self.queue_script_contents(script, depth, dirs, kind);
-        self.queue_script_fragments(text, &read, &feed, depth, (dirs, kind));
+        self.queue_commands_of_broken_script(text, &read, &feed, depth, (dirs, kind));
     }
 
     /// Records and queues what was read of a script.
@@ -402,7 +402,7 @@ impl<'r> CommandEvaluator<'r> {
         script: syntax_walk::AnalyzedShellScript,
         depth: u16,
         dirs: &WorkingDirs,
-        kind: ProgramOrigin,
+        kind: ProgramHost,
     ) {
         self.functions.extend(script.functions);
         self.arithmetic_injections
@@ -432,7 +432,7 @@ impl<'r> CommandEvaluator<'r> {
                 self.call_arguments.push(words.to_vec());
             }
         }
-        let contained = kind == ProgramOrigin::ContainerScript;
+        let contained = kind == ProgramHost::ContainerScript;
         let redirected = script.redirected.into_iter();
         self.redirected
             .extend(redirected.map(|redirected| (redirected, contained)));
@@ -450,7 +450,7 @@ impl<'r> CommandEvaluator<'r> {
                 placeholder: None,
                 // A script is read as it stands, whoever brings it.
                 origin: match kind {
-                    ProgramOrigin::Project => ProgramOrigin::Machine,
+                    ProgramHost::Project => ProgramHost::Machine,
                     kind => kind,
                 },
             });
@@ -460,13 +460,13 @@ impl<'r> CommandEvaluator<'r> {
     /// Evaluates a script that the grammar cannot be trusted with, piece by piece. What is read of
     /// a piece holds, and a piece that cannot be read hides none of the others. `known`: the
     /// commands that the grammar found in the whole script, by their words.
-    fn queue_script_fragments(
+    fn queue_commands_of_broken_script(
         &mut self,
         text: &str,
         known: &HashMap<Vec<CommandWord>, syntax_walk::ScriptCommand>,
         feed: &StdinSource,
         depth: u16,
-        (dirs, kind): (&WorkingDirs, ProgramOrigin),
+        (dirs, kind): (&WorkingDirs, ProgramHost),
     ) {
         // Folders and downloads carry over from one piece to the next, as they would in the
         // script.
@@ -503,7 +503,9 @@ impl<'r> CommandEvaluator<'r> {
                     &dirs,
                 );
                 read.push(match script.broken {
-                    true => self.read_command_by_quoting_rules(member, feed, depth, &dirs, kind),
+                    true => {
+                        self.analyze_unparsable_command_by_quoting(member, feed, depth, &dirs, kind)
+                    }
                     false => script,
                 });
             }
@@ -521,13 +523,13 @@ impl<'r> CommandEvaluator<'r> {
     }
 
     /// Reads a command that the grammar cannot parse even alone, by the rules of quoting.
-    fn read_command_by_quoting_rules(
+    fn analyze_unparsable_command_by_quoting(
         &mut self,
         member: &fragments::PipelineMember,
         feed: StdinSource,
         depth: u16,
         dirs: &WorkingDirs,
-        kind: ProgramOrigin,
+        kind: ProgramHost,
     ) -> syntax_walk::AnalyzedShellScript {
         // Substitutions run even where the command around them is not understood.
         for text in member.substitution_scripts() {
@@ -575,7 +577,7 @@ impl<'r> CommandEvaluator<'r> {
         if self.write_then_run.reads_stdin_code && !redirected.written {
             effects.push(CommandEffect::StartsFile(redirected.path.clone()));
         }
-        self.evaluate_effects_with_origin(
+        self.evaluate_fetched_or_contained_effects(
             &effects,
             &redirected.dirs,
             redirected.fetched,
@@ -585,12 +587,12 @@ impl<'r> CommandEvaluator<'r> {
 
     /// Evaluates effects that belong to no command that a rule could name.
     fn evaluate_effects_without_command(&mut self, effects: &[CommandEffect], dirs: &WorkingDirs) {
-        self.evaluate_effects_with_origin(effects, dirs, false, false);
+        self.evaluate_fetched_or_contained_effects(effects, dirs, false, false);
     }
 
     /// Does the same. `fetched`: what is written comes from the network. `contained`: a container
     /// does it.
-    fn evaluate_effects_with_origin(
+    fn evaluate_fetched_or_contained_effects(
         &mut self,
         effects: &[CommandEffect],
         dirs: &WorkingDirs,
@@ -599,12 +601,12 @@ impl<'r> CommandEvaluator<'r> {
     ) {
         let judged = self.evaluate_and_record_effects(effects, dirs, None, contained);
         self.write_then_run
-            .record_redirect_or_patch_files(&judged, fetched);
+            .track_files_written_by_redirect_or_patch(&judged, fetched);
         if self.decides_unmatched_by_effect()
             && let Some(why) = judged.prompt_reason
         {
             self.collector
-                .require_asking_person(format!("policy asks: this {why}"));
+                .record_reason_to_ask_person(format!("policy asks: this {why}"));
         }
     }
 
@@ -631,14 +633,14 @@ impl<'r> CommandEvaluator<'r> {
                     run,
                     &StdinSource::PlainFile,
                     depth + 1,
-                    (dirs, ProgramOrigin::Machine),
+                    (dirs, ProgramHost::Machine),
                     None,
                 ),
             Some(dangerous_variables::EnvVariableHazard::Prompts(why))
                 if self.decides_unmatched_by_effect() =>
             {
                 self.collector
-                    .require_asking_person(format!("policy asks: setting {name} {why}"));
+                    .record_reason_to_ask_person(format!("policy asks: setting {name} {why}"));
             }
             Some(dangerous_variables::EnvVariableHazard::Prompts(_)) | None => {}
         }
@@ -650,7 +652,7 @@ impl<'r> CommandEvaluator<'r> {
         run: NestedCommandOrCode,
         feed: &StdinSource,
         depth: u16,
-        (dirs, kind): (&WorkingDirs, ProgramOrigin),
+        (dirs, kind): (&WorkingDirs, ProgramHost),
         hole: Option<Rc<WordPlaceholderAndValues>>,
     ) {
         let (words, kind) = match run {
@@ -670,15 +672,15 @@ impl<'r> CommandEvaluator<'r> {
             // It was read together with the command that it is fed to.
             NestedCommandOrCode::StdinCode(_) => return,
             // A command that a tool of the project starts is an ordinary command again.
-            NestedCommandOrCode::Command(words) if kind == ProgramOrigin::Project => {
-                (words, ProgramOrigin::Machine)
+            NestedCommandOrCode::Command(words) if kind == ProgramHost::Project => {
+                (words, ProgramHost::Machine)
             }
             NestedCommandOrCode::Command(words) => (words, kind),
-            NestedCommandOrCode::ProjectTool(words) if kind == ProgramOrigin::Machine => {
-                (words, ProgramOrigin::Project)
+            NestedCommandOrCode::ProjectTool(words) if kind == ProgramHost::Machine => {
+                (words, ProgramHost::Project)
             }
             NestedCommandOrCode::ProjectTool(words) => (words, kind),
-            NestedCommandOrCode::ContainerCommand(words) => (words, ProgramOrigin::Container),
+            NestedCommandOrCode::ContainerCommand(words) => (words, ProgramHost::Container),
         };
         self.queue_command_to_evaluate(CommandQueuedForEvaluation {
             words: words.into(),
@@ -711,7 +713,7 @@ impl<'r> CommandEvaluator<'r> {
         Cow::Owned(settled.collect())
     }
 
-    fn evaluate_command(&mut self, command: &CommandQueuedForEvaluation) {
+    fn evaluate_queued_command(&mut self, command: &CommandQueuedForEvaluation) {
         let words = command.words.get(command.first_word..).unwrap_or(&[]);
         let Some(first) = words.first() else { return };
         self.commands += 1;
@@ -744,7 +746,7 @@ impl<'r> CommandEvaluator<'r> {
         // them.
         let settled = self.expand_words_like_shell(words, command.placeholder.as_deref());
         let facts = match command.sure {
-            true => self.gather_command_readability_hazards(command, &settled, program),
+            true => self.gather_hazards_and_queue_nested_commands(command, &settled, program),
             false => CommandReadabilityAndHazards::default(),
         };
         if !command.sure {
@@ -913,7 +915,7 @@ impl<'r> CommandEvaluator<'r> {
                 }
                 NestedCode::Command(inner) => {
                     let hole = hole.get_or_insert_with(|| {
-                        capped_find_xargs_substitutions(words, &command.stdin).map(Rc::new)
+                        capped_find_xargs_placeholder_values(words, &command.stdin).map(Rc::new)
                     });
                     self.queue_command_to_evaluate(CommandQueuedForEvaluation {
                         words: inner.into(),
@@ -999,9 +1001,9 @@ impl<'r> CommandEvaluator<'r> {
                 // For a script in a container only the system is separate; files of the project
                 // may be shared.
                 let kind = match command.origin {
-                    ProgramOrigin::Container => ProgramOrigin::ContainerScript,
-                    ProgramOrigin::Machine if nested_code::runs_on_other_machine(words) => {
-                        ProgramOrigin::Remote
+                    ProgramHost::Container => ProgramHost::ContainerScript,
+                    ProgramHost::Machine if nested_code::runs_on_other_machine(words) => {
+                        ProgramHost::Remote
                     }
                     kind => kind,
                 };
@@ -1080,7 +1082,7 @@ impl<'r> CommandEvaluator<'r> {
 }
 
 /// Returns what stands for the unknown words in the command that `find`, `fd` or `xargs` runs.
-fn capped_find_xargs_substitutions(
+fn capped_find_xargs_placeholder_values(
     words: &[CommandWord],
     feed: &StdinSource,
 ) -> Option<WordPlaceholderAndValues> {

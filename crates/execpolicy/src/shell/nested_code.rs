@@ -67,7 +67,7 @@ pub(crate) fn code_run_by_command(
                 {
                     words
                         .get(at + 1)
-                        .map(script_from_word)
+                        .map(nested_script_from_word)
                         .into_iter()
                         .collect()
                 }
@@ -78,7 +78,7 @@ pub(crate) fn code_run_by_command(
         }
         WrapperKind::RunsText(options) => match skip_program_options(words, &options).0 {
             WrappedCommandPosition::At(at) => {
-                join_words_into_script(words.get(at..).unwrap_or(&[]), name, feed)
+                nested_code_from_joined_words(words.get(at..).unwrap_or(&[]), name, feed)
             }
             WrappedCommandPosition::Nothing => Vec::new(),
             WrappedCommandPosition::Unsure => vec![NestedCode::AnyWordFrom(1)],
@@ -86,7 +86,7 @@ pub(crate) fn code_run_by_command(
         WrapperKind::Shell => code_run_by_shell_program(words, feed),
         WrapperKind::Eval => {
             let skip = 1 + usize::from(word_is(words.get(1), "--"));
-            join_words_into_script(
+            nested_code_from_joined_words(
                 words.get(skip..).unwrap_or(&[]),
                 name,
                 &StdinSource::PlainFile,
@@ -101,7 +101,7 @@ pub(crate) fn code_run_by_command(
             .skip(1)
             .filter_map(code_from_alias_definition)
             .collect(),
-        WrapperKind::Find => find_exec_commands(words, name),
+        WrapperKind::Find => commands_of_find_exec_options(words, name),
         WrapperKind::Env => commands_run_by_env(words),
         WrapperKind::Xargs => xargs_command(words, feed),
         WrapperKind::TextOption => command_option_code(words, feed),
@@ -110,9 +110,9 @@ pub(crate) fn code_run_by_command(
         WrapperKind::Ssh => match skip_program_options(words, &wrappers::SSH).0 {
             WrappedCommandPosition::At(at) => match words.get(at..) {
                 Some([dashes, rest @ ..]) if word_is(Some(dashes), "--") && !rest.is_empty() => {
-                    join_words_into_script(rest, name, feed)
+                    nested_code_from_joined_words(rest, name, feed)
                 }
-                Some(rest) if !rest.is_empty() => join_words_into_script(rest, name, feed),
+                Some(rest) if !rest.is_empty() => nested_code_from_joined_words(rest, name, feed),
                 _ => stdin_commands(feed),
             },
             WrappedCommandPosition::Nothing => Vec::new(),
@@ -191,7 +191,7 @@ fn commands_wrapped_by_checkrein(words: &[CommandWord]) -> Vec<NestedCode> {
     let agent = before.iter().enumerate().find_map(|(at, word)| {
         let attached = word
             .suffix_after_char('=')
-            .filter(|_| word.known_word_prefix().starts_with("--agent="));
+            .filter(|_| word.literal_prefix_of_word().starts_with("--agent="));
         attached.or_else(|| {
             before
                 .get(at + 1)
@@ -231,7 +231,7 @@ fn nested_command_starting_at_word(
     }
 }
 
-fn script_from_word(word: &CommandWord) -> NestedCode {
+fn nested_script_from_word(word: &CommandWord) -> NestedCode {
     NestedCode::Script {
         text: word.text.clone(),
         sure: word.knowledge == WordKnowledge::Literal,
@@ -260,7 +260,7 @@ fn stdin_commands(feed: &StdinSource) -> Vec<NestedCode> {
     }
 }
 
-fn join_words_into_script(
+fn nested_code_from_joined_words(
     words: &[CommandWord],
     name: &str,
     feed: &StdinSource,
@@ -291,7 +291,7 @@ fn code_run_by_shell_program(words: &[CommandWord], feed: &StdinSource) -> Vec<N
     // commands on standard input (`-s`).
     let (mut text, mut stdin, mut at) = (false, false, 1);
     while let Some(word) = words.get(at) {
-        let lead = word.known_word_prefix();
+        let lead = word.literal_prefix_of_word();
         // `<(...)` is the name of a file that the shell makes, so it is an operand.
         if word.text.starts_with("<(") {
             break;
@@ -337,7 +337,7 @@ fn code_run_by_shell_program(words: &[CommandWord], feed: &StdinSource) -> Vec<N
     match words.get(at) {
         Some(word) if text => vec![
             NestedCode::PositionalArgs(words.get(at + 1..).unwrap_or(&[]).to_vec()),
-            script_from_word(word),
+            nested_script_from_word(word),
         ],
         Some(file) if !stdin => known_script_file_code(file, feed),
         None if text => Vec::new(),
@@ -374,7 +374,7 @@ fn trap_code(words: &[CommandWord]) -> Vec<NestedCode> {
     match rest.next() {
         // An empty text ignores the signal, `-` resets it, and the options only print.
         Some(word) if matches!(word.as_literal(), Some("" | "-" | "-l" | "-p")) => Vec::new(),
-        Some(word) => vec![script_from_word(word)],
+        Some(word) => vec![nested_script_from_word(word)],
         None => Vec::new(),
     }
 }
@@ -387,7 +387,7 @@ fn code_from_alias_definition(word: &CommandWord) -> Option<NestedCode> {
     Some(NestedCode::Alias(name.to_owned(), value.to_owned()))
 }
 
-fn find_exec_commands(words: &[CommandWord], name: &str) -> Vec<NestedCode> {
+fn commands_of_find_exec_options(words: &[CommandWord], name: &str) -> Vec<NestedCode> {
     let mut found = Vec::new();
     let mut at = 1;
     while let Some(word) = words.get(at) {
@@ -521,9 +521,9 @@ fn command_option_code(words: &[CommandWord], feed: &StdinSource) -> Vec<NestedC
         if word.knowledge == WordKnowledge::Unbounded {
             return vec![NestedCode::AnyWordFrom(1)];
         }
-        let lead = word.known_word_prefix();
+        let lead = word.literal_prefix_of_word();
         if matches!(lead, "--command" | "--session-command") {
-            found.extend(rest.next().map(script_from_word));
+            found.extend(rest.next().map(nested_script_from_word));
         } else if lead.starts_with("--command=") || lead.starts_with("--session-command=") {
             let text = word
                 .text
@@ -537,7 +537,7 @@ fn command_option_code(words: &[CommandWord], feed: &StdinSource) -> Vec<NestedC
         } else if lead.starts_with('-') && !lead.starts_with("--") {
             // The text stands behind the letter or in the next word: `su -lc TEXT`.
             match word.text.split_once('c') {
-                Some((_, "")) => found.extend(rest.next().map(script_from_word)),
+                Some((_, "")) => found.extend(rest.next().map(nested_script_from_word)),
                 Some((_, text)) => found.push(NestedCode::Script {
                     text: text.to_owned(),
                     sure: word.knowledge == WordKnowledge::Literal,
@@ -578,7 +578,7 @@ fn interpreter_code(
                 .get(at + 1)
                 .map_or_else(|| word.text.clone(), |code| code.text.clone())
         };
-        let lead = word.known_word_prefix();
+        let lead = word.literal_prefix_of_word();
         if let Some(long) = lead.strip_prefix("--") {
             let name = long.split('=').next().unwrap_or(long);
             if longs.contains(&name) {

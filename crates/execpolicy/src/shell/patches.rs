@@ -72,7 +72,7 @@ pub fn patches_in_script(
     collect_patches_in_script(
         scripts,
         script,
-        &working_dirs::script_start_folders(),
+        &working_dirs::initial_working_dirs(),
         MAX_DEPTH,
         &mut found,
     );
@@ -88,7 +88,7 @@ pub fn patch_commands_in_argv<S: AsRef<str>>(words: &[S]) -> Vec<PatchApplyingCo
     let mut found = Vec::new();
     let start = PatchCommandContext {
         stdin: &StdinSource::PlainFile,
-        dirs: &working_dirs::script_start_folders(),
+        dirs: &working_dirs::initial_working_dirs(),
         scripts: &ParsedShellScriptCache::default(),
     };
     collect_patches_in_command(&words, &start, (&mut false, MAX_DEPTH), &mut found);
@@ -295,7 +295,7 @@ fn collect_patches_in_command(
                 tool: patching.tool,
                 text: patching.text.clone(),
                 strip: patching.strip,
-                folder: join_folder(folder.clone(), patching.folder.as_deref()),
+                folder: join_optional_folders(folder.clone(), patching.folder.as_deref()),
                 started: folder,
                 first: !*anything && !paths_only,
                 paths_only,
@@ -368,7 +368,7 @@ struct PatchInvocation {
 }
 
 /// Joins a folder and one that is named relative to it.
-fn join_folder(folder: Option<String>, named: Option<&str>) -> Option<String> {
+fn join_optional_folders(folder: Option<String>, named: Option<&str>) -> Option<String> {
     match (folder, named) {
         (Some(folder), Some(named)) => {
             Some(PathBuf::from(folder).join(named).display().to_string())

@@ -12,7 +12,7 @@ pub(crate) fn unquote_ansi_c(inner: &str) -> (String, usize) {
             return (text_before_nul(out), at + 1);
         }
         if c != '\\' {
-            push_char(&mut out, c);
+            push_char_as_utf8(&mut out, c);
             continue;
         }
         let Some((_, escape)) = chars.next() else {
@@ -34,7 +34,7 @@ pub(crate) fn unquote_ansi_c(inner: &str) -> (String, usize) {
             'u' | 'U' => {
                 let most = if escape == 'u' { 4 } else { 8 };
                 let value = read_escape_digits(&mut chars, 16, most, 0);
-                push_char(&mut out, char::from_u32(value).unwrap_or('\u{fffd}'));
+                push_char_as_utf8(&mut out, char::from_u32(value).unwrap_or('\u{fffd}'));
             }
             'c' => {
                 let control = chars.next().map_or(0, |(_, c)| u32::from(c) & 0x1f);
@@ -46,11 +46,11 @@ pub(crate) fn unquote_ansi_c(inner: &str) -> (String, usize) {
                 // `\777` does not fit into a byte; its low eight bits are kept.
                 out.push(value.to_le_bytes()[0]);
             }
-            '\\' | '\'' | '"' | '?' => push_char(&mut out, escape),
+            '\\' | '\'' | '"' | '?' => push_char_as_utf8(&mut out, escape),
             // An unknown escape keeps its backslash.
             other => {
                 out.push(b'\\');
-                push_char(&mut out, other);
+                push_char_as_utf8(&mut out, other);
             }
         }
     }
@@ -75,7 +75,7 @@ fn read_escape_digits(
     value
 }
 
-fn push_char(out: &mut Vec<u8>, c: char) {
+fn push_char_as_utf8(out: &mut Vec<u8>, c: char) {
     out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
 }
 

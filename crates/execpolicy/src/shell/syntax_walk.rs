@@ -242,7 +242,7 @@ enum WorkingDirMergeRule {
 
 /// What the redirects around a command add to it.
 #[derive(Default)]
-struct AttachedRedirects<'t> {
+struct WordsAndStdinFromRedirects<'t> {
     /// Words behind a redirect's target belong to the command: `env > out rm x`.
     words: Vec<Node<'t>>,
     /// Its standard input.
@@ -254,7 +254,7 @@ struct AttachedRedirects<'t> {
 struct ShellSyntaxWalker<'t, 's> {
     text: &'s str,
     script: AnalyzedShellScript,
-    attached: HashMap<usize, AttachedRedirects<'t>>,
+    attached: HashMap<usize, WordsAndStdinFromRedirects<'t>>,
     pending: Vec<SyntaxWalkItem<'t>>,
     /// The folders in which the next command can run.
     now: WorkingDirs,
@@ -299,7 +299,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                 self.script.broken |=
                     name.is_some_and(|name| grammar_mask::is_keyword(self.node_text(name)));
                 self.script.broken |= self.grammar_misses_command_end(node);
-                let (words, own) = self.command_words_and_stdin(node, attached.words);
+                let (words, own) = self.command_words_and_redirected_stdin(node, attached.words);
                 let feed = own.unwrap_or(feed);
                 self.add_command_found_in_script(words, &feed);
                 if let Some(last) = self.script.commands.last_mut().filter(|_| attached.dash) {
@@ -308,7 +308,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                 self.queue_child_nodes(node, &feed);
             }
             "declaration_command" | "unset_command" => {
-                let (words, _) = self.command_words_and_stdin(node, attached.words);
+                let (words, _) = self.command_words_and_redirected_stdin(node, attached.words);
                 self.add_command_found_in_script(words, &feed);
                 self.queue_child_nodes(node, &feed);
             }
@@ -353,7 +353,8 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                     self.mark_shell_node_doubtful(node);
                 }
                 if !duplicates
-                    && let Some(path) = target.and_then(|node| word::read_word(node, self.text))
+                    && let Some(path) =
+                        target.and_then(|node| word::command_word_from_syntax_node(node, self.text))
                 {
                     let dirs = self.now.clone();
                     let fetched = written
@@ -423,7 +424,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
                 self.add_loop_variable(node);
                 self.queue_child_nodes(node, &feed);
             }
-            "comment" => self.mark_misread_comment_doubtful(node),
+            "comment" => self.mark_comment_doubtful_if_misread(node),
             "ansi_c_string" => {
                 let inner = self.node_text(node).get(2..).unwrap_or("");
                 // The grammar and the shell disagree about where the literal ends.
@@ -479,7 +480,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
 
     /// Returns the words of a command, in the order of the text, and the standard input that its
     /// own redirects give it.
-    fn command_words_and_stdin(
+    fn command_words_and_redirected_stdin(
         &self,
         node: Node<'t>,
         extra: Vec<Node<'t>>,
@@ -652,7 +653,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
     }
 
     fn read_word_or_doubt(&mut self, node: Node<'_>) -> CommandWord {
-        word::read_word(node, self.text).unwrap_or_else(|| {
+        word::command_word_from_syntax_node(node, self.text).unwrap_or_else(|| {
             self.mark_shell_node_doubtful(node);
             CommandWord::word_from_unresolved_text(
                 self.node_text(node),
@@ -665,7 +666,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
     /// shell gives them to its last command.
     fn visit_redirected_statement(&mut self, node: Node<'t>, feed: StdinSource) {
         let body = node.child_by_field_name("body");
-        let mut attached = AttachedRedirects::default();
+        let mut attached = WordsAndStdinFromRedirects::default();
         let mut cursor = node.walk();
         let mut heredocs = Vec::new();
         for child in node.children(&mut cursor) {
@@ -774,10 +775,10 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
         for _ in 0..MAX_LOOKED_AT {
             let Some(node) = pending.pop() else { break };
             if node.kind() == "command" {
-                let (nodes, _) = self.command_words_and_stdin(node, Vec::new());
+                let (nodes, _) = self.command_words_and_redirected_stdin(node, Vec::new());
                 let words = nodes
                     .into_iter()
-                    .map_while(|node| word::read_word(node, self.text));
+                    .map_while(|node| word::command_word_from_syntax_node(node, self.text));
                 if downloaded_code::calls_downloader(&words.collect::<Vec<_>>()) {
                     return true;
                 }
@@ -807,10 +808,10 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
         let Some(command) = command.filter(|command| command.kind() == "command") else {
             return StdinSource::CommandOutput;
         };
-        let (nodes, own) = self.command_words_and_stdin(command, Vec::new());
+        let (nodes, own) = self.command_words_and_redirected_stdin(command, Vec::new());
         let words: Option<Vec<CommandWord>> = nodes
             .into_iter()
-            .map(|node| word::read_word(node, self.text))
+            .map(|node| word::command_word_from_syntax_node(node, self.text))
             .collect();
         // A redirect of the command itself takes precedence over one around it, and both over the
         // pipe.
@@ -822,7 +823,7 @@ impl<'t, 's> ShellSyntaxWalker<'t, 's> {
 
     /// Reports a comment as doubtful if no word could begin there: only where one could does the
     /// shell begin a comment.
-    fn mark_misread_comment_doubtful(&mut self, node: Node<'t>) {
+    fn mark_comment_doubtful_if_misread(&mut self, node: Node<'t>) {
         let before = node
             .start_byte()
             .checked_sub(1)

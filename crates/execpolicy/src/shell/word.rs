@@ -71,7 +71,7 @@ impl CommandWord {
     }
 
     /// Returns the known beginning.
-    pub(crate) fn known_word_prefix(&self) -> &str {
+    pub(crate) fn literal_prefix_of_word(&self) -> &str {
         self.text.get(..self.literal_len).unwrap_or("")
     }
 
@@ -153,7 +153,7 @@ impl CommandWord {
 
     /// Returns whether it begins with `NAME=`, which `env` and the like take for an assignment.
     pub(crate) fn is_assignment(&self) -> bool {
-        self.known_word_prefix()
+        self.literal_prefix_of_word()
             .split_once('=')
             .is_some_and(|(name, _)| {
                 !name.is_empty() && !name.starts_with('-') && !name.contains('/')
@@ -181,7 +181,7 @@ impl CommandWord {
 }
 
 /// Reads a word from the tree; `None` if the grammar and the shell do not agree on it.
-pub(crate) fn read_word(node: Node<'_>, source: &str) -> Option<CommandWord> {
+pub(crate) fn command_word_from_syntax_node(node: Node<'_>, source: &str) -> Option<CommandWord> {
     let mut reader = ShellWordReader {
         source,
         word: CommandWord::new_literal_word(""),
@@ -219,7 +219,7 @@ impl<'s> ShellWordReader<'s> {
             "string" => self.read_double_quoted(node),
             "translated_string" if depth < 8 => match node.named_child(0) {
                 Some(string) => self.read_word_part(string, depth + 1),
-                None => self.append_expansion(piece, WordKnowledge::SingleWord),
+                None => self.append_unresolved_expansion(piece, WordKnowledge::SingleWord),
             },
             "raw_string" => {
                 let inner = piece.get(1..piece.len().saturating_sub(1)).unwrap_or("");
@@ -231,8 +231,8 @@ impl<'s> ShellWordReader<'s> {
                 self.agreed &= taken == inner.len();
                 self.word.text.push_str(&text);
             }
-            _ if node.child_count() == 0 => self.append_text_outside_quotes(piece),
-            _ => self.append_expansion(piece, WordKnowledge::Unbounded),
+            _ if node.child_count() == 0 => self.append_unquoted_text(piece),
+            _ => self.append_unresolved_expansion(piece, WordKnowledge::Unbounded),
         }
     }
 
@@ -241,11 +241,11 @@ impl<'s> ShellWordReader<'s> {
         let mut at = node.start_byte();
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
-            self.append_text_outside_quotes(self.source_slice(at, child.start_byte()));
+            self.append_unquoted_text(self.source_slice(at, child.start_byte()));
             self.read_word_part(child, depth + 1);
             at = child.end_byte();
         }
-        self.append_text_outside_quotes(self.source_slice(at, node.end_byte()));
+        self.append_unquoted_text(self.source_slice(at, node.end_byte()));
     }
 
     /// The grammar drops blanks at the edges of `string_content`, so the text is taken
@@ -257,7 +257,7 @@ impl<'s> ShellWordReader<'s> {
             if child.kind() == "string_content" {
                 continue;
             }
-            self.append_double_quoted_text(self.source_slice(at, child.start_byte()));
+            self.append_unescaped_double_quoted_text(self.source_slice(at, child.start_byte()));
             let piece = self.source_slice(child.start_byte(), child.end_byte());
             // "$@" and "${a[@]}" become many words even between quotes; what a command prints
             // does not.
@@ -267,19 +267,21 @@ impl<'s> ShellWordReader<'s> {
                 } else {
                     WordKnowledge::SingleWord
                 };
-            self.append_expansion(piece, known);
+            self.append_unresolved_expansion(piece, known);
             at = child.end_byte();
         }
-        self.append_double_quoted_text(self.source_slice(at, node.end_byte().saturating_sub(1)));
+        self.append_unescaped_double_quoted_text(
+            self.source_slice(at, node.end_byte().saturating_sub(1)),
+        );
     }
 
-    fn append_double_quoted_text(&mut self, text: &str) {
+    fn append_unescaped_double_quoted_text(&mut self, text: &str) {
         // The expansions were cut out, so what is found here the grammar took for text.
         self.agreed &= !quoting::has_unescaped_substitution(text);
         quoting::unescape_double_quoted(text, true, &mut self.word.text);
     }
 
-    fn append_expansion(&mut self, piece: &str, known: WordKnowledge) {
+    fn append_unresolved_expansion(&mut self, piece: &str, known: WordKnowledge) {
         // Always a number, without quotes too.
         let number = matches!(piece, "$(nproc)" | "$#" | "$?" | "$$" | "$!");
         let known = if number {
@@ -295,7 +297,7 @@ impl<'s> ShellWordReader<'s> {
 
     /// Appends unquoted text. A backslash keeps the next character; globs and braces make the
     /// number of words unknown.
-    fn append_text_outside_quotes(&mut self, text: &str) {
+    fn append_unquoted_text(&mut self, text: &str) {
         let mut chars = text.chars().peekable();
         while let Some(c) = chars.next() {
             let at = self.word.text.len();

@@ -28,7 +28,7 @@ pub(crate) struct CdStep {
 pub(crate) type WorkingDirs = Rc<[WorkingDir]>;
 
 /// Returns the folder in which a script starts.
-pub(crate) fn script_start_folders() -> WorkingDirs {
+pub(crate) fn initial_working_dirs() -> WorkingDirs {
     Rc::new([None])
 }
 
@@ -39,7 +39,7 @@ pub struct CommandStartFolders(pub(super) WorkingDirs);
 impl CommandStartFolders {
     /// Starts at the top of the project.
     pub fn start_folders_at_project_root() -> Self {
-        Self(script_start_folders())
+        Self(initial_working_dirs())
     }
 
     /// Starts in any of these; `None` is a folder that only the run knows. A relative one begins
@@ -134,7 +134,7 @@ fn dirs_after_cd(
         _ => return None,
     }
     let target = rest.iter().find(|word| {
-        word.as_literal() == Some("-") || !word.known_word_prefix().starts_with(['-', '+'])
+        word.as_literal() == Some("-") || !word.literal_prefix_of_word().starts_with(['-', '+'])
     });
     match target {
         Some(word) if word.as_literal() == Some("-") => Some(Rc::clone(all)),

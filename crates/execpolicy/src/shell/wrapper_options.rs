@@ -63,7 +63,7 @@ pub(crate) fn skip_program_options(
             at += 1;
             continue;
         }
-        let lead = word.known_word_prefix();
+        let lead = word.literal_prefix_of_word();
         if !lead.starts_with('-') {
             // An expansion with nothing known before it could be an option.
             if word.knowledge != WordKnowledge::Literal && lead.is_empty() && options.operands == 0
@@ -85,7 +85,7 @@ pub(crate) fn skip_program_options(
             break;
         }
         let used = match lead.strip_prefix("--") {
-            Some(_) => skip_long_option(word, words.get(at + 1), options, &mut seen),
+            Some(_) => long_option_word_count(word, words.get(at + 1), options, &mut seen),
             None => parse_short_option_cluster(word, words.get(at + 1), options, &mut seen),
         };
         match used {
@@ -112,13 +112,13 @@ pub(crate) fn skip_program_options(
 }
 
 /// Returns how many words a long option takes; `None` if it is not known.
-fn skip_long_option(
+fn long_option_word_count(
     word: &CommandWord,
     next: Option<&CommandWord>,
     options: &WrapperOptionsSpec,
     seen: &mut SeenOptions,
 ) -> Option<usize> {
-    let lead = word.known_word_prefix().strip_prefix("--")?;
+    let lead = word.literal_prefix_of_word().strip_prefix("--")?;
     // The value is attached, so the option takes no other word even if its name is not known.
     if let Some((name, _)) = lead.split_once('=') {
         let value = word.text.split_once('=').map_or("", |(_, value)| value);
@@ -156,7 +156,7 @@ fn parse_short_option_cluster(
     if word.knowledge == WordKnowledge::Unbounded {
         return None;
     }
-    let cluster = word.known_word_prefix().strip_prefix('-')?;
+    let cluster = word.literal_prefix_of_word().strip_prefix('-')?;
     for (at, letter) in cluster.char_indices() {
         let after = at + letter.len_utf8();
         let name = letter.to_string();

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::effects;
-use crate::effects::evaluation::EvaluatedEffects;
+use crate::effects::evaluation::CommandEffectsEvaluation;
 use crate::effects::glob::{self, GlobMatchCertainty};
 use crate::effects::paths::{LexicalPath, UNKNOWN};
 
@@ -27,15 +27,15 @@ pub(super) struct WriteThenRunTracker {
     pub(super) reads_stdin_code: bool,
     /// Commands that make files out of other files. They are followed last, since redirects are
     /// known only when all commands are.
-    pending_copies: Vec<EvaluatedEffects>,
+    pending_copies: Vec<CommandEffectsEvaluation>,
 }
 
 impl WriteThenRunTracker {
     /// Records the files that a redirect or a patch writes. `fetched`: their content comes from
     /// the network.
-    pub(super) fn record_redirect_or_patch_files(
+    pub(super) fn track_files_written_by_redirect_or_patch(
         &mut self,
-        judged: &EvaluatedEffects,
+        judged: &CommandEffectsEvaluation,
         fetched: bool,
     ) {
         add_new_paths_up_to_limit(&mut self.files, &judged.written_files);
@@ -50,10 +50,10 @@ impl WriteThenRunTracker {
     pub(super) fn track_files_made_by_command(
         &mut self,
         program: &str,
-        judged: &mut EvaluatedEffects,
+        judged: &mut CommandEffectsEvaluation,
         (fed, fetched): (bool, bool),
     ) {
-        if fed || effects::program_writes_given_content(program) {
+        if fed || effects::written_content_is_given_not_built(program) {
             add_new_paths_up_to_limit(&mut self.files, &judged.written_files);
             if fed && program != "patch" {
                 add_new_paths_up_to_limit(&mut self.folders, &judged.filled_folders);
@@ -73,12 +73,12 @@ impl WriteThenRunTracker {
         // when all commands are.
         let makes = !judged.written_files.is_empty() || !judged.filled_folders.is_empty();
         if makes && !judged.read.is_empty() && self.pending_copies.len() < MOST {
-            self.pending_copies.push(EvaluatedEffects {
+            self.pending_copies.push(CommandEffectsEvaluation {
                 written_files: std::mem::take(&mut judged.written_files),
                 filled_folders: std::mem::take(&mut judged.filled_folders),
                 read: std::mem::take(&mut judged.read),
                 copied: std::mem::take(&mut judged.copied),
-                ..EvaluatedEffects::default()
+                ..CommandEffectsEvaluation::default()
             });
         }
     }

@@ -114,7 +114,7 @@ impl<'a> AnswersFoundInReply<'a> {
         let mut search = AnswersFoundInReply::default();
         let mut at = 0;
         let mut tries = 0;
-        while let Some((before, rest)) = find_next_object_or_thought(text, at) {
+        while let Some((before, rest)) = next_possible_object_or_thought_start(text, at) {
             if !rest.starts_with('{') {
                 match parse_thinking_tag(rest) {
                     None => at = before + rest.chars().next().map_or(1, char::len_utf8),
@@ -140,7 +140,7 @@ impl<'a> AnswersFoundInReply<'a> {
             }
             at = match scan_json_object(rest) {
                 JsonObjectScanResult::Whole(fields, length) => {
-                    if search.collect_answer_object(fields, false, wanted)? {
+                    if search.collect_object_if_answer(fields, false, wanted)? {
                         before + length
                     } else {
                         // An answer may be nested in this object.
@@ -148,7 +148,7 @@ impl<'a> AnswersFoundInReply<'a> {
                     }
                 }
                 JsonObjectScanResult::Cut(fields) => {
-                    search.collect_answer_object(fields, true, wanted)?;
+                    search.collect_object_if_answer(fields, true, wanted)?;
                     // Everything that follows is inside the truncated object.
                     break;
                 }
@@ -162,7 +162,7 @@ impl<'a> AnswersFoundInReply<'a> {
     }
 
     /// Collects an object. Returns whether it is an answer, to this or another request.
-    fn collect_answer_object(
+    fn collect_object_if_answer(
         &mut self,
         fields: Vec<JsonField<'a>>,
         cut: bool,
@@ -233,7 +233,7 @@ impl<'a> AnswersFoundInReply<'a> {
 }
 
 /// Returns the next position where an object or a thought may begin, and the text from there.
-fn find_next_object_or_thought(text: &str, at: usize) -> Option<(usize, &str)> {
+fn next_possible_object_or_thought_start(text: &str, at: usize) -> Option<(usize, &str)> {
     let rest = text.get(at..)?;
     let found = rest.find(['{', '<', '[', '◁'])?;
     Some((at + found, rest.get(found..)?))

@@ -48,7 +48,7 @@ pub struct ParsedModelJson<'a> {
 /// let answer = parse_model_answer(said, wanted)?;
 /// assert!(answer.echoes_request_nonce());
 /// assert_eq!(answer.parse_enum_field("verdict", words), Ok(true));
-/// assert_eq!(answer.answer_thousandths_field("confidence"), Ok(900));
+/// assert_eq!(answer.read_thousandths_from_answer("confidence"), Ok(900));
 ///
 /// let said = "{\"verdict\": \"not blocked\"}";
 /// assert_eq!(parse_model_answer(said, wanted)?.parse_enum_field("verdict", words), Err(UnreadableAnswerCause::UnknownWord("verdict")));
@@ -108,7 +108,7 @@ impl<'a> ParsedModelJson<'a> {
     ///
     /// # Errors
     /// It is missing, cut, out of range, or no number (neither `true` nor NaN is one).
-    pub fn answer_thousandths_field(
+    pub fn read_thousandths_from_answer(
         &self,
         key: &'static str,
     ) -> Result<u16, UnreadableAnswerCause> {

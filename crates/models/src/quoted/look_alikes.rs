@@ -29,7 +29,7 @@ pub(super) struct DelimiterLookAlikeFinder<'a> {
 }
 
 impl<'a> DelimiterLookAlikeFinder<'a> {
-    pub(super) fn delimiter_look_alikes_in_text(text: &'a str) -> Self {
+    pub(super) fn quoted_block_delimiter_look_alikes(text: &'a str) -> Self {
         Self {
             text,
             ascii: text.is_ascii(),
@@ -62,7 +62,7 @@ impl Iterator for DelimiterLookAlikeFinder<'_> {
             self.from = end;
             let before = self.text.get(..start).unwrap_or_default();
             let after = self.text.get(end..).unwrap_or_default();
-            if is_delimiter_look_alike(before, after) {
+            if is_imitated_delimiter_word(before, after) {
                 return Some(end);
             }
         }
@@ -71,7 +71,7 @@ impl Iterator for DelimiterLookAlikeFinder<'_> {
 }
 
 /// Returns whether a `q` between these begins our word, in a place where a delimiter has it.
-fn is_delimiter_look_alike(before: &str, after: &str) -> bool {
+fn is_imitated_delimiter_word(before: &str, after: &str) -> bool {
     // The word alone is ordinary English. It is a delimiter only after a bracket or before a
     // number.
     let mut rest = after

@@ -111,7 +111,7 @@ fn messages_to_gemini_contents(messages: &[ChatMessage]) -> Vec<Value> {
         .collect()
 }
 
-pub(super) fn apply_gemini_stream_event(
+pub(super) fn apply_gemini_api_event(
     draft: &mut PartialReply,
     event: &Value,
 ) -> Result<(), ModelAnswerDecodeError> {

@@ -72,7 +72,7 @@ impl WireFormat {
     }
 
     /// Returns the header for the key, and the prefix of its value.
-    pub(crate) fn api_key_header(self) -> (&'static str, &'static str) {
+    pub(crate) fn api_key_header_name_and_prefix(self) -> (&'static str, &'static str) {
         match self {
             Self::Anthropic => ("x-api-key", ""),
             Self::Responses | Self::Chat => ("authorization", "Bearer "),
@@ -124,7 +124,7 @@ impl WireFormat {
             Self::Anthropic => anthropic::apply_stream_event(draft, &event),
             Self::Responses => responses::apply_stream_event(draft, &event),
             Self::Chat => chat::apply_chat_stream_event(draft, &event),
-            Self::Gemini => gemini::apply_gemini_stream_event(draft, &event),
+            Self::Gemini => gemini::apply_gemini_api_event(draft, &event),
         }
     }
 }
@@ -151,7 +151,7 @@ impl StreamedReplyReader {
 
     /// Reads a piece of the stream. Returns true once the answer is complete and nothing further is
     /// expected.
-    pub(crate) fn parse_reply_chunk(
+    pub(crate) fn feed_reply_chunk(
         &mut self,
         bytes: &[u8],
     ) -> Result<bool, ModelAnswerDecodeError> {
@@ -185,7 +185,7 @@ pub fn decode_recorded_model_reply<'a>(
     // The dialect matters only for thoughts to be sent back, which a recorded answer never is.
     let mut reader = StreamedReplyReader::new(wire, crate::providers::STRICT);
     for piece in pieces {
-        if reader.parse_reply_chunk(piece).ok()? {
+        if reader.feed_reply_chunk(piece).ok()? {
             break;
         }
     }

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use checkrein_core::digest::Digest;
 
 use crate::disk::DiskTree;
-use crate::file_tree::{FileTreeNode, FileTreeReader as _};
+use crate::file_tree::{FileTreeReader as _, PathEntryKind};
 use crate::plan::{PatchPlan, PlannedFileChange};
 use crate::tree_path::PathBelowRoot;
 use journal::{PatchApplyJournal, PatchApplyPhase, PatchJournalEntry};
@@ -213,11 +213,11 @@ fn nearest_existing_folder(path: &PathBelowRoot, disk: &DiskTree) -> io::Result<
     let mut folder = path.clone();
     while folder.pop_last_component() {
         match disk.root_folder().disk_node_at_path(&folder)? {
-            FileTreeNode::Folder => return Ok(folder),
+            PathEntryKind::Folder => return Ok(folder),
             // A file in the folder's place is removed by the same patch before the folder is
             // created.
-            FileTreeNode::Missing | FileTreeNode::File { .. } => {}
-            FileTreeNode::Link(_) | FileTreeNode::Other => {
+            PathEntryKind::Missing | PathEntryKind::File { .. } => {}
+            PathEntryKind::Link(_) | PathEntryKind::Other => {
                 return Err(io::ErrorKind::NotADirectory.into());
             }
         }
@@ -267,16 +267,19 @@ fn ensure_tree_matches_plan(plan: &PatchPlan, disk: &DiskTree) -> io::Result<()>
 
 /// Returns the digest of a file's content; `None` if there is no file.
 fn file_digest(disk: &DiskTree, path: &PathBelowRoot) -> io::Result<Option<Digest>> {
-    match disk.file_node_at_path(path).map_err(io::Error::other)? {
-        FileTreeNode::File { .. } => {
+    match disk
+        .file_tree_node_at_path(path)
+        .map_err(io::Error::other)?
+    {
+        PathEntryKind::File { .. } => {
             let bytes = disk
                 .root_folder()
                 .read_file(path, u64::MAX)?
                 .unwrap_or_default();
             Ok(Some(Digest::hash_bytes(&bytes)))
         }
-        FileTreeNode::Missing => Ok(None),
-        FileTreeNode::Folder | FileTreeNode::Link(_) | FileTreeNode::Other => {
+        PathEntryKind::Missing => Ok(None),
+        PathEntryKind::Folder | PathEntryKind::Link(_) | PathEntryKind::Other => {
             Err(io::Error::other(format!("{path} is not a file any more")))
         }
     }

@@ -10,7 +10,7 @@ use super::{
     PatchWriteError, file_digest, half_applied_patch_error, patch_left_tree_untouched_error,
 };
 use crate::disk::DiskTree;
-use crate::file_tree::FileTreeNode;
+use crate::file_tree::PathEntryKind;
 use crate::tree_path::PathBelowRoot;
 
 /// What recovery did about a killed apply.
@@ -169,13 +169,13 @@ fn recover_file_removal(
 ) -> io::Result<bool> {
     match disk.root_folder().disk_node_at_path(path)? {
         // Done before, or the same patch has already created a folder in its place.
-        FileTreeNode::Missing | FileTreeNode::Folder => Ok(true),
-        FileTreeNode::File { .. } if file_digest(disk, path)? == act.before => {
+        PathEntryKind::Missing | PathEntryKind::Folder => Ok(true),
+        PathEntryKind::File { .. } if file_digest(disk, path)? == act.before => {
             ops.call_hook_before_disk_operation("remove a file");
             disk.root_folder().remove_file_below_root(path)?;
             Ok(true)
         }
-        FileTreeNode::File { .. } | FileTreeNode::Link(_) | FileTreeNode::Other => Ok(false),
+        PathEntryKind::File { .. } | PathEntryKind::Link(_) | PathEntryKind::Other => Ok(false),
     }
 }
 
@@ -199,7 +199,7 @@ fn create_missing_parent_folders(
     let mut missing = Vec::new();
     let mut at = path.clone();
     while at.pop_last_component()
-        && disk.root_folder().disk_node_at_path(&at)? != FileTreeNode::Folder
+        && disk.root_folder().disk_node_at_path(&at)? != PathEntryKind::Folder
     {
         missing.push(at.clone());
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::*;
-use crate::{HunkMatchDialect, check_patch_against_tree, parse_patch};
+use crate::{HunkMatchDialect, parse_patch, plan_patch_against_tree};
 
 /// Set in the child: at which step it dies, of what, and where it works.
 const DIES_AT: &str = "CHECKREIN_TEST_PATCH_DIES_AT";
@@ -62,7 +62,7 @@ fn lay(place: &Path) {
 }
 
 fn plan(disk: &DiskTree) -> PatchPlan {
-    check_patch_against_tree(
+    plan_patch_against_tree(
         &parse_patch(PATCH, None).unwrap(),
         disk,
         &PathBelowRoot::tree_root_path(),

@@ -9,7 +9,7 @@ mod unix;
 use std::io;
 use std::path::Path;
 
-use crate::file_tree::{FileTreeNode, FileTreeReader, TreeFileReadError};
+use crate::file_tree::{FileTreeReader, PathEntryKind, TreeFileReadError};
 use crate::tree_path::PathBelowRoot;
 
 #[cfg(not(unix))]
@@ -75,7 +75,10 @@ fn is_folder_case_insensitive(root: &Path) -> bool {
 }
 
 impl FileTreeReader for DiskTree {
-    fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<FileTreeNode, TreeFileReadError> {
+    fn file_tree_node_at_path(
+        &self,
+        path: &PathBelowRoot,
+    ) -> Result<PathEntryKind, TreeFileReadError> {
         self.root
             .disk_node_at_path(path)
             .map_err(tree_error_from_io)

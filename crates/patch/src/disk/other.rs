@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::file_tree::FileTreeNode;
+use crate::file_tree::PathEntryKind;
 use crate::tree_path::PathBelowRoot;
 
 /// The root folder; all paths are below it.
@@ -37,7 +37,7 @@ impl PatchRootFolder {
         Ok(at)
     }
 
-    pub(crate) fn disk_node_at_path(&self, path: &PathBelowRoot) -> io::Result<FileTreeNode> {
+    pub(crate) fn disk_node_at_path(&self, path: &PathBelowRoot) -> io::Result<PathEntryKind> {
         let missing = |error: &io::Error| {
             matches!(
                 error.kind(),
@@ -49,24 +49,24 @@ impl PatchRootFolder {
             .and_then(|path| Ok((fs::symlink_metadata(&path)?, path)));
         let (metadata, path) = match found {
             Ok(found) => found,
-            Err(error) if missing(&error) => return Ok(FileTreeNode::Missing),
+            Err(error) if missing(&error) => return Ok(PathEntryKind::Missing),
             Err(error) => return Err(error),
         };
         let kind = metadata.file_type();
         Ok(if kind.is_symlink() {
             let target = fs::read_link(&path)?;
-            target.to_str().map_or(FileTreeNode::Other, |target| {
-                FileTreeNode::Link(target.replace(std::path::MAIN_SEPARATOR, "/"))
+            target.to_str().map_or(PathEntryKind::Other, |target| {
+                PathEntryKind::Link(target.replace(std::path::MAIN_SEPARATOR, "/"))
             })
         } else if kind.is_dir() {
-            FileTreeNode::Folder
+            PathEntryKind::Folder
         } else if kind.is_file() {
-            FileTreeNode::File {
+            PathEntryKind::File {
                 identity: None,
                 executable: false,
             }
         } else {
-            FileTreeNode::Other
+            PathEntryKind::Other
         })
     }
 

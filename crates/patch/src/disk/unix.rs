@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::fs::{self as sys, AtFlags, FileType, Mode, OFlags};
 
-use crate::file_tree::FileTreeNode;
+use crate::file_tree::PathEntryKind;
 use crate::tree_path::PathBelowRoot;
 
 const FOLDER_FLAGS: OFlags = OFlags::RDONLY
@@ -45,33 +45,33 @@ impl PatchRootFolder {
         Ok((self.open_folder(&folder)?, name))
     }
 
-    pub(crate) fn disk_node_at_path(&self, path: &PathBelowRoot) -> io::Result<FileTreeNode> {
+    pub(crate) fn disk_node_at_path(&self, path: &PathBelowRoot) -> io::Result<PathEntryKind> {
         if *path == PathBelowRoot::tree_root_path() {
-            return Ok(FileTreeNode::Folder);
+            return Ok(PathEntryKind::Folder);
         }
         let (folder, name) = match self.open_parent_folder(path) {
             Ok(found) => found,
-            Err(error) if is_path_missing_error(&error) => return Ok(FileTreeNode::Missing),
+            Err(error) if is_path_missing_error(&error) => return Ok(PathEntryKind::Missing),
             Err(error) => return Err(error),
         };
         let stat = match sys::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
-            Err(rustix::io::Errno::NOENT) => return Ok(FileTreeNode::Missing),
+            Err(rustix::io::Errno::NOENT) => return Ok(PathEntryKind::Missing),
             Err(error) => return Err(error.into()),
         };
         Ok(match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => FileTreeNode::File {
+            FileType::RegularFile => PathEntryKind::File {
                 identity: Some(file_identity(&stat)),
                 executable: stat.st_mode & 0o100 != 0,
             },
-            FileType::Directory => FileTreeNode::Folder,
+            FileType::Directory => PathEntryKind::Folder,
             FileType::Symlink => {
                 let target = sys::readlinkat(&folder, name, Vec::new())?;
                 target
                     .into_string()
-                    .map_or(FileTreeNode::Other, FileTreeNode::Link)
+                    .map_or(PathEntryKind::Other, PathEntryKind::Link)
             }
-            _ => FileTreeNode::Other,
+            _ => PathEntryKind::Other,
         })
     }
 

@@ -1,6 +1,6 @@
 //! What a refusal says: enough to write the patch again, and never more than fits.
 
-use checkrein_patch::{PatchRefusal, PatchRefusalCause, render_refusals};
+use checkrein_patch::{PatchRefusal, PatchRefusalCause, render_patch_refusals};
 
 use crate::tree::{checked, files, memory};
 
@@ -17,7 +17,7 @@ fn the_nearest_lines_are_shown_with_what_differs() {
         "@@\n fn main() {\n-    let greeting = \"hallo\";\n+    let greeting = \"bye\";\n     println!(\"{greeting}\");",
     );
     assert_eq!(
-        render_refusals(&found),
+        render_patch_refusals(&found),
         "src/main.rs: these 3 lines are not in the file (patch line 3)
   the file has, from line 1 (`>` is what the patch has there):
       1| fn main() {
@@ -27,23 +27,23 @@ fn the_nearest_lines_are_shown_with_what_differs() {
     );
     // Nothing the same, but something like it.
     let found = refusals("@@\n-    let greetings = \"hello!\";\n+x");
-    let text = render_refusals(&found);
+    let text = render_patch_refusals(&found);
     assert!(
         text.contains("    2|     let greeting = \"hello\";"),
         "{text}"
     );
     let found = refusals("@@\n-    let  greeting=\"hello\";\n+x");
     assert!(
-        render_refusals(&found).contains("(only blanks differ)"),
+        render_patch_refusals(&found).contains("(only blanks differ)"),
         "{}",
-        render_refusals(&found)
+        render_patch_refusals(&found)
     );
 }
 
 #[test]
 fn each_kind_of_miss_says_what_to_do() {
     let says = |body: &str, expected: &str| {
-        let text = render_refusals(&refusals(body));
+        let text = render_patch_refusals(&refusals(body));
         assert!(text.contains(expected), "{text}");
     };
     says("@@ -1,2 +1,2 @@\n-fn main() {\n+x", "knows none");
@@ -71,7 +71,7 @@ fn all_files_are_told_of_and_the_whole_is_bounded() {
     }
     patch.push_str("*** End Patch");
     let found = checked(&memory(&files(&[])), &patch).unwrap_err();
-    let text = render_refusals(&found);
+    let text = render_patch_refusals(&found);
     assert!(text.len() < 2048, "{}", text.len());
     assert!(text.contains("more"), "{text}");
 
@@ -79,7 +79,7 @@ fn all_files_are_told_of_and_the_whole_is_bounded() {
     let tree = memory(&files(&[("f", &wide)]));
     let block = format!("-{}\n", "y".repeat(49_999)).repeat(300);
     let patch = format!("*** Begin Patch\n*** Update File: f\n@@\n{block}+x\n*** End Patch");
-    let text = render_refusals(&checked(&tree, &patch).unwrap_err());
+    let text = render_patch_refusals(&checked(&tree, &patch).unwrap_err());
     assert!(text.len() < 2048, "{}", text.len());
 }
 
@@ -87,13 +87,13 @@ fn all_files_are_told_of_and_the_whole_is_bounded() {
 fn diffs_say_where_they_fail() {
     let tree = memory(&files(&[("src/main.rs", FILE)]));
     let diff = "--- a/src/main.rs\n+++ b/src/main.rs\n@@ -5,4 +5,4 @@\n \n fn other() {\n-    undone();\n+    done();\n }\n";
-    let text = render_refusals(&checked(&tree, diff).unwrap_err());
+    let text = render_patch_refusals(&checked(&tree, diff).unwrap_err());
     assert!(
         text.contains("    7|     todo();\n      >|     undone();"),
         "{text}"
     );
     let wrong = diff.replace("-5,4 +5,4", "-5,6 +5,6");
-    let text = render_refusals(&checked(&tree, &wrong).unwrap_err());
+    let text = render_patch_refusals(&checked(&tree, &wrong).unwrap_err());
     assert!(text.contains("counts of lines"), "{text}");
 }
 
@@ -101,7 +101,7 @@ fn diffs_say_where_they_fail() {
 fn what_cannot_be_seen_is_named() {
     let says = |file: &str, patch: &str, expected: &str| {
         let found = checked(&memory(&files(&[("f", file)])), patch).unwrap_err();
-        let text = render_refusals(&found);
+        let text = render_patch_refusals(&found);
         assert!(text.contains(expected), "{text}");
     };
     let v4a =
@@ -133,9 +133,9 @@ fn diffs_that_would_change_nothing_are_none() {
         let found = checked(&tree, diff).unwrap_err();
         assert_eq!(found[0].cause, cause, "{diff}");
         assert!(
-            render_refusals(&found).contains(expected),
+            render_patch_refusals(&found).contains(expected),
             "{}",
-            render_refusals(&found)
+            render_patch_refusals(&found)
         );
     };
     let head = "--- a/f\n+++ b/f\n";

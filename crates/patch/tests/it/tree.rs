@@ -6,7 +6,7 @@ use std::path::Path;
 
 use checkrein_patch::{
     DiskTree, FileTreeReader, HunkMatchDialect, InMemoryFileTree, PatchPlan, PatchRefusal,
-    PatchRefusalCause, PathBelowRoot, apply_patch_plan, check_patch_against_tree, parse_patch,
+    PatchRefusalCause, PathBelowRoot, apply_patch_plan, parse_patch, plan_patch_against_tree,
 };
 
 pub(crate) type FileTexts = BTreeMap<String, String>;
@@ -30,7 +30,7 @@ pub(crate) fn checked(
     patch: &str,
 ) -> Result<PatchPlan, Vec<PatchRefusal>> {
     let patch = parse_patch(patch, None).map_err(|refusal| vec![refusal])?;
-    check_patch_against_tree(
+    plan_patch_against_tree(
         &patch,
         tree,
         &PathBelowRoot::tree_root_path(),

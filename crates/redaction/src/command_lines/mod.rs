@@ -76,7 +76,7 @@ pub(crate) fn may_arguments_hold_secrets(name: &str, text: &[u8]) -> bool {
     let text = text.get(..MAX_SCANNED_BYTES).unwrap_or(text);
     let programs = PROGRAMS.iter();
     let mut named = programs.filter(|program| program.programs.contains(&name));
-    named.any(|program| program.may_contain_program_secret(text))
+    named.any(|program| program.may_contain_program_secret_argument(text))
 }
 
 fn find_command_line_secrets(

@@ -82,7 +82,7 @@ impl ProgramSecretOption {
 
     /// Returns whether a text that may be the program's arguments contains the words and options
     /// for a secret.
-    pub(crate) fn may_contain_program_secret(&self, text: &[u8]) -> bool {
+    pub(crate) fn may_contain_program_secret_argument(&self, text: &[u8]) -> bool {
         let has = |word: &&str| memmem::find(text, word.as_bytes()).is_some();
         let options = match &self.place {
             SecretArgumentPlace::Attached(options)
@@ -136,25 +136,27 @@ impl ProgramSecretOption {
             }
             SecretArgumentPlace::AfterUser { options, separator } => {
                 for (nth, value) in self.secret_option_value_positions(words, rest, options) {
-                    found.extend(secret_after_separator(words, nth, &value, *separator));
+                    found.extend(secret_position_after_separator(
+                        words, nth, &value, *separator,
+                    ));
                 }
             }
             SecretArgumentPlace::PairValue(options) => {
                 for (nth, value) in self.secret_option_value_positions(words, rest, options) {
-                    found.extend(secret_after_separator(words, nth, &value, '='));
+                    found.extend(secret_position_after_separator(words, nth, &value, '='));
                 }
             }
             SecretArgumentPlace::Operand(nth) => {
                 found.extend(
                     operand_indexes(words, rest)
                         .nth(*nth)
-                        .map(|nth| whole_word_as_secret(words, nth)),
+                        .map(|nth| secret_position_of_whole_word(words, nth)),
                 );
             }
             SecretArgumentPlace::LastOperand { flag } => {
                 let flagged = flag.is_empty() || has_flag(words, rest, flag);
                 let last = operand_indexes(words, rest).last().filter(|_| flagged);
-                found.extend(last.map(|nth| whole_word_as_secret(words, nth)));
+                found.extend(last.map(|nth| secret_position_of_whole_word(words, nth)));
             }
             SecretArgumentPlace::Login(separator) => {
                 for nth in operand_indexes(words, rest) {
@@ -174,7 +176,7 @@ impl ProgramSecretOption {
                     // `net use` takes switches with `/`, and `*` asks for the password.
                     !matches!(first, None | Some(b'-' | b'/' | b'*'))
                 });
-                found.extend(next.map(|nth| whole_word_as_secret(words, nth)));
+                found.extend(next.map(|nth| secret_position_of_whole_word(words, nth)));
             }
             SecretArgumentPlace::Setting(names) => {
                 find_name_value_secrets(words, rest, names, found)
@@ -189,7 +191,7 @@ impl ProgramSecretOption {
                         .any(|word| word.text.starts_with(option.as_bytes()));
                 found.extend(name.filter(|_| flagged).and_then(|(name, value)| {
                     let is_secret = is_secret_variable_name(&words.get(name)?.text);
-                    is_secret.then(|| whole_word_as_secret(words, value))
+                    is_secret.then(|| secret_position_of_whole_word(words, value))
                 }));
             }
             // These secrets are in another command or a here-document; the caller looks for them.
@@ -258,7 +260,7 @@ impl ProgramSecretOption {
                     let next = words.get(nth + 1);
                     // A word that begins with `-` is the next option, not a value.
                     let next = next.filter(|next| next.text.first() != Some(&b'-'));
-                    found.extend(next.map(|_| whole_word_as_secret(words, nth + 1)));
+                    found.extend(next.map(|_| secret_position_of_whole_word(words, nth + 1)));
                 } else if has_attached_value(word, option) {
                     let attached = option.len()..word.text.len();
                     match word.text.get(option.len()) {
@@ -283,7 +285,7 @@ pub(crate) fn known_program_name(word: &ShellWord) -> Option<&'static str> {
         [first, second] => trigram::leading_trigram_index(&[*first, *second, b' ']),
         _ => trigram::leading_trigram_index(name),
     };
-    if !trigram::is_in_trigram_map(&MAP, place) {
+    if !trigram::trigram_map_contains_index(&MAP, place) {
         return None;
     }
     let first = PROGRAM_NAMES.partition_point(|(hash, _)| *hash < place);
@@ -309,12 +311,12 @@ fn word_part_bytes<'w>(words: &'w [ShellWord], nth: usize, part: &Range<usize>) 
     text.flatten().unwrap_or_default()
 }
 
-fn whole_word_as_secret(words: &[ShellWord], nth: usize) -> SecretArgumentPosition {
+fn secret_position_of_whole_word(words: &[ShellWord], nth: usize) -> SecretArgumentPosition {
     (nth, 0..words.get(nth).map_or(0, |word| word.text.len()))
 }
 
 /// Returns the part after the first separator.
-fn secret_after_separator(
+fn secret_position_after_separator(
     words: &[ShellWord],
     nth: usize,
     value: &Range<usize>,
@@ -331,7 +333,7 @@ fn secret_in_userinfo_argument(
     nth: usize,
     separator: char,
 ) -> Option<SecretArgumentPosition> {
-    let (_, all) = whole_word_as_secret(words, nth);
+    let (_, all) = secret_position_of_whole_word(words, nth);
     let text = word_part_bytes(words, nth, &all);
     // The last `@`: a password may contain others.
     let host = text.iter().rposition(|byte| *byte == b'@');
@@ -369,7 +371,7 @@ fn find_name_value_secrets(
     let operands: Vec<usize> = operand_indexes(words, rest).collect();
     let mut pairs = 0;
     for nth in &operands {
-        let (_, all) = whole_word_as_secret(words, *nth);
+        let (_, all) = secret_position_of_whole_word(words, *nth);
         let text = word_part_bytes(words, *nth, &all);
         let Some(at) = text.iter().position(|byte| *byte == b'=') else {
             continue;
@@ -390,13 +392,13 @@ fn find_name_value_secrets(
     }
     let mut operands = operands.into_iter();
     while let Some(name) = operands.next() {
-        let (_, all) = whole_word_as_secret(words, name);
+        let (_, all) = secret_position_of_whole_word(words, name);
         let text = word_part_bytes(words, name, &all);
         if is_meant(text.rsplit(|byte| *byte == b':').next().unwrap_or(text)) {
             found.extend(
                 operands
                     .next()
-                    .map(|value| whole_word_as_secret(words, value)),
+                    .map(|value| secret_position_of_whole_word(words, value)),
             );
             // With any name allowed, only the first two operands are a pair.
             if names.is_empty() {

@@ -14,7 +14,7 @@ use super::config_keys::{
     self, AllowedConfigWord, ConfigFileKind, ConfigKeySpec, ConfigValueKind,
     PersonalConfigKeyPermission,
 };
-use super::{ConfigError, NamedConfigText, ProfileChoice, TaskDriverKind, profile};
+use super::{ConfigError, NamedConfigText, ProfileRequest, TaskDriverKind, profile};
 
 /// The most mistakes of one file that are reported at once.
 const MAX_MISTAKES: usize = 10;
@@ -129,7 +129,7 @@ impl ParsedConfigDocument {
             positions: BTreeMap::new(),
             mistakes: Vec::new(),
         };
-        check.check_config_table_keys(&TablePath::default(), document.get_ref());
+        check.validate_config_table_keys(&TablePath::default(), document.get_ref());
         let mut mistakes = check.mistakes;
         if !mistakes.is_empty() {
             // A person reads by lines, whatever the order in which tables are walked.
@@ -150,7 +150,7 @@ impl ParsedConfigDocument {
     }
 
     /// Applies a profile to values and positions.
-    pub(super) fn with_config_profile(mut self, profile: ProfileChoice<'_>) -> Self {
+    pub(super) fn with_config_profile(mut self, profile: ProfileRequest<'_>) -> Self {
         self.profile = profile.requested_profile_name().map(str::to_owned);
         self.table = profile.apply_config_profile(self.table);
         self
@@ -314,7 +314,7 @@ impl TablePath {
     }
 
     /// The key with the table's name alone: the line shows which entry of a list is meant.
-    fn dotted_key(&self, key: &str) -> String {
+    fn key_with_profile_and_table(&self, key: &str) -> String {
         match self.table.as_str() {
             "" => format!("{}{key}", self.profile),
             table => format!("{}{table}.{key}", self.profile),
@@ -322,7 +322,7 @@ impl TablePath {
     }
 
     /// The header of a table that is a row at the top of the file.
-    fn config_table_header(&self, spec: &ConfigKeySpec) -> String {
+    fn format_config_table_header(&self, spec: &ConfigKeySpec) -> String {
         format_toml_table_header(
             &format!("{}{}", self.profile, spec.key_name_without_table()),
             spec,
@@ -345,7 +345,7 @@ struct ConfigKeyChecker<'a> {
 }
 
 impl ConfigKeyChecker<'_> {
-    fn check_config_table_keys(&mut self, path: &TablePath, table: &DeTable<'_>) {
+    fn validate_config_table_keys(&mut self, path: &TablePath, table: &DeTable<'_>) {
         for (key, value) in table {
             let name = key.get_ref().as_ref();
             let shown = path.key_with_table_path(name);
@@ -362,7 +362,9 @@ impl ConfigKeyChecker<'_> {
                     self.add_config_mistake(
                         at,
                         "",
-                        config_key_not_yet_supported_message(&path.dotted_key(name)),
+                        config_key_not_yet_supported_message(
+                            &path.key_with_profile_and_table(name),
+                        ),
                     );
                 }
                 Some(spec) => {
@@ -402,16 +404,16 @@ impl ConfigKeyChecker<'_> {
                     label: format!("{}.", spec.path),
                     profile: path.profile.clone(),
                 };
-                self.check_config_table_keys(&inner, table);
+                self.validate_config_table_keys(&inner, table);
             }
             // One bracket too many or too few is a common slip, so the message shows the right
             // header.
             (ConfigValueKind::Table, DeValue::Array(_)) => {
-                let header = path.config_table_header(spec);
+                let header = path.format_config_table_header(spec);
                 self.add_config_mistake(at, "", format!("[{header}] is one table: write {header}"));
             }
             (ConfigValueKind::Tables, DeValue::Array(items)) => {
-                self.check_config_table_list(path, spec, items)
+                self.validate_config_array_of_tables(path, spec, items)
             }
             (ConfigValueKind::Tables, DeValue::Table(_)) => {
                 let name = format!("{}{}", path.profile, spec.key_name_without_table());
@@ -442,7 +444,7 @@ impl ConfigKeyChecker<'_> {
         }
     }
 
-    fn check_config_table_list(
+    fn validate_config_array_of_tables(
         &mut self,
         path: &TablePath,
         spec: &'static ConfigKeySpec,
@@ -454,7 +456,7 @@ impl ConfigKeyChecker<'_> {
             let DeValue::Table(table) = item.get_ref() else {
                 let what = format!(
                     "must be a list of tables: write {}",
-                    path.config_table_header(spec)
+                    path.format_config_table_header(spec)
                 );
                 self.add_config_mistake(
                     at,
@@ -494,7 +496,7 @@ impl ConfigKeyChecker<'_> {
             let whole = whole.trim_end_matches([' ', ':', '.']).to_owned();
             self.positions.entry(whole).or_insert(at);
             let before = self.mistakes.len();
-            self.check_config_table_keys(&inner, table);
+            self.validate_config_table_keys(&inner, table);
             let required = self
                 .keys
                 .config_table_keys(&inner.table)
@@ -529,7 +531,7 @@ impl ConfigKeyChecker<'_> {
                     let what = "a profile cannot hold another profile; write it by itself";
                     self.add_config_mistake(at, "", what);
                 }
-                DeValue::Table(table) => self.check_config_table_keys(&inner, table),
+                DeValue::Table(table) => self.validate_config_table_keys(&inner, table),
                 _ => {
                     let what = format!("must be a table: write [profile.{}]", name.get_ref());
                     self.add_config_mistake(at, &format!("profile.{}", name.get_ref()), what);
@@ -542,7 +544,7 @@ impl ConfigKeyChecker<'_> {
     /// or by everything that could stand here.
     fn describe_unknown_key(&self, path: &TablePath, key: &str, value: &DeValue<'_>) -> String {
         let name = shorten_for_config_message(key);
-        let shown = path.dotted_key(&name);
+        let shown = path.key_with_profile_and_table(&name);
         // A table is compared with tables only: its keys would not fit anything else.
         let opens = match value {
             DeValue::Table(_) => true,
@@ -563,10 +565,13 @@ impl ConfigKeyChecker<'_> {
         // A misspelt key of this table is the likeliest.
         if let Some(near) = nearest_config_key(fitting, key) {
             return match near.config_key_holds_table() {
-                true => format!("{what}; did you mean {}?", path.config_table_header(near)),
+                true => format!(
+                    "{what}; did you mean {}?",
+                    path.format_config_table_header(near)
+                ),
                 false => format!(
                     "{what}; did you mean '{}'?",
-                    path.dotted_key(near.key_name_without_table())
+                    path.key_with_profile_and_table(near.key_name_without_table())
                 ),
             };
         }
@@ -582,7 +587,7 @@ impl ConfigKeyChecker<'_> {
                 .config_table_keys(other.path)
                 .any(|spec| spec.key_name_without_table() == key)
             {
-                elsewhere.push(path.config_table_header(other));
+                elsewhere.push(path.format_config_table_header(other));
             }
         }
         // Below a table's header TOML takes every key for one of that table.

@@ -139,7 +139,7 @@ const fn new_not_yet_supported_config_word(text: &'static str) -> AllowedConfigW
 }
 
 impl ConfigKeySpec {
-    const fn with_default_value(self, default: &'static str) -> Self {
+    const fn with_config_key_default(self, default: &'static str) -> Self {
         Self {
             default: Some(default),
             ..self
@@ -153,7 +153,7 @@ impl ConfigKeySpec {
         }
     }
 
-    const fn with_example(self, example: &'static str) -> Self {
+    const fn with_example_value(self, example: &'static str) -> Self {
         Self {
             example: Some(example),
             ..self
@@ -164,7 +164,7 @@ impl ConfigKeySpec {
         Self { own_file, ..self }
     }
 
-    const fn mark_key_required(self) -> Self {
+    const fn as_required_config_key(self) -> Self {
         Self {
             required: true,
             ..self
@@ -227,51 +227,51 @@ use PersonalConfigKeyPermission::{Adds, Stricter, Wins};
 /// Every key of `checkrein.toml`, in the order of the manual.
 #[rustfmt::skip] // One row is one key; broken over many lines the table cannot be read.
 pub const KEYS: &[ConfigKeySpec] = &[
-    new_config_key_spec("goal", Text, "What the task is for; shown in listings.").with_example("\"make the build green\""),
+    new_config_key_spec("goal", Text, "What the task is for; shown in listings.").with_example_value("\"make the build green\""),
     new_config_key_spec("accept", Text, "What is required: `tests and (lint or typecheck)`, `2 of (a, b, c)`; by default all verifiers that are not advisory.")
-        .with_example("\"tests and (lint or typecheck)\""),
+        .with_example_value("\"tests and (lint or typecheck)\""),
     new_config_key_spec("verify_on", OneOf(&[
         new_allowed_config_word("change", "a first stop that changed nothing runs nothing"),
         new_allowed_config_word("always", "every stop is verified"),
-    ]), "Which stops are verified.").with_default_value("\"change\"").with_personal_config_permission(Stricter),
+    ]), "Which stops are verified.").with_config_key_default("\"change\"").with_personal_config_permission(Stricter),
 
     new_config_key_spec("caps", OneTable, "Bounds of one task; whatever is used up first ends it.").with_personal_config_permission(Stricter),
-    new_config_key_spec("caps.token_budget", Count(1), "Output tokens, thinking included, sub-agents too.").with_default_value("1_000_000").with_personal_config_permission(Stricter),
+    new_config_key_spec("caps.token_budget", Count(1), "Output tokens, thinking included, sub-agents too.").with_config_key_default("1_000_000").with_personal_config_permission(Stricter),
     new_config_key_spec("caps.wall_clock", ANY_SPAN, "The agent's time from prompt to stop, without our own checks.")
-        .with_default_value("\"4h\"").with_default_under_checkrein_run("\"1h\"").with_personal_config_permission(Stricter),
-    new_config_key_spec("caps.tool_calls", Count(1), "Tool requests, denied ones included.").with_default_value("1500").with_default_under_checkrein_run("500").with_personal_config_permission(Stricter),
+        .with_config_key_default("\"4h\"").with_default_under_checkrein_run("\"1h\"").with_personal_config_permission(Stricter),
+    new_config_key_spec("caps.tool_calls", Count(1), "Tool requests, denied ones included.").with_config_key_default("1500").with_default_under_checkrein_run("500").with_personal_config_permission(Stricter),
     new_config_key_spec("caps.max_iterations", Count(1), "Rounds: one response of the model and its tool calls.")
-        .with_default_value("300").with_default_under_checkrein_run("90").with_personal_config_permission(Stricter),
-    new_config_key_spec("caps.attempts", Count(1), "Stops at which the same failures may be met.").with_default_value("3").with_personal_config_permission(Stricter),
-    new_config_key_spec("caps.continues", Count(1), "Times the agent is sent back in all.").with_default_value("7").with_personal_config_permission(Stricter),
+        .with_config_key_default("300").with_default_under_checkrein_run("90").with_personal_config_permission(Stricter),
+    new_config_key_spec("caps.attempts", Count(1), "Stops at which the same failures may be met.").with_config_key_default("3").with_personal_config_permission(Stricter),
+    new_config_key_spec("caps.continues", Count(1), "Times the agent is sent back in all.").with_config_key_default("7").with_personal_config_permission(Stricter),
     new_config_key_spec("caps.cost_usd", Dollars, "Dollars, of the agent and of models that judge it; where it is known what the agent costs: `run --model` and the library.")
-        .with_example("5.0").with_personal_config_permission(Stricter),
+        .with_example_value("5.0").with_personal_config_permission(Stricter),
     later_build_key_spec("caps.preset"),
 
     new_config_key_spec("session_caps", OneTable, "The same over the whole session, off unless set; a new prompt does not reset them.").with_personal_config_permission(Stricter),
-    new_config_key_spec("session_caps.token_budget", Count(1), "Output tokens, thinking included, sub-agents too.").with_example("5_000_000").with_personal_config_permission(Stricter),
-    new_config_key_spec("session_caps.wall_clock", ANY_SPAN, "The agent's time from prompt to stop, without our own checks.").with_example("\"12h\"").with_personal_config_permission(Stricter),
-    new_config_key_spec("session_caps.tool_calls", Count(1), "Tool requests, denied ones included.").with_example("5000").with_personal_config_permission(Stricter),
-    new_config_key_spec("session_caps.max_iterations", Count(1), "Rounds: one response of the model and its tool calls.").with_example("1000").with_personal_config_permission(Stricter),
-    new_config_key_spec("session_caps.continues", Count(1), "Times the agent is sent back in all.").with_example("20").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.token_budget", Count(1), "Output tokens, thinking included, sub-agents too.").with_example_value("5_000_000").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.wall_clock", ANY_SPAN, "The agent's time from prompt to stop, without our own checks.").with_example_value("\"12h\"").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.tool_calls", Count(1), "Tool requests, denied ones included.").with_example_value("5000").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.max_iterations", Count(1), "Rounds: one response of the model and its tool calls.").with_example_value("1000").with_personal_config_permission(Stricter),
+    new_config_key_spec("session_caps.continues", Count(1), "Times the agent is sent back in all.").with_example_value("20").with_personal_config_permission(Stricter),
     new_config_key_spec("session_caps.cost_usd", Dollars, "Dollars, of the agent and of models that judge it; where it is known what the agent costs: `run --model` and the library.")
-        .with_example("20.0").with_personal_config_permission(Stricter),
+        .with_example_value("20.0").with_personal_config_permission(Stricter),
 
     new_config_key_spec("subagents", OneTable, "Sub-agents.").with_personal_config_permission(Stricter),
-    new_config_key_spec("subagents.max_iterations", Count(1), "Rounds of one sub-agent.").with_default_value("150").with_personal_config_permission(Stricter),
+    new_config_key_spec("subagents.max_iterations", Count(1), "Rounds of one sub-agent.").with_config_key_default("150").with_personal_config_permission(Stricter),
     new_config_key_spec("subagents.verify", OneOf(&[
         new_allowed_config_word("never", "only the main stop is"),
         new_allowed_config_word("writers", "that of one that wrote something is"),
-    ]), "Whether the stop of a sub-agent is verified.").with_default_value("\"never\"").with_personal_config_permission(Stricter),
+    ]), "Whether the stop of a sub-agent is verified.").with_config_key_default("\"never\"").with_personal_config_permission(Stricter),
 
     new_config_key_spec("token_budget", OneTable, "Whether going on is still worth its tokens; asked at stops."),
-    new_config_key_spec("token_budget.threshold", ShareAboveZero, "Share of `caps.token_budget`.").with_default_value("0.9"),
-    new_config_key_spec("token_budget.diminishing_tokens", Count(1), "Output tokens between two stops that count as little, twice in a row.").with_default_value("500"),
-    new_config_key_spec("token_budget.diminishing_rounds", Count(1), "Continuations to have given before it does.").with_default_value("3"),
+    new_config_key_spec("token_budget.threshold", ShareAboveZero, "Share of `caps.token_budget`.").with_config_key_default("0.9"),
+    new_config_key_spec("token_budget.diminishing_tokens", Count(1), "Output tokens between two stops that count as little, twice in a row.").with_config_key_default("500"),
+    new_config_key_spec("token_budget.diminishing_rounds", Count(1), "Continuations to have given before it does.").with_config_key_default("3"),
     new_config_key_spec("token_budget.mode", OneOf(&[
         new_allowed_config_word("limit", "going on is not worth it past the line"),
         new_allowed_config_word("target", "under `run` and in the library, passing work goes on until the line; hooks take it for `limit`"),
-    ]), "What the budget is.").with_default_value("\"limit\""),
+    ]), "What the budget is.").with_config_key_default("\"limit\""),
 
     new_config_key_spec("loops", OneTable, "Loop detectors.").with_personal_config_permission(Adds),
     new_config_key_spec("loops.preset", OneOf(&[
@@ -283,7 +283,7 @@ pub const KEYS: &[ConfigKeySpec] = &[
         new_not_yet_supported_config_word("hermes"),
         new_not_yet_supported_config_word("gemini"),
         new_not_yet_supported_config_word("openhands"),
-    ]), "Which detectors are asked, with which thresholds, and what follows.").with_default_value("\"default\"").with_personal_config_permission(Adds),
+    ]), "Which detectors are asked, with which thresholds, and what follows.").with_config_key_default("\"default\"").with_personal_config_permission(Adds),
     new_config_key_spec("loops.detectors", AnyOf(&[
         new_allowed_config_word("global_circuit_breaker", "calls in a row, of any tools, that brought nothing new"),
         new_allowed_config_word("generic_repeat", "the same call with an unchanged result"),
@@ -294,150 +294,150 @@ pub const KEYS: &[ConfigKeySpec] = &[
         new_allowed_config_word("no_progress_tool", "a tool that answers the same, whatever its arguments"),
         new_allowed_config_word("unknown_tool", "a tool that does not exist, asked for in a row"),
         new_allowed_config_word("in_flight", "identical calls that have not come back"),
-    ]), "The detectors that are asked, in place of the preset's.").with_example("[\"generic_repeat\", \"cycle\"]"),
-    new_config_key_spec("loops.history", Count(2), "Calls that detectors look back at, at most 30.").with_example("30"),
-    new_config_key_spec("loops.warning", Count(1), "Calls that are worth a word, for `generic_repeat`, `known_poll_no_progress` and `ping_pong`.").with_example("10"),
-    new_config_key_spec("loops.critical", Count(1), "Calls at which the next one is denied, for the same three.").with_example("20"),
-    new_config_key_spec("loops.breaker", Count(1), "Calls without progress at which `global_circuit_breaker` denies the next.").with_example("30"),
+    ]), "The detectors that are asked, in place of the preset's.").with_example_value("[\"generic_repeat\", \"cycle\"]"),
+    new_config_key_spec("loops.history", Count(2), "Calls that detectors look back at, at most 30.").with_example_value("30"),
+    new_config_key_spec("loops.warning", Count(1), "Calls that are worth a word, for `generic_repeat`, `known_poll_no_progress` and `ping_pong`.").with_example_value("10"),
+    new_config_key_spec("loops.critical", Count(1), "Calls at which the next one is denied, for the same three.").with_example_value("20"),
+    new_config_key_spec("loops.breaker", Count(1), "Calls without progress at which `global_circuit_breaker` denies the next.").with_example_value("30"),
     new_config_key_spec("loops.breaker_counts", OneOf(&[
         new_allowed_config_word("no_progress", "calls in a row that brought nothing new"),
         new_allowed_config_word("all", "all calls of a task"),
-    ]), "What the breaker counts.").with_example("\"no_progress\""),
+    ]), "What the breaker counts.").with_example_value("\"no_progress\""),
     new_config_key_spec("loops.generic_repeat", OneTable, "The same call with an unchanged result."),
-    new_config_key_spec("loops.generic_repeat.warning", Count(1), "Calls that are worth a word.").with_example("2"),
-    new_config_key_spec("loops.generic_repeat.critical", Count(1), "Calls at which the next call is denied.").with_example("3"),
+    new_config_key_spec("loops.generic_repeat.warning", Count(1), "Calls that are worth a word.").with_example_value("2"),
+    new_config_key_spec("loops.generic_repeat.critical", Count(1), "Calls at which the next call is denied.").with_example_value("3"),
     new_config_key_spec("loops.known_poll_no_progress", OneTable, "A poll, or a command that waits, with an unchanged answer."),
-    new_config_key_spec("loops.known_poll_no_progress.warning", Count(1), "Calls that are worth a word.").with_example("10"),
-    new_config_key_spec("loops.known_poll_no_progress.critical", Count(1), "Calls at which the next call is denied.").with_example("20"),
+    new_config_key_spec("loops.known_poll_no_progress.warning", Count(1), "Calls that are worth a word.").with_example_value("10"),
+    new_config_key_spec("loops.known_poll_no_progress.critical", Count(1), "Calls at which the next call is denied.").with_example_value("20"),
     new_config_key_spec("loops.ping_pong", OneTable, "Two calls in turn."),
-    new_config_key_spec("loops.ping_pong.warning", Count(1), "Calls that are worth a word.").with_example("10"),
-    new_config_key_spec("loops.ping_pong.critical", Count(1), "Calls at which the next call is denied.").with_example("20"),
+    new_config_key_spec("loops.ping_pong.warning", Count(1), "Calls that are worth a word.").with_example_value("10"),
+    new_config_key_spec("loops.ping_pong.critical", Count(1), "Calls at which the next call is denied.").with_example_value("20"),
     new_config_key_spec("loops.cycle", OneTable, "Two to six calls that go round; counted in laps."),
-    new_config_key_spec("loops.cycle.warning", Count(1), "Laps that are worth a word.").with_example("2"),
-    new_config_key_spec("loops.cycle.critical", Count(1), "Laps at which the next call is denied.").with_example("3"),
+    new_config_key_spec("loops.cycle.warning", Count(1), "Laps that are worth a word.").with_example_value("2"),
+    new_config_key_spec("loops.cycle.critical", Count(1), "Laps at which the next call is denied.").with_example_value("3"),
     new_config_key_spec("loops.same_failure", OneTable, "A tool that fails in the same way, whatever its arguments."),
-    new_config_key_spec("loops.same_failure.warning", Count(1), "Calls that are worth a word.").with_example("4"),
-    new_config_key_spec("loops.same_failure.critical", Count(1), "Calls at which the next call is denied.").with_example("6"),
+    new_config_key_spec("loops.same_failure.warning", Count(1), "Calls that are worth a word.").with_example_value("4"),
+    new_config_key_spec("loops.same_failure.critical", Count(1), "Calls at which the next call is denied.").with_example_value("6"),
     new_config_key_spec("loops.no_progress_tool", OneTable, "A tool that answers the same, whatever its arguments."),
-    new_config_key_spec("loops.no_progress_tool.warning", Count(1), "Calls that are worth a word.").with_example("5"),
-    new_config_key_spec("loops.no_progress_tool.critical", Count(1), "Calls at which the next call is denied.").with_example("10"),
+    new_config_key_spec("loops.no_progress_tool.warning", Count(1), "Calls that are worth a word.").with_example_value("5"),
+    new_config_key_spec("loops.no_progress_tool.critical", Count(1), "Calls at which the next call is denied.").with_example_value("10"),
     new_config_key_spec("loops.unknown_tool", OneTable, "A tool that does not exist, asked for in a row."),
-    new_config_key_spec("loops.unknown_tool.warning", Count(1), "Calls that are worth a word.").with_example("2"),
-    new_config_key_spec("loops.unknown_tool.critical", Count(1), "Calls at which the next call is denied.").with_example("4"),
+    new_config_key_spec("loops.unknown_tool.warning", Count(1), "Calls that are worth a word.").with_example_value("2"),
+    new_config_key_spec("loops.unknown_tool.critical", Count(1), "Calls at which the next call is denied.").with_example_value("4"),
     new_config_key_spec("loops.in_flight", OneTable, "Identical calls that have not come back."),
-    new_config_key_spec("loops.in_flight.warning", Count(1), "Calls that are worth a word.").with_example("10"),
-    new_config_key_spec("loops.in_flight.critical", Count(1), "Calls at which the next call is denied.").with_example("20"),
+    new_config_key_spec("loops.in_flight.warning", Count(1), "Calls that are worth a word.").with_example_value("10"),
+    new_config_key_spec("loops.in_flight.critical", Count(1), "Calls at which the next call is denied.").with_example_value("20"),
 
     new_config_key_spec("stance", OneTable, "What to answer when Checkrein itself cannot judge.").with_personal_config_permission(Stricter),
-    new_config_key_spec("stance.tool", STANCES, "At a tool request.").with_default_value("\"block\"").with_personal_config_permission(Stricter),
-    new_config_key_spec("stance.stop", STANCES, "At a stop.").with_default_value("\"allow\"").with_personal_config_permission(Stricter),
+    new_config_key_spec("stance.tool", STANCES, "At a tool request.").with_config_key_default("\"block\"").with_personal_config_permission(Stricter),
+    new_config_key_spec("stance.stop", STANCES, "At a stop.").with_config_key_default("\"allow\"").with_personal_config_permission(Stricter),
 
     new_config_key_spec("policy", OneTable, "Exec policy.").with_personal_config_permission(Adds),
     new_config_key_spec("policy.rules", Texts, "Globs of `.rules` files, relative to the config file. One that matches nothing is an error. `\"builtin:default\"` is the policy that is shipped: it asks before releases, forced pushes and code from the network that nobody has read. What it forbids, because it destroys a home, a disk or the system, is refused without this key, too, and not with `[]`.")
-        .with_example("[\"builtin:default\", \"rules/*.rules\"]").with_personal_config_permission(Adds),
+        .with_example_value("[\"builtin:default\", \"rules/*.rules\"]").with_personal_config_permission(Adds),
     new_config_key_spec("policy.unmatched", OneOf(&[
         new_allowed_config_word("allow", "left to the agent's own rules"),
         new_allowed_config_word("prompt", "a person is asked"),
         new_allowed_config_word("by-effect", "ordinary work goes on; what destroys, reaches beyond the project or is not known is asked about"),
     ]), "What holds for a command that no rule names; default: `allow`.")
-        .with_example("\"allow\"").with_personal_config_permission(Adds),
+        .with_example_value("\"allow\"").with_personal_config_permission(Adds),
     new_config_key_spec("policy.opaque", OneOf(&[new_allowed_config_word("allow", "it goes on"), new_allowed_config_word("prompt", "a person is asked")]),
         "Code that is not read before it runs, where effects decide: `make`, `npm test`, a script; default: `allow`.")
-        .with_example("\"allow\"").with_personal_config_permission(Adds),
-    new_config_key_spec("policy.protect", Texts, "Globs of paths, from the top of the project, that no tool writes.").with_example("[\"tests/**\"]").with_personal_config_permission(Adds),
+        .with_example_value("\"allow\"").with_personal_config_permission(Adds),
+    new_config_key_spec("policy.protect", Texts, "Globs of paths, from the top of the project, that no tool writes.").with_example_value("[\"tests/**\"]").with_personal_config_permission(Adds),
     new_config_key_spec("policy.approval", OneOf(&[
         new_allowed_config_word("on-request", "about what the rules say `prompt` to"),
         new_allowed_config_word("never", "about nothing: `prompt` is a refusal"),
         new_allowed_config_word("always", "about everything that is not known to only look"),
-    ]), "When a person is asked about a tool call; see `docs/approvals.md`.").with_default_value("\"on-request\"").with_personal_config_permission(Stricter),
+    ]), "When a person is asked about a tool call; see `docs/approvals.md`.").with_config_key_default("\"on-request\"").with_personal_config_permission(Stricter),
     later_build_key_spec("policy.rewrite"),
 
     new_config_key_spec("approvals", OneTable, "What waits for a person.").with_personal_config_permission(Stricter),
     new_config_key_spec("approvals.expires", ANSWER_SPAN, "How long a question waits for a person, and how long an answer holds; 30 days at most.")
-        .with_default_value("\"24h\"").with_personal_config_permission(Stricter),
+        .with_config_key_default("\"24h\"").with_personal_config_permission(Stricter),
     new_config_key_spec("approvals.notify", Text, "A command that tells a person that something waits: `CHECKREIN_APPROVAL` is its id, the rest comes on stdin. Nobody waits for it. It runs in the person's home folder, with a clean environment; one in the person's own config takes the place of the repo's.")
-        .with_example("\"notify-send checkrein\"").with_personal_config_permission(Wins),
+        .with_example_value("\"notify-send checkrein\"").with_personal_config_permission(Wins),
 
     new_config_key_spec("ui", OneTable, "What a person is told in the agent's screen.").with_personal_config_permission(Wins),
     new_config_key_spec("ui.verified", OneOf(&[
         new_allowed_config_word("silent", "nothing"),
         new_allowed_config_word("line", "one line that names the checks"),
-    ]), "What the agent's screen shows when a task ends verified.").with_default_value("\"silent\"").with_personal_config_permission(Wins),
+    ]), "What the agent's screen shows when a task ends verified.").with_config_key_default("\"silent\"").with_personal_config_permission(Wins),
 
     new_config_key_spec("store", OneTable, "What `checkrein gc` keeps of the past.").with_personal_config_permission(Wins),
     new_config_key_spec("store.keep", Span { least: "1d", most: "36500d" }, "How long sessions are kept after the last thing that happened in them.")
-        .with_default_value("\"30d\"").with_personal_config_permission(Wins),
-    new_config_key_spec("store.max_size", Size("1MB"), "How much may be kept: over it the oldest sessions go.").with_default_value("\"500MB\"").with_personal_config_permission(Wins),
+        .with_config_key_default("\"30d\"").with_personal_config_permission(Wins),
+    new_config_key_spec("store.max_size", Size("1MB"), "How much may be kept: over it the oldest sessions go.").with_config_key_default("\"500MB\"").with_personal_config_permission(Wins),
 
     new_config_key_spec("verifier", Tables, "Verifiers."),
-    new_config_key_spec("verifier.name", Text, "Its name, used in `accept`.").with_example("\"tests\"").mark_key_required(),
+    new_config_key_spec("verifier.name", Text, "Its name, used in `accept`.").with_example_value("\"tests\"").as_required_config_key(),
     new_config_key_spec("verifier.kind", OneOf(&[
         new_allowed_config_word("command", "runs one"),
         new_allowed_config_word("schema", "holds a document against a JSON Schema"),
         new_allowed_config_word("human", "asks a person"),
         new_allowed_config_word("judge", "asks a model"),
         new_not_yet_supported_config_word("http"),
-    ]), "What it is; by default `command`.").with_example("\"command\""),
-    new_config_key_spec("verifier.run", Text, "The command; handed to a shell only if it uses the shell's grammar.").with_example("\"cargo test\""),
+    ]), "What it is; by default `command`.").with_example_value("\"command\""),
+    new_config_key_spec("verifier.run", Text, "The command; handed to a shell only if it uses the shell's grammar.").with_example_value("\"cargo test\""),
     new_config_key_spec("verifier.inputs", Texts, "Globs of what it depends on; an edit elsewhere does not void its verdict. By default the whole tree. What git ignores counts where a glob names it before its first wildcard: `.env`, `node_modules/**`.")
-        .with_example("[\"src/**\", \"Cargo.*\"]"),
-    new_config_key_spec("verifier.outputs", Texts, "Globs of what it writes; left out of the tree.").with_example("[\"coverage/**\"]"),
-    new_config_key_spec("verifier.timeout", ANY_SPAN, "How long it may run; longer is inconclusive. By default `10m`; a judge has `30s`.").with_example("\"10m\""),
-    new_config_key_spec("verifier.retries", Count(0), "How often an inconclusive verdict is tried again, within one stop.").with_example("0"),
-    new_config_key_spec("verifier.env", Texts, "Variables it may see although they hold provider keys or an agent's marks.").with_example("[\"OPENAI_API_KEY\"]"),
-    new_config_key_spec("verifier.advisory", Flag, "Reported, never required.").with_example("false"),
-    new_config_key_spec("verifier.stance", STANCES, "What its inconclusive verdict counts as; by default `block`, of a judge `allow`.").with_example("\"block\""),
-    new_config_key_spec("verifier.schema", Text, "Of kind `schema`: the file of a JSON Schema, relative to the config file.").with_example("\"weekly.schema.json\""),
+        .with_example_value("[\"src/**\", \"Cargo.*\"]"),
+    new_config_key_spec("verifier.outputs", Texts, "Globs of what it writes; left out of the tree.").with_example_value("[\"coverage/**\"]"),
+    new_config_key_spec("verifier.timeout", ANY_SPAN, "How long it may run; longer is inconclusive. By default `10m`; a judge has `30s`.").with_example_value("\"10m\""),
+    new_config_key_spec("verifier.retries", Count(0), "How often an inconclusive verdict is tried again, within one stop.").with_example_value("0"),
+    new_config_key_spec("verifier.env", Texts, "Variables it may see although they hold provider keys or an agent's marks.").with_example_value("[\"OPENAI_API_KEY\"]"),
+    new_config_key_spec("verifier.advisory", Flag, "Reported, never required.").with_example_value("false"),
+    new_config_key_spec("verifier.stance", STANCES, "What its inconclusive verdict counts as; by default `block`, of a judge `allow`.").with_example_value("\"block\""),
+    new_config_key_spec("verifier.schema", Text, "Of kind `schema`: the file of a JSON Schema, relative to the config file.").with_example_value("\"weekly.schema.json\""),
     new_config_key_spec("verifier.target", Text, "Of kind `schema`: the file that is judged by it, or `\"message\"` for the final message; of kind `human` only that.")
-        .with_example("\"out/report.json\""),
-    new_config_key_spec("verifier.ask", Text, "Of kind `human`: what a person is asked.").with_example("\"Is the report fit to be sent?\""),
-    new_config_key_spec("verifier.expires", ANSWER_SPAN, "Of kind `human`: how long a person has to answer; by default `approvals.expires`.").with_example("\"24h\""),
+        .with_example_value("\"out/report.json\""),
+    new_config_key_spec("verifier.ask", Text, "Of kind `human`: what a person is asked.").with_example_value("\"Is the report fit to be sent?\""),
+    new_config_key_spec("verifier.expires", ANSWER_SPAN, "Of kind `human`: how long a person has to answer; by default `approvals.expires`.").with_example_value("\"24h\""),
     new_config_key_spec("verifier.model", Text, "Of kind `judge`: the model, `provider/model`; by default one of another family than the agent's.")
-        .with_example("\"openai/gpt-4.1\""),
+        .with_example_value("\"openai/gpt-4.1\""),
     new_config_key_spec("verifier.trigger", OneOf(&[
         new_allowed_config_word("keywords", "answers that hold one of its keywords"),
         new_allowed_config_word("always", "every answer"),
-    ]), "Of kind `judge`: which answers it reads if `accept` does not name it.").with_example("\"keywords\""),
+    ]), "Of kind `judge`: which answers it reads if `accept` does not name it.").with_example_value("\"keywords\""),
     new_config_key_spec("verifier.keywords", Texts, "Of kind `judge`: words and phrases that call for it.")
-        .with_example("[\"done\", \"completed\", \"finished\", \"ready\", \"here you go\"]"),
-    new_config_key_spec("verifier.heartbeat", Flag, "Of kind `judge`: whether it reads answers to heartbeats, all of them.").with_example("false"),
+        .with_example_value("[\"done\", \"completed\", \"finished\", \"ready\", \"here you go\"]"),
+    new_config_key_spec("verifier.heartbeat", Flag, "Of kind `judge`: whether it reads answers to heartbeats, all of them.").with_example_value("false"),
     new_config_key_spec("verifier.surfaces", AnyOf(&[
         new_allowed_config_word("main", "the conversation with the person"),
         new_allowed_config_word("subagent", "those of sub-agents"),
-    ]), "Of kind `judge`: whose answers it reads; by default all.").with_example("[\"main\", \"subagent\"]"),
-    new_config_key_spec("verifier.max_attempts", Count(1), "Of kind `judge`: answers to one request that it may see, the first included.").with_example("3"),
+    ]), "Of kind `judge`: whose answers it reads; by default all.").with_example_value("[\"main\", \"subagent\"]"),
+    new_config_key_spec("verifier.max_attempts", Count(1), "Of kind `judge`: answers to one request that it may see, the first included.").with_example_value("3"),
     new_config_key_spec("verifier.mode", OneOf(&[
         new_allowed_config_word("enforce", "what it says counts"),
         new_allowed_config_word("shadow", "what would have followed is recorded, and nothing follows"),
-    ]), "Of kind `judge`: whether its word counts.").with_example("\"enforce\""),
-    new_config_key_spec("verifier.min_score", Share, "Of kind `judge`: the least score that passes, from 0 to 1.").with_example("0.7"),
-    new_config_key_spec("verifier.rubric", Text, "Of kind `judge`: a file that says what to look at besides, relative to the config file.").with_example("\"rubric.md\""),
+    ]), "Of kind `judge`: whether its word counts.").with_example_value("\"enforce\""),
+    new_config_key_spec("verifier.min_score", Share, "Of kind `judge`: the least score that passes, from 0 to 1.").with_example_value("0.7"),
+    new_config_key_spec("verifier.rubric", Text, "Of kind `judge`: a file that says what to look at besides, relative to the config file.").with_example_value("\"rubric.md\""),
     later_build_key_spec("verifier.report"),
     later_build_key_spec("verifier.baseline"),
     later_build_key_spec("verifier.parallel"),
     later_build_key_spec("verifier.on"),
 
     new_config_key_spec("veto", OneTable, "A second model, asked about calls before they run: `docs/second-model.md`."),
-    new_config_key_spec("veto.enabled", Flag, "Whether it is asked at all.").with_default_value("false"),
-    new_config_key_spec("veto.model", Text, "The model, `provider/model`.").with_example("\"anthropic/claude-haiku-4-5\""),
+    new_config_key_spec("veto.enabled", Flag, "Whether it is asked at all.").with_config_key_default("false"),
+    new_config_key_spec("veto.model", Text, "The model, `provider/model`.").with_example_value("\"anthropic/claude-haiku-4-5\""),
     new_config_key_spec("veto.scope", OneOf(&[
         new_allowed_config_word("risky", "calls that could do harm: whatever is not known for ordinary work on the project's files"),
         new_allowed_config_word("all", "every call"),
-    ]), "Which calls it is asked about.").with_default_value("\"risky\""),
-    new_config_key_spec("veto.min_confidence", Share, "The least confidence with which it can stop or change a call, from 0 to 1.").with_default_value("0.6"),
-    new_config_key_spec("veto.max_calls", Count(1), "Calls of one task that it is asked about.").with_default_value("50"),
+    ]), "Which calls it is asked about.").with_config_key_default("\"risky\""),
+    new_config_key_spec("veto.min_confidence", Share, "The least confidence with which it can stop or change a call, from 0 to 1.").with_config_key_default("0.6"),
+    new_config_key_spec("veto.max_calls", Count(1), "Calls of one task that it is asked about.").with_config_key_default("50"),
 
     new_config_key_spec("progress", OneTable, "A second model, asked whether the agent gets anywhere."),
-    new_config_key_spec("progress.enabled", Flag, "Whether it is asked at all.").with_default_value("false"),
-    new_config_key_spec("progress.model", Text, "The model, `provider/model`.").with_example("\"anthropic/claude-haiku-4-5\""),
-    new_config_key_spec("progress.threshold", Share, "A score below this, from 0 to 1, is no progress.").with_default_value("0.4"),
-    new_config_key_spec("progress.window", Count(1), "So many of them in a row, and the agent is told.").with_default_value("3"),
-    new_config_key_spec("progress.max_calls", Count(1), "Times that it is asked in one task.").with_default_value("30"),
+    new_config_key_spec("progress.enabled", Flag, "Whether it is asked at all.").with_config_key_default("false"),
+    new_config_key_spec("progress.model", Text, "The model, `provider/model`.").with_example_value("\"anthropic/claude-haiku-4-5\""),
+    new_config_key_spec("progress.threshold", Share, "A score below this, from 0 to 1, is no progress.").with_config_key_default("0.4"),
+    new_config_key_spec("progress.window", Count(1), "So many of them in a row, and the agent is told.").with_config_key_default("3"),
+    new_config_key_spec("progress.max_calls", Count(1), "Times that it is asked in one task.").with_config_key_default("30"),
 
     new_config_key_spec("middleware", Tables, "Programs that are asked on the way: `docs/middleware.md`."),
-    new_config_key_spec("middleware.name", Text, "Its name, as it is told by.").with_example("\"cut-secrets\"").mark_key_required(),
+    new_config_key_spec("middleware.name", Text, "Its name, as it is told by.").with_example_value("\"cut-secrets\"").as_required_config_key(),
     new_config_key_spec("middleware.run", Text, "The command; handed to a shell only if it uses the shell's grammar. It gets one JSON document on stdin and answers with one on stdout: `docs/middleware.md`.")
-        .with_example("\"python3 tools/cut_secrets.py\""),
+        .with_example_value("\"python3 tools/cut_secrets.py\""),
     new_config_key_spec("middleware.on", AnyOf(&[
         new_allowed_config_word("session_start", "a session began; it can only look"),
         new_allowed_config_word("before_tool", "the agent wants to use a tool"),
@@ -446,13 +446,13 @@ pub const KEYS: &[ConfigKeySpec] = &[
         new_allowed_config_word("round_end", "a round is over; it can only look"),
         new_allowed_config_word("before_stop", "the agent says that it is done"),
         new_allowed_config_word("session_end", "the session is over; it can only look"),
-    ]), "Where it is asked.").with_example("[\"after_tool\"]"),
-    new_config_key_spec("middleware.order", Order, "Lower numbers are asked first; of equal ones the first of the file.").with_example("0"),
-    new_config_key_spec("middleware.timeout", Span { least: "1ms", most: "10m" }, "How long it may take for one answer; 10 minutes at most.").with_example("\"5s\""),
+    ]), "Where it is asked.").with_example_value("[\"after_tool\"]"),
+    new_config_key_spec("middleware.order", Order, "Lower numbers are asked first; of equal ones the first of the file.").with_example_value("0"),
+    new_config_key_spec("middleware.timeout", Span { least: "1ms", most: "10m" }, "How long it may take for one answer; 10 minutes at most.").with_example_value("\"5s\""),
     new_config_key_spec("middleware.stance", OneOf(&[
         new_allowed_config_word("block", "what it cannot judge is refused, a result withheld"),
         new_allowed_config_word("allow", "it passes, and the ending is then at best `unverified`"),
-    ]), "What follows where it cannot judge; by default `block`.").with_example("\"block\""),
+    ]), "What follows where it cannot judge; by default `block`.").with_example_value("\"block\""),
 
     new_config_key_spec("profile", Profiles, "Other values for other occasions: `--profile`, `CHECKREIN_PROFILE`, or `CI=true`.").with_personal_config_permission(Adds),
 
@@ -472,7 +472,7 @@ pub const KEYS: &[ConfigKeySpec] = &[
 /// Every key of a `GOAL.toml`; a criterion has the keys of a verifier.
 #[rustfmt::skip]
 const GOAL_KEYS: &[ConfigKeySpec] = &[
-    new_config_key_spec("goal", Text, "What is to be reached.").mark_key_required(),
+    new_config_key_spec("goal", Text, "What is to be reached.").as_required_config_key(),
     new_config_key_spec("model", Text, "With which model, `provider/model`."),
     new_config_key_spec("budget", OneTable, "What it may cost; whatever is used up first ends it."),
     new_config_key_spec("budget.dollars", Dollars, "Dollars, of the agent and of models that judge it."),

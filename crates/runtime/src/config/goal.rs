@@ -11,7 +11,7 @@ use toml::{Table, Value};
 use super::config_document::ParsedConfigDocument;
 use super::config_keys::ConfigFileKind;
 use super::{
-    CompiledPolicy, ConfigError, ConfigWithNamedFiles, NamedConfigText, ProfileChoice,
+    CompiledPolicy, ConfigError, ConfigWithNamedFiles, NamedConfigText, ProfileRequest,
     TaskDriverKind, compile_gathered_configs, dollars_to_millionths,
 };
 
@@ -97,7 +97,7 @@ impl Goal {
             Some(&gathered),
             None,
             TaskDriverKind::Run,
-            ProfileChoice::Plain,
+            ProfileRequest::Plain,
         )
         .map_err(relocated)?;
         // Advisory criteria are not required, so they cannot tell that a goal is reached.
@@ -199,8 +199,12 @@ mod tests {
             text: "[caps]\ntool_calls = 3\n[[verifier]]\nname = \"lint\"\nrun = \"true\"\n"
                 .to_owned(),
         };
-        let mut compiled =
-            super::super::compile_config(Some(&config), None, TaskDriverKind::Run).unwrap();
+        let mut compiled = super::super::compile_repo_and_personal_config(
+            Some(&config),
+            None,
+            TaskDriverKind::Run,
+        )
+        .unwrap();
         goal.add_goal_to_policy(&mut compiled).unwrap();
         let policy = compiled.policy;
         let names: Vec<String> = policy
@@ -263,8 +267,12 @@ mod tests {
             name: PathBuf::from("checkrein.toml"),
             text: "[[verifier]]\nname = \"tests\"\nrun = \"true\"\n".to_owned(),
         };
-        let mut compiled =
-            super::super::compile_config(Some(&config), None, TaskDriverKind::Run).unwrap();
+        let mut compiled = super::super::compile_repo_and_personal_config(
+            Some(&config),
+            None,
+            TaskDriverKind::Run,
+        )
+        .unwrap();
         let error = goal
             .add_goal_to_policy(&mut compiled)
             .unwrap_err()

@@ -3,7 +3,7 @@
 
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{
-    JudgeEnforcementPolicy, Stance, VerdictSubjectKind, VerifierSpec, VerifierTier,
+    JudgeAttemptsAndShadowMode, Stance, VerdictSubjectKind, VerifierSpec, VerifierTier,
 };
 use checkrein_verifiers::judge::{
     DEFAULT_KEYWORDS, JudgeDefinition, JudgeTriggerMode, MainOrSubagentConversation,
@@ -116,7 +116,7 @@ pub(super) fn compile_judge_verifier(
         advisory: table.advisory,
         // A model's word is only testimony, so nothing waits for it where there is none.
         stance: table.stance.unwrap_or(Stance::Allow),
-        judge: Some(JudgeEnforcementPolicy {
+        judge: Some(JudgeAttemptsAndShadowMode {
             max_attempts: table.max_attempts.map_or(3, saturate_u32),
             shadow: table.mode == Some(JudgeEnforcedOrShadow::Shadow),
         }),

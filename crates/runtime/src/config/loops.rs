@@ -35,7 +35,7 @@ pub(super) struct LoopDetectorConfigTable {
     breaker_counts: Option<BreakerCountedCalls>,
     /// `[loops.NAME]`
     #[serde(flatten)]
-    of_detectors: BTreeMap<String, DetectorConfigTable>,
+    of_detectors: BTreeMap<String, LoopDetectorThresholds>,
 }
 
 impl LoopDetectorConfigTable {
@@ -65,7 +65,7 @@ enum BreakerCountedCalls {
 
 /// `[loops.NAME]`
 #[derive(Debug, Clone, Copy, Deserialize)]
-struct DetectorConfigTable {
+struct LoopDetectorThresholds {
     warning: Option<u64>,
     critical: Option<u64>,
 }
@@ -74,7 +74,7 @@ struct DetectorConfigTable {
 ///
 /// # Errors
 /// If there is no such preset, or this build does not have it.
-pub fn parse_loop_detector_preset(name: &Path, preset: &str) -> Result<LoopPolicy, ConfigError> {
+pub fn loop_policy_of_named_preset(name: &Path, preset: &str) -> Result<LoopPolicy, ConfigError> {
     match config_document::describe_bad_config_value("loops.preset", preset) {
         None => Ok(loop_policy_of_preset(preset)),
         Some(what) => Err(ConfigError::Value {

@@ -42,8 +42,8 @@ pub use config_keys::{
     AllowedConfigWord, ConfigKeySpec, ConfigValueKind, KEYS, PersonalConfigKeyPermission,
 };
 pub use goal::Goal;
-pub use loops::parse_loop_detector_preset;
-pub use profile::{ProfileChoice, RequestedConfigProfile};
+pub use loops::loop_policy_of_named_preset;
+pub use profile::{ProfileRequest, RequestedConfigProfile};
 
 /// The defaults as a commented file, written from the table of keys: also the manual.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
@@ -176,7 +176,7 @@ impl ConfigError {
 ///
 /// # Errors
 /// Returns the mistakes of the first file that has any; a config with a mistake is never half used.
-pub fn compile_config(
+pub fn compile_repo_and_personal_config(
     repo: Option<&NamedConfigText>,
     person: Option<&NamedConfigText>,
     driver: TaskDriverKind,
@@ -189,7 +189,12 @@ pub fn compile_config(
         .cloned()
         .map(ConfigWithNamedFiles::gather_files_of_personal_config)
         .transpose()?;
-    compile_gathered_configs(repo.as_ref(), person.as_ref(), driver, ProfileChoice::Plain)
+    compile_gathered_configs(
+        repo.as_ref(),
+        person.as_ref(),
+        driver,
+        ProfileRequest::Plain,
+    )
 }
 
 /// Compiles texts that were read before, under a profile. No file is read.
@@ -200,7 +205,7 @@ pub fn compile_gathered_configs(
     repo: Option<&ConfigWithNamedFiles>,
     person: Option<&ConfigWithNamedFiles>,
     driver: TaskDriverKind,
-    profile: ProfileChoice<'_>,
+    profile: ProfileRequest<'_>,
 ) -> Result<CompiledPolicy, ConfigError> {
     // Both files are parsed first: a mistake in either is reported before anything is compiled.
     let document = match repo {
@@ -211,7 +216,7 @@ pub fn compile_gathered_configs(
         .map(ConfigWithNamedFiles::parse_personal_config)
         .transpose()?;
     // Without a config of the repo there is no profile that could be misnamed.
-    if let (ProfileChoice::Named(wanted), Some(_)) = (profile, repo) {
+    if let (ProfileRequest::Named(wanted), Some(_)) = (profile, repo) {
         profile::require_existing_config_profile(wanted, &document, own.as_ref())?;
     }
     // The repo's values: the built-in defaults of this driver, the file, then the profile.
@@ -286,7 +291,7 @@ pub fn compile_gathered_configs(
 pub fn rules_file_texts(
     repo: Option<&ConfigWithNamedFiles>,
     person: Option<&ConfigWithNamedFiles>,
-    profile: ProfileChoice<'_>,
+    profile: ProfileRequest<'_>,
 ) -> Result<Vec<(String, String)>, ConfigError> {
     let mut rules = Vec::new();
     let documents = [
@@ -576,7 +581,7 @@ fn compile_verifier(
         return Err(at.config_value_mistake(&key("kind"), format!("cannot be \"{kind}\"")));
     };
     if kind == "schema" {
-        return schema_verifier::compile_schema_verifier(at, table, gathered);
+        return schema_verifier::schema_verifier_spec_from_config(at, table, gathered);
     }
     schema_verifier::forbid_schema_keys_on_other_verifiers(at, table)?;
     let run = table.run.as_deref().unwrap_or_default();

@@ -12,7 +12,7 @@ use super::config_document::ParsedConfigDocument;
 
 /// The profile that is requested.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ProfileChoice<'a> {
+pub enum ProfileRequest<'a> {
     /// None.
     #[default]
     Plain,
@@ -32,16 +32,18 @@ pub enum RequestedConfigProfile {
     For(String),
 }
 
-impl From<ProfileChoice<'_>> for RequestedConfigProfile {
-    fn from(profile: ProfileChoice<'_>) -> Self {
+impl From<ProfileRequest<'_>> for RequestedConfigProfile {
+    fn from(profile: ProfileRequest<'_>) -> Self {
         match profile {
-            ProfileChoice::Plain => Self::Plain,
-            ProfileChoice::Named(name) | ProfileChoice::IfThere(name) => Self::For(name.to_owned()),
+            ProfileRequest::Plain => Self::Plain,
+            ProfileRequest::Named(name) | ProfileRequest::IfThere(name) => {
+                Self::For(name.to_owned())
+            }
         }
     }
 }
 
-impl ProfileChoice<'_> {
+impl ProfileRequest<'_> {
     /// Its name, whether or not it has to exist.
     pub(super) fn requested_profile_name(&self) -> Option<&str> {
         match self {

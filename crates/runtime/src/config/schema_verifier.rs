@@ -12,7 +12,7 @@ use super::{ConfigError, ConfigWithNamedFiles, saturate_u32};
 /// The default timeout, longer than any schema takes.
 const TIMEOUT_MS: u64 = 30_000;
 
-pub(super) fn compile_schema_verifier(
+pub(super) fn schema_verifier_spec_from_config(
     at: &ParsedConfigDocument,
     table: &VerifierConfigTable,
     gathered: Option<&ConfigWithNamedFiles>,

@@ -12,11 +12,11 @@ fn source(text: &str) -> NamedConfigText {
 }
 
 fn compiled(text: &str) -> CompiledPolicy {
-    compile_config(Some(&source(text)), None, TaskDriverKind::Hook).unwrap()
+    compile_repo_and_personal_config(Some(&source(text)), None, TaskDriverKind::Hook).unwrap()
 }
 
 fn refused(text: &str) -> String {
-    compile_config(Some(&source(text)), None, TaskDriverKind::Hook)
+    compile_repo_and_personal_config(Some(&source(text)), None, TaskDriverKind::Hook)
         .unwrap_err()
         .to_string()
 }
@@ -26,7 +26,7 @@ fn the_shipped_defaults_are_the_compiled_defaults() {
     let shipped = compiled(DEFAULTS);
     assert_eq!(
         shipped.policy,
-        compile_config(None, None, TaskDriverKind::Hook)
+        compile_repo_and_personal_config(None, None, TaskDriverKind::Hook)
             .unwrap()
             .policy
     );
@@ -193,7 +193,7 @@ fn bad_configs_say_what_where_and_what_next() {
 fn the_persons_own_file_only_tightens() {
     let repo = source("[caps]\ntool_calls = 100\n[stance]\nstop = \"block\"\n");
     let own = source("[caps]\ntool_calls = 5000\ncontinues = 2\n[stance]\nstop = \"allow\"\n");
-    let policy = compile_config(Some(&repo), Some(&own), TaskDriverKind::Hook)
+    let policy = compile_repo_and_personal_config(Some(&repo), Some(&own), TaskDriverKind::Hook)
         .unwrap()
         .policy;
     assert_eq!(policy.caps.tool_calls, Some(100));
@@ -206,7 +206,8 @@ fn the_persons_own_file_only_tightens() {
         "[loops]\npreset = \"off\"",
     ] {
         assert!(
-            compile_config(Some(&repo), Some(&source(own)), TaskDriverKind::Hook).is_err(),
+            compile_repo_and_personal_config(Some(&repo), Some(&source(own)), TaskDriverKind::Hook)
+                .is_err(),
             "{own}"
         );
     }
@@ -231,7 +232,7 @@ fn spans_of_time() {
     }
 }
 
-fn under(text: &str, profile: ProfileChoice<'_>) -> Result<Policy, ConfigError> {
+fn under(text: &str, profile: ProfileRequest<'_>) -> Result<Policy, ConfigError> {
     let repo = ConfigWithNamedFiles::gather_files_named_by_config(source(text))?;
     let compiled = compile_gathered_configs(Some(&repo), None, TaskDriverKind::Hook, profile)?;
     assert_eq!(compiled.warnings, Vec::<String>::new());
@@ -246,9 +247,9 @@ fn a_profile_overrides_any_table() {
                 [profile.ci.stance]\nstop = 'block'\n\
                 [[profile.ci.verifier]]\nname = 'a'\nrun = 'two'\n\
                 [[profile.ci.verifier]]\nname = 'b'\nrun = 'three'\n";
-    let plain = under(text, ProfileChoice::Plain).unwrap();
+    let plain = under(text, ProfileRequest::Plain).unwrap();
     assert_eq!((plain.caps.tool_calls, plain.verifiers.len()), (Some(7), 1));
-    for profile in [ProfileChoice::Named("ci"), ProfileChoice::IfThere("ci")] {
+    for profile in [ProfileRequest::Named("ci"), ProfileRequest::IfThere("ci")] {
         let ci = under(text, profile).unwrap();
         assert_eq!((ci.caps.tool_calls, ci.caps.continues), (Some(3), 5));
         assert_eq!(ci.verify_on, VerifyOnChangeOrAlways::Always);
@@ -263,8 +264,11 @@ fn a_profile_overrides_any_table() {
             .collect();
         assert_eq!(seen, [("a", true, 60_000), ("b", false, 600_000)]);
     }
-    assert_eq!(under(text, ProfileChoice::IfThere("local")).unwrap(), plain);
-    let error = under(text, ProfileChoice::Named("local"))
+    assert_eq!(
+        under(text, ProfileRequest::IfThere("local")).unwrap(),
+        plain
+    );
+    let error = under(text, ProfileRequest::Named("local"))
         .unwrap_err()
         .to_string();
     assert!(
@@ -282,7 +286,7 @@ fn what_is_wrong_in_a_profile_is_said_without_asking_for_it() {
                 Some(&repo),
                 None,
                 TaskDriverKind::Hook,
-                ProfileChoice::Plain,
+                ProfileRequest::Plain,
             )
         });
         let said = match compiled {
@@ -314,7 +318,11 @@ fn what_is_said_of_commands_and_paths_beside_the_rules() {
             text: text.to_owned(),
         };
         let own = own.map(source);
-        let compiled = compile_config(Some(&source(repo)), own.as_ref(), TaskDriverKind::Hook);
+        let compiled = compile_repo_and_personal_config(
+            Some(&source(repo)),
+            own.as_ref(),
+            TaskDriverKind::Hook,
+        );
         compiled.map(|compiled| {
             checkrein_execpolicy::RuleSet::deserialize_rule_set(&compiled.policy.rules).unwrap()
         })
@@ -404,7 +412,7 @@ fn of_two_approval_modes_the_stricter_one_counts_and_none_is_an_error() {
             name: PathBuf::from("/r/checkrein.toml"),
             text: format!("[policy]\napproval = '{mode}'"),
         };
-        let compiled = compile_config(
+        let compiled = compile_repo_and_personal_config(
             Some(&source(repo)),
             Some(&source(own)),
             TaskDriverKind::Hook,
@@ -438,7 +446,7 @@ fn a_slip_in_a_schema_is_a_warning_and_one_that_asks_for_nothing_an_error() {
             Some(&repo),
             None,
             TaskDriverKind::Hook,
-            ProfileChoice::Plain,
+            ProfileRequest::Plain,
         )
     };
     let warnings = compiled(r#"{"type": "object", "requierd": ["a"]}"#);
@@ -513,7 +521,7 @@ fn a_person_who_says_nothing_of_loops_changes_nothing_of_them() {
     ] {
         let repo = source(&format!("[loops]\n{loops}\n"));
         let compiled = |own| {
-            let compiled = compile_config(Some(&repo), own, TaskDriverKind::Hook);
+            let compiled = compile_repo_and_personal_config(Some(&repo), own, TaskDriverKind::Hook);
             compiled
                 .unwrap_or_else(|error| panic!("{loops}: {error}"))
                 .policy
@@ -524,7 +532,7 @@ fn a_person_who_says_nothing_of_loops_changes_nothing_of_them() {
     // A preset of theirs adds its detectors, and nothing of what the repo says changes.
     let repo = source("[loops]\npreset = \"balanced\"\n");
     let own = source("[loops]\npreset = \"seed\"\n");
-    let both = compile_config(Some(&repo), Some(&own), TaskDriverKind::Hook)
+    let both = compile_repo_and_personal_config(Some(&repo), Some(&own), TaskDriverKind::Hook)
         .unwrap()
         .policy
         .loops;

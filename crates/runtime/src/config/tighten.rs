@@ -48,21 +48,21 @@ pub(super) fn tighten_policy_by_person_config(
     }
     let own_caps = task_caps_from_config(&own.caps);
     let kept = &mut policy.caps;
-    lower_cap(&mut kept.token_budget, own_caps.token_budget);
-    lower_cap(&mut kept.wall_clock_ms, own_caps.wall_clock_ms);
-    lower_cap(&mut kept.tool_calls, own_caps.tool_calls);
-    lower_cap(&mut kept.max_iterations, own_caps.max_iterations);
-    lower_cap(&mut kept.cost, own_caps.cost);
+    tighten_cap_in_place(&mut kept.token_budget, own_caps.token_budget);
+    tighten_cap_in_place(&mut kept.wall_clock_ms, own_caps.wall_clock_ms);
+    tighten_cap_in_place(&mut kept.tool_calls, own_caps.tool_calls);
+    tighten_cap_in_place(&mut kept.max_iterations, own_caps.max_iterations);
+    tighten_cap_in_place(&mut kept.cost, own_caps.cost);
     kept.attempts = kept.attempts.min(own_caps.attempts);
     kept.continues = kept.continues.min(own_caps.continues);
     let own_session = session_caps_from_config(&own.session_caps);
     let kept = &mut policy.session_caps;
-    lower_cap(&mut kept.token_budget, own_session.token_budget);
-    lower_cap(&mut kept.wall_clock_ms, own_session.wall_clock_ms);
-    lower_cap(&mut kept.tool_calls, own_session.tool_calls);
-    lower_cap(&mut kept.max_iterations, own_session.max_iterations);
-    lower_cap(&mut kept.continues, own_session.continues);
-    lower_cap(&mut kept.cost, own_session.cost);
+    tighten_cap_in_place(&mut kept.token_budget, own_session.token_budget);
+    tighten_cap_in_place(&mut kept.wall_clock_ms, own_session.wall_clock_ms);
+    tighten_cap_in_place(&mut kept.tool_calls, own_session.tool_calls);
+    tighten_cap_in_place(&mut kept.max_iterations, own_session.max_iterations);
+    tighten_cap_in_place(&mut kept.continues, own_session.continues);
+    tighten_cap_in_place(&mut kept.cost, own_session.cost);
     // Only the stricter value can change anything; the other one says no more than the repo does.
     if own.verify_on == VerifyOnChangeOrAlways::Always {
         policy.verify_on = VerifyOnChangeOrAlways::Always;
@@ -71,7 +71,7 @@ pub(super) fn tighten_policy_by_person_config(
         policy.subagents.verify = SubagentStopVerification::Writers;
     }
     let rounds = Some(own.subagents.max_iterations);
-    lower_cap(&mut policy.subagents.max_iterations, rounds);
+    tighten_cap_in_place(&mut policy.subagents.max_iterations, rounds);
     policy.stance.tool = policy.stance.tool.stricter_of_two(own.stance.tool);
     policy.stance.stop = policy.stance.stop.stricter_of_two(own.stance.stop);
     policy.approval = policy.approval.stricter_of_two(own.policy.approval);
@@ -89,7 +89,7 @@ pub(super) fn tighten_policy_by_person_config(
     Ok(())
 }
 
-fn lower_cap<T: Ord + Copy>(cap: &mut Option<T>, own: Option<T>) {
+fn tighten_cap_in_place<T: Ord + Copy>(cap: &mut Option<T>, own: Option<T>) {
     if let Some(own) = own {
         *cap = Some(cap.map_or(own, |cap| cap.min(own)));
     }

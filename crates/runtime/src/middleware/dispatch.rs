@@ -14,7 +14,7 @@ use checkrein_core::policy::Policy;
 use checkrein_core::state::SessionState;
 use serde_json::Value;
 
-use super::question::{MiddlewareQuestion, MiddlewareReply, tool_result_text};
+use super::question::{AnyMiddlewareAnswer, MiddlewareQuestion, tool_result_text};
 use super::{
     ActiveMiddlewareLayers, BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion,
     FunctionOrProgramMiddleware, MiddlewareLayer, MiddlewareSessionContext,
@@ -136,7 +136,7 @@ impl Runtime {
                     about,
                     call: request.call_id.clone(),
                     tool: request.tool.clone(),
-                    args: parse_tool_arguments(came.args),
+                    args: parse_arguments_or_keep_text(came.args),
                 });
                 facts = self.ask_middleware_until_refused(policy, &question, patience);
             }
@@ -398,32 +398,32 @@ impl Runtime {
         let failed = match said {
             Err(why) => Some(why),
             Ok(
-                MiddlewareReply::Call(MiddlewareToolCallAnswer::CannotTell(why))
-                | MiddlewareReply::Result(MiddlewareToolResultAnswer::CannotTell(why))
-                | MiddlewareReply::Stop(BeforeStopAnswer::CannotTell(why)),
+                AnyMiddlewareAnswer::Call(MiddlewareToolCallAnswer::CannotTell(why))
+                | AnyMiddlewareAnswer::Result(MiddlewareToolResultAnswer::CannotTell(why))
+                | AnyMiddlewareAnswer::Stop(BeforeStopAnswer::CannotTell(why)),
             ) => Some(why),
             Ok(
-                MiddlewareReply::Acknowledged
-                | MiddlewareReply::Call(MiddlewareToolCallAnswer::Pass)
-                | MiddlewareReply::Stop(BeforeStopAnswer::Pass),
+                AnyMiddlewareAnswer::Acknowledged
+                | AnyMiddlewareAnswer::Call(MiddlewareToolCallAnswer::Pass)
+                | AnyMiddlewareAnswer::Stop(BeforeStopAnswer::Pass),
             ) => None,
-            Ok(MiddlewareReply::Result(MiddlewareToolResultAnswer::Keep)) => None,
-            Ok(MiddlewareReply::Call(MiddlewareToolCallAnswer::Nudge(text))) => {
+            Ok(AnyMiddlewareAnswer::Result(MiddlewareToolResultAnswer::Keep)) => None,
+            Ok(AnyMiddlewareAnswer::Call(MiddlewareToolCallAnswer::Nudge(text))) => {
                 (fact.says, fact.reason) = (MiddlewareAnswer::Nudge, text);
                 None
             }
-            Ok(MiddlewareReply::Call(MiddlewareToolCallAnswer::Ask(why))) => {
+            Ok(AnyMiddlewareAnswer::Call(MiddlewareToolCallAnswer::Ask(why))) => {
                 (fact.says, fact.reason) = (MiddlewareAnswer::Ask, why);
                 None
             }
             Ok(
-                MiddlewareReply::Call(MiddlewareToolCallAnswer::Deny(why))
-                | MiddlewareReply::Stop(BeforeStopAnswer::Deny(why)),
+                AnyMiddlewareAnswer::Call(MiddlewareToolCallAnswer::Deny(why))
+                | AnyMiddlewareAnswer::Stop(BeforeStopAnswer::Deny(why)),
             ) => {
                 (fact.says, fact.reason) = (MiddlewareAnswer::Deny, why);
                 None
             }
-            Ok(MiddlewareReply::Call(MiddlewareToolCallAnswer::Rewrite { args, reason })) => {
+            Ok(AnyMiddlewareAnswer::Call(MiddlewareToolCallAnswer::Rewrite { args, reason })) => {
                 // A call is made with an object; other arguments could not be used.
                 match args.is_object() {
                     true => {
@@ -434,12 +434,12 @@ impl Runtime {
                     false => Some("the arguments that it would have are no object".to_owned()),
                 }
             }
-            Ok(MiddlewareReply::Result(MiddlewareToolResultAnswer::Text(text))) => {
+            Ok(AnyMiddlewareAnswer::Result(MiddlewareToolResultAnswer::Text(text))) => {
                 fact.says = MiddlewareAnswer::Rewrite;
                 made = Some(Value::String(text));
                 None
             }
-            Ok(MiddlewareReply::Result(MiddlewareToolResultAnswer::Replacement(result))) => {
+            Ok(AnyMiddlewareAnswer::Result(MiddlewareToolResultAnswer::Replacement(result))) => {
                 fact.says = MiddlewareAnswer::Rewrite;
                 made = Some(result);
                 None
@@ -492,7 +492,7 @@ fn middleware_layer_timeout(own: Duration, patience: Deadline<'_>) -> Option<Dur
 }
 
 /// Parses the arguments; a text that is no JSON becomes a string.
-fn parse_tool_arguments(args: &str) -> Value {
+fn parse_arguments_or_keep_text(args: &str) -> Value {
     serde_json::from_str(args).unwrap_or_else(|_| Value::String(args.to_owned()))
 }
 

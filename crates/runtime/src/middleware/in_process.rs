@@ -8,7 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use super::Middleware;
-use super::question::{MiddlewareQuestion, MiddlewareReply};
+use super::question::{AnyMiddlewareAnswer, MiddlewareQuestion};
 
 /// How often `cancelled` is looked at.
 const TICK: Duration = Duration::from_millis(25);
@@ -25,7 +25,7 @@ pub(super) fn ask_middleware_in_process(
     question: MiddlewareQuestion,
     limit: Duration,
     cancelled: &AtomicBool,
-) -> Result<MiddlewareReply, String> {
+) -> Result<AnyMiddlewareAnswer, String> {
     if hanging.load(Ordering::Relaxed) >= MAX_ABANDONED {
         return Err(format!(
             "it was not asked: it still hangs over {MAX_ABANDONED} earlier questions"
@@ -75,27 +75,34 @@ pub(super) fn ask_middleware_in_process(
     }
 }
 
-fn call_middleware(middleware: &dyn Middleware, question: &MiddlewareQuestion) -> MiddlewareReply {
+fn call_middleware(
+    middleware: &dyn Middleware,
+    question: &MiddlewareQuestion,
+) -> AnyMiddlewareAnswer {
     match question {
-        MiddlewareQuestion::BeforeTool(call) => MiddlewareReply::Call(middleware.before_tool(call)),
+        MiddlewareQuestion::BeforeTool(call) => {
+            AnyMiddlewareAnswer::Call(middleware.before_tool(call))
+        }
         MiddlewareQuestion::AfterTool(result) => {
-            MiddlewareReply::Result(middleware.after_tool(result))
+            AnyMiddlewareAnswer::Result(middleware.after_tool(result))
         }
         MiddlewareQuestion::PersistResult(result) => {
-            MiddlewareReply::Result(middleware.rewrite_result_for_later_rounds(result))
+            AnyMiddlewareAnswer::Result(middleware.rewrite_result_for_later_rounds(result))
         }
-        MiddlewareQuestion::BeforeStop(stop) => MiddlewareReply::Stop(middleware.before_stop(stop)),
+        MiddlewareQuestion::BeforeStop(stop) => {
+            AnyMiddlewareAnswer::Stop(middleware.before_stop(stop))
+        }
         MiddlewareQuestion::RoundEnd(round) => {
             middleware.on_round_end(round);
-            MiddlewareReply::Acknowledged
+            AnyMiddlewareAnswer::Acknowledged
         }
         MiddlewareQuestion::SessionStart(session) => {
             middleware.on_session_start(session);
-            MiddlewareReply::Acknowledged
+            AnyMiddlewareAnswer::Acknowledged
         }
         MiddlewareQuestion::SessionEnd(session) => {
             middleware.on_session_end(session);
-            MiddlewareReply::Acknowledged
+            AnyMiddlewareAnswer::Acknowledged
         }
     }
 }

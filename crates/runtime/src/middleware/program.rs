@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::question::{
-    BeforeStopAnswer, MiddlewareQuestion, MiddlewareReply, MiddlewareToolCallAnswer,
+    AnyMiddlewareAnswer, BeforeStopAnswer, MiddlewareQuestion, MiddlewareToolCallAnswer,
     MiddlewareToolResultAnswer,
 };
 use crate::workspace::TreeAndStateFolder;
@@ -29,7 +29,7 @@ struct MiddlewareRequest<'a> {
 
 /// The fields of an answer.
 #[derive(Deserialize)]
-struct MiddlewareResponse {
+struct MiddlewareProgramAnswer {
     answer: MiddlewareResponseKind,
     reason: Option<String>,
     args: Option<Value>,
@@ -55,7 +55,7 @@ pub(super) fn ask_middleware_program(
     question: &MiddlewareQuestion,
     limit: Duration,
     cancelled: &AtomicBool,
-) -> Result<MiddlewareReply, String> {
+) -> Result<AnyMiddlewareAnswer, String> {
     let document = MiddlewareRequest {
         schema: "checkrein/middleware/1",
         layer: name,
@@ -69,7 +69,7 @@ pub(super) fn ask_middleware_program(
             "it was not asked: what it would be shown is larger than {MAX_REQUEST_BYTES} bytes"
         ));
     }
-    let said = plugin::run_plugin(&plugin::PluginRequest {
+    let said = plugin::run_plugin(&plugin::PluginInvocation {
         run,
         root: &place.root,
         env: &place.env,
@@ -85,7 +85,7 @@ pub(super) fn ask_middleware_program(
 fn parse_middleware_response(
     question: &MiddlewareQuestion,
     said: &[u8],
-) -> Result<MiddlewareReply, String> {
+) -> Result<AnyMiddlewareAnswer, String> {
     let looks_only = matches!(
         question,
         MiddlewareQuestion::SessionStart(_)
@@ -95,18 +95,18 @@ fn parse_middleware_response(
     if said.trim_ascii().is_empty() {
         // At a stage that can only look, no answer is needed.
         return match looks_only {
-            true => Ok(MiddlewareReply::Acknowledged),
+            true => Ok(AnyMiddlewareAnswer::Acknowledged),
             false => Err("it said nothing; the least is {\"answer\": \"pass\"}".to_owned()),
         };
     }
-    let answer: MiddlewareResponse = serde_json::from_slice(said)
+    let answer: MiddlewareProgramAnswer = serde_json::from_slice(said)
         .map_err(|error| format!("what it said is no answer: {error}"))?;
     let why = |none: &str| answer.reason.clone().unwrap_or_else(|| none.to_owned());
     // A wrong answer must not pass for a `pass`: the stance decides.
     let nowhere = || Err("it gave an answer that means nothing at this stage".to_owned());
     let cannot = || why("it does not say why");
     Ok(match (question, answer.answer) {
-        (MiddlewareQuestion::BeforeTool(_), word) => MiddlewareReply::Call(match word {
+        (MiddlewareQuestion::BeforeTool(_), word) => AnyMiddlewareAnswer::Call(match word {
             MiddlewareResponseKind::Pass => MiddlewareToolCallAnswer::Pass,
             MiddlewareResponseKind::Nudge => {
                 MiddlewareToolCallAnswer::Nudge(answer.reason.ok_or("its nudge has no reason")?)
@@ -124,7 +124,7 @@ fn parse_middleware_response(
             MiddlewareResponseKind::CannotTell => MiddlewareToolCallAnswer::CannotTell(cannot()),
         }),
         (MiddlewareQuestion::AfterTool(_) | MiddlewareQuestion::PersistResult(_), word) => {
-            MiddlewareReply::Result(match word {
+            AnyMiddlewareAnswer::Result(match word {
                 MiddlewareResponseKind::Pass => MiddlewareToolResultAnswer::Keep,
                 // With both or neither it is unclear what the result should be.
                 MiddlewareResponseKind::Rewrite => match (answer.text, answer.result) {
@@ -145,7 +145,7 @@ fn parse_middleware_response(
                 | MiddlewareResponseKind::Deny => return nowhere(),
             })
         }
-        (MiddlewareQuestion::BeforeStop(_), word) => MiddlewareReply::Stop(match word {
+        (MiddlewareQuestion::BeforeStop(_), word) => AnyMiddlewareAnswer::Stop(match word {
             MiddlewareResponseKind::Pass => BeforeStopAnswer::Pass,
             MiddlewareResponseKind::Deny => BeforeStopAnswer::Deny(why("it does not say why")),
             MiddlewareResponseKind::CannotTell => BeforeStopAnswer::CannotTell(cannot()),
@@ -159,7 +159,7 @@ fn parse_middleware_response(
             | MiddlewareQuestion::SessionEnd(_),
             word,
         ) => match word {
-            MiddlewareResponseKind::Pass => MiddlewareReply::Acknowledged,
+            MiddlewareResponseKind::Pass => AnyMiddlewareAnswer::Acknowledged,
             MiddlewareResponseKind::CannotTell => return Err(cannot()),
             MiddlewareResponseKind::Nudge
             | MiddlewareResponseKind::Rewrite

@@ -160,7 +160,7 @@ pub(super) enum MiddlewareQuestion {
 
 /// Any of the answers.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum MiddlewareReply {
+pub(super) enum AnyMiddlewareAnswer {
     Call(MiddlewareToolCallAnswer),
     Result(MiddlewareToolResultAnswer),
     Stop(BeforeStopAnswer),

@@ -11,7 +11,7 @@ use checkrein_core::policy::VerifierSpec;
 use checkrein_verifiers::VerifierReport;
 
 use super::link::{
-    HookToWorkerMessage, WorkerLinkEnd, WorkerLinkReceiveOutcome, WorkerToHookMessage,
+    HookToWorkerMessage, HookWorkerLinkEnd, WorkerLinkReceiveOutcome, WorkerToHookMessage,
 };
 use super::owner_records::{
     FoundWorkerRecord, WorkerRecord, read_worker_records, start_time_of_check_in_worker,
@@ -30,7 +30,7 @@ const MAX_LOST_OWNERS: usize = 2;
 
 /// An owner at work.
 pub(crate) struct RunningWorker {
-    link: WorkerLinkEnd,
+    link: HookWorkerLinkEnd,
     /// The verifications that it runs.
     pub(crate) wanted: Vec<VerifierRunRequest>,
     since: UnixMillis,
@@ -62,7 +62,7 @@ impl<'a> VerificationBatchContext<'a> {
         let mut unknown: Vec<(&VerifierSpec, &VerifierRunRequest)> = wanted
             .iter()
             .filter_map(|want| Some((self.policy.verifier_spec(&want.verifier)?, want)))
-            .filter(|(spec, _)| spec.is_tree_check())
+            .filter(|(spec, _)| spec.is_hard_tree_check())
             .collect();
         // As a rule the agent waits long enough, and nothing more is asked.
         if !outlasts(&unknown) {
@@ -95,7 +95,7 @@ impl<'a> VerificationBatchContext<'a> {
             };
             let mut joined = false;
             for owner in found.iter().filter(here) {
-                match check.match_check_to_worker_record(&owner.record, policy) {
+                match check.how_worker_record_covers_check(&owner.record, policy) {
                     WorkerCheckMatch::Joined => joined = true,
                     // Its run is about files that are not there any more.
                     WorkerCheckMatch::Outdated => {
@@ -167,7 +167,7 @@ impl<'a> VerificationBatchContext<'a> {
                 if link.send_message(&HookToWorkerMessage::Keep).is_err() {
                     break;
                 }
-                self.looks.mark_foreign_check_running();
+                self.looks.note_foreign_check_still_running();
                 for want in &wanted {
                     send(self.still_running_outcome(want, since));
                 }
@@ -201,7 +201,7 @@ impl<'a> VerificationBatchContext<'a> {
         drop(link);
         for want in &wanted {
             if let Some(spec) = self.policy.verifier_spec(&want.verifier) {
-                self.obtain_and_send_evidence(spec, want, self.looks.mark_check_running(), sender);
+                self.obtain_and_send_evidence(spec, want, self.looks.running_check_guard(), sender);
             }
         }
     }
@@ -300,7 +300,7 @@ enum WorkerCheckMatch {
 }
 
 impl WorkerCheck {
-    fn match_check_to_worker_record(
+    fn how_worker_record_covers_check(
         &self,
         owner: &WorkerRecord,
         policy: Digest,
@@ -368,7 +368,7 @@ mod tests {
             },
         };
         let beside = |wanted: WorkerCheck, policy| match wanted
-            .match_check_to_worker_record(&owner, policy)
+            .how_worker_record_covers_check(&owner, policy)
         {
             WorkerCheckMatch::Joined => "joined",
             WorkerCheckMatch::Outdated => "outdated",

@@ -16,11 +16,11 @@ const MAX_LINE_BYTES: u64 = 1 << 20;
 const TICK: Duration = Duration::from_millis(50);
 
 /// One end of the connection between a hook and its owner.
-pub struct WorkerLinkEnd {
+pub struct HookWorkerLinkEnd {
     end: Box<dyn WorkerTransport>,
 }
 
-impl fmt::Debug for WorkerLinkEnd {
+impl fmt::Debug for HookWorkerLinkEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OwnerLink").finish_non_exhaustive()
     }
@@ -94,7 +94,7 @@ pub(super) enum WorkerLinkReceiveOutcome<T> {
     End,
 }
 
-impl WorkerLinkEnd {
+impl HookWorkerLinkEnd {
     /// Creates a link over this end of a socket pair.
     ///
     /// # Errors
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_line_is_heard_whole_and_an_end_is_an_end() {
         let (here, mut there) = UnixStream::pair().unwrap();
-        let mut link = WorkerLinkEnd::new(here).unwrap();
+        let mut link = HookWorkerLinkEnd::new(here).unwrap();
         assert_eq!(
             link.receive_link_message::<HookToWorkerMessage>(),
             WorkerLinkReceiveOutcome::Nothing
@@ -213,7 +213,7 @@ mod tests {
         let (here, mut there) = UnixStream::pair().unwrap();
         there.write_all(b"\"keep\"").unwrap();
         drop(there);
-        let mut link = WorkerLinkEnd::new(here).unwrap();
+        let mut link = HookWorkerLinkEnd::new(here).unwrap();
         assert_eq!(
             link.receive_link_message::<HookToWorkerMessage>(),
             WorkerLinkReceiveOutcome::End

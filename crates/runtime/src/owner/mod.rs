@@ -20,13 +20,13 @@ use checkrein_core::ids::{SessionId, UnixMillis, VerifierName};
 use serde::{Deserialize, Serialize};
 
 pub use agent_process::UniqueProcessId;
-pub use link::{WorkerLinkEnd, WorkerLinkReadOutcome, WorkerTransport, WorkerTransportWriter};
+pub use link::{HookWorkerLinkEnd, WorkerLinkReadOutcome, WorkerTransport, WorkerTransportWriter};
 pub(crate) use owner_records::remove_lost_worker_records;
 pub use owner_records::{cancel_all_workers, cancel_session_workers};
 
 /// Starts an owner with this id, in a session of its own, which inherits no descriptor except the
 /// link.
-pub type WorkerLauncher = dyn Fn(&str) -> io::Result<WorkerLinkEnd> + Send + Sync;
+pub type WorkerLauncherFn = dyn Fn(&str) -> io::Result<HookWorkerLinkEnd> + Send + Sync;
 
 /// The checks that an owner is to run.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -237,7 +237,9 @@ pub(super) mod tests {
             name: PathBuf::from("checkrein.toml"),
             text,
         };
-        let compiled = config::compile_config(Some(&source), None, TaskDriverKind::Hook).unwrap();
+        let compiled =
+            config::compile_repo_and_personal_config(Some(&source), None, TaskDriverKind::Hook)
+                .unwrap();
         compiled.policy.verifiers[0].clone()
     }
 

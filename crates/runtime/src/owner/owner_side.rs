@@ -9,7 +9,7 @@ use checkrein_core::evidence::GateOrManualOrigin;
 use checkrein_core::policy::Policy;
 
 use super::link::{
-    HookToWorkerMessage, WorkerLinkEnd, WorkerLinkReceiveOutcome, WorkerToHookMessage,
+    HookToWorkerMessage, HookWorkerLinkEnd, WorkerLinkReceiveOutcome, WorkerToHookMessage,
     write_worker_link_message,
 };
 use super::owner_records::{WorkerRecordGuard, register_worker};
@@ -24,7 +24,7 @@ use crate::verification::{ReturnedEvidence, VerifierRunRequest};
 /// How often an owner looks whether its work is still wanted.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-impl WorkerLinkEnd {
+impl HookWorkerLinkEnd {
     /// Receives the batch from the hook; `None` if nothing readable comes.
     pub fn receive_check_batch_from_hook(&mut self) -> Option<WorkerCheckBatch> {
         loop {
@@ -47,7 +47,7 @@ impl Runtime {
     pub fn run_worker_batch(
         &self,
         batch: &WorkerCheckBatch,
-        mut link: WorkerLinkEnd,
+        mut link: HookWorkerLinkEnd,
         is_off: &dyn Fn() -> bool,
     ) -> Result<(), RuntimeError> {
         let registered = register_worker(batch, &*self.place.system)
@@ -141,7 +141,7 @@ impl WorkerCheck {
 /// Waits for the end of the batch; returns false if nobody wants it any more.
 fn wait_for_batch_end_while_wanted(
     system: &dyn System,
-    link: &mut WorkerLinkEnd,
+    link: &mut HookWorkerLinkEnd,
     batch: &WorkerCheckBatch,
     registered: &WorkerRecordGuard,
     ended: &AtomicBool,

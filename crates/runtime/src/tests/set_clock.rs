@@ -86,7 +86,7 @@ impl ReadOnlyFileSystem for SetClock {
 }
 
 impl System for SetClock {
-    fn wait_for_condition(&self, ready: &mut dyn FnMut(MayBlockThread) -> bool) {
+    fn wait_until_condition_holds(&self, ready: &mut dyn FnMut(MayBlockThread) -> bool) {
         while !ready(MayBlockThread::No) {
             self.sleep(AGAIN);
         }

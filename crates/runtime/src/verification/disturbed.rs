@@ -66,7 +66,7 @@ pub(super) struct FilesChangedDuringSoloCheck {
 impl<'a> VerificationBatchContext<'a> {
     /// Looks, while no check runs, whether somebody writes the files that were written during the
     /// checks. Returns how long to wait for that; `None` if this stop has waited before.
-    pub(super) fn external_file_writers_wait_time(
+    pub(super) fn wait_time_if_others_write_checked_files(
         &self,
         moved: &[Box<DisturbedCheck<'a>>],
     ) -> Result<Option<Duration>, RuntimeError> {
@@ -81,12 +81,12 @@ impl<'a> VerificationBatchContext<'a> {
         written.dedup();
         let time = MAX_DETECTION_TIME.min(Duration::from_millis(longest));
         // Asked before and after the watch: a check of another process may begin or end in between.
-        let is_quiet = !self.is_check_running_elsewhere()?;
+        let is_quiet = !self.is_any_tree_check_running_elsewhere()?;
         let theirs = external_writes::watch_files_for_writes(place, &written, time, self.patience);
         let known = external_writes::files_written_by_others(place);
         let is_new = theirs.iter().any(|path| !known.contains(path));
         // What a check of another process writes is no neighbour's.
-        let are_neighbours = is_quiet && !self.is_check_running_elsewhere()?;
+        let are_neighbours = is_quiet && !self.is_any_tree_check_running_elsewhere()?;
         if are_neighbours {
             external_writes::record_writes_between_checks(place, &theirs);
         }
@@ -102,8 +102,9 @@ impl<'a> VerificationBatchContext<'a> {
     }
 
     /// Whether another process runs a check of this tree.
-    fn is_check_running_elsewhere(&self) -> Result<bool, RuntimeError> {
-        let is_check = |spec: &&VerifierSpec| spec.is_tree_check() && !self.has_rerun_claim(spec);
+    fn is_any_tree_check_running_elsewhere(&self) -> Result<bool, RuntimeError> {
+        let is_check =
+            |spec: &&VerifierSpec| spec.is_hard_tree_check() && !self.holds_claim_for_rerun(spec);
         let mut slots = self.policy.verifiers.iter().filter(is_check);
         // For a check of the tree the slot does not depend on the key.
         let key = Digest::hash_bytes(b"");
@@ -132,10 +133,10 @@ impl<'a> VerificationBatchContext<'a> {
             packages.is_empty() && !moved.written.is_empty() && only_theirs
         };
         if !moved.disturbed.as_ref().is_some_and(by_neighbours) {
-            return self.run_check_alone(moved, false);
+            return self.run_check_exclusively(moved, false);
         }
         // A process that waits for the slot need not wait for neighbours as well.
-        drop(self.take_rerun_claim(moved.spec));
+        drop(self.remove_kept_rerun_claim(moved.spec));
         let is_still = wait_until.is_some_and(|until| {
             external_writes::wait_until_files_unchanged(place, &moved.written, until, self.patience)
         });
@@ -143,7 +144,7 @@ impl<'a> VerificationBatchContext<'a> {
         // The neighbours never held still. The run is recorded as inconclusive, since another one
         // would be disturbed as well.
         let Some(ran) = moved.disturbed.take_if(|_| !is_still) else {
-            return self.run_check_alone(moved, true);
+            return self.run_check_exclusively(moved, true);
         };
         let ran_beside = CheckRunInterference::WithExternalWrites(moved.written);
         let after = &ran.after.reading;
@@ -158,7 +159,7 @@ impl<'a> VerificationBatchContext<'a> {
     /// Runs a check with nothing else running, while the files that were written before are
     /// watched. A check that begins here has one more run, since what it writes depends on what it
     /// finds. A check that waited reads the tree anew.
-    fn run_check_alone(
+    fn run_check_exclusively(
         &self,
         moved: DisturbedCheck<'_>,
         mut waited: bool,
@@ -170,7 +171,7 @@ impl<'a> VerificationBatchContext<'a> {
             again,
         } = moved;
         let mut more = disturbed.is_none();
-        let mut claim = self.take_rerun_claim(spec);
+        let mut claim = self.remove_kept_rerun_claim(spec);
         loop {
             let look = match waited {
                 true => self
@@ -221,7 +222,7 @@ impl<'a> VerificationBatchContext<'a> {
                 let threads = ScopedThreads::new(self.system_interface(), scope);
                 threads.spawn_scoped_thread(|| {
                     while !ended.load(Ordering::Relaxed) && !watch.is_empty() {
-                        watch.poll_watched_files_once();
+                        watch.record_changes_of_watched_files();
                         self.system_interface().sleep(WATCH_INTERVAL);
                     }
                 });
@@ -289,7 +290,7 @@ impl<'a> VerificationBatchContext<'a> {
             if writing_checks::recorded_check_writes(place, spec).restores {
                 evidence.retryable = CheckRetryability::No;
             }
-            writing_checks::record_check_writes(place, spec, &restored, true);
+            writing_checks::add_files_written_by_check(place, spec, &restored, true);
             return mark_evidence_inconclusive(
                 evidence,
                 InconclusiveCause::CheckRestores,
@@ -299,7 +300,7 @@ impl<'a> VerificationBatchContext<'a> {
         let wrote = own(&lone.wrote);
         if !wrote.is_empty() {
             evidence.check_writes = true;
-            writing_checks::record_check_writes(place, spec, &wrote, false);
+            writing_checks::add_files_written_by_check(place, spec, &wrote, false);
         }
         // Files that were not watched, or that differed for longer than it takes to write one.
         let moved = [lone.unseen, lone.taken_away].concat();

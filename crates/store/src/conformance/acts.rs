@@ -99,7 +99,7 @@ pub(super) fn test_store_counts_tool_acts(subject: &dyn StoreUnderTest) -> Resul
         sessions: vec![one.clone(), two.clone()],
         objects: Vec::new(),
     };
-    assert!(store.prune_sessions(&store.store_census()?, &gone)?);
+    assert!(store.delete_sessions_if_unchanged(&store.store_census()?, &gone)?);
     assert_eq!(
         act_count_and_newest_numbers(store, "/a", Some(&two))?,
         (7, 7, 7)

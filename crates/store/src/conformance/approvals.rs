@@ -103,7 +103,7 @@ pub(super) fn test_newest_approval_counts(subject: &dyn StoreUnderTest) -> Resul
         sessions: vec![s],
         objects: Vec::new(),
     };
-    assert!(store.prune_sessions(&store.store_census()?, &gone)?);
+    assert!(store.delete_sessions_if_unchanged(&store.store_census()?, &gone)?);
     assert_eq!(store.list_approvals()?, [push]);
     Ok(())
 }

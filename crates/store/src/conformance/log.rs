@@ -113,7 +113,8 @@ pub(super) fn test_failed_transaction_rolls_back(
 ) -> Result<(), StoreError> {
     let (store, s) = (subject.open_store()?, SessionId::from("s"));
     append_batch(&*store, &s, &batch_of_note_events(&["one"]))?;
-    let failed = store.transact_on_session(&s, &mut |_| Err(StoreError::from_caller_error("no")));
+    let failed =
+        store.transact_on_session(&s, &mut |_| Err(StoreError::store_error_from_caller("no")));
     assert!(matches!(&failed, Err(StoreError::Work(why)) if why.to_string() == "no"));
     assert_eq!(
         store.events_after(&s, EventSeq(0))?,
@@ -192,7 +193,7 @@ pub(super) fn test_sessions_are_isolated(subject: &dyn StoreUnderTest) -> Result
     let rich = AppendBatch {
         events: vec![sample_log_event("note", "one", Some("k"))],
         effects: vec![sample_pending_check_row("tests", 1)],
-        cache: Some(make_test_state_cache(1)),
+        cache: Some(make_test_cached_session_state(1)),
         ..AppendBatch::default()
     };
     let in_s = append_batch(&*store, &s, &rich)?;
@@ -294,7 +295,7 @@ pub(super) fn test_effects_pend_until_settled(
     Ok(())
 }
 
-pub(super) fn make_test_state_cache(n: u8) -> CachedSessionState {
+pub(super) fn make_test_cached_session_state(n: u8) -> CachedSessionState {
     CachedSessionState {
         core_version: u32::from(n),
         policy: Digest::hash_bytes(&[n]),
@@ -310,31 +311,31 @@ pub(super) fn test_newest_state_cache_wins(subject: &dyn StoreUnderTest) -> Resu
         &*store,
         &s,
         &AppendBatch {
-            cache: Some(make_test_state_cache(1)),
+            cache: Some(make_test_cached_session_state(1)),
             ..batch_of_note_events(&["one", "two"])
         },
     )?;
     assert_eq!(
         cached()?,
-        Some(Some((EventSeq(2), make_test_state_cache(1))))
+        Some(Some((EventSeq(2), make_test_cached_session_state(1))))
     );
     // A batch without a cache keeps the older one, which then lags behind the log.
     append_batch(&*store, &s, &batch_of_note_events(&["three"]))?;
     assert_eq!(
         cached()?,
-        Some(Some((EventSeq(2), make_test_state_cache(1))))
+        Some(Some((EventSeq(2), make_test_cached_session_state(1))))
     );
     append_batch(
         &*store,
         &s,
         &AppendBatch {
-            cache: Some(make_test_state_cache(2)),
+            cache: Some(make_test_cached_session_state(2)),
             ..batch_of_note_events(&["four"])
         },
     )?;
     assert_eq!(
         cached()?,
-        Some(Some((EventSeq(4), make_test_state_cache(2))))
+        Some(Some((EventSeq(4), make_test_cached_session_state(2))))
     );
     Ok(())
 }
@@ -346,7 +347,7 @@ pub(super) fn test_reopened_store_is_same(subject: &dyn StoreUnderTest) -> Resul
         events: vec![sample_log_event("note", "one", Some("k"))],
         effects: vec![sample_pending_check_row("tests", 1)],
         blobs: vec![b"policy".to_vec()],
-        cache: Some(make_test_state_cache(1)),
+        cache: Some(make_test_cached_session_state(1)),
         tasks: vec![sample_task_row("s", 1, 10)],
         ..AppendBatch::default()
     };
@@ -386,7 +387,7 @@ pub(super) fn test_reopened_store_is_same(subject: &dyn StoreUnderTest) -> Resul
         tail,
         Some((
             Some(EventSeq(1)),
-            Some((EventSeq(1), make_test_state_cache(1))),
+            Some((EventSeq(1), make_test_cached_session_state(1))),
             vec![sample_pending_check_row("tests", 1)]
         ))
     );
@@ -455,7 +456,7 @@ pub(super) fn test_read_is_one_snapshot(subject: &dyn StoreUnderTest) -> Result<
                 sample_log_event("note", "first", None),
                 sample_log_event("note", "last", Some(&key)),
             ],
-            cache: Some(make_test_state_cache(1)),
+            cache: Some(make_test_cached_session_state(1)),
             ..AppendBatch::default()
         };
         append_batch(&*writer, &s, &batch).map(|_| ())

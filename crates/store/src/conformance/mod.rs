@@ -29,10 +29,10 @@ pub trait StoreUnderTest {
 }
 
 /// A part of the suite.
-pub type StoreConformanceTest = fn(&dyn StoreUnderTest) -> Result<(), StoreError>;
+pub type StoreConformanceTestFn = fn(&dyn StoreUnderTest) -> Result<(), StoreError>;
 
 /// The suite: names and cases. Each case needs an empty store of its own.
-pub const CONFORMANCE_CASES: &[(&str, StoreConformanceTest)] = &[
+pub const CONFORMANCE_CASES: &[(&str, StoreConformanceTestFn)] = &[
     ("append_and_read", log::test_append_and_read),
     (
         "no_batch_changes_nothing",
@@ -56,7 +56,10 @@ pub const CONFORMANCE_CASES: &[(&str, StoreConformanceTest)] = &[
     ("acts_are_counted", acts::test_store_counts_tool_acts),
     ("tasks_newest_first", records::test_task_rows_newest_first),
     ("blobs_by_content", records::test_blobs_kept_by_content),
-    ("final_evidence_stays", records::test_final_evidence_stays),
+    (
+        "final_evidence_stays",
+        records::test_final_evidence_is_never_replaced,
+    ),
     (
         "the_newest_question_counts",
         approvals::test_newest_approval_counts,
@@ -124,7 +127,7 @@ fn with_session_view<T>(
 ) -> Result<Option<T>, StoreError> {
     let mut seen = None;
     // A read transaction, so that looking never changes what is tested.
-    store.read_session_in_transaction(session, &mut |tail| {
+    store.with_session_read_transaction(session, &mut |tail| {
         seen = Some(look(tail)?);
         Ok(())
     })?;

@@ -5,8 +5,8 @@ use checkrein_core::ids::{AgentName, ScopeId, SessionId, TaskId, UnixMillis};
 
 use super::{StoreUnderTest, append_batch, batch_of_note_events, with_session_view};
 use crate::{
-    AppendBatch, EvidenceFinality, EvidencePutOutcome, PruneSelection, ScopeRow, StoreError,
-    StoredEvidence, TaskRow,
+    AppendBatch, EvidenceBytesWithFinality, EvidenceFinality, EvidencePutOutcome, PruneSelection,
+    ScopeRow, StoreError, TaskRow,
 };
 
 pub(super) fn sample_task_row(session: &str, ordinal: u32, opened_at: u64) -> TaskRow {
@@ -143,7 +143,7 @@ pub(super) fn test_stored_scope_rows_found(subject: &dyn StoreUnderTest) -> Resu
         sessions: vec![s.clone()],
         objects: Vec::new(),
     };
-    assert!(store.prune_sessions(&store.store_census()?, &gone)?);
+    assert!(store.delete_sessions_if_unchanged(&store.store_census()?, &gone)?);
     append_batch(&*store, &s, &batch_of_note_events(&["anew"]))?;
     assert_eq!(find(&s, "a")?, None, "they go with their session");
     assert_eq!(find(&t, "a")?, Some(row("a", "4", Some(TaskId(1)))));
@@ -173,7 +173,9 @@ pub(super) fn test_blobs_kept_by_content(subject: &dyn StoreUnderTest) -> Result
     Ok(())
 }
 
-pub(super) fn test_final_evidence_stays(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
+pub(super) fn test_final_evidence_is_never_replaced(
+    subject: &dyn StoreUnderTest,
+) -> Result<(), StoreError> {
     let (store, s, key) = (
         subject.open_store()?,
         SessionId::from("s"),
@@ -229,7 +231,7 @@ pub(super) fn test_final_evidence_stays(subject: &dyn StoreUnderTest) -> Result<
             Some(now)
         );
     }
-    let evidence = StoredEvidence {
+    let evidence = EvidenceBytesWithFinality {
         finality: EvidenceFinality::Final,
         bytes: b"pass".to_vec(),
     };
@@ -281,7 +283,7 @@ pub(super) fn test_messages_are_kept(subject: &dyn StoreUnderTest) -> Result<(),
         sessions: vec![a.clone()],
         objects: Vec::new(),
     };
-    assert!(store.prune_sessions(&census, &gone)?);
+    assert!(store.delete_sessions_if_unchanged(&census, &gone)?);
     assert!(
         store
             .read_stored_conversation_messages(&a, usize::MAX)?

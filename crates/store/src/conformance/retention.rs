@@ -3,7 +3,7 @@
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId};
 
-use super::log::{make_test_state_cache, sample_pending_check_row};
+use super::log::{make_test_cached_session_state, sample_pending_check_row};
 use super::records::sample_task_row;
 use super::{
     StoreUnderTest, append_batch, batch_of_note_events, sample_log_event, with_session_view,
@@ -22,7 +22,7 @@ fn fill_two_conformance_sessions(
                 sample_log_event("note", "2", None),
             ],
             effects: vec![sample_pending_check_row("tests", 1)],
-            cache: Some(make_test_state_cache(1)),
+            cache: Some(make_test_cached_session_state(1)),
             tasks: vec![sample_task_row(session.as_str(), 1, 5)],
             ..AppendBatch::default()
         };
@@ -55,7 +55,7 @@ pub(super) fn test_sessions_pruned_whole(subject: &dyn StoreUnderTest) -> Result
         sessions: vec![old.clone(), SessionId::from("never there")],
         objects: vec![key],
     };
-    assert!(store.prune_sessions(&census, &gone)?);
+    assert!(store.delete_sessions_if_unchanged(&census, &gone)?);
     store.vacuum_database()?;
     assert_eq!(store.events_after(&old, EventSeq(0))?, []);
     assert_eq!(store.newest_task_summaries(Some(&old), 9)?, []);
@@ -127,10 +127,13 @@ pub(super) fn test_store_prune_refuses_stale_census(
             &batch_of_note_events(&["more"]),
         )?;
         let before = store.store_census()?;
-        assert!(!store.prune_sessions(&census, &gone)?, "{what} moved on");
+        assert!(
+            !store.delete_sessions_if_unchanged(&census, &gone)?,
+            "{what} moved on"
+        );
         assert_eq!(store.store_census()?, before, "{what} moved on");
     }
-    assert!(store.prune_sessions(&store.store_census()?, &gone)?);
+    assert!(store.delete_sessions_if_unchanged(&store.store_census()?, &gone)?);
     assert_eq!(store.events_after(&old, EventSeq(0))?, []);
     Ok(())
 }

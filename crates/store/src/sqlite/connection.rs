@@ -6,7 +6,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::SessionId;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::chain::{self, HashChainRow};
+use crate::chain::{self, HashChainRowContent};
 use crate::sqlite::busy_timeout::BusyTimeout;
 use crate::sqlite::session_view::SqliteSessionView;
 use crate::sqlite::{acts, approvals, queries, scopes, sqlite_error, tasks, wal};
@@ -35,7 +35,7 @@ impl StoreConnection {
         Self { conn, sync: None }
     }
 
-    pub(crate) fn sqlite_writer_connection(&self) -> &Connection {
+    pub(crate) fn sqlite_connection(&self) -> &Connection {
         &self.conn
     }
 
@@ -150,9 +150,9 @@ fn append_batch(
     let mut last = tail.last;
     let mut head = tail.head;
     for event in &batch.events {
-        last = last.next_seq();
+        last = last.successor_seq();
         let key = event.key.as_deref();
-        let row = HashChainRow {
+        let row = HashChainRowContent {
             seq: last,
             kind: event.kind,
             payload: &event.payload,
@@ -356,7 +356,7 @@ mod tests {
             .unwrap();
         assert_eq!(seen, [EventSeq(0), EventSeq(1)]);
         assert_eq!((appended.after, appended.last), (EventSeq(1), EventSeq(2)));
-        let payloads = queries::read_events(writer.sqlite_writer_connection(), 1, EventSeq(0))
+        let payloads = queries::read_events(writer.sqlite_connection(), 1, EventSeq(0))
             .unwrap()
             .into_iter();
         assert_eq!(

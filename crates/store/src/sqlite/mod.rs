@@ -28,9 +28,10 @@ use crate::sqlite::busy_timeout::BusyTimeout;
 use crate::sqlite::connection::{CommitSyncMode, StoreConnection};
 use crate::sqlite::session_view::SqliteSessionView;
 use crate::{
-    ActNumbersForRoot, AppendedEventRange, EffectClaimGuard, EvidenceFinality, EvidencePutOutcome,
-    HashChainStatus, PruneSelection, SessionReadFn, Store, StoreError, StoreInventory,
-    StoredApprovalRequest, StoredEvidence, TaskRow, ToolAct, TransactFn, UndecodedEvent,
+    ActNumbersForRoot, AppendedEventRange, EffectClaimGuard, EvidenceBytesWithFinality,
+    EvidenceFinality, EvidencePutOutcome, HashChainStatus, PruneSelection, SessionReadFn, Store,
+    StoreError, StoreInventory, StoredApprovalRequest, TaskRow, ToolAct, TransactFn,
+    UndecodedEvent,
 };
 
 /// How a store is opened.
@@ -165,7 +166,7 @@ impl SqliteStore {
     ) -> Result<T, StoreError> {
         let reader = self.lock_connection();
         self.busy_timeout
-            .retry_while_busy(&self.file, || query(reader.sqlite_writer_connection()))
+            .retry_while_busy(&self.file, || query(reader.sqlite_connection()))
     }
 }
 
@@ -179,7 +180,7 @@ impl Store for SqliteStore {
             .transact(&self.file, self.busy_timeout, session, work)
     }
 
-    fn read_session_in_transaction(
+    fn with_session_read_transaction(
         &self,
         session: &SessionId,
         work: &mut SessionReadFn<'_>,
@@ -189,11 +190,11 @@ impl Store for SqliteStore {
         // instance while another process recovers the WAL.
         let (tx, tail) = self.busy_timeout.retry_while_busy(&self.file, || {
             let tx = Transaction::new_unchecked(
-                reader.sqlite_writer_connection(),
+                reader.sqlite_connection(),
                 TransactionBehavior::Deferred,
             )?;
             let tail = SqliteSessionView::session_view_in_transaction(
-                reader.sqlite_writer_connection(),
+                reader.sqlite_connection(),
                 &self.file,
                 session,
             )?;
@@ -257,7 +258,7 @@ impl Store for SqliteStore {
         // The content is checked after the query, so that damage is not retried as a busy database.
         let bytes =
             self.query_database_with_retry(|conn| queries::read_blob_from_store(conn, digest))?;
-        queries::verify_blob(&self.file, digest, bytes)
+        queries::blob_if_digest_matches(&self.file, digest, bytes)
     }
 
     fn put_blob(&self, bytes: &[u8]) -> Result<Digest, StoreError> {
@@ -271,7 +272,7 @@ impl Store for SqliteStore {
         )
     }
 
-    fn read_evidence(&self, key: &Digest) -> Result<Option<StoredEvidence>, StoreError> {
+    fn read_evidence(&self, key: &Digest) -> Result<Option<EvidenceBytesWithFinality>, StoreError> {
         self.query_database_with_retry(|conn| queries::read_evidence(conn, key))
     }
 
@@ -321,7 +322,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn prune_sessions(
+    fn delete_sessions_if_unchanged(
         &self,
         census: &StoreInventory,
         gone: &PruneSelection,
@@ -337,7 +338,7 @@ impl Store for SqliteStore {
     fn vacuum_database(&self) -> Result<(), StoreError> {
         let writer = self.lock_writable_connection()?;
         self.busy_timeout.retry_while_busy(&self.file, || {
-            retention::compact_database(writer.sqlite_writer_connection())
+            retention::compact_database(writer.sqlite_connection())
         })
     }
 }

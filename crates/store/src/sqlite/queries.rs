@@ -6,10 +6,10 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId, VerifierName};
 use rusqlite::{Connection, OptionalExtension as _};
 
-use crate::chain::{HashChainRow, HashChainStatus, HashChainWalk};
+use crate::chain::{HashChainRowContent, HashChainStatus, HashChainWalk};
 use crate::{
-    CachedSessionState, EvidenceFinality, StoreError, StoredCheckRequest, StoredEvidence,
-    UndecodedEvent,
+    CachedSessionState, EvidenceBytesWithFinality, EvidenceFinality, StoreError,
+    StoredCheckRequest, UndecodedEvent,
 };
 
 /// Bits of an event's row id that hold its position. The others hold its session.
@@ -132,7 +132,7 @@ pub(crate) fn pending_effects(
 pub(crate) fn read_evidence(
     conn: &Connection,
     key: &Digest,
-) -> rusqlite::Result<Option<StoredEvidence>> {
+) -> rusqlite::Result<Option<EvidenceBytesWithFinality>> {
     conn.prepare_cached("SELECT final, bytes FROM kept WHERE key = ?1")?
         .query_row([key.as_bytes()], |row| {
             let standing = if row.get(0)? {
@@ -140,7 +140,7 @@ pub(crate) fn read_evidence(
             } else {
                 EvidenceFinality::Inconclusive
             };
-            Ok(StoredEvidence {
+            Ok(EvidenceBytesWithFinality {
                 finality: standing,
                 bytes: row.get(1)?,
             })
@@ -158,7 +158,7 @@ pub(crate) fn read_blob_from_store(
 }
 
 /// Returns the blob if its content has this digest.
-pub(crate) fn verify_blob(
+pub(crate) fn blob_if_digest_matches(
     file: &Path,
     digest: &Digest,
     bytes: Option<Vec<u8>>,
@@ -201,7 +201,7 @@ pub(crate) fn verify_chain(
 /// Verifies the next row of a chain. Returns false if it is not what was appended.
 fn verify_chain_row(row: &rusqlite::Row<'_>, walk: &mut HashChainWalk) -> rusqlite::Result<bool> {
     let (kind, key): (String, Option<String>) = (row.get(1)?, row.get(3)?);
-    let row_of = HashChainRow {
+    let row_of = HashChainRowContent {
         seq: seq_from_row_id(row.get(0)?),
         kind: &kind,
         payload: row.get_ref(2)?.as_blob()?,

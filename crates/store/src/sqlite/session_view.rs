@@ -8,8 +8,8 @@ use rusqlite::Connection;
 
 use crate::sqlite::{approvals, queries, scopes, sqlite_error};
 use crate::{
-    CachedSessionState, ScopeRow, SessionTransactionView, StoreError, StoredApprovalRequest,
-    StoredCheckRequest, StoredEvidence, UndecodedEvent, chain,
+    CachedSessionState, EvidenceBytesWithFinality, ScopeRow, SessionTransactionView, StoreError,
+    StoredApprovalRequest, StoredCheckRequest, UndecodedEvent, chain,
 };
 
 pub(crate) struct SqliteSessionView<'a> {
@@ -112,10 +112,10 @@ impl SessionTransactionView for SqliteSessionView<'_> {
     fn read_stored_blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
         let bytes = queries::read_blob_from_store(self.conn, digest)
             .map_err(|error| sqlite_error::sqlite_to_store_error(self.file, error))?;
-        queries::verify_blob(self.file, digest, bytes)
+        queries::blob_if_digest_matches(self.file, digest, bytes)
     }
 
-    fn read_evidence(&self, key: &Digest) -> Result<Option<StoredEvidence>, StoreError> {
+    fn read_evidence(&self, key: &Digest) -> Result<Option<EvidenceBytesWithFinality>, StoreError> {
         queries::read_evidence(self.conn, key)
             .map_err(|error| sqlite_error::sqlite_to_store_error(self.file, error))
     }

@@ -28,7 +28,7 @@ fn append(store: &dyn Store, payload: &str, durable: bool) -> Result<EventSeq, S
         let effect = StoredCheckRequest {
             key: Digest::hash_bytes(payload.as_bytes()),
             verifier: "tests".into(),
-            stop: tail.last_seq().next_seq(),
+            stop: tail.last_seq().successor_seq(),
         };
         let (events, effects) = (vec![event], vec![effect]);
         Ok(Some(AppendBatch {

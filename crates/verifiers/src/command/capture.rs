@@ -98,7 +98,7 @@ impl<'a> OutputCapture<'a> {
         self.total += chunk.len() as u64;
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let (head, rest) = chunk.split_at_checked(room).unwrap_or((&chunk, &[]));
-        self.append_output_bytes(head);
+        self.append_and_flush_redacted_output(head);
         if rest.is_empty() {
             return;
         }
@@ -139,7 +139,7 @@ impl<'a> OutputCapture<'a> {
                 self.ends.count_skipped_bytes(left_out);
             }
             for chunk in tail {
-                self.append_output_bytes(&chunk);
+                self.append_and_flush_redacted_output(&chunk);
             }
         }
         self.flush_redacted(self.held.len());
@@ -168,7 +168,7 @@ impl<'a> OutputCapture<'a> {
         }
     }
 
-    fn append_output_bytes(&mut self, bytes: &[u8]) {
+    fn append_and_flush_redacted_output(&mut self, bytes: &[u8]) {
         self.held.extend_from_slice(bytes);
         self.flush_redacted(flushable_len(&self.held));
     }

@@ -21,7 +21,7 @@ pub(super) fn masked_status_reason(
     let commands = statuses.commands.iter();
     let doubts: Vec<String> = commands
         .filter_map(|command| match &command.masked_by {
-            Some(hider) => masked_command_reason(command, hider, statuses, report, job),
+            Some(hider) => doubt_about_masked_command(command, hider, statuses, report, job),
             None if command.may_not_run => reason_to_doubt_command_ran(command, report),
             None => None,
         })
@@ -68,7 +68,7 @@ fn command_place_suffix(command: &CheckScriptCommand) -> String {
 }
 
 /// Returns the doubt about one masked command.
-fn masked_command_reason(
+fn doubt_about_masked_command(
     command: &CheckScriptCommand,
     hider: &ExitStatusMask,
     statuses: &ExitStatusAnalysis,

@@ -55,7 +55,7 @@ impl ReadOnlyFileSystem for RealFileSystem {
         Ok(Box::new(RealFile(match links {
             SymlinkMode::Follow => regular_file::open_regular_file(path)?,
             // The walk has just listed it as a regular file; the check after the open is enough.
-            SymlinkMode::NoFollow => regular_file::open_listed_regular_file(path)?,
+            SymlinkMode::NoFollow => regular_file::open_file_listed_as_regular(path)?,
         })))
     }
 

@@ -62,7 +62,8 @@ impl FindingReader {
     /// Returns the findings, at most [`checkrein_core::evidence::MAX_FINDINGS`], and how many there
     /// were in all.
     pub(crate) fn into_findings_and_total(mut self) -> (Vec<Finding>, u32) {
-        self.tests.pair_test_names_with_messages(&mut self.gathered);
+        self.tests
+            .drain_named_failures_into_findings(&mut self.gathered);
         self.gathered.finish_gathered_findings()
     }
 }

@@ -50,7 +50,7 @@ static VITEST: LazyRegex = LazyRegex::new(" > ", r"^\s*FAIL\s+(?:\|[^|]+\| )?(\S
 /// `FAIL src/a.test.ts`, jest's heading of a file.
 static FAIL_FILE: LazyRegex = LazyRegex::new("FAIL ", r"^\s*FAIL\s+(\S+)(?: \([\d.]+ m?s\))?$");
 
-/// The patterns that [`TestFailureReader::read_failing_test_line`] tries.
+/// The patterns that [`TestFailureReader::collect_test_named_as_failing`] tries.
 static NAMING: [&LazyRegex; 14] = [
     &PANIC,
     &FAILURES,
@@ -123,11 +123,11 @@ impl TestFailureReader {
         // Details first: a message may look like the name of another test. It returns false for a
         // line that begins something new, which the second then reads.
         self.parse_test_detail_line(line, paths, into)
-            || self.read_failing_test_line(line, paths, into)
+            || self.collect_test_named_as_failing(line, paths, into)
     }
 
     /// Reads a line that names a failing test, or that begins to tell about one.
-    fn read_failing_test_line(
+    fn collect_test_named_as_failing(
         &mut self,
         line: &str,
         paths: &mut FindingPathResolver,
@@ -147,7 +147,7 @@ impl TestFailureReader {
                 detail.line = number;
             });
             self.within = TestOutputState::Panic(name);
-        } else if FAILURES.regex_matches_line(line) {
+        } else if FAILURES.regex_matches_in_line(line) {
             self.within = TestOutputState::Failures;
         } else if let Some(captures) = CARGO.regex_captures(line) {
             self.add_test_failure_finding(
@@ -198,7 +198,7 @@ impl TestFailureReader {
         } else if let Some(captures) = TAP.regex_captures(line) {
             let name = capture_group_text(&captures, 2);
             // TAP: a `not ok` with TODO or SKIP is no failure.
-            if !TAP_EXCUSED.regex_matches_line(name) {
+            if !TAP_EXCUSED.regex_matches_in_line(name) {
                 self.subtests
                     .truncate(capture_group_text(&captures, 1).len() / TAP_INDENT);
                 let outer = self.subtests.iter().map(String::as_str);
@@ -289,13 +289,13 @@ impl TestFailureReader {
                     self.update_failed_test_detail(&name, |detail| detail.message = message);
                     self.within = TestOutputState::Tap(name, follows);
                     return true;
-                } else if TAP_PARENT.regex_matches_line(line) {
+                } else if TAP_PARENT.regex_matches_in_line(line) {
                     let own = |(_, named): &(OutputFindingDraft, String)| *named == name;
                     // Only the last one: the block follows the line that named the test.
                     if self.named.last().is_some_and(own) {
                         self.named.pop();
                     }
-                } else if TAP.regex_matches_line(line) || SUBTEST.regex_matches_line(line) {
+                } else if TAP.regex_matches_in_line(line) || SUBTEST.regex_matches_in_line(line) {
                     return false;
                 }
                 self.within = TestOutputState::Tap(name, false);
@@ -322,7 +322,7 @@ impl TestFailureReader {
                 true
             }
             TestOutputState::Pytest(name) => {
-                if line.starts_with("====") || PYTEST_HEADING.regex_matches_line(line) {
+                if line.starts_with("====") || PYTEST_HEADING.regex_matches_in_line(line) {
                     return false;
                 }
                 if let Some(captures) = PYTEST_PLACE.regex_captures(line) {
@@ -351,9 +351,9 @@ impl TestFailureReader {
             TestOutputState::Place(name) => {
                 // Indented and blank lines still belong to the test.
                 if !line.is_empty() && !line.starts_with([' ', '\t'])
-                    || GO.regex_matches_line(line)
-                    || JEST.regex_matches_line(line)
-                    || VITEST.regex_matches_line(line)
+                    || GO.regex_matches_in_line(line)
+                    || JEST.regex_matches_in_line(line)
+                    || VITEST.regex_matches_in_line(line)
                 {
                     return false;
                 }
@@ -443,7 +443,7 @@ impl TestFailureReader {
 
     /// Joins the names with their places and messages. Only at the end, since some runners print
     /// the name first and others last.
-    pub(crate) fn pair_test_names_with_messages(&mut self, into: &mut CheckFindingCollector) {
+    pub(crate) fn drain_named_failures_into_findings(&mut self, into: &mut CheckFindingCollector) {
         for (mut draft, name) in self.named.drain(..) {
             if let Some(detail) = self.details.get(&name) {
                 // A test's own file is part of its identity; the place of the failure may be in a

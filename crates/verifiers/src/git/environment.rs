@@ -71,7 +71,7 @@ impl GitPathsFromEnvironment {
             repository.worktree = real_path(base.unwrap_or(folder).join(named));
         // With `GIT_DIR` and without `GIT_WORK_TREE` git takes `core.worktree`.
         } else if self.git_dir.is_some()
-            && let Some(configured) = repository.read_git_settings()?.worktree
+            && let Some(configured) = repository.read_git_format_and_worktree_settings()?.worktree
         {
             repository.worktree = real_path(configured.folder);
         }

@@ -28,7 +28,7 @@ pub struct GitRepository {
 
 /// The settings of a repository that say how it is read.
 #[derive(Debug)]
-pub(super) struct GitFormatAndWorktree {
+pub(super) struct GitObjectFormatAndCoreWorktree {
     pub(super) object_format: GitObjectFormat,
     pub(super) worktree: Option<GitCoreWorktree>,
 }
@@ -141,7 +141,9 @@ impl GitRepository {
     /// Returns what the config says of how the index is read. The config of a worktree counts only
     /// if the shared one says so. Without that the shared config does not speak for linked
     /// worktrees, as in git.
-    pub(super) fn read_git_settings(&self) -> Result<GitFormatAndWorktree, GitReadError> {
+    pub(super) fn read_git_format_and_worktree_settings(
+        &self,
+    ) -> Result<GitObjectFormatAndCoreWorktree, GitReadError> {
         let shared_file = self.common_dir.join("config");
         let shared = self.read_git_config(&shared_file)?;
         let is_linked = self.git_dir != self.common_dir;
@@ -155,7 +157,7 @@ impl GitRepository {
             // The worktree's own file is read last, so it overrides the shared one.
             named = own.worktree.map(|named| (named, own_file)).or(named);
         }
-        Ok(GitFormatAndWorktree {
+        Ok(GitObjectFormatAndCoreWorktree {
             object_format: shared.object_format,
             worktree: named.map(|(named, config)| GitCoreWorktree {
                 // Git resolves a relative `core.worktree` from the git folder.
@@ -167,10 +169,10 @@ impl GitRepository {
 
     /// Returns the same settings if `core.worktree` agrees with where `.git` is. Otherwise the
     /// names in the index would be those of other files.
-    pub(super) fn git_settings_if_worktree_agrees(
+    pub(super) fn git_settings_if_core_worktree_matches(
         &self,
-    ) -> Result<GitFormatAndWorktree, GitReadError> {
-        let settings = self.read_git_settings()?;
+    ) -> Result<GitObjectFormatAndCoreWorktree, GitReadError> {
+        let settings = self.read_git_format_and_worktree_settings()?;
         if let Some(configured) = &settings.worktree {
             let folder = configured.folder.canonicalize();
             // A folder that does not exist is another one, too.

@@ -41,13 +41,17 @@ pub fn read_tracked_paths(
         return Ok(GitTrackedPaths::default());
     };
     if let Some(repository) = GitRepository::discover_git_repository(&folder)? {
-        let object_format = repository.git_settings_if_worktree_agrees()?.object_format;
+        let object_format = repository
+            .git_settings_if_core_worktree_matches()?
+            .object_format;
         tracked.collect_git_tracked_paths(&folder, &repository, object_format)?;
     }
     if let Some(repository) = env.repository_from_git_variables(&folder)? {
         // `core.worktree` is not compared here: with `GIT_DIR` and `GIT_WORK_TREE` git itself lets
         // the two differ.
-        let object_format = repository.read_git_settings()?.object_format;
+        let object_format = repository
+            .read_git_format_and_worktree_settings()?
+            .object_format;
         tracked.collect_git_tracked_paths(&folder, &repository, object_format)?;
     }
     // Collected into sets at once: an index is sorted already.
@@ -104,7 +108,9 @@ impl TrackedPathsReader {
             if !is_at_home(&submodule.git_dir) || !is_at_home(&submodule.common_dir) {
                 return Err(GitReadError::OutsideSubmodule { path: dot_git });
             }
-            let object_format = submodule.git_settings_if_worktree_agrees()?.object_format;
+            let object_format = submodule
+                .git_settings_if_core_worktree_matches()?
+                .object_format;
             found.extend(self.collect_index_paths(&submodule, object_format, &[], &name)?);
         }
         Ok(())

@@ -24,7 +24,7 @@ pub use definition::{
 };
 pub use trigger::evaluate_judge_trigger;
 pub use verdict::{JudgeFaultCategory, JudgeVerdict, JudgeVerdictParseError, parse_judge_verdict};
-use verdict_request::JudgeReadingOrder;
+use verdict_request::RequestOrAnswerFirst;
 
 use crate::{VerifierDefinitionError, VerifierJob, VerifierKind, VerifierReport};
 
@@ -174,11 +174,11 @@ fn run_judge(
         ..JudgeUsage::default()
     };
     let mut heard = |order| ask_judge(judge, case, (&name, until), order, job, &mut testimony);
-    let first = heard(JudgeReadingOrder::RequestFirst);
+    let first = heard(RequestOrAnswerFirst::RequestFirst);
     // Only a close call costs a second question.
     let second = match &first {
         JudgeResponse::Verdict(said) if judge.is_near_min_score(said) => {
-            Some(heard(JudgeReadingOrder::AnswerFirst))
+            Some(heard(RequestOrAnswerFirst::AnswerFirst))
         }
         _ => None,
     };
@@ -210,7 +210,7 @@ fn run_judge(
             return with_judge_usage(report, testimony);
         }
         (JudgeResponse::Failed(error), _) | (_, Some(JudgeResponse::Failed(error))) => {
-            return model_error_report(&error, cut, testimony);
+            return inconclusive_report_for_model_error(&error, cut, testimony);
         }
         (JudgeResponse::Cancelled, _) | (_, Some(JudgeResponse::Cancelled)) => {
             let why = "it was called off";
@@ -254,7 +254,7 @@ fn ask_judge(
     judge: &JudgeDefinition,
     case: &JudgeInput,
     (name, until): (&str, Instant),
-    order: JudgeReadingOrder,
+    order: RequestOrAnswerFirst,
     job: &VerifierJob<'_>,
     testimony: &mut JudgeUsage,
 ) -> JudgeResponse {
@@ -303,7 +303,11 @@ fn add_reply_to_judge_usage(testimony: &mut JudgeUsage, reply: &ModelReply) {
     add(&mut testimony.cost, cost);
 }
 
-fn model_error_report(error: &ModelError, cut: bool, testimony: JudgeUsage) -> VerifierReport {
+fn inconclusive_report_for_model_error(
+    error: &ModelError,
+    cut: bool,
+    testimony: JudgeUsage,
+) -> VerifierReport {
     let (cause, retryable) = match error {
         ModelError::Timeout { .. } if cut => {
             (InconclusiveCause::ReplyDeadline, CheckRetryability::Yes)

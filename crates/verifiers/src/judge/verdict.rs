@@ -107,7 +107,7 @@ pub fn parse_judge_verdict(
         return Err(JudgeVerdictParseError::Unsigned);
     }
     let passes = answer.parse_enum_field("verdict", WORDS)?;
-    let score = match answer.answer_thousandths_field("score") {
+    let score = match answer.read_thousandths_from_answer("score") {
         Ok(score) => Some(u32::from(score)),
         // A missing score is accepted; one that cannot be read is not, since it may be anything.
         Err(UnreadableAnswerCause::Missing(_)) => None,

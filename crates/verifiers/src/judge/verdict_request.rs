@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use checkrein_models::quoted::{KeptTextPart, QuotedPromptBlocks, RULE, clip_text};
+use checkrein_models::quoted::{KeepTextStartOrEnd, QuotedPromptBlocks, RULE, clip_text};
 use checkrein_models::{ChatMessage, ModelRequest, StructuredAnswerSchema};
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
 
 /// The order in which a judge reads its material.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum JudgeReadingOrder {
+pub(super) enum RequestOrAnswerFirst {
     /// The request first, the answer last.
     RequestFirst,
     /// The other way round.
@@ -79,14 +79,14 @@ pub(super) fn verdict_request(
     judge: &JudgeDefinition,
     case: &JudgeInput,
     quotes: QuotedPromptBlocks,
-    order: JudgeReadingOrder,
+    order: RequestOrAnswerFirst,
 ) -> ModelRequest {
     let mut system = format!("{INSTRUCTIONS}\n{RULE}");
     if let Some(rubric) = &judge.rubric {
         system.push_str("\nThe project asks you to look at this besides:\n");
         system.push_str(rubric);
     }
-    let mut blocks = JudgePromptSections::sections_from_judge_input(judge, case);
+    let mut blocks = JudgePromptSections::build_judge_prompt_sections(judge, case);
     blocks.trim_judge_prompt_to_budget(BUDGET.saturating_sub(char_count(&system)));
     ModelRequest {
         system: system.into(),
@@ -101,7 +101,7 @@ pub(super) fn verdict_request(
 }
 
 impl JudgePromptSections {
-    fn sections_from_judge_input(judge: &JudgeDefinition, case: &JudgeInput) -> Self {
+    fn build_judge_prompt_sections(judge: &JudgeDefinition, case: &JudgeInput) -> Self {
         // Standing tasks are rules for heartbeats only. Older builds sealed them together with the
         // rules.
         let tasks = case.tasks.as_ref().filter(|_| case.heartbeat);
@@ -119,7 +119,7 @@ impl JudgePromptSections {
             format!("asked: {}\nanswered: {}", turn.request, turn.answer)
         };
         let mut about = case.about.join("\n");
-        let mut section = |head: &str, text: &str, most: usize, keep: KeptTextPart| {
+        let mut section = |head: &str, text: &str, most: usize, keep: KeepTextStartOrEnd| {
             if !text.is_empty() {
                 about.push_str(&format!("\n{head}:\n{}", clip_text(text, most, keep)));
             }
@@ -128,19 +128,19 @@ impl JudgePromptSections {
             "found by tools",
             &case.evidence.join("\n"),
             FOUND,
-            KeptTextPart::Start,
+            KeepTextStartOrEnd::Start,
         );
         section(
             "tool calls",
             &case.calls.join("\n"),
             CALLS,
             // Of the tool calls the last ones tell how the work ended.
-            KeptTextPart::End,
+            KeepTextStartOrEnd::End,
         );
-        section("changes", &case.changes, CHANGES, KeptTextPart::Start);
+        section("changes", &case.changes, CHANGES, KeepTextStartOrEnd::Start);
         Self {
             request: case.request.clone(),
-            rules: clip_text(&rules.join("\n\n"), RULES, KeptTextPart::Start).into_owned(),
+            rules: clip_text(&rules.join("\n\n"), RULES, KeepTextStartOrEnd::Start).into_owned(),
             history: history.map(turn).collect(),
             about,
             feedback: case.feedback.join("\n"),
@@ -179,7 +179,11 @@ impl JudgePromptSections {
         }
     }
 
-    fn render_judge_prompt(&self, quotes: QuotedPromptBlocks, order: JudgeReadingOrder) -> String {
+    fn render_judge_prompt(
+        &self,
+        quotes: QuotedPromptBlocks,
+        order: RequestOrAnswerFirst,
+    ) -> String {
         let history = self.history.join("\n\n");
         let mut blocks = [
             ("request", self.request.as_str()),
@@ -190,10 +194,10 @@ impl JudgePromptSections {
             ("answer", &self.answer),
         ];
         // Reversing keeps request and answer at the two ends, which are read best.
-        if order == JudgeReadingOrder::AnswerFirst {
+        if order == RequestOrAnswerFirst::AnswerFirst {
             blocks.reverse();
         }
-        let mut text = quotes.heading_with_quote_number();
+        let mut text = quotes.prompt_start_with_quote_number();
         for (label, data) in blocks.into_iter().filter(|(_, data)| !data.is_empty()) {
             quotes.push_quoted_block(&mut text, label, data);
         }
@@ -222,7 +226,7 @@ fn heartbeat_tasks_then_and_now_text(tasks: &StandingTasksThenAndNow) -> String 
 
 fn truncate_chars(text: &mut String, most: usize) {
     if let Some((at, _)) = text.char_indices().nth(most) {
-        *text = clip_text(text, at, KeptTextPart::Start).into_owned();
+        *text = clip_text(text, at, KeepTextStartOrEnd::Start).into_owned();
     }
 }
 

@@ -81,14 +81,14 @@ pub(crate) struct ReviewerQuestionSpec {
 
 impl ReviewerQuestionSpec {
     /// Builds a request about this data.
-    pub(crate) fn build_reviewer_request(
+    pub(crate) fn build_model_question_about_data(
         &self,
         data: impl FnOnce(&mut PromptLineWriter<'_>),
     ) -> PreparedModelQuestion {
         let quotes = QuotedPromptBlocks::new_with_random_quote_number();
         // The block begins with the number already; a heading would repeat it at a cost.
         let mut prompt = String::with_capacity(ROOM);
-        quotes.push_quoted_block_with(&mut prompt, self.label, |prompt| {
+        quotes.push_quoted_block_from_writer(&mut prompt, self.label, |prompt| {
             data(&mut PromptLineWriter::new(prompt));
         });
         let request = ModelRequest {
@@ -105,7 +105,7 @@ impl ReviewerQuestionSpec {
     }
 
     /// Turns a reply into an outcome.
-    pub(crate) fn review_outcome_from_reply<T>(
+    pub(crate) fn question_outcome_from_reply<T>(
         &self,
         asking: &PreparedModelQuestion,
         reply: Result<ModelReply, ModelError>,

@@ -76,7 +76,7 @@ pub(crate) fn push_text_as_one_line(out: &mut String, text: &str) {
         out.push_str(text);
         return;
     }
-    let mut pieces = text.split(is_line_break).map(str::trim);
+    let mut pieces = text.split(is_control_or_line_break).map(str::trim);
     out.push_str(pieces.next().unwrap_or_default());
     for piece in pieces.filter(|piece| !piece.is_empty()) {
         out.push(' ');
@@ -84,7 +84,7 @@ pub(crate) fn push_text_as_one_line(out: &mut String, text: &str) {
     }
 }
 
-fn is_line_break(c: char) -> bool {
+fn is_control_or_line_break(c: char) -> bool {
     // Unicode's line and paragraph separators are no control characters.
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
 }
@@ -101,7 +101,7 @@ fn push_json_without_line_breaks(out: &mut String, json: &str) {
         match c {
             // JSON allows these between values only, where a blank means the same.
             c if c.is_ascii_control() && c != '\u{7f}' => out.push(' '),
-            c if is_line_break(c) => {
+            c if is_control_or_line_break(c) => {
                 let _ = write!(out, "\\u{:04x}", u32::from(c));
             }
             c => out.push(c),

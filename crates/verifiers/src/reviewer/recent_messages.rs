@@ -42,7 +42,7 @@ impl ConversationExcerptLimits {
         // The newest may use what the others leave; the oldest gets what is left.
         let mut most = self.each.min(self.all);
         if shown > 0 && room == 0 {
-            most = self.oldest_message_room(messages.get(from + 1..).unwrap_or_default());
+            most = self.room_left_for_oldest_message(messages.get(from + 1..).unwrap_or_default());
         }
         for (nth, message) in messages.iter().skip(from).enumerate() {
             write_recent_message_to_prompt(message, if nth == 0 { most } else { self.each }, out);
@@ -50,7 +50,7 @@ impl ConversationExcerptLimits {
     }
 
     /// Returns the room left for the oldest message shown, before `newer` ones.
-    fn oldest_message_room(self, newer: &[ChatMessage]) -> usize {
+    fn room_left_for_oldest_message(self, newer: &[ChatMessage]) -> usize {
         let used: usize = newer
             .iter()
             .map(|one| chat_message_len(one).min(self.each))

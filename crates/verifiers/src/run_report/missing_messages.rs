@@ -43,7 +43,7 @@ pub(super) fn reports_missing_dependency(line: &str) -> bool {
     PREFILTER.line_may_match_patterns(line, || MISSING.iter().collect())
         && MISSING
             .iter()
-            .any(|pattern| pattern.regex_matches_line(line))
+            .any(|pattern| pattern.regex_matches_in_line(line))
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ impl TestRunnerTally {
         matches!(part, Failed | Beyond) && number > 0
     }
 
-    fn test_counts(&self) -> TestCounts {
+    fn tally_to_test_counts(&self) -> TestCounts {
         let there = self.total.max(self.ran);
         let others = self.failed.saturating_add(self.skipped);
         let passed = match self.counts_passed {
@@ -156,7 +156,10 @@ impl TestRunnerSummaries {
 
     /// Returns the tests by outcome, over all runners; `None` if none was recognised.
     pub(crate) fn total_test_counts(&self) -> Option<TestCounts> {
-        let all = self.by_runner.values().map(TestRunnerTally::test_counts);
+        let all = self
+            .by_runner
+            .values()
+            .map(TestRunnerTally::tally_to_test_counts);
         self.heard
             .then(|| all.fold(TestCounts::default(), TestCounts::add_test_counts))
     }
@@ -202,7 +205,9 @@ impl TestRunnerSummaries {
     pub(crate) fn runner_ran_any_test(&self, runner: Option<TestRunner>) -> bool {
         let tally = runner.map(|runner| self.by_runner.get(runner_name(runner)));
         match tally {
-            Some(tally) => tally.is_some_and(|tally| tally.test_counts().executed_test_count() > 0),
+            Some(tally) => {
+                tally.is_some_and(|tally| tally.tally_to_test_counts().executed_test_count() > 0)
+            }
             None => self.executed_test_count() > 0,
         }
     }
@@ -226,7 +231,7 @@ impl TestRunnerSummaries {
                     // behind the others.
                     && !tally.said_nothing
                     && tally.summaries >= times
-                    && tally.test_counts().executed_test_count() > 0
+                    && tally.tally_to_test_counts().executed_test_count() > 0
             }
             (Some(_), None) => false,
             (None, _) => !self.any_runner_reported_failure() && self.executed_test_count() > 0,

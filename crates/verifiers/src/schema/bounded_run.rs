@@ -16,7 +16,7 @@ const STACK: usize = 256 << 20;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// The outcome of a bounded run.
-pub(super) enum BoundedRunOutcome<T> {
+pub(super) enum BoundedClosureOutcome<T> {
     Done(T),
     /// Its own timeout passed.
     Timeout,
@@ -33,7 +33,7 @@ pub(super) fn run_closure_until_deadline<T: Send + 'static>(
     job: &VerifierJob<'_>,
     budget: &ValidationBudget,
     work: impl FnOnce() -> T + Send + 'static,
-) -> BoundedRunOutcome<T> {
+) -> BoundedClosureOutcome<T> {
     let timeout = Instant::now().checked_add(Duration::from_millis(job.spec.timeout_ms));
     let (sender, receiver) = channel();
     let started = Builder::new().stack_size(STACK).spawn(move || {
@@ -41,24 +41,24 @@ pub(super) fn run_closure_until_deadline<T: Send + 'static>(
         let _ = sender.send(work());
     });
     if started.is_err() {
-        return BoundedRunOutcome::Lost("no thread could be started for it");
+        return BoundedClosureOutcome::Lost("no thread could be started for it");
     }
     loop {
         match receiver.recv_timeout(LOOK_AGAIN) {
-            Ok(done) => return BoundedRunOutcome::Done(done),
+            Ok(done) => return BoundedClosureOutcome::Done(done),
             // The sender was dropped without a result: the closure unwound.
             Err(RecvTimeoutError::Disconnected) => {
-                return BoundedRunOutcome::Lost("it panicked");
+                return BoundedClosureOutcome::Lost("it panicked");
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
         let now = Instant::now();
         let over = if job.cancelled.load(Ordering::Relaxed) {
-            BoundedRunOutcome::Cancelled
+            BoundedClosureOutcome::Cancelled
         } else if job.deadline.is_some_and(|deadline| now >= deadline) {
-            BoundedRunOutcome::ReplyDeadline
+            BoundedClosureOutcome::ReplyDeadline
         } else if timeout.is_some_and(|timeout| now >= timeout) {
-            BoundedRunOutcome::Timeout
+            BoundedClosureOutcome::Timeout
         } else {
             continue;
         };

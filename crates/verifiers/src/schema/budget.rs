@@ -33,7 +33,7 @@ impl ValidationBudget {
     }
 
     /// Runs a validation of at most this many steps.
-    pub(super) fn validate_within_step_limit<T>(
+    pub(super) fn run_with_validation_step_limit<T>(
         &self,
         questions: u64,
         work: impl FnOnce() -> T,
@@ -49,7 +49,7 @@ impl ValidationBudget {
         })
     }
 
-    fn spend_validation_step(&self) {
+    fn spend_validation_step_or_unwind(&self) {
         let left = self.left.load(Ordering::Relaxed);
         if left == 0 || self.given_up.load(Ordering::Relaxed) {
             // `resume_unwind` and not `panic!`: it runs no panic hook, which would print a message.
@@ -61,16 +61,16 @@ impl ValidationBudget {
 }
 
 /// The compiled counting keyword.
-pub(super) struct ValidationStepCounterKeyword(pub(super) Arc<ValidationBudget>);
+pub(super) struct ValidationStepCountingKeyword(pub(super) Arc<ValidationBudget>);
 
-impl<'i> Keyword<'i> for ValidationStepCounterKeyword {
+impl<'i> Keyword<'i> for ValidationStepCountingKeyword {
     fn validate(&self, _: &'i Value) -> Result<(), ValidationError<'i>> {
-        self.0.spend_validation_step();
+        self.0.spend_validation_step_or_unwind();
         Ok(())
     }
 
     fn is_valid(&self, _: &'i Value) -> bool {
-        self.0.spend_validation_step();
+        self.0.spend_validation_step_or_unwind();
         true
     }
 }
@@ -130,7 +130,10 @@ fn add_step_counting_keyword(schema: &mut Value) {
         return;
     };
     // A part that a reference leads to may have been visited already: it is counted once.
-    if keywords.get("allOf").is_some_and(has_step_counting_keyword) {
+    if keywords
+        .get("allOf")
+        .is_some_and(all_of_ends_with_counting_keyword)
+    {
         return;
     }
     for (keyword, value) in keywords.iter_mut() {
@@ -153,7 +156,7 @@ fn add_step_counting_keyword(schema: &mut Value) {
     }
 }
 
-fn has_step_counting_keyword(all: &Value) -> bool {
+fn all_of_ends_with_counting_keyword(all: &Value) -> bool {
     let last = all.as_array().and_then(|all| all.last());
     last.is_some_and(|last| last.get(COUNTING_KEYWORD).is_some())
 }

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::MAX_SCHEMA;
-use super::target::SchemaCheckTarget;
+use super::target::FileOrMessageSchemaTarget;
 use crate::VerifierDefinitionError;
 
 /// `{"schema": "weekly.schema.json", "text": "{...}", "target": "out/report.json"}`
@@ -24,7 +24,7 @@ pub(super) struct SchemaVerifierDefinition {
     pub(super) schema: String,
     /// The text of the file; `None` if it did not exist.
     pub(super) text: Option<String>,
-    pub(super) target: SchemaCheckTarget,
+    pub(super) target: FileOrMessageSchemaTarget,
 }
 
 impl SchemaVerifierDefinition {
@@ -48,7 +48,7 @@ impl SchemaVerifierDefinition {
             return Err(VerifierDefinitionError::Schema { what });
         }
         Ok(Self {
-            target: SchemaCheckTarget::parse_schema_target(&written.target)?,
+            target: FileOrMessageSchemaTarget::parse_schema_target(&written.target)?,
             schema: written.schema,
             text: written.text,
         })

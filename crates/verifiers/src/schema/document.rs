@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::json::{JsonAmbiguity, JsonLineMap};
 use super::markdown::{self, MarkdownOutline};
-use super::target::SchemaCheckTarget;
+use super::target::FileOrMessageSchemaTarget;
 
 /// Why a document cannot be judged, in the words of a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl UncheckableDocumentError {
 
 /// How a document was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CheckedDocumentFormat {
+pub(super) enum JsonOrMarkdownSections {
     Json,
     Sections,
 }
@@ -37,12 +37,12 @@ pub(super) enum CheckedDocumentFormat {
 #[derive(Debug)]
 pub(super) struct DocumentWithPointerLines {
     pub(super) value: Value,
-    pub(super) form: CheckedDocumentFormat,
+    pub(super) form: JsonOrMarkdownSections,
     places: JsonPointerLineSource,
 }
 
 /// Maps a JSON pointer to a line.
-pub(super) type PointerLineFunction<'a> = dyn Fn(&str) -> Option<u32> + 'a;
+pub(super) type LineNumberOfJsonPointerFn<'a> = dyn Fn(&str) -> Option<u32> + 'a;
 
 #[derive(Debug)]
 enum JsonPointerLineSource {
@@ -53,7 +53,7 @@ enum JsonPointerLineSource {
 
 impl DocumentWithPointerLines {
     /// Returns a lookup of the lines of JSON pointers.
-    pub(super) fn pointer_line_function(&self) -> Box<PointerLineFunction<'_>> {
+    pub(super) fn json_pointer_line_lookup(&self) -> Box<LineNumberOfJsonPointerFn<'_>> {
         match &self.places {
             JsonPointerLineSource::Json(text, first) => {
                 let places = JsonLineMap::parse_json_with_lines(text);
@@ -68,13 +68,15 @@ impl DocumentWithPointerLines {
 
 /// Parses the text of a target.
 pub(super) fn parse_schema_checked_document(
-    target: &SchemaCheckTarget,
+    target: &FileOrMessageSchemaTarget,
     text: String,
 ) -> Result<DocumentWithPointerLines, UncheckableDocumentError> {
     match target {
-        SchemaCheckTarget::File(_) if target.is_markdown() => Ok(parse_markdown_document(&text)),
-        SchemaCheckTarget::File(name) => parse_json_document(name, text, 1),
-        SchemaCheckTarget::Message => parse_final_message_document(text),
+        FileOrMessageSchemaTarget::File(_) if target.is_markdown() => {
+            Ok(parse_markdown_document(&text))
+        }
+        FileOrMessageSchemaTarget::File(name) => parse_json_document(name, text, 1),
+        FileOrMessageSchemaTarget::Message => parse_final_message_document(text),
     }
 }
 
@@ -109,10 +111,10 @@ fn parse_final_message_document(
 }
 
 fn parse_markdown_document(text: &str) -> DocumentWithPointerLines {
-    let outline = MarkdownOutline::parse_outline(text);
+    let outline = MarkdownOutline::parse_diff_outline(text);
     DocumentWithPointerLines {
         value: outline.to_json(),
-        form: CheckedDocumentFormat::Sections,
+        form: JsonOrMarkdownSections::Sections,
         places: JsonPointerLineSource::Outline(outline),
     }
 }
@@ -133,7 +135,7 @@ fn parse_json_document(
             }),
             None => Ok(DocumentWithPointerLines {
                 value,
-                form: CheckedDocumentFormat::Json,
+                form: JsonOrMarkdownSections::Json,
                 places: JsonPointerLineSource::Json(text, first),
             }),
         },

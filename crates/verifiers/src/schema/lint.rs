@@ -150,7 +150,9 @@ impl<'a> TrivialSchemaDetector<'a> {
             let word = word.as_str();
             match value {
                 _ if ASKING.contains(&word) => true,
-                value if ASKING_UNLESS_EMPTY.contains(&word) => !is_falsy_json_value(value),
+                value if ASKING_UNLESS_EMPTY.contains(&word) => {
+                    !is_falsy_json_except_strings(value)
+                }
                 // One alternative that accepts everything makes the whole accept everything.
                 Value::Array(any) if word == "anyOf" => any
                     .iter()
@@ -158,9 +160,11 @@ impl<'a> TrivialSchemaDetector<'a> {
                 Value::Array(all) if BELOW.contains(&word) => all
                     .iter()
                     .any(|one| self.subschema_can_reject(one, through)),
-                Value::Object(named) if BELOW.contains(&word) && NAMES.contains(&word) => named
-                    .values()
-                    .any(|one| self.subschema_can_reject(one, through) || !is_empty_list(one)),
+                Value::Object(named) if BELOW.contains(&word) && NAMES.contains(&word) => {
+                    named.values().any(|one| {
+                        self.subschema_can_reject(one, through) || !is_empty_list_or_not_list(one)
+                    })
+                }
                 value if BELOW.contains(&word) => self.subschema_can_reject(value, through),
                 _ => false,
             }
@@ -186,7 +190,7 @@ impl<'a> TrivialSchemaDetector<'a> {
     }
 }
 
-fn is_falsy_json_value(value: &Value) -> bool {
+fn is_falsy_json_except_strings(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
         Value::Bool(true) | Value::String(_) => false,
@@ -197,7 +201,7 @@ fn is_falsy_json_value(value: &Value) -> bool {
 }
 
 /// In `dependencies` a list of names constrains unless it is empty.
-fn is_empty_list(value: &Value) -> bool {
+fn is_empty_list_or_not_list(value: &Value) -> bool {
     match value {
         Value::Array(names) => names.is_empty(),
         _ => true,

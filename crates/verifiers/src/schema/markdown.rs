@@ -67,7 +67,7 @@ pub(super) fn json_code_blocks(text: &str) -> Vec<(String, u32)> {
 }
 
 impl MarkdownOutline {
-    pub(super) fn parse_outline(text: &str) -> Self {
+    pub(super) fn parse_diff_outline(text: &str) -> Self {
         let mut reader = MarkdownReader {
             lines: LineStarts::line_starts_of_text(text),
             sections: BTreeMap::new(),
@@ -421,7 +421,7 @@ mod tests {
 
     #[test]
     fn sections_are_read() {
-        let outline = MarkdownOutline::parse_outline(REPORT);
+        let outline = MarkdownOutline::parse_diff_outline(REPORT);
         let weekly = json!({
             "text": "shipped it\nnested\nwrote more\nName\nValue\nbugs\n3\nthird (x)\nhttps://b.example/ https://c.example/d and (https://c.example/d).\ncurl https://code.example/",
             "items": ["shipped it nested", "wrote more", "third (x)"],

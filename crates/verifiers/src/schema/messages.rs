@@ -5,7 +5,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value;
 
-use super::document::CheckedDocumentFormat;
+use super::document::JsonOrMarkdownSections;
 use super::validator::CompiledSchema;
 
 /// Longest quoted value, in characters.
@@ -36,16 +36,16 @@ pub(super) fn constraint_as_finding_id_part(kind: &Kind) -> String {
 }
 
 /// Names a place in the terms of the document's author; empty for the whole document.
-pub(super) fn describe_document_place(form: CheckedDocumentFormat, pointer: &str) -> String {
+pub(super) fn describe_document_place(form: JsonOrMarkdownSections, pointer: &str) -> String {
     let tokens: Vec<String> = pointer
         .split('/')
         .skip(1)
         .map(|token| token.replace("~1", "/").replace("~0", "~"))
         .collect();
     let (section, inner) = match (form, tokens.split_first()) {
-        (CheckedDocumentFormat::Json, _) => return one_line(pointer),
-        (CheckedDocumentFormat::Sections, None) => return String::new(),
-        (CheckedDocumentFormat::Sections, Some(split)) => split,
+        (JsonOrMarkdownSections::Json, _) => return one_line(pointer),
+        (JsonOrMarkdownSections::Sections, None) => return String::new(),
+        (JsonOrMarkdownSections::Sections, Some(split)) => split,
     };
     let mut place = match section.as_str() {
         "" => "before the first heading".to_owned(),
@@ -70,7 +70,7 @@ pub(super) fn describe_document_place(form: CheckedDocumentFormat, pointer: &str
 /// Describes what is there and what is wanted.
 pub(super) fn describe_schema_violation(
     compiled: &CompiledSchema,
-    form: CheckedDocumentFormat,
+    form: JsonOrMarkdownSections,
     error: &ValidationError<'_>,
 ) -> String {
     let value = error.instance().as_ref();
@@ -83,10 +83,10 @@ pub(super) fn describe_schema_violation(
             count_above_maximum_text(json_entry_count(value), *limit, "item")
         }
         Kind::MinLength { limit } => {
-            count_below_minimum_text(json_string_char_count(value), *limit, "character")
+            count_below_minimum_text(char_count_of_string_value(value), *limit, "character")
         }
         Kind::MaxLength { limit } => {
-            count_above_maximum_text(json_string_char_count(value), *limit, "character")
+            count_above_maximum_text(char_count_of_string_value(value), *limit, "character")
         }
         Kind::MinProperties { limit } => count_below_minimum_text(
             json_entry_count(value),
@@ -101,10 +101,10 @@ pub(super) fn describe_schema_violation(
         Kind::Required { property } => {
             let name = one_line(property.as_str().unwrap_or_default());
             match form {
-                CheckedDocumentFormat::Sections if error.instance_path().as_str().is_empty() => {
+                JsonOrMarkdownSections::Sections if error.instance_path().as_str().is_empty() => {
                     format!("the section '{name}' is missing: add a heading of that name")
                 }
-                CheckedDocumentFormat::Sections | CheckedDocumentFormat::Json => {
+                JsonOrMarkdownSections::Sections | JsonOrMarkdownSections::Json => {
                     format!("'{name}' is missing")
                 }
             }
@@ -166,7 +166,7 @@ pub(super) fn describe_schema_violation(
         {
             format!(
                 "may not have any {}",
-                plural_noun(noun_for_document_part(form, error))
+                pluralize_noun(noun_for_document_part(form, error))
             )
         }
         Kind::FalseSchema => "may not be there".to_owned(),
@@ -256,12 +256,12 @@ pub(super) fn schema_object_of_violation<'a>(
 }
 
 fn noun_for_document_part(
-    form: CheckedDocumentFormat,
+    form: JsonOrMarkdownSections,
     error: &ValidationError<'_>,
 ) -> &'static str {
     match form {
-        CheckedDocumentFormat::Sections if error.instance_path().as_str().is_empty() => "section",
-        CheckedDocumentFormat::Sections | CheckedDocumentFormat::Json => "property",
+        JsonOrMarkdownSections::Sections if error.instance_path().as_str().is_empty() => "section",
+        JsonOrMarkdownSections::Sections | JsonOrMarkdownSections::Json => "property",
     }
 }
 
@@ -282,11 +282,11 @@ fn count_above_maximum_text(there: u64, limit: u64, noun: &str) -> String {
 fn count_with_noun(count: u64, noun: &str) -> String {
     match count {
         1 => format!("1 {noun}"),
-        count => format!("{count} {}", plural_noun(noun)),
+        count => format!("{count} {}", pluralize_noun(noun)),
     }
 }
 
-fn plural_noun(noun: &str) -> String {
+fn pluralize_noun(noun: &str) -> String {
     match noun.strip_suffix('y') {
         Some(stem) => format!("{stem}ies"),
         None => format!("{noun}s"),
@@ -301,7 +301,7 @@ fn json_entry_count(value: &Value) -> u64 {
     }
 }
 
-fn json_string_char_count(value: &Value) -> u64 {
+fn char_count_of_string_value(value: &Value) -> u64 {
     value.as_str().map_or(0, |text| text.chars().count() as u64)
 }
 

@@ -24,11 +24,11 @@ use checkrein_core::evidence::{
 };
 
 use crate::{VerifierDefinitionError, VerifierJob, VerifierKind, VerifierReport, logs};
-use bounded_run::BoundedRunOutcome;
+use bounded_run::BoundedClosureOutcome;
 use budget::ValidationBudget;
 use definition::SchemaVerifierDefinition;
 use document::UncheckableDocumentError;
-use target::SchemaCheckTarget;
+use target::FileOrMessageSchemaTarget;
 use violations::SchemaViolation;
 
 /// Largest schema in bytes.
@@ -84,8 +84,8 @@ impl VerifierKind for SchemaVerifier {
         {
             // The target counts even if it is ignored (`out/report.json`): its change must void the
             // verdict.
-            Ok(SchemaCheckTarget::File(name)) => vec![name],
-            Ok(SchemaCheckTarget::Message) | Err(_) => Vec::new(),
+            Ok(FileOrMessageSchemaTarget::File(name)) => vec![name],
+            Ok(FileOrMessageSchemaTarget::Message) | Err(_) => Vec::new(),
         }
     }
 
@@ -124,7 +124,7 @@ fn check_target_against_schema(
         );
     };
     let message = job.message.map(str::to_owned);
-    if target == SchemaCheckTarget::Message && message.is_none() {
+    if target == FileOrMessageSchemaTarget::Message && message.is_none() {
         let why = "it judges the final message, which is there at a stop only";
         return VerifierReport::inconclusive_report(
             InconclusiveCause::Internal,
@@ -141,8 +141,8 @@ fn check_target_against_schema(
     // check's own time.
     let ended = bounded_run::run_closure_until_deadline(job, &budget, move || {
         let source = match &form {
-            SchemaCheckTarget::File(name) => target::read_document_to_validate(&root, name),
-            SchemaCheckTarget::Message => {
+            FileOrMessageSchemaTarget::File(name) => target::read_document_to_validate(&root, name),
+            FileOrMessageSchemaTarget::Message => {
                 target::check_final_message_size(&message.unwrap_or_default())
             }
         };
@@ -157,44 +157,46 @@ fn check_target_against_schema(
         )
     });
     match ended {
-        BoundedRunOutcome::Done(Ok(Ok(Ok(problems)))) if problems.is_empty() => VerifierReport {
-            excerpt: format!("{target} fits {schema}"),
-            ..schema_report_with_verdict(Verdict::Pass)
-        },
-        BoundedRunOutcome::Done(Ok(Ok(Ok(problems)))) => {
+        BoundedClosureOutcome::Done(Ok(Ok(Ok(problems)))) if problems.is_empty() => {
+            VerifierReport {
+                excerpt: format!("{target} fits {schema}"),
+                ..schema_report_with_verdict(Verdict::Pass)
+            }
+        }
+        BoundedClosureOutcome::Done(Ok(Ok(Ok(problems)))) => {
             schema_mismatch_report(&target, &schema, problems, job)
         }
         // A budget that is spent is no failure of the document: it might fit.
-        BoundedRunOutcome::Done(Ok(Ok(Err(_)))) => VerifierReport::inconclusive_report(
+        BoundedClosureOutcome::Done(Ok(Ok(Err(_)))) => VerifierReport::inconclusive_report(
             InconclusiveCause::Timeout,
             CheckRetryability::Yes,
             format!("{schema} asks more of {target} than can be answered: make it simpler"),
         ),
-        BoundedRunOutcome::Done(Ok(Err(unfit))) => {
+        BoundedClosureOutcome::Done(Ok(Err(unfit))) => {
             uncheckable_document_report(&target, unfit, &schema)
         }
         // The schema was compiled when it was sealed, so this is not the agent's to fix.
-        BoundedRunOutcome::Done(Err(what)) => VerifierReport::inconclusive_report(
+        BoundedClosureOutcome::Done(Err(what)) => VerifierReport::inconclusive_report(
             InconclusiveCause::Internal,
             CheckRetryability::No,
             what,
         ),
-        BoundedRunOutcome::Timeout => VerifierReport::inconclusive_report(
+        BoundedClosureOutcome::Timeout => VerifierReport::inconclusive_report(
             InconclusiveCause::Timeout,
             CheckRetryability::Yes,
             format!("not judged after {} ms", job.spec.timeout_ms),
         ),
-        BoundedRunOutcome::ReplyDeadline => VerifierReport::inconclusive_report(
+        BoundedClosureOutcome::ReplyDeadline => VerifierReport::inconclusive_report(
             InconclusiveCause::ReplyDeadline,
             CheckRetryability::Yes,
             "cut: the agent had to be answered",
         ),
-        BoundedRunOutcome::Cancelled => VerifierReport::inconclusive_report(
+        BoundedClosureOutcome::Cancelled => VerifierReport::inconclusive_report(
             InconclusiveCause::ReplyDeadline,
             CheckRetryability::Yes,
             "cut: Checkrein was told to stop",
         ),
-        BoundedRunOutcome::Lost(what) => VerifierReport::inconclusive_report(
+        BoundedClosureOutcome::Lost(what) => VerifierReport::inconclusive_report(
             InconclusiveCause::Crash,
             CheckRetryability::Yes,
             what,
@@ -204,7 +206,7 @@ fn check_target_against_schema(
 
 /// Returns the report on a target that is missing or cannot be judged.
 fn uncheckable_document_report(
-    target: &SchemaCheckTarget,
+    target: &FileOrMessageSchemaTarget,
     unfit: UncheckableDocumentError,
     schema: &str,
 ) -> VerifierReport {
@@ -225,7 +227,7 @@ fn uncheckable_document_report(
 }
 
 fn schema_mismatch_report(
-    target: &SchemaCheckTarget,
+    target: &FileOrMessageSchemaTarget,
     schema: &str,
     problems: Vec<SchemaViolation>,
     job: &VerifierJob<'_>,

@@ -13,15 +13,15 @@ use crate::{VerifierDefinitionError, regular_file};
 /// The word for the final message.
 const MESSAGE: &str = "message";
 
-/// See [`SchemaCheckTarget::parse_schema_target`].
+/// See [`FileOrMessageSchemaTarget::parse_schema_target`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum SchemaCheckTarget {
+pub(super) enum FileOrMessageSchemaTarget {
     /// A file, `/`-separated, below the root.
     File(String),
     Message,
 }
 
-impl SchemaCheckTarget {
+impl FileOrMessageSchemaTarget {
     pub(super) fn parse_schema_target(text: &str) -> Result<Self, VerifierDefinitionError> {
         if text == MESSAGE {
             return Ok(Self::Message);
@@ -68,7 +68,7 @@ impl SchemaCheckTarget {
     }
 }
 
-impl fmt::Display for SchemaCheckTarget {
+impl fmt::Display for FileOrMessageSchemaTarget {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(name) => formatter.write_str(name),
@@ -169,11 +169,14 @@ mod tests {
     #[test]
     fn targets_are_plain_names() {
         assert_eq!(
-            SchemaCheckTarget::parse_schema_target("message").unwrap(),
-            SchemaCheckTarget::Message
+            FileOrMessageSchemaTarget::parse_schema_target("message").unwrap(),
+            FileOrMessageSchemaTarget::Message
         );
-        let file = SchemaCheckTarget::parse_schema_target("out/report.json").unwrap();
-        assert_eq!(file, SchemaCheckTarget::File("out/report.json".to_owned()));
+        let file = FileOrMessageSchemaTarget::parse_schema_target("out/report.json").unwrap();
+        assert_eq!(
+            file,
+            FileOrMessageSchemaTarget::File("out/report.json".to_owned())
+        );
         for bad in [
             "",
             " ",
@@ -189,7 +192,7 @@ mod tests {
             ".checkrein/a.json",
         ] {
             assert!(
-                SchemaCheckTarget::parse_schema_target(bad).is_err(),
+                FileOrMessageSchemaTarget::parse_schema_target(bad).is_err(),
                 "{bad}"
             );
         }
@@ -199,7 +202,7 @@ mod tests {
     fn markdown_is_told_by_the_name() {
         let check = |name: &str, expected| {
             assert_eq!(
-                SchemaCheckTarget::parse_schema_target(name)
+                FileOrMessageSchemaTarget::parse_schema_target(name)
                     .unwrap()
                     .is_markdown(),
                 expected,

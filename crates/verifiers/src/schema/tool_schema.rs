@@ -68,9 +68,9 @@ impl CompiledToolSchema {
                 .collect()
         };
         // Two passes: most calls fit, and `is_valid` builds no errors.
-        match budget.validate_within_step_limit(TO_JUDGE, || validator.is_valid(arguments)) {
+        match budget.run_with_validation_step_limit(TO_JUDGE, || validator.is_valid(arguments)) {
             Ok(true) => Ok(()),
-            Ok(false) => match budget.validate_within_step_limit(TO_JUDGE, tell) {
+            Ok(false) => match budget.run_with_validation_step_limit(TO_JUDGE, tell) {
                 Ok(told) => Err(told.join("; ")),
                 Err(ValidationBudgetExhausted) => {
                     Err("more is wrong than can be listed".to_owned())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
-use super::budget::{self, ValidationBudget, ValidationStepCounterKeyword};
+use super::budget::{self, ValidationBudget, ValidationStepCountingKeyword};
 use super::json::{JsonAmbiguity, JsonLineMap};
 use super::lint;
 use super::messages::shorten_to_one_line;
@@ -56,7 +56,7 @@ pub(super) fn compile_schema(
     let spent = budget.clone();
     let built = jsonschema::options()
         .with_keyword(budget::COUNTING_KEYWORD, move |_, _, _| {
-            Ok(Box::new(ValidationStepCounterKeyword(spent.clone())))
+            Ok(Box::new(ValidationStepCountingKeyword(spent.clone())))
         })
         // A reference to a URL is an error: what it leads to could change after the schema was
         // sealed.
@@ -178,7 +178,7 @@ mod tests {
             assert!(
                 !compiled
                     .budget
-                    .validate_within_step_limit(9, valid)
+                    .run_with_validation_step_limit(9, valid)
                     .unwrap(),
                 "{draft}"
             );

@@ -5,7 +5,9 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 
 use super::budget::ValidationBudgetExhausted;
-use super::document::{CheckedDocumentFormat, DocumentWithPointerLines, PointerLineFunction};
+use super::document::{
+    DocumentWithPointerLines, JsonOrMarkdownSections, LineNumberOfJsonPointerFn,
+};
 use super::messages::{self, shorten_to_one_line};
 use super::validator::CompiledSchema;
 
@@ -40,31 +42,32 @@ pub(super) fn find_schema_violations(
     let value = &document.value;
     // The verdict first, without errors to keep, so that a large document that fits does not need
     // the list's budget.
-    if budget.validate_within_step_limit(TO_JUDGE, || validator.is_valid(value))? {
+    if budget.run_with_validation_step_limit(TO_JUDGE, || validator.is_valid(value))? {
         return Ok(Vec::new());
     }
-    let line = document.pointer_line_function();
+    let line = document.json_pointer_line_lookup();
     let all = || {
         let errors = validator.iter_errors(value).take(MAX_COUNTED);
         errors
             .map(|error| violation_from_error(compiled, document.form, &error, &*line))
             .collect()
     };
-    let mut problems: Vec<SchemaViolation> = match budget.validate_within_step_limit(TO_LIST, all) {
-        Ok(problems) => problems,
-        Err(ValidationBudgetExhausted) => {
-            // The verdict is known to be a failure by now, so running out of budget still gives one
-            // finding.
-            let first = || validator.validate(value).err();
-            let first = budget
-                .validate_within_step_limit(TO_LIST, first)
-                .ok()
-                .flatten();
-            let first =
-                first.map(|error| violation_from_error(compiled, document.form, &error, &*line));
-            vec![too_faulty_document_violation(first)]
-        }
-    };
+    let mut problems: Vec<SchemaViolation> =
+        match budget.run_with_validation_step_limit(TO_LIST, all) {
+            Ok(problems) => problems,
+            Err(ValidationBudgetExhausted) => {
+                // The verdict is known to be a failure by now, so running out of budget still gives one
+                // finding.
+                let first = || validator.validate(value).err();
+                let first = budget
+                    .run_with_validation_step_limit(TO_LIST, first)
+                    .ok()
+                    .flatten();
+                let first = first
+                    .map(|error| violation_from_error(compiled, document.form, &error, &*line));
+                vec![too_faulty_document_violation(first)]
+            }
+        };
     // The library reports in the order of keywords; a reader fixes from top to bottom.
     problems.sort_by(|one, other| {
         (one.line, &one.id, &one.message).cmp(&(other.line, &other.id, &other.message))
@@ -92,9 +95,9 @@ fn too_faulty_document_violation(first: Option<SchemaViolation>) -> SchemaViolat
 
 fn violation_from_error(
     compiled: &CompiledSchema,
-    form: CheckedDocumentFormat,
+    form: JsonOrMarkdownSections,
     error: &ValidationError<'_>,
-    line: &PointerLineFunction<'_>,
+    line: &LineNumberOfJsonPointerFn<'_>,
 ) -> SchemaViolation {
     let pointer = error.instance_path().as_str();
     let keyword = error.kind().keyword();

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use super::entries::{TreeEntryKind, TreeEntryList};
+use super::entries::{FilesystemEntryKind, TreeEntryList};
 use super::excluded_folders::OWN_FOLDER;
 use super::excluded_folders::is_version_control_name;
 use super::globs::GlobIncludingIgnoredFiles;
@@ -55,7 +55,7 @@ pub(crate) fn add_unwalked_tracked_files(
         }
         // The walk listed every folder it counts, so a name that is missing here lies in a folder
         // that was left out, or is gone.
-        time.check_tree_read_limits()?;
+        time.check_tree_read_time_and_cancel()?;
         let parent = name.rsplit_once('/').map_or("", |(parent, _)| parent);
         if !is_real_folder(files, root, parent, &mut real_folders) {
             continue;
@@ -63,12 +63,12 @@ pub(crate) fn add_unwalked_tracked_files(
         let what = match files.stat_file(&root.join(name), SymlinkMode::NoFollow) {
             // A submodule's entry is its folder, which was walked like any other.
             Ok(stat) if stat.kind == FileKind::Folder => continue,
-            Ok(stat) => TreeEntryKind::entry_kind_from_stat(&stat),
+            Ok(stat) => FilesystemEntryKind::entry_kind_from_stat(&stat),
             // Deleted, which is a difference too.
             Err(err) if matches!(err.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 continue;
             }
-            Err(err) => TreeEntryKind::Unreadable(err.kind()),
+            Err(err) => FilesystemEntryKind::Unreadable(err.kind()),
         };
         more.push_tree_entry([name.as_bytes(), &[]], what, false);
     }
@@ -145,11 +145,12 @@ impl AlwaysIncludedFileSearch<'_> {
         if !prefix.is_empty() {
             prefix.push(b'/');
         }
-        let mut add =
-            |path: &[u8], what: TreeEntryKind| more.push_tree_entry([path, &[]], what, self.named);
+        let mut add = |path: &[u8], what: FilesystemEntryKind| {
+            more.push_tree_entry([path, &[]], what, self.named)
+        };
         let mut folders = vec![(reader.root.join(self.folder), prefix)];
         while let Some((path, prefix)) = folders.pop() {
-            time.check_tree_read_limits()?;
+            time.check_tree_read_time_and_cancel()?;
             let mut open = match reader.files.open_folder_for_listing(&path) {
                 Ok(open) => open,
                 // Gone since its parent was listed, which is a state like any other.
@@ -157,7 +158,7 @@ impl AlwaysIncludedFileSearch<'_> {
                 Err(err) => {
                     add(
                         trim_trailing_slash(&prefix),
-                        TreeEntryKind::Unreadable(err.kind()),
+                        FilesystemEntryKind::Unreadable(err.kind()),
                     );
                     continue;
                 }
@@ -167,7 +168,7 @@ impl AlwaysIncludedFileSearch<'_> {
             if let Some(err) = unseen {
                 add(
                     trim_trailing_slash(&prefix),
-                    TreeEntryKind::Unreadable(err.kind()),
+                    FilesystemEntryKind::Unreadable(err.kind()),
                 );
             }
             for entry in entries {
@@ -190,9 +191,9 @@ impl AlwaysIncludedFileSearch<'_> {
                         folders.push((full, [relative.as_slice(), b"/"].concat()));
                         continue;
                     }
-                    Ok(stat) => TreeEntryKind::entry_kind_from_stat(&stat),
+                    Ok(stat) => FilesystemEntryKind::entry_kind_from_stat(&stat),
                     Err(err) if err.kind() == ErrorKind::NotFound => continue,
-                    Err(err) => TreeEntryKind::Unreadable(err.kind()),
+                    Err(err) => FilesystemEntryKind::Unreadable(err.kind()),
                 };
                 let is_known = found.entry_path_at(found.lower_bound_index(&relative)) == relative;
                 if !is_known && (self.meant)(&relative) {

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use checkrein_core::digest::Digest;
 
-use super::entries::{ListedTreeEntry, TreeEntryKind, TreeEntryList};
+use super::entries::{FilesystemEntryKind, ListedTreeEntry, TreeEntryList};
 use super::stat_cache::StatCache;
 use super::walk::os_str_from_bytes;
 use super::{TreeReadDeadline, TreeReaderError};
@@ -65,9 +65,9 @@ impl SortedPathDigests {
             path,
             digest: *digest,
             named: found.named,
-            is_file: found.kind != TreeEntryKind::EmptyFolder,
+            is_file: found.kind != FilesystemEntryKind::EmptyFolder,
             stamp: match found.kind {
-                TreeEntryKind::File(stamp) => Some(stamp),
+                FilesystemEntryKind::File(stamp) => Some(stamp),
                 _ => None,
             },
         })
@@ -94,13 +94,13 @@ enum FileDigestOutcome {
 pub(crate) fn is_too_large_to_read(entry: &ListedTreeEntry) -> bool {
     match &entry.kind {
         #[cfg(unix)]
-        TreeEntryKind::File(stamp) => stamp.size > LARGEST_READ,
+        FilesystemEntryKind::File(stamp) => stamp.size > LARGEST_READ,
         #[cfg(not(unix))]
-        TreeEntryKind::File(_) => false,
-        TreeEntryKind::Link
-        | TreeEntryKind::EmptyFolder
-        | TreeEntryKind::Special
-        | TreeEntryKind::Unreadable(_) => false,
+        FilesystemEntryKind::File(_) => false,
+        FilesystemEntryKind::Link
+        | FilesystemEntryKind::EmptyFolder
+        | FilesystemEntryKind::Special
+        | FilesystemEntryKind::Unreadable(_) => false,
     }
 }
 
@@ -121,15 +121,15 @@ pub(crate) fn digest_tree_contents(
         let known = match &entry.kind {
             // An entry that was saved under a clock ahead of this one may still be too young to be
             // trusted.
-            TreeEntryKind::File(stamp) => remembered
+            FilesystemEntryKind::File(stamp) => remembered
                 .find_cached_digest(path, stamp)
                 .filter(|_| !stamp.stamp_may_hide_later_write(now)),
             // The entry of a link carries no stamp, so its target is read each time: one system
             // call.
-            TreeEntryKind::Link => None,
-            TreeEntryKind::EmptyFolder => Some(Digest::hash_parts([b"folder".as_slice()])),
-            TreeEntryKind::Special => Some(Digest::hash_parts([b"special".as_slice()])),
-            TreeEntryKind::Unreadable(kind) => Some(digest_for_unreadable_file(*kind)),
+            FilesystemEntryKind::Link => None,
+            FilesystemEntryKind::EmptyFolder => Some(Digest::hash_parts([b"folder".as_slice()])),
+            FilesystemEntryKind::Special => Some(Digest::hash_parts([b"special".as_slice()])),
+            FilesystemEntryKind::Unreadable(kind) => Some(digest_for_unreadable_file(*kind)),
         };
         if known.is_none() {
             unread.push((at, path, &entry.kind));
@@ -138,7 +138,7 @@ pub(crate) fn digest_tree_contents(
     }
     // Pass 2: read what the cache does not know.
     let (read, cut) = read_files_until_deadline(file_system, root, &unread, time);
-    let mut learnt = StatCacheUpdate::default();
+    let mut learnt = StatCacheCandidates::default();
     for ((at, _, what), content) in unread.iter().zip(&read) {
         let digest = match content {
             Some(FileDigestOutcome::Read(digest, _)) => Some(*digest),
@@ -171,7 +171,7 @@ pub(crate) fn digest_tree_contents(
 
 /// Collects which of the files just read may enter the cache, and how much was read.
 #[derive(Default)]
-struct StatCacheUpdate {
+struct StatCacheCandidates {
     /// For each file that the cache did not know, in order: its index in the list, and whether it
     /// may be cached.
     files: Vec<(usize, bool)>,
@@ -179,15 +179,15 @@ struct StatCacheUpdate {
     bytes: u64,
 }
 
-impl StatCacheUpdate {
+impl StatCacheCandidates {
     fn record_file_for_stat_cache(
         &mut self,
         at: usize,
-        what: &TreeEntryKind,
+        what: &FilesystemEntryKind,
         content: Option<&FileDigestOutcome>,
         now: SystemTime,
     ) {
-        let TreeEntryKind::File(stamp) = what else {
+        let FilesystemEntryKind::File(stamp) = what else {
             return;
         };
         // The digest is what the file holds now, and for as long as its stamp stays the same: the
@@ -218,7 +218,7 @@ impl StatCacheUpdate {
         // `files` holds indices in ascending order, so it is consumed in step with the entries.
         let mut files = self.files.iter().peekable();
         for (at, ((path, entry), digest)) in found.iter().zip(digests).enumerate() {
-            let (TreeEntryKind::File(stamp), Some(digest)) = (&entry.kind, digest) else {
+            let (FilesystemEntryKind::File(stamp), Some(digest)) = (&entry.kind, digest) else {
                 // Not a file or not read: skip its record as well, or all later ones would be out
                 // of step.
                 files.next_if(|(file, _)| *file == at);
@@ -297,12 +297,12 @@ fn read_files_until_deadline(
         let mut block = Vec::new();
         let mut contents = vec![None; share.len()];
         for ((_, path, what), content) in share.iter().zip(&mut contents) {
-            if let Err(cut) = time.check_tree_read_limits() {
+            if let Err(cut) = time.check_tree_read_time_and_cancel() {
                 return (contents, Some(cut));
             }
             let path = join_tree_path_to_root(root, path);
             let read = match what {
-                TreeEntryKind::File(stamp) => {
+                FilesystemEntryKind::File(stamp) => {
                     hash_file_content(file_system, &path, stamp, &mut block, time)
                 }
                 _ => digest_symlink_target(file_system, &path).map_err(ContentReadError::Io),
@@ -341,7 +341,7 @@ fn read_files_until_deadline(
 }
 
 /// Where it is in the list, and what it is: a file or a link.
-type TreeEntryToRead<'f> = (usize, &'f [u8], &'f TreeEntryKind);
+type TreeEntryToRead<'f> = (usize, &'f [u8], &'f FilesystemEntryKind);
 
 fn digest_symlink_target(
     file_system: &dyn ReadOnlyFileSystem,
@@ -393,7 +393,7 @@ fn hash_file_content(
             Err(err) => return Err(ContentReadError::Io(err)),
         };
         // Checked once per block, so that a file of half a gigabyte cannot outlast the limit.
-        time.check_tree_read_limits()
+        time.check_tree_read_time_and_cancel()
             .map_err(ContentReadError::Tree)?;
     }
     // The stamp is compared after the last byte: a write during the read shows as a different
@@ -421,7 +421,7 @@ fn wait_for_settled_file_stamp(
         if !stamp.is_just_changed(now) {
             return Ok(Some(stamp));
         }
-        time.check_tree_read_limits()
+        time.check_tree_read_time_and_cancel()
             .map_err(ContentReadError::Tree)?;
         file_system.sleep(BETWEEN_LOOKS);
     }
@@ -452,7 +452,7 @@ mod tests {
             );
         }
         let mut found = TreeEntryList::default();
-        found.push_tree_entry([b"a", b""], TreeEntryKind::File(stamp), false);
+        found.push_tree_entry([b"a", b""], FilesystemEntryKind::File(stamp), false);
         let now = SystemTime::now() + std::time::Duration::from_secs(later);
         let contents = digest_tree_contents(
             &RealFileSystem,
@@ -503,7 +503,7 @@ mod tests {
     #[test]
     fn a_cache_is_written_when_reading_again_would_take_longer() {
         let check = |count: usize, bytes: u64, remembered, found, is_cut, expected: bool| {
-            let learnt = StatCacheUpdate {
+            let learnt = StatCacheCandidates {
                 files: Vec::new(),
                 count,
                 bytes,

@@ -11,13 +11,13 @@ use crate::file_system::{FileKind, FileStamp, FileStat};
 pub(crate) struct ListedTreeEntry {
     start: usize,
     end: usize,
-    pub(crate) kind: TreeEntryKind,
+    pub(crate) kind: FilesystemEntryKind,
     /// It is ignored, and counts only because `inputs` name it.
     pub(crate) named: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TreeEntryKind {
+pub(crate) enum FilesystemEntryKind {
     /// A regular file.
     File(FileStamp),
     /// A symlink; never followed.
@@ -30,7 +30,7 @@ pub(crate) enum TreeEntryKind {
     Unreadable(ErrorKind),
 }
 
-impl TreeEntryKind {
+impl FilesystemEntryKind {
     pub(crate) fn entry_kind_from_stat(stat: &FileStat) -> Self {
         match stat.kind {
             FileKind::File => Self::File(stat.stamp),
@@ -78,7 +78,12 @@ impl TreeEntryList {
     }
 
     /// Appends an entry. Its path is the concatenation of the two parts.
-    pub(crate) fn push_tree_entry(&mut self, path: [&[u8]; 2], what: TreeEntryKind, named: bool) {
+    pub(crate) fn push_tree_entry(
+        &mut self,
+        path: [&[u8]; 2],
+        what: FilesystemEntryKind,
+        named: bool,
+    ) {
         let start = self.paths.len();
         for part in path {
             self.paths.extend_from_slice(part);

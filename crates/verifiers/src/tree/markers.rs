@@ -27,7 +27,7 @@ pub(crate) struct InstalledPackageMarker {
 }
 
 /// Adds the markers that an ignored entry is or holds. `path` is relative to the root.
-pub(crate) fn collect_ignored_package_markers(
+pub(crate) fn collect_installed_package_markers(
     file_system: &dyn ReadOnlyFileSystem,
     full: &Path,
     path: &str,

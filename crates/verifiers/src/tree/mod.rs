@@ -37,7 +37,7 @@ use crate::file_system::{FileKind, FileStat, ReadOnlyFileSystem};
 pub use excluded_folders::CACHE_FOLDERS;
 pub use globs::check_glob;
 pub use name_list::PackedNameSet;
-pub use reading::{ExcludedFileCounts, TreeReadResult, VerifierInputDigest};
+pub use reading::{ExcludedFileCounts, TreeReadResult, VerifierInputFilesDigest};
 pub use tracked::git_tracked_files;
 pub use walk::would_file_count_in_tree;
 pub use watch::FilesWatchedDuringCheck;
@@ -110,7 +110,7 @@ impl FileId {
 }
 
 impl FileId {
-    fn from_stat(stat: &FileStat) -> Option<Self> {
+    fn file_id_from_stat(stat: &FileStat) -> Option<Self> {
         (stat.kind == FileKind::File && cfg!(unix)).then_some(Self {
             device: stat.stamp.device,
             inode: stat.stamp.inode,
@@ -254,7 +254,7 @@ impl<'a> TreeReadDeadline<'a> {
         }
     }
 
-    pub(crate) fn check_tree_read_limits(&self) -> Result<(), TreeReaderError> {
+    pub(crate) fn check_tree_read_time_and_cancel(&self) -> Result<(), TreeReaderError> {
         if self
             .limits
             .cancelled

@@ -29,7 +29,7 @@ pub struct ExcludedFileCounts {
 
 /// The part of the tree that one verifier depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VerifierInputDigest {
+pub struct VerifierInputFilesDigest {
     /// The verifier's name.
     pub name: VerifierName,
     /// The digest of its subject.
@@ -45,7 +45,7 @@ pub struct TreeReadResult {
     /// Digests of the whole tree and of each view, for the core.
     pub fact: TreeDigests,
     /// The views, in the order in which they were asked for.
-    pub views: Vec<VerifierInputDigest>,
+    pub views: Vec<VerifierInputFilesDigest>,
     /// Number of files that count for the whole tree.
     pub files: usize,
     /// What does not count.
@@ -76,7 +76,7 @@ impl TreeReadResult {
                 .iter()
                 .filter(|leaf| selector.leaf_counts_in_whole_tree_digest(leaf)),
         );
-        let views: Vec<VerifierInputDigest> = selector
+        let views: Vec<VerifierInputFilesDigest> = selector
             .verifier_names()
             .map(|name| {
                 // Most verifiers have no `inputs`: they share one digest instead of hashing the
@@ -90,7 +90,7 @@ impl TreeReadResult {
                             .filter(|leaf| selector.is_verifier_input(name, leaf)),
                     )
                 };
-                VerifierInputDigest {
+                VerifierInputFilesDigest {
                     name: name.clone(),
                     digest,
                     files,
@@ -99,7 +99,8 @@ impl TreeReadResult {
             .collect();
         // A view that matches nothing takes the whole tree as its subject: a verdict about nothing
         // could never become stale.
-        let subject = |view: &VerifierInputDigest| if view.files == 0 { tree } else { view.digest };
+        let subject =
+            |view: &VerifierInputFilesDigest| if view.files == 0 { tree } else { view.digest };
         let subjects = views
             .iter()
             .map(|view| (view.name.clone(), subject(view)))

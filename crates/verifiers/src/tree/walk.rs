@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::always_included::add_unwalked_tracked_files;
-use super::entries::{SortedPathChunks, TreeEntryKind, TreeEntryList};
+use super::entries::{FilesystemEntryKind, SortedPathChunks, TreeEntryList};
 use super::excluded_folders::{OWN_FOLDER, is_cache_folder, is_version_control_name};
 use super::folder_queue::FolderQueue;
 use super::ignore_files::{
@@ -125,10 +125,10 @@ struct TreeWalker<'a> {
 #[derive(Default)]
 struct FolderListing {
     bytes: Vec<u8>,
-    entries: Vec<(Range<usize>, FolderListingEntry)>,
+    entries: Vec<(Range<usize>, FolderListingEntryKind)>,
 }
 
-enum FolderListingEntry {
+enum FolderListingEntryKind {
     /// A folder, at the place of everything in it.
     Folder,
     /// A folder, at the place of its own path, used if it turns out to be empty.
@@ -145,30 +145,32 @@ impl FolderListing {
         let read = open.for_each_folder_entry(&mut |name, kind| match kind {
             Ok(FileKind::Folder) => {
                 // Twice, because `a` and `a/` sort differently: `a-b` comes between them.
-                self.push_folder_entry(name, b"", FolderListingEntry::FolderItself);
-                self.push_folder_entry(name, b"/", FolderListingEntry::Folder);
+                self.push_folder_entry(name, b"", FolderListingEntryKind::FolderItself);
+                self.push_folder_entry(name, b"/", FolderListingEntryKind::Folder);
             }
-            Ok(_) => self.push_folder_entry(name, b"", FolderListingEntry::Other),
+            Ok(_) => self.push_folder_entry(name, b"", FolderListingEntryKind::Other),
             // Gone since the folder was listed.
             Err(err) if err.kind() == ErrorKind::NotFound => {}
-            Err(err) => self.push_folder_entry(name, b"", FolderListingEntry::Unknown(err.kind())),
+            Err(err) => {
+                self.push_folder_entry(name, b"", FolderListingEntryKind::Unknown(err.kind()))
+            }
         });
         let bytes = &self.bytes;
-        let name = |(range, _): &(Range<usize>, FolderListingEntry)| bytes.get(range.clone());
+        let name = |(range, _): &(Range<usize>, FolderListingEntryKind)| bytes.get(range.clone());
         self.entries.sort_unstable_by(|a, b| name(a).cmp(&name(b)));
         // A file that is renamed during the listing may be reported twice.
         self.entries.dedup_by(|a, b| name(a) == name(b));
         read
     }
 
-    fn push_folder_entry(&mut self, name: &OsStr, end: &[u8], entry: FolderListingEntry) {
+    fn push_folder_entry(&mut self, name: &OsStr, end: &[u8], entry: FolderListingEntryKind) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&os_str_bytes(name));
         self.bytes.extend_from_slice(end);
         self.entries.push((start..self.bytes.len(), entry));
     }
 
-    fn iter(&self) -> impl Iterator<Item = (&[u8], &FolderListingEntry)> {
+    fn iter(&self) -> impl Iterator<Item = (&[u8], &FolderListingEntryKind)> {
         let name = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
         self.entries
             .iter()
@@ -197,7 +199,7 @@ impl<'a> TreeWalker<'a> {
         below: &mut Vec<FolderToWalk>,
         time: &TreeReadDeadline<'_>,
     ) -> Result<(), TreeReaderError> {
-        time.check_tree_read_limits()?;
+        time.check_tree_read_time_and_cancel()?;
         self.found.begin_sorted_path_chunk();
         match self.reader.files.open_folder_for_listing(&folder.path) {
             Ok(mut open) => {
@@ -218,7 +220,7 @@ impl<'a> TreeWalker<'a> {
             Err(err) if err.kind() == ErrorKind::NotFound => {}
             Err(err) => self.add_found_tree_path(
                 [trim_trailing_slash(&folder.prefix), &[]],
-                TreeEntryKind::Unreadable(err.kind()),
+                FilesystemEntryKind::Unreadable(err.kind()),
             ),
         }
         Ok(())
@@ -226,7 +228,7 @@ impl<'a> TreeWalker<'a> {
 
     fn add_installed_package_markers(&mut self, full: &Path, path: &[u8], is_folder: bool) {
         let files = &*self.reader.files;
-        markers::collect_ignored_package_markers(
+        markers::collect_installed_package_markers(
             files,
             full,
             &path_bytes_to_lossless_text(path),
@@ -236,12 +238,12 @@ impl<'a> TreeWalker<'a> {
     }
 
     fn is_own_output_file(&self, stat: &FileStat) -> bool {
-        let id = || FileId::from_stat(stat);
+        let id = || FileId::file_id_from_stat(stat);
         let printed = &self.reader.own_output_files;
         !printed.is_empty() && id().is_some_and(|id| printed.contains(&id))
     }
 
-    fn add_found_tree_path(&mut self, path: [&[u8]; 2], what: TreeEntryKind) {
+    fn add_found_tree_path(&mut self, path: [&[u8]; 2], what: FilesystemEntryKind) {
         self.found.list.push_tree_entry(path, what, false);
     }
 
@@ -269,12 +271,12 @@ impl<'a> TreeWalker<'a> {
             // The rest of this folder cannot be seen, which is part of what the tree is.
             Err(err) => self.add_found_tree_path(
                 [trim_trailing_slash(&prefix), &[]],
-                TreeEntryKind::Unreadable(err.kind()),
+                FilesystemEntryKind::Unreadable(err.kind()),
             ),
             Ok(()) if names.entries.is_empty() && !prefix.is_empty() => {
                 self.add_found_tree_path(
                     [trim_trailing_slash(&prefix), &[]],
-                    TreeEntryKind::EmptyFolder,
+                    FilesystemEntryKind::EmptyFolder,
                 );
             }
             Ok(()) => {}
@@ -286,12 +288,12 @@ impl<'a> TreeWalker<'a> {
         let mut relative = prefix.clone();
         for (name, entry) in names.iter() {
             let name = match entry {
-                FolderListingEntry::FolderItself => {
+                FolderListingEntryKind::FolderItself => {
                     self.found.begin_sorted_path_chunk();
                     continue;
                 }
-                FolderListingEntry::Folder => name.strip_suffix(b"/").unwrap_or(name),
-                FolderListingEntry::Other | FolderListingEntry::Unknown(_) => name,
+                FolderListingEntryKind::Folder => name.strip_suffix(b"/").unwrap_or(name),
+                FolderListingEntryKind::Other | FolderListingEntryKind::Unknown(_) => name,
             };
             // Before the ignore rules, so that these are neither counted as left out nor brought
             // back by a `!pattern`.
@@ -305,7 +307,7 @@ impl<'a> TreeWalker<'a> {
                 continue;
             }
             match entry {
-                FolderListingEntry::Folder => {
+                FolderListingEntryKind::Folder => {
                     self.found.begin_sorted_path_chunk();
                     let full = path.join(os_str_from_bytes(name));
                     // Caches come first: they are left out whether or not an ignore file names
@@ -326,10 +328,9 @@ impl<'a> TreeWalker<'a> {
                         });
                     }
                 }
-                FolderListingEntry::Unknown(kind) => {
-                    self.add_found_tree_path([&relative, &[]], TreeEntryKind::Unreadable(*kind))
-                }
-                FolderListingEntry::Other | FolderListingEntry::FolderItself => {
+                FolderListingEntryKind::Unknown(kind) => self
+                    .add_found_tree_path([&relative, &[]], FilesystemEntryKind::Unreadable(*kind)),
+                FolderListingEntryKind::Other | FolderListingEntryKind::FolderItself => {
                     self.add_non_folder_entry(name, &relative, &path, open, ignores.as_deref());
                 }
             }
@@ -363,13 +364,14 @@ impl<'a> TreeWalker<'a> {
         match open.stat_folder_entry(os_str_from_bytes(name).as_ref()) {
             // A file that Checkrein's own output is redirected to would change with each reading.
             Ok(stat) if self.is_own_output_file(&stat) => {}
-            Ok(stat) => self
-                .add_found_tree_path([relative, &[]], TreeEntryKind::entry_kind_from_stat(&stat)),
+            Ok(stat) => self.add_found_tree_path(
+                [relative, &[]],
+                FilesystemEntryKind::entry_kind_from_stat(&stat),
+            ),
             // Gone since the folder was listed.
             Err(err) if err.kind() == ErrorKind::NotFound => {}
-            Err(err) => {
-                self.add_found_tree_path([relative, &[]], TreeEntryKind::Unreadable(err.kind()))
-            }
+            Err(err) => self
+                .add_found_tree_path([relative, &[]], FilesystemEntryKind::Unreadable(err.kind())),
         }
     }
 }

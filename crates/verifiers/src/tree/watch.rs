@@ -63,7 +63,7 @@ impl FilesWatchedDuringCheck {
     }
 
     /// Checks all files once. Meant to be called every few milliseconds.
-    pub fn poll_watched_files_once(&mut self) {
+    pub fn record_changes_of_watched_files(&mut self) {
         let file_system = &*self.file_system;
         for file in &mut self.files {
             let stamp = current_file_stamp(file_system, &self.root, &file.path);

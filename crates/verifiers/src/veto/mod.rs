@@ -8,7 +8,7 @@ mod tools;
 use std::sync::{Arc, LazyLock};
 
 use checkrein_models::answers::{ParsedModelJson, UnreadableAnswerCause};
-use checkrein_models::quoted::{KeptTextPart, clip_text};
+use checkrein_models::quoted::{KeepTextStartOrEnd, clip_text};
 use checkrein_models::{
     ChatMessage, LanguageModel, ModelError, ModelReply, StructuredAnswerSchema,
 };
@@ -152,7 +152,7 @@ pub fn build_model_question_about_call(
     known: Option<&ToolWithCompiledSchema>,
     call: ToolCallForVeto<'_>,
 ) -> PreparedModelQuestion {
-    REVIEW_TEMPLATE.build_reviewer_request(|data| {
+    REVIEW_TEMPLATE.build_model_question_about_data(|data| {
         data.add_prompt_text_line("goal", call.goal, MAX_GOAL);
         if let Some(tools) = tools {
             data.add_labelled_json_line("tools", tools.joined_tool_names());
@@ -178,7 +178,7 @@ pub fn veto_opinion_from_reply(
     reply: Result<ModelReply, ModelError>,
 ) -> ModelQuestionOutcome<ModelOpinionOnToolCall> {
     REVIEW_TEMPLATE
-        .review_outcome_from_reply(asking, reply, |answer| parse_veto_opinion(answer, known))
+        .question_outcome_from_reply(asking, reply, |answer| parse_veto_opinion(answer, known))
 }
 
 fn parse_veto_opinion(
@@ -187,7 +187,7 @@ fn parse_veto_opinion(
 ) -> Result<ModelOpinionOnToolCall, UnusableModelAnswer> {
     let word = answer.parse_enum_field("verdict", WORDS)?;
     let confidence = answer
-        .answer_thousandths_field("confidence")
+        .read_thousandths_from_answer("confidence")
         .map(UnitFraction::share_from_thousandths);
     let (verdict, confidence) = match word {
         // An `allow` changes nothing, so it needs no confidence.
@@ -199,7 +199,7 @@ fn parse_veto_opinion(
         ),
     };
     let reason = answer.answer_text_field("reason").unwrap_or_default();
-    let reason = clip_text(reason.trim(), MAX_REASON, KeptTextPart::Start).into_owned();
+    let reason = clip_text(reason.trim(), MAX_REASON, KeepTextStartOrEnd::Start).into_owned();
     Ok(ModelOpinionOnToolCall {
         verdict,
         reason,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use checkrein_models::ToolDefinition;
-use checkrein_models::quoted::{KeptTextPart, clip_text};
+use checkrein_models::quoted::{KeepTextStartOrEnd, clip_text};
 use serde_json::Value;
 
 use super::signature::tool_parameter_signature;
@@ -101,7 +101,7 @@ impl ToolsWithCompiledSchemas {
     ) -> Result<(), InvalidToolCallError> {
         let Some(known) = self.known.get(tool) else {
             return Err(InvalidToolCallError::UnknownTool {
-                tool: clip_text(tool, 100, KeptTextPart::Start).into_owned(),
+                tool: clip_text(tool, 100, KeepTextStartOrEnd::Start).into_owned(),
                 hint: self.unknown_tool_hint(tool),
             });
         };
@@ -155,7 +155,7 @@ impl ToolWithCompiledSchema {
         let signature = tool_parameter_signature(&tool.schema);
         push_text_as_one_line(
             &mut takes,
-            &clip_text(&signature, MAX_TAKES, KeptTextPart::Start),
+            &clip_text(&signature, MAX_TAKES, KeepTextStartOrEnd::Start),
         );
         let (fitting, doubt) = match CompiledToolSchema::new(&tool.name, text) {
             Ok(fitting) => (fitting.map(Mutex::new), None),

@@ -114,9 +114,9 @@ pub(crate) fn verdict(
 
 /// A model on loopback that answers as its own name says.
 pub(crate) fn scripted_model() -> ScriptedReviewer {
-    ScriptedReviewer::start_scripted_model_server(|body, before| {
+    ScriptedReviewer::start_scripted_reviewer_server(|body, before| {
         let said = |verdict: &str, score: f64| {
-            reviewer::scripted_judge_verdict(
+            reviewer::render_judge_verdict_reply(
                 body,
                 verdict,
                 score,

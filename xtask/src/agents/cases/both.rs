@@ -10,7 +10,7 @@ use super::{
     check_single_task_ended_as, check_task_tokens_match_model, config_of_run_counting_verifier,
 };
 use crate::agents::agent::ProbeHookInstallKind;
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, numeric_field_of_task};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
@@ -22,7 +22,7 @@ pub(super) const CASE: AgentProbeCase = AgentProbeCase {
 
 fn run_duplicate_hooks_case(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",

@@ -7,7 +7,7 @@ use std::time::Duration;
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{AgentProbeCase, BOTH, check_agent_ended_cleanly, tests_verifier_config_text};
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::screen::AgentTmuxSession;
 use crate::agents::world::{
     ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, ending_text_from_task_json,
@@ -45,7 +45,7 @@ fn committed_hooks_fixture<'a>(
 
 fn probe_committed_hooks(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     let guarded = committed_hooks_fixture(stage, "with")?;
     let ran = guarded.run_agent_headless("Make one.txt.")?;
@@ -55,7 +55,7 @@ fn probe_committed_hooks(
         &guarded.model.model_request_log().requests.len(),
         &4,
     );
-    let tasks = guarded.list_recorded_probe_tasks()?;
+    let tasks = guarded.tasks_listed_by_sessions_command()?;
     let seen = tasks
         .first()
         .map(ending_text_from_task_json)

@@ -10,7 +10,7 @@ use super::{
     AgentProbeCase, BOTH, check_recorded_session_replay, config_of_run_counting_verifier,
     report_whether_text_contains,
 };
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::world::{
     ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, ending_text_from_task_json,
     numeric_field_of_task,
@@ -40,7 +40,7 @@ echo tried";
 
 fn probe_confined_agents(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     probe_confined_agent_works(stage, report)?;
     if stage.agent.agent_name() == "codex" {
@@ -71,7 +71,7 @@ fn create_confined_probe_fixture<'a>(
 
 fn probe_confined_agent_works(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     let world = create_confined_probe_fixture(
         stage,
@@ -104,7 +104,10 @@ fn probe_confined_agent_works(
         &numeric_field_of_task(&said, "attempts"),
         &Some(1),
     );
-    let task = world.list_recorded_probe_tasks()?.pop().unwrap_or_default();
+    let task = world
+        .tasks_listed_by_sessions_command()?
+        .pop()
+        .unwrap_or_default();
     report.report_whether_as_expected(
         "sessions say the level",
         &task.get("level").and_then(Value::as_str),
@@ -168,7 +171,7 @@ fn probe_confined_agent_works(
 /// Tests that Codex's own sandbox, which is a namespace as well, works inside of ours.
 fn probe_nested_codex_sandbox(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     report.print_probe_case_note("-- with --sandbox workspace-write");
     let outside = stage.path_beside_probe_repo("sandboxed", "outside.txt");

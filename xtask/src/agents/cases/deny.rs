@@ -11,7 +11,7 @@ use super::{
     tests_verifier_config_text,
 };
 use crate::agents::agent::ProbeHookInstallKind;
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
@@ -23,7 +23,7 @@ pub(super) const CASE: AgentProbeCase = AgentProbeCase {
 
 fn probe_denied_command(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{AgentProbeCase, BOTH, tests_verifier_config_text};
 use crate::agents::agent::ProbeHookInstallKind;
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, write_file};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
@@ -70,7 +70,10 @@ const CODEX: &[PlantedSettingsMistake] = &[
     }),
 ];
 
-fn run_doctor_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn run_doctor_case(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseCheckCounts,
+) -> Result<()> {
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("README.md", "a repo\n")],
@@ -90,7 +93,7 @@ fn run_doctor_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
     }
     let settings = std::fs::read_to_string(&file)?;
 
-    let (status, findings) = run_doctor(&world)?;
+    let (status, findings) = run_doctor_and_parse_findings(&world)?;
     let wrong: Vec<&Value> = findings
         .iter()
         .filter(|finding| finding["status"] == "fault")
@@ -113,7 +116,7 @@ fn run_doctor_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
     );
     report.report_whether_as_expected(
         "the person's own records are as they were",
-        &world.list_recorded_probe_tasks()?.len(),
+        &world.tasks_listed_by_sessions_command()?.len(),
         &0,
     );
     report.report_whether_as_expected(
@@ -130,7 +133,7 @@ fn run_doctor_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
         let mut mistaken: Value = serde_json::from_str(&settings)?;
         make(&mut mistaken);
         write_file(&file, &serde_json::to_string_pretty(&mistaken)?)?;
-        let (status, findings) = run_doctor(&world)?;
+        let (status, findings) = run_doctor_and_parse_findings(&world)?;
         let fault = |name: &str| {
             findings
                 .iter()
@@ -162,7 +165,7 @@ fn run_doctor_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
             &world.repo.join(stage.agent.hooks_file_relative_path()),
         )?;
     }
-    let (status, findings) = run_doctor(&world)?;
+    let (status, findings) = run_doctor_and_parse_findings(&world)?;
     report.report_probe_check_result(
         "and the canary is caught by them",
         status == Some(0) && findings.iter().filter(seen).count() == EXPECTED_SIGHTS,
@@ -216,7 +219,9 @@ fn write_codex_hook_trust(world: &ProbeCaseFixture<'_>, file: &Path) -> Result<(
     write_file(&config, &text)
 }
 
-fn run_doctor(world: &ProbeCaseFixture<'_>) -> Result<(Option<i32>, Vec<Value>)> {
+fn run_doctor_and_parse_findings(
+    world: &ProbeCaseFixture<'_>,
+) -> Result<(Option<i32>, Vec<Value>)> {
     let said = world.run_checkrein(&[
         "doctor",
         "--agent",

@@ -11,7 +11,7 @@ use super::{
     config_of_run_counting_verifier, report_whether_text_contains,
 };
 use crate::agents::agent::ProbeHookInstallKind;
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, numeric_field_of_task};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
@@ -23,7 +23,7 @@ pub(super) const CASE: AgentProbeCase = AgentProbeCase {
 
 fn probe_hooks_pasted_from_docs(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     let runs = stage.path_beside_probe_repo("main", "runs.txt");
     let check = config_of_run_counting_verifier(&runs, "test -f verified.txt");

@@ -10,7 +10,7 @@ use super::{
     check_single_task_ended_as, report_whether_text_contains, tests_verifier_config_text,
 };
 use crate::agents::agent::ProbeHookInstallKind;
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, numeric_field_of_task};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
@@ -75,7 +75,7 @@ const TEST: &str = "adds_two_numbers";
 
 fn probe_false_claim_sent_back(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     probe_fixing_failing_test(stage, report, &CARGO)?;
     let python = std::process::Command::new("python3")
@@ -91,7 +91,7 @@ fn probe_false_claim_sent_back(
 
 fn probe_fixing_failing_test(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
     project: &ProbeProjectWithFailingTest,
 ) -> Result<()> {
     report.print_probe_case_note(&format!(

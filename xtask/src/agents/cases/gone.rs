@@ -10,7 +10,7 @@ use super::{
     AgentProbeCase, BOTH, check_agent_ended_cleanly, report_whether_text_contains,
     tests_verifier_config_text,
 };
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
@@ -22,7 +22,7 @@ pub(super) const CASE: AgentProbeCase = AgentProbeCase {
 
 fn probe_uninstalled_checkrein(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",

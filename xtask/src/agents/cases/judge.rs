@@ -11,7 +11,7 @@ use super::{
     check_single_task_ended_as, config_of_run_counting_verifier, report_whether_text_contains,
 };
 use crate::agents::agent::ProbeHookInstallKind;
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, numeric_field_of_task};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
@@ -25,7 +25,7 @@ const WANTING: &str = "Nothing says what the note is about.";
 
 fn run_judge_verifier_case(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     let setup = |name| ProbeCaseSetup {
         name,
@@ -47,15 +47,15 @@ fn run_judge_verifier_case(
             ),
         ]),
     };
-    let judge = ScriptedReviewer::start_scripted_model_server(|body, _| {
+    let judge = ScriptedReviewer::start_scripted_reviewer_server(|body, _| {
         // The answer is the last block of the prompt, and only that decides.
         let answer = last_message_text(body)
             .rsplit(" answer>")
             .next()
             .unwrap_or_default();
         Ok(match answer.contains("about the fox") {
-            true => reviewer::scripted_judge_verdict(body, "pass", 0.95, "none", ""),
-            false => reviewer::scripted_judge_verdict(body, "fail", 0.2, "incomplete", WANTING),
+            true => reviewer::render_judge_verdict_reply(body, "pass", 0.95, "none", ""),
+            false => reviewer::render_judge_verdict_reply(body, "fail", 0.2, "incomplete", WANTING),
         })
     })
     .map_err(Error::other)?;

@@ -15,7 +15,7 @@ use super::{
     tests_verifier_config_text,
 };
 use crate::agents::agent::ProbeHookInstallKind;
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::world::{
     ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, ending_text_from_task_json,
 };
@@ -40,7 +40,7 @@ const PROMPT: &str = "Make fixed.txt.";
 
 fn probe_killed_agent(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     for moment in MOMENTS_MS {
         kill_agent_and_probe(stage, report, moment)?;
@@ -50,7 +50,7 @@ fn probe_killed_agent(
 
 fn kill_agent_and_probe(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
     moment: u64,
 ) -> Result<()> {
     let name = format!("killed-{moment}");
@@ -102,7 +102,7 @@ fn kill_agent_and_probe(
     // If the killed session still held the claim on the check, this one would get no verdict.
     let ran = world.run_agent_headless(PROMPT)?;
     check_agent_ended_cleanly(report, &world, &ran);
-    let tasks = world.list_recorded_probe_tasks()?;
+    let tasks = world.tasks_listed_by_sessions_command()?;
     let task = tasks.last().cloned().unwrap_or_default();
     report.report_whether_as_expected(
         "the next session ends",

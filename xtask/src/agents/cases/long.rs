@@ -10,7 +10,7 @@ use super::{
     check_single_task_ended_as, config_of_run_counting_verifier, report_whether_text_contains,
 };
 use crate::agents::agent::{DEADLINE, ProbeHookInstallKind};
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::world::{
     ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, numeric_field_of_task, write_file,
 };
@@ -27,7 +27,7 @@ const SHORT_DEADLINE: u32 = 8;
 
 fn run_long_check_case(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
@@ -86,7 +86,7 @@ fn run_long_check_case(
 /// Sets the deadline of this world's hooks to [`SHORT_DEADLINE`].
 pub(super) fn shorten_hook_deadlines(
     world: &ProbeCaseFixture<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     let file = world
         .home

@@ -10,7 +10,7 @@ use super::{
     check_single_task_ended_as, report_whether_text_contains, tests_verifier_config_text,
 };
 use crate::agents::agent::ProbeHookInstallKind;
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
@@ -27,7 +27,7 @@ const WORDS: [(usize, &str, &str); 3] = [
     (5, "the end", "so it is not run again"),
 ];
 
-fn probe_loops(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_loops(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseCheckCounts) -> Result<()> {
     probe_repeated_command(stage, report)?;
     probe_repeated_wait(stage, report)
 }
@@ -41,7 +41,7 @@ fn config() -> String {
 
 fn probe_repeated_command(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     // The file is beside the repo and counts how often the command really ran.
     let runs = stage.path_beside_probe_repo("repeat", "runs.txt");
@@ -85,7 +85,7 @@ fn probe_repeated_command(
 
 fn probe_repeated_wait(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     let runs = stage.path_beside_probe_repo("wait", "runs.txt");
     let command = format!("sleep 0.1; echo ran >> '{}'", runs.display());

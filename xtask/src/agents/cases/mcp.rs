@@ -12,7 +12,7 @@ use super::{
     check_single_task_ended_as, report_whether_text_contains,
 };
 use crate::agents::agent::McpServerEntry;
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, write_file};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
@@ -28,7 +28,10 @@ const SERVER: &str = include_str!("../../../../crates/cli/tests/it/mcp_server.py
 /// Calls of the looping tool: more than the twenty equal ones that are critical.
 const LOOPS: usize = 24;
 
-fn probe_mcp_proxy(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_mcp_proxy(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseCheckCounts,
+) -> Result<()> {
     let call = |tool: &str, input: Value| {
         vec![ScriptedModelAction::Call {
             tool: format!("mcp__files__{tool}"),
@@ -52,7 +55,7 @@ fn probe_mcp_proxy(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepor
     let server = world.folder.join("server.py");
     write_file(&server, SERVER)?;
     let log = world.folder.join("server");
-    stage.agent.add_mcp_server_to_agent(
+    stage.agent.add_mcp_server_to_tested_agent(
         &world,
         &McpServerEntry {
             name: "files",

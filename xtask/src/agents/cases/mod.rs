@@ -33,7 +33,7 @@ use std::io::Result;
 use checkrein_scripted::output_tokens_of_nth_response;
 use serde_json::Value;
 
-use super::report::ProbeCaseReport;
+use super::report::ProbeCaseCheckCounts;
 use super::world::{
     ProbeCaseEnvironment, ProbeCaseFixture, ProgramResult, ending_text_from_task_json,
     numeric_field_of_task,
@@ -45,7 +45,7 @@ pub(super) struct AgentProbeCase {
     pub(super) about: &'static str,
     /// Agents that can play it.
     pub(super) agents: &'static [&'static str],
-    pub(super) run: fn(&ProbeCaseEnvironment<'_>, &mut ProbeCaseReport) -> Result<()>,
+    pub(super) run: fn(&ProbeCaseEnvironment<'_>, &mut ProbeCaseCheckCounts) -> Result<()>,
 }
 
 const BOTH: &[&str] = &["claude-code", "codex"];
@@ -102,7 +102,7 @@ fn tests_verifier_config_text(run: &str) -> String {
 
 /// Checks that a headless agent ended with status 0, and notes which other hosts it tried.
 fn check_agent_ended_cleanly(
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
     world: &ProbeCaseFixture<'_>,
     ran: &ProgramResult,
 ) {
@@ -129,11 +129,11 @@ fn check_agent_ended_cleanly(
 
 /// Checks that exactly one task is recorded and that it ended as wanted. Returns the task.
 fn check_single_task_ended_as(
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
     world: &ProbeCaseFixture<'_>,
     wanted: &str,
 ) -> Result<Value> {
-    let tasks = world.list_recorded_probe_tasks()?;
+    let tasks = world.tasks_listed_by_sessions_command()?;
     report.report_whether_as_expected("sessions --json lists one task", &tasks.len(), &1);
     let task = tasks.into_iter().next().unwrap_or_default();
     let seen = ending_text_from_task_json(&task);
@@ -143,7 +143,7 @@ fn check_single_task_ended_as(
 
 /// Checks that a replay of the task's session gives the recorded events again.
 fn check_recorded_session_replay(
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
     world: &ProbeCaseFixture<'_>,
     task: &Value,
 ) -> Result<()> {
@@ -163,7 +163,7 @@ fn check_recorded_session_replay(
 
 /// Compares the recorded output tokens with what the scripted model reported, sub-agents included.
 fn check_task_tokens_match_model(
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
     world: &ProbeCaseFixture<'_>,
     task: &Value,
 ) {
@@ -194,7 +194,7 @@ fn line_containing_text(text: &str, needle: &str) -> String {
 
 /// Checks that a text contains the needle, and shows the line.
 fn report_whether_text_contains(
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
     what: &str,
     text: &str,
     needle: &str,

@@ -11,7 +11,7 @@ use super::{
     check_single_task_ended_as, config_of_run_counting_verifier, line_containing_text,
 };
 use crate::agents::agent::ProbeHookInstallKind;
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::screen::AgentTmuxSession;
 use crate::agents::world::{
     ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, numeric_field_of_task,
@@ -55,7 +55,7 @@ fn repeated_claim_fixture<'a>(
 
 fn probe_agent_that_never_fixes(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     let headless = repeated_claim_fixture(stage, "headless")?;
     let ran = headless.run_agent_headless("Make it verified.")?;
@@ -76,7 +76,10 @@ fn probe_agent_that_never_fixes(
     check_task_given_up(report, &shown)
 }
 
-fn check_task_given_up(report: &mut ProbeCaseReport, world: &ProbeCaseFixture<'_>) -> Result<()> {
+fn check_task_given_up(
+    report: &mut ProbeCaseCheckCounts,
+    world: &ProbeCaseFixture<'_>,
+) -> Result<()> {
     let task = check_single_task_ended_as(report, world, "gave_up same_failures")?;
     // The default of `attempts` is three.
     report.report_whether_as_expected(

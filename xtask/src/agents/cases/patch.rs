@@ -10,7 +10,7 @@ use super::{
     check_single_task_ended_as, report_whether_text_contains, tests_verifier_config_text,
 };
 use crate::agents::agent::ProbeHookInstallKind;
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
@@ -36,7 +36,7 @@ fn scripted_model_replacing_line(old: &str, new: &str) -> Vec<ScriptedModelActio
 
 fn probe_unfitting_patch_repair(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     let has_tool = stage.agent.agent_name() == "codex";
     let mut script = vec![

@@ -14,7 +14,7 @@ use super::{
     line_containing_text, report_whether_text_contains, tests_verifier_config_text,
 };
 use crate::agents::agent::ProbeHookInstallKind;
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::screen::AgentTmuxSession;
 use crate::agents::world::{
     ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, ProgramResult,
@@ -35,7 +35,7 @@ const SCREEN_LIMIT: Duration = Duration::from_secs(90);
 
 fn probe_approval_case(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     probe_parked_approval(stage, report)?;
     match stage.agent.agent_name() {
@@ -92,7 +92,7 @@ fn waiting_approval_ids(world: &ProbeCaseFixture<'_>) -> Result<Vec<String>> {
 
 fn probe_parked_approval(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     report.print_probe_case_note("-- nobody attends");
     let world = approval_prompt_probe_fixture(
@@ -158,7 +158,7 @@ fn probe_parked_approval(
         &waiting_approval_ids(&world)?.len(),
         &0,
     );
-    if let Some(task) = world.list_recorded_probe_tasks()?.last() {
+    if let Some(task) = world.tasks_listed_by_sessions_command()?.last() {
         check_recorded_session_replay(report, &world, task)?;
     }
     Ok(())
@@ -166,7 +166,7 @@ fn probe_parked_approval(
 
 /// Approves a call as a person does, at another terminal.
 fn probe_approve_in_terminal(
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
     world: &ProbeCaseFixture<'_>,
     id: &str,
 ) -> Result<()> {
@@ -194,7 +194,7 @@ fn probe_approve_in_terminal(
 
 fn probe_approved_prompt(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     report.print_probe_case_note("-- somebody attends");
     let world = approval_prompt_probe_fixture(
@@ -237,7 +237,7 @@ fn probe_approved_prompt(
 fn wait_until_agent_stop_answered(world: &ProbeCaseFixture<'_>) -> Result<()> {
     let until = std::time::Instant::now() + SCREEN_LIMIT;
     while world
-        .list_recorded_probe_tasks()?
+        .tasks_listed_by_sessions_command()?
         .iter()
         .any(|task| ending_text_from_task_json(task) == "open")
         && std::time::Instant::now() < until
@@ -249,7 +249,7 @@ fn wait_until_agent_stop_answered(world: &ProbeCaseFixture<'_>) -> Result<()> {
 
 fn probe_declined_approval_prompt(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     report.print_probe_case_note("-- somebody attends and says no");
     let world = approval_prompt_probe_fixture(
@@ -274,7 +274,7 @@ fn probe_declined_approval_prompt(
 
 fn probe_parked_approval_in_terminal(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     report.print_probe_case_note("-- somebody attends, and the agent cannot ask them");
     let world = approval_prompt_probe_fixture(
@@ -319,7 +319,7 @@ fn probe_parked_approval_in_terminal(
     drop(screen);
     // The parked call ended the first task, and the second prompt opened another.
     let endings: Vec<String> = world
-        .list_recorded_probe_tasks()?
+        .tasks_listed_by_sessions_command()?
         .iter()
         .map(ending_text_from_task_json)
         .collect();
@@ -331,7 +331,7 @@ fn probe_parked_approval_in_terminal(
             "task_complete".to_owned(),
         ],
     );
-    if let Some(task) = world.list_recorded_probe_tasks()?.last() {
+    if let Some(task) = world.tasks_listed_by_sessions_command()?.last() {
         check_recorded_session_replay(report, &world, task)?;
     }
     Ok(())

@@ -15,7 +15,7 @@ use super::{
     check_single_task_ended_as, line_containing_text, tests_verifier_config_text,
 };
 use crate::agents::agent::ProbeHookInstallKind;
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
@@ -364,7 +364,7 @@ fn create_weakened_test_branch(world: &ProbeCaseFixture<'_>) -> Result<()> {
 
 fn probe_protected_tests(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     let came = Arc::new(Mutex::new(Vec::new()));
     let world = stage.create_probe_fixture(ProbeCaseSetup {

@@ -9,7 +9,7 @@ use super::{
     check_single_task_ended_as, config_of_run_counting_verifier,
 };
 use crate::agents::agent::ProbeHookInstallKind;
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, numeric_field_of_task};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
@@ -35,7 +35,7 @@ const READING: [&str; 10] = [
 
 fn probe_read_only_question(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     let mut script: Vec<Vec<ScriptedModelAction>> = READING
         .iter()

@@ -11,7 +11,7 @@ use super::{
     AgentProbeCase, CLAUDE_CODE, check_single_task_ended_as, config_of_run_counting_verifier,
 };
 use crate::agents::agent::ProbeHookInstallKind;
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::screen::AgentTmuxSession;
 use crate::agents::world::{
     ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, ending_text_from_task_json,
@@ -47,7 +47,7 @@ const QUESTIONS: [(&str, &str); 5] = [
 
 fn probe_what_terminal_shows(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     probe_plain_questions(stage, report)?;
     probe_false_then_true_claim(stage, report, "", "silent")?;
@@ -56,7 +56,7 @@ fn probe_what_terminal_shows(
 
 fn probe_plain_questions(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     report.print_probe_case_note("-- five plain questions in one session");
     let say = |at: usize| QUESTIONS.get(at).map_or("", |(_, answer)| answer);
@@ -103,7 +103,7 @@ fn probe_plain_questions(
     // Claude Code has a line of its own for a hook that did not end in silence. After a claim was
     // sent back it stays on the screen for a while, so only plain questions are held to this.
     report.report_whether_as_expected("and no word of hooks", &text.contains("hook"), &false);
-    let tasks = world.list_recorded_probe_tasks()?;
+    let tasks = world.tasks_listed_by_sessions_command()?;
     let endings: Vec<String> = tasks.iter().map(ending_text_from_task_json).collect();
     report.report_whether_as_expected(
         "the store knows all five",
@@ -121,7 +121,7 @@ fn probe_plain_questions(
 /// Plays a false claim, which is sent back, and then a true one. `ui` is added to the config.
 fn probe_false_then_true_claim(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
     ui: &str,
     name: &str,
 ) -> Result<()> {
@@ -178,7 +178,7 @@ fn probe_false_then_true_claim(
     Ok(())
 }
 
-fn check_screen_shows_no_checkrein(report: &mut ProbeCaseReport, text: &str) {
+fn check_screen_shows_no_checkrein(report: &mut ProbeCaseCheckCounts, text: &str) {
     let said: Vec<&str> = text
         .lines()
         .filter(|line| OWN_WORDS.iter().any(|ours| line.contains(ours)))
@@ -202,7 +202,7 @@ fn type_prompt(screen: &AgentTmuxSession, text: &str) -> Result<()> {
 fn wait_for_recorded_task_endings(world: &ProbeCaseFixture<'_>, tasks: usize) -> Result<()> {
     let until = std::time::Instant::now() + SCREEN_LIMIT;
     while std::time::Instant::now() < until {
-        let all = world.list_recorded_probe_tasks()?;
+        let all = world.tasks_listed_by_sessions_command()?;
         if all.len() == tasks
             && all
                 .iter()

@@ -11,7 +11,7 @@ use super::{
     AgentProbeCase, check_agent_ended_cleanly, check_single_task_ended_as,
     tests_verifier_config_text,
 };
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::screen::AgentTmuxSession;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup};
 
@@ -24,7 +24,7 @@ pub(super) const CASE: AgentProbeCase = AgentProbeCase {
 
 fn run_hook_review_case(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",

@@ -11,7 +11,7 @@ use super::{
     AgentProbeCase, BOTH, check_recorded_session_replay, config_of_run_counting_verifier,
     report_whether_text_contains,
 };
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::world::{
     ProbeCaseEnvironment, ProbeCaseFixture, ProbeCaseSetup, ProgramResult,
     ending_text_from_task_json, numeric_field_of_task, write_file,
@@ -29,7 +29,7 @@ const TASK: &str = "Make it verified.";
 
 fn probe_checkrein_run(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     probe_completed_run(stage, report)?;
     probe_given_up_task(stage, report)?;
@@ -71,7 +71,7 @@ fn parse_checkrein_run_json(ran: &ProgramResult) -> Result<Value> {
 }
 
 fn expect_run_ending(
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
     world: &ProbeCaseFixture<'_>,
     ran: &ProgramResult,
     code: i32,
@@ -95,7 +95,10 @@ fn expect_run_ending(
         &wanted.to_owned(),
     );
     // The store has to say the same as the printed document.
-    let task = world.list_recorded_probe_tasks()?.pop().unwrap_or_default();
+    let task = world
+        .tasks_listed_by_sessions_command()?
+        .pop()
+        .unwrap_or_default();
     report.report_whether_as_expected(
         "and so does sessions",
         &ending_text_from_task_json(&task),
@@ -107,7 +110,7 @@ fn expect_run_ending(
 
 /// Checks that the reported tokens are those of the given requests, each counted once.
 fn check_reported_token_usage(
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
     said: &Value,
     requests: std::ops::Range<usize>,
 ) {
@@ -131,7 +134,7 @@ fn check_reported_token_usage(
 
 fn probe_completed_run(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     report.print_probe_case_note("-- it is sent back once, and then done; then taken up again");
     let world = wrapper_run_fixture(
@@ -209,7 +212,7 @@ fn probe_completed_run(
 
 fn probe_given_up_task(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     report.print_probe_case_note("-- it never does what it says");
     let world = wrapper_run_fixture(
@@ -234,7 +237,7 @@ fn probe_given_up_task(
 /// Tests a change of the tree between the accepted stop and the end of the agent's process.
 fn probe_change_after_accepted_stop(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     report.print_probe_case_note("-- accepted, and changed before its process is gone");
     let world = wrapper_run_fixture(
@@ -278,7 +281,7 @@ fn probe_change_after_accepted_stop(
 
 fn probe_wall_clock_cap(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     report.print_probe_case_note("-- it does not come back");
     let pid = stage.path_beside_probe_repo("wall", "pid.txt");
@@ -307,7 +310,7 @@ fn probe_wall_clock_cap(
 
 fn probe_agent_killed_midwork(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     report.print_probe_case_note("-- its process dies in the middle of the work");
     let world = wrapper_run_fixture(
@@ -344,7 +347,7 @@ fn probe_agent_killed_midwork(
 
 fn run_hooks_off_case(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     report.print_probe_case_note("-- the person's own settings switch hooks off");
     let world = wrapper_run_fixture(
@@ -385,7 +388,7 @@ fn run_hooks_off_case(
 
 fn probe_agent_failing_at_start(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     report.print_probe_case_note("-- it fails before it has done anything");
     let world = wrapper_run_fixture(

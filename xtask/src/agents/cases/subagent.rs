@@ -12,7 +12,7 @@ use super::{
     config_of_run_counting_verifier, report_whether_text_contains,
 };
 use crate::agents::agent::ProbeHookInstallKind;
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, numeric_field_of_task};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
@@ -27,7 +27,10 @@ const SUBAGENT_TASK: &str = "ERRAND: try the marker, then write sub.txt.";
 /// Marks that no count of runs was taken. Not 0, which is the wanted count.
 const UNKNOWN: usize = usize::MAX;
 
-fn run_subagent_case(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn run_subagent_case(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseCheckCounts,
+) -> Result<()> {
     let runs = stage.path_beside_probe_repo("main", "runs.txt");
     let before = Arc::new(AtomicUsize::new(UNKNOWN));
     let world = stage.create_probe_fixture(ProbeCaseSetup {

@@ -12,7 +12,7 @@ use super::{
     report_whether_text_contains,
 };
 use crate::agents::agent::ProbeHookInstallKind;
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
@@ -24,7 +24,10 @@ pub(super) const CASE: AgentProbeCase = AgentProbeCase {
 
 const REASON: &str = "the goal says draft only";
 
-fn probe_model_veto(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+fn probe_model_veto(
+    stage: &ProbeCaseEnvironment<'_>,
+    report: &mut ProbeCaseCheckCounts,
+) -> Result<()> {
     let setup = |name| ProbeCaseSetup {
         name,
         files: &[("README.md", "a fox\n")],
@@ -38,7 +41,7 @@ fn probe_model_veto(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepo
             ScriptedModelAction::scripted_text_response("The draft is there."),
         ]),
     };
-    let second = ScriptedReviewer::start_scripted_model_server(|body, _| {
+    let second = ScriptedReviewer::start_scripted_reviewer_server(|body, _| {
         // The call comes last in the prompt; what precedes it may name the other files.
         let call = last_message_text(body).rsplit("\ntool: ").next().unwrap_or_default();
         let (verdict, arguments) = if call.contains("vetoed.txt") {
@@ -88,7 +91,7 @@ fn probe_model_veto(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepo
     let heard = heard.unwrap_or_default();
     report_whether_text_contains(report, "the agent was told why", &heard, "[verifier-veto]");
     report_whether_text_contains(report, "and what instead", &heard, "touch right.txt");
-    for task in world.list_recorded_probe_tasks()? {
+    for task in world.tasks_listed_by_sessions_command()? {
         check_recorded_session_replay(report, &world, &task)?;
     }
 
@@ -112,7 +115,7 @@ fn probe_model_veto(stage: &ProbeCaseEnvironment<'_>, report: &mut ProbeCaseRepo
         &shown,
         "said nothing that counts",
     );
-    for task in world.list_recorded_probe_tasks()? {
+    for task in world.tasks_listed_by_sessions_command()? {
         check_recorded_session_replay(report, &world, &task)?;
     }
     Ok(())

@@ -231,7 +231,7 @@ fn push_random_patch_operation(
     }
     match random.random_below(10) {
         0 | 1 => {
-            let path = random_patch_target(random, &name);
+            let path = random_patch_target_path(random, &name);
             lines.push(format!("*** Add File: {path}"));
             for _ in 0..random.random_below(4) {
                 let line = random.pick_item(LINES).copied().unwrap_or_default();
@@ -248,7 +248,7 @@ fn push_random_patch_operation(
                 randomly_respell_path(random, &name)
             ));
             if random.random_bool_with_percent(15) {
-                let path = random_patch_target(random, &name);
+                let path = random_patch_target_path(random, &name);
                 lines.push(format!("*** Move to: {path}"));
             }
             let text = files.get(&name).map_or("", String::as_str);
@@ -258,7 +258,7 @@ fn push_random_patch_operation(
 }
 
 /// Returns a path to write to: a new one, a known one, the same, or one elsewhere.
-fn random_patch_target(random: &mut PatchRng, name: &str) -> String {
+fn random_patch_target_path(random: &mut PatchRng, name: &str) -> String {
     match random.random_below(16) {
         0..=4 => "new.txt".to_owned(),
         5 | 6 => "new/folder/file.rs".to_owned(),

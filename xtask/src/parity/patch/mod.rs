@@ -13,12 +13,12 @@ use std::process::{Command, ExitCode, Stdio};
 use cases::PatchParityCase;
 use checkrein_patch::{
     DiskTree, HunkMatchDialect, PatchPlan, PatchRefusal, PatchRefusalCause, PathBelowRoot,
-    apply_patch_plan, check_patch_against_tree, parse_patch, render_refusals,
+    apply_patch_plan, parse_patch, plan_patch_against_tree, render_patch_refusals,
 };
 
 /// Contents of a tree: files with their bytes, folders (`NAME/`), and links (`NAME@`) with their
 /// targets.
-type TreeContents = BTreeMap<String, Vec<u8>>;
+type TreeBytesByPath = BTreeMap<String, Vec<u8>>;
 
 struct PatchParityOptions {
     cases: u64,
@@ -159,7 +159,7 @@ fn compare_patch_parity_case(
             describe_tree_differences(&after_theirs, &[&before, &after_ours]),
             match &done {
                 Ok(plan) => format!("{:?} {:?}", plan.listed_actions, plan.hazards),
-                Err(refusals) => render_refusals(refusals),
+                Err(refusals) => render_patch_refusals(refusals),
             },
             describe_tree_differences(&after_ours, &[&before, &after_theirs]),
         );
@@ -172,7 +172,7 @@ fn compare_patch_parity_case(
 }
 
 /// Lists the entries of a tree that are others, or missing, in one of the other trees.
-fn describe_tree_differences(one: &TreeContents, others: &[&TreeContents]) -> String {
+fn describe_tree_differences(one: &TreeBytesByPath, others: &[&TreeBytesByPath]) -> String {
     let differs = |name: &String| others.iter().any(|other| other.get(name) != one.get(name));
     let lines: Vec<String> = one
         .iter()
@@ -189,7 +189,7 @@ fn apply_patch_with_checkrein(
 ) -> Result<PatchPlan, Vec<PatchRefusal>> {
     let patch = parse_patch(text, None).map_err(|refusal| vec![refusal])?;
     let disk = DiskTree::open_file_tree(root, u64::MAX).map_err(|_| Vec::new())?;
-    let plan = check_patch_against_tree(
+    let plan = plan_patch_against_tree(
         &patch,
         &disk,
         &PathBelowRoot::tree_root_path(),
@@ -200,11 +200,11 @@ fn apply_patch_with_checkrein(
 }
 
 fn classify_patch_parity_difference(
-    before: &TreeContents,
+    before: &TreeBytesByPath,
     succeeded: bool,
-    theirs: &TreeContents,
+    theirs: &TreeBytesByPath,
     done: &Result<PatchPlan, Vec<PatchRefusal>>,
-    ours: &TreeContents,
+    ours: &TreeBytesByPath,
 ) -> &'static str {
     let self_move = match done {
         Ok(plan) => plan
@@ -263,8 +263,8 @@ fn write_parity_case_tree(case: &PatchParityCase, root: &Path) -> Result<(), Str
     Ok(())
 }
 
-fn read_tree_contents(root: &Path) -> Result<TreeContents, String> {
-    let mut found = TreeContents::new();
+fn read_tree_contents(root: &Path) -> Result<TreeBytesByPath, String> {
+    let mut found = TreeBytesByPath::new();
     let mut folders = vec![root.to_owned()];
     let mut walk = || -> std::io::Result<()> {
         while let Some(folder) = folders.pop() {

@@ -58,11 +58,11 @@ pub(crate) fn run_rules_parity(arguments: &[String]) -> Result<ExitCode, String>
     };
     let mut tally = RulesParityTotals::default();
     for question in cases::parity_rule_questions() {
-        tally.compare_parity_answers("known", &question, &contest)?;
+        tally.compare_and_tally_parity_answers("known", &question, &contest)?;
     }
     for number in 0..pairs {
         let question = generate::generate_rules_parity_question(seed, number);
-        tally.compare_parity_answers("generated", &question, &contest)?;
+        tally.compare_and_tally_parity_answers("generated", &question, &contest)?;
         if (number + 1) % 250 == 0 {
             eprintln!("{} of {pairs}", number + 1);
         }
@@ -101,7 +101,7 @@ struct RulesParityTotals {
 }
 
 impl RulesParityTotals {
-    fn compare_parity_answers(
+    fn compare_and_tally_parity_answers(
         &mut self,
         from: &str,
         question: &RulesParityQuestion,
@@ -203,7 +203,7 @@ impl RulesParityPrograms {
             let complaint = match status {
                 // Each program words its usage errors in its own way.
                 Some(2) => String::new(),
-                _ => comparable_error_text(&String::from_utf8_lossy(&output.stderr)),
+                _ => error_text_without_codex_debug(&String::from_utf8_lossy(&output.stderr)),
             };
             Ok::<ParityAnswer, String>(ParityAnswer {
                 status,
@@ -238,7 +238,7 @@ impl RulesParityPrograms {
 
 /// Returns the part of a complaint that can be compared: all but the `Debug` texts of Codex's
 /// rules.
-fn comparable_error_text(stderr: &str) -> String {
+fn error_text_without_codex_debug(stderr: &str) -> String {
     let mut text = stderr.to_owned();
     if let Some((before, rest)) = text.split_once(". rules: [")
         && let Some((_, after)) = rest.rsplit_once("; unmatched examples: ")

@@ -1,7 +1,7 @@
 //! What needs no model: tools, schemas, the host's own rules, scope.
 
 use checkrein::supervisor::{
-    CallsReviewedByModel, HostToolCallPolicy, ToolCallVerdictBasis, UnjudgedReason,
+    CallsReviewedByModel, HostToolCallVetoFn, ToolCallVerdictBasis, UnjudgedReason,
 };
 use checkrein::{InvalidToolCallError, Tool, ToolCallVerdict, ToolOutcome, VerifierConfig};
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ fn the_hosts_policy_is_asked_first_and_about_what_is_rewritten() {
     let policy = |tool: &str, arguments: &Value| {
         (arguments["channel"] == "#general").then(|| format!("{tool} to everybody is not allowed"))
     };
-    let _: Box<HostToolCallPolicy> = Box::new(policy);
+    let _: Box<HostToolCallVetoFn> = Box::new(policy);
     let model = Scripted::says(&rewrite("0.9", &json!({"channel": "#general"})));
     let network = standard(&model).with_host_policy(policy);
     let decision = now(network.check_tool_call("slack_send", &json!({"channel": "#general"}), &[]));

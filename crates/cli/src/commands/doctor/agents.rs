@@ -103,7 +103,7 @@ impl SettingsFile {
     }
 
     /// Returns `file:line` of the place that the parser named.
-    pub(super) fn file_line_reference(&self, place: &str, near: &PathShortener) -> String {
+    pub(super) fn format_file_line_reference(&self, place: &str, near: &PathShortener) -> String {
         // A fault in the syntax is named by its line, since a path needs a text that parses.
         let line = match place.strip_prefix("line ") {
             Some(rest) => rest.split(',').next().and_then(|line| line.parse().ok()),

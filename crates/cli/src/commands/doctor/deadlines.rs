@@ -51,7 +51,7 @@ pub(super) fn check_hook_deadlines(
 ) -> Vec<DoctorFinding> {
     let mut findings: Vec<DoctorFinding> = installed
         .iter()
-        .filter_map(|one| check_hook_entry_deadline(agent, one))
+        .filter_map(|one| compare_hook_timeout_to_deadline(agent, one))
         .collect();
     let stops = installed.iter().filter(|one| one.hook.event == "Stop");
     for stop in stops {
@@ -70,7 +70,7 @@ pub(super) fn check_hook_deadlines(
 }
 
 /// Compares what the agent waits with what the entry was told.
-fn check_hook_entry_deadline(
+fn compare_hook_timeout_to_deadline(
     agent: &InspectableAgent,
     one: &InstalledHook<'_>,
 ) -> Option<DoctorFinding> {

@@ -46,7 +46,7 @@ pub(super) fn active_checkrein_hooks<'a>(
                 settings: file,
                 hook,
                 entry,
-                place: file.file_line_reference(&path, near),
+                place: file.format_file_line_reference(&path, near),
             })
         })
         .collect()
@@ -83,7 +83,7 @@ pub(super) fn compound_hook_command_findings(
                     "entry_mixed",
                     format!("the entry for {} calls checkrein and does more", hook.event),
                 )
-                .with_finding_place(file.file_line_reference(&path, near))
+                .with_finding_place(file.format_file_line_reference(&path, near))
                 .with_finding_consequence("it is not counted as ours, and was not tried: what else it does is not ours to start")
                 .with_fix(reinstall_hooks_command(agent, file.scope)),
             );
@@ -109,7 +109,7 @@ pub(super) fn reinstall_hooks_command(agent: &InspectableAgent, scope: SettingsS
 }
 
 /// Reports what the parser found in every file, as far as it concerns us.
-pub(super) fn report_settings_faults(
+pub(super) fn collect_settings_fault_findings(
     agent: &InspectableAgent,
     settings: &[SettingsFile],
     near: &PathShortener,
@@ -157,7 +157,7 @@ fn settings_fault_finding(
             "the whole file is dropped without a word: hooks, permission rules and all"
         }
     };
-    let file_and_line = file.file_line_reference(&fault.place, near);
+    let file_and_line = file.format_file_line_reference(&fault.place, near);
     let path = match fault.place.strip_prefix("line ") {
         Some(_) => file_and_line,
         None => format!("{file_and_line} ({})", fault.place),

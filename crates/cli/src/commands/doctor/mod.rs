@@ -142,7 +142,9 @@ impl AgentInspectionContext<'_> {
         // First what the agent reads at all: faults in a file explain most of what is missing
         // below.
         let mut settings = agent.settings_files(&near.root);
-        findings.extend(hooks::report_settings_faults(agent, &settings, near));
+        findings.extend(hooks::collect_settings_fault_findings(
+            agent, &settings, near,
+        ));
         let mut configs =
             (agent.name == "codex").then(|| codex::read_codex_configs(agent, &near.root, near));
         if let Some(configs) = &mut configs {

@@ -26,11 +26,11 @@ pub(super) fn print_doctor_findings(findings: &[DoctorFinding]) {
             .iter()
             .find(|agent| agent.name == about)
             .map_or("This repo", |agent| agent.label);
-        ui::print_output_line(StyledLine::line_from_styled_text(TextStyle::Strong, label));
+        ui::print_line_to_stdout(StyledLine::line_from_styled_text(TextStyle::Strong, label));
         for finding in block {
             print_doctor_finding(finding);
         }
-        ui::print_output_line("");
+        ui::print_line_to_stdout("");
     }
     let count = |status: DoctorFindingSeverity| {
         findings
@@ -57,7 +57,7 @@ pub(super) fn print_doctor_findings(findings: &[DoctorFinding]) {
             ),
         ),
     };
-    ui::print_output_line(StyledLine::line_from_styled_text(paint, &line));
+    ui::print_line_to_stdout(StyledLine::line_from_styled_text(paint, &line));
 }
 
 fn print_doctor_finding(finding: &DoctorFinding) {
@@ -68,7 +68,7 @@ fn print_doctor_finding(finding: &DoctorFinding) {
     };
     let head = StyledLine::from("  ")
         .with_painted_suffix(paint, word)
-        .append_plain_text("  ");
+        .with_plain_suffix("  ");
     print_with_hanging_indent(&head, &finding.what);
     for (name, text) in [
         ("where", &finding.place),
@@ -93,13 +93,13 @@ fn print_with_hanging_indent(head: &StyledLine, text: &str) {
             0 => head.clone(),
             _ => StyledLine::from(&" ".repeat(left)),
         };
-        let line = head.append_plain_text(line);
+        let line = head.with_plain_suffix(line);
         match ui::stdout_width() {
             Some(columns) => line
                 .wrapped_to_width(columns.min(WIDTH), left)
                 .into_iter()
-                .for_each(ui::print_output_line),
-            None => ui::print_output_line(line),
+                .for_each(ui::print_line_to_stdout),
+            None => ui::print_line_to_stdout(line),
         }
     }
 }

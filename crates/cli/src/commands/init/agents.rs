@@ -86,7 +86,7 @@ impl InitAgent {
     }
 
     /// Returns what shows that the agent is used here.
-    fn agent_presence_sign(&self, site: &InitFoldersAndScope) -> Option<String> {
+    fn agent_installation_sign(&self, site: &InitFoldersAndScope) -> Option<String> {
         // The program is the surest sign; a folder alone may be left from an earlier
         // installation.
         if find_program_on_path(self.program).is_some() {
@@ -126,7 +126,7 @@ pub(super) fn select_agents_for_init(
     }
     if names.is_empty() {
         for agent in ALL {
-            if let Some(sign) = agent.agent_presence_sign(site) {
+            if let Some(sign) = agent.agent_installation_sign(site) {
                 crate::ui::print_wrapped_to_stderr(&format!("{} is here: {sign}", agent.title));
                 found.push(*agent);
             }

@@ -32,7 +32,7 @@ pub(super) fn load_policy_or_create_config(
     pen: &mut InitWriter<'_>,
 ) -> Result<Policy, CommandError> {
     let site = pen.site;
-    print_config_folder_if_elsewhere(site)?;
+    print_config_folder_unless_current(site)?;
     if let Some(file) = &site.located.repo_config {
         let compiled = site
             .located
@@ -86,7 +86,7 @@ fn warn_masked_checks(root: &Path, policy: &Policy) {
 }
 
 /// Says where the config belongs, if that is not the current folder.
-fn print_config_folder_if_elsewhere(site: &InitFoldersAndScope) -> Result<(), CommandError> {
+fn print_config_folder_unless_current(site: &InitFoldersAndScope) -> Result<(), CommandError> {
     if let Some(above) = site.located.unused_parent_config_folder() {
         ui::print_wrapped_to_stderr(&explanations::ignored_parent_config_text(&above));
     } else if std::env::current_dir()?.canonicalize()? != site.root {
@@ -217,7 +217,7 @@ fn compile_config_to_policy(file: &std::path::Path, text: &str) -> Result<Policy
         name: file.to_owned(),
         text: text.to_owned(),
     };
-    Ok(config::compile_config(Some(&source), None, TaskDriverKind::Hook)?.policy)
+    Ok(config::compile_repo_and_personal_config(Some(&source), None, TaskDriverKind::Hook)?.policy)
 }
 
 /// Summarises the plan: `tests, lint required; typecheck advisory`.

@@ -21,7 +21,7 @@ use crate::ui::line::StyledLine;
 use crate::ui::style::TextStyle;
 
 /// The result of installing an agent's hooks.
-pub(super) struct HookInstallResult {
+pub(super) struct HooksInForceAndToReview {
     /// Whether the agent will call them, as far as its settings go.
     pub(super) in_force: bool,
     /// The file and its hooks, if a person has to review them.
@@ -98,7 +98,10 @@ fn plan_hook_installation(
         )
     };
     // The text without our entries: a second `init` starts from it as the first one did.
-    let before = match (pen.installed.find_init_written_file(&path).cloned(), &now) {
+    let before = match (
+        pen.installed.find_installed_file_record(&path).cloned(),
+        &now,
+    ) {
         (Some(noted), _) => text_without_checkrein_entries(Some(&noted), now.as_deref())?,
         // Not recorded: our entries are recognised by what they call.
         (None, Some(now)) => Some(json::remove_hook_entries(now, &[]).map_err(trouble)?),
@@ -115,8 +118,9 @@ fn plan_hook_installation(
         stop_seconds: stop,
     };
     let entries = plan.planned_hook_entries();
-    let edited = json::install_hook_entries(before.as_deref().unwrap_or_default(), &entries)
-        .map_err(trouble)?;
+    let edited =
+        json::add_hook_entries_to_settings_json(before.as_deref().unwrap_or_default(), &entries)
+            .map_err(trouble)?;
     // The agent's own parser reads the result before it is written.
     let reading = parse_agent_settings(agent, &edited.text);
     ensure_foreign_hooks_kept(agent, &path, before.as_deref(), &reading)?;
@@ -136,9 +140,9 @@ pub(super) fn install_hooks(
     pen: &mut InitWriter<'_>,
     agent: &'static InitAgent,
     policy: Option<&Policy>,
-) -> Result<HookInstallResult, CommandError> {
+) -> Result<HooksInForceAndToReview, CommandError> {
     let Some(ready) = plan_hook_installation(pen, agent, policy)? else {
-        return Ok(HookInstallResult {
+        return Ok(HooksInForceAndToReview {
             in_force: true,
             to_review: None,
         });
@@ -171,7 +175,7 @@ pub(super) fn install_hooks(
         );
     }
     let in_force = warn_unless_hooks_active(pen, agent, &ready.path, &ready.reading);
-    Ok(HookInstallResult {
+    Ok(HooksInForceAndToReview {
         in_force,
         to_review: (agent.name == "codex").then_some((ready.path, ready.reading)),
     })
@@ -219,7 +223,7 @@ fn has_hooks_elsewhere(
     let tracked = site.scope == InstallScope::Person && git::is_tracked_by_git(&repo, path)?;
     let noted = pen
         .installed
-        .find_init_written_file(path)
+        .find_installed_file_record(path)
         .is_some_and(|known| known.scope == other);
     let beside = agent
         .hook_settings_file(site, other)
@@ -308,7 +312,7 @@ fn ensure_foreign_hooks_kept(
     };
     let before = parse_agent_settings(agent, before);
     if others(&before) == others(after)
-        && (before.agent_ignores_settings_file() || !after.agent_ignores_settings_file())
+        && (before.faults_make_agent_ignore_file() || !after.faults_make_agent_ignore_file())
     {
         return Ok(());
     }
@@ -387,7 +391,7 @@ pub(super) fn exclude_agent_settings_from_git(
         return Ok(());
     };
     let now = settings_file::read_text_if_present(&exclude)?;
-    let noted = pen.installed.find_init_written_file(&exclude).cloned();
+    let noted = pen.installed.find_installed_file_record(&exclude).cloned();
     let before = text_without_checkrein_entries(noted.as_ref(), now.as_deref())?;
     let mut inserted = noted.map(|noted| noted.inserted).unwrap_or_default();
     let mut text = now.clone().unwrap_or_default();
@@ -425,7 +429,7 @@ pub(super) fn exclude_agent_settings_from_git(
 
 pub(super) fn print_warning(text: &str) {
     let head = StyledLine::line_from_styled_text(TextStyle::Warn, "checkrein:");
-    ui::print_wrapped_to_stderr(head.append_plain_text(" ").append_plain_text(text));
+    ui::print_wrapped_to_stderr(head.with_plain_suffix(" ").with_plain_suffix(text));
 }
 
 /// Prints something that a person still has to do.

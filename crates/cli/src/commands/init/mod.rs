@@ -146,7 +146,7 @@ fn print_next_steps(
         }
         _ => "Use your agents as before: \"done\" now means that these checks pass.",
     };
-    ui::print_output_line("");
+    ui::print_line_to_stdout("");
     if all_in_force && !waiting.is_empty() {
         let agents = waiting.join(" and ");
         let first = format!("{agents} runs no hook yet: first do what is said above. Then:");

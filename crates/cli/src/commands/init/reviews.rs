@@ -113,7 +113,7 @@ pub(super) fn ask_person_to_review_codex_hooks(
         return Ok(open(false));
     }
     let left = open(true);
-    let noted = pen.installed.find_init_written_file(&config).cloned();
+    let noted = pen.installed.find_installed_file_record(&config).cloned();
     let before = text_without_checkrein_entries(noted.as_ref(), now.as_deref())?;
     let mut keys = match noted.as_ref().map(|noted| &noted.what) {
         Some(InitWrittenFileKind::Reviews(keys)) => keys.clone(),

@@ -208,7 +208,7 @@ fn undo_unrecorded_hooks(
             .files
             .iter()
             .any(|one| one.scope == InstallScope::User);
-        ui::print_output_line(match site.scope {
+        ui::print_line_to_stdout(match site.scope {
             InstallScope::User => "nothing of ours is installed for all repos",
             _ if user => {
                 "nothing of ours is installed in this repo; your own settings have it for all repos: checkrein init --undo --user"

@@ -68,7 +68,7 @@ impl<'a> InitWriter<'a> {
             CommandError::cli_failure_error(format!("{}: {error}", path.display()))
         };
         // A second `init` keeps the folders that the first one made, so that undo removes them.
-        let known = self.installed.find_init_written_file(path).cloned();
+        let known = self.installed.find_installed_file_record(path).cloned();
         let bare = now.and_then(|(_, bare)| bare);
         let before = match bare {
             Some(bare) => Some(self.installed.back_up_settings_text(bare).map_err(failed)?),
@@ -149,9 +149,9 @@ impl<'a> InitWriter<'a> {
 /// Prints one line for one file.
 pub(super) fn print_written_file_line(paint: TextStyle, verb: &str, path: &str, about: &str) {
     let line = StyledLine::line_from_styled_text(paint, &format!("{verb:<8}"))
-        .append_plain_text(" ")
+        .with_plain_suffix(" ")
         .append_styled_line(StyledLine::from(path).padded_to_min_width(30))
-        .append_plain_text(" ")
+        .with_plain_suffix(" ")
         .with_painted_suffix(TextStyle::Dim, about);
     ui::print_output_wrapped(line, 9);
 }
@@ -171,10 +171,10 @@ fn print_diff(path: &str, now: Option<&str>, after: &str) {
             Some('-') => TextStyle::Bad,
             Some('@') => TextStyle::Dim,
             _ => {
-                ui::print_output_line(line);
+                ui::print_line_to_stdout(line);
                 continue;
             }
         };
-        ui::print_output_line(StyledLine::line_from_styled_text(paint, line));
+        ui::print_line_to_stdout(StyledLine::line_from_styled_text(paint, line));
     }
 }

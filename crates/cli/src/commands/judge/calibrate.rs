@@ -72,7 +72,7 @@ pub(crate) fn run_judge_calibration(args: &JudgeCalibrateArgs) -> Result<ExitCod
             ui::print_wrapped_to_stderr(&format!("checkrein: {name}: {warning}"));
         }
         for line in table::calibration_lines(&measured) {
-            ui::print_output_line(line);
+            ui::print_line_to_stdout(line);
         }
         for line in format_judge_model_usage(&asked) {
             ui::print_wrapped_to_stderr(StyledLine::line_from_styled_text(TextStyle::Dim, &line));
@@ -129,7 +129,8 @@ fn choose_calibration_judge(
     args: &JudgeCalibrateArgs,
 ) -> Result<Option<JudgeDefinitionWithTimeout>, CommandError> {
     if let (None, Some(model)) = (&args.judge, &args.model) {
-        checkrein_models::validate_model_name(model).map_err(|error| model_name_error(&error))?;
+        checkrein_models::validate_model_name(model)
+            .map_err(|error| usage_error_from_model_error(&error))?;
         return Ok(Some(JudgeDefinitionWithTimeout {
             definition: JudgeDefinition {
                 model: Some(model.clone()),
@@ -177,7 +178,8 @@ fn choose_calibration_judge(
             CommandError::cli_failure_error(format!("judge '{}': {error}", chosen.name))
         })?;
     if let Some(model) = &args.model {
-        checkrein_models::validate_model_name(model).map_err(|error| model_name_error(&error))?;
+        checkrein_models::validate_model_name(model)
+            .map_err(|error| usage_error_from_model_error(&error))?;
         definition.model = Some(model.clone());
     }
     Ok(Some(JudgeDefinitionWithTimeout {
@@ -186,7 +188,7 @@ fn choose_calibration_judge(
     }))
 }
 
-fn model_name_error(error: &ModelError) -> CommandError {
+fn usage_error_from_model_error(error: &ModelError) -> CommandError {
     CommandError::usage_error(error.to_string(), "--model takes provider/model")
 }
 

@@ -51,7 +51,7 @@ fn verdict_statistics_json(verdicts: &JudgeVerdictStatistics) -> Value {
     let [passes, fails] = verdicts.label_counts();
     let row = |said: &[u64; 2], quiet: &BTreeMap<NoJudgeVerdictReason, u64>| {
         let [yes, no] = said;
-        json!({ "pass": yes, "fail": no, "none": no_verdict_reason_counts_json(quiet) })
+        json!({ "pass": yes, "fail": no, "none": judge_no_verdict_counts_json(quiet) })
     };
     let [said_of_passes, said_of_fails] = &verdicts.table;
     let [silent_passes, silent_fails] = &verdicts.silent;
@@ -80,7 +80,7 @@ fn judge_pair_accuracy_json(pairs: &PairStatistics) -> Value {
             "right": proportion_json(order.right),
             "kappa": kappa_json(order.kappa),
             "chose_first": proportion_json(order.first),
-            "none": no_verdict_reason_counts_json(&order.silent),
+            "none": judge_no_verdict_counts_json(&order.silent),
         })
     };
     json!({
@@ -118,7 +118,7 @@ fn kappa_json(kappa: Option<CohenKappa>) -> Value {
     })
 }
 
-fn no_verdict_reason_counts_json(counts: &BTreeMap<NoJudgeVerdictReason, u64>) -> Value {
+fn judge_no_verdict_counts_json(counts: &BTreeMap<NoJudgeVerdictReason, u64>) -> Value {
     // Every reason is listed, also with 0, so that readers need no default.
     let of = |silence: NoJudgeVerdictReason| {
         let count = counts.get(&silence).copied().unwrap_or(0);

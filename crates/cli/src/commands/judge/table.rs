@@ -26,7 +26,7 @@ pub(super) fn calibration_lines(measured: &CalibrationStatistics) -> Vec<StyledL
     lines.push(match lacks.is_empty() {
         true => StyledLine::line_from_styled_text(TextStyle::Good, "enough evidence"),
         false => StyledLine::line_from_styled_text(TextStyle::Warn, "not enough evidence")
-            .append_plain_text(": it stays in shadow (mode = \"shadow\")"),
+            .with_plain_suffix(": it stays in shadow (mode = \"shadow\")"),
     });
     let lacks = lacks
         .iter()

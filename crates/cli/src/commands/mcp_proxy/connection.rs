@@ -380,7 +380,7 @@ impl McpMessageForwarder {
                 self.learn_mcp_server_name(&page);
                 let answer = message.result.is_some().then_some(page);
                 self.declared_tools
-                    .receive_tool_list_page(number, answer.ok_or(()));
+                    .hand_tool_list_page_to_waiter(number, answer.ok_or(()));
                 return MessageOrStrayLine::Message;
             }
             Some(OpenMcpRequestPurpose::Forwarded(_, passed)) => {

@@ -56,7 +56,7 @@ impl ServerDeclaredTools {
     }
 
     /// Takes in the answer to the request of this number, unless nobody waits for it any more.
-    pub(super) fn receive_tool_list_page(&self, asked: u64, answer: Result<Value, ()>) {
+    pub(super) fn hand_tool_list_page_to_waiter(&self, asked: u64, answer: Result<Value, ()>) {
         let mut state = self.lock_tool_list_state();
         if state.asked == asked {
             state.page = Some(answer.map_or(ToolListPage::Refused, ToolListPage::Tools));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use checkrein_adapters::mcp::{self, McpInputAndToolAction};
+use checkrein_adapters::mcp::{self, InputFromMcpMessage};
 use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::digest::EightByteDigest;
 use checkrein_core::ids::{AgentName, ScopeId, SessionId, SourceName};
@@ -198,7 +198,7 @@ impl McpProxySessionGate {
         }
     }
 
-    fn record_proxy_event_or_warn(&self, news: McpInputAndToolAction) {
+    fn record_proxy_event_or_warn(&self, news: InputFromMcpMessage) {
         if let Err(error) = self.deliver_proxy_event(news, None) {
             // The call has run, so there is nothing left to refuse.
             ui::print_wrapped_to_stderr(&format!(
@@ -248,14 +248,14 @@ impl McpProxySessionGate {
 
     fn deliver_input_to_runtime(&self, input: Input) -> Result<DeliveryOutcome, RuntimeError> {
         self.deliver_proxy_event(
-            McpInputAndToolAction::wrap_input_without_tool_action(input),
+            InputFromMcpMessage::wrap_input_without_tool_action(input),
             None,
         )
     }
 
     fn deliver_proxy_event(
         &self,
-        news: McpInputAndToolAction,
+        news: InputFromMcpMessage,
         returned: Option<ToolResponse<'_>>,
     ) -> Result<DeliveryOutcome, RuntimeError> {
         let delivery = EventDelivery {

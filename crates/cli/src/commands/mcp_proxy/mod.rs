@@ -116,18 +116,20 @@ pub(crate) fn run_mcp_proxy_command(args: &McpProxyArgs) -> Result<ExitCode, Com
     }
     .wait_for_connection_end(&news);
     match &over {
-        McpConnectionEnd::ClientHungUp => passing.gate.end_proxied_session("the client hung up"),
-        McpConnectionEnd::Terminated => passing.gate.end_proxied_session("told to go"),
-        McpConnectionEnd::ServerFailed(why) => {
+        McpConnectionEndReason::ClientHungUp => {
+            passing.gate.end_proxied_session("the client hung up")
+        }
+        McpConnectionEndReason::Terminated => passing.gate.end_proxied_session("told to go"),
+        McpConnectionEndReason::ServerFailed(why) => {
             // Answered before the session ends: a client would wait for these answers for ever.
             passing.answer_open_requests_with_error(why);
             passing.gate.end_proxied_session(why);
         }
     }
     match over {
-        McpConnectionEnd::ClientHungUp => Ok(exit_code::to_exit_code(exit_code::YES)),
-        McpConnectionEnd::Terminated => Ok(exit_code::to_exit_code(exit_code::INTERRUPTED)),
-        McpConnectionEnd::ServerFailed(why) => {
+        McpConnectionEndReason::ClientHungUp => Ok(exit_code::to_exit_code(exit_code::YES)),
+        McpConnectionEndReason::Terminated => Ok(exit_code::to_exit_code(exit_code::INTERRUPTED)),
+        McpConnectionEndReason::ServerFailed(why) => {
             Err(CommandError::cli_failure_error(format!("mcp-proxy: {why}")))
         }
     }
@@ -200,7 +202,7 @@ fn spawn_mcp_server_listener(
 }
 
 /// How a connection ended.
-enum McpConnectionEnd {
+enum McpConnectionEndReason {
     /// The client needs nothing more.
     ClientHungUp,
     /// A signal told us to end.
@@ -218,23 +220,26 @@ struct McpServerProcessMonitor<'a> {
 }
 
 impl McpServerProcessMonitor<'_> {
-    fn wait_for_connection_end(mut self, news: &Receiver<McpProxyEndEvent>) -> McpConnectionEnd {
-        let mut over: Option<McpConnectionEnd> = None;
+    fn wait_for_connection_end(
+        mut self,
+        news: &Receiver<McpProxyEndEvent>,
+    ) -> McpConnectionEndReason {
+        let mut over: Option<McpConnectionEndReason> = None;
         let (mut silent, mut ended) = (false, None);
         let mut due: Option<Instant> = None;
         loop {
             match news.recv_timeout(TICK) {
                 Ok(McpProxyEndEvent::ClientGone) => {
                     // The first cause is the one that is reported.
-                    over = over.or(Some(McpConnectionEnd::ClientHungUp));
+                    over = over.or(Some(McpConnectionEndReason::ClientHungUp));
                     self.passing.close_server_stdin();
                     due = due.or(Instant::now().checked_add(EXIT_GRACE));
                 }
                 Ok(McpProxyEndEvent::ServerSilent(why)) => {
                     silent = true;
                     if let Some(why) = why {
-                        over = Some(McpConnectionEnd::ServerFailed(
-                            self.server_failure_text(&why),
+                        over = Some(McpConnectionEndReason::ServerFailed(
+                            self.mcp_server_failure_text(&why),
                         ));
                         self.kill_mcp_server();
                     }
@@ -248,13 +253,13 @@ impl McpServerProcessMonitor<'_> {
             // Both are awaited: a process may be gone while its last answer is still in the pipe.
             if let (true, Some(how)) = (silent, ended) {
                 return over.unwrap_or_else(|| {
-                    McpConnectionEnd::ServerFailed(
-                        self.server_failure_text(&process_exit_text(how)),
+                    McpConnectionEndReason::ServerFailed(
+                        self.mcp_server_failure_text(&process_exit_text(how)),
                     )
                 });
             }
             if signals::is_process_cancelled() && over.is_none() {
-                over = Some(McpConnectionEnd::Terminated);
+                over = Some(McpConnectionEndReason::Terminated);
                 self.passing.close_server_stdin();
                 due = due.or(Instant::now().checked_add(EXIT_GRACE));
             }
@@ -269,9 +274,11 @@ impl McpServerProcessMonitor<'_> {
             if hangs && over.is_none() {
                 let span =
                     format_duration(u64::try_from(self.start.as_millis()).unwrap_or(u64::MAX));
-                over = Some(McpConnectionEnd::ServerFailed(self.server_failure_text(
-                    &format!("has not answered within {span} (--start SPAN gives it longer)"),
-                )));
+                over = Some(McpConnectionEndReason::ServerFailed(
+                    self.mcp_server_failure_text(&format!(
+                        "has not answered within {span} (--start SPAN gives it longer)"
+                    )),
+                ));
                 self.kill_mcp_server();
             }
             if due.is_some_and(|due| Instant::now() >= due) {
@@ -280,7 +287,7 @@ impl McpServerProcessMonitor<'_> {
         }
     }
 
-    fn server_failure_text(&self, why: &str) -> String {
+    fn mcp_server_failure_text(&self, why: &str) -> String {
         format!("the server '{}' {why}", self.shown)
     }
 

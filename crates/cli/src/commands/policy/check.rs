@@ -104,7 +104,7 @@ impl<'f> MatchedCommand<'f> {
             .iter()
             .map(|hit| {
                 let bare = hit.matched_prefix.first().map(String::as_str);
-                CodexFormatRuleMatch::from_matched_rule(
+                CodexFormatRuleMatch::rule_match_report_from_matched_rule(
                     hit,
                     program.filter(|program| bare != Some(*program)),
                 )
@@ -154,15 +154,15 @@ fn print_policy_check(facts: &ToolRequestFacts, judged: &[MatchedCommand<'_>]) {
         ),
         None => StyledLine::line_from_styled_text(TextStyle::Strong, "no rule says anything"),
     };
-    ui::print_output_line(match &facts.reason {
-        Some(reason) => verdict.append_plain_text(": ").append_plain_text(reason),
+    ui::print_line_to_stdout(match &facts.reason {
+        Some(reason) => verdict.with_plain_suffix(": ").with_plain_suffix(reason),
         None => verdict,
     });
     // A table of one command without a rule would only repeat the verdict.
     if judged.len() > 1 || judged.iter().any(|one| !one.matches.is_empty()) {
-        ui::print_output_line("");
+        ui::print_line_to_stdout("");
         for line in styled_command_decision_table(judged, ui::stdout_width()) {
-            ui::print_output_line(line);
+            ui::print_line_to_stdout(line);
         }
     }
     for piece in &facts.unresolved {
@@ -170,7 +170,7 @@ fn print_policy_check(facts: &ToolRequestFacts, judged: &[MatchedCommand<'_>]) {
             "cannot be read beforehand: {}",
             control_chars_to_spaces(piece)
         );
-        ui::print_output_line(StyledLine::line_from_styled_text(TextStyle::Warn, &line));
+        ui::print_line_to_stdout(StyledLine::line_from_styled_text(TextStyle::Warn, &line));
     }
 }
 
@@ -225,11 +225,11 @@ fn styled_command_decision_table(
         };
         let line = StyledLine::from(command_cell)
             .pad_or_cut_to_width(command)
-            .append_plain_text("  ")
+            .with_plain_suffix("  ")
             .append_styled_line(answer_cell.pad_or_cut_to_width(answer))
-            .append_plain_text("  ")
+            .with_plain_suffix("  ")
             .append_styled_line(StyledLine::from(rule_cell).pad_or_cut_to_width(rule))
-            .append_plain_text("  ")
+            .with_plain_suffix("  ")
             .append_styled_line(StyledLine::from(why_cell).truncated_to_width(why))
             .without_trailing_blanks();
         lines.push(match at {

@@ -34,7 +34,7 @@ pub(super) fn run_codex_style_policy_check(
             return Ok(print_codex_style_error(
                 "parse",
                 file,
-                &error.error_in_codex_words(),
+                &error.codex_rules_error_text(),
             ));
         }
     };
@@ -44,7 +44,7 @@ pub(super) fn run_codex_style_policy_check(
     let resolve = args.resolve_host_executables.then_some(&here);
     // Codex's output to the byte, whatever the command holds.
     let document = rules
-        .check_like_codex_execpolicy(&args.command, resolve)
+        .codex_execpolicy_check_result(&args.command, resolve)
         .to_codex_check_json();
     ui::write_stdout_bytes(format!("{document}\n").as_bytes());
     Ok(exit_code::to_exit_code(exit_code::YES))

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use checkrein_adapters::claude_permissions::{self, PermissionList, PermissionRule};
+use checkrein_adapters::claude_permissions::{self, PermissionListKind, PermissionRule};
 use checkrein_execpolicy::compile_execpolicy_rules_files;
 
 use crate::args::PolicyImportArgs;
@@ -77,7 +77,7 @@ struct RulesWriter {
 }
 
 /// The translation of a permission.
-enum PermissionTranslation {
+enum PermissionRuleTranslation {
     /// A rule, and how it differs.
     Rule {
         rule: String,
@@ -119,20 +119,20 @@ impl RulesWriter {
         );
         match permission_to_policy_rule(permission) {
             // The same permission may stand in several settings files.
-            PermissionTranslation::Rule { rule, .. } if self.rules.contains(&rule) => {}
-            PermissionTranslation::Rule { rule, note } => {
+            PermissionRuleTranslation::Rule { rule, .. } if self.rules.contains(&rule) => {}
+            PermissionRuleTranslation::Rule { rule, note } => {
                 if let Some(note) = note {
                     self.push_rules_line(&format!("# {said}: {note}"));
                 }
                 self.push_rules_line(&rule);
                 self.rules.insert(rule);
             }
-            PermissionTranslation::BroaderRule { rule, note } => {
+            PermissionRuleTranslation::BroaderRule { rule, note } => {
                 self.untranslated += 1;
                 self.push_rules_line(&format!("# {said}: {note}"));
                 self.push_rules_line(&format!("# {rule}"));
             }
-            PermissionTranslation::Comment(why) => {
+            PermissionRuleTranslation::Comment(why) => {
                 self.untranslated += 1;
                 self.push_rules_line(&format!("# {said}: {why}"));
             }
@@ -145,31 +145,33 @@ impl RulesWriter {
     }
 }
 
-fn permission_to_policy_rule(permission: &PermissionRule) -> PermissionTranslation {
+fn permission_to_policy_rule(permission: &PermissionRule) -> PermissionRuleTranslation {
     let specifier = permission.specifier.as_deref().map(str::trim);
     match (permission.tool.as_str(), specifier) {
         ("Bash", specifier) => translate_command_permission(permission, specifier.unwrap_or("*")),
         ("WebFetch", Some(specifier)) => network_rule_from_permission(permission, specifier),
         ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", Some(path))
-            if permission.list == PermissionList::Deny =>
+            if permission.list == PermissionListKind::Deny =>
         {
             let path = one_line_comment_text(path);
             let key =
                 format!("write it into checkrein.toml instead: [policy] protect = [\"{path}\"]");
-            PermissionTranslation::Comment(key)
+            PermissionRuleTranslation::Comment(key)
         }
         (tool, None) => match rule_words_for_mcp_tool(tool) {
             // A program named `mcp` would be allowed as well.
-            Some(_) if permission.list == PermissionList::Allow => PermissionTranslation::Comment(
-                "rules restrict tools of MCP servers, and allow none".to_owned(),
-            ),
-            Some(words) => PermissionTranslation::Rule {
+            Some(_) if permission.list == PermissionListKind::Allow => {
+                PermissionRuleTranslation::Comment(
+                    "rules restrict tools of MCP servers, and allow none".to_owned(),
+                )
+            }
+            Some(words) => PermissionRuleTranslation::Rule {
                 rule: render_prefix_rule(permission, &words),
                 note: None,
             },
-            None => PermissionTranslation::Comment(UNSUPPORTED_TOOL.to_owned()),
+            None => PermissionRuleTranslation::Comment(UNSUPPORTED_TOOL.to_owned()),
         },
-        _ => PermissionTranslation::Comment(UNSUPPORTED_TOOL.to_owned()),
+        _ => PermissionRuleTranslation::Comment(UNSUPPORTED_TOOL.to_owned()),
     }
 }
 
@@ -192,8 +194,8 @@ fn rule_words_for_mcp_tool(name: &str) -> Option<Vec<String>> {
 fn translate_command_permission(
     permission: &PermissionRule,
     specifier: &str,
-) -> PermissionTranslation {
-    let allows = permission.list == PermissionList::Allow;
+) -> PermissionRuleTranslation {
+    let allows = permission.list == PermissionListKind::Allow;
     let (text, end) = if let Some(text) = specifier.strip_suffix(":*") {
         (text, CommandPatternEnd::AnyWords)
     } else if let Some(text) = specifier.strip_suffix(" *") {
@@ -204,12 +206,12 @@ fn translate_command_permission(
         (specifier, CommandPatternEnd::Exact)
     };
     if text.trim().is_empty() {
-        return PermissionTranslation::Comment(
+        return PermissionRuleTranslation::Comment(
             "rules name commands; none is about all of them".to_owned(),
         );
     }
     if text.contains('*') {
-        return PermissionTranslation::Comment(
+        return PermissionRuleTranslation::Comment(
             "rules compare whole words; a * inside cannot be said".to_owned(),
         );
     }
@@ -218,7 +220,7 @@ fn translate_command_permission(
     if text.contains([
         '$', '`', ';', '|', '&', '<', '>', '(', ')', '\n', '?', '[', '{',
     ]) {
-        return PermissionTranslation::Comment(
+        return PermissionRuleTranslation::Comment(
             "rules are on one command each, without the shell's signs".to_owned(),
         );
     }
@@ -226,26 +228,26 @@ fn translate_command_permission(
     // A first word with `=` is an assignment and no program.
     let Some(words) = words.filter(|words| words.first().is_some_and(|first| !first.contains('=')))
     else {
-        return PermissionTranslation::Comment("its words cannot be told".to_owned());
+        return PermissionRuleTranslation::Comment("its words cannot be told".to_owned());
     };
     let rule = render_prefix_rule(permission, &words);
     match (end, allows) {
-        (CommandPatternEnd::AnyWords, _) => PermissionTranslation::Rule { rule, note: None },
-        (CommandPatternEnd::AnySuffix, true) => PermissionTranslation::Rule {
+        (CommandPatternEnd::AnyWords, _) => PermissionRuleTranslation::Rule { rule, note: None },
+        (CommandPatternEnd::AnySuffix, true) => PermissionRuleTranslation::Rule {
             rule,
             note: Some("here it ends at a whole word"),
         },
-        (CommandPatternEnd::AnySuffix, false) => PermissionTranslation::Rule {
+        (CommandPatternEnd::AnySuffix, false) => PermissionRuleTranslation::Rule {
             rule,
             note: Some("here it ends at a whole word; words that only begin so are NOT caught"),
         },
         // An exact permission becomes a prefix rule. To restrict more is fine; to allow more is
         // for a person to take in.
-        (CommandPatternEnd::Exact, true) => PermissionTranslation::BroaderRule {
+        (CommandPatternEnd::Exact, true) => PermissionRuleTranslation::BroaderRule {
             rule,
             note: "this very command only, and a rule allows more words after it",
         },
-        (CommandPatternEnd::Exact, false) => PermissionTranslation::Rule {
+        (CommandPatternEnd::Exact, false) => PermissionRuleTranslation::Rule {
             rule,
             note: Some("here with any words after it, too"),
         },
@@ -269,9 +271,9 @@ fn render_prefix_rule(permission: &PermissionRule, words: &[String]) -> String {
         .collect();
     let list = list.join(", ");
     let (decision, why) = match permission.list {
-        PermissionList::Allow => ("allow", None),
-        PermissionList::Ask => ("prompt", Some("ask about")),
-        PermissionList::Deny => ("forbidden", Some("deny")),
+        PermissionListKind::Allow => ("allow", None),
+        PermissionListKind::Ask => ("prompt", Some("ask about")),
+        PermissionListKind::Deny => ("forbidden", Some("deny")),
     };
     let why = why.map_or_else(String::new, |verb| {
         let why = format!("Claude Code's settings {verb} {}", permission.text);
@@ -283,13 +285,13 @@ fn render_prefix_rule(permission: &PermissionRule, words: &[String]) -> String {
 fn network_rule_from_permission(
     permission: &PermissionRule,
     specifier: &str,
-) -> PermissionTranslation {
+) -> PermissionRuleTranslation {
     let Some(host) = specifier.strip_prefix("domain:").map(str::trim) else {
-        return PermissionTranslation::Comment("rules on hosts need domain:HOST".to_owned());
+        return PermissionRuleTranslation::Comment("rules on hosts need domain:HOST".to_owned());
     };
     let odd = |c: char| !(c.is_ascii_alphanumeric() || ".-_".contains(c));
     if host.trim_matches('.').is_empty() || host.contains(odd) {
-        return PermissionTranslation::Comment("rules are on one host each".to_owned());
+        return PermissionRuleTranslation::Comment("rules are on one host each".to_owned());
     }
     let rule = |decision: &str| {
         format!(
@@ -299,15 +301,15 @@ fn network_rule_from_permission(
     };
     let note = "for Codex's proxy; commands and WebFetch are not judged by it";
     match permission.list {
-        PermissionList::Allow => PermissionTranslation::BroaderRule {
+        PermissionListKind::Allow => PermissionRuleTranslation::BroaderRule {
             rule: rule("allow"),
             note: "one tool only, and a rule is about every program behind Codex's proxy",
         },
-        PermissionList::Ask => PermissionTranslation::Rule {
+        PermissionListKind::Ask => PermissionRuleTranslation::Rule {
             rule: rule("prompt"),
             note: Some(note),
         },
-        PermissionList::Deny => PermissionTranslation::Rule {
+        PermissionListKind::Deny => PermissionRuleTranslation::Rule {
             rule: rule("deny"),
             note: Some(note),
         },

@@ -27,7 +27,9 @@ pub(super) fn run_policy_test(args: &PolicyTestArgs) -> Result<ExitCode, Command
     let here = super::program_path_base_of_current_dir()?;
     let tested = collect_rules_files(args)?;
     let (rules, listings) = compile_and_list_rules(&super::as_str_pairs(&tested.files), &here)?;
-    let failing = rule_examples(&listings).filter(|one| !one.holds).count();
+    let failing = examples_of_all_rules(&listings)
+        .filter(|one| !one.holds)
+        .count();
     // What is sealed is more than the files: the config's other keys of [policy].
     let text = match &tested.config {
         Some((located, sources)) if failing == 0 => {
@@ -50,11 +52,11 @@ pub(super) fn run_policy_test(args: &PolicyTestArgs) -> Result<ExitCode, Command
         ui::print_json(&policy_test_json(&listings, digest, failing));
     } else {
         if tested.shipped {
-            ui::print_output_line(StyledLine::line_from_styled_text(
+            ui::print_line_to_stdout(StyledLine::line_from_styled_text(
                 TextStyle::Strong,
                 SHIPPED_POLICY,
             ));
-            ui::print_output_line("        judges commands by what they do");
+            ui::print_line_to_stdout("        judges commands by what they do");
         }
         print_rules_listings(&listings, digest, failing);
     }
@@ -108,7 +110,7 @@ fn collect_rules_files(args: &PolicyTestArgs) -> Result<RulesFilesToTest, Comman
     })
 }
 
-fn rule_examples(listings: &[RulesFileListing]) -> impl Iterator<Item = &RuleExample> {
+fn examples_of_all_rules(listings: &[RulesFileListing]) -> impl Iterator<Item = &RuleExample> {
     let entries = listings.iter().flat_map(|file| &file.entries);
     entries.flat_map(|entry| match &entry.rule {
         ListedRule::Prefix { examples, .. } => examples.as_slice(),
@@ -118,21 +120,21 @@ fn rule_examples(listings: &[RulesFileListing]) -> impl Iterator<Item = &RuleExa
 
 fn print_rules_listings(listings: &[RulesFileListing], digest: Digest, failing: usize) {
     for file in listings {
-        ui::print_output_line(StyledLine::line_from_styled_text(
+        ui::print_line_to_stdout(StyledLine::line_from_styled_text(
             TextStyle::Strong,
             &file.file,
         ));
         for entry in &file.entries {
             for line in rule_listing_lines(entry) {
-                ui::print_output_line(line);
+                ui::print_line_to_stdout(line);
             }
         }
         if file.entries.is_empty() {
-            ui::print_output_line("        nothing");
+            ui::print_line_to_stdout("        nothing");
         }
     }
     let rules: u64 = listings.iter().map(|file| file.entries.len() as u64).sum();
-    let tried = rule_examples(listings).count();
+    let tried = examples_of_all_rules(listings).count();
     let verdict = match (tried, failing) {
         (0, _) => StyledLine::from("no examples"),
         (_, 0) => StyledLine::line_from_styled_text(TextStyle::Good, "all hold"),
@@ -145,8 +147,8 @@ fn print_rules_listings(listings: &[RulesFileListing], digest: Digest, failing: 
         count_with_noun(rules, "rule"),
         count_with_noun(tried as u64, "example")
     );
-    ui::print_output_line(StyledLine::from(&counts).append_styled_line(verdict));
-    ui::print_output_line(&format!("digest {digest}"));
+    ui::print_line_to_stdout(StyledLine::from(&counts).append_styled_line(verdict));
+    ui::print_line_to_stdout(&format!("digest {digest}"));
 }
 
 /// A rule, and each of its examples that is not true.
@@ -163,14 +165,14 @@ fn rule_listing_lines(entry: &RulesListingEntry) -> Vec<StyledLine> {
             let decision_word = format!("{:<9}", rule_decision_name(*decision));
             let mut line = StyledLine::from(&at)
                 .with_painted_suffix(rule_decision_paint(*decision), &decision_word)
-                .append_plain_text("  ")
-                .append_plain_text(&rule_pattern_text(pattern));
+                .with_plain_suffix("  ")
+                .with_plain_suffix(&rule_pattern_text(pattern));
             if *canonical {
-                line = line.append_plain_text(" (in any letter case)");
+                line = line.with_plain_suffix(" (in any letter case)");
             }
             if !examples.is_empty() {
                 let count = count_with_noun(examples.len() as u64, "example");
-                line = line.append_plain_text("  ").append_plain_text(&count);
+                line = line.with_plain_suffix("  ").with_plain_suffix(&count);
             }
             if let Some(why) = justification {
                 let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -207,7 +209,7 @@ fn styled_network_rule_line(at: &str, rule: &NetworkRule) -> StyledLine {
             rule_decision_paint(rule.decision),
             &format!("{:<9}", rule_decision_name(rule.decision)),
         )
-        .append_plain_text(&format!("  {protocol} to {host}  "))
+        .with_plain_suffix(&format!("  {protocol} to {host}  "))
         .with_painted_suffix(
             TextStyle::Dim,
             "(for Codex's proxy; commands are not judged by it)",
@@ -238,7 +240,7 @@ fn policy_test_json(listings: &[RulesFileListing], digest: Digest, failing: usiz
         "schema": "checkrein/policy-test/1",
         "digest": digest,
         "files": files,
-        "examples": rule_examples(listings).count(),
+        "examples": examples_of_all_rules(listings).count(),
         "failing": failing,
     })
 }

@@ -317,7 +317,7 @@ impl<'a> ActiveAgentRun<'a> {
         match &plan.resume {
             Some(id) => {
                 self.open_agent_session_and_task(id.clone(), SessionStartKind::Resume)?;
-                self.refuse_session_foreign_to_run()?;
+                self.refuse_session_not_begun_by_run()?;
             }
             None if plan.headless.agent_accepts_our_session_id() => {
                 self.open_agent_session_and_task(
@@ -387,7 +387,7 @@ impl<'a> ActiveAgentRun<'a> {
 
     /// Refuses a session that `run` did not begin: it would take our feedback for new tasks, and
     /// never end.
-    fn refuse_session_foreign_to_run(&self) -> Result<(), CommandError> {
+    fn refuse_session_not_begun_by_run(&self) -> Result<(), CommandError> {
         let policy = self
             .opened_session()
             .ok()
@@ -411,7 +411,7 @@ impl<'a> ActiveAgentRun<'a> {
     }
 
     /// Opens the session if there is none, under an id of our own if the agent gave none.
-    fn ensure_session(&mut self, id: Option<&str>) -> Result<(), CommandError> {
+    fn open_session_if_none(&mut self, id: Option<&str>) -> Result<(), CommandError> {
         if self.session.is_none() {
             let id = id.map_or_else(new_unique_hex_id, str::to_owned);
             self.open_agent_session_and_task(SessionId::new(id), SessionStartKind::Startup)?;
@@ -509,12 +509,12 @@ impl<'a> ActiveAgentRun<'a> {
                 // An agent that chooses its id itself says it in its output. Until then there is no
                 // session to watch.
                 if id.is_some() {
-                    self.ensure_session(id.as_deref())?;
+                    self.open_session_if_none(id.as_deref())?;
                 }
                 let Some(session) = &self.session else {
                     return Ok(KeepOrKillAgentProcess::KeepRunning);
                 };
-                let (look, seen) = eye.check_whether_session_is_over(session)?;
+                let (look, seen) = eye.check_whether_to_kill_agent(session)?;
                 if let Some((state, _)) = &seen {
                     self.view.show_session_progress(state);
                 }
@@ -527,7 +527,7 @@ impl<'a> ActiveAgentRun<'a> {
         self.view.clear_agent_spinner();
         // An agent that left before it said an id gets one of ours, so that its ending can be
         // recorded.
-        self.ensure_session(facts.session.as_deref())?;
+        self.open_session_if_none(facts.session.as_deref())?;
         Ok(AgentProcessOutcome {
             watched,
             facts,
@@ -657,7 +657,7 @@ impl<'a> ActiveAgentRun<'a> {
     ) -> Result<Transition, CommandError> {
         // A program that did not start has no session yet. Its failure is recorded in one all the
         // same.
-        self.ensure_session(None)?;
+        self.open_session_if_none(None)?;
         self.checks
             .print_above_progress(&format!("checkrein: {what}"));
         let failed = Input::ProcessFailed(AgentProcessFailureReport {

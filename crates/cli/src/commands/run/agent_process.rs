@@ -70,7 +70,7 @@ impl AgentProcess {
         let (one, other) = (shared.clone(), shared.clone());
         let readers = vec![
             std::thread::spawn(move || read_agent_output(stdout, &one)),
-            std::thread::spawn(move || read_stderr(stderr, &other)),
+            std::thread::spawn(move || capture_stderr_tail(stderr, &other)),
         ];
         Ok(Self {
             ended,
@@ -144,7 +144,7 @@ fn read_agent_output(from: impl Read, shared: &Mutex<CapturedAgentOutput>) {
     }
 }
 
-fn read_stderr(mut from: impl Read, shared: &Mutex<CapturedAgentOutput>) {
+fn capture_stderr_tail(mut from: impl Read, shared: &Mutex<CapturedAgentOutput>) {
     let mut buffer = [0_u8; 4096];
     while let Ok(read) = from.read(&mut buffer) {
         if read == 0 {

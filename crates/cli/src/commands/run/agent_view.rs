@@ -65,7 +65,7 @@ impl<'a> LiveAgentProgressDisplay<'a> {
                 let name = format!("{}:", self.agent);
                 let name = StyledLine::from("  ").with_painted_suffix(TextStyle::Dim, &name);
                 self.checks
-                    .print_above_progress(name.append_plain_text(" ").append_plain_text(&line));
+                    .print_above_progress(name.with_plain_suffix(" ").with_plain_suffix(&line));
             }
         }
     }
@@ -106,7 +106,7 @@ impl<'a> LiveAgentProgressDisplay<'a> {
             };
             let mark = StyledLine::from("  ").with_painted_suffix(TextStyle::Warn, "back");
             self.checks.print_above_progress(
-                mark.append_plain_text(&format!("  not done yet, sent back ({given}){what}")),
+                mark.with_plain_suffix(&format!("  not done yet, sent back ({given}){what}")),
             );
         }
         self.refused = given;

@@ -12,7 +12,7 @@ use checkrein_core::input::Input;
 use checkrein_core::policy::VerifierSpec;
 use checkrein_core::transition::Reason;
 use checkrein_runtime::config::{self, Goal};
-use checkrein_runtime::{GuardedFilesReader, PolicyCompiler, durable_file};
+use checkrein_runtime::{GuardedFilesReader, PolicyCompileFn, durable_file};
 use checkrein_store::{EffectClaimGuard, SqliteStore, Store as _};
 use serde_json::{Value, json};
 
@@ -149,7 +149,7 @@ impl AutopilotGoal {
 
     /// Returns a reader of the place's guarded files that includes the goal: an edit of it is a
     /// finding.
-    pub(super) fn guarded_files_reader(
+    pub(super) fn guarded_files_hasher(
         &self,
         located: &ProjectLocation,
     ) -> Box<GuardedFilesReader> {
@@ -173,7 +173,7 @@ impl AutopilotGoal {
         &self,
         located: &ProjectLocation,
         attempts: Option<u32>,
-    ) -> Box<PolicyCompiler> {
+    ) -> Box<PolicyCompileFn> {
         let (goal, located, file) = (self.goal.clone(), located.clone(), self.file.clone());
         let before = engine::policy_compiler_for_run(&located, attempts);
         Box::new(move || {
@@ -258,7 +258,7 @@ pub(super) fn print_goal_criterion_results(criteria: &[GoalCriterionResult]) {
                 (mark, format!("evidence {key}{when}"))
             }
         };
-        ui::print_output_line(&format!("  {mark}  {name:<width$}  {evidence}  {what}"));
+        ui::print_line_to_stdout(&format!("  {mark}  {name:<width$}  {evidence}  {what}"));
     }
 }
 

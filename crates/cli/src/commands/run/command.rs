@@ -40,7 +40,7 @@ pub(crate) struct CommandAsAgentRunPlan {
 }
 
 impl CommandAsAgentRunPlan {
-    pub(super) fn run_plan_from_args(args: &RunArgs) -> Result<Self, CommandError> {
+    pub(super) fn command_run_plan_from_args(args: &RunArgs) -> Result<Self, CommandError> {
         // A single word without blanks is more likely a command without its `--` than a task.
         if let ([], Some(word)) = (args.command.as_slice(), &args.text)
             && !word.contains(char::is_whitespace)
@@ -74,7 +74,7 @@ impl CommandAsAgentRunPlan {
 }
 
 /// Runs the command, judges its claim, and sends it back with feedback.
-pub(crate) fn drive_wrapped_command(
+pub(crate) fn run_command_as_agent(
     located: &ProjectLocation,
     plan: &CommandAsAgentRunPlan,
     say: &dyn Fn(&str),
@@ -268,7 +268,7 @@ impl CommandRunSession<'_> {
         };
         let mut eye = WrappedAgentSessionMonitor::default();
         let over = watch_process_and_kill_if_told(&receiver, &mut kill, &mut || {
-            Ok(match eye.check_whether_session_is_over(&self.session)?.0 {
+            Ok(match eye.check_whether_to_kill_agent(&self.session)?.0 {
                 // A hook may have accepted a stop, but the claim of a command is its exit.
                 KeepOrKillAgentProcess::EndLingering => KeepOrKillAgentProcess::KeepRunning,
                 look => look,

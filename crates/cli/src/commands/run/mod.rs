@@ -76,7 +76,7 @@ pub(crate) fn run_run_command(args: &RunArgs) -> Result<ExitCode, CommandError> 
         ui::print_json(&run_result_json(&outcome));
     } else {
         let ending = &outcome.transition;
-        ui::print_output_line(StyledLine::line_from_styled_text(
+        ui::print_line_to_stdout(StyledLine::line_from_styled_text(
             reason_paint(ending.reason),
             &explanations::transition_reason_text(ending),
         ));
@@ -93,7 +93,7 @@ pub(crate) fn run_run_command(args: &RunArgs) -> Result<ExitCode, CommandError> 
         ui::print_wrapped_to_stderr(&explanations::task_ending_line(
             &outcome.transition,
             lookup::task_end_reasons(&events),
-            lookup::stop_holdup_cause(&events),
+            lookup::change_holding_up_stop(&events),
             &lookup::short_task_id(&outcome.session, outcome.task),
         ));
     }
@@ -122,11 +122,11 @@ fn dispatch_checkrein_run(
         let confinement = build_agent_confinement(args, located)?;
         agent::run_coding_agent_until_task_ends(located, &plan, confinement.as_ref(), checks)
     } else {
-        let mut plan = command::CommandAsAgentRunPlan::run_plan_from_args(args)?;
+        let mut plan = command::CommandAsAgentRunPlan::command_run_plan_from_args(args)?;
         plan.confinement = build_agent_confinement(args, located)?;
         let show = checks.clone();
         let show = Arc::new(move |progress| show.show_check_progress(progress));
-        command::drive_wrapped_command(
+        command::run_command_as_agent(
             located,
             &plan,
             &|line| checks.print_above_progress(line),

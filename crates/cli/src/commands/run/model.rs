@@ -205,7 +205,7 @@ pub(super) fn drive_model_agent_loop(
     // build_run_engine expects an agent with hooks. Here the loop itself asks the layers.
     let engine = engine.with_middleware_stages(FrontEndMiddlewareStages::LIBRARY);
     let engine = match &plan.goal {
-        Some(goal) => engine.with_guarded_files(goal.guarded_files_reader(located)),
+        Some(goal) => engine.with_guarded_files(goal.guarded_files_hasher(located)),
         None => engine,
     };
     let result = run_agent_loop(located, plan, resume, engine, checks)?;
@@ -250,7 +250,7 @@ fn run_agent_loop(
     let agent = AgentLoop::new(Arc::new(plan.model.clone()))
         .with_run_purpose(errand)
         .with_system_prompt(coding_agent_system_prompt(root))
-        .tool(ShellTool::in_workspace(located.place.clone()))
+        .tool(ShellTool::shell_tool_in_workspace(located.place.clone()))
         .tool(ApplyPatchTool::patch_tool_in_workspace(
             located.place.clone(),
         ))

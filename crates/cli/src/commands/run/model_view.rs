@@ -54,23 +54,23 @@ impl ModelRunEventPrinter {
             AgentLoopEvent::AssistantText { text } => {
                 let who = StyledLine::from("  ").with_painted_suffix(TextStyle::Dim, "says:");
                 self.checks.print_above_progress(
-                    who.append_plain_text(" ")
-                        .append_plain_text(&shorten_to_first_line(text)),
+                    who.with_plain_suffix(" ")
+                        .with_plain_suffix(&shorten_to_first_line(text)),
                 );
             }
             AgentLoopEvent::ToolCalled { tool, arguments } => {
                 let name =
                     StyledLine::from("  ").with_painted_suffix(TextStyle::Dim, &format!("{tool}:"));
                 self.checks.print_above_progress(
-                    name.append_plain_text(" ")
-                        .append_plain_text(&call_arguments_text(arguments)),
+                    name.with_plain_suffix(" ")
+                        .with_plain_suffix(&call_arguments_text(arguments)),
                 );
             }
             AgentLoopEvent::ToolRefused { reason, .. } => {
                 let mark = StyledLine::from("  ").with_painted_suffix(TextStyle::Warn, "refused");
                 self.checks.print_above_progress(
-                    mark.append_plain_text("  ")
-                        .append_plain_text(&shorten_to_first_line(reason)),
+                    mark.with_plain_suffix("  ")
+                        .with_plain_suffix(&shorten_to_first_line(reason)),
                 );
             }
             AgentLoopEvent::SentBack { feedback } => self.checks.print_above_progress(feedback),

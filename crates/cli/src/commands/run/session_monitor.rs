@@ -87,7 +87,7 @@ pub(super) struct WrappedAgentSessionMonitor {
 
 impl WrappedAgentSessionMonitor {
     /// Looks once. Returns the session's state as well, for callers that show it.
-    pub(super) fn check_whether_session_is_over(
+    pub(super) fn check_whether_to_kill_agent(
         &mut self,
         session: &Session<'_>,
     ) -> Result<(KeepOrKillAgentProcess, Option<(SessionState, Policy)>), CommandError> {

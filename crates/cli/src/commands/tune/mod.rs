@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use self::recorded_runs::{RecordedRun, TraceFileRunReader};
 use self::run_under_preset::PresetOutcomeForRun;
-use self::statistics::PresetStatistics;
+use self::statistics::PresetReplayStatistics;
 use crate::args::{HalfOfTaskSet, TuneArgs};
 use crate::exit_code;
 use crate::ui;
@@ -51,8 +51,9 @@ pub(crate) fn run_tune_command(args: &TuneArgs) -> Result<ExitCode, CommandError
 }
 
 fn policy_with_detector_preset(preset: &str) -> Result<Policy, CommandError> {
-    let mut policy = config::compile_config(None, None, TaskDriverKind::Hook)?.policy;
-    policy.loops = config::parse_loop_detector_preset(Path::new("--preset"), preset)?;
+    let mut policy =
+        config::compile_repo_and_personal_config(None, None, TaskDriverKind::Hook)?.policy;
+    policy.loops = config::loop_policy_of_named_preset(Path::new("--preset"), preset)?;
     // Caps would end long runs as well, and this is about detectors.
     policy.caps.tool_calls = None;
     policy.caps.max_iterations = None;
@@ -67,7 +68,7 @@ struct PresetStatisticsOfTraceFile {
     runs: u64,
     /// Runs of set-ups that never make a second call, in which no detector can find anything.
     left_out: u64,
-    by_preset: Vec<(String, PresetStatistics)>,
+    by_preset: Vec<(String, PresetReplayStatistics)>,
 }
 
 fn replay_under_presets(
@@ -75,7 +76,7 @@ fn replay_under_presets(
     half: Option<HalfOfTaskSet>,
     policies: &[(&str, Policy)],
 ) -> Result<PresetStatisticsOfTraceFile, CommandError> {
-    let mut reader = TraceFileRunReader::open_recorded_runs(file)?;
+    let mut reader = TraceFileRunReader::open_recorded_runs_file(file)?;
     let mut outcomes: Vec<Vec<PresetOutcomeForRun>> = vec![Vec::new(); policies.len()];
     let mut runs: Vec<RecordedRun> = Vec::new();
     while let Some((run, inputs)) = reader.read_next_recorded_run()? {
@@ -110,7 +111,10 @@ fn replay_under_presets(
             .zip(&is_counted)
             .filter_map(|(pair, counted)| counted.then_some(pair))
             .collect();
-        ((*name).to_owned(), PresetStatistics::from_runs(&pairs))
+        (
+            (*name).to_owned(),
+            PresetReplayStatistics::from_runs(&pairs),
+        )
     });
     Ok(PresetStatisticsOfTraceFile {
         runs: counted,
@@ -131,12 +135,12 @@ fn print_halt_statistics_per_preset(file: &Path, replayed: &PresetStatisticsOfTr
             count_with_noun(runs, "run")
         ),
     };
-    ui::print_output_line(&format!(
+    ui::print_line_to_stdout(&format!(
         "{name}: {}{left_out}",
         count_with_noun(replayed.runs, "run")
     ));
     for (preset, found) in &replayed.by_preset {
-        ui::print_output_line(&format!(
+        ui::print_line_to_stdout(&format!(
             "\n{preset}: {} halted",
             count_with_noun(found.all_halted, "run")
         ));
@@ -160,7 +164,7 @@ fn print_halt_statistics_per_preset(file: &Path, replayed: &PresetStatisticsOfTr
         );
         print_tune_figure(
             "calls of failed runs, saved",
-            &percent(found.saved_share(), None),
+            &percent(found.saved_share_of_failed_run_calls(), None),
         );
         let words = found.words_per_hundred_calls();
         print_tune_figure(
@@ -183,11 +187,11 @@ fn print_halt_statistics_per_preset(file: &Path, replayed: &PresetStatisticsOfTr
             );
         }
     }
-    ui::print_output_line("");
+    ui::print_line_to_stdout("");
 }
 
 fn print_tune_figure(name: &str, figure: &str) {
-    ui::print_output_line(&format!("  {name:<30} {figure}"));
+    ui::print_line_to_stdout(&format!("  {name:<30} {figure}"));
 }
 
 fn print_tune_json(file: &Path, replayed: &PresetStatisticsOfTraceFile) {

@@ -63,7 +63,7 @@ pub(super) struct TraceFileRunReader {
 
 impl TraceFileRunReader {
     /// Opens a trace file; one that ends in `.gz` is unpacked on the way.
-    pub(super) fn open_recorded_runs(path: &Path) -> Result<Self, CommandError> {
+    pub(super) fn open_recorded_runs_file(path: &Path) -> Result<Self, CommandError> {
         let file = path.display().to_string();
         let lines = open_trace_file_for_reading(path).map_err(|error| {
             CommandError::usage_error(format!("{file}: {error}"), "name a trace file")

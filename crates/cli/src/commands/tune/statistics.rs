@@ -16,7 +16,7 @@ const SEED: u64 = 7;
 
 /// What a preset would have done to the runs of a file.
 #[derive(Debug, Clone)]
-pub(super) struct PresetStatistics {
+pub(super) struct PresetReplayStatistics {
     /// Of the halted runs whose ending is known, those that succeeded later.
     pub(super) halted: Proportion,
     /// All runs that would have been halted.
@@ -131,7 +131,7 @@ impl OutcomeCounts {
     }
 }
 
-impl PresetStatistics {
+impl PresetReplayStatistics {
     pub(super) fn from_runs(runs: &[(&RecordedRun, &PresetOutcomeForRun)]) -> Self {
         let mut sums: BTreeMap<&str, SetupOutcomeSums> = BTreeMap::new();
         let mut by_setup: BTreeMap<&str, Vec<(&RecordedRun, &PresetOutcomeForRun)>> =
@@ -197,7 +197,7 @@ impl PresetStatistics {
     }
 
     /// The share of the calls of failed runs that would have been saved.
-    pub(super) fn saved_share(&self) -> Option<f64> {
+    pub(super) fn saved_share_of_failed_run_calls(&self) -> Option<f64> {
         Proportion::new(self.saved_calls, self.failed_calls).ratio()
     }
 
@@ -292,9 +292,9 @@ mod tests {
         (run, found)
     }
 
-    fn figures(runs: &[(RecordedRun, PresetOutcomeForRun)]) -> PresetStatistics {
+    fn figures(runs: &[(RecordedRun, PresetOutcomeForRun)]) -> PresetReplayStatistics {
         let pairs: Vec<_> = runs.iter().map(|(run, found)| (run, found)).collect();
-        PresetStatistics::from_runs(&pairs)
+        PresetReplayStatistics::from_runs(&pairs)
     }
 
     #[test]
@@ -355,7 +355,7 @@ mod tests {
                 run(&format!("set-up {}", at % 12), 5, at % 3 == 0, halted)
             })
             .collect();
-        let ends = |found: PresetStatistics| found.lost_interval.unwrap();
+        let ends = |found: PresetReplayStatistics| found.lost_interval.unwrap();
         let (one, again) = (ends(figures(&runs)), ends(figures(&runs)));
         assert_eq!((one.low, one.high), (again.low, again.high));
         let share = figures(&runs).lost.ratio().unwrap();

@@ -17,17 +17,17 @@ use crate::world::{World, feed};
 const JUDGE: &str = "[[verifier]]\nname = \"reviewer\"\nkind = \"judge\"\nmodel = \"ollama/j\"\n";
 
 fn fails(body: &Value) -> String {
-    reviewer::scripted_judge_verdict(body, "fail", 0.2, "incomplete", "Where are the tests?")
+    reviewer::render_judge_verdict_reply(body, "fail", 0.2, "incomplete", "Where are the tests?")
 }
 
 fn passes(body: &Value) -> String {
-    reviewer::scripted_judge_verdict(body, "pass", 0.95, "none", "")
+    reviewer::render_judge_verdict_reply(body, "pass", 0.95, "none", "")
 }
 
 /// Required, content with an answer that names tests; its model is gone at the end.
 pub(super) fn judged() -> Told {
     let world = world(&format!("accept = \"tests and reviewer\"\n{CHECK}{JUDGE}"));
-    let model = ScriptedReviewer::start_scripted_model_server(|body, before| {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(|body, before| {
         let answer = last_message_text(body)
             .rsplit(" answer>")
             .next()
@@ -56,13 +56,13 @@ pub(super) fn judged() -> Told {
 /// Called by a word, not required; yes and no to the same answer.
 pub(super) fn wavering() -> Told {
     let world = world(&format!("accept = \"tests\"\n{CHECK}{JUDGE}"));
-    let model = ScriptedReviewer::start_scripted_model_server(|body, before| {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(|body, before| {
         let (verdict, score) = if before % 2 == 0 {
             ("pass", 0.71)
         } else {
             ("fail", 0.69)
         };
-        Ok(reviewer::scripted_judge_verdict(
+        Ok(reviewer::render_judge_verdict_reply(
             body, verdict, score, "none", "Perhaps.",
         ))
     });
@@ -82,7 +82,8 @@ pub(super) fn in_shadow() -> Told {
     let world = world(&format!(
         "accept = \"tests\"\n{CHECK}{JUDGE}mode = \"shadow\"\n"
     ));
-    let model = ScriptedReviewer::start_scripted_model_server(|body, _| Ok(fails(body))).unwrap();
+    let model =
+        ScriptedReviewer::start_scripted_reviewer_server(|body, _| Ok(fails(body))).unwrap();
     let mut agent = Agent::beside(&world, "claude-code", &model);
     agent.session = "shadow".to_owned();
     agent.prompt("write a parser");
@@ -99,7 +100,7 @@ pub(super) fn standing_tasks() -> Told {
     world.write("HEARTBEAT.md", "- [ ] look at the queue\n");
     world.write("fixed", "");
     world.commit();
-    let model = ScriptedReviewer::start_scripted_model_server(|body, before| {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(|body, before| {
         Ok(if before == 0 {
             fails(body)
         } else {
@@ -138,7 +139,7 @@ fn veto(body: &Value, verdict: &str, confidence: f64, args: Option<&str>) -> Str
 pub(super) fn vetoed() -> Told {
     let config = "[veto]\nenabled = true\nmodel = \"ollama/v\"\nscope = \"all\"\nmax_calls = 5\n";
     let world = world(config);
-    let model = ScriptedReviewer::start_scripted_model_server(|body, before| {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(|body, before| {
         Ok(match before {
             0 => veto(body, "veto", 0.92, None),
             1 => veto(
@@ -175,7 +176,7 @@ pub(super) fn vetoed() -> Told {
 pub(super) fn progress() -> Told {
     let world =
         world("[progress]\nenabled = true\nmodel = \"ollama/p\"\nwindow = 2\nmax_calls = 5\n");
-    let model = ScriptedReviewer::start_scripted_model_server(|body, before| {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(|body, before| {
         let rated = |score: f64, suggestion: Option<&str>| {
             json!({ "ref": request_number_in_prompt(body), "score": score, "summary": "it reads", "suggested_action": suggestion }).to_string()
         };

@@ -25,14 +25,14 @@ fn judged(more: &str) -> World {
 
 /// Content with an answer that says "with tests", and with nothing else.
 fn strict() -> ScriptedReviewer {
-    ScriptedReviewer::start_scripted_model_server(|body, _| {
+    ScriptedReviewer::start_scripted_reviewer_server(|body, _| {
         let answer = last_message_text(body)
             .rsplit(" answer>")
             .next()
             .unwrap_or_default();
         Ok(match answer.contains("with tests") {
-            true => reviewer::scripted_judge_verdict(body, "pass", 0.95, "none", ""),
-            false => reviewer::scripted_judge_verdict(
+            true => reviewer::render_judge_verdict_reply(body, "pass", 0.95, "none", ""),
+            false => reviewer::render_judge_verdict_reply(
                 body,
                 "fail",
                 0.2,
@@ -46,8 +46,8 @@ fn strict() -> ScriptedReviewer {
 
 /// Content with everything.
 fn content() -> ScriptedReviewer {
-    ScriptedReviewer::start_scripted_model_server(|body, _| {
-        Ok(reviewer::scripted_judge_verdict(
+    ScriptedReviewer::start_scripted_reviewer_server(|body, _| {
+        Ok(reviewer::render_judge_verdict_reply(
             body, "pass", 0.95, "none", "",
         ))
     })

@@ -11,7 +11,7 @@ use crate::terminal::Terminal;
 
 #[test]
 fn a_dead_model_changes_nothing_but_what_is_recorded() {
-    let dead = ScriptedReviewer::start_scripted_model_server(|_, _| Err(401)).unwrap();
+    let dead = ScriptedReviewer::start_scripted_reviewer_server(|_, _| Err(401)).unwrap();
     let (world, gone) = (judged(""), "http://127.0.0.1:9");
     for (base, expected) in [
         (dead.base_url(), "did not answer"),
@@ -49,9 +49,10 @@ fn under_require_trust_the_environment_does_not_say_where_models_are() {
 /// Nobody reads a verdict into what is none.
 #[test]
 fn an_answer_that_cannot_be_read_is_no_verdict() {
-    let fail =
-        |body: &_| reviewer::scripted_judge_verdict(body, "fail", 0.1, "incomplete", "Mend it.");
-    let model = ScriptedReviewer::start_scripted_model_server(move |body, before| {
+    let fail = |body: &_| {
+        reviewer::render_judge_verdict_reply(body, "fail", 0.1, "incomplete", "Mend it.")
+    };
+    let model = ScriptedReviewer::start_scripted_reviewer_server(move |body, before| {
         Ok(match before {
             0 => "It looks incomplete to me.".to_owned(),
             1 => "FAIL [incomplete]: where are the tests?".to_owned(),
@@ -81,7 +82,7 @@ fn a_model_that_does_not_come_back_is_not_waited_for() {
     // Whoever asks is held until the test is over.
     let (over, held) = channel::<()>();
     let held = Mutex::new(held);
-    let model = ScriptedReviewer::start_scripted_model_server(move |_, _| {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(move |_, _| {
         let _ = held.lock().unwrap().recv();
         Err(500)
     })

@@ -145,10 +145,10 @@ fn two_installed_entries_ask_once() {
 /// What it has against another answer is told, also if it is of the same kind.
 #[test]
 fn feedback_quotes_each_new_objection() {
-    let model = ScriptedReviewer::start_scripted_model_server(|body, before| {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(|body, before| {
         let wrong = ["Where are the tests?", "Now the README is missing."];
         let wrong = wrong.get(before).copied().unwrap_or("more");
-        Ok(reviewer::scripted_judge_verdict(
+        Ok(reviewer::render_judge_verdict_reply(
             body,
             "fail",
             0.2,
@@ -199,9 +199,9 @@ const CATEGORIES: [&str; 5] = [
 /// The agent is told what is wrong, and so is whoever looks later.
 #[test]
 fn the_judges_objection_is_fed_back_and_recorded() {
-    let model = ScriptedReviewer::start_scripted_model_server(|body, before| {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(|body, before| {
         let category = CATEGORIES.get(before).copied().unwrap_or("none");
-        Ok(reviewer::scripted_judge_verdict(
+        Ok(reviewer::render_judge_verdict_reply(
             body, "fail", 0.1, category, "Mend it.",
         ))
     })
@@ -224,19 +224,19 @@ fn the_judges_objection_is_fed_back_and_recorded() {
 /// An OK although a standing task is open, and then the task.
 #[test]
 fn a_lazy_heartbeat_is_sent_back() {
-    let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(|body, _| {
         let shown = last_message_text(body);
         let open = shown.contains("- [ ] look for new competitions");
         let answer = shown.rsplit(" answer>").next().unwrap_or_default();
         Ok(match open && !answer.contains("entered") {
-            true => reviewer::scripted_judge_verdict(
+            true => reviewer::render_judge_verdict_reply(
                 body,
                 "fail",
                 0.0,
                 "goal_missed",
                 "Look for competitions.",
             ),
-            false => reviewer::scripted_judge_verdict(body, "pass", 1.0, "none", ""),
+            false => reviewer::render_judge_verdict_reply(body, "pass", 1.0, "none", ""),
         })
     })
     .unwrap();

@@ -150,7 +150,7 @@ pub(super) fn is_pure_module(language: CodeLanguage, name: &str) -> bool {
 }
 
 /// Returns the effect of an option that names a script file, or standard input.
-pub(super) fn effect_of_running_script(word: &CommandWord) -> CommandEffect {
+pub(super) fn runs_file_or_unreadable_effect(word: &CommandWord) -> CommandEffect {
     let text = word.text.as_str();
     // A pipe or a process substitution has no file whose text could be judged.
     let fed = text == "-"

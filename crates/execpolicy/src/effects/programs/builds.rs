@@ -261,7 +261,7 @@ fn add_make_file_option_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffe
             },
         };
         let Some(file) = file else { continue };
-        out.push(code::effect_of_running_script(&file));
+        out.push(code::runs_file_or_unreadable_effect(&file));
     }
 }
 

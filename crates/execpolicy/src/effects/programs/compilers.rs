@@ -48,7 +48,7 @@ pub(super) const SPECS: &[ProgramEffectSpec] = &[
         ),
         ("MF", OptionMeaning::Writes),
     ])
-    .with_extra_effects_fn(compiler_effects),
+    .with_extra_effects_fn(compiler_input_effects),
     ProgramEffectSpec::new(&[
         "ld",
         "lld",
@@ -177,7 +177,7 @@ pub(super) const SPECS: &[ProgramEffectSpec] = &[
 ];
 
 /// Adds the sources that are read, and code that is loaded: plugins, and options from an `@FILE`.
-fn compiler_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn compiler_input_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.extend(
         call.operands
             .iter()

@@ -54,7 +54,7 @@ pub(super) const SPECS: &[ProgramEffectSpec] = &[
         "vagrant",
         "packer",
     ])
-    .with_extra_effects_fn(container_image_tool_effects),
+    .with_extra_effects_fn(vm_and_image_tool_effects),
     ProgramEffectSpec::new(&["kubectl", "oc", "k9s", "kubecolor", "microk8s"])
         .with_short_value_options("nsc")
         .with_long_value_options(&[
@@ -741,7 +741,7 @@ fn kubectl_get_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     }
 }
 
-fn container_image_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn vm_and_image_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     match call.literal_operand(0) {
         None
         | Some(

@@ -106,7 +106,7 @@ fn sed_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let mut files = call.operands.as_slice();
     let scripts: Vec<&CommandWord> = call.option_values(&["e", "expression"]).collect();
     for file in call.option_values(&["f", "file"]) {
-        out.push(code::effect_of_running_script(file));
+        out.push(code::runs_file_or_unreadable_effect(file));
     }
     // Without `-e` or `-f` the first operand is the script.
     let inline = !scripts.is_empty() || call.has_option(&["f", "file"]);

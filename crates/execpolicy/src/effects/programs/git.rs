@@ -29,7 +29,7 @@ pub(super) const SPECS: &[ProgramEffectSpec] = &[
             ("super-prefix", OptionMeaning::Value),
         ])
         .with_subcommands(SUBS)
-        .with_extra_effects_fn(git_dash_c_effects),
+        .with_extra_effects_fn(git_config_option_effects),
     ProgramEffectSpec::new(&["git-lfs"]),
     ProgramEffectSpec::program_spec_with_fixed_effects(
         &["git-filter-repo", "bfg"],
@@ -86,7 +86,7 @@ const SUBS: &[ProgramEffectSpec] = &[
         "diff-algorithm",
     ])
     .with_option_meanings(SHOWS)
-    .with_extra_effects_fn(git_named_file_read_effects),
+    .with_extra_effects_fn(git_operand_file_read_effects),
     ProgramEffectSpec::new(&[
         "describe",
         "rev-parse",
@@ -142,7 +142,7 @@ const SUBS: &[ProgramEffectSpec] = &[
         "sort",
         "points-at",
     ])
-    .with_extra_effects_fn(git_named_file_read_effects),
+    .with_extra_effects_fn(git_operand_file_read_effects),
     ProgramEffectSpec::program_spec_with_fixed_effects(
         &["ls-remote"],
         &[NonFileEffectKind::Network],
@@ -851,11 +851,12 @@ fn is_harmless_git_setting(setting: &str) -> bool {
 }
 
 /// Judges `-c NAME=VALUE`, which can set a program to run (`core.sshCommand`, an alias).
-fn git_dash_c_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn git_config_option_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     // The name must be known; of a harmless setting the value may be open.
     let open = call.option_values(&["c"]).any(|word| {
-        !is_harmless_git_setting(word.known_word_prefix())
-            || (word.knowledge != WordKnowledge::Literal && !word.known_word_prefix().contains('='))
+        !is_harmless_git_setting(word.literal_prefix_of_word())
+            || (word.knowledge != WordKnowledge::Literal
+                && !word.literal_prefix_of_word().contains('='))
     });
     if open
         || call.has_option(&["exec-path"]) && call.option_values(&["exec-path"]).next().is_some()
@@ -916,7 +917,7 @@ fn git_config_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
 }
 
 /// `git diff --no-index` and `git hash-object` read files by name.
-fn git_named_file_read_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn git_operand_file_read_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call.has_option(&["no-index"])
         || call
             .words

@@ -89,13 +89,13 @@ pub(crate) fn printed_file_names(words: &[CommandWord]) -> Option<Vec<CommandWor
     };
     let lists = |wanted: char| {
         rest.iter().any(|word| {
-            let text = word.known_word_prefix();
+            let text = word.literal_prefix_of_word();
             text.starts_with('-') && !text.starts_with("--") && text.contains(wanted)
         })
     };
     let operands: Vec<&CommandWord> = rest
         .iter()
-        .filter(|word| !word.known_word_prefix().starts_with('-'))
+        .filter(|word| !word.literal_prefix_of_word().starts_with('-'))
         .collect();
     let below = |folders: &[&CommandWord]| -> Vec<CommandWord> {
         let all = |folder: &&CommandWord| files::path_pattern_of_find_results(folder, None, true);

@@ -823,13 +823,17 @@ fn awk_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
                 break;
             }
             "-f" | "--file" => {
-                out.extend(call.words.get(at + 1).map(code::effect_of_running_script));
+                out.extend(
+                    call.words
+                        .get(at + 1)
+                        .map(code::runs_file_or_unreadable_effect),
+                );
                 program = Some(None);
                 at += 2;
             }
             _ if text.starts_with("-f") || text.starts_with("--file=") => {
                 let from = if text.starts_with("-f") { 2 } else { 7 };
-                out.push(code::effect_of_running_script(
+                out.push(code::runs_file_or_unreadable_effect(
                     &word.word_suffix_from_byte(from),
                 ));
                 program = Some(None);

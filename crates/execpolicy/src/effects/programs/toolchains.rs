@@ -28,7 +28,7 @@ pub(super) const SPECS: &[ProgramEffectSpec] = &[
         "direnv",
         "conda-env",
     ])
-    .with_extra_effects_fn(toolchain_effects),
+    .with_extra_effects_fn(version_manager_effects),
     ProgramEffectSpec::new(&["go"])
         .with_short_value_options("C")
         .with_subcommands(GO),
@@ -346,7 +346,7 @@ const CARGO: &[ProgramEffectSpec] = &[
     ),
 ];
 
-fn toolchain_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+fn version_manager_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     match call.literal_operand(0) {
         Some("exec" | "run" | "x") => {
             let skip = match call

@@ -2,7 +2,7 @@
 
 use super::super::expansion::{
     ShellValue, ShellWordPieces, ZeroOrNonzeroStatus, compare_test_operands, evaluate_arithmetic,
-    evaluate_shell_test_command, parse_word_pieces, split_shell_words_with_quotes,
+    evaluate_shell_test_command, parse_word_pieces, split_shell_words_keeping_quotes,
 };
 use super::super::script_model::{ShellFunction, SimpleCommand};
 use super::super::script_reader::uses_bash_only_equality;
@@ -23,7 +23,9 @@ impl ScriptSimulation<'_> {
         let before = state.status;
         let pipe = state.pipe_statuses.clone();
         let mut all = ControlFlowEndsWithStates::new();
-        for mut state in self.simulate_command_substitutions(&command.substitutions, vec![state]) {
+        for mut state in
+            self.simulate_command_substitution_statuses(&command.substitutions, vec![state])
+        {
             // In the words of a command, `$?` is the status before it, not that of a substitution
             // in it.
             state.status = before;
@@ -50,7 +52,12 @@ impl ScriptSimulation<'_> {
                     .iter()
                     .map(|word| state.evaluate_word(word))
                     .collect();
-                all.extend(self.simulate_command_words(&words, &command.words, state, heeds));
+                all.extend(self.end_states_after_simple_command(
+                    &words,
+                    &command.words,
+                    state,
+                    heeds,
+                ));
             }
         }
         all
@@ -85,7 +92,7 @@ impl ScriptSimulation<'_> {
         self.apply_errexit_and_err_trap(vec![succeeded, failed], heeds)
     }
 
-    fn simulate_command_words(
+    fn end_states_after_simple_command(
         &mut self,
         words: &[ShellValue],
         written: &[ShellWordPieces],
@@ -196,7 +203,7 @@ impl ScriptSimulation<'_> {
                 let found = self.evaluate_test_command(words, &state);
                 let states = self.shell_states_after_condition(found, state.clone());
                 let ends = self.apply_errexit_and_err_trap(states, heeds);
-                return self.add_failing_end_if_not_bash(
+                return self.add_failure_outcome_unless_bash(
                     ends,
                     uses_bash_only_equality(words),
                     state,
@@ -209,7 +216,7 @@ impl ScriptSimulation<'_> {
                     .filter_map(ShellValue::shell_text_if_known)
                     .collect();
                 let ends = self.simulate_arithmetic_command(&text.join(" "), state.clone(), heeds);
-                return self.add_failing_end_if_not_bash(ends, true, state, heeds);
+                return self.add_failure_outcome_unless_bash(ends, true, state, heeds);
             }
             // It is not known what is read, nor whether anything is.
             "read" | "mapfile" | "readarray" | "getopts" => {
@@ -236,7 +243,7 @@ impl ScriptSimulation<'_> {
                     .and_then(ShellValue::shell_text_if_known)
                     .is_some_and(|word| !word.starts_with('-')) =>
             {
-                return self.simulate_command_words(
+                return self.end_states_after_simple_command(
                     arguments,
                     written.get(1..).unwrap_or(&[]),
                     state,
@@ -336,7 +343,7 @@ impl ScriptSimulation<'_> {
         heeds: bool,
     ) -> ControlFlowEndsWithStates {
         let mut state = state;
-        let words = split_shell_words_with_quotes(text);
+        let words = split_shell_words_keeping_quotes(text);
         if let [left, operator, right] = words.as_slice()
             && matches!(*operator, "==" | "!=" | "<" | ">" | "<=" | ">=")
         {

@@ -108,13 +108,13 @@ impl ScriptSimulation<'_> {
         };
         // `set -e` does not apply in a condition.
         let ends = self.simulate_script_node(asked, state, false);
-        self.simulate_after_normal_ends(ends, |machine, state| match state.status {
+        self.continue_paths_that_ended_normally(ends, |machine, state| match state.status {
             ZeroOrNonzeroStatus::Zero => machine.simulate_script_node(body, state, heeds),
             ZeroOrNonzeroStatus::Failed => machine.simulate_if(rest, otherwise, state, heeds),
         })
     }
 
-    pub(super) fn simulate_while(
+    pub(super) fn simulate_while_loop(
         &mut self,
         until: bool,
         condition: &ScriptNode,
@@ -272,7 +272,7 @@ impl ScriptSimulation<'_> {
         let mut has_inner = false;
         for assignment in assignments {
             has_inner |= !assignment.substitutions.is_empty();
-            states = self.simulate_command_substitutions(&assignment.substitutions, states);
+            states = self.simulate_command_substitution_statuses(&assignment.substitutions, states);
             // Variables that nothing reads are not kept, so that more states are equal.
             if self.reads.contains(&assignment.name) {
                 for state in &mut states {
@@ -293,7 +293,7 @@ impl ScriptSimulation<'_> {
     }
 
     /// Simulates `$(a)` among the words of a command. The status is that of the last one.
-    pub(super) fn simulate_command_substitutions(
+    pub(super) fn simulate_command_substitution_statuses(
         &mut self,
         inner: &[ScriptNode],
         states: Vec<ShellStateOnOnePath>,

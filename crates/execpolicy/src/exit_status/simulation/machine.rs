@@ -100,12 +100,12 @@ impl ScriptSimulation<'_> {
             } => {
                 let before = state.clone();
                 let ends = self.simulate_assignments(assignments, *declares, state, heeds);
-                self.add_failing_end_if_not_bash(ends, *in_bash, before, heeds)
+                self.add_failure_outcome_unless_bash(ends, *in_bash, before, heeds)
             }
             ScriptNode::Sequence(parts) => {
                 let mut ends = normal_control_flow_end(state);
                 for part in parts {
-                    ends = self.simulate_after_normal_ends(ends, |machine, state| {
+                    ends = self.continue_paths_that_ended_normally(ends, |machine, state| {
                         machine.simulate_script_node(part, state, heeds)
                     });
                 }
@@ -114,14 +114,14 @@ impl ScriptSimulation<'_> {
             ScriptNode::And(left, right) => {
                 // A failure to the left of `&&` or `||` does not trigger `set -e`.
                 let ends = self.simulate_script_node(left, state, false);
-                self.simulate_after_normal_ends(ends, |machine, state| match state.status {
+                self.continue_paths_that_ended_normally(ends, |machine, state| match state.status {
                     ZeroOrNonzeroStatus::Zero => machine.simulate_script_node(right, state, heeds),
                     ZeroOrNonzeroStatus::Failed => normal_control_flow_end(state),
                 })
             }
             ScriptNode::Or(left, right) => {
                 let ends = self.simulate_script_node(left, state, false);
-                self.simulate_after_normal_ends(ends, |machine, state| match state.status {
+                self.continue_paths_that_ended_normally(ends, |machine, state| match state.status {
                     ZeroOrNonzeroStatus::Zero => normal_control_flow_end(state),
                     ZeroOrNonzeroStatus::Failed => {
                         machine.simulate_script_node(right, state, heeds)
@@ -131,7 +131,7 @@ impl ScriptSimulation<'_> {
             // `set -e` ignores a failure that is negated.
             ScriptNode::Not(inner) => {
                 let ends = self.simulate_script_node(inner, state, false);
-                self.simulate_after_normal_ends(ends, |_, state| {
+                self.continue_paths_that_ended_normally(ends, |_, state| {
                     let turned = match state.status {
                         ZeroOrNonzeroStatus::Zero => ZeroOrNonzeroStatus::Failed,
                         ZeroOrNonzeroStatus::Failed => ZeroOrNonzeroStatus::Zero,
@@ -151,7 +151,7 @@ impl ScriptSimulation<'_> {
                 until,
                 condition,
                 body,
-            } => self.simulate_while(*until, condition, body, state, heeds),
+            } => self.simulate_while_loop(*until, condition, body, state, heeds),
             ScriptNode::For {
                 variable,
                 rounds,
@@ -190,11 +190,11 @@ impl ScriptSimulation<'_> {
                 let found = self.evaluate_test_command(words, &state);
                 let states = self.shell_states_after_condition(found, state.clone());
                 let ends = self.apply_errexit_and_err_trap(states, heeds);
-                self.add_failing_end_if_not_bash(ends, *in_bash, state, heeds)
+                self.add_failure_outcome_unless_bash(ends, *in_bash, state, heeds)
             }
             ScriptNode::Arithmetic(text) => {
                 let ends = self.simulate_arithmetic_command(text, state.clone(), heeds);
-                self.add_failing_end_if_not_bash(ends, true, state, heeds)
+                self.add_failure_outcome_unless_bash(ends, true, state, heeds)
             }
             // A definition runs nothing.
             ScriptNode::Function => {
@@ -208,7 +208,7 @@ impl ScriptSimulation<'_> {
     }
 
     /// Adds a failing end for what only bash knows: it is an error to other shells.
-    pub(super) fn add_failing_end_if_not_bash(
+    pub(super) fn add_failure_outcome_unless_bash(
         &mut self,
         ends: ControlFlowEndsWithStates,
         in_bash: bool,
@@ -226,7 +226,7 @@ impl ScriptSimulation<'_> {
     }
 
     /// Continues from each way that ended normally.
-    pub(super) fn simulate_after_normal_ends(
+    pub(super) fn continue_paths_that_ended_normally(
         &mut self,
         ends: ControlFlowEndsWithStates,
         mut go: impl FnMut(&mut Self, ShellStateOnOnePath) -> ControlFlowEndsWithStates,

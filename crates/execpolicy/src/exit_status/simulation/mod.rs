@@ -38,7 +38,7 @@ pub(super) enum ScriptExitStatusQuestion {
 
 /// The answer to a question about a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ScriptExitStatusAnswer {
+pub(super) enum ScriptQuestionYesOrNo {
     Yes,
     No,
     /// No way leads there, as far as that could be read.
@@ -51,7 +51,7 @@ pub(super) enum ScriptExitStatusAnswer {
 pub(super) type ShellFileTestFn<'a> = &'a dyn Fn(&str, &str) -> Option<bool>;
 
 /// A script to simulate, with what is known around it.
-pub(super) struct ScriptAndSimulationContext<'a> {
+pub(super) struct ShellScriptToSimulate<'a> {
     pub(super) script: &'a ParsedShellScript,
     pub(super) scripts: &'a ParsedShellScriptCache,
     pub(super) exists: ShellFileTestFn<'a>,
@@ -61,18 +61,18 @@ pub(super) struct ScriptAndSimulationContext<'a> {
     pub(super) keeps_pipes: bool,
 }
 
-impl ScriptAndSimulationContext<'_> {
+impl ShellScriptToSimulate<'_> {
     /// Returns the answer for the commands at these places.
-    pub(super) fn answer_exit_question_by_simulation(
+    pub(super) fn exit_status_answer_by_simulating_script(
         &self,
         question: ScriptExitStatusQuestion,
         targets: &[usize],
         budget: &mut usize,
-    ) -> ScriptExitStatusAnswer {
+    ) -> ScriptQuestionYesOrNo {
         // The lookups in the whole script cost something for each question.
         *budget = budget.saturating_sub(self.script.size / 4);
         if *budget == 0 {
-            return ScriptExitStatusAnswer::TooMuch;
+            return ScriptQuestionYesOrNo::TooMuch;
         }
         // A later run of the same check stands for the earlier one. With several targets it would
         // not be known which of them it repeats.
@@ -92,7 +92,7 @@ impl ScriptAndSimulationContext<'_> {
         *budget = budget.saturating_sub(simulation.work_done);
         // An answer from a part of the ways would be a guess.
         if simulation.given_up {
-            return ScriptExitStatusAnswer::TooMuch;
+            return ScriptQuestionYesOrNo::TooMuch;
         }
         // A target that no way reaches, or that the model does not hold, has no answer.
         let answers = match question {
@@ -104,7 +104,7 @@ impl ScriptAndSimulationContext<'_> {
             }
         };
         if !answers {
-            return ScriptExitStatusAnswer::NotReached;
+            return ScriptQuestionYesOrNo::NotReached;
         }
         let mut zero = ends
             .iter()
@@ -115,8 +115,8 @@ impl ScriptAndSimulationContext<'_> {
             ScriptExitStatusQuestion::RunsOne => state.ran,
         });
         match found {
-            true => ScriptExitStatusAnswer::Yes,
-            false => ScriptExitStatusAnswer::No,
+            true => ScriptQuestionYesOrNo::Yes,
+            false => ScriptQuestionYesOrNo::No,
         }
     }
 

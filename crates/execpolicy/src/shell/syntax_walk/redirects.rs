@@ -41,9 +41,10 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
             .filter(|c| c.kind() != "file_descriptor")
             .last()?;
         Some(
-            word::read_word(target, self.text).map_or(StdinSource::CommandOutput, |word| {
-                StdinSource::stdin_from_herestring(&word)
-            }),
+            word::command_word_from_syntax_node(target, self.text)
+                .map_or(StdinSource::CommandOutput, |word| {
+                    StdinSource::stdin_from_herestring(&word)
+                }),
         )
     }
 

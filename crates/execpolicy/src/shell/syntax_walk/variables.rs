@@ -95,7 +95,7 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
             .get(name.len()..)
             .is_some_and(|rest| rest.starts_with("+="));
         let text = value.map_or("", |value| self.node_text(value));
-        let fixed = value.and_then(|value| word::read_word(value, self.text));
+        let fixed = value.and_then(|value| word::command_word_from_syntax_node(value, self.text));
         // Such a value runs nothing by itself; it counts only if something evaluates arithmetic.
         let trap = match fixed.as_ref().and_then(CommandWord::as_literal) {
             Some(text) => arithmetic::may_become_arithmetic_injection(text),
@@ -110,8 +110,9 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
         }
         // An appended text or a single element is only a part of the value.
         let value = match value {
-            Some(value) if value.kind() == "array" && !adds => self.array_words(value),
-            Some(value) => word::read_word(value, self.text).filter(|_| !adds && plain == name),
+            Some(value) if value.kind() == "array" && !adds => self.array_as_one_word(value),
+            Some(value) => word::command_word_from_syntax_node(value, self.text)
+                .filter(|_| !adds && plain == name),
             None => Some(CommandWord::new_literal_word("")),
         };
         self.script.assigned.push((plain, value));
@@ -119,11 +120,11 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
 
     /// Returns `(a b c)` as a text that splits into its words, if they are known and hold no
     /// blanks.
-    fn array_words(&self, node: Node<'t>) -> Option<CommandWord> {
+    fn array_as_one_word(&self, node: Node<'t>) -> Option<CommandWord> {
         let mut cursor = node.walk();
         let mut texts = Vec::new();
         for child in node.named_children(&mut cursor) {
-            let word = word::read_word(child, self.text)?;
+            let word = word::command_word_from_syntax_node(child, self.text)?;
             let splits = word.text.is_empty() || word.text.contains(char::is_whitespace);
             if splits && word.knowledge == word::WordKnowledge::Literal {
                 return None;
@@ -146,7 +147,7 @@ impl<'t> ShellSyntaxWalker<'t, '_> {
         let mut cursor = node.walk();
         let values: Vec<Node<'t>> = node.children_by_field_name("value", &mut cursor).collect();
         for value in &values {
-            let word = word::read_word(*value, self.text);
+            let word = word::command_word_from_syntax_node(*value, self.text);
             let text = self.node_text(*value);
             if arithmetic::is_arithmetic_injection(text) {
                 self.script.arithmetic_injections.push(text.to_owned());

@@ -114,7 +114,7 @@ fn kill_tagged_processes(tag: &[u8]) -> bool {
     let until = Instant::now() + SWEEP;
     loop {
         let mut alive = false;
-        for pid in running_pids() {
+        for pid in all_process_ids() {
             let environment = std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero()));
             if environment.is_ok_and(|text| text.split(|byte| *byte == 0).any(|var| var == tag)) {
                 alive = true;
@@ -130,7 +130,7 @@ fn kill_tagged_processes(tag: &[u8]) -> bool {
     }
 }
 
-fn running_pids() -> impl Iterator<Item = Pid> {
+fn all_process_ids() -> impl Iterator<Item = Pid> {
     std::fs::read_dir("/proc")
         .into_iter()
         .flatten()

@@ -46,7 +46,7 @@ pub(super) fn pairwise_choice_request(
         AnswerSide::A => (a, b),
         AnswerSide::B => (b, a),
     };
-    let mut prompt = quotes.heading_with_quote_number();
+    let mut prompt = quotes.prompt_start_with_quote_number();
     quotes.push_quoted_block(&mut prompt, "request", &pair.request);
     if let Some(rules) = &pair.rules {
         quotes.push_quoted_block(&mut prompt, "rules", rules);

@@ -19,7 +19,7 @@ pub use label_file::{
     parse_label_file,
 };
 pub use proportion::{ConfidenceInterval, Proportion, Z};
-pub use recorded_reply::{RawJudgeReply, RecordedCalibrationReply, RecordedPairChoice};
+pub use recorded_reply::{RecordedCalibrationReply, RecordedPairChoice, UnparsedJudgeReply};
 pub use reply_record::RecordedReplies;
 pub use run::{CalibrationError, CalibrationModelCallTotals, JudgeCalibrationContext};
 pub use shortfall::{CalibrationShortfall, MIN_AGREEMENT, MIN_LABELS};
@@ -60,7 +60,7 @@ pub fn measure_judge_agreement(
                 let reply = reply.as_ref();
                 reply.map_or(
                     Err(NoJudgeVerdictReason::Unanswered),
-                    RecordedPairChoice::judge_preferred_side,
+                    RecordedPairChoice::preferred_side_in_recorded_reply,
                 )
             };
             let said =

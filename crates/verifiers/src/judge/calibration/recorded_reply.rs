@@ -9,7 +9,7 @@ use crate::judge::{JudgeFaultCategory, verdict};
 
 /// The text of a reply, and the number of the request that it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RawJudgeReply {
+pub struct UnparsedJudgeReply {
     /// The text.
     pub text: String,
     /// The number that a verdict in the text has to repeat.
@@ -20,7 +20,7 @@ pub struct RawJudgeReply {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordedCalibrationReply {
     /// In the judge's own words.
-    Text(RawJudgeReply),
+    Text(UnparsedJudgeReply),
     /// Already parsed.
     Verdict(PredictedLabel),
     /// No verdict.
@@ -31,7 +31,7 @@ pub enum RecordedCalibrationReply {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordedPairChoice {
     /// In the judge's own words, and which answer it was shown first.
-    Text(RawJudgeReply, AnswerSide),
+    Text(UnparsedJudgeReply, AnswerSide),
     /// Already parsed.
     Choice(AnswerSide),
     /// No choice.
@@ -66,7 +66,7 @@ impl RecordedCalibrationReply {
         match self {
             Self::Verdict(judged) => Ok(*judged),
             Self::NoVerdict(silence) => Err(*silence),
-            Self::Text(RawJudgeReply { text, number }) => {
+            Self::Text(UnparsedJudgeReply { text, number }) => {
                 match verdict::parse_judge_verdict(text, *number) {
                     Ok(said) => Ok(PredictedLabel {
                         passes: said.passes_min_score(min_score),
@@ -92,7 +92,9 @@ impl RecordedPairChoice {
         }
     }
 
-    pub(super) fn judge_preferred_side(&self) -> Result<AnswerSide, NoJudgeVerdictReason> {
+    pub(super) fn preferred_side_in_recorded_reply(
+        &self,
+    ) -> Result<AnswerSide, NoJudgeVerdictReason> {
         match self {
             Self::Choice(side) => Ok(*side),
             Self::NoChoice(silence) => Err(*silence),
@@ -119,7 +121,9 @@ fn require_json_object(value: Value) -> Result<Map<String, Value>, String> {
 }
 
 /// `{"text": ..., "ref": N}`
-fn parse_raw_judge_reply(map: &mut Map<String, Value>) -> Result<Option<RawJudgeReply>, String> {
+fn parse_raw_judge_reply(
+    map: &mut Map<String, Value>,
+) -> Result<Option<UnparsedJudgeReply>, String> {
     let text = match map.remove("text") {
         None => return Ok(None),
         Some(Value::String(text)) => text,
@@ -130,7 +134,7 @@ fn parse_raw_judge_reply(map: &mut Map<String, Value>) -> Result<Option<RawJudge
         .remove("ref")
         .and_then(|number| u32::try_from(number.as_u64()?).ok())
         .ok_or("has a 'text', and no 'ref' with the number of the request that it answers")?;
-    Ok(Some(RawJudgeReply { text, number }))
+    Ok(Some(UnparsedJudgeReply { text, number }))
 }
 
 /// Words for the answer shown first, and for the other.
@@ -142,7 +146,7 @@ const WORDS: &[(&str, bool)] = &[
 ];
 
 /// Parsed like a judge's verdict: a choice that does not repeat the number may be quoted.
-fn reply_prefers_first_shown(said: &RawJudgeReply) -> Option<bool> {
+fn reply_prefers_first_shown(said: &UnparsedJudgeReply) -> Option<bool> {
     let wanted = RequiredAnswerKeys {
         number: said.number,
         keys: &["better"],
@@ -207,7 +211,7 @@ mod tests {
         let choice = |value, first| {
             RecordedPairChoice::parse_recorded_choice(value, first)
                 .unwrap()
-                .judge_preferred_side()
+                .preferred_side_in_recorded_reply()
         };
         assert_eq!(choice(said("First"), AnswerSide::A), Ok(AnswerSide::A));
         assert_eq!(choice(said("first"), AnswerSide::B), Ok(AnswerSide::B));

@@ -11,7 +11,7 @@ use checkrein_core::digest::Digest;
 use checkrein_models::{ChatMessage, ModelRequest};
 use serde::{Deserialize, Serialize};
 
-use super::recorded_reply::RawJudgeReply;
+use super::recorded_reply::UnparsedJudgeReply;
 use crate::private_file::open_private_file;
 
 /// Bytes of a record that are read.
@@ -20,7 +20,7 @@ const LONGEST: u64 = 1 << 30;
 /// Answers by question, in a file or in memory only.
 #[derive(Debug, Default)]
 pub struct RecordedReplies {
-    known: HashMap<String, RawJudgeReply>,
+    known: HashMap<String, UnparsedJudgeReply>,
     file: Option<Mutex<File>>,
 }
 
@@ -62,7 +62,7 @@ impl RecordedReplies {
                     number,
                     text,
                     ..
-                }) => drop(known.insert(question, RawJudgeReply { text, number })),
+                }) => drop(known.insert(question, UnparsedJudgeReply { text, number })),
                 Err(_) => unread += 1,
             }
         }
@@ -70,7 +70,7 @@ impl RecordedReplies {
         Ok((Self { known, file }, unread))
     }
 
-    pub(super) fn recorded_judge_reply(&self, question: &Digest) -> Option<RawJudgeReply> {
+    pub(super) fn recorded_judge_reply(&self, question: &Digest) -> Option<UnparsedJudgeReply> {
         self.known.get(&question.to_hex()).cloned()
     }
 
@@ -80,7 +80,7 @@ impl RecordedReplies {
         question: &Digest,
         model: &str,
         item: &str,
-        said: &RawJudgeReply,
+        said: &UnparsedJudgeReply,
     ) -> io::Result<()> {
         let Some(file) = &self.file else {
             return Ok(());

@@ -17,10 +17,10 @@ use checkrein_models::{
 
 use super::choice_request;
 use super::label_file::{LabelledAnswer, LabelledAnswerPair, LabelledAnswerSet};
-use super::recorded_reply::{RawJudgeReply, RecordedCalibrationReply, RecordedPairChoice};
+use super::recorded_reply::{RecordedCalibrationReply, RecordedPairChoice, UnparsedJudgeReply};
 use super::reply_record::{RecordedReplies, digest_of_model_and_request};
 use super::statistics::{AnswerSide, NoJudgeVerdictReason};
-use crate::judge::verdict_request::{self, JudgeReadingOrder};
+use crate::judge::verdict_request::{self, RequestOrAnswerFirst};
 use crate::judge::{
     AgentInstructionsFile, JudgeDefinition, add_reply_to_judge_usage, choose_judge_model,
 };
@@ -95,7 +95,7 @@ impl JudgeCalibrationContext<'_> {
                     .filter(|item| item.reply.is_none())
                     .collect();
                 session.for_each_parallel(open, told, |item| {
-                    item.reply = Some(session.ask_judge_verdict(item)?);
+                    item.reply = Some(session.ask_judge_about_labelled_answer(item)?);
                     Ok(())
                 })?;
             }
@@ -126,11 +126,11 @@ impl JudgeCalibrationContext<'_> {
 /// The state shared by the threads.
 struct SharedCalibrationContext<'a> {
     asking: &'a JudgeCalibrationContext<'a>,
-    state: Mutex<CalibrationSharedState>,
+    state: Mutex<CalibrationCallTotalsAndClients>,
 }
 
 #[derive(Default)]
-struct CalibrationSharedState {
+struct CalibrationCallTotalsAndClients {
     asked: CalibrationModelCallTotals,
     /// Clients by model name, so that connections are reused.
     models: BTreeMap<String, RemoteModel>,
@@ -139,7 +139,7 @@ struct CalibrationSharedState {
 }
 
 impl SharedCalibrationContext<'_> {
-    fn lock_calibration_state(&self) -> MutexGuard<'_, CalibrationSharedState> {
+    fn lock_calibration_state(&self) -> MutexGuard<'_, CalibrationCallTotalsAndClients> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -183,7 +183,7 @@ impl SharedCalibrationContext<'_> {
     }
 
     /// Asks for a verdict as at a stop: a score near the limit is confirmed by a second question.
-    fn ask_judge_verdict(
+    fn ask_judge_about_labelled_answer(
         &self,
         item: &LabelledAnswer,
     ) -> Result<RecordedCalibrationReply, CalibrationError> {
@@ -199,12 +199,12 @@ impl SharedCalibrationContext<'_> {
                 |quotes| verdict_request::verdict_request(&judge, &item.case, quotes, order);
             self.fetch_judge_reply(&name, &item.id, &request)
         };
-        let Some(first) = ask(JudgeReadingOrder::RequestFirst)? else {
+        let Some(first) = ask(RequestOrAnswerFirst::RequestFirst)? else {
             return Ok(RecordedCalibrationReply::NoVerdict(
                 NoJudgeVerdictReason::Unanswered,
             ));
         };
-        let read = |text: &RawJudgeReply| {
+        let read = |text: &UnparsedJudgeReply| {
             super::super::verdict::parse_judge_verdict(&text.text, text.number)
         };
         let Ok(said) = read(&first) else {
@@ -213,7 +213,7 @@ impl SharedCalibrationContext<'_> {
             ));
         };
         if judge.is_near_min_score(&said) {
-            let Some(second) = ask(JudgeReadingOrder::AnswerFirst)? else {
+            let Some(second) = ask(RequestOrAnswerFirst::AnswerFirst)? else {
                 return Ok(RecordedCalibrationReply::NoVerdict(
                     NoJudgeVerdictReason::Unanswered,
                 ));
@@ -259,7 +259,7 @@ impl SharedCalibrationContext<'_> {
         name: &str,
         item: &str,
         request: &dyn Fn(QuotedPromptBlocks) -> ModelRequest,
-    ) -> Result<Option<RawJudgeReply>, CalibrationError> {
+    ) -> Result<Option<UnparsedJudgeReply>, CalibrationError> {
         // The quote number is random, so the digest is taken over a request with a constant one.
         let question = digest_of_model_and_request(
             name,
@@ -295,7 +295,7 @@ impl SharedCalibrationContext<'_> {
                 return Ok(None);
             }
         };
-        let said = RawJudgeReply {
+        let said = UnparsedJudgeReply {
             text: reply.text.clone(),
             number: quotes.number_answer_must_repeat(),
         };

@@ -11,7 +11,7 @@ use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use self::projects::{PROJECTS, SampleProject};
 use super::{AgentProbeCase, BOTH, check_agent_ended_cleanly, report_whether_text_contains};
-use crate::agents::report::ProbeCaseReport;
+use crate::agents::report::ProbeCaseCheckCounts;
 use crate::agents::world::{ProbeCaseEnvironment, ProbeCaseSetup, ending_text_from_task_json};
 
 pub(super) const CASE: AgentProbeCase = AgentProbeCase {
@@ -23,7 +23,7 @@ pub(super) const CASE: AgentProbeCase = AgentProbeCase {
 
 fn run_first_hour_case(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
 ) -> Result<()> {
     let (mut complete, mut played) = (0, 0);
     for project in PROJECTS {
@@ -53,7 +53,7 @@ fn run_first_hour_case(
 
 fn probe_first_hour_on_project(
     stage: &ProbeCaseEnvironment<'_>,
-    report: &mut ProbeCaseReport,
+    report: &mut ProbeCaseCheckCounts,
     project: &SampleProject,
 ) -> Result<String> {
     report.print_probe_case_note(&format!("-- {}", project.name));
@@ -102,7 +102,7 @@ fn probe_first_hour_on_project(
     );
     let ran = world.run_agent_headless("Make the code clearer.")?;
     check_agent_ended_cleanly(report, &world, &ran);
-    let tasks = world.list_recorded_probe_tasks()?;
+    let tasks = world.tasks_listed_by_sessions_command()?;
     let ended = tasks
         .first()
         .map_or("no task".to_owned(), ending_text_from_task_json);

@@ -6,7 +6,7 @@ use checkrein_runtime::durable_file;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{AuditedAgentSetupKind, DoctorAuditReport, StopCriterionKind};
+use super::{AuditedAgentSetupKind, DoctorAuditReport, StopCriterionTier};
 use crate::detect::{self, RepoFilesForDetection};
 use crate::locate::CONFIG;
 
@@ -48,7 +48,7 @@ impl SuggestedEditKind {
 /// Lines to add.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct AuditSuggestedAddition {
-    pub(super) tiers: Vec<StopCriterionKind>,
+    pub(super) tiers: Vec<StopCriterionTier>,
     pub(super) file: String,
     pub(super) how: SuggestedEditKind,
     pub(super) text: String,
@@ -60,7 +60,7 @@ pub(super) struct AuditSuggestedAddition {
 pub(super) fn suggestions_for_empty_stop_tiers(
     root: &Path,
     found: &DoctorAuditReport,
-    empty: &[StopCriterionKind],
+    empty: &[StopCriterionTier],
 ) -> Vec<AuditSuggestedAddition> {
     let lacks = |tier| empty.contains(&tier);
     // Hooks go to an agent that is set up here, else to one that a script starts headless.
@@ -80,7 +80,7 @@ pub(super) fn suggestions_for_empty_stop_tiers(
     .find_map(|kind| found.agent_setups_of_kind(kind).next());
     let mut additions = Vec::new();
     // Checkrein sees no calls of a person's own program, which has to ask people itself.
-    let by_rules = lacks(StopCriterionKind::Human) && (program.is_none() || hooked.is_some());
+    let by_rules = lacks(StopCriterionTier::Human) && (program.is_none() || hooked.is_some());
     additions.extend(suggested_config_addition(
         root,
         found,
@@ -90,7 +90,7 @@ pub(super) fn suggestions_for_empty_stop_tiers(
     ));
     if by_rules {
         additions.push(AuditSuggestedAddition {
-            tiers: vec![StopCriterionKind::Human],
+            tiers: vec![StopCriterionTier::Human],
             file: RULES_FILE.to_owned(),
             how: SuggestedEditKind::Create,
             text: RULES.to_owned(),
@@ -100,12 +100,12 @@ pub(super) fn suggestions_for_empty_stop_tiers(
     // Hooks bring the hard and the soft tier, and rules need them to see commands. They do
     // nothing for the lazy tier.
     if !found.has_own_hooks
-        && (lacks(StopCriterionKind::Hard) || lacks(StopCriterionKind::Soft) || by_rules)
+        && (lacks(StopCriterionTier::Hard) || lacks(StopCriterionTier::Soft) || by_rules)
     {
-        let tiers: Vec<StopCriterionKind> = empty
+        let tiers: Vec<StopCriterionTier> = empty
             .iter()
             .copied()
-            .filter(|tier| *tier != StopCriterionKind::Lazy)
+            .filter(|tier| *tier != StopCriterionTier::Lazy)
             .collect();
         match hooked {
             Some(AuditedAgentSetupKind::ClaudeCode) => {
@@ -148,8 +148,8 @@ pub(super) fn suggestions_for_empty_stop_tiers(
                     then: None,
                 })
         };
-        additions.extend(inside(StopCriterionKind::Lazy));
-        additions.extend(inside(StopCriterionKind::Human));
+        additions.extend(inside(StopCriterionTier::Lazy));
+        additions.extend(inside(StopCriterionTier::Human));
     }
     additions
 }
@@ -158,7 +158,7 @@ pub(super) fn suggestions_for_empty_stop_tiers(
 fn suggested_config_addition(
     root: &Path,
     found: &DoctorAuditReport,
-    empty: &[StopCriterionKind],
+    empty: &[StopCriterionTier],
     by_rules: bool,
     program: Option<&str>,
 ) -> Option<AuditSuggestedAddition> {
@@ -168,15 +168,15 @@ fn suggested_config_addition(
     let (mut tiers, mut text) = (Vec::new(), String::new());
     // A check that exists but gets no stops needs hooks, and no second check.
     let has_check = found.entries.iter().any(|filling| {
-        filling.tier == StopCriterionKind::Hard && filling.what.starts_with("check '")
+        filling.tier == StopCriterionTier::Hard && filling.what.starts_with("check '")
     });
     // With a config there are caps already, be it the defaults.
-    if empty.contains(&StopCriterionKind::Soft) && there.is_none() {
-        tiers.push(StopCriterionKind::Soft);
+    if empty.contains(&StopCriterionTier::Soft) && there.is_none() {
+        tiers.push(StopCriterionTier::Soft);
         text.push_str("[caps]\nwall_clock = \"1h\"\nattempts = 3\n\n");
     }
     if by_rules {
-        tiers.push(StopCriterionKind::Human);
+        tiers.push(StopCriterionTier::Human);
         let open = there
             .as_deref()
             .is_some_and(|text| text.lines().any(|line| line.trim() == "[policy]"));
@@ -190,8 +190,8 @@ fn suggested_config_addition(
             text.push_str(&format!("[policy]\n{rules}"));
         }
     }
-    if empty.contains(&StopCriterionKind::Hard) && !has_check {
-        tiers.push(StopCriterionKind::Hard);
+    if empty.contains(&StopCriterionTier::Hard) && !has_check {
+        tiers.push(StopCriterionTier::Hard);
         text.push_str(&format!(
             "[[verifier]]\nname = \"tests\"\nrun = {}\n",
             json!(suggested_check_command(root, program))
@@ -214,14 +214,14 @@ fn suggested_config_addition(
         then: program.map(|file| {
             format!(
                 "and start it as: checkrein run -- {}",
-                suggest_program_start_command(file)
+                suggest_agent_script_start_command(file)
             )
         }),
     })
 }
 
 /// Suggests how a program is started.
-fn suggest_program_start_command(file: &str) -> String {
+fn suggest_agent_script_start_command(file: &str) -> String {
     let ending = Path::new(file)
         .extension()
         .and_then(|ending| ending.to_str());
@@ -247,7 +247,7 @@ fn suggested_check_command(root: &Path, program: Option<&str>) -> String {
 }
 
 fn proposed_hooks_for_settings(
-    tiers: Vec<StopCriterionKind>,
+    tiers: Vec<StopCriterionTier>,
     file: &str,
     entry: fn(&str, u32) -> Value,
 ) -> AuditSuggestedAddition {
@@ -294,7 +294,7 @@ fn suggested_agent_loop_code_line(
     kind: &AuditedAgentSetupKind,
     file: &str,
     text: &str,
-    tier: StopCriterionKind,
+    tier: StopCriterionTier,
 ) -> Option<(SuggestedEditKind, String)> {
     let python = file.ends_with(".py");
     let shell = file.ends_with(".sh") || file.ends_with(".bash");
@@ -308,14 +308,14 @@ fn suggested_agent_loop_code_line(
         .find(|(_, line)| super::program_scan::is_code_loop_start_line(line))?;
     let indent: String = line.chars().take_while(|c| c.is_whitespace()).collect();
     let code = match tier {
-        StopCriterionKind::Human if python => "if input(\"go on? [y/N] \") != \"y\": break",
-        StopCriterionKind::Human if shell => {
+        StopCriterionTier::Human if python => "if input(\"go on? [y/N] \") != \"y\": break",
+        StopCriterionTier::Human if shell => {
             "printf 'go on? [y/N] '; read -r yes; [ \"$yes\" = y ] || break"
         }
-        StopCriterionKind::Lazy if python => {
+        StopCriterionTier::Lazy if python => {
             "if \"reply\" in locals() and reply.stop_reason == \"end_turn\": break  # reply: what the model said last"
         }
-        StopCriterionKind::Lazy if shell => {
+        StopCriterionTier::Lazy if shell => {
             "case \"$reply\" in *'\"DONE\"'*) break ;; esac  # reply: what the model said last"
         }
         _ => return None,
@@ -334,12 +334,12 @@ fn suggested_agent_loop_code_line(
 /// Returns a line to add where the graph is made.
 fn langgraph_line_to_add(
     text: &str,
-    tier: StopCriterionKind,
+    tier: StopCriterionTier,
 ) -> Option<(SuggestedEditKind, String)> {
     let word = match tier {
-        StopCriterionKind::Human => ".compile(",
-        StopCriterionKind::Lazy => "StateGraph(",
-        StopCriterionKind::Hard | StopCriterionKind::Soft => return None,
+        StopCriterionTier::Human => ".compile(",
+        StopCriterionTier::Lazy => "StateGraph(",
+        StopCriterionTier::Hard | StopCriterionTier::Soft => return None,
     };
     let (at, line) = text
         .lines()
@@ -352,7 +352,7 @@ fn langgraph_line_to_add(
     );
     let code = match tier {
         // The graph needs a checkpointer as well, or nothing can be resumed.
-        StopCriterionKind::Human => format!("{name}.interrupt_before_nodes = [\"tools\"]"),
+        StopCriterionTier::Human => format!("{name}.interrupt_before_nodes = [\"tools\"]"),
         _ => format!(
             "{name}.add_conditional_edges(\"agent\", tools_condition)  # from langgraph.prebuilt"
         ),

@@ -4,7 +4,7 @@
 use checkrein_core::policy::{self, Policy};
 use checkrein_execpolicy::RuleSet;
 
-use super::{AuditedAgentSetupKind, DoctorAuditReport, StopCriterionKind};
+use super::{AuditedAgentSetupKind, DoctorAuditReport, StopCriterionTier};
 use crate::locate::{CONFIG, ProjectLocation};
 
 pub(super) fn audit_stop_criteria_of_policy(
@@ -41,23 +41,23 @@ pub(super) fn audit_stop_criteria_of_policy(
         match (policy.is_required_verifier(&spec.name), applies) {
             (true, true) if spec.tier == policy::VerifierTier::Person => {
                 found.record_satisfied_stop_criterion(
-                    StopCriterionKind::Human,
+                    StopCriterionTier::Human,
                     format!("a person looks: '{name}'{under}"),
                     place,
                 );
             }
             (true, true) => found.record_satisfied_stop_criterion(
-                StopCriterionKind::Hard,
+                StopCriterionTier::Hard,
                 format!("check '{name}'{under}"),
                 place,
             ),
-            (true, false) => found.add_audit_near_miss(
-                StopCriterionKind::Hard,
+            (true, false) => found.add_near_miss_stop_criterion(
+                StopCriterionTier::Hard,
                 format!("check '{name}': no hook hands stops to it"),
                 place,
             ),
-            (false, _) => found.add_audit_near_miss(
-                StopCriterionKind::Hard,
+            (false, _) => found.add_near_miss_stop_criterion(
+                StopCriterionTier::Hard,
                 format!("'{name}' is advisory"),
                 place,
             ),
@@ -68,14 +68,14 @@ pub(super) fn audit_stop_criteria_of_policy(
     }
     if found.has_own_hooks {
         found.record_satisfied_stop_criterion(
-            StopCriterionKind::Soft,
+            StopCriterionTier::Soft,
             "caps on tokens, time, calls, rounds",
             place,
         );
         let detectors = policy.loops.detectors.len();
         if detectors > 0 {
             found.record_satisfied_stop_criterion(
-                StopCriterionKind::Soft,
+                StopCriterionTier::Soft,
                 format!("{detectors} loop detectors"),
                 place,
             );
@@ -85,14 +85,14 @@ pub(super) fn audit_stop_criteria_of_policy(
             .is_ok_and(|rules| rules.has_prompting_rule())
         {
             found.record_satisfied_stop_criterion(
-                StopCriterionKind::Human,
+                StopCriterionTier::Human,
                 "rules that prompt",
                 place,
             );
         }
     } else {
         found.record_satisfied_stop_criterion(
-            StopCriterionKind::Soft,
+            StopCriterionTier::Soft,
             format!("caps on attempts and time{under}"),
             place,
         );
@@ -100,7 +100,7 @@ pub(super) fn audit_stop_criteria_of_policy(
     // With an agent set up besides, its own settings fill the lazy tier.
     if located.repo_config.is_some() && found.setups.len() == 1 {
         found.record_satisfied_stop_criterion(
-            StopCriterionKind::Lazy,
+            StopCriterionTier::Lazy,
             "the agent's own end, asked last",
             place,
         );

@@ -33,27 +33,27 @@ const TIERS: &str =
 /// A tier that can end the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum StopCriterionKind {
+pub(super) enum StopCriterionTier {
     Hard,
     Soft,
     Lazy,
     Human,
 }
 
-impl StopCriterionKind {
-    const ALL: [StopCriterionKind; 4] = [
-        StopCriterionKind::Hard,
-        StopCriterionKind::Soft,
-        StopCriterionKind::Lazy,
-        StopCriterionKind::Human,
+impl StopCriterionTier {
+    const ALL: [StopCriterionTier; 4] = [
+        StopCriterionTier::Hard,
+        StopCriterionTier::Soft,
+        StopCriterionTier::Lazy,
+        StopCriterionTier::Human,
     ];
 
     fn as_str(self) -> &'static str {
         match self {
-            StopCriterionKind::Hard => "hard",
-            StopCriterionKind::Soft => "soft",
-            StopCriterionKind::Lazy => "lazy",
-            StopCriterionKind::Human => "human",
+            StopCriterionTier::Hard => "hard",
+            StopCriterionTier::Soft => "soft",
+            StopCriterionTier::Lazy => "lazy",
+            StopCriterionTier::Human => "human",
         }
     }
 }
@@ -87,7 +87,7 @@ impl AuditedAgentSetupKind {
 
 /// A set-up found in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct AuditedAgentSetup {
+pub(super) struct DiscoveredAgentSetupFile {
     pub(super) kind: AuditedAgentSetupKind,
     /// The file, relative to the folder.
     pub(super) file: String,
@@ -96,7 +96,7 @@ pub(super) struct AuditedAgentSetup {
 /// Something that belongs to a tier.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct AuditedStopCriterion {
-    pub(super) tier: StopCriterionKind,
+    pub(super) tier: StopCriterionTier,
     pub(super) what: String,
     /// `file` or `file:line`.
     #[serde(rename = "where")]
@@ -108,7 +108,7 @@ pub(super) struct AuditedStopCriterion {
 /// Everything that the audit found.
 #[derive(Debug, Default)]
 pub(super) struct DoctorAuditReport {
-    pub(super) setups: Vec<AuditedAgentSetup>,
+    pub(super) setups: Vec<DiscoveredAgentSetupFile>,
     pub(super) entries: Vec<AuditedStopCriterion>,
     /// Whether hooks of ours get an agent's calls and stops.
     pub(super) has_own_hooks: bool,
@@ -120,7 +120,7 @@ pub(super) struct DoctorAuditReport {
 
 impl DoctorAuditReport {
     pub(super) fn record_agent_setup_found(&mut self, kind: AuditedAgentSetupKind, file: &str) {
-        let setup = AuditedAgentSetup {
+        let setup = DiscoveredAgentSetupFile {
             kind,
             file: file.to_owned(),
         };
@@ -132,7 +132,7 @@ impl DoctorAuditReport {
 
     pub(super) fn record_satisfied_stop_criterion(
         &mut self,
-        tier: StopCriterionKind,
+        tier: StopCriterionTier,
         what: impl Into<String>,
         place: impl Into<String>,
     ) {
@@ -140,9 +140,9 @@ impl DoctorAuditReport {
     }
 
     /// Records what is worth naming although it does not fill the tier.
-    pub(super) fn add_audit_near_miss(
+    pub(super) fn add_near_miss_stop_criterion(
         &mut self,
-        tier: StopCriterionKind,
+        tier: StopCriterionTier,
         what: impl Into<String>,
         place: impl Into<String>,
     ) {
@@ -151,7 +151,7 @@ impl DoctorAuditReport {
 
     fn add_audit_tier_entry(
         &mut self,
-        tier: StopCriterionKind,
+        tier: StopCriterionTier,
         what: impl Into<String>,
         place: impl Into<String>,
         counts: bool,
@@ -164,7 +164,7 @@ impl DoctorAuditReport {
         });
     }
 
-    fn has_stop_criterion_of_tier(&self, tier: StopCriterionKind) -> bool {
+    fn has_stop_criterion_of_tier(&self, tier: StopCriterionTier) -> bool {
         self.entries
             .iter()
             .any(|filling| filling.tier == tier && filling.counts)
@@ -173,7 +173,7 @@ impl DoctorAuditReport {
     fn agent_setups_of_kind(
         &self,
         kind: &AuditedAgentSetupKind,
-    ) -> impl Iterator<Item = &AuditedAgentSetup> {
+    ) -> impl Iterator<Item = &DiscoveredAgentSetupFile> {
         self.setups.iter().filter(move |setup| setup.kind == *kind)
     }
 }
@@ -202,7 +202,7 @@ pub(super) fn run_and_print_audit(
     program_scan::find_agent_loops_in_code(root, &mut found);
     checkrein_policy::audit_stop_criteria_of_policy(located, &policy, &mut found);
     // Near misses fill no tier.
-    let empty: Vec<StopCriterionKind> = StopCriterionKind::ALL
+    let empty: Vec<StopCriterionTier> = StopCriterionTier::ALL
         .into_iter()
         .filter(|tier| !found.has_stop_criterion_of_tier(*tier))
         .collect();
@@ -219,7 +219,7 @@ fn doctor_audit_json(
     found: &DoctorAuditReport,
     additions: &[AuditSuggestedAddition],
 ) -> serde_json::Value {
-    let tiers: Vec<serde_json::Value> = StopCriterionKind::ALL
+    let tiers: Vec<serde_json::Value> = StopCriterionTier::ALL
         .into_iter()
         .map(|tier| {
             let by: Vec<&AuditedStopCriterion> = found
@@ -236,24 +236,24 @@ fn doctor_audit_json(
 fn print_doctor_audit(
     root: &Path,
     found: &DoctorAuditReport,
-    empty: &[StopCriterionKind],
+    empty: &[StopCriterionTier],
     additions: &[AuditSuggestedAddition],
 ) {
     if found.setups.is_empty() {
-        ui::print_output_line(&format!("No agent is set up in {}.", root.display()));
+        ui::print_line_to_stdout(&format!("No agent is set up in {}.", root.display()));
     }
     for setup in &found.setups {
-        ui::print_output_line(&format!(
+        ui::print_line_to_stdout(&format!(
             "{}: {}",
             setup.file,
             setup.kind.agent_setup_kind_text()
         ));
     }
-    ui::print_output_line("");
+    ui::print_line_to_stdout("");
     ui::print_output_wrapped(StyledLine::line_from_styled_text(TextStyle::Dim, TIERS), 0);
     let head = format!("{:<6} {:<52} {}", "TIER", "FILLED BY", "WHERE");
-    ui::print_output_line(StyledLine::line_from_styled_text(TextStyle::Dim, &head));
-    for tier in StopCriterionKind::ALL {
+    ui::print_line_to_stdout(StyledLine::line_from_styled_text(TextStyle::Dim, &head));
+    for tier in StopCriterionTier::ALL {
         let rows: Vec<&AuditedStopCriterion> = found
             .entries
             .iter()
@@ -262,7 +262,7 @@ fn print_doctor_audit(
         let filled = found.has_stop_criterion_of_tier(tier);
         if !filled {
             let name = format!("{:<6} ", tier.as_str());
-            ui::print_output_line(
+            ui::print_line_to_stdout(
                 StyledLine::from(&name).with_painted_suffix(TextStyle::Bad, "empty"),
             );
         }
@@ -273,18 +273,18 @@ fn print_doctor_audit(
             let what = format!("{:<52}", row.what);
             let head = StyledLine::from(&format!("{name:<6} "));
             let line = match row.counts {
-                true => head.append_plain_text(&what),
+                true => head.with_plain_suffix(&what),
                 false => head.with_painted_suffix(TextStyle::Dim, &what),
             };
-            ui::print_output_wrapped(line.append_plain_text(" ").append_plain_text(&row.place), 7);
+            ui::print_output_wrapped(line.with_plain_suffix(" ").with_plain_suffix(&row.place), 7);
         }
     }
     if empty.is_empty() {
-        ui::print_output_line("\nNo tier is empty.");
+        ui::print_line_to_stdout("\nNo tier is empty.");
         return;
     }
     let names: Vec<&str> = empty.iter().map(|tier| tier.as_str()).collect();
-    ui::print_output_line(&format!("\nEmpty: {}. What fills it:", names.join(", ")));
+    ui::print_line_to_stdout(&format!("\nEmpty: {}. What fills it:", names.join(", ")));
     for addition in additions {
         let tiers: Vec<&str> = addition.tiers.iter().map(|tier| tier.as_str()).collect();
         let head = format!(
@@ -293,13 +293,13 @@ fn print_doctor_audit(
             addition.file
         );
         let head = StyledLine::line_from_styled_text(TextStyle::Strong, &head);
-        ui::print_output_line("");
+        ui::print_line_to_stdout("");
         ui::print_output_wrapped(
-            head.append_plain_text(&format!(" ({})", tiers.join(", "))),
+            head.with_plain_suffix(&format!(" ({})", tiers.join(", "))),
             2,
         );
         for line in addition.text.lines() {
-            ui::print_output_line(format!("    {line}").trim_end());
+            ui::print_line_to_stdout(format!("    {line}").trim_end());
         }
         if let Some(then) = &addition.then {
             ui::print_output_wrapped(&format!("  {then}"), 2);

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::text_files::{self, AuditedTextFile};
-use super::{AuditedAgentSetupKind, DoctorAuditReport, StopCriterionKind};
+use super::{AuditedAgentSetupKind, DoctorAuditReport, StopCriterionTier};
 
 const ENDINGS: &[&str] = &[
     "py", "js", "mjs", "cjs", "ts", "mts", "rs", "go", "rb", "sh", "bash", "yaml", "yml", "toml",
@@ -172,7 +172,7 @@ fn audit_code_file_for_agent_loops(file: &AuditedTextFile, found: &mut DoctorAud
     }
     for (line, cap) in caps {
         found.record_satisfied_stop_criterion(
-            StopCriterionKind::Soft,
+            StopCriterionTier::Soft,
             cap,
             format!("{}:{line}", file.name),
         );
@@ -183,14 +183,14 @@ fn audit_code_file_for_agent_loops(file: &AuditedTextFile, found: &mut DoctorAud
     }
     if let Some((line, word)) = earliest_word_in_file(file, MODEL_END_SIGNS) {
         found.record_satisfied_stop_criterion(
-            StopCriterionKind::Lazy,
+            StopCriterionTier::Lazy,
             format!("the model's last word ({word})"),
             format!("{}:{line}", file.name),
         );
     }
     if let Some((line, word)) = earliest_word_in_file(file, PERSON_ASKED_SIGNS) {
         found.record_satisfied_stop_criterion(
-            StopCriterionKind::Human,
+            StopCriterionTier::Human,
             format!("a person is asked ({})", word.trim_end_matches('(')),
             format!("{}:{line}", file.name),
         );

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{AuditedAgentSetupKind, DoctorAuditReport, StopCriterionKind};
+use super::{AuditedAgentSetupKind, DoctorAuditReport, StopCriterionTier};
 use crate::commands::doctor::agents::{self, InspectableAgent, SettingsFile, SettingsScope};
 use crate::commands::doctor::hook_entry;
 
@@ -35,7 +35,7 @@ fn audit_agent_settings_file(
     };
     let json = settings.parsed_settings();
     let mut ours = false;
-    for (event, handler) in hook_handlers(json) {
+    for (event, handler) in all_hook_handlers_with_event(json) {
         if hook_entry::is_checkrein_handler(handler, agent.name) {
             ours = true;
             continue;
@@ -51,29 +51,29 @@ fn audit_agent_settings_file(
         match (event, word("type")) {
             ("Stop", Some("command" | "http")) if is_likely_check_command(&what) => {
                 found.record_satisfied_stop_criterion(
-                    StopCriterionKind::Hard,
+                    StopCriterionTier::Hard,
                     format!("another tool at Stop: {what}"),
                     &place,
                 );
             }
             ("Stop", Some("command" | "http")) => {
-                found.add_audit_near_miss(
-                    StopCriterionKind::Hard,
+                found.add_near_miss_stop_criterion(
+                    StopCriterionTier::Hard,
                     format!("no check, it seems: {what}"),
                     &place,
                 );
             }
             ("Stop", Some("prompt" | "agent")) => {
-                found.add_audit_near_miss(
-                    StopCriterionKind::Hard,
+                found.add_near_miss_stop_criterion(
+                    StopCriterionTier::Hard,
                     format!("only a model's word at Stop: {what}"),
                     &place,
                 );
             }
             // A hook before tools can forbid commands, but no claim of done reaches it.
             ("PreToolUse", _) => {
-                found.add_audit_near_miss(
-                    StopCriterionKind::Hard,
+                found.add_near_miss_stop_criterion(
+                    StopCriterionTier::Hard,
                     format!("gates commands, not done: {what}"),
                     &place,
                 );
@@ -90,13 +90,13 @@ fn audit_agent_settings_file(
     }
     found.record_agent_setup_found(kind, &place);
     found.record_satisfied_stop_criterion(
-        StopCriterionKind::Lazy,
+        StopCriterionTier::Lazy,
         format!("{}'s own end of turn", agent.label),
         &place,
     );
     let asks = json.pointer("/permissions/ask").and_then(Value::as_array);
     if asks.is_some_and(|rules| !rules.is_empty()) {
-        found.record_satisfied_stop_criterion(StopCriterionKind::Human, "permissions.ask", &place);
+        found.record_satisfied_stop_criterion(StopCriterionTier::Human, "permissions.ask", &place);
     }
 }
 
@@ -110,7 +110,7 @@ fn is_likely_check_command(command: &str) -> bool {
 }
 
 /// Returns every handler with its event, also one without a group around it.
-fn hook_handlers(settings: &Value) -> Vec<(&str, &Value)> {
+fn all_hook_handlers_with_event(settings: &Value) -> Vec<(&str, &Value)> {
     let events = settings.get("hooks").and_then(Value::as_object);
     events
         .into_iter()

@@ -4,11 +4,11 @@
 use std::ffi::OsString;
 use std::io::Result;
 
-use checkrein_scripted::ScriptedModelApi;
+use checkrein_scripted::ScriptedModelApiKind;
 use serde_json::json;
 
 use super::{
-    CanaryAgent, CanaryTempEnvironment, HooksTrustedByPerson, SettingsFile,
+    CanaryAgent, HookTrialRunEnvironment, HooksTrustedByPerson, SettingsFile,
     scripted_model_proxy_variables, settings_copy, write_file_creating_folders,
 };
 use crate::commands::doctor::agents::SettingsScope;
@@ -19,13 +19,13 @@ const KEY: &str = "scripted-model-has-no-key";
 pub(super) struct ClaudeCodeCanary;
 
 impl CanaryAgent for ClaudeCodeCanary {
-    fn agent_model_api(&self) -> ScriptedModelApi {
-        ScriptedModelApi::Anthropic
+    fn agent_model_api(&self) -> ScriptedModelApiKind {
+        ScriptedModelApiKind::Anthropic
     }
 
     fn write_canary_settings(
         &self,
-        scene: &CanaryTempEnvironment,
+        scene: &HookTrialRunEnvironment,
         settings: &[SettingsFile],
         _agreed: &HooksTrustedByPerson,
     ) -> Result<()> {
@@ -57,7 +57,7 @@ impl CanaryAgent for ClaudeCodeCanary {
 
     fn env_vars_for_canary_run(
         &self,
-        scene: &CanaryTempEnvironment,
+        scene: &HookTrialRunEnvironment,
     ) -> Vec<(&'static str, OsString)> {
         let base = scene.model.base_url();
         // The proxy variables lead all traffic to the scripted model, which lets nothing out.

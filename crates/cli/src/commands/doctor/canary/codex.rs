@@ -7,11 +7,11 @@ use std::io::Result;
 use std::path::Path;
 
 use checkrein_adapters::{self as adapters, codex_trust};
-use checkrein_scripted::ScriptedModelApi;
+use checkrein_scripted::ScriptedModelApiKind;
 use serde_json::{Value, json};
 
 use super::{
-    CanaryAgent, CanaryTempEnvironment, HooksTrustedByPerson, SettingsFile,
+    CanaryAgent, HookTrialRunEnvironment, HooksTrustedByPerson, SettingsFile,
     scripted_model_proxy_variables, settings_copy, write_file_creating_folders,
 };
 use crate::commands::doctor::agents::SettingsScope;
@@ -19,13 +19,13 @@ use crate::commands::doctor::agents::SettingsScope;
 pub(super) struct CodexHookFiringCanary;
 
 impl CanaryAgent for CodexHookFiringCanary {
-    fn agent_model_api(&self) -> ScriptedModelApi {
-        ScriptedModelApi::OpenAi
+    fn agent_model_api(&self) -> ScriptedModelApiKind {
+        ScriptedModelApiKind::OpenAi
     }
 
     fn write_canary_settings(
         &self,
-        scene: &CanaryTempEnvironment,
+        scene: &HookTrialRunEnvironment,
         settings: &[SettingsFile],
         agreed: &HooksTrustedByPerson,
     ) -> Result<()> {
@@ -77,7 +77,7 @@ impl CanaryAgent for CodexHookFiringCanary {
 
     fn env_vars_for_canary_run(
         &self,
-        scene: &CanaryTempEnvironment,
+        scene: &HookTrialRunEnvironment,
     ) -> Vec<(&'static str, OsString)> {
         let mut all = scripted_model_proxy_variables(&scene.model.base_url());
         all.push(("SCRIPTED_KEY", OsString::from("scripted-model-has-no-key")));

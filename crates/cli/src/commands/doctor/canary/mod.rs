@@ -15,7 +15,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use checkrein_scripted::{
-    ScriptedModel, ScriptedModelAction, ScriptedModelApi, ScriptedModelRequest,
+    ScriptedModel, ScriptedModelAction, ScriptedModelApiKind, ScriptedModelRequest,
     model_script_from_rounds,
 };
 use checkrein_store::{SqliteStore, Store as _, TaskRow};
@@ -42,17 +42,17 @@ const EXPECTED_REQUESTS: usize = 5;
 
 /// What differs between agents.
 trait CanaryAgent {
-    fn agent_model_api(&self) -> ScriptedModelApi;
+    fn agent_model_api(&self) -> ScriptedModelApiKind;
     /// Writes the copy of the settings and all else that the agent needs to start.
     fn write_canary_settings(
         &self,
-        scene: &CanaryTempEnvironment,
+        scene: &HookTrialRunEnvironment,
         settings: &[SettingsFile],
         agreed: &HooksTrustedByPerson,
     ) -> Result<()>;
     fn env_vars_for_canary_run(
         &self,
-        scene: &CanaryTempEnvironment,
+        scene: &HookTrialRunEnvironment,
     ) -> Vec<(&'static str, OsString)>;
     fn canary_agent_arguments(&self, prompt: &str) -> Vec<OsString>;
 }
@@ -70,7 +70,7 @@ pub(super) struct HooksTrustedByPerson {
 }
 
 /// The folders and the model of one canary.
-struct CanaryTempEnvironment {
+struct HookTrialRunEnvironment {
     folder: tempfile::TempDir,
     repo: PathBuf,
     home: PathBuf,
@@ -148,7 +148,7 @@ fn run_canary(
         "codex" => &codex::CodexHookFiringCanary,
         _ => &claude_code::ClaudeCodeCanary,
     };
-    let scene = CanaryTempEnvironment::set_up_hook_canary(canary, settings, agreed, root)?;
+    let scene = HookTrialRunEnvironment::set_up_hook_canary(canary, settings, agreed, root)?;
     let mut command = Command::new(program);
     command.args(canary.canary_agent_arguments("Do the canary task."));
     scene.set_clean_environment(&mut command, canary.env_vars_for_canary_run(&scene));
@@ -160,7 +160,7 @@ fn run_canary(
     Ok(collect_canary_observations(&scene, &ran))
 }
 
-impl CanaryTempEnvironment {
+impl HookTrialRunEnvironment {
     fn set_up_hook_canary(
         canary: &dyn CanaryAgent,
         settings: &[SettingsFile],
@@ -310,7 +310,7 @@ fn write_file_creating_folders(file: &Path, text: &str) -> Result<()> {
 }
 
 fn collect_canary_observations(
-    scene: &CanaryTempEnvironment,
+    scene: &HookTrialRunEnvironment,
     ran: &BoundedProcessResult,
 ) -> Vec<CanaryExpectationOutcome> {
     // The requests tell what the model read, so they show a denial even where the agent

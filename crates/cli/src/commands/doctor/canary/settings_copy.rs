@@ -34,13 +34,13 @@ pub(super) fn settings_with_only_checkrein_hooks(
     scope: SettingsScope,
     root: &Path,
 ) -> Option<Value> {
-    let ours = |handler: &Value| checkrein_handler_copy(handler, agent, scope, root);
+    let ours = |handler: &Value| copy_checkrein_hook_handler(handler, agent, scope, root);
     let mut events = Map::new();
     for (event, groups) in settings.get("hooks")?.as_object()? {
         let groups: Vec<Value> = groups
             .as_array()?
             .iter()
-            .filter_map(|group| copy_checkrein_hook_group(group, &ours))
+            .filter_map(|group| hook_group_with_only_checkrein_handlers(group, &ours))
             .collect();
         if !groups.is_empty() {
             events.insert(event.clone(), Value::Array(groups));
@@ -72,7 +72,7 @@ pub(super) fn merge_json(into: &mut Value, from: Value) {
     }
 }
 
-fn copy_checkrein_hook_group(
+fn hook_group_with_only_checkrein_handlers(
     group: &Value,
     ours: &dyn Fn(&Value) -> Option<Value>,
 ) -> Option<Value> {
@@ -97,7 +97,7 @@ fn copy_checkrein_hook_group(
 
 /// Copies a handler that calls us and nothing else. It is written anew from its words: whatever a
 /// shell or an agent makes of the original, the copy is one call of a program that may be started.
-fn checkrein_handler_copy(
+fn copy_checkrein_hook_handler(
     handler: &Value,
     agent: &str,
     scope: SettingsScope,
