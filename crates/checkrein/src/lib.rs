@@ -59,7 +59,7 @@ pub use verification::{
     VerificationResult, Verifier,
 };
 
-pub use checkrein_core::decision::{StopDecision, ToolDecision};
+pub use checkrein_core::decision::{RoundDecision, StopDecision, ToolDecision};
 pub use checkrein_core::ids::UnixMillis;
 pub use checkrein_core::input::PersonAnswer;
 pub use checkrein_core::middleware::MiddlewareStage;
@@ -71,7 +71,8 @@ pub use checkrein_runtime::{
     BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion, FrontEndMiddlewareStages, Middleware,
     MiddlewareLayer, MiddlewareRegistrationHandle, MiddlewareRegistry,
     MiddlewareSessionContext as AboutSession, MiddlewareToolCallAnswer, MiddlewareToolResultAnswer,
-    RewrittenToolResult, RoundEndForMiddleware, SessionEndForMiddleware, SessionStart, ToolResult,
+    RecentCallForMiddleware, RewrittenToolResult, RoundDetector, RoundEndAnswer,
+    RoundEndForMiddleware, SessionEndForMiddleware, SessionStart, ToolResult,
 };
 pub use checkrein_runtime::{
     DeliveryOutcome, HostFunctionVerdict, RuntimeError, TreeAndStateFolder, VerificationProgress,

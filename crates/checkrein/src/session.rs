@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
+use checkrein_core::decision::{Decision, RoundDecision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{ScopeId, SessionId, SourceName};
 use checkrein_core::input::{
@@ -194,7 +194,7 @@ impl<'a> Session<'a> {
         let decided = self.deliver_input_to_runtime(input, key, Some(call), None)?;
         let decision = match &decided.decision {
             Decision::Tool(decision) => decision.clone(),
-            Decision::Stop(_) | Decision::Noted => ToolDecision::Allow,
+            Decision::Stop(_) | Decision::Noted | Decision::Round(_) => ToolDecision::Allow,
         };
         Ok((decision, decided))
     }
@@ -286,7 +286,24 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If Checkrein itself cannot judge.
     pub fn end_round(&self, spent: AnswerUsage) -> Result<(), RuntimeError> {
-        self.end_round_keyed(spent, None)
+        self.end_round_keyed(spent, None).map(drop)
+    }
+
+    /// Like [`Self::end_round`]. Returns what layers have to say of the round: a word for the next one,
+    /// or the end of the loop.
+    ///
+    /// # Errors
+    /// If Checkrein itself cannot judge.
+    pub fn end_round_with_answer(
+        &self,
+        spent: AnswerUsage,
+    ) -> Result<(Option<RoundDecision>, DeliveryOutcome), RuntimeError> {
+        let decided = self.end_round_keyed(spent, None)?;
+        let decision = match &decided.decision {
+            Decision::Round(decision) => Some(decision.clone()),
+            Decision::Tool(_) | Decision::Stop(_) | Decision::Noted => None,
+        };
+        Ok((decision, decided))
     }
 
     /// Like [`Self::end_round`], with a key: a repeated report has no effect.
@@ -294,13 +311,12 @@ impl<'a> Session<'a> {
         &self,
         spent: AnswerUsage,
         key: Option<String>,
-    ) -> Result<(), RuntimeError> {
+    ) -> Result<DeliveryOutcome, RuntimeError> {
         let round = Input::RoundEnded(RoundEnded {
             scope: ScopeId::main_scope(),
             tokens: to_token_usage(spent),
         });
         self.deliver_input_to_runtime(round, key, None, None)
-            .map(drop)
     }
 
     /// Judges a claim of done. With `Continue`, [`DeliveryOutcome::feedback_text`] holds what to
@@ -427,7 +443,7 @@ impl<'a> Session<'a> {
                 Ok((decision, decided))
             }
             // A stop is always answered by a stop decision.
-            Decision::Tool(_) | Decision::Noted => Err(RuntimeError::Deadline),
+            Decision::Tool(_) | Decision::Noted | Decision::Round(_) => Err(RuntimeError::Deadline),
         }
     }
 

@@ -18,6 +18,24 @@ pub enum Decision {
     Stop(StopDecision),
     /// Nothing to answer: the input was recorded.
     Noted,
+    /// What a layer had to say at the end of a round.
+    Round(RoundDecision),
+}
+
+/// The answer to the end of a round, where there is one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoundDecision {
+    /// A word of advice for the next round.
+    Nudge {
+        /// The advice.
+        text: String,
+    },
+    /// There is no next round.
+    Halt {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// The answer to a tool request, by severity.

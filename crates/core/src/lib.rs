@@ -24,6 +24,7 @@ pub mod ids;
 pub mod input;
 pub mod middleware;
 pub mod policy;
+mod round_end;
 pub mod state;
 pub mod step;
 pub mod tool_action;

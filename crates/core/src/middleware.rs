@@ -18,7 +18,7 @@ pub enum MiddlewareStage {
     AfterTool,
     /// The same result, in the form that later rounds of the conversation see.
     PersistResult,
-    /// One model response and all its calls are over. It can only look.
+    /// One model response and all its calls are over. A word, or the end, is all that can follow.
     RoundEnd,
     /// The agent says that it is done; no check has run yet.
     BeforeStop,
@@ -59,11 +59,12 @@ impl MiddlewareStage {
             .find(|stage| stage.as_str() == name)
     }
 
-    /// Returns whether an answer at this stage can have a consequence.
+    /// Returns whether there is something at this stage that a layer has to let pass, so that one which
+    /// cannot answer leaves it unjudged.
     pub fn can_stage_affect_decision(self) -> bool {
         match self {
             Self::BeforeTool | Self::AfterTool | Self::PersistResult | Self::BeforeStop => true,
-            // At these stages there is nothing left to refuse.
+            // At these stages nothing waits for a layer.
             Self::SessionStart | Self::RoundEnd | Self::SessionEnd => false,
         }
     }
@@ -107,6 +108,8 @@ pub enum MiddlewareAnswer {
     /// It could not answer, and its stance is to block.
     #[serde(rename = "blocked")]
     BlockedByStance,
+    /// No, and the loop is over.
+    Halt,
 }
 
 impl MiddlewareAnswer {
@@ -120,6 +123,7 @@ impl MiddlewareAnswer {
             Self::Ask => "Ask",
             Self::Deny => "Deny",
             Self::BlockedByStance => "Blocked",
+            Self::Halt => "Halt",
         }
     }
 }
@@ -129,7 +133,7 @@ impl MiddlewareAnswerFact {
     pub fn is_middleware_refusal(&self) -> bool {
         matches!(
             self.says,
-            MiddlewareAnswer::Deny | MiddlewareAnswer::BlockedByStance
+            MiddlewareAnswer::Deny | MiddlewareAnswer::BlockedByStance | MiddlewareAnswer::Halt
         )
     }
 
@@ -144,6 +148,7 @@ impl MiddlewareAnswerFact {
                 "checkrein: '{layer}' could not judge {what} ({reason}), and nothing goes past it unjudged"
             ),
             MiddlewareAnswer::Deny => format!("checkrein: '{layer}' refuses {what}: {reason}"),
+            MiddlewareAnswer::Halt => format!("checkrein: '{layer}' ends the work: {reason}"),
             MiddlewareAnswer::Pass
             | MiddlewareAnswer::PassedOver
             | MiddlewareAnswer::Nudge

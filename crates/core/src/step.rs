@@ -14,7 +14,7 @@ use crate::input::{
 use crate::policy::{Policy, Stance};
 use crate::state::{SessionState, clock};
 use crate::transition::{Reason, Transition};
-use crate::{budget, tool_request};
+use crate::{budget, round_end, tool_request};
 
 /// The result of one input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,9 +138,10 @@ pub fn apply_input_and_decide(
         Input::ToolReturned(returned) => {
             tool_request::end_loop_after_compaction(&mut draft, seq, &returned.scope);
         }
-        Input::RoundEnded(_) | Input::ConfigEdited(_) | Input::PersonAnswered(_) => {
-            draft.set_noted_decision()
+        Input::RoundEnded(round) => {
+            round_end::evaluate_round_end(&mut draft, seq, &round.scope, &layers);
         }
+        Input::ConfigEdited(_) | Input::PersonAnswered(_) => draft.set_noted_decision(),
     }
     StateMachineStep {
         events: draft.events,

@@ -74,7 +74,11 @@ pub(crate) fn evaluate_tool_request(
         &mut why,
     ));
     answers.extend(deny_inapplicable_patch(request, &mut why));
-    answers.extend(evaluate_middleware_answers(layers, &mut why));
+    answers.extend(evaluate_middleware_answers(
+        &request.scope,
+        layers,
+        &mut why,
+    ));
     answers.extend(decision_from_model_veto(draft.policy, request, &mut why));
     answers.extend(decide_call_by_progress_ratings(draft, request, &mut why));
 
@@ -634,17 +638,26 @@ fn deny_inapplicable_patch(
 /// Evaluates the answers of middleware layers. A layer that wants a person asked is handled with
 /// the exec policy.
 fn evaluate_middleware_answers(
+    scope: &ScopeId,
     layers: &[MiddlewareAnswerFact],
     why: &mut DecisionExplanation,
 ) -> Option<ToolDecisionAndTransition> {
     why.extend(layers.iter().cloned().map(DecisionFactor::Layer));
     let answers = layers.iter().filter_map(|fact| {
         let said = fact.middleware_message_for_agent("this call");
-        Some(match (fact.says, &fact.arguments) {
+        let decision = match (fact.says, &fact.arguments) {
             (MiddlewareAnswer::Nudge, _) => ToolDecision::Nudge { text: said },
             (MiddlewareAnswer::Rewrite, Some(args)) => ToolDecision::Rewrite {
                 args: args.clone(),
                 reason: said,
+            },
+            (MiddlewareAnswer::Halt, _) if scope.is_main_scope() => {
+                let ended = Transition::new(Reason::LoopDetected, fact.layer.as_str());
+                return Some((ToolDecision::Halt { reason: said }, Some(ended)));
+            }
+            // A sub-agent is ended by denying all its further calls; the task goes on.
+            (MiddlewareAnswer::Halt, _) => ToolDecision::Deny {
+                reason: format!("{said}\n{SUBAGENT_HALTED_MESSAGE}"),
             },
             // The layer wants the call rewritten but its arguments are no longer known. Running the
             // original call would ignore it, so it is denied.
@@ -655,16 +668,16 @@ fn evaluate_middleware_answers(
             (MiddlewareAnswer::Pass | MiddlewareAnswer::PassedOver | MiddlewareAnswer::Ask, _) => {
                 return None;
             }
-        })
+        };
+        Some((decision, None))
     });
     // On a tie, the layer that was asked first wins.
-    let severest = answers.reduce(|one, other| {
-        match tool_decision_severity(&other) > tool_decision_severity(&one) {
+    answers.reduce(|one, other| {
+        match tool_decision_severity(&other.0) > tool_decision_severity(&one.0) {
             true => other,
             false => one,
         }
-    });
-    severest.map(|decision| (decision, None))
+    })
 }
 
 /// Evaluates the veto model's answer. It counts only with enough confidence. A model that does not

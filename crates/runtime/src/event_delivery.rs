@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
+use checkrein_core::decision::{Decision, RoundDecision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{InconclusiveCause, Verdict};
 use checkrein_core::explain::{ChangeKindHoldingUpStop, DecisionExplanation};
@@ -172,10 +172,10 @@ impl DeliveryOutcome {
             Decision::Stop(StopDecision::Continue { .. }) => None,
             // A tool's answer, and an event that is only noted, may end the task as well; then the
             // state knows how.
-            Decision::Tool(ToolDecision::Halt { .. }) | Decision::Noted => {
-                self.state.task.as_ref().and_then(|task| task.ended.clone())
-            }
-            Decision::Tool(_) => None,
+            Decision::Tool(ToolDecision::Halt { .. })
+            | Decision::Round(RoundDecision::Halt { .. })
+            | Decision::Noted => self.state.task.as_ref().and_then(|task| task.ended.clone()),
+            Decision::Tool(_) | Decision::Round(_) => None,
         }
     }
 }

@@ -86,8 +86,9 @@ pub use manual_check::{ManualCheckReport, ManualVerifierResult};
 pub use middleware::{
     BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion, FrontEndMiddlewareStages, Middleware,
     MiddlewareLayer, MiddlewareRegistrationHandle, MiddlewareRegistry, MiddlewareSessionContext,
-    MiddlewareToolCallAnswer, MiddlewareToolResultAnswer, RoundEndForMiddleware,
-    SessionEndForMiddleware, SessionStart, ToolResult, tool_result_text,
+    MiddlewareToolCallAnswer, MiddlewareToolResultAnswer, RecentCallForMiddleware, RoundDetector,
+    RoundEndAnswer, RoundEndForMiddleware, SessionEndForMiddleware, SessionStart, ToolResult,
+    tool_result_text,
 };
 pub use notifications::{
     approvals_awaiting_notification, mark_approvals_notified, record_approval_notify_failure,

@@ -120,7 +120,7 @@ impl Runtime {
         // Decided on a copy of the state: nothing of this is recorded.
         match apply_input_and_decide(policy, &mut state.clone(), stamped).decision {
             Some(Decision::Tool(decision)) => Some(decision),
-            Some(Decision::Stop(_) | Decision::Noted) | None => None,
+            Some(Decision::Stop(_) | Decision::Noted | Decision::Round(_)) | None => None,
         }
     }
 

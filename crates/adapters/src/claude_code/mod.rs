@@ -148,7 +148,10 @@ impl Adapter for ClaudeCodeAdapter {
                 .notice
                 .as_deref()
                 .map_or_else(HookReply::no_opinion_hook_reply, hook_reply_for_person_only),
-            Decision::Tool(_) | Decision::Stop(_) | Decision::Noted => {
+            Decision::Round(decision) if form == AwaitedHookReplyForm::Silent => {
+                tool::render_round_decision_reply(decision, answer.notice.as_deref())
+            }
+            Decision::Tool(_) | Decision::Stop(_) | Decision::Round(_) | Decision::Noted => {
                 HookReply::no_opinion_hook_reply()
             }
         }

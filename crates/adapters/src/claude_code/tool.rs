@@ -2,7 +2,7 @@
 //! model clean. "May run" is no output at all, since `allow` would lift the person's own permission
 //! prompt (law 11).
 
-use checkrein_core::decision::ToolDecision;
+use checkrein_core::decision::{RoundDecision, ToolDecision};
 use checkrein_core::input::{Input, RoundEnded};
 use serde_json::{Value, json};
 
@@ -128,6 +128,23 @@ pub(super) fn render_tool_decision_reply(
             }
         })),
     }
+}
+
+/// Answers the end of a round. Words go beside the results; `continue: false` ends the loop here.
+pub(super) fn render_round_decision_reply(
+    decision: &RoundDecision,
+    notice: Option<&str>,
+) -> HookReply {
+    HookReply::json_stdout_reply(&match decision {
+        RoundDecision::Nudge { text } => json!({
+            "hookSpecificOutput": { "hookEventName": "PostToolBatch", "additionalContext": text }
+        }),
+        RoundDecision::Halt { reason } => json!({
+            "continue": false,
+            "stopReason": reason,
+            "systemMessage": notice.unwrap_or(reason),
+        }),
+    })
 }
 
 pub(super) fn deny_reply(reason: &str) -> HookReply {

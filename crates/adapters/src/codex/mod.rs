@@ -130,7 +130,8 @@ impl Adapter for CodexAdapter {
                 .notice
                 .as_deref()
                 .map_or_else(HookReply::no_opinion_hook_reply, person_notice_reply),
-            Decision::Tool(_) | Decision::Stop(_) | Decision::Noted => {
+            // Codex shows no rounds.
+            Decision::Tool(_) | Decision::Stop(_) | Decision::Round(_) | Decision::Noted => {
                 HookReply::no_opinion_hook_reply()
             }
         }

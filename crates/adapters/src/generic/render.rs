@@ -2,7 +2,7 @@
 //! one object, so that a caller which waits for a line never waits in vain. Where there is nothing
 //! to decide, `decision` is null. The word `allow` is a decision of ours and grants nothing.
 
-use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
+use checkrein_core::decision::{Decision, RoundDecision, StopDecision, ToolDecision};
 use checkrein_core::policy::Stance;
 use checkrein_core::transition::Transition;
 use serde::Serialize;
@@ -43,12 +43,31 @@ pub(super) fn render_generic_hook_reply(
         (Decision::Stop(decision), AwaitedHookReplyForm::Stop | AwaitedHookReplyForm::Unknown) => {
             render_stop_reply(decision, answer.text.as_deref(), notice)
         }
-        (Decision::Tool(_) | Decision::Stop(_) | Decision::Noted, _) => GenericReplyWire {
-            text: notice,
-            ..GenericReplyWire::default()
+        (Decision::Round(decision), AwaitedHookReplyForm::Silent) => {
+            render_round_decision_reply(decision, notice)
         }
-        .to_hook_reply(),
+        (Decision::Tool(_) | Decision::Stop(_) | Decision::Round(_) | Decision::Noted, _) => {
+            GenericReplyWire {
+                text: notice,
+                ..GenericReplyWire::default()
+            }
+            .to_hook_reply()
+        }
     }
+}
+
+fn render_round_decision_reply(decision: &RoundDecision, notice: Option<&str>) -> HookReply {
+    let (word, reason, text) = match decision {
+        RoundDecision::Nudge { text } => ("nudge", None, Some(text.as_str())),
+        RoundDecision::Halt { reason } => ("halt", Some(reason.as_str()), notice),
+    };
+    GenericReplyWire {
+        decision: Some(word),
+        reason,
+        text,
+        transition: None,
+    }
+    .to_hook_reply()
 }
 
 fn render_tool_decision_reply(decision: &ToolDecision, notice: Option<&str>) -> HookReply {

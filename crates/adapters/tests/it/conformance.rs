@@ -151,7 +151,7 @@ fn what_is_refused_is_refused_and_nothing_else() {
                     AwaitedHookReplyForm::Stop,
                     adapter.agent_name() == "generic",
                 ),
-                Decision::Noted => (AwaitedHookReplyForm::Silent, false),
+                Decision::Noted | Decision::Round(_) => (AwaitedHookReplyForm::Silent, false),
             };
             let reply = adapter.render_decision_reply(form, &answer);
             assert_eq!(
@@ -206,7 +206,9 @@ fn an_event_of_another_kind_is_never_answered_by_mistake() {
         for answer in answers() {
             let wrong = match &answer.decision {
                 Decision::Tool(_) => AwaitedHookReplyForm::Stop,
-                Decision::Stop(_) | Decision::Noted => AwaitedHookReplyForm::Tool,
+                Decision::Stop(_) | Decision::Noted | Decision::Round(_) => {
+                    AwaitedHookReplyForm::Tool
+                }
             };
             let quiet = adapter.render_decision_reply(wrong, &answer);
             assert!(

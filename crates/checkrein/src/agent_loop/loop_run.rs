@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 
 use checkrein_core::budget;
-use checkrein_core::decision::{StopDecision, ToolDecision};
+use checkrein_core::decision::{Decision, RoundDecision, StopDecision, ToolDecision};
 use checkrein_core::ids::TaskId;
 use checkrein_core::input::{AgentProcessFailureReport, Input, SessionEnded, ToolKind};
 use checkrein_core::transition::{Reason, Transition};
@@ -286,13 +286,40 @@ impl<'a> AgentLoopRun<'a> {
     async fn record_round_end(&self, answer: &ModelAnswer) -> Result<(), AgentLoopError> {
         self.record_model_round_in_session(self.conversation.rounds, answer)
             .await
+            .map(drop)
+    }
+
+    /// As [`Self::record_round_end`], and does what layers say of the round. Returns how the run ended,
+    /// if one of them ended it.
+    async fn record_round_end_and_obey(
+        &mut self,
+        answer: &ModelAnswer,
+    ) -> Result<Option<Transition>, AgentLoopError> {
+        let decided = self
+            .record_model_round_in_session(self.conversation.rounds, answer)
+            .await?;
+        match &decided.decision {
+            Decision::Round(RoundDecision::Halt { .. }) => {
+                Ok(Some(ending_transition_or_error(&decided)))
+            }
+            // The conversation of a resumed run has the word already.
+            Decision::Round(RoundDecision::Nudge { text }) if !decided.repeated => {
+                let text = text.clone();
+                self.append_conversation_entry(build_automatic_user_message(text))
+                    .await?;
+                Ok(None)
+            }
+            Decision::Round(_) | Decision::Tool(_) | Decision::Stop(_) | Decision::Noted => {
+                Ok(None)
+            }
+        }
     }
 
     async fn record_model_round_in_session(
         &self,
         nth: u32,
         answer: &ModelAnswer,
-    ) -> Result<(), AgentLoopError> {
+    ) -> Result<DeliveryOutcome, AgentLoopError> {
         let (spent, key) = (answer.model_answer_usage(), format!("round:{nth}"));
         self.session_thread
             .run_on_session_thread(move |session| session.end_round_keyed(spent, Some(key)))
@@ -476,8 +503,7 @@ impl<'a> AgentLoopRun<'a> {
                 return ended;
             }
         }
-        self.record_round_end(answer).await?;
-        Ok(None)
+        self.record_round_end_and_obey(answer).await
     }
 
     /// Passes the last journaled result through the session and its middleware again. The process

@@ -14,9 +14,9 @@ use checkrein::models::{
 use checkrein::{
     AgentLoop, BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion, Engine,
     FrontEndMiddlewareStages, LoopResult, Middleware, MiddlewareLayer, MiddlewareStage,
-    MiddlewareToolCallAnswer, MiddlewareToolResultAnswer, PersonAnswer, Reason,
-    RoundEndForMiddleware, SessionEndForMiddleware, SessionStart, ShellTool, StopDecision,
-    ToolCall, ToolDecision, ToolResult,
+    MiddlewareToolCallAnswer, MiddlewareToolResultAnswer, PersonAnswer, Reason, RoundDetector,
+    RoundEndAnswer, RoundEndForMiddleware, SessionEndForMiddleware, SessionStart, ShellTool,
+    StopDecision, ToolCall, ToolDecision, ToolResult,
 };
 use checkrein_core::event::Event;
 use checkrein_core::ids::EventSeq;
@@ -706,4 +706,45 @@ fn the_examples_do_what_the_page_says() {
     );
     assert_eq!(told.get(2).unwrap(), "user = ada, password = [cut]");
     bench.replays(&result);
+}
+
+/// The same call with the same outcome three times: a word. A fourth time: the end.
+struct SameCallAgain;
+
+impl RoundDetector for SameCallAgain {
+    fn detect_at_round_end(&self, round: &RoundEndForMiddleware) -> RoundEndAnswer {
+        let Some(newest) = round.recent_calls.last() else {
+            return RoundEndAnswer::Pass;
+        };
+        let repeats = round
+            .recent_calls
+            .iter()
+            .rev()
+            .take_while(|call| *call == newest)
+            .count();
+        match repeats {
+            ..3 => RoundEndAnswer::Pass,
+            3 => RoundEndAnswer::Nudge("this says the same each time".to_owned()),
+            _ => RoundEndAnswer::Halt("nothing comes of it".to_owned()),
+        }
+    }
+}
+
+#[test]
+fn a_detector_of_the_host_has_words_and_ends_the_run() {
+    let model = Scripted::calling(&["echo same"; 9]);
+    let bench = bench(model.clone(), "[loops]\npreset = \"off\"\n");
+    let layers = bench.agent.middleware_registry().clone();
+    layers.register_middleware_layer(MiddlewareLayer::new_detector("same-call", SameCallAgain));
+    let result = bench.ends();
+    assert_eq!(result.transition.reason, Reason::LoopDetected);
+    assert_eq!(result.transition.detail.as_deref(), Some("same-call"));
+    // The fourth request has the word, after the result that it is about; there is no fifth.
+    let asked = model.asked.lock().unwrap();
+    assert_eq!(asked.len(), 4);
+    let last = asked.last().unwrap().messages.last().unwrap();
+    assert!(
+        matches!(last, ChatMessage::User(text) if text.contains("this says the same each time")),
+        "{last:?}"
+    );
 }

@@ -829,7 +829,7 @@ fn render_hook_reply(
         }) => {
             said.extend(task_ending_notices(located, &decided));
         }
-        Decision::Stop(_) | Decision::Tool(_) => {}
+        Decision::Stop(_) | Decision::Tool(_) | Decision::Round(_) => {}
     }
     let notice = (!said.is_empty()).then(|| said.join("\n"));
     let task_halted = decided.state.task.as_ref().is_some_and(|task| task.halted);

@@ -452,6 +452,7 @@ pub(crate) fn middleware_answer_text(fact: &MiddlewareAnswerFact) -> String {
         MiddlewareAnswer::Rewrite => "rewrote it",
         MiddlewareAnswer::Ask => "wants a person to be asked",
         MiddlewareAnswer::Deny => "refuses",
+        MiddlewareAnswer::Halt => "ends the work",
         MiddlewareAnswer::BlockedByStance => "could not judge it, and its stance blocks",
     };
     let why = match fact.reason.is_empty() {

@@ -1,7 +1,7 @@
 //! Formats a task as a timeline: one line per event that a person cares about. What strangers said
 //! is cut to the terminal; what Checkrein says is wrapped.
 
-use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
+use checkrein_core::decision::{Decision, RoundDecision, StopDecision, ToolDecision};
 use checkrein_core::effect::Effect;
 use checkrein_core::event::{DetectorOrCapResponse, Event};
 use checkrein_core::evidence::Verdict;
@@ -280,6 +280,12 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
                 painted(TextStyle::Warn, "!", explanations::decision_factor_text(said))
             }
             Decision::Noted => None,
+            Decision::Round(RoundDecision::Nudge { text }) => {
+                painted(TextStyle::Warn, "←", format!("nudge: {text}"))
+            }
+            Decision::Round(RoundDecision::Halt { reason }) => {
+                painted(TextStyle::Bad, "■", format!("halted: {reason}"))
+            }
             Decision::Tool(ToolDecision::Nudge { text }) => {
                 painted(TextStyle::Warn, "←", format!("nudge: {text}"))
             }

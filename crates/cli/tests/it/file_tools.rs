@@ -449,7 +449,7 @@ fn a_file_tool_gets_the_same_answer_under_our_own_loop() {
             Decision::Tool(ToolDecision::Allow) => Some(None),
             Decision::Tool(ToolDecision::Deny { reason }) => Some(Some(reason)),
             Decision::Tool(other) => panic!("{other:?}"),
-            Decision::Stop(_) | Decision::Noted => None,
+            Decision::Stop(_) | Decision::Noted | Decision::Round(_) => None,
         })
         .collect();
     assert_eq!(answers.len(), expected.len(), "{said:?}");

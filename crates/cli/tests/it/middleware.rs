@@ -525,3 +525,95 @@ fn a_second_model_is_not_asked_about_what_a_layer_refuses() {
     assert_eq!(agent.shell("git log", "one"), Answer::Nothing);
     assert_eq!(model.received_request_bodies().len(), 1);
 }
+
+#[test]
+fn a_layer_ends_the_loop_by_its_own_name() {
+    for name in BOTH {
+        let world = World::new();
+        let run = r#"grep -q 'third try' && echo '{"answer": "halt", "reason": "three tries are enough"}' || echo '{"answer": "pass"}'"#;
+        world.config(&layer("tries", "\"before_tool\"", run, ""));
+        world.commit();
+        let agent = Agent::new(&world, name);
+        agent.prompt("Try.");
+        assert_eq!(agent.shell("echo first try", "no"), Answer::Nothing);
+        let answer = agent.shell("echo third try", "no");
+        let said = match &answer {
+            Answer::Halted(said) | Answer::Denied(said) => said,
+            other => panic!("{other:?}"),
+        };
+        assert!(
+            said.contains("'tries' ends the work: three tries are enough"),
+            "{said}"
+        );
+        assert_eq!(world.ending(), "loop_detected/tries", "{name}");
+        let document = world.says(&["show", "--json"]).json();
+        assert_eq!(document["transition"]["detail"], "tries", "{document}");
+        world.replays(&agent.session);
+    }
+}
+
+/// A detector that knows the rounds: a word at the second, the end at the third.
+const ROUNDS: &str = r#"
+[[detector]]
+name = "rounds"
+run = '''sh -c 'case $(cat) in *\"round\":3,*) echo "{\"answer\": \"halt\", \"reason\": \"round three\"}";; *\"round\":2,*) echo "{\"answer\": \"nudge\", \"reason\": \"look at the error first\"}";; esac''''
+"#;
+
+#[test]
+fn a_detector_of_ones_own_has_words_and_ends_the_loop() {
+    let world = World::new();
+    world.config(ROUNDS);
+    world.commit();
+    let agent = Agent::new(&world, "claude-code");
+    agent.prompt("Go on and on.");
+    let round = || {
+        agent.shell("make", "error");
+        agent.tell(&agent.message("PostToolBatch", json!({ "tool_calls": [] })))
+    };
+    assert_eq!(round(), Answer::Nothing);
+    let advice = round();
+    assert!(
+        matches!(&advice, Answer::Advice(text) if text.contains("'rounds' on this round: look at the error first")),
+        "{advice:?}"
+    );
+    let over = round();
+    assert!(
+        matches!(&over, Answer::Halted(text) if text.contains("'rounds' ends the work: round three")),
+        "{over:?}"
+    );
+    assert_eq!(world.ending(), "loop_detected/rounds");
+    assert!(matches!(agent.shell("make", "error"), Answer::Denied(_)));
+    assert_eq!(
+        says(&world),
+        [
+            "rounds round_end pass",
+            "rounds round_end nudge",
+            "rounds round_end halt"
+        ]
+    );
+    world.replays(&agent.session);
+}
+
+#[test]
+fn a_detector_that_fails_changes_nothing() {
+    let world = World::new();
+    let tests = world.counted("tests", "true");
+    world.config(&format!("[[detector]]\nname = \"slow\"\nrun = \"sleep 30\"\n[[detector]]\nname = \"dead\"\nrun = \"false\"\n{tests}"));
+    world.commit();
+    let agent = Agent::new(&world, "claude-code");
+    agent.prompt("Do it.");
+    agent.shell("touch a", "");
+    let began = std::time::Instant::now();
+    assert_eq!(
+        agent.tell(&agent.message("PostToolBatch", json!({ "tool_calls": [] }))),
+        Answer::Nothing
+    );
+    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+    world.write("a", "1");
+    agent.stop();
+    assert_eq!(world.ending(), "task_complete");
+    assert_eq!(
+        says(&world),
+        ["slow round_end passed_over", "dead round_end passed_over"]
+    );
+}

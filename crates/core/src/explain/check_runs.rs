@@ -591,7 +591,7 @@ impl CheckRunEventReader {
             Decision::Tool(ToolDecision::Deny { .. } | ToolDecision::Halt { .. }) => {
                 self.acts.retain(|act| act.request != made.answers);
             }
-            Decision::Tool(_) | Decision::Noted => {}
+            Decision::Tool(_) | Decision::Noted | Decision::Round(_) => {}
             Decision::Stop(_) => {
                 let answered = |open: &mut UnansweredStop| open.runs.stop == made.answers;
                 let answered: Vec<UnansweredStop> = self.open.extract_if(.., answered).collect();

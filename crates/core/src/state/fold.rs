@@ -7,7 +7,7 @@ use super::{
     CALL_WINDOW_LEN, LastChanceRerun, MAX_CURSORS, PendingStop, RecentCall, ScopeState,
     SessionState, Task, TaskOrSessionTotals, TreeRecheckState,
 };
-use crate::decision::{Decision, FailedCheckFeedback, StopDecision};
+use crate::decision::{Decision, FailedCheckFeedback, RoundDecision, StopDecision};
 use crate::detectors::openclaw::COMPACTION_LOOP_PERSISTED;
 use crate::digest::{Digest, EightByteDigest};
 use crate::effect::Effect;
@@ -770,7 +770,12 @@ impl SessionState {
                     }
                 }
             }
-            Decision::Noted => {}
+            // A sub-agent's rounds end with the sub-agent alone.
+            Decision::Round(RoundDecision::Halt { .. }) => match made.scope.is_main_scope() {
+                true => task.halted = true,
+                false => task.get_or_insert_scope_state(&made.scope).halted = true,
+            },
+            Decision::Noted | Decision::Round(RoundDecision::Nudge { .. }) => {}
         }
     }
 

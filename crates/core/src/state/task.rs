@@ -214,6 +214,11 @@ impl Task {
                     by => by.or(self.refused),
                 };
                 self.record_denied_call(&made.scope, reason);
+                // A layer that ends the work of a sub-agent denies its call, and all that follow.
+                let is_halt = |why: &DecisionFactor| matches!(why, DecisionFactor::Layer(fact) if fact.says == MiddlewareAnswer::Halt);
+                if !made.scope.is_main_scope() && made.why.iter().any(is_halt) {
+                    self.get_or_insert_scope_state(&made.scope).halted = true;
+                }
             }
             ToolDecision::Halt { .. } => self.halted = true,
         }

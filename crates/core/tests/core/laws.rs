@@ -492,9 +492,12 @@ proptest! {
     }
 }
 
-/// A finding that was sent as new twice to the main conversation in one task.
+/// A finding that was sent as new twice to the main conversation in one task. What a judge has
+/// against another answer is another finding, and only what it had against the newest one is
+/// remembered.
 fn sent_twice(world: &CoreWorld) -> Option<(VerifierName, EightByteDigest)> {
-    let mut sent = BTreeSet::new();
+    let mut sent: BTreeMap<VerifierName, BTreeSet<EightByteDigest>> = BTreeMap::new();
+    let mut judged: BTreeMap<VerifierName, Digest> = BTreeMap::new();
     for event in &world.log {
         match event {
             Event::TaskOpened { .. } => sent.clear(),
@@ -503,12 +506,16 @@ fn sent_twice(world: &CoreWorld) -> Option<(VerifierName, EightByteDigest)> {
                     continue;
                 };
                 for check in &feedback.checks {
+                    let spec = world.policy.verifier_spec(&check.verifier);
+                    let is_judge = spec.is_some_and(|spec| spec.tier == VerifierTier::Judge);
+                    let told = sent.entry(check.verifier.clone()).or_default();
+                    if is_judge
+                        && judged.insert(check.verifier.clone(), check.key) != Some(check.key)
+                    {
+                        told.clear();
+                    }
                     for finding in &check.new {
-                        // What a judge has against another answer is another finding.
-                        let spec = world.policy.verifier_spec(&check.verifier);
-                        let judge = spec.is_some_and(|spec| spec.tier == VerifierTier::Judge);
-                        let about = judge.then_some(check.key);
-                        if !sent.insert((check.verifier.clone(), *finding, about)) {
+                        if !told.insert(*finding) {
                             return Some((check.verifier.clone(), *finding));
                         }
                     }

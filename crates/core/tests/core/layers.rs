@@ -1,10 +1,10 @@
 //! What follows from the word of a layer of middleware.
 
-use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
+use checkrein_core::decision::{Decision, RoundDecision, StopDecision, ToolDecision};
 use checkrein_core::explain::DecisionFactor;
 use checkrein_core::feedback;
 use checkrein_core::ids::{ScopeId, UnixMillis};
-use checkrein_core::input::{ApprovalStatusFact, RuleDecision};
+use checkrein_core::input::{ApprovalStatusFact, Input, RoundEnded, RuleDecision};
 use checkrein_core::middleware::{MiddlewareAnswer, MiddlewareAnswerFact, MiddlewareStage};
 use checkrein_core::transition::{Reason, Transition};
 
@@ -307,4 +307,101 @@ fn a_person_who_answers_meanwhile_lifts_no_layers_refusal_of_the_stop() {
         assert!(why.contains(&DecisionFactor::Layer(guard(says))), "{why:?}");
         replays(&world);
     }
+}
+
+fn at_round_end(name: &str, says: MiddlewareAnswer) -> MiddlewareAnswerFact {
+    layer(name, MiddlewareStage::RoundEnd, says)
+}
+
+#[test]
+fn a_layer_that_halts_a_call_ends_the_task_by_its_name() {
+    let mut world = CoreWorld::new(policy("a", ""));
+    world.prompt();
+    let halted = call(&mut world, &[of("enough", MiddlewareAnswer::Halt)], None);
+    assert!(
+        matches!(&halted, ToolDecision::Halt { reason } if reason.contains("'enough' ends the work")),
+        "{halted:?}"
+    );
+    let ended = world.state.task.as_ref().unwrap().ended.clone();
+    assert_eq!(ended, Some(Transition::new(Reason::LoopDetected, "enough")));
+    // It is severer than a denial, and the calls that follow are denied without the layer.
+    let next = call(&mut world, &[], None);
+    assert!(matches!(next, ToolDecision::Deny { .. }), "{next:?}");
+    replays(&world);
+}
+
+#[test]
+fn a_layer_that_halts_a_subagent_ends_it_alone() {
+    let mut world = CoreWorld::new(policy("a", ""));
+    world.prompt();
+    let agent = ScopeId::from("agent-7");
+    world.layers = vec![of("enough", MiddlewareAnswer::Halt)];
+    let made = world.tool(&agent, "run", Some(1), None, None);
+    assert!(matches!(
+        made.decision,
+        Some(Decision::Tool(ToolDecision::Deny { .. }))
+    ));
+    world.layers.clear();
+    let made = world.tool(&agent, "look", Some(1), None, None);
+    assert!(matches!(
+        made.decision,
+        Some(Decision::Tool(ToolDecision::Deny { .. }))
+    ));
+    assert_eq!(call(&mut world, &[], None), ToolDecision::Allow);
+    assert!(world.state.current_open_task().is_some());
+    replays(&world);
+}
+
+#[test]
+fn the_end_of_a_round_has_words_or_is_the_end() {
+    let round = |world: &mut CoreWorld, scope: &ScopeId, says: &[MiddlewareAnswerFact]| {
+        world.layers = says.to_vec();
+        let made = world.news(Input::RoundEnded(RoundEnded {
+            scope: scope.clone(),
+            tokens: None,
+        }));
+        world.layers.clear();
+        made.decision.unwrap()
+    };
+    let (main, agent) = (ScopeId::main_scope(), ScopeId::from("agent-7"));
+    let mut world = CoreWorld::new(policy("a", ""));
+    world.prompt();
+    // A detector that fails leaves nothing unjudged.
+    let passed = [at_round_end("dead", MiddlewareAnswer::PassedOver)];
+    assert_eq!(round(&mut world, &main, &passed), Decision::Noted);
+    assert!(!world.state.task.as_ref().unwrap().passed_over);
+    let words = [
+        at_round_end("one", MiddlewareAnswer::Nudge),
+        at_round_end("two", MiddlewareAnswer::Nudge),
+    ];
+    match round(&mut world, &main, &words) {
+        Decision::Round(RoundDecision::Nudge { text }) => {
+            assert!(text.contains("'one'") && text.contains("'two'"), "{text}");
+        }
+        other => panic!("{other:?}"),
+    }
+    // A sub-agent is ended alone.
+    let halt = [at_round_end("enough", MiddlewareAnswer::Halt)];
+    let ended = round(&mut world, &agent, &halt);
+    assert!(
+        matches!(ended, Decision::Round(RoundDecision::Halt { .. })),
+        "{ended:?}"
+    );
+    assert!(world.state.current_open_task().is_some());
+    let made = world.tool(&agent, "look", Some(1), None, None);
+    assert!(matches!(
+        made.decision,
+        Some(Decision::Tool(ToolDecision::Deny { .. }))
+    ));
+
+    let ended = round(&mut world, &main, &halt);
+    assert!(
+        matches!(ended, Decision::Round(RoundDecision::Halt { .. })),
+        "{ended:?}"
+    );
+    let ended = world.state.task.as_ref().unwrap().ended.clone();
+    assert_eq!(ended, Some(Transition::new(Reason::LoopDetected, "enough")));
+    // It is over: nobody is told twice.
+    assert_eq!(round(&mut world, &main, &words), Decision::Noted);
+    replays(&world);
 }

@@ -7,7 +7,7 @@
 //! `asks [ID [yes|no]]` (what is looked up about the next calls) `answered ID yes|no`
 //! `edited PATH…` (guarded files) `renewed` (sealed anew) `tick` `stance tool|stop allow|ask|block`. `@SCOPE` before a verb moves it into a sub-agent, `Nx` repeats it.
 
-use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
+use checkrein_core::decision::{Decision, RoundDecision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
 use checkrein_core::event::Event;
@@ -281,6 +281,8 @@ pub(crate) fn describe(asked: &[Effect], decision: &Decision) -> String {
         .collect();
     words.push(match decision {
         Decision::Noted => "noted".to_owned(),
+        Decision::Round(RoundDecision::Nudge { .. }) => "nudge".to_owned(),
+        Decision::Round(RoundDecision::Halt { .. }) => "halt".to_owned(),
         Decision::Tool(decision) => match decision {
             ToolDecision::Allow => "allow".to_owned(),
             ToolDecision::Nudge { .. } => "nudge".to_owned(),

@@ -226,7 +226,7 @@ pub(crate) use checkrein_core::input::RuleDecision;
 /// One session and all that surrounds it.
 #[derive(Clone)]
 pub(crate) struct CoreWorld {
-    /// What layers of middleware say of the next call or stop.
+    /// What layers of middleware say of the next call, round or stop.
     pub(crate) layers: Vec<MiddlewareAnswerFact>,
     /// The state has forgotten that the sub-agent of the next news was halted.
     pub(crate) halted: bool,
@@ -326,7 +326,10 @@ impl CoreWorld {
 
     /// Takes an input in at the world's time.
     pub(crate) fn news(&mut self, input: Input) -> StateMachineStep {
-        let asked = matches!(input, Input::ToolRequested(_) | Input::StopRequested(_));
+        let asked = matches!(
+            input,
+            Input::ToolRequested(_) | Input::StopRequested(_) | Input::RoundEnded(_)
+        );
         let layers = match asked {
             true => std::mem::take(&mut self.layers),
             false => Vec::new(),

@@ -169,13 +169,16 @@ impl ConfigWithNamedFiles {
         self.rules.iter().chain(&self.schemas)
     }
 
-    /// Returns the existing files that commands of middleware name, including those in profiles.
+    /// Returns the existing files that commands of middleware and detectors name, including those in profiles.
     /// They are not read: what they do is their own business.
     pub fn middleware_programs(&self) -> Vec<PathBuf> {
         // This is asked for each call, few configs have middleware, and parsing takes a while.
         // Without a backslash no key can be spelled differently.
         let text = &self.config.text;
-        if !text.contains("middleware") && !text.contains('\\') {
+        if !["middleware", "detector", "\\"]
+            .iter()
+            .any(|word| text.contains(word))
+        {
             return Vec::new();
         }
         // A config with a mistake is reported where it is compiled; here it names no programs.
@@ -186,7 +189,11 @@ impl ConfigWithNamedFiles {
             return Vec::new();
         };
         let layers = parts.iter().flat_map(|file| &file.middleware);
-        let words = layers.flat_map(|layer| layer.run.split_whitespace());
+        let detectors = parts.iter().flat_map(|file| &file.detector);
+        let commands = layers
+            .map(|layer| &layer.run)
+            .chain(detectors.map(|detector| &detector.run));
+        let words = commands.flat_map(|run| run.split_whitespace());
         let words = words.map(|word| word.trim_matches(['\'', '"']));
         let folder = config_file_folder(&self.config);
         let files = words.filter_map(|word| {

@@ -34,6 +34,8 @@ pub(super) struct DeserializedConfigFile {
     #[serde(default)]
     pub(super) middleware: Vec<MiddlewareConfigTable>,
     #[serde(default)]
+    pub(super) detector: Vec<DetectorProgramTable>,
+    #[serde(default)]
     pub(super) verifier: Vec<VerifierConfigTable>,
 }
 
@@ -148,6 +150,14 @@ pub(super) struct MiddlewareConfigTable {
     pub(super) order: Option<i32>,
     pub(super) timeout: Option<ConfigDuration>,
     pub(super) stance: Option<MiddlewareFailureStance>,
+}
+
+/// One `[[detector]]`. There is one place yet where it can be asked.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct DetectorProgramTable {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) run: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

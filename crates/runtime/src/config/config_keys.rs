@@ -443,7 +443,7 @@ pub const KEYS: &[ConfigKeySpec] = &[
         new_allowed_config_word("before_tool", "the agent wants to use a tool"),
         new_allowed_config_word("after_tool", "a tool came back; the result can be rewritten"),
         new_allowed_config_word("persist_result", "what later rounds of the conversation have of the result"),
-        new_allowed_config_word("round_end", "a round is over; it can only look"),
+        new_allowed_config_word("round_end", "a round is over; a word for the next, or the end"),
         new_allowed_config_word("before_stop", "the agent says that it is done"),
         new_allowed_config_word("session_end", "the session is over; it can only look"),
     ]), "Where it is asked.").with_example_value("[\"after_tool\"]"),
@@ -454,6 +454,14 @@ pub const KEYS: &[ConfigKeySpec] = &[
         new_allowed_config_word("allow", "it passes, and the ending is then at best `unverified`"),
     ]), "What follows where it cannot judge; by default `block`.").with_example_value("\"block\""),
 
+    new_config_key_spec("detector", Tables, "Detectors of loops of one's own, asked at the end of each round: `docs/loops.md`."),
+    new_config_key_spec("detector.name", Text, "Its name, as it is told by and as tasks end by.").with_example_value("\"same-error\"").as_required_config_key(),
+    new_config_key_spec("detector.run", Text, "The command, as of `[[middleware]]`. It has one second for an answer; if it gives none, the agent goes on.")
+        .with_example_value("\"python3 tools/same_error.py\""),
+    new_config_key_spec("detector.on", AnyOf(&[
+        new_allowed_config_word("round_end", "a round is over"),
+    ]), "Where it is asked; by default `round_end`.").with_example_value("[\"round_end\"]"),
+
     new_config_key_spec("profile", Profiles, "Other values for other occasions: `--profile`, `CHECKREIN_PROFILE`, or `CI=true`.").with_personal_config_permission(Adds),
 
     // `goal` as a table.
@@ -461,7 +469,6 @@ pub const KEYS: &[ConfigKeySpec] = &[
     later_build_key_spec("goal.criteria"),
     later_build_key_spec("goal.max_turns"),
     later_build_key_spec("goal.budget"),
-    later_build_key_spec("detector"),
     later_build_key_spec("prices"),
     later_build_key_spec("done"),
     later_build_key_spec("memory"),

@@ -450,7 +450,7 @@ fn build_policy_from_config(
             .any(|spec| spec.tier == VerifierTier::Person),
         veto: second_model::compile_veto_policy(at, &file.veto)?,
         progress: second_model::compile_progress_policy(at, &file.progress)?,
-        middleware: middleware::compile_middleware_layers(at, &file.middleware)?,
+        middleware: middleware::compile_middleware_layers(at, &file.middleware, &file.detector)?,
         verifiers,
         single_task: driver == TaskDriverKind::Run,
         verified_notice: file.ui.verified,

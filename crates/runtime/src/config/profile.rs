@@ -97,7 +97,7 @@ pub(super) fn overlay_table(table: &mut Table, profile: &Table) {
             (Some(Value::Table(old)), Value::Table(new)) => overlay_table(old, new),
             // Only these lists have entries with names. Any other list is replaced as a whole.
             (Some(Value::Array(old)), Value::Array(new))
-                if key == "verifier" || key == "middleware" =>
+                if key == "verifier" || key == "middleware" || key == "detector" =>
             {
                 overlay_config_lists_by_name(old, new);
             }

@@ -51,7 +51,7 @@ fn unknown_keys_are_refused_with_their_lines_and_what_was_meant() {
         said.lines().collect::<Vec<_>>(),
         [
             "checkrein.toml:2:1: unknown key 'caps.tool_cals'; did you mean 'caps.tool_calls'?",
-            "checkrein.toml:3:2: unknown table [zzz]; known here: [caps], [session_caps], [subagents], [token_budget], [loops], [stance], [policy], [approvals], [ui], [store], [[verifier]], [veto], [progress], [[middleware]], [profile]",
+            "checkrein.toml:3:2: unknown table [zzz]; known here: [caps], [session_caps], [subagents], [token_budget], [loops], [stance], [policy], [approvals], [ui], [store], [[verifier]], [veto], [progress], [[middleware]], [[detector]], [profile]",
             "checkrein.toml:5:3: unknown table [[verifiers]]; did you mean [[verifier]]?",
             "checkrein.toml:10:1: unknown key 'verifier.timout'; did you mean 'verifier.timeout'?",
         ]
@@ -174,7 +174,7 @@ fn bad_configs_say_what_where_and_what_next() {
         ("[loops]\npreset = \"hermes\"", "does not act on"),
         (
             "[loops]\npreset = \"x\"",
-            "must be \"default\", \"balanced\", \"seed\" or \"off\", not \"x\"",
+            "must be \"default\", \"balanced\", \"seed\", \"openclaw\" or \"off\", not \"x\"",
         ),
         (
             "[policy]\nrules = [\"none/*.rules\"]",

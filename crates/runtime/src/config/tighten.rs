@@ -13,7 +13,7 @@ use super::{ConfigError, loops, session_caps_from_config, task_caps_from_config}
 /// Returns what the person's own file is read over: the repo's values, without those that are added
 /// to.
 pub(super) fn repo_values_without_additive_keys(mut repo: Table) -> Table {
-    for list in ["verifier", "middleware"] {
+    for list in ["verifier", "middleware", "detector"] {
         repo.remove(list);
     }
     // A list that adds must not contain the repo's entries already: they would count as the

@@ -18,8 +18,8 @@ use super::question::{AnyMiddlewareAnswer, MiddlewareQuestion, tool_result_text}
 use super::{
     ActiveMiddlewareLayers, BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion,
     FunctionOrProgramMiddleware, MiddlewareLayer, MiddlewareSessionContext,
-    MiddlewareToolCallAnswer, MiddlewareToolResultAnswer, RoundEndForMiddleware,
-    SessionEndForMiddleware, SessionStart, ToolResult, in_process, program,
+    MiddlewareToolCallAnswer, MiddlewareToolResultAnswer, RecentCallForMiddleware, RoundEndAnswer,
+    RoundEndForMiddleware, SessionEndForMiddleware, SessionStart, ToolResult, in_process, program,
 };
 use crate::bound;
 use crate::error::RuntimeError;
@@ -125,7 +125,6 @@ impl Runtime {
         let mut facts = Vec::new();
         let mut rewritten = RewrittenToolResult::default();
         let stages = self.middleware_stages_of_event(delivery);
-        let rounds = state.task.as_ref().map_or(0, |task| task.totals.rounds);
         let stops = state.task.as_ref().map_or(0, |task| task.stops);
         match &delivery.input {
             // A call that is refused anyway is shown to no layer.
@@ -175,8 +174,9 @@ impl Runtime {
                 );
             }
             Input::RoundEnded(_) => {
-                let round = rounds + 1;
-                let question = MiddlewareQuestion::RoundEnd(RoundEndForMiddleware { about, round });
+                let scope = scope_id_of_input(&delivery.input);
+                let question =
+                    MiddlewareQuestion::RoundEnd(round_for_middleware(about, state, &scope));
                 facts = self.ask_all_middleware_layers(
                     policy,
                     MiddlewareStage::RoundEnd,
@@ -400,16 +400,28 @@ impl Runtime {
             Ok(
                 AnyMiddlewareAnswer::Call(MiddlewareToolCallAnswer::CannotTell(why))
                 | AnyMiddlewareAnswer::Result(MiddlewareToolResultAnswer::CannotTell(why))
-                | AnyMiddlewareAnswer::Stop(BeforeStopAnswer::CannotTell(why)),
+                | AnyMiddlewareAnswer::Stop(BeforeStopAnswer::CannotTell(why))
+                | AnyMiddlewareAnswer::Round(RoundEndAnswer::CannotTell(why)),
             ) => Some(why),
             Ok(
                 AnyMiddlewareAnswer::Acknowledged
                 | AnyMiddlewareAnswer::Call(MiddlewareToolCallAnswer::Pass)
-                | AnyMiddlewareAnswer::Stop(BeforeStopAnswer::Pass),
+                | AnyMiddlewareAnswer::Stop(BeforeStopAnswer::Pass)
+                | AnyMiddlewareAnswer::Round(RoundEndAnswer::Pass),
             ) => None,
             Ok(AnyMiddlewareAnswer::Result(MiddlewareToolResultAnswer::Keep)) => None,
-            Ok(AnyMiddlewareAnswer::Call(MiddlewareToolCallAnswer::Nudge(text))) => {
+            Ok(
+                AnyMiddlewareAnswer::Call(MiddlewareToolCallAnswer::Nudge(text))
+                | AnyMiddlewareAnswer::Round(RoundEndAnswer::Nudge(text)),
+            ) => {
                 (fact.says, fact.reason) = (MiddlewareAnswer::Nudge, text);
+                None
+            }
+            Ok(
+                AnyMiddlewareAnswer::Call(MiddlewareToolCallAnswer::Halt(why))
+                | AnyMiddlewareAnswer::Round(RoundEndAnswer::Halt(why)),
+            ) => {
+                (fact.says, fact.reason) = (MiddlewareAnswer::Halt, why);
                 None
             }
             Ok(AnyMiddlewareAnswer::Call(MiddlewareToolCallAnswer::Ask(why))) => {
@@ -453,6 +465,33 @@ impl Runtime {
             };
         }
         (fact, made)
+    }
+}
+
+/// Returns what layers are shown of a round.
+fn round_for_middleware(
+    about: MiddlewareSessionContext,
+    state: &SessionState,
+    scope: &ScopeId,
+) -> RoundEndForMiddleware {
+    let task = state.task.as_ref();
+    let totals = task.map(|task| task.totals).unwrap_or_default();
+    let window = task.and_then(|task| Some(&task.conversation_scope_by_id(scope)?.window));
+    RoundEndForMiddleware {
+        about,
+        // The counter is that of the state before this round.
+        round: totals.rounds + 1,
+        tool_calls: totals.tool_calls,
+        output_tokens: totals.output_tokens,
+        recent_calls: window
+            .into_iter()
+            .flatten()
+            .map(|call| RecentCallForMiddleware {
+                call: format!("{:016x}", call.call.0),
+                outcome: call.outcome.map(|outcome| format!("{outcome:08x}")),
+                failed: call.failed,
+            })
+            .collect(),
     }
 }
 

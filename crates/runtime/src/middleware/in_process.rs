@@ -93,8 +93,7 @@ fn call_middleware(
             AnyMiddlewareAnswer::Stop(middleware.before_stop(stop))
         }
         MiddlewareQuestion::RoundEnd(round) => {
-            middleware.on_round_end(round);
-            AnyMiddlewareAnswer::Acknowledged
+            AnyMiddlewareAnswer::Round(middleware.judge_round_end(round))
         }
         MiddlewareQuestion::SessionStart(session) => {
             middleware.on_session_start(session);

@@ -17,12 +17,15 @@ use checkrein_core::policy::{MiddlewareSpec, Policy};
 pub(crate) use dispatch::UnredactedEventTexts;
 pub use question::{
     BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion, MiddlewareSessionContext,
-    MiddlewareToolCallAnswer, MiddlewareToolResultAnswer, RoundEndForMiddleware,
-    SessionEndForMiddleware, SessionStart, ToolResult, tool_result_text,
+    MiddlewareToolCallAnswer, MiddlewareToolResultAnswer, RecentCallForMiddleware, RoundEndAnswer,
+    RoundEndForMiddleware, SessionEndForMiddleware, SessionStart, ToolResult, tool_result_text,
 };
 
 /// The default time limit of a layer.
 pub(crate) const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(5);
+
+/// The time limit of a detector.
+pub(crate) const DETECTOR_TIME_LIMIT: Duration = Duration::from_secs(1);
 
 /// A layer of middleware, as a function of this process. It is asked only at the stages that it is
 /// registered for. Each question is asked on a thread of its own: a function that blocks delays
@@ -50,6 +53,13 @@ pub trait Middleware: Send + Sync {
     /// One model response and all its calls are over.
     fn on_round_end(&self, _round: &RoundEndForMiddleware) {}
 
+    /// As [`Middleware::on_round_end`], with an answer: a word for the next round, or the end of the
+    /// loop.
+    fn judge_round_end(&self, round: &RoundEndForMiddleware) -> RoundEndAnswer {
+        self.on_round_end(round);
+        RoundEndAnswer::Pass
+    }
+
     /// The agent says that it is done.
     fn before_stop(&self, _stop: &BeforeStopQuestion) -> BeforeStopAnswer {
         BeforeStopAnswer::Pass
@@ -60,6 +70,22 @@ pub trait Middleware: Send + Sync {
 
     /// The session is over.
     fn on_session_end(&self, _session: &SessionEndForMiddleware) {}
+}
+
+/// A detector of loops of one's own. It is asked at the end of each round and ends the loop, or has a
+/// word for the next round. One that fails or takes too long has no opinion.
+pub trait RoundDetector: Send + Sync {
+    /// Judges the task by its round that is just over.
+    fn detect_at_round_end(&self, round: &RoundEndForMiddleware) -> RoundEndAnswer;
+}
+
+/// A detector as a layer that is asked at one stage.
+struct DetectorAsMiddleware<D>(D);
+
+impl<D: RoundDetector> Middleware for DetectorAsMiddleware<D> {
+    fn judge_round_end(&self, round: &RoundEndForMiddleware) -> RoundEndAnswer {
+        self.0.detect_at_round_end(round)
+    }
 }
 
 /// A layer with its place, time limit and stance.
@@ -101,6 +127,18 @@ impl MiddlewareLayer {
                 hanging,
             },
         )
+    }
+
+    /// Creates a layer that asks a detector of loops at the end of each round, as `[[detector]]` of a
+    /// config does. It has a second for an answer.
+    pub fn new_detector(name: &str, detector: impl RoundDetector + 'static) -> Self {
+        Self::new(
+            name,
+            &[MiddlewareStage::RoundEnd],
+            DetectorAsMiddleware(detector),
+        )
+        .with_layer_time_limit(DETECTOR_TIME_LIMIT)
+        .with_fail_open()
     }
 
     /// Creates a layer that asks a program, as `[[middleware]]` of a config does.

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::question::{
     AnyMiddlewareAnswer, BeforeStopAnswer, MiddlewareQuestion, MiddlewareToolCallAnswer,
-    MiddlewareToolResultAnswer,
+    MiddlewareToolResultAnswer, RoundEndAnswer,
 };
 use crate::workspace::TreeAndStateFolder;
 
@@ -45,6 +45,7 @@ enum MiddlewareResponseKind {
     Rewrite,
     Ask,
     Deny,
+    Halt,
     CannotTell,
 }
 
@@ -121,6 +122,9 @@ fn parse_middleware_response(
             MiddlewareResponseKind::Deny => {
                 MiddlewareToolCallAnswer::Deny(why("it does not say why"))
             }
+            MiddlewareResponseKind::Halt => {
+                MiddlewareToolCallAnswer::Halt(why("it does not say why"))
+            }
             MiddlewareResponseKind::CannotTell => MiddlewareToolCallAnswer::CannotTell(cannot()),
         }),
         (MiddlewareQuestion::AfterTool(_) | MiddlewareQuestion::PersistResult(_), word) => {
@@ -142,7 +146,8 @@ fn parse_middleware_response(
                 }
                 MiddlewareResponseKind::Nudge
                 | MiddlewareResponseKind::Ask
-                | MiddlewareResponseKind::Deny => return nowhere(),
+                | MiddlewareResponseKind::Deny
+                | MiddlewareResponseKind::Halt => return nowhere(),
             })
         }
         (MiddlewareQuestion::BeforeStop(_), word) => AnyMiddlewareAnswer::Stop(match word {
@@ -151,20 +156,30 @@ fn parse_middleware_response(
             MiddlewareResponseKind::CannotTell => BeforeStopAnswer::CannotTell(cannot()),
             MiddlewareResponseKind::Nudge
             | MiddlewareResponseKind::Ask
-            | MiddlewareResponseKind::Rewrite => return nowhere(),
-        }),
-        (
-            MiddlewareQuestion::SessionStart(_)
-            | MiddlewareQuestion::RoundEnd(_)
-            | MiddlewareQuestion::SessionEnd(_),
-            word,
-        ) => match word {
-            MiddlewareResponseKind::Pass => AnyMiddlewareAnswer::Acknowledged,
-            MiddlewareResponseKind::CannotTell => return Err(cannot()),
-            MiddlewareResponseKind::Nudge
             | MiddlewareResponseKind::Rewrite
+            | MiddlewareResponseKind::Halt => return nowhere(),
+        }),
+        (MiddlewareQuestion::RoundEnd(_), word) => AnyMiddlewareAnswer::Round(match word {
+            MiddlewareResponseKind::Pass => RoundEndAnswer::Pass,
+            MiddlewareResponseKind::Nudge => {
+                RoundEndAnswer::Nudge(answer.reason.ok_or("its nudge has no reason")?)
+            }
+            MiddlewareResponseKind::Halt => RoundEndAnswer::Halt(why("it does not say why")),
+            MiddlewareResponseKind::CannotTell => RoundEndAnswer::CannotTell(cannot()),
+            MiddlewareResponseKind::Rewrite
             | MiddlewareResponseKind::Ask
             | MiddlewareResponseKind::Deny => return nowhere(),
-        },
+        }),
+        (MiddlewareQuestion::SessionStart(_) | MiddlewareQuestion::SessionEnd(_), word) => {
+            match word {
+                MiddlewareResponseKind::Pass => AnyMiddlewareAnswer::Acknowledged,
+                MiddlewareResponseKind::CannotTell => return Err(cannot()),
+                MiddlewareResponseKind::Nudge
+                | MiddlewareResponseKind::Rewrite
+                | MiddlewareResponseKind::Ask
+                | MiddlewareResponseKind::Deny
+                | MiddlewareResponseKind::Halt => return nowhere(),
+            }
+        }
     })
 }

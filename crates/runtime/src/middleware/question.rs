@@ -77,6 +77,23 @@ pub struct RoundEndForMiddleware {
     pub about: MiddlewareSessionContext,
     /// Rounds of the task, this one included.
     pub round: u64,
+    /// Calls of the task so far.
+    pub tool_calls: u64,
+    /// Output tokens of the task so far; `None` if they are not known.
+    pub output_tokens: Option<u64>,
+    /// The last calls of the conversation, at most thirty, the newest last.
+    pub recent_calls: Vec<RecentCallForMiddleware>,
+}
+
+/// A recent call. Equal calls have equal digests, and so have equal outcomes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RecentCallForMiddleware {
+    /// Digest of tool and arguments, in hex.
+    pub call: String,
+    /// Digest of what came back, in hex; `None` if nothing has.
+    pub outcome: Option<String>,
+    /// It failed.
+    pub failed: bool,
 }
 
 /// The beginning of a session.
@@ -117,6 +134,8 @@ pub enum MiddlewareToolCallAnswer {
     Ask(String),
     /// It must not run, for this reason.
     Deny(String),
+    /// It must not run, and the loop is over, for this reason.
+    Halt(String),
     /// Why it cannot be judged.
     CannotTell(String),
 }
@@ -145,6 +164,19 @@ pub enum BeforeStopAnswer {
     CannotTell(String),
 }
 
+/// The answer about a round.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RoundEndAnswer {
+    /// No opinion: the agent goes on.
+    Pass,
+    /// The agent goes on and gets this advice.
+    Nudge(String),
+    /// The loop is over, for this reason.
+    Halt(String),
+    /// Why it cannot be judged. The agent goes on.
+    CannotTell(String),
+}
+
 /// Any of the questions.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "stage", rename_all = "snake_case")]
@@ -164,6 +196,7 @@ pub(super) enum AnyMiddlewareAnswer {
     Call(MiddlewareToolCallAnswer),
     Result(MiddlewareToolResultAnswer),
     Stop(BeforeStopAnswer),
+    Round(RoundEndAnswer),
     Acknowledged,
 }
 

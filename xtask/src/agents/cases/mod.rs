@@ -5,6 +5,7 @@ mod both;
 mod colleague;
 mod confine;
 mod deny;
+mod detector;
 mod doctor;
 mod documented;
 mod first_hour;
@@ -61,6 +62,7 @@ pub(super) const CASES: &[AgentProbeCase] = &[
     judge::CASE,
     long::CASE,
     loops::CASE,
+    detector::CASE,
     killed::CASE,
     veto::CASE,
     mcp::CASE,

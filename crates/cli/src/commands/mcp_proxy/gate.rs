@@ -131,7 +131,7 @@ impl McpProxySessionGate {
         let decision = match decided.decision {
             Decision::Tool(decision) => decision,
             // A tool request is always answered by a decision on the tool, so this does not occur.
-            Decision::Stop(_) | Decision::Noted => ToolDecision::Allow,
+            Decision::Stop(_) | Decision::Noted | Decision::Round(_) => ToolDecision::Allow,
         };
         if let Some(refusal) = mcp::refused_call_message(&decision) {
             return ProxiedCallDecision::Refused(refusal);
