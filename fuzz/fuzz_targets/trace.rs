@@ -4,6 +4,7 @@
 use checkrein_adapters::generic::trace::{
     AgentTraceLine, AgentTraceReader, read_generic_trace_items,
 };
+use checkrein_adapters::history::AgentHistoryReader;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -17,10 +18,11 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     assert_eq!(format!("{whole:?}"), format!("{pieces:?}"));
-    // The rules of another agent read more of each call.
-    let mut reader = AgentTraceReader::new_with_openclaw_facts();
+    // The rules of another agent read more of each call, and agents' own files are read as well.
+    let mut history = AgentHistoryReader::new(AgentTraceReader::new_with_openclaw_facts());
     for line in bytes.split(|byte| *byte == b'\n') {
-        reader.read_trace_line(line);
-        while reader.next_trace_item().is_some() {}
+        history.read_history_line(line);
+        while history.next_trace_item().is_some() {}
     }
+    history.end_history();
 });

@@ -22,6 +22,7 @@ mod codex;
 mod fields;
 pub mod generic;
 pub mod headless;
+pub mod history;
 mod lenient_json;
 pub mod mcp;
 pub mod own_hook;

@@ -2,6 +2,7 @@
 //! 2. The facts were checked with the real program, version 2.1.330; see `fixtures/`.
 
 mod headless;
+pub(crate) mod history;
 pub mod permissions;
 mod session;
 mod settings;

@@ -3,6 +3,7 @@
 //! ahead: only forms that the real program obeyed (0.169.0) are rendered.
 
 mod headless;
+pub(crate) mod history;
 mod rollout;
 mod session;
 mod settings;

@@ -77,7 +77,7 @@ pub(super) fn read_tool_result(
 
 /// Splits a result with a header into exit code and output. The header's wall time differs from run
 /// to run and says nothing.
-fn split_exit_code_from_output(text: &str) -> Option<(&str, &str)> {
+pub(super) fn split_exit_code_from_output(text: &str) -> Option<(&str, &str)> {
     let (code, rest) = text.strip_prefix("Exit code: ")?.split_once('\n')?;
     let (_, output) = rest.strip_prefix("Wall time: ")?.split_once('\n')?;
     Some((code.trim(), output))

@@ -19,7 +19,9 @@ use serde_json::json;
 
 use crate::args::ReplayArgs;
 use crate::commands::lookup;
-use crate::commands::trace_file::{open_trace_file_for_reading, trace_reader_for_policy};
+use crate::commands::trace_file::{
+    history_reader_for_policy, open_trace_file_for_reading, read_bounded_line,
+};
 use crate::ui::errors::CommandError;
 use crate::ui::explanations;
 use crate::ui::line::StyledLine;
@@ -34,7 +36,7 @@ pub(crate) fn run_replay_command(args: &ReplayArgs) -> Result<ExitCode, CommandE
             if !replay_trace_file(path, &load_trace_replay_policy(args)?, args.json)? {
                 readable = false;
                 ui::print_wrapped_to_stderr(&format!(
-                    "checkrein: {what}: no trajectory in it could be read\n  it takes JSON Lines of {{\"type\":\"tool_call\",...}}: docs/trace-format.md"
+                    "checkrein: {what}: no trajectory in it could be read\n  it takes JSON Lines of {{\"type\":\"tool_call\",...}}, a transcript of Claude Code or a rollout of Codex: docs/trace-format.md"
                 ));
             }
         } else if path
@@ -142,6 +144,8 @@ struct TrajectoryReplay<'a> {
     halts: u64,
     halted_at: Option<u64>,
     transition: Option<Transition>,
+    /// Output and input tokens; `None` while no response has told any.
+    tokens: Option<(u64, u64)>,
     as_json: bool,
     clock: u64,
     begun: bool,
@@ -152,20 +156,19 @@ fn replay_trace_file(path: &Path, policy: &Policy, as_json: bool) -> Result<bool
     let name = path.display().to_string();
     let mut lines = open_trace_file_for_reading(path)
         .map_err(|error| CommandError::cli_failure_error(format!("{name}: {error}")))?;
-    let mut reader = trace_reader_for_policy(policy);
+    let mut reader = history_reader_for_policy(policy);
     // Lines before the first session belong to a trajectory without an id.
     let mut watch = TrajectoryReplay::new(policy, &name, None, as_json);
     let mut line = Vec::new();
     let mut any = false;
-    loop {
-        line.clear();
-        let read = lines
-            .read_until(b'\n', &mut line)
+    let mut has_more = true;
+    while has_more {
+        has_more = read_bounded_line(&mut *lines, &mut line)
             .map_err(|error| CommandError::cli_failure_error(format!("{name}: {error}")))?;
-        if read == 0 {
-            break;
+        match has_more {
+            true => reader.read_history_line(&line),
+            false => reader.end_history(),
         }
-        reader.read_trace_line(&line);
         while let Some(item) = reader.next_trace_item() {
             any |= matches!(
                 item,
@@ -209,6 +212,7 @@ impl<'a> TrajectoryReplay<'a> {
             halts: 0,
             halted_at: None,
             transition: None,
+            tokens: None,
             as_json,
             clock: 0,
             begun: false,
@@ -217,6 +221,15 @@ impl<'a> TrajectoryReplay<'a> {
 
     fn decide_on_trace_input(&mut self, input: Input, call: Option<&TraceToolCallIndex>) {
         let is_request = matches!(input, Input::ToolRequested(_));
+        if let Input::RoundEnded(round) = &input
+            && let Some(spent) = &round.tokens
+        {
+            let (output, input) = self.tokens.unwrap_or_default();
+            self.tokens = Some((
+                output.saturating_add(spent.output),
+                input.saturating_add(spent.input),
+            ));
+        }
         // A trace has no clock: a millisecond per event keeps the order and reaches no time cap.
         self.clock += 1;
         let (at, source) = (UnixMillis(self.clock), SourceName::new("trace"));
@@ -311,6 +324,8 @@ impl<'a> TrajectoryReplay<'a> {
                 "warnings": self.warnings,
                 "halts": self.halts,
                 "halted_at": self.halted_at,
+                "output_tokens": self.tokens.map(|(output, _)| output),
+                "input_tokens": self.tokens.map(|(_, input)| input),
                 "transition": self.transition,
             });
             if let (Some(id), Some(map)) = (&self.id, object.as_object_mut()) {

@@ -32,6 +32,7 @@ mod freshness;
 mod git_tracked;
 mod git_traps;
 mod golden;
+mod history;
 mod hook;
 mod hostile;
 mod in_flight;

@@ -16,7 +16,7 @@ use checkrein_verifiers::judge::calibration::ConfidenceInterval;
 use serde_json::{Value, json};
 
 use self::recorded_runs::{RecordedRun, TraceFileRunReader};
-use self::run_under_preset::PresetOutcomeForRun;
+use self::run_under_preset::{PresetOutcomeForRun, RunUnderPreset};
 use self::statistics::PresetReplayStatistics;
 use crate::args::{HalfOfTaskSet, TuneArgs};
 use crate::exit_code;
@@ -25,7 +25,7 @@ use crate::ui::errors::CommandError;
 use crate::ui::style::count_with_noun;
 
 /// The presets that are compared where none is named.
-const PRESETS: &[&str] = &["balanced", "default", "seed"];
+const PRESETS: &[&str] = &["balanced", "default", "openclaw", "seed"];
 
 pub(crate) fn run_tune_command(args: &TuneArgs) -> Result<ExitCode, CommandError> {
     let named: Vec<&str> = args.preset.iter().map(String::as_str).collect();
@@ -79,16 +79,27 @@ fn replay_under_presets(
     let mut reader = TraceFileRunReader::open_recorded_runs_file(file)?;
     let mut outcomes: Vec<Vec<PresetOutcomeForRun>> = vec![Vec::new(); policies.len()];
     let mut runs: Vec<RecordedRun> = Vec::new();
-    while let Some((run, inputs)) = reader.read_next_recorded_run()? {
-        if half.is_some_and(|half| half != run.half_containing_task()) {
-            continue;
+    loop {
+        let mut under_presets: Vec<RunUnderPreset<'_>> = policies
+            .iter()
+            .map(|(_, policy)| RunUnderPreset::new(policy))
+            .collect();
+        let is_asked_for =
+            |run: &RecordedRun| half.is_none_or(|half| half == run.half_containing_task());
+        let read = reader.read_next_recorded_run(&mut |run, input| {
+            if is_asked_for(run) {
+                under_presets
+                    .iter_mut()
+                    .for_each(|run| run.step_input(input));
+            }
+        })?;
+        let Some(run) = read else { break };
+        if is_asked_for(&run) {
+            for (stepped, outcomes) in under_presets.into_iter().zip(&mut outcomes) {
+                outcomes.push(stepped.outcome);
+            }
+            runs.push(run);
         }
-        for ((_, policy), outcomes) in policies.iter().zip(&mut outcomes) {
-            outcomes.push(PresetOutcomeForRun::replay_inputs_under_policy(
-                policy, &inputs,
-            ));
-        }
-        runs.push(run);
     }
     let mut longest: BTreeMap<&str, u64> = BTreeMap::new();
     for run in &runs {

@@ -1,19 +1,17 @@
 //! Reads recorded runs from a trace file, one at a time, so that a file may be larger than the memory.
 
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 use std::path::Path;
 
 use checkrein_adapters::generic::trace::{AgentTraceLine, AgentTraceReader};
+use checkrein_adapters::history::AgentHistoryReader;
 use checkrein_core::digest::Digest;
 use checkrein_core::input::Input;
 
 use crate::args::HalfOfTaskSet;
-use crate::commands::trace_file::open_trace_file_for_reading;
+use crate::commands::trace_file::{open_trace_file_for_reading, read_bounded_line};
 use crate::ui;
 use crate::ui::errors::CommandError;
-
-/// Bytes of one line. A longer one is no trace, and reading on would fill the memory.
-const MAX_LINE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What is known of a recorded run beside its inputs.
 #[derive(Debug, Clone)]
@@ -54,10 +52,11 @@ impl RecordedRun {
 pub(super) struct TraceFileRunReader {
     file: String,
     lines: Box<dyn BufRead>,
-    trace: AgentTraceReader,
-    /// The run whose first line has been read already.
+    history: AgentHistoryReader,
+    /// The run that is being read.
     begun: Option<RecordedRun>,
-    inputs: Vec<Input>,
+    /// Its first input, if the line that opened it ended the run before.
+    first_input: Option<Input>,
     is_at_end: bool,
 }
 
@@ -72,37 +71,40 @@ impl TraceFileRunReader {
             file,
             lines,
             // One reading serves all presets.
-            trace: AgentTraceReader::new_with_openclaw_facts(),
+            history: AgentHistoryReader::new(AgentTraceReader::new_with_openclaw_facts()),
             begun: None,
-            inputs: Vec::new(),
+            first_input: None,
             is_at_end: false,
         })
     }
 
-    /// Returns the next run with all its inputs; `None` after the last.
+    /// Reads the next run and hands each of its inputs to `take`, with what is known of the run so far.
+    /// Returns the run; `None` after the last. No input is kept: a run may be larger than the memory.
     pub(super) fn read_next_recorded_run(
         &mut self,
-    ) -> Result<Option<(RecordedRun, Vec<Input>)>, CommandError> {
+        take: &mut dyn FnMut(&RecordedRun, &Input),
+    ) -> Result<Option<RecordedRun>, CommandError> {
+        if let (Some(run), Some(input)) = (&self.begun, self.first_input.take()) {
+            take(run, &input);
+        }
         let mut line = Vec::new();
         loop {
-            while let Some(item) = self.trace.next_trace_item() {
+            while let Some(item) = self.history.next_trace_item() {
                 match item {
                     AgentTraceLine::Session {
                         id, agent, input, ..
                     } => {
                         let next =
                             RecordedRun::new(id.as_deref().unwrap_or_default(), agent.as_deref());
-                        let before = self.begun.replace(next);
-                        let inputs = std::mem::replace(&mut self.inputs, vec![input]);
-                        if let Some(run) = before {
-                            return Ok(Some((run, inputs)));
+                        match self.begun.replace(next) {
+                            Some(run) => {
+                                self.first_input = Some(input);
+                                return Ok(Some(run));
+                            }
+                            None => self.take_input(&input, take),
                         }
                     }
-                    AgentTraceLine::Input { input, .. } => {
-                        let run = self.begun.get_or_insert_with(|| RecordedRun::new("", None));
-                        run.calls += u64::from(matches!(input, Input::ToolRequested(_)));
-                        self.inputs.push(input);
-                    }
+                    AgentTraceLine::Input { input, .. } => self.take_input(&input, take),
                     AgentTraceLine::End { success, .. } => {
                         if let Some(run) = &mut self.begun {
                             run.success = success;
@@ -114,19 +116,24 @@ impl TraceFileRunReader {
                 }
             }
             if self.is_at_end {
-                let inputs = std::mem::take(&mut self.inputs);
-                return Ok(self.begun.take().map(|run| (run, inputs)));
+                return Ok(self.begun.take());
             }
-            line.clear();
-            let failed = |error| CommandError::cli_failure_error(format!("{}: {error}", self.file));
-            let read = self
-                .lines
-                .by_ref()
-                .take(MAX_LINE_BYTES)
-                .read_until(b'\n', &mut line)
-                .map_err(failed)?;
-            self.is_at_end = read == 0;
-            self.trace.read_trace_line(&line);
+            let has_more = read_bounded_line(&mut *self.lines, &mut line).map_err(|error| {
+                CommandError::cli_failure_error(format!("{}: {error}", self.file))
+            })?;
+            match has_more {
+                true => self.history.read_history_line(&line),
+                false => {
+                    self.history.end_history();
+                    self.is_at_end = true;
+                }
+            }
         }
+    }
+
+    fn take_input(&mut self, input: &Input, take: &mut dyn FnMut(&RecordedRun, &Input)) {
+        let run = self.begun.get_or_insert_with(|| RecordedRun::new("", None));
+        take(run, input);
+        run.calls += u64::from(matches!(input, Input::ToolRequested(_)));
     }
 }

@@ -31,36 +31,51 @@ pub(super) struct DetectorActionCounts {
     pub(super) halted: u64,
 }
 
-impl PresetOutcomeForRun {
-    pub(super) fn replay_inputs_under_policy(policy: &Policy, inputs: &[Input]) -> Self {
-        let mut state = SessionState::default();
-        let mut found = Self::default();
-        let (mut calls, mut clock) = (0, 0);
-        for input in inputs {
-            if let (Some(_), Input::RoundEnded(round)) = (&found.halted, input) {
+/// A recorded run that is stepped under a preset, input by input.
+pub(super) struct RunUnderPreset<'a> {
+    policy: &'a Policy,
+    state: SessionState,
+    calls: u64,
+    clock: u64,
+    pub(super) outcome: PresetOutcomeForRun,
+}
+
+impl<'a> RunUnderPreset<'a> {
+    pub(super) fn new(policy: &'a Policy) -> Self {
+        Self {
+            policy,
+            state: SessionState::default(),
+            calls: 0,
+            clock: 0,
+            outcome: PresetOutcomeForRun::default(),
+        }
+    }
+
+    pub(super) fn step_input(&mut self, input: &Input) {
+        let found = &mut self.outcome;
+        // The halted task has nothing more to say, but its tokens are counted.
+        if found.halted.is_some() {
+            if let Input::RoundEnded(round) = input {
                 let tokens = round.tokens.as_ref().map_or(0, |tokens| tokens.output);
                 found.tokens_after = found.tokens_after.saturating_add(tokens);
             }
-            // The halted task has nothing more to say, but its tokens are counted.
-            if found.halted.is_some() {
-                continue;
-            }
-            clock += 1;
-            let is_request = matches!(input, Input::ToolRequested(_));
-            // A trace has no clock: a millisecond per event keeps the order and reaches no cap.
-            let (at, source) = (UnixMillis(clock), SourceName::new("trace"));
-            let stamped = StampedInput::new_without_facts(at, source, input.clone());
-            let step = apply_input_and_decide(policy, &mut state, stamped);
-            for event in &step.events {
-                if let Event::Detected(detected) = event {
-                    found.count_detection(calls, detected.detector.as_str(), detected.action);
-                }
-            }
-            calls += u64::from(is_request);
+            return;
         }
-        found
+        self.clock += 1;
+        // A trace has no clock: a millisecond per event keeps the order and reaches no cap.
+        let (at, source) = (UnixMillis(self.clock), SourceName::new("trace"));
+        let stamped = StampedInput::new_without_facts(at, source, input.clone());
+        let step = apply_input_and_decide(self.policy, &mut self.state, stamped);
+        for event in &step.events {
+            if let Event::Detected(detected) = event {
+                found.count_detection(self.calls, detected.detector.as_str(), detected.action);
+            }
+        }
+        self.calls += u64::from(matches!(input, Input::ToolRequested(_)));
     }
+}
 
+impl PresetOutcomeForRun {
     fn count_detection(&mut self, call: u64, detector: &str, action: DetectorOrCapResponse) {
         let did = self.detectors.entry(detector.to_owned()).or_default();
         match action {

@@ -1,0 +1,121 @@
+//! Reads what an agent recorded by itself: transcripts of Claude Code, rollouts of Codex, and traces in
+//! our own format, told apart by their first lines. Whatever it is comes out as items of a trace.
+//!
+//! Streaming and tolerant: the caller hands in line after line, rows of unknown kinds are skipped, and no
+//! row is kept but the answer that is being read.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::claude_code::history::ClaudeCodeHistory;
+use crate::codex::history::CodexHistory;
+use crate::generic::trace::{AgentTraceLine, AgentTraceReader};
+
+/// Whose file it is.
+#[derive(Debug)]
+enum HistoryFormat {
+    /// No line has told yet.
+    Unknown,
+    /// Our own trace format.
+    Trace,
+    /// A transcript of Claude Code.
+    ClaudeCode(Box<ClaudeCodeHistory>),
+    /// A rollout of Codex.
+    Codex(Box<CodexHistory>),
+}
+
+/// Reads a recorded history line by line.
+#[derive(Debug)]
+pub struct AgentHistoryReader {
+    format: HistoryFormat,
+    trace: AgentTraceReader,
+}
+
+/// The keys by which formats are told apart.
+#[derive(Deserialize)]
+struct HistoryRowKeys<'a> {
+    #[serde(borrow, default)]
+    payload: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    timestamp: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "sessionId")]
+    session_id: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "parentUuid")]
+    parent_uuid: Option<&'a RawValue>,
+}
+
+impl AgentHistoryReader {
+    /// Creates a reader that makes its items with this reader of traces.
+    pub fn new(trace: AgentTraceReader) -> Self {
+        Self {
+            format: HistoryFormat::Unknown,
+            trace,
+        }
+    }
+
+    /// Takes one line, with or without its line break.
+    pub fn read_history_line(&mut self, line: &[u8]) {
+        if let HistoryFormat::Unknown = self.format {
+            self.format = format_of_line(line);
+        }
+        match &mut self.format {
+            HistoryFormat::ClaudeCode(history) => {
+                history.read_transcript_row(line, &mut self.trace);
+            }
+            HistoryFormat::Codex(history) => history.read_rollout_row(line, &mut self.trace),
+            // A line that tells nothing is reported, if it is not blank.
+            HistoryFormat::Trace | HistoryFormat::Unknown => self.trace.read_trace_line(line),
+        }
+    }
+
+    /// There are no more lines: what was being read is complete.
+    pub fn end_history(&mut self) {
+        if let HistoryFormat::ClaudeCode(history) = &mut self.format {
+            history.end_transcript(&mut self.trace);
+        }
+    }
+
+    /// Returns the next item of the lines taken so far.
+    pub fn next_trace_item(&mut self) -> Option<AgentTraceLine> {
+        self.trace.next_trace_item()
+    }
+}
+
+fn format_of_line(line: &[u8]) -> HistoryFormat {
+    let line = line.trim_ascii();
+    if line.is_empty() {
+        return HistoryFormat::Unknown;
+    }
+    match serde_json::from_slice::<HistoryRowKeys<'_>>(line) {
+        Ok(row) if row.payload.is_some() && row.timestamp.is_some() => {
+            HistoryFormat::Codex(Box::default())
+        }
+        Ok(row) if row.session_id.is_some() || row.parent_uuid.is_some() => {
+            HistoryFormat::ClaudeCode(Box::default())
+        }
+        Ok(_) => HistoryFormat::Trace,
+        Err(_) => HistoryFormat::Unknown,
+    }
+}
+
+/// Returns a line of a trace, made of these fields. Values are JSON.
+pub(crate) fn trace_line(kind: &str, fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut line = format!("{{\"type\":\"{kind}\"");
+    for (key, value) in fields {
+        line.push_str(",\"");
+        line.push_str(key);
+        line.push_str("\":");
+        line.push_str(value);
+    }
+    line.push('}');
+    line.into_bytes()
+}
+
+/// Returns a text as a JSON string.
+pub(crate) fn json_string(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+#[path = "history_tests.rs"]
+mod tests;
