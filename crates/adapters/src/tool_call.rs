@@ -100,6 +100,7 @@ impl AgentToolCall<'_> {
     /// Returns the input for the call's result.
     pub(crate) fn into_tool_returned_input(self, outcome: ReportedToolOutcome) -> Input {
         Input::ToolReturned(ToolReturned {
+            excerpt: None,
             call: self.call_digest(),
             // A write that failed is not counted as one.
             wrote: self.classify_tool_call_action().kind == ToolKind::Write && !outcome.failed,

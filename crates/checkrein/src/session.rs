@@ -240,6 +240,7 @@ impl<'a> Session<'a> {
         error: bool,
     ) -> Result<DeliveryOutcome, RuntimeError> {
         let input = Input::ToolReturned(ToolReturned {
+            excerpt: None,
             scope: ScopeId::main_scope(),
             call_id: Some(call.id.clone()),
             call: call.call_digest(),

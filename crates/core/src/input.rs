@@ -419,6 +419,10 @@ pub struct ToolReturned {
     pub error: bool,
     /// The tool writes files, and this call succeeded.
     pub wrote: bool,
+    /// The beginning and the end of what came back, bounded and without secrets, where a second model
+    /// is shown it. Nothing is decided by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excerpt: Option<Box<str>>,
     /// What detectors of loops need to know of the outcome beside its digest. Older logs say nothing.
     #[serde(default, skip_serializing_if = "ToolOutcomeFacts::is_default")]
     pub facts: ToolOutcomeFacts,

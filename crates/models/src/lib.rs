@@ -48,6 +48,11 @@ pub trait LanguageModel: Send + Sync {
     /// `provider/model`, as configs name it.
     fn model_name(&self) -> &str;
 
+    /// The output limit in tokens of a request that sets none; `None` if there is none.
+    fn default_max_tokens(&self) -> Option<u32> {
+        None
+    }
+
     /// Asks once. Retries, time and size limits are the implementation's; the caller only waits.
     fn ask_model<'a>(
         &'a self,

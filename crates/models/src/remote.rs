@@ -89,6 +89,10 @@ impl LanguageModel for RemoteModel {
         &self.0.name
     }
 
+    fn default_max_tokens(&self) -> Option<u32> {
+        self.0.provider.wire.default_max_tokens()
+    }
+
     fn ask_model<'a>(
         &'a self,
         request: &'a ModelRequest,

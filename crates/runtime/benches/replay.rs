@@ -151,6 +151,7 @@ fn inputs() -> Vec<StampedInput> {
                 tokens: tokens(n),
             }));
             add(Input::ToolReturned(ToolReturned {
+                excerpt: None,
                 scope: ScopeId::main_scope(),
                 call_id: Some(format!("toolu_{n}")),
                 call,

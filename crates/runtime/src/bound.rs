@@ -11,6 +11,8 @@ use checkrein_core::middleware::MiddlewareAnswerFact;
 
 use checkrein_redaction::Redactor;
 
+use crate::middleware::tool_result_text;
+
 /// Bytes of arguments, of a prompt or of a message within an event, as JSON.
 const LONG_TEXT_LIMIT: usize = 24 * 1024;
 /// Bytes at either end of a huge text that are scanned for secrets.
@@ -254,6 +256,35 @@ fn json_char_length(char: char) -> usize {
         '\0'..='\u{1f}' => 6,
         _ => char.len_utf8(),
     }
+}
+
+/// Bytes of a result's beginning and of its end that are kept for a second model.
+const EXCERPT_HEAD: usize = 200;
+const EXCERPT_TAIL: usize = 160;
+
+/// Returns the beginning and the end of a result, on one line and without secrets.
+pub(crate) fn excerpt_of_result(redactor: &Redactor, result: &serde_json::Value) -> Box<str> {
+    let text = tool_result_text(result);
+    // More than is kept is searched, so that a secret at the cut is seen as a whole.
+    let head_end = text.floor_char_boundary(text.len().min(SCANNED_END));
+    let tail_begin = text.ceil_char_boundary(text.len().saturating_sub(SCANNED_END));
+    let hide = |text: &str| {
+        let hidden = redactor.redact_text(text);
+        hidden.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let head = hide(text.get(..head_end).unwrap_or_default());
+    if head.len() <= EXCERPT_HEAD + EXCERPT_TAIL && head_end == text.len() {
+        return head.into();
+    }
+    let tail = hide(text.get(tail_begin..).unwrap_or_default());
+    let head = head
+        .get(..head.floor_char_boundary(EXCERPT_HEAD))
+        .unwrap_or_default();
+    let tail_len = tail.len().saturating_sub(EXCERPT_TAIL);
+    let tail = tail
+        .get(tail.ceil_char_boundary(tail_len)..)
+        .unwrap_or_default();
+    format!("{head} [...] {tail}").into()
 }
 
 #[cfg(test)]

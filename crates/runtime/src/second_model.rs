@@ -2,16 +2,18 @@
 //! the steps before it lead anywhere. Both answers are facts of the request, kept in the log and
 //! replayed from there. A model that does not answer stops nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use checkrein_core::decision::{Decision, ToolDecision};
-use checkrein_core::digest::Digest;
-use checkrein_core::event::Event;
+use checkrein_core::digest::{Digest, EightByteDigest};
+use checkrein_core::event::{DecisionOnInput, Event};
+use checkrein_core::explain::DecisionFactor;
 use checkrein_core::ids::{EventSeq, ScopeId, SessionId};
 use checkrein_core::input::{
     Input, ModelProgressRating, ModelToolCallOpinionFact, ModelToolCallVerdict, ToolRequested,
+    ToolReturned,
 };
 use checkrein_core::policy::{ProgressRatingPolicy, VetoModelPolicy};
 use checkrein_core::state::SessionState;
@@ -34,8 +36,8 @@ use crate::{bound, log_reader};
 const MAX_ANSWER_TIME: Duration = Duration::from_secs(20);
 /// The pause between two looks for what another process is asking.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How many lines of the conversation a model is shown.
-const MAX_LINES: usize = 8;
+/// How many calls of the conversation a model is shown.
+const MAX_CALLS: usize = 8;
 /// How many characters of a call's arguments a line holds.
 const MAX_ARGUMENT_CHARS: usize = 240;
 
@@ -243,7 +245,7 @@ impl Runtime {
         }
         let hide = |text: &str| self.redactor.redact_text(text).into_owned();
         let (goal, history) = (hide(&story.goal), story.recent_calls_as_messages(&hide));
-        let summary = hide(&story.steps.join("\n"));
+        let summary = hide(&story.steps_since_rating());
         let taken = progress::AgentStepToRate {
             goal: &goal,
             summary: &summary,
@@ -298,7 +300,7 @@ impl Runtime {
         if state.last > EventSeq(0) {
             for raw in self.store.events_after(session, EventSeq(0))? {
                 if let Some(event) = log_reader::decode_event(session, &raw)? {
-                    story.note_event_for_watching_model(&event, scope);
+                    story.note_event_for_watching_model(raw.seq, &event, scope);
                 }
             }
         }
@@ -381,77 +383,183 @@ struct ActivityShownToSecondModel {
     prompted: String,
     goal: String,
     /// The latest calls and their outcomes.
-    recent: Vec<String>,
-    /// The calls and outcomes since the last rating.
-    steps: Vec<String>,
+    recent: VecDeque<CallShownToSecondModel>,
+    /// How many of the newest were made since the last rating.
+    since_rating: usize,
     returned: bool,
     round_over: bool,
 }
 
+/// A call and what came of it.
+struct CallShownToSecondModel {
+    request: EventSeq,
+    call: EightByteDigest,
+    call_id: Option<String>,
+    /// Tool and arguments.
+    what: String,
+    /// How it ended, in a word or two.
+    ending: &'static str,
+    /// What else is known of that.
+    more: String,
+    /// Digest of what came back.
+    outcome_digest: Option<EightByteDigest>,
+}
+
+impl CallShownToSecondModel {
+    /// The call with what came of it.
+    fn line(&self) -> String {
+        let Self {
+            what, ending, more, ..
+        } = self;
+        format!("called {what} -> {ending}{more}")
+    }
+
+    /// The same for a list of which only the beginning of each line is shown.
+    fn short_line(&self) -> String {
+        format!("({}) called {}", self.ending, self.what)
+    }
+}
+
 impl ActivityShownToSecondModel {
-    fn note_event_for_watching_model(&mut self, event: &Event, scope: &ScopeId) {
+    fn note_event_for_watching_model(&mut self, seq: EventSeq, event: &Event, scope: &ScopeId) {
         match event {
             // A prompt is recorded before the task that it opens, so it becomes the goal here.
             Event::TaskOpened { .. } => {
+                // So is a call that opens one.
                 *self = Self {
                     goal: std::mem::take(&mut self.prompted),
                     ..Self::default()
                 };
             }
-            Event::Input(stamped) => self.note_input_for_watching_model(&stamped.input, scope),
+            Event::Input(stamped) => self.note_input_for_watching_model(seq, &stamped.input, scope),
+            Event::DecisionMade(made) => self.note_decision_on_call(made),
             _ => {}
         }
     }
 
-    fn note_input_for_watching_model(&mut self, input: &Input, scope: &ScopeId) {
+    fn note_input_for_watching_model(&mut self, seq: EventSeq, input: &Input, scope: &ScopeId) {
         match input {
             Input::PromptSubmitted(prompt) => self.prompted.clone_from(&prompt.text),
             Input::ToolRequested(request) if request.scope == *scope => {
                 // A request with a rating closes the steps that were rated.
                 if request.facts.progress.is_some() {
-                    self.steps.clear();
+                    self.since_rating = 0;
                     (self.returned, self.round_over) = (false, false);
                 }
                 let args: String = request.args.chars().take(MAX_ARGUMENT_CHARS).collect();
-                self.push_recent_activity_line(format!("called {} {args}", request.tool));
+                if self.recent.len() >= MAX_CALLS {
+                    self.recent.pop_front();
+                }
+                self.recent.push_back(CallShownToSecondModel {
+                    request: seq,
+                    call: request.call,
+                    call_id: request.call_id.clone(),
+                    what: format!("{} {args}", request.tool),
+                    ending: "no result yet",
+                    more: String::new(),
+                    outcome_digest: None,
+                });
+                self.since_rating += 1;
             }
             Input::ToolReturned(returned) if returned.scope == *scope => {
                 self.returned = true;
-                let word = if returned.error {
-                    "it failed"
-                } else {
-                    "it went well"
-                };
-                self.push_recent_activity_line(word.to_owned());
+                self.note_result_of_call(returned);
             }
             Input::RoundEnded(round) if round.scope == *scope => self.round_over = true,
             _ => {}
         }
     }
 
-    fn push_recent_activity_line(&mut self, line: String) {
-        if self.recent.len() >= MAX_LINES {
-            self.recent.remove(0);
+    /// A call that was refused did not run, and must not look as if it had.
+    fn note_decision_on_call(&mut self, made: &DecisionOnInput) {
+        let Some(call) = self
+            .recent
+            .iter_mut()
+            .find(|call| call.request == made.answers)
+        else {
+            return;
+        };
+        let is_vetoed = made.why.iter().any(|why| {
+            matches!(
+                why,
+                DecisionFactor::Veto {
+                    says: ModelToolCallVerdict::Veto | ModelToolCallVerdict::Rewrite,
+                    unsure: false,
+                    ..
+                }
+            )
+        });
+        let word = match &made.decision {
+            Decision::Tool(ToolDecision::Deny { .. } | ToolDecision::Rewrite { .. })
+                if is_vetoed =>
+            {
+                "vetoed"
+            }
+            Decision::Tool(ToolDecision::Deny { .. } | ToolDecision::Rewrite { .. }) => "denied",
+            Decision::Tool(ToolDecision::Halt { .. }) => "denied",
+            Decision::Tool(ToolDecision::Ask { .. }) => "a person was asked",
+            _ => return,
+        };
+        call.ending = word;
+    }
+
+    fn note_result_of_call(&mut self, returned: &ToolReturned) {
+        let digest = returned.facts.steady.unwrap_or(returned.outcome);
+        let is_same_call = |call: &CallShownToSecondModel| match (&call.call_id, &returned.call_id)
+        {
+            (Some(one), Some(other)) => one == other,
+            _ => call.call == returned.call,
+        };
+        let open =
+            |call: &CallShownToSecondModel| call.outcome_digest.is_none() && is_same_call(call);
+        let Some(at) = self.recent.iter().rposition(open) else {
+            return;
+        };
+        let before = self.recent.iter().take(at).rev();
+        let same = before
+            .enumerate()
+            .find(|(_, earlier)| earlier.outcome_digest == Some(digest))
+            .map(|(nth, _)| nth + 1);
+        let same = match same {
+            Some(1) => ", with the same outcome as the call before".to_owned(),
+            Some(calls) => format!(", with the same outcome as {calls} calls ago"),
+            None => String::new(),
+        };
+        let excerpt = returned
+            .excerpt
+            .as_deref()
+            .map_or_else(String::new, |text| format!(": {text}"));
+        if let Some(call) = self.recent.get_mut(at) {
+            call.ending = if returned.error { "failed" } else { "done" };
+            call.more = format!("{same}{excerpt}");
+            call.outcome_digest = Some(digest);
         }
-        if self.steps.len() >= MAX_LINES {
-            self.steps.remove(0);
-        }
-        self.steps.push(line.clone());
-        self.recent.push(line);
     }
 
     /// Whether a round has ended since the last rating; for an agent that shows no rounds, whether
     /// a call came back since.
     fn is_progress_rating_due(&self, state: &SessionState) -> bool {
         match state.shows_rounds {
-            true => self.round_over && !self.steps.is_empty(),
+            true => self.round_over && self.since_rating > 0,
             false => self.returned,
         }
     }
 
+    /// Returns the calls since the last rating, one a line.
+    fn steps_since_rating(&self) -> String {
+        let skipped = self.recent.len().saturating_sub(self.since_rating);
+        let lines: Vec<String> = self
+            .recent
+            .iter()
+            .skip(skipped)
+            .map(|call| call.line())
+            .collect();
+        lines.join("\n")
+    }
+
     fn recent_calls_as_messages(&self, hide: &dyn Fn(&str) -> String) -> Vec<ChatMessage> {
-        let said = |line: &String| ChatMessage::Assistant {
-            text: hide(line),
+        let said = |call: &CallShownToSecondModel| ChatMessage::Assistant {
+            text: hide(&call.short_line()),
             calls: Vec::new(),
         };
         self.recent.iter().map(said).collect()

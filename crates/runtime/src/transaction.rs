@@ -650,8 +650,12 @@ impl Runtime {
             }
             Input::ToolReturned(returned) => {
                 returned.tokens = tokens.or(returned.tokens.take());
+                let response = delivery.seen_tool_response.or(delivery.tool_response);
+                if policy.veto.is_some() || policy.progress.is_some() {
+                    returned.excerpt = response
+                        .map(|response| bound::excerpt_of_result(&self.redactor, response.result));
+                }
                 if policy.loops.pinned == Some(PinnedLoopRules::OpenClaw) {
-                    let response = delivery.seen_tool_response.or(delivery.tool_response);
                     returned.facts.openclaw =
                         response.and_then(|response| openclaw_facts_of_result(returned, response));
                 }

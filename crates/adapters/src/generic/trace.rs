@@ -291,6 +291,7 @@ impl AgentTraceReader {
         });
         self.queue_input_from_trace(
             Input::ToolReturned(ToolReturned {
+                excerpt: None,
                 scope: ScopeId::main_scope(),
                 call_id: open.id,
                 call: open.call,

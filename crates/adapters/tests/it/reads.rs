@@ -112,6 +112,7 @@ fn claude_code_results() {
     assert_eq!(
         returned(claude("PostToolUse")),
         ToolReturned {
+            excerpt: None,
             scope: ScopeId::main_scope(),
             call_id: Some("toolu_01A".into()),
             call: call("Bash", &args),
@@ -126,6 +127,7 @@ fn claude_code_results() {
     assert_eq!(
         returned(claude("PostToolUseFailure")),
         ToolReturned {
+            excerpt: None,
             scope: ScopeId::main_scope(),
             call_id: Some("toolu_01B".into()),
             call: call(

@@ -195,8 +195,16 @@ impl<'a> AgentLoopRun<'a> {
                     self.agent_loop.emit_event(AgentLoopEvent::RoundStarted {
                         round: self.conversation.rounds + 1,
                     });
-                    let asked = self.agent_loop.model.ask_model(&self.conversation.request);
-                    let reply = match self.end_signal.await_unless_run_over(asked).await {
+                    let raised = self.request_with_raised_limit();
+                    let request = raised.as_ref().unwrap_or(&self.conversation.request);
+                    let asked = self.agent_loop.model.ask_model(request);
+                    let mut heard = self.end_signal.await_unless_run_over(asked).await;
+                    // The model does not have as much: what it has is enough to go on with.
+                    if raised.is_some() && matches!(heard, Some(Err(ModelError::Refused { .. }))) {
+                        let asked = self.agent_loop.model.ask_model(&self.conversation.request);
+                        heard = self.end_signal.await_unless_run_over(asked).await;
+                    }
+                    let reply = match heard {
                         None => return self.transition_of_run_ended_early().await,
                         Some(Err(error)) => return self.end_with_model_error(&error).await,
                         Some(Ok(reply)) => reply,
@@ -232,6 +240,21 @@ impl<'a> AgentLoopRun<'a> {
                 return Ok(transition);
             }
         }
+    }
+
+    /// Returns the request with twice the output limit, if the answer before was cut by one.
+    fn request_with_raised_limit(&self) -> Option<ModelRequest> {
+        if !self.conversation.cut_before {
+            return None;
+        }
+        let request = &self.conversation.request;
+        let limit = request
+            .max_tokens
+            .or_else(|| self.agent_loop.model.default_max_tokens())?;
+        Some(ModelRequest {
+            max_tokens: Some(limit.saturating_mul(2)),
+            ..request.clone()
+        })
     }
 
     /// Counts and journals an answer before anything follows from it.

@@ -468,6 +468,57 @@ fn after_one_cut_answer_it_goes_on() {
     );
 }
 
+#[test]
+fn after_a_cut_answer_the_output_limit_is_raised_once() {
+    let cut = || ModelReply {
+        finish_reason: FinishReason::Truncated,
+        ..reply("I have", Vec::new())
+    };
+    let limits = |model: &InProcess| -> Vec<Option<u32>> {
+        let asked = model.asked.lock().unwrap();
+        asked.iter().map(|request| request.max_tokens).collect()
+    };
+    let model = InProcess::one_by_one(vec![cut(), calls("note", json!({})), says("Done.")]);
+    let (_root, agent) = in_folder(model.clone());
+    ends(&agent.tool(Notes::new()).max_tokens(500));
+    assert_eq!(limits(&model), [Some(500), Some(1_000), Some(500)]);
+
+    // A model without a limit has none to raise.
+    let model = InProcess::one_by_one(vec![cut(), says("Done.")]);
+    let (_root, agent) = in_folder(model.clone());
+    ends(&agent);
+    assert_eq!(limits(&model), [None, None]);
+
+    // A model that does not have as much is asked with what it has.
+    let model = InProcess::by(move |request, nth| match (nth, request.max_tokens) {
+        (0, _) => Ok(cut()),
+        (_, Some(1_000)) => Err(ModelError::Refused {
+            provider: "openai".to_owned(),
+            status: 400,
+            what: "max_tokens is too large".to_owned(),
+        }),
+        _ => Ok(says("Done.")),
+    });
+    let (_root, agent) = in_folder(model.clone());
+    let result = ends(&agent.max_tokens(500));
+    assert_eq!(reason(&result), (Reason::Unverified, Some("no_checks")));
+    assert_eq!(limits(&model), [Some(500), Some(1_000), Some(500)]);
+}
+
+#[test]
+fn an_error_is_not_tried_again() {
+    let model = InProcess::by(|_, _| {
+        Err(ModelError::Refused {
+            provider: "openai".to_owned(),
+            status: 500,
+            what: "no".to_owned(),
+        })
+    });
+    let (_root, agent) = in_folder(model.clone());
+    assert_eq!(reason(&ends(&agent)), (Reason::Error, Some("agent")));
+    assert_eq!(model.asked.lock().unwrap().len(), 1);
+}
+
 /// What cannot run is told, and counted like any other call: no model goes on so for ever.
 #[test]
 fn calls_that_cannot_run_are_told_and_counted() {

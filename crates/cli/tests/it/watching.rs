@@ -482,3 +482,69 @@ fn a_veto_applies_to_an_autopilot_run() {
     // About what could do harm, and once.
     assert_eq!(cheap.received_request_bodies().len(), 2);
 }
+
+#[test]
+fn progress_is_judged_by_what_the_steps_produced() {
+    let model = ScriptedReviewer::start_scripted_reviewer_server(|body, _| {
+        let said = json!({ "ref": request_number_in_prompt(body), "score": 0.9, "summary": "", "suggested_action": null });
+        Ok(said.to_string())
+    })
+    .unwrap();
+    let world = watched("[progress]\nenabled = true\nmodel = \"ollama/v\"\n");
+    let agent = Agent::beside(&world, "claude-code", &model);
+    agent.prompt("Make the tests pass.");
+    let key = format!("AKIA{}", "QWERTYUIOPASDFGH");
+    let output = format!("running 3 tests, key {key} {} 2 failed", "x ".repeat(2_000));
+    for command in ["cargo test", "cargo test --quiet", "cargo test -v"] {
+        agent.shell(command, &output);
+        agent.tell(&agent.message("PostToolBatch", json!({ "tool_calls": [] })));
+    }
+    agent.shell("ls", "");
+    let asked = model.received_request_bodies();
+    let shown = last_message_text(asked.last().unwrap());
+    for wanted in [
+        "done",
+        "with the same outcome as the call before",
+        "running 3 tests",
+        "2 failed",
+    ] {
+        assert!(shown.contains(wanted), "{wanted}: {shown}");
+    }
+    assert!(!shown.contains(&key), "{shown}");
+    let log = format!("{:?}", world.log(&agent.session));
+    assert!(!log.contains(&key), "nor is it kept");
+    world.replays(&agent.session);
+}
+
+#[test]
+fn the_veto_sees_how_earlier_calls_ended() {
+    let (world, model) = (
+        watched(&format!(
+            "{VETO}scope = \"all\"\n[policy]\nrules = [\"r.rules\"]\n"
+        )),
+        strict(),
+    );
+    world.write(
+        "r.rules",
+        "prefix_rule(pattern = [\"rm\", \"-rf\"], decision = \"forbidden\")\n",
+    );
+    world.commit();
+    let agent = Agent::beside(&world, "claude-code", &model);
+    agent.prompt("Draft the release, publish nothing.");
+    let last = || {
+        let asked = model.received_request_bodies();
+        last_message_text(asked.last().unwrap()).to_owned()
+    };
+    agent.shell("ls -la", "README");
+    assert!(matches!(
+        agent.shell("git push origin main", ""),
+        Answer::Denied(_)
+    ));
+    assert!(last().contains("(done) called Bash"), "{}", last());
+    assert!(matches!(agent.shell("rm -rf work", ""), Answer::Denied(_)));
+    agent.shell("cat README", "text");
+    let shown = last();
+    assert!(shown.contains("(vetoed) called Bash"), "{shown}");
+    assert!(shown.contains("(denied) called Bash"), "{shown}");
+    world.replays(&agent.session);
+}

@@ -34,6 +34,7 @@ fn fails(world: &mut CoreWorld, tool: &str, arguments: &str, family: u64, number
     if answer.starts_with("allow") || answer.starts_with("nudge") {
         let call = Digest::hash_bytes(format!("{tool} {arguments}").as_bytes());
         world.news(Input::ToolReturned(ToolReturned {
+            excerpt: None,
             scope: main,
             call_id: None,
             call: call.to_eight_byte_digest(),

@@ -340,6 +340,7 @@ fn a_result_that_comes_alone_may_be_a_write() {
     }
     world.tool(&main, "write", None, None, None);
     world.news(Input::ToolReturned(ToolReturned {
+        excerpt: None,
         scope: main.clone(),
         call_id: Some("call-3".to_owned()),
         call: checkrein_core::digest::EightByteDigest(0),

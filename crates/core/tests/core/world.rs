@@ -494,6 +494,7 @@ impl CoreWorld {
             unknown_tool: None,
         });
         self.news(Input::ToolReturned(ToolReturned {
+            excerpt: None,
             scope: scope.clone(),
             call_id,
             call: Digest::hash_bytes(name.as_bytes()).to_eight_byte_digest(),

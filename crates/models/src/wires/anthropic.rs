@@ -12,7 +12,7 @@ use crate::{ChatMessage, FinishReason, ModelRequest};
 
 /// The default output limit, because the format requires one. Every model that is still served can
 /// write this much.
-const MAX_TOKENS: u32 = 16_384;
+pub(super) const MAX_TOKENS: u32 = 16_384;
 
 pub(super) fn anthropic_request_body(model: &str, request: &ModelRequest) -> Value {
     let mut messages = messages_to_anthropic_json(&request.messages);

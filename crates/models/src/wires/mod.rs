@@ -61,6 +61,14 @@ pub(crate) enum ModelAnswerDecodeError {
 }
 
 impl WireFormat {
+    /// The output limit of a request that sets none; `None` if the format has none.
+    pub(crate) fn default_max_tokens(self) -> Option<u32> {
+        match self {
+            Self::Anthropic => Some(anthropic::MAX_TOKENS),
+            _ => None,
+        }
+    }
+
     /// Returns the path below the base URL.
     pub(crate) fn endpoint_path(self, model: &str) -> String {
         match self {
