@@ -580,16 +580,19 @@ pub(crate) struct ReplayArgs {
 /// See [`CliCommand::Tune`].
 #[derive(Debug, Args)]
 pub(crate) struct TuneArgs {
-    /// Trace files (`.jsonl`, `.jsonl.gz`).
+    /// Trace files, transcripts of Claude Code, rollouts of Codex (`.jsonl`, `.jsonl.gz`). All are one set.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Presets to compare: balanced, default, seed, off.
+    /// Presets to compare: balanced, default, openclaw, seed, off.
     #[arg(long, value_name = "NAME")]
     pub(crate) preset: Vec<String>,
     /// Only one half of the tasks. All runs of a task are in the same half.
     #[arg(long)]
     pub(crate) half: Option<HalfOfTaskSet>,
-    /// Print one JSON object for each file and preset.
+    /// Try token budgets instead of presets: this many output tokens a task.
+    #[arg(long, value_name = "TOKENS", conflicts_with = "preset", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) token_budget: Option<u64>,
+    /// Print one JSON object for each preset, or for each rule of token budgets.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -3,7 +3,7 @@
 
 use crate::event::CapKind;
 use crate::explain::DecisionFactor;
-use crate::policy::Policy;
+use crate::policy::{Policy, TokenBudgetSettings};
 use crate::state::{SessionState, TaskOrSessionTotals};
 
 /// A cap that was reached.
@@ -142,4 +142,54 @@ fn reached_budget_cap(
         CapComparisonMode::AtLimit => used >= limit,
     };
     reached.then_some(ReachedCap { cap, used, limit })
+}
+
+/// Why going on is not worth its tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenBudgetEnding {
+    /// The share of the budget that may be used is used.
+    Threshold {
+        /// Output tokens.
+        used: u64,
+        /// From which on it ends.
+        threshold: u64,
+    },
+    /// The last two steps brought little.
+    Diminishing {
+        /// Output tokens between the last two stops.
+        delta: u64,
+        /// Between the two before.
+        previous: u64,
+    },
+}
+
+/// Returns why a task is not worth its tokens any more at a stop, after so many continuations. Unknown
+/// use ends nothing.
+pub fn token_budget_ending(
+    settings: &TokenBudgetSettings,
+    budget: Option<u64>,
+    used: Option<u64>,
+    deltas: [Option<u64>; 2],
+    continuations: u32,
+) -> Option<TokenBudgetEnding> {
+    if let (Some(used), Some(budget)) = (used, budget) {
+        let threshold = token_budget_threshold(settings, budget);
+        if used >= threshold {
+            return Some(TokenBudgetEnding::Threshold { used, threshold });
+        }
+    }
+    let [Some(delta), Some(previous)] = deltas else {
+        return None;
+    };
+    let little = settings.diminishing_tokens;
+    // Two small steps in a row are required, and several continuations before them, so that one
+    // short round does not end the task.
+    (continuations >= settings.diminishing_rounds && delta < little && previous < little)
+        .then_some(TokenBudgetEnding::Diminishing { delta, previous })
+}
+
+/// Returns the output tokens from which on a budget counts as used.
+pub fn token_budget_threshold(settings: &TokenBudgetSettings, budget: u64) -> u64 {
+    // Computed in 128 bits, because a budget near `u64::MAX` would overflow.
+    (u128::from(budget) * u128::from(settings.threshold_permille) / 1000) as u64
 }

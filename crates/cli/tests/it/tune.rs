@@ -116,3 +116,78 @@ fn packed_traces_are_read_as_they_are() {
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.stderr.contains("text.jsonl.gz"), "{said:?}");
 }
+
+/// A task that is sent back five times, each time for so many tokens.
+fn task(id: &str, tokens: &[u64], success: bool) -> String {
+    let mut lines = vec![
+        json!({ "type": "session", "id": id, "agent": "mine" }).to_string(),
+        json!({ "type": "user", "text": "do it" }).to_string(),
+    ];
+    for spent in tokens {
+        lines.push(json!({ "type": "assistant", "text": "", "tokens": spent }).to_string());
+        lines.push(json!({ "type": "stop", "text": "done" }).to_string());
+    }
+    lines.push(json!({ "type": "end", "success": success }).to_string());
+    lines.join("\n") + "\n"
+}
+
+#[test]
+fn token_budgets_are_tried_on_recorded_tasks() {
+    let world = World::without_git();
+    // Fails after many steps of 100 tokens; one of 600 tokens a step succeeds at its end.
+    let runs = task("1", &[900, 100, 100, 100, 100, 100, 100, 100], false)
+        + &task("2", &[600, 600, 600, 600, 600, 600], true)
+        + &task("3", &[50], true);
+    world.write("runs.jsonl", &runs);
+    let said = world.says(&["tune", "runs.jsonl", "--token-budget", "1000000", "--json"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let rules: Vec<Value> = said
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(rules.len(), 2 * 3 * 4 * 3);
+    let rule = |little: u64, rounds: u64, by_mean: bool| {
+        let is_it = |rule: &&Value| {
+            rule["threshold"] == 0.9
+                && rule["diminishing_tokens"] == little
+                && rule["diminishing_rounds"] == rounds
+                && rule["by_mean"] == by_mean
+        };
+        let rule = rules.iter().find(is_it).unwrap();
+        (
+            rule["ended"].as_u64().unwrap(),
+            rule["later_successful"].as_u64().unwrap(),
+            rule["tokens_saved"].as_u64().unwrap(),
+        )
+    };
+    // The default ends the first at its fourth stop, 400 tokens early.
+    assert_eq!(rule(500, 3, false), (1, 0, 400));
+    assert_eq!(rule(500, 1, false), (1, 0, 500));
+    assert_eq!(rule(500, 5, false), (1, 0, 200));
+    // With 700 the one that succeeds is lost.
+    assert_eq!(rule(700, 3, false), (2, 1, 400 + 1_200));
+    // The mean of the first three is above 300.
+    assert_eq!(rule(300, 1, true), (1, 0, 400));
+
+    let text = world
+        .says(&["tune", "runs.jsonl", "--token-budget", "1000000"])
+        .stdout;
+    assert!(
+        text.contains("3 tasks, 2 of them with more than one stop"),
+        "{text}"
+    );
+    assert!(text.contains("-diminishing_rounds = 3\n+diminishing_rounds = 1  # alone: 1 ended where 3 ends 1, 0 of 1 successful later (now 0 of 1), 500 tokens saved (now 400)"), "{text}");
+    assert!(!text.contains("+diminishing_tokens"), "{text}");
+
+    // A small budget: 0.85 of 1,200 is reached one stop before 0.95 is.
+    let small = world
+        .says(&["tune", "runs.jsonl", "--token-budget", "1200", "--json"])
+        .stdout;
+    assert!(
+        small
+            .lines()
+            .all(|line| serde_json::from_str::<Value>(line).unwrap()["ended"] == 2),
+        "{small}"
+    );
+}

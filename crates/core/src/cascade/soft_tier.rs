@@ -4,7 +4,7 @@
 use super::evaluation::{PendingStopFacts, VerifierOutcome};
 use super::stopped_after_denial_transition;
 use crate::accept::TruthValue;
-use crate::budget;
+use crate::budget::{self, TokenBudgetEnding};
 use crate::decision::TokenBudgetUsage;
 use crate::explain::{DecisionExplanation, DecisionFactor};
 use crate::ids::ScopeId;
@@ -226,44 +226,33 @@ fn task_end_by_token_budget(
     pending: &PendingStop,
     why: &mut DecisionExplanation,
 ) -> Option<Transition> {
-    let settings = &policy.token_budget;
-    if let Some(TokenBudgetUsage {
-        used,
-        threshold: line,
-    }) = token_budget_progress(policy, task)
-        && used >= line
-    {
-        why.push(DecisionFactor::TokenBudget {
-            used,
-            threshold: line,
-        });
-        return Some(Transition::new(Reason::DiminishingReturns, "token_budget"));
-    }
-    if let [Some(delta), Some(previous)] = task.deltas {
-        let little = settings.diminishing_tokens;
-        // Two small steps in a row are required, and several continuations before them, so that one
-        // short round does not end the task.
-        if pending.main_continuations + pending.subagent_continuations
-            >= settings.diminishing_rounds
-            && delta < little
-            && previous < little
-        {
-            why.push(DecisionFactor::Diminishing { delta, previous });
-            return Some(Transition::new(Reason::DiminishingReturns, "diminishing"));
-        }
-    }
-    None
+    let ending = budget::token_budget_ending(
+        &policy.token_budget,
+        policy.caps.token_budget,
+        task.totals.spent_tokens(),
+        task.deltas,
+        pending.main_continuations + pending.subagent_continuations,
+    )?;
+    let (factor, detail) = match ending {
+        TokenBudgetEnding::Threshold { used, threshold } => (
+            DecisionFactor::TokenBudget { used, threshold },
+            "token_budget",
+        ),
+        TokenBudgetEnding::Diminishing { delta, previous } => (
+            DecisionFactor::Diminishing { delta, previous },
+            "diminishing",
+        ),
+    };
+    why.push(factor);
+    Some(Transition::new(Reason::DiminishingReturns, detail))
 }
 
 /// Returns the token use and the threshold, or `None` if either is unknown.
 fn token_budget_progress(policy: &Policy, task: &Task) -> Option<TokenBudgetUsage> {
     let (used, budget) = (task.totals.spent_tokens()?, policy.caps.token_budget?);
-    let permille = policy.token_budget.threshold_permille;
-    // Computed in 128 bits, because a budget near `u64::MAX` would overflow.
-    let line = (u128::from(budget) * u128::from(permille) / 1000) as u64;
     Some(TokenBudgetUsage {
         used,
-        threshold: line,
+        threshold: budget::token_budget_threshold(&policy.token_budget, budget),
     })
 }
 

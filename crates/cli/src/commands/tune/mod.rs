@@ -5,9 +5,10 @@
 mod recorded_runs;
 mod run_under_preset;
 mod statistics;
+mod token_budgets;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use checkrein_core::policy::Policy;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 use self::recorded_runs::{RecordedRun, TraceFileRunReader};
 use self::run_under_preset::{PresetOutcomeForRun, RunUnderPreset};
 use self::statistics::PresetReplayStatistics;
+use self::token_budgets::{StopsOfTask, TaskSplitter, print_token_budgets};
 use crate::args::{HalfOfTaskSet, TuneArgs};
 use crate::exit_code;
 use crate::ui;
@@ -28,25 +30,67 @@ use crate::ui::style::count_with_noun;
 const PRESETS: &[&str] = &["balanced", "default", "openclaw", "seed"];
 
 pub(crate) fn run_tune_command(args: &TuneArgs) -> Result<ExitCode, CommandError> {
+    if let Some(budget) = args.token_budget {
+        return tune_token_budgets(args, budget);
+    }
     let named: Vec<&str> = args.preset.iter().map(String::as_str).collect();
     let presets = if named.is_empty() { PRESETS } else { &named };
     let policies = presets
         .iter()
         .map(|preset| Ok((*preset, policy_with_detector_preset(preset)?)))
         .collect::<Result<Vec<_>, CommandError>>()?;
+    // Files are one set: a session of an agent is a file of its own.
+    let replayed = replay_under_presets(&args.files, args.half, &policies)?;
+    if replayed.runs == 0 && replayed.left_out == 0 {
+        return Err(no_recorded_run_error());
+    }
+    match args.json {
+        true => print_tune_json(&args.files, &replayed),
+        false => print_halt_statistics_per_preset(&args.files, &replayed),
+    }
+    Ok(exit_code::to_exit_code(exit_code::YES))
+}
+
+fn no_recorded_run_error() -> CommandError {
+    CommandError::usage_error(
+        "no recorded run in these files".to_owned(),
+        "it takes traces, transcripts of Claude Code and rollouts of Codex: docs/trace-format.md",
+    )
+}
+
+/// Returns the name of one file, or how many there are.
+fn files_label(files: &[PathBuf]) -> String {
+    match files {
+        [file] => file
+            .file_name()
+            .unwrap_or(file.as_os_str())
+            .to_string_lossy()
+            .into_owned(),
+        files => count_with_noun(files.len() as u64, "file"),
+    }
+}
+
+fn tune_token_budgets(args: &TuneArgs, budget: u64) -> Result<ExitCode, CommandError> {
+    let mut by_setup: BTreeMap<String, Vec<StopsOfTask>> = BTreeMap::new();
     for file in &args.files {
-        let replayed = replay_under_presets(file, args.half, &policies)?;
-        if replayed.runs == 0 && replayed.left_out == 0 {
-            return Err(CommandError::usage_error(
-                format!("{}: no recorded run in it", file.display()),
-                "it takes JSON Lines as docs/trace-format.md has them, or the same as .gz",
-            ));
-        }
-        match args.json {
-            true => print_tune_json(file, &replayed),
-            false => print_halt_statistics_per_preset(file, &replayed),
+        let mut reader = TraceFileRunReader::open_recorded_runs_file(file)?;
+        loop {
+            let mut splitter = TaskSplitter::default();
+            let read = reader.read_next_recorded_run(&mut |_, input| splitter.take_input(input))?;
+            let Some(run) = read else { break };
+            let is_asked_for = args
+                .half
+                .is_none_or(|half| half == run.half_containing_task());
+            if is_asked_for {
+                let tasks = by_setup.entry(run.setup).or_default();
+                tasks.extend(splitter.into_tasks(run.success));
+            }
         }
     }
+    if by_setup.is_empty() {
+        return Err(no_recorded_run_error());
+    }
+    print_token_budgets(&by_setup, budget, args.json);
     Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
@@ -62,7 +106,7 @@ fn policy_with_detector_preset(preset: &str) -> Result<Policy, CommandError> {
     Ok(policy)
 }
 
-/// The runs of a file under each preset.
+/// The runs of all files under each preset.
 struct PresetStatisticsOfTraceFile {
     /// Runs that are counted.
     runs: u64,
@@ -72,33 +116,35 @@ struct PresetStatisticsOfTraceFile {
 }
 
 fn replay_under_presets(
-    file: &Path,
+    files: &[PathBuf],
     half: Option<HalfOfTaskSet>,
     policies: &[(&str, Policy)],
 ) -> Result<PresetStatisticsOfTraceFile, CommandError> {
-    let mut reader = TraceFileRunReader::open_recorded_runs_file(file)?;
     let mut outcomes: Vec<Vec<PresetOutcomeForRun>> = vec![Vec::new(); policies.len()];
     let mut runs: Vec<RecordedRun> = Vec::new();
-    loop {
-        let mut under_presets: Vec<RunUnderPreset<'_>> = policies
-            .iter()
-            .map(|(_, policy)| RunUnderPreset::new(policy))
-            .collect();
-        let is_asked_for =
-            |run: &RecordedRun| half.is_none_or(|half| half == run.half_containing_task());
-        let read = reader.read_next_recorded_run(&mut |run, input| {
-            if is_asked_for(run) {
-                under_presets
-                    .iter_mut()
-                    .for_each(|run| run.step_input(input));
+    let is_asked_for =
+        |run: &RecordedRun| half.is_none_or(|half| half == run.half_containing_task());
+    for file in files {
+        let mut reader = TraceFileRunReader::open_recorded_runs_file(file)?;
+        loop {
+            let mut under_presets: Vec<RunUnderPreset<'_>> = policies
+                .iter()
+                .map(|(_, policy)| RunUnderPreset::new(policy))
+                .collect();
+            let read = reader.read_next_recorded_run(&mut |run, input| {
+                if is_asked_for(run) {
+                    under_presets
+                        .iter_mut()
+                        .for_each(|run| run.step_input(input));
+                }
+            })?;
+            let Some(run) = read else { break };
+            if is_asked_for(&run) {
+                for (stepped, outcomes) in under_presets.into_iter().zip(&mut outcomes) {
+                    outcomes.push(stepped.outcome);
+                }
+                runs.push(run);
             }
-        })?;
-        let Some(run) = read else { break };
-        if is_asked_for(&run) {
-            for (stepped, outcomes) in under_presets.into_iter().zip(&mut outcomes) {
-                outcomes.push(stepped.outcome);
-            }
-            runs.push(run);
         }
     }
     let mut longest: BTreeMap<&str, u64> = BTreeMap::new();
@@ -134,11 +180,8 @@ fn replay_under_presets(
     })
 }
 
-fn print_halt_statistics_per_preset(file: &Path, replayed: &PresetStatisticsOfTraceFile) {
-    let name = file
-        .file_name()
-        .unwrap_or(file.as_os_str())
-        .to_string_lossy();
+fn print_halt_statistics_per_preset(files: &[PathBuf], replayed: &PresetStatisticsOfTraceFile) {
+    let name = files_label(files);
     let left_out = match replayed.left_out {
         0 => String::new(),
         runs => format!(
@@ -205,9 +248,13 @@ fn print_tune_figure(name: &str, figure: &str) {
     ui::print_line_to_stdout(&format!("  {name:<30} {figure}"));
 }
 
-fn print_tune_json(file: &Path, replayed: &PresetStatisticsOfTraceFile) {
+fn print_tune_json(files: &[PathBuf], replayed: &PresetStatisticsOfTraceFile) {
     let interval = |found: Option<ConfidenceInterval>| {
         found.map_or(Value::Null, |ends| json!([ends.low, ends.high]))
+    };
+    let file = match files {
+        [file] => Value::from(file.display().to_string()),
+        _ => Value::Null,
     };
     for (preset, found) in &replayed.by_preset {
         let detectors: serde_json::Map<String, Value> = found
@@ -220,7 +267,7 @@ fn print_tune_json(file: &Path, replayed: &PresetStatisticsOfTraceFile) {
             .collect();
         ui::print_json(&json!({
             "schema": "checkrein/tune/1",
-            "file": file.display().to_string(),
+            "file": file,
             "preset": preset,
             "runs": replayed.runs,
             "left_out": replayed.left_out,
