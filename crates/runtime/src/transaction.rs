@@ -651,7 +651,8 @@ impl Runtime {
             Input::ToolReturned(returned) => {
                 returned.tokens = tokens.or(returned.tokens.take());
                 let response = delivery.seen_tool_response.or(delivery.tool_response);
-                if policy.veto.is_some() || policy.progress.is_some() {
+                let is_shown = policy.veto.is_some() || policy.progress.is_some();
+                if is_shown && !returned.facts.empty {
                     returned.excerpt = response
                         .map(|response| bound::excerpt_of_result(&self.redactor, response.result));
                 }
