@@ -4,6 +4,8 @@
 //! Streaming and tolerant: the caller hands in line after line, rows of unknown kinds are skipped, and no
 //! row is kept but the answer that is being read.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -42,7 +44,24 @@ struct HistoryRowKeys<'a> {
     session_id: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "parentUuid")]
     parent_uuid: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    message: Option<&'a RawValue>,
+    #[serde(rename = "type", borrow, default)]
+    kind: Cow<'a, str>,
 }
+
+/// The kinds of lines of our own format.
+const TRACE_KINDS: [&str; 9] = [
+    "session",
+    "user",
+    "assistant",
+    "tool_call",
+    "tool_result",
+    "stop",
+    "end",
+    "compaction",
+    "run",
+];
 
 impl AgentHistoryReader {
     /// Creates a reader that makes its items with this reader of traces.
@@ -90,11 +109,14 @@ fn format_of_line(line: &[u8]) -> HistoryFormat {
         Ok(row) if row.payload.is_some() && row.timestamp.is_some() => {
             HistoryFormat::Codex(Box::default())
         }
-        Ok(row) if row.session_id.is_some() || row.parent_uuid.is_some() => {
+        Ok(row)
+            if row.session_id.is_some() || row.parent_uuid.is_some() || row.message.is_some() =>
+        {
             HistoryFormat::ClaudeCode(Box::default())
         }
-        Ok(_) => HistoryFormat::Trace,
-        Err(_) => HistoryFormat::Unknown,
+        Ok(row) if TRACE_KINDS.contains(&&*row.kind) => HistoryFormat::Trace,
+        // Bookkeeping may come first.
+        Ok(_) | Err(_) => HistoryFormat::Unknown,
     }
 }
 

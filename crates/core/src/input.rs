@@ -477,6 +477,9 @@ pub struct OpenClawCallFacts {
     /// It was recorded and ran, whatever is answered now.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub runs_regardless: bool,
+    /// No detector of ours is asked beside these rules.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub alone: bool,
 }
 
 /// The tools that OpenClaw's rules know by name.

@@ -261,22 +261,40 @@ fn json_char_length(char: char) -> usize {
 /// Bytes of a result's beginning and of its end that are kept for a second model.
 const EXCERPT_HEAD: usize = 200;
 const EXCERPT_TAIL: usize = 160;
+/// Bytes at the cut of a huge result in which half a secret may stand.
+const UNSEEN_AT_CUT: usize = 8 * 1024;
 
 /// Returns the beginning and the end of a result, on one line and without secrets.
 pub(crate) fn excerpt_of_result(redactor: &Redactor, result: &serde_json::Value) -> Box<str> {
     let text = tool_result_text(result);
-    // More than is kept is searched, so that a secret at the cut is seen as a whole.
+    let is_cut = text.len() > SCANNED_END;
     let head_end = text.floor_char_boundary(text.len().min(SCANNED_END));
     let tail_begin = text.ceil_char_boundary(text.len().saturating_sub(SCANNED_END));
-    let hide = |text: &str| {
-        let hidden = redactor.redact_text(text);
-        hidden.split_whitespace().collect::<Vec<_>>().join(" ")
-    };
-    let head = hide(text.get(..head_end).unwrap_or_default());
-    if head.len() <= EXCERPT_HEAD + EXCERPT_TAIL && head_end == text.len() {
+    let on_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let hidden = redactor.redact_text(text.get(..head_end).unwrap_or_default());
+    // A secret across the cut was not seen as a whole: what lies near the cut is left out.
+    let seen = hidden
+        .len()
+        .saturating_sub(if is_cut { UNSEEN_AT_CUT } else { 0 });
+    let head = on_one_line(
+        hidden
+            .get(..hidden.floor_char_boundary(seen))
+            .unwrap_or_default(),
+    );
+    if !is_cut && head.len() <= EXCERPT_HEAD + EXCERPT_TAIL {
         return head.into();
     }
-    let tail = hide(text.get(tail_begin..).unwrap_or_default());
+    let hidden = redactor.redact_text(text.get(tail_begin..).unwrap_or_default());
+    let unseen = if is_cut {
+        UNSEEN_AT_CUT.min(hidden.len())
+    } else {
+        0
+    };
+    let tail = on_one_line(
+        hidden
+            .get(hidden.ceil_char_boundary(unseen)..)
+            .unwrap_or_default(),
+    );
     let head = head
         .get(..head.floor_char_boundary(EXCERPT_HEAD))
         .unwrap_or_default();

@@ -324,14 +324,21 @@ pub(crate) fn recorded_decision_on_input(
     input: &Input,
 ) -> Result<Option<(Decision, DecisionExplanation)>, RuntimeError> {
     let scope = scope_id_of_input(input);
+    let noted = || Some((Decision::Noted, DecisionExplanation::new()));
+    // What was said at the end of a round.
+    let mut of_round = None;
     for raw in tail.events_after(known)? {
         let Some(event) = log_reader::decode_event(session, &raw)? else {
             continue;
         };
         match event {
-            Event::DecisionMade(made) if made.answers == known => {
-                return Ok(Some((made.decision, made.why)));
-            }
+            Event::DecisionMade(made) if made.answers == known => match made.decision {
+                Decision::Round(_) => of_round = Some((made.decision, made.why)),
+                decision => return Ok(Some((decision, made.why))),
+            },
+            // It is said again only while nothing has followed: agents that begin their ids anew
+            // would have the end of an earlier task otherwise.
+            Event::Input(_) | Event::TaskOpened { .. } if of_round.is_some() => return Ok(noted()),
             event if matches!(input, Input::StopRequested(_)) => {
                 if let Some(answer) = stop_decision_in_event(event, known, &scope) {
                     return Ok(Some(answer));
@@ -340,12 +347,15 @@ pub(crate) fn recorded_decision_on_input(
             _ => {}
         }
     }
+    if of_round.is_some() {
+        return Ok(of_round);
+    }
     // These wait for a decision. Any other input without one was only noted.
     let waits = matches!(
         input,
         Input::StopRequested(_) | Input::EvidenceArrived(_) | Input::TreeRead(_)
     );
-    Ok((!waits).then(|| (Decision::Noted, DecisionExplanation::new())))
+    Ok(noted().filter(|_| !waits))
 }
 
 /// The decision on this stop, or on a newer one of its scope that took its place.

@@ -14,11 +14,12 @@ use checkrein_core::input::{
     ActReach, Input, OpenClawCallFacts, OpenClawOutcomeFacts, SessionStartKind, StampedInput,
     TokenUsage, ToolRequested, ToolReturned, TreeDigests, TreeReadError,
 };
+use checkrein_core::middleware::{MiddlewareAnswer, MiddlewareAnswerFact};
 use checkrein_core::policy::{PinnedLoopRules, Policy, VerdictSubjectKind, VerifierSpec};
 use checkrein_core::state::{PendingStop, SessionState};
 use checkrein_core::step::{StateMachineStep, apply_input_and_decide};
 use checkrein_core::tool_outcome::openclaw::{
-    OpenClawResult, OpenClawTool, openclaw_outcome_facts,
+    OpenClawResult, OpenClawTool, is_openclaw_result, openclaw_outcome_facts,
 };
 use checkrein_store::{
     AppendBatch, NewEvent, SessionTransactionView, StoreError, StoredApprovalRequest,
@@ -643,7 +644,11 @@ impl Runtime {
                     .is_some_and(|t| t.acts_at_start.is_some());
                 request.facts.counted = is_asked && extent == ToolCallChangeExtent::Counted;
                 if policy.loops.pinned == Some(PinnedLoopRules::OpenClaw) {
-                    request.openclaw = Some(openclaw_facts_of_request(request));
+                    let alone = policy.loops.detectors.is_empty();
+                    request.openclaw = Some(OpenClawCallFacts {
+                        alone,
+                        ..openclaw_facts_of_request(request)
+                    });
                 }
                 // Last, so that every fact is bounded.
                 bound::redact_and_limit_tool_facts(&self.redactor, &mut request.facts);
@@ -652,7 +657,9 @@ impl Runtime {
                 returned.tokens = tokens.or(returned.tokens.take());
                 let response = delivery.seen_tool_response.or(delivery.tool_response);
                 let is_shown = policy.veto.is_some() || policy.progress.is_some();
-                if is_shown && !returned.facts.empty {
+                // What a layer took out of a result must not be kept, nor be shown to a model.
+                let is_original = |fact: &MiddlewareAnswerFact| fact.says == MiddlewareAnswer::Pass;
+                if is_shown && !returned.facts.empty && delivery.layers.iter().all(is_original) {
                     returned.excerpt = response
                         .map(|response| bound::excerpt_of_result(&self.redactor, response.result));
                 }
@@ -863,6 +870,9 @@ fn openclaw_facts_of_result(
     response: ToolResponse<'_>,
 ) -> Option<OpenClawOutcomeFacts> {
     let ToolResponse { tool, args, result } = response;
+    // What is beside the texts of another agent's result counts, too.
+    let wrapped = (!is_openclaw_result(result)).then(|| serde_json::json!({ "details": result }));
+    let result = wrapped.as_ref().unwrap_or(result);
     let id = returned.call_id.as_deref();
     let call = OpenClawTool::from_tool_name(tool).call_facts(returned.call, args, id, None);
     let (result, error) = match returned.error {

@@ -18,7 +18,12 @@ pub(crate) struct ClaudeCodeHistory {
     is_side_chain: Option<bool>,
     /// The response whose rows are being read.
     response: Option<OpenResponse>,
+    /// The id of the newest response that was a round: results may stand between its rows.
+    ended: Option<String>,
 }
+
+/// Bytes of a response's text that are kept.
+const MAX_TEXT: usize = 24 * 1024;
 
 #[derive(Debug)]
 struct OpenResponse {
@@ -134,16 +139,19 @@ impl ClaudeCodeHistory {
         {
             self.end_response(trace);
         }
-        let response = self.response.get_or_insert_with(|| OpenResponse {
-            id: id.to_owned(),
-            usage: None,
-            text: String::new(),
-            ends_turn: false,
-        });
-        if let Some(usage) = message.usage {
-            response.usage = Some(usage.get().to_owned());
+        let is_counted = self.response.is_none() && self.ended.as_deref() == Some(id);
+        if !is_counted {
+            let response = self.response.get_or_insert_with(|| OpenResponse {
+                id: id.to_owned(),
+                usage: None,
+                text: String::new(),
+                ends_turn: false,
+            });
+            if let Some(usage) = message.usage {
+                response.usage = Some(usage.get().to_owned());
+            }
+            response.ends_turn |= message.stop_reason.as_deref() == Some("end_turn");
         }
-        response.ends_turn |= message.stop_reason.as_deref() == Some("end_turn");
         for block in content_blocks(message.content) {
             match (&*block.kind, &block.name) {
                 ("tool_use", Some(name)) => {
@@ -154,9 +162,15 @@ impl ClaudeCodeHistory {
                         &[("id", &id), ("tool", &json_string(name)), ("args", args)],
                     ));
                 }
-                ("text", _) => response
-                    .text
-                    .push_str(block.text.as_deref().unwrap_or_default()),
+                ("text", _) => {
+                    if let Some(response) = &mut self.response
+                        && response.text.len() < MAX_TEXT
+                    {
+                        let text = block.text.as_deref().unwrap_or_default();
+                        let end = text.floor_char_boundary(text.len().min(MAX_TEXT));
+                        response.text.push_str(text.get(..end).unwrap_or_default());
+                    }
+                }
                 _ => {}
             }
         }
@@ -167,15 +181,13 @@ impl ClaudeCodeHistory {
         let Some(response) = self.response.take() else {
             return;
         };
-        let text = json_string(&response.text);
         let usage = response.usage.as_deref().unwrap_or("null");
-        trace.read_trace_line(&trace_line(
-            "assistant",
-            &[("text", &text), ("usage", usage)],
-        ));
+        trace.read_trace_line(&trace_line("assistant", &[("usage", usage)]));
         if response.ends_turn {
+            let text = json_string(&response.text);
             trace.read_trace_line(&trace_line("stop", &[("text", &text)]));
         }
+        self.ended = Some(response.id).filter(|id| !id.is_empty());
     }
 }
 

@@ -101,6 +101,7 @@ pub struct AgentTraceReader {
     /// The agent's own name of its run, as the last `run` line said.
     run: Option<String>,
     with_openclaw_facts: bool,
+    is_for_openclaw_alone: bool,
 }
 
 /// A call whose result has not come yet.
@@ -121,6 +122,14 @@ impl AgentTraceReader {
         Self {
             with_openclaw_facts: true,
             ..Self::default()
+        }
+    }
+
+    /// As [`Self::new_with_openclaw_facts`], where no detector of ours is asked beside OpenClaw's rules.
+    pub fn new_for_openclaw_alone() -> Self {
+        Self {
+            is_for_openclaw_alone: true,
+            ..Self::new_with_openclaw_facts()
         }
     }
 
@@ -216,6 +225,7 @@ impl AgentTraceReader {
             let digest = tool.call_digest(&args);
             let mut facts = tool.call_facts(digest, &args, id.as_deref(), run);
             facts.runs_regardless = true;
+            facts.alone = self.is_for_openclaw_alone;
             (facts, args)
         });
         let tool = tool.into_owned();
@@ -282,9 +292,17 @@ impl AgentTraceReader {
     fn emit_tool_return_as_input(&mut self, open: OpenCall, wire: &TraceLineWire<'_>) {
         let outcome = outcome_from_raw_json(&open.tool, wire.result, wire.error);
         let openclaw = open.openclaw.and_then(|(call, args)| {
+            let (mut result, mut error) = (
+                parse_json_or_null(wire.result),
+                parse_json_or_null(wire.error),
+            );
+            // `true` is a flag here: the error itself stands in the result.
+            if error == Value::Bool(true) && !result.is_null() {
+                error = std::mem::take(&mut result);
+            }
             let came_back = OpenClawResult {
-                result: &parse_json_or_null(wire.result),
-                error: &parse_json_or_null(wire.error),
+                result: &result,
+                error: &error,
                 result_json: wire.result.map(RawValue::get),
             };
             openclaw_outcome_facts(&args, came_back, call)

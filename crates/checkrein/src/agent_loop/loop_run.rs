@@ -53,6 +53,8 @@ pub(super) struct AgentLoopRun<'a> {
     conversation: AgentLoopConversation,
     /// Whether a cost cap applies to the run.
     cost_capped: bool,
+    /// How a layer ended the run at the end of a round.
+    ended_at_round: Option<Transition>,
 }
 
 /// Why Checkrein itself cannot go on.
@@ -73,6 +75,7 @@ impl<'a> AgentLoopRun<'a> {
             shared_state: view,
             conversation: AgentLoopConversation::new(request),
             cost_capped: false,
+            ended_at_round: None,
         }
     }
 
@@ -188,6 +191,9 @@ impl<'a> AgentLoopRun<'a> {
         mut last: Option<(ModelAnswer, Vec<ToolCallOutcome>)>,
     ) -> Result<Transition, AgentLoopError> {
         loop {
+            if let Some(ended) = self.ended_at_round.take() {
+                return Ok(ended);
+            }
             // A resumed run starts with the answer that its predecessor had not finished.
             let (answer, told) = match last.take() {
                 Some(last) => last,
@@ -306,47 +312,36 @@ impl<'a> AgentLoopRun<'a> {
             .await
     }
 
-    async fn record_round_end(&self, answer: &ModelAnswer) -> Result<(), AgentLoopError> {
+    async fn record_round_end(&mut self, answer: &ModelAnswer) -> Result<(), AgentLoopError> {
         self.record_model_round_in_session(self.conversation.rounds, answer)
             .await
-            .map(drop)
     }
 
-    /// As [`Self::record_round_end`], and does what layers say of the round. Returns how the run ended,
-    /// if one of them ended it.
-    async fn record_round_end_and_obey(
+    /// Records a round, and what layers say of it: a word goes to the model with its next request, and
+    /// an end is the end of the run, wherever in it the round was.
+    async fn record_model_round_in_session(
         &mut self,
+        nth: u32,
         answer: &ModelAnswer,
-    ) -> Result<Option<Transition>, AgentLoopError> {
+    ) -> Result<(), AgentLoopError> {
+        let (spent, key) = (answer.model_answer_usage(), format!("round:{nth}"));
         let decided = self
-            .record_model_round_in_session(self.conversation.rounds, answer)
+            .session_thread
+            .run_on_session_thread(move |session| session.end_round_keyed(spent, Some(key)))
             .await?;
         match &decided.decision {
             Decision::Round(RoundDecision::Halt { .. }) => {
-                Ok(Some(ending_transition_or_error(&decided)))
+                self.ended_at_round = Some(ending_transition_or_error(&decided));
+                Ok(())
             }
-            // The conversation of a resumed run has the word already.
-            Decision::Round(RoundDecision::Nudge { text }) if !decided.repeated => {
+            // Said again by a run that was resumed before the conversation had it.
+            Decision::Round(RoundDecision::Nudge { text }) => {
                 let text = text.clone();
                 self.append_conversation_entry(build_automatic_user_message(text))
-                    .await?;
-                Ok(None)
+                    .await
             }
-            Decision::Round(_) | Decision::Tool(_) | Decision::Stop(_) | Decision::Noted => {
-                Ok(None)
-            }
+            Decision::Tool(_) | Decision::Stop(_) | Decision::Noted => Ok(()),
         }
-    }
-
-    async fn record_model_round_in_session(
-        &self,
-        nth: u32,
-        answer: &ModelAnswer,
-    ) -> Result<DeliveryOutcome, AgentLoopError> {
-        let (spent, key) = (answer.model_answer_usage(), format!("round:{nth}"));
-        self.session_thread
-            .run_on_session_thread(move |session| session.end_round_keyed(spent, Some(key)))
-            .await
     }
 
     /// Lets the model rate its own answer. Continues if the answer is to be judged as it is; breaks
@@ -526,7 +521,8 @@ impl<'a> AgentLoopRun<'a> {
                 return ended;
             }
         }
-        self.record_round_end_and_obey(answer).await
+        self.record_round_end(answer).await?;
+        Ok(None)
     }
 
     /// Passes the last journaled result through the session and its middleware again. The process

@@ -33,6 +33,9 @@ pub(super) fn open_trace_file_for_reading(path: &Path) -> io::Result<Box<dyn Buf
 /// call.
 pub(super) fn history_reader_for_policy(policy: &Policy) -> AgentHistoryReader {
     AgentHistoryReader::new(match policy.loops.pinned {
+        Some(PinnedLoopRules::OpenClaw) if policy.loops.detectors.is_empty() => {
+            AgentTraceReader::new_for_openclaw_alone()
+        }
         Some(PinnedLoopRules::OpenClaw) => AgentTraceReader::new_with_openclaw_facts(),
         None => AgentTraceReader::default(),
     })

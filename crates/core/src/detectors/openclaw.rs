@@ -174,6 +174,8 @@ impl From<PackedOpenClawRecord> for OpenClawCallRecord {
                 call_id: number(packed.answer, mark(4) && !has_result),
                 run: number(packed.run, mark(5)),
                 runs_regardless: mark(6),
+                // Needed only where the request is folded in.
+                alone: false,
             },
             result: number(packed.answer, has_result),
             failure: number(packed.failure, mark(8)),
@@ -238,7 +240,10 @@ impl OpenClawCallHistory {
     pub fn record_call(&mut self, call: OpenClawCallFacts) {
         self.trim_records();
         self.records.push(OpenClawCallRecord {
-            call,
+            call: OpenClawCallFacts {
+                alone: false,
+                ..call
+            },
             result: None,
             failure: None,
             vetoed: false,
@@ -256,15 +261,29 @@ impl OpenClawCallHistory {
         }
     }
 
+    /// Records that the newest call was refused, by anybody but these rules: an outcome like any other.
+    pub(crate) fn refuse_newest_call(&mut self, reason: &str) {
+        if let Some(newest) = self.records.last_mut()
+            && newest.result.is_none()
+            && !newest.vetoed
+            && !newest.call.runs_regardless
+        {
+            newest.call.call_id = None;
+            newest.result = Some(xxh3_64(reason.as_bytes()) as u32);
+        }
+    }
+
     /// Adds an outcome to its call.
     pub fn record_outcome(&mut self, outcome: &OpenClawOutcomeFacts) {
         self.trim_records();
         let open = self.records.iter_mut().rev().find(|record| {
-            let is_same_id =
-                outcome.call.call_id.is_none() || record.call.call_id == outcome.call.call_id;
-            is_same_id
+            // An id says which call it is, also where a result does not repeat the arguments.
+            let is_same_call = match (record.call.call_id, outcome.call.call_id) {
+                (Some(one), Some(other)) => one == other,
+                _ => record.call.call == outcome.call.call,
+            };
+            is_same_call
                 && record.call.run == outcome.call.run
-                && record.call.call == outcome.call.call
                 && record.result.is_none()
                 && !record.vetoed
         });
@@ -274,6 +293,7 @@ impl OpenClawCallHistory {
         let filled = |call: OpenClawCallFacts| OpenClawCallRecord {
             call: OpenClawCallFacts {
                 call_id: None,
+                alone: false,
                 ..call
             },
             result: four_bytes(outcome.result),

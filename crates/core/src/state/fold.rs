@@ -296,8 +296,8 @@ impl SessionState {
         let kept = match request.openclaw {
             // Other rules count, in a memory of their own; the window only finds the calls that
             // results belong to.
-            Some(_) => super::MAX_CALLS_BESIDE_OPENCLAW,
-            None => CALL_WINDOW_LEN,
+            Some(call) if call.alone => super::MAX_CALLS_BESIDE_OPENCLAW,
+            _ => CALL_WINDOW_LEN,
         };
         while window.len() > kept {
             window.pop_front();
@@ -322,11 +322,8 @@ impl SessionState {
         // Recorded even if the request is unknown: whether a sub-agent wrote decides whether its
         // stop is verified.
         scope.wrote |= returned.wrote;
-        if let Some(outcome) = &returned.facts.openclaw {
-            scope
-                .openclaw
-                .get_or_insert_default()
-                .record_outcome(outcome);
+        if let (Some(outcome), Some(history)) = (&returned.facts.openclaw, &mut scope.openclaw) {
+            history.record_outcome(outcome);
         }
         let Some(open) = scope.find_open_call(returned) else {
             return;

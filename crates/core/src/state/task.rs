@@ -122,11 +122,11 @@ impl Task {
         take_it: impl Fn(&mut ScopeState),
     ) {
         let others = |scope: &&mut ScopeState| scope.id != *id && has_it(scope);
-        if self.scopes.iter_mut().filter(others).count() < most {
-            return;
-        }
-        let mut others = self.scopes.iter_mut().filter(others);
-        if let Some(oldest) = others.find(|scope| !scope.id.is_main_scope()) {
+        while self.scopes.iter_mut().filter(others).count() >= most {
+            let mut others = self.scopes.iter_mut().filter(others);
+            let Some(oldest) = others.find(|scope| !scope.id.is_main_scope()) else {
+                return;
+            };
             take_it(oldest);
         }
     }
@@ -272,8 +272,12 @@ impl Task {
             .map(|call| call.call);
         let Some(newest) = newest else { return };
         let fresh = self.remember_new_call_outcome_pair(scope, newest, denial);
-        if let Some(call) = self.get_or_insert_scope_state(scope).window.back_mut() {
+        let scope = self.get_or_insert_scope_state(scope);
+        if let Some(call) = scope.window.back_mut() {
             call.record_outcome_of_unrun_call(denial, fresh);
+        }
+        if let Some(history) = &mut scope.openclaw {
+            history.refuse_newest_call(reason);
         }
     }
 }

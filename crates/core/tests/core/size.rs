@@ -133,6 +133,7 @@ fn a_state_under_openclaws_rules_fits_the_cache() {
             policy.caps.token_budget = None;
             policy.caps.max_iterations = None;
             policy.loops.pinned = pinned;
+            policy.loops.detectors.clear();
         }));
         world.prompt();
         let subagents = (0..8).map(|at| scope(&format!("a1b2c3d4e5f6a7b8{at}")));

@@ -445,7 +445,10 @@ impl CoreWorld {
         self.policy.loops.pinned?;
         let tool = OpenClawTool::from_tool_name(name);
         let args = serde_json::Value::Null;
-        Some(tool.call_facts(tool.call_digest(&args), &args, call_id, None))
+        Some(OpenClawCallFacts {
+            alone: self.policy.loops.detectors.is_empty(),
+            ..tool.call_facts(tool.call_digest(&args), &args, call_id, None)
+        })
     }
 
     /// A call with these arguments; its result is told by `tool_result`.

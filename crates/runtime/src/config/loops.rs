@@ -265,11 +265,9 @@ fn set_thresholds(
 pub(super) fn add_detectors_of_person(policy: &mut LoopPolicy, own: LoopPolicy) {
     if policy.detectors.is_empty() {
         policy.ladder = own.ladder;
-        // Another agent's rules stand for themselves: they are added only where there are none.
-        if policy.pinned.is_none() {
-            policy.pinned = own.pinned;
-        }
     }
+    // Rules of another agent are asked beside detectors of ours, with a memory of their own.
+    policy.pinned = policy.pinned.or(own.pinned);
     // What the breaker counts belongs to whoever has it.
     if !policy.detectors.iter().any(|name| name.as_str() == BREAKER) {
         policy.literal_breaker = own.literal_breaker;

@@ -139,7 +139,10 @@ impl BudgetRule {
                     .collect();
                 continuations >= self.continuations
                     && last.is_some_and(|last| {
-                        last.iter().sum::<u64>() < self.little * last.len() as u64
+                        let sum = last
+                            .iter()
+                            .fold(0_u64, |sum, delta| sum.saturating_add(*delta));
+                        sum < self.little * last.len() as u64
                     })
             }
         }
@@ -166,7 +169,8 @@ fn outcome_of_rule(rule: BudgetRule, tasks: &[&StopsOfTask], budget: u64) -> Bud
         outcome.ending_known += usize::from(task.success.is_some());
         outcome.later_successful += usize::from(task.success == Some(true));
         let used = task.used.get(stop).copied().flatten().unwrap_or(task.total);
-        outcome.saved_tokens += task.total.saturating_sub(used);
+        let saved = task.total.saturating_sub(used);
+        outcome.saved_tokens = outcome.saved_tokens.saturating_add(saved);
     }
     outcome
 }
@@ -200,7 +204,9 @@ pub(super) fn print_token_budgets(
         .copied()
         .filter(|task| task.used.len() > 1)
         .collect();
-    let tokens: u64 = all.iter().map(|task| task.total).sum();
+    let tokens = all
+        .iter()
+        .fold(0_u64, |sum, task| sum.saturating_add(task.total));
     if as_json {
         for rule in all_rules() {
             ui::print_json(&rule_json(

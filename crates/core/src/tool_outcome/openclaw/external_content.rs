@@ -11,11 +11,10 @@ const BEGIN: &str = "<<<EXTERNAL_UNTRUSTED_CONTENT id=";
 static BEGIN_FINDER: LazyLock<memmem::Finder<'static>> =
     LazyLock::new(|| memmem::Finder::new(BEGIN));
 const END: &str = "<<<END_EXTERNAL_UNTRUSTED_CONTENT id=";
-/// How any marker begins, complete or not.
-const MARKERS: [&str; 2] = [
-    "<<<EXTERNAL_UNTRUSTED_CONTENT",
-    "<<<END_EXTERNAL_UNTRUSTED_CONTENT",
-];
+/// The name in both markers, and what stands before it.
+const NAME: &str = "EXTERNAL_UNTRUSTED_CONTENT";
+const MARKER_BEGINNINGS: [&str; 2] = ["<<<END_", "<<<"];
+static NAME_FINDER: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(NAME));
 /// A shorter text holds no wrapper: two markers, each with an id, two quotes and three brackets.
 const MIN_WRAPPER_LEN: usize = BEGIN.len() + END.len() + 2 * (ID_LEN + 5);
 const ID_LEN: usize = 16;
@@ -112,11 +111,7 @@ fn wrapper_at(text: &str, begin: usize) -> Option<ContentWrapper> {
         Some(text.len() - rest.len())
     };
     let inner = closing(first_id + ID_LEN)?;
-    let next_marker = MARKERS
-        .iter()
-        .filter_map(|marker| text.get(inner..)?.find(marker))
-        .min()?;
-    let marker = inner + next_marker;
+    let marker = next_marker(text, inner)?;
     let rest = text.get(marker..)?.strip_prefix(END)?.strip_prefix(quote)?;
     let second_id = text.len() - rest.len();
     rest.starts_with(id).then_some(())?;
@@ -126,4 +121,21 @@ fn wrapper_at(text: &str, begin: usize) -> Option<ContentWrapper> {
         escapes,
         end: closing(second_id + ID_LEN)?,
     })
+}
+
+/// Returns where the next marker begins, complete or not. The nearest one is found first, whichever it
+/// is, so that many openings without an end are not searched to the end of the text each time.
+fn next_marker(text: &str, from: usize) -> Option<usize> {
+    let mut at = from;
+    loop {
+        let found = at + NAME_FINDER.find(text.as_bytes().get(at..)?)?;
+        let before = text.get(from..found)?;
+        let begin = MARKER_BEGINNINGS
+            .iter()
+            .find(|beginning| before.ends_with(**beginning));
+        if let Some(beginning) = begin {
+            return Some(found - beginning.len());
+        }
+        at = found + NAME.len();
+    }
 }

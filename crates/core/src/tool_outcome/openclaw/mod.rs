@@ -137,6 +137,7 @@ impl<'a> OpenClawTool<'a> {
                 .filter(|run| !run.is_empty())
                 .map(four_byte_digest),
             runs_regardless: false,
+            alone: false,
         }
     }
 }
@@ -409,6 +410,8 @@ fn value_without_delivery_ids(value: &Value) -> Value {
     }
 }
 
+/// A larger result is compared as it was written.
+const MAX_INDENTED_BYTES: usize = 256 * 1024;
 /// Of a longer text, the digest is digested.
 const MAX_COPIED_BYTES: usize = 256;
 
@@ -542,6 +545,10 @@ fn is_javascript_blank(sign: char) -> bool {
 
 /// Returns the JSON with its keys in their order and an indent of two, as `JSON.stringify` writes it.
 fn indented_json_text(raw: &str) -> String {
+    // Only equality counts, and the indent of a deep value is many times the value.
+    if raw.len() > MAX_INDENTED_BYTES {
+        return raw.to_owned();
+    }
     let Ok(value) = serde_json::from_str::<OrderedJson>(raw) else {
         return raw.to_owned();
     };
@@ -651,6 +658,25 @@ impl<'de> Deserialize<'de> for OrderedJson {
         }
         from.deserialize_any(OrderedJsonVisitor)
     }
+}
+
+/// Returns whether a result has the shape of OpenClaw's own, and nothing beside it: `content` of texts,
+/// and `details`. Results of MCP servers look like it and have more in them.
+pub fn is_openclaw_result(result: &Value) -> bool {
+    let Value::Object(map) = result else {
+        return true;
+    };
+    let looks_like_one =
+        map.get("content").is_some_and(Value::is_array) || map.contains_key("details");
+    let is_text = |entry: &Value| entry.get("type").and_then(Value::as_str) == Some("text");
+    !looks_like_one
+        || (map
+            .keys()
+            .all(|key| matches!(key.as_str(), "content" | "details"))
+            && map
+                .get("content")
+                .and_then(Value::as_array)
+                .is_none_or(|entries| entries.iter().all(is_text)))
 }
 
 #[cfg(test)]
