@@ -8,6 +8,7 @@ use std::io::Read as _;
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
+use crate::agent::{Agent, Answer};
 use crate::world::World;
 
 const VERDICTS: &[u8] = include_bytes!("../fixtures/openclaw/verdicts.jsonl.gz");
@@ -143,4 +144,27 @@ fn it_takes_no_setting_of_our_detectors() {
         said.stderr.contains("loops.warning") && said.stderr.contains("openclaw"),
         "{said:?}"
     );
+}
+
+/// A refusal is an outcome: an agent that asks again and again for what a rule forbids is stuck.
+#[test]
+fn a_call_that_a_rule_refuses_each_time_ends_the_task() {
+    let world = World::new();
+    world.write(
+        "deploy.rules",
+        "prefix_rule(pattern = [\"sh\", \"deploy.sh\"], decision = \"forbidden\")\n",
+    );
+    world.config("[policy]\nrules = [\"deploy.rules\"]\n\n[loops]\npreset = \"openclaw\"\n");
+    world.commit();
+    let agent = Agent::new(&world, "claude-code");
+    agent.prompt("deploy it");
+    let answers: Vec<_> = (0..22).map(|_| agent.shell("sh deploy.sh", "")).collect();
+    let (asked, last) = answers.split_at(21);
+    assert!(
+        asked
+            .iter()
+            .all(|answer| matches!(answer, Answer::Denied(_))),
+        "{asked:?}"
+    );
+    assert!(matches!(last, [Answer::Halted(_)]), "{last:?}");
 }
