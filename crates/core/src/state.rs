@@ -560,6 +560,16 @@ impl ScopeState {
         self.ladder.push(pattern);
     }
 
+    /// Takes the newest call out of the window because a detector denied it: it did not run, and its
+    /// repeats would push out the calls that form the pattern. Two detectors may deny one call.
+    fn take_back_denied_call(&mut self) {
+        if !self.newest_denied_by_detector {
+            self.window.pop_back();
+            self.calls_since_news = self.calls_since_news.saturating_sub(1);
+            self.newest_denied_by_detector = true;
+        }
+    }
+
     /// Takes all patterns back to the beginning: something new has come of the work.
     fn reset_ladder(&mut self) {
         self.calls_since_news = 1;

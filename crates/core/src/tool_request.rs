@@ -239,11 +239,13 @@ fn decide_call_by_detectors(
         let is_stale = critical.is_some_and(|least| since_news >= least);
         (detector, found, is_stale)
     });
+    let said = responses.iter().map(|response| response.action).max();
+    let is_word_taken = said >= Some(DetectorOrCapResponse::Nudge);
     responses.extend(responses_to_found_loop_patterns(
         scope,
         by_pattern.collect(),
         over,
-        severest,
+        (severest, is_word_taken),
     ));
 
     let mut answer: Option<ToolDecisionAndTransition> = None;
@@ -283,6 +285,10 @@ pub(crate) fn end_loop_after_compaction(
     seq: EventSeq,
     scope: &ScopeId,
 ) {
+    // Facts for OpenClaw's rules may be there without the rules: one reading of a history serves all presets.
+    if draft.policy.loops.pinned != Some(PinnedLoopRules::OpenClaw) {
+        return draft.set_noted_decision();
+    }
     let task = draft.state.task.as_ref();
     let scope_state = task.and_then(|task| task.conversation_scope_by_id(scope));
     let Some(found) = scope_state.and_then(|scope| scope.openclaw.as_ref()?.compaction_finding())
@@ -352,11 +358,12 @@ fn responses_to_detector_findings(
 /// Each pattern climbs on its own: a word, a denial, the end. Only one finding per call has a
 /// consequence, the severest: what the agent is not told counts as not said. A finding comes with
 /// whether there was no news for as many calls as make it critical; only then is a call denied.
+/// `is_word_taken`: detectors on the other ladder have a word or more for this call.
 fn responses_to_found_loop_patterns(
     scope: &ScopeState,
     found: Vec<(&'static dyn LoopDetector, LoopPatternMatch, bool)>,
     over: bool,
-    severest: u8,
+    (severest, is_word_taken): (u8, bool),
 ) -> Vec<LoopMatchWithResponse> {
     let mut responses: Vec<LoopMatchWithResponse> = found
         .into_iter()
@@ -397,7 +404,7 @@ fn responses_to_found_loop_patterns(
     });
     // A word that others' answer would hide is kept for the next call.
     let is_hidden = |action: DetectorOrCapResponse| {
-        over || action == DetectorOrCapResponse::Nudge && severest > nudge
+        over || action == DetectorOrCapResponse::Nudge && (severest > nudge || is_word_taken)
     };
     // A denial by others is a word, too, and so is other arguments in place of those that were asked
     // for: an agent that asks for a forbidden call again and again was told each time, and must not go

@@ -603,10 +603,7 @@ impl SessionState {
                 detected.action,
                 DetectorOrCapResponse::Deny | DetectorOrCapResponse::Halt
             ) {
-                // As below: the call did not run.
-                scope.window.pop_back();
-                scope.calls_since_news = scope.calls_since_news.saturating_sub(1);
-                scope.newest_denied_by_detector = true;
+                scope.take_back_denied_call();
             }
             // The decision ends the task of the main conversation.
             if detected.action == DetectorOrCapResponse::Halt && !detected.scope.is_main_scope() {
@@ -628,14 +625,11 @@ impl SessionState {
                 if detected.scope.is_main_scope() {
                     task.criticals += 1;
                 }
-                // A call that a detector denied is taken out of the window: it did not run, and its
-                // repeats would push out the calls that form the pattern.
                 let scope = task.get_or_insert_scope_state(&detected.scope);
-                scope.window.pop_back();
+                scope.take_back_denied_call();
                 if let Some(history) = &mut scope.openclaw {
                     history.veto_newest_call();
                 }
-                scope.newest_denied_by_detector = true;
                 // A sub-agent is halted at its second critical. The main conversation's second
                 // critical ends the task instead.
                 if !detected.scope.is_main_scope() {

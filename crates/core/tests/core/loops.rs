@@ -314,3 +314,17 @@ fn one_success_does_not_disarm_a_detector() {
     let after: Vec<String> = (100..140).map(|number| fail(&mut world, number)).collect();
     assert!(after.iter().any(|answer| answer == "halt"), "{after:?}");
 }
+
+#[test]
+fn two_ladders_take_one_denied_call_back_once_and_say_one_word_at_a_time() {
+    // Twenty identical calls in flight: both detectors deny the next. It is the first critical, and the
+    // calls before it are still there for the second.
+    let policy = with(policy("tests", ""), |policy| {
+        policy.loops.detectors = vec!["generic_repeat".into(), "in_flight".into()];
+    });
+    check(
+        policy,
+        "prompt | 10x call told | call told | call told | 8x call told | call told | call told | ending",
+        "allow x10 | nudge x2 | allow x8 | deny | halt | loop_detected/generic_repeat",
+    );
+}
